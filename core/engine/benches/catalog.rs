@@ -1,4 +1,5 @@
-//! What the catalogue costs, and that it does not depend on its size: one more resource, one page, one route.
+//! Cost of the catalogue: adding one resource, listing one page, routing one URI. None may depend on the catalogue's
+//! size.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use mcp_resources_engine::catalog::{
@@ -47,7 +48,7 @@ fn edits(criterion: &mut Criterion) {
     }
 }
 
-/// Templates that are registered one by one, as decorators do, and the first URI after that.
+/// Templates registered one at a time, as decorators do, followed by the first lookup, which builds the index.
 fn templates(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("catalog/templates one by one");
     group.sample_size(10);

@@ -1,4 +1,4 @@
-//! M1: one message through the engine and its answer back, without a transport.
+//! M1: a request message through the engine and its answer back, without a transport.
 #![expect(clippy::expect_used, reason = "a benchmark stops at its own mistakes")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -76,7 +76,7 @@ fn engine(c: &mut Criterion) {
     measure(c, "engine/modern/discover", &modern("server/discover", ""), 0);
 }
 
-/// M1 and W3: 1 MiB of contents from the handler's answer into the buffer.
+/// M1 and W3: encoding 1 MiB of contents from the handler's answer into the output buffer.
 fn large(c: &mut Criterion) {
     let message = format!(
         r#"{{"jsonrpc":"2.0","id":12345,"method":"resources/read","params":{{"uri":"bench://item/12345",{META}}}}}"#

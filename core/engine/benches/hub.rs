@@ -1,6 +1,6 @@
-//! What a change costs in the hub: marking and waking, wording, coming and going (W6).
+//! Cost of a change in the hub: marking and waking watchers, writing notifications, adding and removing watchers (W6).
 //!
-//! Wording is measured through `Hub::deliver`, with a guard that allows everything.
+//! Writing is measured through `Hub::deliver`, with a guard that allows everything.
 #![expect(clippy::expect_used, reason = "a benchmark may stop when its set-up fails")]
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -13,7 +13,7 @@ use std::task::Waker;
 
 const SHARED: &str = "weather://tokyo/forecast";
 
-/// A hub without coalescing, so that each change is told.
+/// A hub without coalescing: every change is delivered at once.
 fn hub() -> Hub {
     let mut limits = Limits::default();
     limits.coalesce = 0;
@@ -32,7 +32,7 @@ fn listener(hub: &Hub, uris: &[(&str, &str)]) -> ConnectionId {
     connection
 }
 
-/// A hub with as many listeners of one URI.
+/// A hub with `listeners` listeners of one URI.
 fn crowd(listeners: usize) -> (Hub, Vec<ConnectionId>) {
     let hub = hub();
     let connections = (0..listeners).map(|_| listener(&hub, &[(SHARED, SHARED)])).collect();
@@ -53,7 +53,7 @@ fn deliver(hub: &Hub, to: ConnectionId, out: &mut Vec<u8>) {
     black_box(hub.deliver(to, delivery, out, &mut |_, _| true));
 }
 
-/// One update, many listeners: marking and waking them, then wording for each.
+/// One update for many listeners: marks and wakes all of them, then writes one notification for each.
 fn one_to_many(c: &mut Criterion) {
     for listeners in [1_000, 10_000] {
         let (hub, connections) = crowd(listeners);
@@ -90,7 +90,7 @@ fn many_to_one(c: &mut Criterion) {
     });
 }
 
-/// An update that nobody watches, beside 100,000 that are watched.
+/// An update of a URI without watchers, while 100,000 other URIs are watched.
 fn nobody(c: &mut Criterion) {
     let uris = uris(100_000);
     let hub = hub();
@@ -102,7 +102,7 @@ fn nobody(c: &mut Criterion) {
     });
 }
 
-/// A listen that comes and goes.
+/// A listen is opened and closed.
 fn come_and_go(c: &mut Criterion) {
     let (crowd, _) = crowd(10_000);
     c.bench_function("listen and disconnect beside 10,000 of the same URI", |b| {

@@ -1,5 +1,6 @@
-//! Base64, to and from bytes: the standard alphabet with padding for blobs, the URL-safe one without padding
-//! for cursors and sealed states. No line breaks, no other variants, and decoding accepts the canonical form alone.
+//! Base64 encoding and decoding: the standard alphabet with padding for blobs, the URL-safe alphabet without
+//! padding for cursors and sealed states. No line breaks and no other variants; decoding accepts only the canonical
+//! form.
 
 use base64_simd::{STANDARD, URL_SAFE_NO_PAD};
 
@@ -7,7 +8,7 @@ use base64_simd::{STANDARD, URL_SAFE_NO_PAD};
 ///
 /// Writes straight into `out`; grows it at most once.
 pub fn encode_into(src: &[u8], out: &mut Vec<u8>) {
-    // The library reserves the exact length; many small appends would then reallocate each time.
+    // `encode_append` reserves the exact length, so many small appends would reallocate each time.
     out.reserve(encoded_len(src.len()));
     STANDARD.encode_append(src, out);
 }
@@ -17,12 +18,12 @@ pub fn encoded_len(len: usize) -> usize {
     len.div_ceil(3).saturating_mul(4)
 }
 
-/// Whether `text` is base64 in the standard alphabet with padding: whether [`decode`] gives something.
+/// Whether `text` is base64 in the standard alphabet with padding, so that [`decode`] returns `Some`.
 pub fn is_valid(text: &str) -> bool {
     STANDARD.check(text.as_bytes()).is_ok()
 }
 
-/// How many bytes `text` stands for, if it is padded base64. Looks at its end only.
+/// Returns the decoded length of `text`, assuming that it is valid padded base64. Looks only at the end of `text`.
 pub fn decoded_len(text: &str) -> usize {
     let padding = text.bytes().rev().take(2).take_while(|byte| *byte == b'=').count();
     (text.len() / 4 * 3).saturating_sub(padding)
@@ -68,7 +69,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Appends to `out` what can be encoded so far; keeps at most two bytes for later.
+    /// Encodes all complete groups of three bytes into `out`; holds back at most two bytes for the next call.
     pub fn push(&mut self, mut chunk: &[u8], out: &mut Vec<u8>) {
         if self.len > 0 {
             let missing = 3 - self.len;
@@ -84,13 +85,13 @@ impl Encoder {
         self.hold(rest);
     }
 
-    /// Appends the last group with its padding. The encoder is then as new.
+    /// Appends the last group with its padding, and resets the encoder.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         encode_into(&self.held[..self.len], out);
         self.len = 0;
     }
 
-    /// Keeps `bytes`, which do not complete a group with what is held already.
+    /// Holds `bytes` back until the next chunk completes their group of three.
     fn hold(&mut self, bytes: &[u8]) {
         self.held[self.len..self.len + bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();

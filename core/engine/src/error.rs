@@ -1,13 +1,13 @@
-//! Whose fault it is: what an author's registration or handler did wrong, in words of the domain.
+//! Errors of registrations and handlers, in terms of resources.
 //!
-//! Knows no code numbers: `version` maps these to the wire, per revision.
+//! Contains no code numbers: `version` maps these errors to the wire, for each revision.
 
 use crate::now::Millis;
 use crate::option::{FromOption, OptionError, OptionValue, Step};
 use std::fmt;
 
-/// Why a read, completion, list or custom call failed (DEC-20). The peer sees `kind` and the facts, never text
-/// of the host.
+/// The reason for which a read, completion, list or custom method failed (DEC-20). The peer gets `kind` and the fields,
+/// never any text of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -17,18 +17,18 @@ pub enum ReadError {
     InvalidParameter {
         /// Its name.
         parameter: String,
-        /// What it should have been: one short phrase, sent to the peer.
+        /// The expected value: one short phrase, sent to the peer.
         expected: String,
     },
-    /// The principal may not see it. Told as [`ReadError::NotFound`] unless the server is explicit.
+    /// The principal may not see it. Sent as [`ReadError::NotFound`] unless `explicit_denials` is set.
     AccessDenied,
     /// The URI is malformed or its scheme is unknown.
     InvalidUri,
-    /// Anything else that went wrong in the handler or behind it.
+    /// Any other failure in the handler or below it.
     Failed,
-    /// The contents are larger than allowed.
+    /// The contents exceed a limit.
     SizeExceeded {
-        /// The bound, in bytes.
+        /// The limit, in bytes.
         limit: u64,
         /// The size, in bytes, when known.
         size: Option<u64>,
@@ -38,25 +38,25 @@ pub enum ReadError {
         /// The time allowed, in milliseconds.
         after: Millis,
     },
-    /// A value of the URI or of the request was refused by a check of the author's.
+    /// A check of the handler refused a value of the URI or of the request.
     RefusedParameter {
         /// The name of the parameter.
         parameter: String,
         /// The value as the peer sent it; shortened in the message.
         value: String,
-        /// Why it was refused: one short sentence, sent to the peer.
+        /// The reason: one short sentence, sent to the peer.
         reason: String,
     },
     /// Too many requests.
     RateLimited {
-        /// When to come back, in milliseconds from now.
+        /// The time after which to try again, in ms.
         retry_after: Millis,
     },
     /// The handler needs input from the client, and this revision has no way to ask (DEC-22).
     InputRequired,
     /// The user declined to give the input.
     InputDeclined,
-    /// An error of the author's own: for methods behind the extension door, or a code documented by the server.
+    /// A custom error: for custom methods, or a code documented by the server.
     Custom {
         /// A JSON-RPC code outside -32768…-32000, or one of the standard five (R-023).
         code: i32,
@@ -68,7 +68,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// The word that `data.kind` carries, if the vocabulary has one (DEC-20).
+    /// The value of `data.kind`, if the vocabulary has one (DEC-20).
     pub fn kind(&self) -> Option<&'static str> {
         Some(match self {
             Self::NotFound => "not_found",
@@ -85,12 +85,12 @@ impl ReadError {
         })
     }
 
-    /// The error that a host's exception stands for, by its word and its other parts: `member` gives a part by its name
+    /// Converts an exception of a host language, from its kind and its other members. `member` returns a member by its name
     /// here, with times in `after_ms` and `retry_after_ms`, and [`OptionValue::None`] where there is none. An exception
-    /// without a word is one of the author's own, with a `code`. `None`: it is no error of the domain.
+    /// without a kind is a custom error with a `code`. `None` if the exception is not a [`ReadError`].
     ///
     /// # Errors
-    /// A part has the wrong type.
+    /// [`OptionError`] if a member has the wrong type.
     ///
     /// # Examples
     /// ```
@@ -169,7 +169,7 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// What failed, for the message of [`ReadError::Failed`].
+/// The failed operation, for the message of [`ReadError::Failed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A read.
@@ -183,7 +183,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// The message that the peer sees: it names what failed, and nothing of the host.
+    /// The message for the peer. It names the failed operation and reveals nothing about the host.
     pub fn message(self, error: &ReadError) -> String {
         match (self, error) {
             (Self::Complete, ReadError::Failed) => "Failed to complete the argument".into(),
@@ -194,7 +194,7 @@ impl Purpose {
     }
 }
 
-/// A value of the peer's in quotes, with controls escaped and its tail cut.
+/// Shows a peer's value in quotes, with control characters escaped, and shortened.
 pub(crate) struct Shown<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Shown<'_> {
@@ -221,7 +221,7 @@ mod tests {
         assert!(refused(&"é\n".repeat(10_000)).len() < 300);
     }
 
-    /// Every purpose has a message of its own for what only the author may know.
+    /// Each operation has its own message where the details must stay on the server.
     #[test]
     fn what_failed_is_named() {
         let messages = [Purpose::Read, Purpose::Complete, Purpose::List, Purpose::Call]

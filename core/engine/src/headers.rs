@@ -1,36 +1,36 @@
 //! Headers of an HTTP request, for handlers.
 //!
-//! Law: every request pays for the copy, so nothing is looked at before a handler asks.
+//! Law: every request pays for the copy, so headers are parsed only when a handler asks for them.
 
 use crate::base64;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The headers of an HTTP request, but for those with credentials (`Authorization`, `Cookie`, `Proxy-Authorization`). The
-/// client chose all of them, or a proxy: none is verified.
+/// The headers of an HTTP request, except those with credentials (`Authorization`, `Cookie`, `Proxy-Authorization`).
+/// All are chosen by the client or a proxy; none is verified.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers {
-    /// For each line the lengths of name and value, and the two.
+    /// For each line: the lengths of name and value, then both texts.
     lines: Vec<u8>,
 }
 
-/// Where the value of a header line is in [`Headers`].
+/// The position of a header's value in [`Headers`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ValueRange {
     start: u32,
     end: u32,
 }
 
-/// How many bytes the two lengths of a line take.
+/// The size of the two lengths of a line, in bytes.
 const LENGTHS: usize = 8;
 
 impl Headers {
-    /// Empty, with room for `lines` lines whose names and values have `size` bytes together.
+    /// Empty, with capacity for `lines` lines whose names and values have `size` bytes in total.
     pub(crate) fn with_room(lines: usize, size: usize) -> Self {
         Self { lines: Vec::with_capacity(lines.saturating_mul(LENGTHS).saturating_add(size)) }
     }
 
-    /// Adds a line and returns the place of its value; `None` if it has credentials, or more than 4 GiB would be held.
+    /// Adds a line and returns the position of its value. `None` if it contains credentials, or would exceed 4 GiB.
     pub(crate) fn push(&mut self, name: &str, value: &[u8]) -> Option<ValueRange> {
         if is_secret(name) {
             return None;
@@ -45,12 +45,12 @@ impl Headers {
         Some(ValueRange { start, end })
     }
 
-    /// The value that [`Headers::push`] kept there.
+    /// The value at a position returned by [`Headers::push`].
     pub(crate) fn value(&self, place: ValueRange) -> &[u8] {
         self.lines.get(place.start as usize..place.end as usize).unwrap_or_default()
     }
 
-    /// Lower-case names and their values, in the order of the request. Bytes that are not UTF-8 are replaced.
+    /// Lower-case names with their values, in the order of the request. Bytes that are not UTF-8 are replaced.
     pub fn iter(&self) -> impl Iterator<Item = (String, String)> {
         let mut rest = &*self.lines;
         std::iter::from_fn(move || {
@@ -64,14 +64,15 @@ impl Headers {
         })
     }
 
-    /// The value of a header, in any case; several are joined with commas (RFC 9110, section 5.3).
+    /// The value of a header; its name may be in any case. Several values are joined with commas (RFC 9110, section
+    /// 5.3).
     pub fn get(&self, name: &str) -> Option<String> {
         let found = self.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value).reduce(|all, value| format!("{all}, {value}"))
     }
 }
 
-/// A text for a header that repeats a part of the body: as it is, or wrapped in base64 if it would not arrive so.
+/// Encodes a text for a header that repeats a part of the body: unchanged if it can be sent so, else in base64.
 pub fn mirrored(text: &str) -> Cow<'_, str> {
     let is_visible = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
     let is_trimmed = text.trim_matches([' ', '\t']) == text;
@@ -83,7 +84,7 @@ pub fn mirrored(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("=?base64?{}?=", String::from_utf8_lossy(&encoded)))
 }
 
-/// Whether a header could be used to act as the client: no handler gets it.
+/// Whether a header contains credentials, with which a handler could act as the client.
 fn is_secret(name: &str) -> bool {
     match name.len() {
         6 => name.eq_ignore_ascii_case("cookie"),
@@ -98,7 +99,7 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     Some((u32::from_be_bytes(*length).try_into().ok()?, rest))
 }
 
-/// Values may be secrets: only names are shown.
+/// Shows names only, because values may be secrets.
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter().map(|(name, _)| name)).finish()

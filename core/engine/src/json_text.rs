@@ -1,8 +1,8 @@
-//! Text to a JSON string. The output never holds a raw control character, so an escaped string never breaks a line
-//! of the stdio framing (R-145). Text beyond ASCII is written as it is, in UTF-8 (R-001).
+//! Writes text as a JSON string. The output never contains a raw control character, so a string never breaks a line of
+//! the stdio framing (R-145). Non-ASCII text is written unescaped, in UTF-8 (R-001).
 
-/// What is escaped at a time. The kernel needs room for six bytes per byte of its input; in blocks, a big text reserves
-/// little more than it takes.
+/// Maximum number of bytes escaped at once. The kernel requires room for six bytes per input byte; with blocks, a large
+/// text reserves little more than it needs.
 const BLOCK: usize = 8 * 1024;
 
 /// Appends `text` to `out` as a JSON string, quotes included.
@@ -23,7 +23,7 @@ pub fn escape_into(text: &str, out: &mut Vec<u8>) {
     continue_into(rest, out);
 }
 
-/// Continues the JSON string that `out` ends with: `"a"` and the text `b` make `"ab"`.
+/// Continues the JSON string at the end of `out`: `"a"` and the text `b` become `"ab"`.
 pub fn continue_into(text: &str, out: &mut Vec<u8>) {
     let mut rest = text;
     while !rest.is_empty() {
@@ -33,15 +33,15 @@ pub fn continue_into(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether `text` is the content of its JSON string as it stands.
+/// Whether `text` needs no escapes in a JSON string.
 pub fn is_plain(text: &str) -> bool {
     plain_end(text.as_bytes(), 0) == text.len()
 }
 
 /// Continues the JSON string at the end of `out` with `block`.
 fn append_block(block: &str, out: &mut Vec<u8>) {
-    // The kernel writes an opening quote of its own: let it fall on the last byte before the closing quote that is
-    // already there, and put that byte back afterwards.
+    // The kernel writes an opening quote of its own. Let it overwrite the last byte before the existing closing quote,
+    // and restore that byte afterwards.
     out.pop();
     let Some(last) = out.pop() else { return };
     let seam = out.len();
@@ -51,7 +51,7 @@ fn append_block(block: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Splits off at most [`BLOCK`] bytes, between two characters.
+/// Splits off at most [`BLOCK`] bytes, at a character boundary.
 fn split_block(text: &str) -> (&str, &str) {
     if text.len() <= BLOCK {
         return (text, "");
@@ -72,7 +72,7 @@ pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
     plain_tail(bytes, at)
 }
 
-/// The same for the last bytes, fewer than eight.
+/// Like [`plain_end`] for the last bytes, fewer than eight.
 #[inline]
 fn plain_tail(bytes: &[u8], at: usize) -> usize {
     let left = bytes.len().saturating_sub(at);
@@ -80,18 +80,19 @@ fn plain_tail(bytes: &[u8], at: usize) -> usize {
         let special = |&byte: &u8| special_bytes(u64::from(byte)) & 0x80 != 0;
         return bytes.iter().skip(at).position(special).map_or(bytes.len(), |run| at + run);
     };
-    // What was looked at already is shifted out; the zeros that come in stop the run at the end.
+    // Bytes before `at` are shifted out; the zeros shifted in stop the run at the end.
     let special = special_bytes(u64::from_le_bytes(*word) >> (64 - 8 * left));
     at + special.trailing_zeros() as usize / 8
 }
 
-/// Sets the high bit of each byte that is a quote, a backslash or a control character. A borrow may set bits above the
-/// lowest one that is set rightly, never below it.
+/// Sets the high bit of each byte that is a quote, a backslash or a control character. A borrow may also set bits above
+/// the lowest correct one, but never below it.
 #[inline(always)]
 fn special_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
-    // Exchanging 0x20..=0x21 with 0x22..=0x23 puts the quote next to the control characters: one comparison for both.
+    // Exchanging 0x20..=0x21 with 0x22..=0x23 moves the quote next to the control characters, so one comparison finds
+    // both.
     let control_or_quote = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
     let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
     (control_or_quote | backslash) & !word & HIGH
@@ -117,7 +118,7 @@ mod tests {
             }
         }
 
-        /// The seams between blocks show in nothing, wherever a character or an escape falls.
+        /// Block boundaries do not show in the output, wherever a character or an escape is split.
         #[test]
         fn big_texts_agree_with_serde_json(pad in 0usize..8, piece in "[\"\\\\\n\u{1}a資😀]{1,9}") {
             let text = "x".repeat(pad) + &piece.repeat(3 * BLOCK / piece.len() + 1);

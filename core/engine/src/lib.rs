@@ -45,7 +45,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-// The state machines, each with what it takes and gives. What a host needs of every one of them stands below.
+// The state machines, each with its inputs and outputs. The names that every host needs are re-exported below.
 pub mod catalog;
 pub mod client;
 pub mod connection;
@@ -55,7 +55,7 @@ pub mod http;
 pub mod hub;
 pub mod resource;
 
-// What the other crates of this project share. It may change with every version.
+// Shared with the other crates of this project only. May change in every version.
 #[doc(hidden)]
 pub mod base64;
 #[doc(hidden)]
@@ -87,7 +87,7 @@ pub mod trace;
 #[doc(hidden)]
 pub mod version;
 
-// The engine, and what is served.
+// The engine, and the resources to serve.
 pub use catalog::{Edit, HandlerId};
 pub use engine::{Engine, Options, ServerInfo};
 pub use limits::Limits;
@@ -106,7 +106,7 @@ pub use now::{Millis, Now};
 pub use principal::Principal;
 pub use version::Revision;
 
-// HTTP, access control, what is sealed and traced.
+// HTTP, access control, sealed texts and traces.
 pub use guard::Policy;
 pub use headers::Headers;
 pub use http::{Endpoint, Rules};

@@ -1,7 +1,7 @@
-//! Every bound of the engine and its hosts, in one place, with its default.
+//! Every limit of the engine and its hosts, in one place, with its default.
 //!
-//! Law: whatever grows with what a peer sends or an author yields has a field here, and the error at the
-//! bound has a test.
+//! Law: everything that grows with the input of a peer or the output of a handler has a limit here, and a test of the
+//! error at the limit.
 
 use crate::now::Millis;
 use crate::option::{FromOption, Named, OptionError, OptionValue, Step};
@@ -49,8 +49,8 @@ limits! {
     pub client_info: usize = 32 << 10,
     /// Most elements of a JSON-RPC batch (R-015). Default 256.
     pub batch: usize = 256,
-    /// Answers of one batch together, and of all batches of a connection that are not complete. A request whose answer
-    /// has no room gets an error instead. Default 64 MiB.
+    /// Responses of one batch together, and of all incomplete batches of a connection. A request whose response exceeds
+    /// the limit gets an error instead. Default 64 MiB.
     pub batch_bytes: usize = 64 << 20,
     /// Longest URI. Default 64 KiB.
     pub uri: usize = MAX_URI,
@@ -58,8 +58,7 @@ limits! {
     pub resources: usize = 1_000_000,
     /// Templates in the catalogue, with templates of other servers and list sources without a template. Default 10,000.
     pub templates: usize = 10_000,
-    /// Most requests of one connection that wait for an answer, cancelled ones included until their handler
-    /// returns. Default 1,024.
+    /// Most pending requests of one connection; cancelled ones count until their handler returns. Default 1,024.
     pub in_flight: usize = 1_024,
     /// Items on a page of a list (R-101). Default 100.
     pub page: usize = 100,
@@ -87,12 +86,12 @@ limits! {
     pub subscriptions: usize = 10_000,
     /// URIs in the filter of one `subscriptions/listen` (DEC-18). Default 10,000.
     pub filter_uris: usize = 10_000,
-    /// URIs that all subscriptions of one connection watch together. Default 100,000.
+    /// URIs watched by all subscriptions of one connection together. Default 100,000.
     pub watched_uris: usize = 100_000,
     /// Bytes of the URIs that all subscriptions of one connection watch, with the client's own spellings. Default 16 MiB.
     pub watched_bytes: usize = 16 << 20,
-    /// Bytes of the URIs that all connections watch, a URI that several watch once, with the clients' own spellings.
-    /// Default 256 MiB.
+    /// Bytes of the URIs that all connections watch, counting each URI once, with the clients' own spellings. Default
+    /// 256 MiB.
     pub watched_total: usize = 256 << 20,
     /// Contents of one reply before encoding. Default 16 MiB.
     pub contents: usize = 16 << 20,
@@ -102,7 +101,7 @@ limits! {
     pub output: usize = 1 << 20,
     /// A read, list or custom call fails with `timeout` after this time (R-214). Default 30,000 ms.
     pub read_timeout: Millis = 30_000,
-    /// The same for `completion/complete`. Default 5,000 ms.
+    /// Like `read_timeout`, for `completion/complete`. Default 5,000 ms.
     pub completion_timeout: Millis = 5_000,
     /// The JSON text of a completion's `context.arguments` (R-107). Default 64 KiB.
     pub arguments: usize = 64 << 10,
@@ -115,62 +114,61 @@ limits! {
     pub progress_interval: Millis = 50,
     /// Log messages of one request (R-123). Default 1,000.
     pub log_messages: usize = 1_000,
-    /// Longest `requestState` that is opened, and longest sealed cursor of a `.list` callback's own. Default 64 KiB.
+    /// Longest `requestState` that is opened, and longest sealed cursor of a `.list` callback. Default 64 KiB.
     pub state: usize = 64 << 10,
     /// How long a sealed `requestState` is accepted (R-141). Default 600,000 ms.
     pub state_ttl: Millis = 600_000,
-    /// Server-to-client requests of one legacy connection that wait for an answer. Default 64.
+    /// Pending server-to-client requests of one legacy connection. Default 64.
     pub asks: usize = 64,
     /// How long requests in flight may still finish after the end of input (R-150). Default 1,000 ms.
     pub grace: Millis = 1_000,
-    /// Names and values of an HTTP request's headers together, with its target. Default 256 KiB: `Mcp-Name` repeats a URI.
+    /// Names and values of an HTTP request's headers, together with its target. Default 256 KiB, because `Mcp-Name`
+    /// repeats a URI.
     pub head: usize = 256 << 10,
     /// Header lines of an HTTP request. Default 128.
     pub headers: usize = 128,
-    /// Open legacy HTTP sessions; above it no further one begins. Default 10,000.
+    /// Open legacy HTTP sessions; further ones are refused. Default 10,000.
     pub sessions: usize = 10_000,
-    /// Legacy HTTP sessions of one principal; where no tokens are asked for, of one client address (64 bits of an IPv6
-    /// address) if the host knows it. Above it `initialize` is answered with 429. Behind a proxy all clients may have one
-    /// address. Default 1,000.
+    /// Legacy HTTP sessions of one principal. Without authentication: of one client address (64 bits of an IPv6
+    /// address), if the host knows it. Beyond the limit `initialize` is answered with 429. Behind a proxy all clients
+    /// may have the same address. Default 1,000.
     pub sessions_per_client: usize = 1_000,
     /// A session ends after this time without a request, an open stream or a request in flight. Default 1,800,000 ms.
     pub session_idle: Millis = 1_800_000,
-    /// The same for a session whose client has not sent `notifications/initialized`. Default 60,000 ms.
+    /// Like `session_idle`, for a session whose client has not sent `notifications/initialized`. Default 60,000 ms.
     pub handshake_timeout: Millis = 60_000,
-    /// Streams of events that one session keeps: open ones of `GET`, and such as were broken off or are over, which a
-    /// client may resume. Default 16.
+    /// Event streams that one session keeps: open ones of `GET`, and interrupted or finished ones that a client may
+    /// resume. Default 16.
     pub streams: usize = 16,
     /// Bytes of each such stream that are kept for resuming it (R-174). Default 1 MiB.
     pub replay: usize = 1 << 20,
-    /// A silent HTTP stream of events gets a comment after this time, to keep it open (R-167). Default 15,000 ms.
+    /// An idle HTTP event stream gets a comment after this time, to keep it open (R-167). Default 15,000 ms.
     pub keep_alive: Millis = 15_000,
     /// Open HTTP connections; further ones wait in the system's queue. Default 20,000.
     pub connections: usize = 20_000,
-    /// Open HTTP connections from one client address (64 bits of an IPv6 address); further ones are closed at once. Behind a
-    /// proxy all clients may have one address. Default 5,000.
+    /// Open HTTP connections from one client address (64 bits of an IPv6 address); further ones are closed at once.
+    /// Behind a proxy all clients may have the same address. Default 5,000.
     pub connections_per_client: usize = 5_000,
-    /// An HTTP connection on which the head of a request is not complete so long after its first byte is closed; also one
-    /// that sends nothing at all for so long after it was opened, or does not finish the handshake of TLS.
-    /// Default 10,000 ms.
+    /// An HTTP connection is closed if the head of a request is incomplete this long after its first byte. The same
+    /// limit applies to the first byte after the connection was opened, and to the TLS handshake. Default 10,000 ms.
     pub head_timeout: Millis = 10_000,
-    /// An HTTP connection that has had its answer and sends no further request for so long is closed. Default 60,000 ms.
+    /// An HTTP connection is closed after this time without a further request. Default 60,000 ms.
     pub idle_timeout: Millis = 60_000,
-    /// The body of an HTTP request that is not complete after so long is answered with 408. Default 30,000 ms.
+    /// A request whose body is incomplete after this time is answered with 408. Default 30,000 ms.
     pub body_timeout: Millis = 30_000,
-    /// Bytes of all HTTP bodies that have come in part and wait for their rest; above it a body is answered with 503.
-    /// Default 256 MiB.
+    /// Bytes of all partially received HTTP bodies; beyond the limit a body is answered with 503. Default 256 MiB.
     pub bodies_total: usize = 256 << 20,
-    /// A client that does not receive anything for this time is disconnected (R-214; where the system can tell).
-    /// Default 30,000 ms.
+    /// A client that receives nothing for this time is disconnected (R-214), where the system can detect it. Default
+    /// 30,000 ms.
     pub write_timeout: Millis = 30_000,
-    /// Verified tokens that are kept, by their digests. Default 10,000.
+    /// Verified tokens that are cached, by their digests. Default 10,000.
     pub token_cache: usize = 10_000,
     /// How long a verified token is accepted without verifying it again. Default 300,000 ms.
     pub token_ttl: Millis = 300_000,
     /// Audit records waiting to be written; when full, the newest is dropped and counted (S-19).
     /// Default 10,000.
     pub audit_queue: usize = 10_000,
-    /// An HTTP request that takes longer is answered with a stream of events, if the client accepts one. Default 1,000 ms.
+    /// An HTTP request that takes longer is answered with an event stream, if the client accepts one. Default 1,000 ms.
     pub sse_after: Millis = 1_000,
 }
 
@@ -178,7 +176,7 @@ impl Limits {
     /// Sets one limit by the name of its field.
     ///
     /// # Errors
-    /// There is no such limit, or `value` is no whole number that it can hold.
+    /// [`OptionError`] if there is no such limit, or `value` is not a whole number in its range.
     ///
     /// # Examples
     /// ```

@@ -1,41 +1,41 @@
-//! `_meta`: the keys of the protocol and of this library, and the rules for everybody else's.
+//! `_meta`: the keys of the protocol and of this library, and the rules for all other keys.
 
 use crate::jsonrpc::Json;
 use std::fmt;
 
 /// The revision of a modern request.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// What the client of a modern request can do.
+/// The capabilities of a modern request's client.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// Who sends a modern request: unverified, for display and logs alone.
+/// The client of a modern request: unverified, for display and logs only.
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-/// From which level on a modern request wants log messages.
+/// The least severe level of log messages that a modern request asks for.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// Who answers a modern request.
+/// The server that answers a modern request.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// The listen that a modern notification belongs to.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-/// What a request's progress notifications carry.
+/// The token that a request's progress notifications repeat.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 
-/// What is known of a template's variables (S-16): an object from variable to `type`, `format`, `enum`, `pattern`,
+/// The declared parameters of a template (S-16): an object from variable to `type`, `format`, `enum`, `pattern`,
 /// `description` and `required`, as in JSON Schema.
 pub const PARAMETERS: &str = "io.github.mcp-resources/parameters";
-/// The annotations that the protocol's own have no place for.
+/// Annotations that the protocol does not define.
 pub const ANNOTATIONS: &str = "io.github.mcp-resources/annotations";
 
-/// In the result of a list, an array of names: the parts that could not be listed now, such as servers that did not
+/// In the result of a list: an array with the names of parts that could not be listed now, such as servers that did not
 /// answer. Absent if the list is complete.
 pub const MISSING: &str = "io.github.mcp-resources/missing";
 
-/// What is wrong with a `_meta` object of the author's.
+/// The reason for refusing a `_meta` object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidMeta {
     /// The text is not one JSON object, or is nested too deep.
     NotAnObject,
-    /// A key that is not `name` or `prefix/name`, or stands twice.
+    /// A key is not `name` or `prefix/name`, or is repeated.
     Key(String),
-    /// A key that belongs to the protocol or to this library.
+    /// A key belongs to the protocol or to this library.
     Reserved(String),
 }
 
@@ -51,11 +51,11 @@ impl fmt::Display for InvalidMeta {
 
 impl std::error::Error for InvalidMeta {}
 
-/// Checks the text of a `_meta` object that an author wrote, and gives it without the white space that would break a
-/// line of the stdio framing (R-145).
+/// Checks the text of a `_meta` object, and returns it without white space between tokens, which could break a line of
+/// the stdio framing.
 ///
 /// # Errors
-/// [`InvalidMeta`], also when objects and arrays stand in it more than `nesting` deep.
+/// [`InvalidMeta`], also for an object nested more than `nesting` deep.
 pub fn check_object(text: &str, nesting: usize) -> Result<String, InvalidMeta> {
     let members = Json::parse(text.as_bytes(), nesting).and_then(Json::object);
     let members = members.ok_or(InvalidMeta::NotAnObject)?;
@@ -71,7 +71,7 @@ pub fn check_object(text: &str, nesting: usize) -> Result<String, InvalidMeta> {
     }
 }
 
-/// Checks one key that an author wants to use: R-021 for the revision that forbids most.
+/// Checks one key, by the strictest revision's rules.
 ///
 /// # Errors
 /// [`InvalidMeta::Key`] or [`InvalidMeta::Reserved`].
@@ -97,13 +97,13 @@ pub fn check_key(key: &str) -> Result<(), InvalidMeta> {
     Ok(())
 }
 
-/// Gives the text of a JSON object without white space between its tokens; `None` if it is not one object, or if
-/// objects and arrays stand in it more than `nesting` deep.
+/// Returns the text of a JSON object without white space between its tokens; `None` if it is not one object, or is
+/// nested more than `nesting` deep.
 pub fn object_text(text: &str, nesting: usize) -> Option<String> {
     Json::parse(text.as_bytes(), nesting)?.object().map(|_| compact(text))
 }
 
-/// Valid JSON without the white space between its tokens.
+/// Removes the white space between the tokens of valid JSON.
 pub(crate) fn compact(json: &str) -> String {
     let (mut quoted, mut escaped) = (false, false);
     let keep = |char: &char| {
@@ -118,8 +118,8 @@ pub(crate) fn compact(json: &str) -> String {
     json.chars().filter(keep).collect()
 }
 
-/// The prefixes of the protocol: 2025-11-25 reserves those whose second label is its name, 2025-06-18 those where
-/// its name is followed by another label.
+/// Whether the protocol reserves the prefix: 2025-11-25 if its second label is the protocol's name, 2025-06-18 if that
+/// name is followed by another label.
 fn is_reserved_prefix(prefix: &str) -> bool {
     let is_protocol = |label: &&str| {
         label.eq_ignore_ascii_case("mcp") || label.eq_ignore_ascii_case("modelcontextprotocol")

@@ -1,19 +1,19 @@
-//! Options that are set by name, with a value from another language: one table for each type, in the module of the type.
+//! Options that are set by name, with a value from another language. Each type has one table, in its own module.
 //!
-//! Law: a wrong name or value is an error that says what would be right. Nothing here knows a language: the host converts
-//! its values to [`OptionValue`], and may word the error with its own spelling of names and values.
+//! Law: the error about a wrong name or value says what would be right. Nothing here depends on a language: the host
+//! converts its values to [`OptionValue`], and may format the error with its own spelling of names and values.
 
 use crate::suggest;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The value of an option, as a host converts it from its language.
+/// The value of an option, converted by a host from its language.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OptionValue {
-    /// No value: `None`, `null`.
+    /// No value, such as `None` or `null`.
     None,
-    /// A truth value.
+    /// `true` or `false`.
     Bool(bool),
     /// A whole number.
     Integer(i128),
@@ -27,27 +27,27 @@ pub enum OptionValue {
     List(Vec<OptionValue>),
     /// Options by their names in `snake_case`, in any order.
     Members(Vec<(String, OptionValue)>),
-    /// A value of a type that no option has.
+    /// A value of a type that no option takes.
     Other,
 }
 
-/// What is made of the value of an option.
+/// A type that an option's value can be converted to.
 pub trait FromOption: Sized {
-    /// What is expected, for the message: `a text`.
+    /// The expected value, for messages, such as `a text`.
     const EXPECTED: &'static str;
-    /// What is expected of several of them.
+    /// The expected value of a list of them, for messages.
     const SEVERAL: &'static str = "a list";
 
-    /// Reads a value.
+    /// Converts a value.
     ///
     /// # Errors
-    /// It has the wrong type, or is not allowed.
+    /// [`OptionError`] if it has the wrong type, or is not allowed.
     fn from_option(value: OptionValue) -> Result<Self, OptionError>;
 }
 
-/// Options that are set by name.
+/// A type with options that are set by name.
 pub trait Named {
-    /// What is expected of a value that holds all of them: `an icon`.
+    /// The expected value for the whole type, for messages, such as `an icon`.
     const EXPECTED: &'static str;
     /// The names, in the order in which messages list them.
     const NAMES: &'static [&'static str];
@@ -55,35 +55,34 @@ pub trait Named {
     /// Sets one option.
     ///
     /// # Errors
-    /// There is no such option, or the value is wrong.
+    /// [`OptionError`] if there is no such option, or its value is invalid.
     fn set(&mut self, name: &str, value: OptionValue) -> Result<(), OptionError>;
 }
 
-/// What is wrong with an option. `Display` writes the message for authors in Rust; [`OptionError::message`] writes it for
-/// other languages.
+/// An invalid option. `Display` formats the message for Rust; [`OptionError::message`] formats it for other languages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionError {
     fault: Fault,
     path: Vec<Step>,
-    /// The name of an unknown option, else the value, in Rust's spelling.
+    /// The name of an unknown option, or the value in Rust's notation.
     given: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fault {
-    /// There is no option of this name: what it would be one of, and the names that there are.
+    /// Unknown option: the noun for it, and the known names.
     Unknown { what: &'static str, known: &'static [&'static str] },
     /// A value of the wrong type.
     Type { expected: Cow<'static, str> },
     /// A value of the right type that is not allowed.
     Value { expected: Cow<'static, str> },
-    /// The same, as a sentence of its own.
+    /// A value of the right type that is not allowed, explained in a full sentence.
     Sentence(String),
-    /// A bound that is no whole number, and whether it is a number.
+    /// A limit that is not a whole number; `is_whole` if it is a whole number out of range.
     Limit { is_whole: bool },
 }
 
-/// Where a wrong value is, seen from the value above it.
+/// One step on the path to a wrong value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The value of an option.
@@ -93,27 +92,27 @@ pub enum Step {
 }
 
 impl OptionError {
-    /// There is no option `given`. `what` is the singular noun for the message, such as `option`.
+    /// The error for an unknown option `given`. `what` is the singular noun for the message, such as `option`.
     pub fn unknown(what: &'static str, given: &str, known: &'static [&'static str]) -> Self {
         Self { fault: Fault::Unknown { what, known }, path: Vec::new(), given: given.into() }
     }
 
-    /// `value` has the wrong type.
+    /// The error for a `value` of the wrong type.
     pub fn wrong_type(value: &OptionValue, expected: impl Into<Cow<'static, str>>) -> Self {
         Self::of(Fault::Type { expected: expected.into() }, value)
     }
 
-    /// `value` has the right type and is not allowed.
+    /// The error for a `value` of the right type that is not allowed.
     pub fn not_allowed(value: &OptionValue, expected: impl Into<Cow<'static, str>>) -> Self {
         Self::of(Fault::Value { expected: expected.into() }, value)
     }
 
-    /// A value is not allowed, as one sentence says.
+    /// The error for a value that is not allowed, with its own sentence.
     pub fn sentence(text: impl Into<String>) -> Self {
         Self { fault: Fault::Sentence(text.into()), path: Vec::new(), given: String::new() }
     }
 
-    /// The value of a limit is no whole number that it can hold.
+    /// The error for a limit that is not a whole number in its range.
     pub(crate) fn limit(value: &OptionValue) -> Self {
         Self::of(Fault::Limit { is_whole: matches!(value, OptionValue::Integer(_)) }, value)
     }
@@ -122,35 +121,35 @@ impl OptionError {
         Self { fault, path: Vec::new(), given: value.to_string() }
     }
 
-    /// The same error in the value of a member or item.
+    /// Adds the member or item that contains the wrong value to the path.
     #[must_use]
     pub fn under(mut self, step: Step) -> Self {
         self.path.insert(0, step);
         self
     }
 
-    /// Where the wrong value is, from the outermost option on; without the name of an unknown option.
+    /// The path to the wrong value, from the outermost option, without the name of an unknown option.
     pub fn path(&self) -> &[Step] {
         &self.path
     }
 
-    /// The name of an unknown option, else the value, in Rust's spelling.
+    /// The name of an unknown option, or the value in Rust's notation.
     pub fn given(&self) -> &str {
         &self.given
     }
 
-    /// The name of an option that does not exist.
+    /// The name, if the option does not exist.
     pub fn unknown_name(&self) -> Option<&str> {
         matches!(self.fault, Fault::Unknown { .. }).then_some(&*self.given)
     }
 
-    /// Whether a value has the wrong type. Else there is no such option, or its value is not allowed.
+    /// Whether a value has the wrong type, as opposed to an unknown option or a value that is not allowed.
     pub fn is_type(&self) -> bool {
         matches!(self.fault, Fault::Type { .. } | Fault::Limit { is_whole: false })
     }
 
-    /// The message. `shown` is the value that [`OptionError::path`] leads to as the host's language writes it, and `spell`
-    /// spells a name.
+    /// Formats the message. `shown` is the value at [`OptionError::path`] in the notation of the host's language;
+    /// `spell` converts a name to its spelling.
     pub fn message(&self, shown: &str, spell: impl Fn(&str) -> String) -> String {
         let path = || label(&self.path, &spell);
         let last = || match self.path.last() {
@@ -181,13 +180,13 @@ impl OptionError {
         }
     }
 
-    /// Whether a text was given where a list of them is expected.
+    /// Whether a single text was given where a list of texts is expected.
     fn is_text_for_list(&self, expected: &str) -> bool {
         self.given.starts_with('"') && expected.starts_with("a list")
     }
 }
 
-/// The names of a path. The item that it ends with is left out.
+/// The names of a path, without a final item.
 fn label(path: &[Step], spell: impl Fn(&str) -> String) -> String {
     let mut label = String::new();
     let last = path.len().saturating_sub(1);
@@ -210,7 +209,7 @@ impl fmt::Display for OptionError {
 
 impl std::error::Error for OptionError {}
 
-/// In Rust's spelling; of what has members or items, its kind alone.
+/// In Rust's notation. Values with members or items are shown by their type only.
 impl fmt::Display for OptionValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -251,7 +250,7 @@ impl From<u64> for OptionValue {
     }
 }
 
-/// An object that holds all options of a type.
+/// An object with all options of a type.
 impl<T: Named + Default> FromOption for T {
     const EXPECTED: &'static str = T::EXPECTED;
 
@@ -262,10 +261,10 @@ impl<T: Named + Default> FromOption for T {
     }
 }
 
-/// Sets each option that `value`, an object, has.
+/// Sets each option in `value`, an object.
 ///
 /// # Errors
-/// `value` is no object; a name is unknown or a value wrong.
+/// [`OptionError`] if `value` is not an object, a name is unknown, or a value is invalid.
 pub fn set_all<T: Named>(options: &mut T, value: OptionValue) -> Result<(), OptionError> {
     let OptionValue::Members(members) = value else {
         return Err(OptionError::wrong_type(&value, T::EXPECTED));
@@ -367,8 +366,8 @@ impl<A: FromOption, B: FromOption> FromOption for (A, B) {
     }
 }
 
-/// The table of a type's options: `by_name!(Icon, "an icon" { "src" => src, "sizes" => sizes })`. The value goes into the
-/// field behind the arrow; `with` names a function that reads it, where its type does not say how.
+/// Declares the options of a type: `by_name!(Icon, "an icon" { "src" => src, "sizes" => sizes })`. The value is stored
+/// in the field after the arrow; `with` names a function that converts it, for types without a conversion of their own.
 macro_rules! by_name {
     (@read $value:ident, $read:path) => { $read($value) };
     (@read $value:ident,) => { $crate::option::FromOption::from_option($value) };
@@ -397,7 +396,7 @@ macro_rules! by_name {
 }
 pub(crate) use by_name;
 
-/// Reads options that are one of a few words, with the types' own `parse`.
+/// Implements [`FromOption`] for types that are one of a few words, with their own `parse`.
 macro_rules! words {
     ($($type:ty, $expected:literal;)+) => {
         $(impl $crate::option::FromOption for $type {
@@ -434,7 +433,7 @@ mod tests {
         OptionValue::List(texts.into_iter().map(OptionValue::from).collect())
     }
 
-    /// What is said of a wrong value, and whether its type is wrong.
+    /// The message for a wrong value, and whether its type is wrong.
     fn said<T: Named>(mut options: T, name: &str, value: OptionValue) -> (String, bool) {
         let error = options.set(name, value).unwrap_err();
         (error.to_string(), error.is_type())
@@ -474,7 +473,7 @@ mod tests {
         }
     }
 
-    /// The place of a value inside others is part of the message, and a host finds its own value by the path.
+    /// The message contains the path of a nested value, and a host can find its own value by the path.
     #[test]
     fn a_value_inside_others_is_named_by_its_path() {
         let icons = OptionValue::List(vec![members([("src", "a".into()), ("theme", "grey".into())])]);

@@ -1,14 +1,14 @@
-//! Who asks, and what a verified token lets them do.
+//! The principal that sends a request, and the rights from its verified token.
 
 use crate::now::{Millis, Now};
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
-/// The identity of HTTP clients that no token is asked of. A token cannot have it.
+/// The identity of HTTP clients without a token. No token can have it.
 pub const ANONYMOUS: &str = "anonymous";
 
-/// Who asks: the subject of a verified token, an HTTP client without one, or the local process on stdio.
+/// The sender of requests: the subject of a verified token, an HTTP client without one, or the local process on stdio.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Principal {
     id: Arc<str>,
@@ -21,15 +21,15 @@ pub struct Principal {
 enum Kind {
     Local,
     Named,
-    /// The network of the client, where the host knows its address.
+    /// With the client's network, if the host knows its address.
     Anonymous(Option<Network>),
 }
 
-/// What one client of the internet is taken to own: an IPv4 address, or 64 bits of an IPv6 one.
+/// The addresses that are attributed to one client: an IPv4 address, or 64 bits of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network(u64);
 
-/// What a principal brings with it: the scopes of its token, with those that they include, and its claims.
+/// The rights of a principal: the scopes of its token, including implied ones, and its claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Grant {
     scopes: Vec<String>,
@@ -37,21 +37,21 @@ struct Grant {
 }
 
 impl Principal {
-    /// The peer at the other end of a pipe: it runs as the same user as the server.
+    /// The peer at the other end of a pipe. It runs as the same user as the server.
     pub fn local() -> Arc<Self> {
         Self::new("")
     }
 
-    /// A principal with a verified identity and no scopes; the local process if `id` is empty. `id` is what cursors and
-    /// request states are bound to.
+    /// A principal with a verified identity and no scopes; the local process if `id` is empty. Cursors and request
+    /// states are bound to `id`.
     pub fn new(id: impl Into<Arc<str>>) -> Arc<Self> {
         let id = id.into();
         let kind = if id.is_empty() { Kind::Local } else { Kind::Named };
         Arc::new(Self { id, kind, grant: Arc::default(), expires: None })
     }
 
-    /// An HTTP client that no token is asked of: its identity is [`ANONYMOUS`]. Rates are counted by `address`, where it
-    /// is known.
+    /// An HTTP client without a token, where none is required. Its identity is [`ANONYMOUS`]. Its requests are counted
+    /// by `address`, if known.
     pub fn anonymous(address: Option<IpAddr>) -> Arc<Self> {
         static UNKNOWN: LazyLock<Arc<Principal>> = LazyLock::new(|| {
             let (id, grant) = (ANONYMOUS.into(), Arc::default());
@@ -66,7 +66,7 @@ impl Principal {
         }
     }
 
-    /// The same identity, claims and expiry with these scopes.
+    /// Returns a copy with these scopes.
     #[must_use]
     pub fn with_scopes(&self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Arc<Self> {
         let scopes = scopes.into_iter().map(Into::into).collect();
@@ -74,34 +74,34 @@ impl Principal {
         Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
     }
 
-    /// The same identity, scopes and expiry with these claims, a JSON object.
+    /// Returns a copy with these claims, a JSON object.
     #[must_use]
     pub fn with_claims(&self, claims: Option<Arc<str>>) -> Arc<Self> {
         let grant = Grant { claims, ..Grant::clone(&self.grant) };
         Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
     }
 
-    /// The same identity and scopes, valid until `expires`: milliseconds since 1970-01-01T00:00:00Z; `None` is without
-    /// an end. A host sets it from the token, so that a stream ends with the token that opened it.
+    /// Returns a copy that is valid until `expires`, in milliseconds since 1970-01-01T00:00:00Z; `None` is without an
+    /// end. Hosts set this from the token, so that a stream ends when the token that opened it expires.
     #[must_use]
     pub fn with_expiry(&self, expires: Option<Millis>) -> Arc<Self> {
         Arc::new(Self { expires, ..self.clone() })
     }
 
-    /// The same on the clock of [`Now::tick`], for timers.
+    /// The expiry on the clock of [`Now::tick`], for timers.
     pub(crate) fn expires_at(&self, now: Now) -> Option<Millis> {
         self.expires.map(|expires| now.tick.saturating_add(expires.saturating_sub(now.unix)))
     }
 
-    /// When its token expires: milliseconds since 1970-01-01T00:00:00Z. Default `None`: never.
+    /// The expiry of its token, in milliseconds since 1970-01-01T00:00:00Z. Default `None`: never.
     pub fn expires(&self) -> Option<Millis> {
         self.expires
     }
 
-    /// What sets apart those who may be given different contents, identity and scopes as one text: what is kept for one
-    /// is not given to another.
+    /// Identity and scopes as one text. Principals for which it differs may get different contents, so cached results
+    /// are not shared between them.
     pub(crate) fn authority(&self) -> Cow<'_, str> {
-        // Not found at the beginning of the short form.
+        // Does not occur at the beginning of the short form.
         const LONG: char = '\0';
         let scopes = &self.grant.scopes;
         if scopes.is_empty() && !self.id.starts_with(LONG) {
@@ -117,12 +117,12 @@ impl Principal {
         self.kind == Kind::Local
     }
 
-    /// Whether it is an HTTP client that no token is asked of.
+    /// Whether it is an HTTP client without a token.
     pub fn is_anonymous(&self) -> bool {
         matches!(self.kind, Kind::Anonymous(_))
     }
 
-    /// The network of an anonymous client; `None` for others, and where the host does not know the address.
+    /// The network of an anonymous client; `None` for other principals, and if the address is unknown.
     pub fn network(&self) -> Option<Network> {
         match self.kind {
             Kind::Anonymous(network) => network,
@@ -130,7 +130,7 @@ impl Principal {
         }
     }
 
-    /// The identity; empty for the local process, [`ANONYMOUS`] for an HTTP client that no token is asked of.
+    /// The identity; empty for the local process, [`ANONYMOUS`] for an HTTP client without a token.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -140,18 +140,18 @@ impl Principal {
         &self.grant.scopes
     }
 
-    /// The claims of its token, a JSON object; `None` if there is no token, or its verifier gave none. Two tokens of one
-    /// principal share what is kept of reads, whatever their claims.
+    /// The claims of its token, a JSON object; `None` without a token, or if its verifier returned none. Tokens of one
+    /// principal share cached reads, whatever their claims.
     pub fn claims(&self) -> Option<&str> {
         self.grant.claims.as_deref()
     }
 }
 
 impl Network {
-    /// The network of an address. An IPv4 address is the same in IPv6 notation.
+    /// The network of an address. An IPv4 address has the same network in IPv6 notation.
     pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
-            // No client has an IPv6 address in this range.
+            // No client has an IPv6 address in this range, so the two kinds do not collide.
             IpAddr::V4(address) => Self(u64::from(address.to_bits()) | 1 << 32),
             IpAddr::V6(address) => Self((address.to_bits() >> 64) as u64),
         }
@@ -175,7 +175,7 @@ mod tests {
         assert_ne!(network("::1"), network("127.0.0.1"));
     }
 
-    /// what a policy gives the local process is not given to HTTP clients.
+    /// rights that a policy grants the local process are not granted to HTTP clients.
     #[test]
     fn an_anonymous_client_is_not_the_local_process() {
         let (local, client) = (Principal::local(), Principal::anonymous(None));

@@ -1,7 +1,7 @@
-//! Which of a list of values a person who has typed so far may mean.
+//! Ranks completion values by how well they match the text typed so far.
 
-/// The values that fit `typed`, best first: those that begin with it, then those that do so in another case, those
-/// that contain it, and those that begin with it but for one typing error. Within a class the order is kept.
+/// The values that match `typed`, best first: values that begin with it, that begin with it ignoring case, that contain
+/// it, and that begin with it except for one typing error. Within a class the order is kept.
 pub fn ranked<'v, V: AsRef<str>>(values: &'v [V], typed: &str) -> Vec<&'v str> {
     let lower = typed.to_lowercase();
     let mut found: Vec<(u8, &str)> = values
@@ -28,7 +28,7 @@ fn class(value: &str, typed: &str, lower: &str) -> Option<u8> {
 }
 
 /// Whether `value` begins with `typed` after one letter of `typed` was changed, left out, added or swapped with its
-/// neighbour. Too short a text means nothing.
+/// neighbour. `false` if `typed` is too short for that.
 fn begins_nearly(value: &str, typed: &str) -> bool {
     let (value, typed): (Vec<char>, Vec<char>) = (value.chars().collect(), typed.chars().collect());
     if typed.len() < 3 {

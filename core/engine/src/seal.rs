@@ -1,6 +1,6 @@
-//! Opaque texts that travel through the peer and come back: cursors and `requestState`. Sealed with
-//! AES-256-GCM-SIV under a nonce made from what is sealed: the same call gives the same bytes, no randomness is
-//! needed, and two calls share a nonce only if they are the same call. What comes back is hostile until it opens.
+//! Seals texts that are sent to a peer and returned by it: cursors and `requestState`. Uses
+//! AES-256-GCM-SIV with a nonce derived from the sealed data: the same call gives the same bytes, no randomness is
+//! required, and two calls share a nonce only if they are identical. A returned text is untrusted until it opens.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use sha2::{Digest, Sha256};
 use crate::base64;
 use crate::option::{FromOption, OptionError, OptionValue};
 
-/// The first characters of every sealed text: the format's version.
+/// The prefix of every sealed text: the version of the format.
 const PREFIX: &str = "v1.";
 
-/// The length of the nonce that stands before the ciphertext.
+/// The length of the nonce before the ciphertext.
 const NONCE: usize = 12;
 
-/// The length of the authentication tag behind the ciphertext.
+/// The length of the authentication tag after the ciphertext.
 const TAG: usize = 16;
 
 /// Seals with its first key and opens with any.
@@ -33,7 +33,7 @@ pub struct SealKey {
     bytes: [u8; 32],
 }
 
-/// Why something cannot be sealed.
+/// The reason for which something cannot be sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SealError {
     /// The secret has fewer than [`SealKey::MIN_SECRET`] bytes.
@@ -43,17 +43,17 @@ pub enum SealError {
 }
 
 impl Seal {
-    /// The most bytes that can be sealed.
+    /// Maximum number of bytes that can be sealed.
     pub const MAX_PLAIN: usize = 64 * 1024;
 
-    /// `first` seals and opens, `older` only open: to change a key, put the new one first and keep the old one until
-    /// what it sealed has expired.
+    /// `first` seals and opens, `older` only open. To change a key, put the new one first, and keep the old one until
+    /// everything it sealed has expired.
     pub fn new(first: &SealKey, older: &[SealKey]) -> Self {
         Self { keys: std::iter::once(first).chain(older).map(Cipher::new).collect() }
     }
 
-    /// Seals `plain` for `purpose` (a constant of the caller) and the context `aad`: it opens only with the same two.
-    /// The context is not in the text.
+    /// Seals `plain` for `purpose`, a constant of the caller, and the context `aad`: it opens only with the same two.
+    /// The text does not contain the context.
     ///
     /// # Errors
     /// [`SealError::TooLong`] if `plain` has more than [`Seal::MAX_PLAIN`] bytes.
@@ -65,8 +65,8 @@ impl Seal {
         Ok(text)
     }
 
-    /// Opens a sealed text. `None` for anything but what [`Seal::seal`] made with the same purpose and context under
-    /// one of these keys. The tag is compared in constant time.
+    /// Opens a sealed text. `None` unless [`Seal::seal`] made it with the same purpose and context under one of these
+    /// keys. The tag is compared in constant time.
     pub fn open(&self, purpose: &str, aad: &[&[u8]], text: &str) -> Option<Vec<u8>> {
         const MAX_TEXT: usize = (NONCE + Seal::MAX_PLAIN + TAG).div_ceil(3) * 4;
         let body = text.strip_prefix(PREFIX).filter(|body| body.len() <= MAX_TEXT)?;
@@ -89,10 +89,10 @@ impl FromOption for SealKey {
 }
 
 impl SealKey {
-    /// The fewest bytes of a secret.
+    /// Minimum length of a secret in bytes.
     pub const MIN_SECRET: usize = 16;
 
-    /// A key from a secret of any length; every process that shares the secret has the same key.
+    /// Derives a key from a secret of any length. Processes that share the secret have the same key.
     ///
     /// # Errors
     /// [`SealError::ShortSecret`] if `secret` has fewer than [`SealKey::MIN_SECRET`] bytes.
@@ -103,13 +103,13 @@ impl SealKey {
         Ok(Self::hashed("secret", secret))
     }
 
-    /// A key that anyone who knows `label` can make: it keeps a text whole, it hides and proves nothing. For cursors
-    /// where no key is configured.
+    /// Derives a key from a public `label`: it protects a text against corruption only, neither hiding it nor proving
+    /// its origin. For cursors where no key is configured.
     pub fn derived(label: &str) -> Self {
         Self::hashed("label", label.as_bytes())
     }
 
-    /// A secret for another use, from which the key cannot be told.
+    /// Derives a secret for another use, which does not reveal the key.
     pub(crate) fn derive(&self, label: &str) -> [u8; 32] {
         Sha256::new().chain_update(self.bytes).chain_update(label).finalize().into()
     }
@@ -143,7 +143,7 @@ impl fmt::Display for SealError {
 
 impl std::error::Error for SealError {}
 
-/// A key made ready: one part of it encrypts, the other makes nonces.
+/// An expanded key: one part encrypts, the other derives nonces.
 #[derive(Clone)]
 struct Cipher {
     aead: Aes256GcmSiv,
@@ -174,10 +174,10 @@ impl Cipher {
     }
 }
 
-/// Purpose and context as one text that no other purpose and context make.
+/// Encodes purpose and context as one text, unambiguously.
 fn context(purpose: &str, aad: &[&[u8]]) -> Vec<u8> {
-    // The count comes first: with it no context is the beginning of another, so none runs into the plaintext that
-    // follows it in the nonce's input.
+    // The count comes first, so that no context is a prefix of another. Otherwise a context could run into the
+    // plaintext that follows it in the input of the nonce.
     let mut context = (aad.len() as u64).to_be_bytes().to_vec();
     for part in [PREFIX.as_bytes(), purpose.as_bytes()].into_iter().chain(aad.iter().copied()) {
         context.extend_from_slice(&(part.len() as u64).to_be_bytes());
@@ -220,7 +220,7 @@ mod tests {
         assert!(!bytes.windows(6).any(|part| part == b"hidden"));
     }
 
-    /// any flipped bit, any cut, nothing at all.
+    /// flipped bits, truncated texts, the empty text.
     #[test]
     fn a_changed_text_does_not_open() {
         let text = seal().seal("state", AAD, b"round 1").unwrap();
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(stranger.open("cursor", AAD, &text), None);
     }
 
-    /// A context part that is moved into the plaintext gives another nonce and another text.
+    /// Moving a part of the context into the plaintext gives another nonce and another text.
     #[test]
     fn context_and_plaintext_do_not_run_together() {
         let nonce = |text: &str| text[PREFIX.len()..PREFIX.len() + 16].to_owned();
@@ -267,7 +267,7 @@ mod tests {
         assert_ne!(nonce(&one), nonce(&other));
     }
 
-    /// what an older key sealed opens until that key is dropped.
+    /// texts sealed by an older key open until that key is removed.
     #[test]
     fn keys_rotate() {
         let (old, new) = (key("the secret of last month"), key("the secret of this month"));

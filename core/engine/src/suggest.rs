@@ -1,9 +1,9 @@
-//! Names that were misspelled: the closest known one, for error messages.
+//! Suggestions for misspelled names, for error messages.
 
-/// Names longer than this are compared by equality alone.
+/// Longer names are only compared for equality, and are shortened in messages.
 const LONGEST: usize = 64;
 
-/// The known name that `given` most likely stands for: the same but for case, `_` and `-`, or a few letters away.
+/// Finds the known name that `given` most likely means: equal except for case, `_` and `-`, or a few letters away.
 ///
 /// # Examples
 /// ```
@@ -24,8 +24,8 @@ pub fn closest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// The message about an unknown name: `unexpected option "mimeType"; did you mean "mime_type"?`, or the list of what
-/// there is. `what` is the singular noun, such as `option`.
+/// The message about an unknown name: `unexpected option "mimeType"; did you mean "mime_type"?`, or with the list of
+/// known names. `what` is the singular noun, such as `option`.
 pub fn unexpected(what: &str, given: &str, known: &[&str]) -> String {
     let shown: String = given.chars().take(LONGEST).collect();
     match closest(given, known.iter().copied()) {
@@ -34,8 +34,8 @@ pub fn unexpected(what: &str, given: &str, known: &[&str]) -> String {
     }
 }
 
-/// The URI template that an author probably meant by a text in the notation of a web framework: `notes://:day` and
-/// `notes://<day>` are `notes://{day}`, `files://<path:name>` is `files://{+name}`. `None` if nothing in it looks like one.
+/// Converts a text in the notation of a web framework to the URI template that was probably meant: `notes://:day` and
+/// `notes://<day>` become `notes://{day}`, `files://<path:name>` becomes `files://{+name}`. `None` without such a notation.
 ///
 /// # Examples
 /// ```
@@ -58,14 +58,14 @@ pub fn template(text: &str) -> Option<String> {
     (meant != text).then_some(meant)
 }
 
-/// The expression for `:name`, which fills a segment, and the length of what it stands for.
+/// The expression for `:name`, which matches one segment, and the length of the text it replaces.
 fn colon(before: &str, found: &str) -> Option<(String, usize)> {
     let name = found.strip_prefix(':').filter(|_| before.ends_with('/'))?;
     let name = &name[..name.find(['/', '?', '#']).unwrap_or(name.len())];
     is_name(name).then(|| (format!("{{{name}}}"), 1 + name.len()))
 }
 
-/// The expression for `<name>` or `<type:name>`, and the length of what it stands for.
+/// The expression for `<name>` or `<type:name>`, and the length of the text it replaces.
 fn angle(found: &str) -> Option<(String, usize)> {
     let (body, _) = found.strip_prefix('<')?.split_once('>')?;
     let (operator, name) = match body.rsplit_once(':') {
@@ -85,7 +85,7 @@ fn plain(name: &str) -> Vec<char> {
     name.chars().filter(|letter| !matches!(letter, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
-/// How many letters must be inserted, removed, replaced or swapped with their neighbour.
+/// The edit distance: how many letters are inserted, removed, replaced, or swapped with their neighbour.
 fn distance(one: &[char], other: &[char]) -> usize {
     let mut older: Vec<usize> = Vec::new();
     let mut before: Vec<usize> = (0..=other.len()).collect();

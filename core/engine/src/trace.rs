@@ -1,20 +1,20 @@
-//! The trace that a request belongs to: the members `traceparent`, `tracestate` and `baggage` of its `_meta` (R-022), read
-//! as the W3C's Trace Context and Baggage define them.
+//! The trace context of a request: the members `traceparent`, `tracestate` and `baggage` of its `_meta` (R-022), parsed
+//! as defined by W3C Trace Context and Baggage.
 //!
-//! Law: what is not well-formed is as good as absent. A value of these has printable ASCII characters alone, so it may
-//! stand in a log or a header.
+//! Law: a malformed value counts as absent. Valid values consist of printable ASCII characters, so they may be used in
+//! logs and headers.
 
 use crate::jsonrpc::Json;
 use std::borrow::Cow;
 
-/// Names the parent span.
+/// Identifies the parent span.
 const TRACEPARENT: &str = "traceparent";
-/// What tracing systems say about it.
+/// Data of tracing systems.
 const TRACESTATE: &str = "tracestate";
-/// What the application says along the way.
+/// Data of the application.
 const BAGGAGE: &str = "baggage";
 
-/// The longest `tracestate` and `baggage`, in bytes.
+/// Maximum length of `tracestate` and `baggage`, in bytes.
 const LONGEST: usize = 8_192;
 /// Most members of a `tracestate`.
 const STATES: usize = 32;
@@ -23,7 +23,7 @@ const ITEMS: usize = 180;
 /// Length of a `traceparent` of version 00.
 const PARENT: usize = 55;
 
-/// The trace that a request belongs to; each member is there only if it is well-formed (R-022).
+/// The trace context of a request; each member is present only if it is well-formed (R-022).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceContext<'m> {
     traceparent: Option<Cow<'m, str>>,
@@ -32,31 +32,31 @@ pub struct TraceContext<'m> {
 }
 
 impl<'m> TraceContext<'m> {
-    /// Reads it from a request's `_meta`.
+    /// Parses it from a request's `_meta`.
     pub fn of_meta(meta: Json<'m>) -> Self {
         let Some(members) = meta.object() else { return Self::default() };
         let text = |name, is_valid: fn(&str) -> bool| {
             members.get(name).and_then(Json::as_str).filter(|text| is_valid(text))
         };
         let traceparent = text(TRACEPARENT, is_traceparent);
-        // Without its parent a state says nothing.
+        // A `tracestate` without a `traceparent` has no meaning.
         let tracestate = traceparent.as_ref().and_then(|_| text(TRACESTATE, is_tracestate));
         Self { traceparent, tracestate, baggage: text(BAGGAGE, is_baggage) }
     }
 
-    /// Reads it from the text of a `_meta` object, no deeper than `nesting`.
+    /// Parses it from the text of a `_meta` object, nested at most `nesting` deep.
     pub fn of_text(meta: &'m str, nesting: usize) -> Self {
         Json::parse(meta.as_bytes(), nesting).map(Self::of_meta).unwrap_or_default()
     }
 
-    /// The members that are there, by their names: what a propagator of OpenTelemetry takes as its carrier.
+    /// The members that are present, by name, as a carrier for OpenTelemetry propagators.
     pub fn members(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all =
             [(TRACEPARENT, &self.traceparent), (TRACESTATE, &self.tracestate), (BAGGAGE, &self.baggage)];
         all.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)))
     }
 
-    /// One of them.
+    /// The member `name`.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.members().find(|(own, _)| *own == name).map(|(_, value)| value)
     }
@@ -77,7 +77,7 @@ impl<'m> TraceContext<'m> {
         flags.and_then(|flags| u8::from_str_radix(flags, 16).ok()).is_some_and(|flags| flags & 1 == 1)
     }
 
-    /// The same, owned.
+    /// Copies everything that it borrows.
     pub fn into_owned(self) -> TraceContext<'static> {
         let owned = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
         TraceContext {
@@ -88,7 +88,7 @@ impl<'m> TraceContext<'m> {
     }
 }
 
-/// `version-trace-parent-flags`; a later version may have more behind another hyphen.
+/// `version-trace-parent-flags`; later versions may append more after another hyphen.
 fn is_traceparent(text: &str) -> bool {
     let mut parts = text.splitn(5, '-');
     let mut hex = |digits| parts.next().filter(|part| part.len() == digits && part.bytes().all(is_hex));
@@ -124,7 +124,7 @@ fn is_baggage(text: &str) -> bool {
     is_list(text, ITEMS) && members(text).all(is_item)
 }
 
-/// `key=value`, and properties behind semicolons.
+/// `key=value`, with properties after semicolons.
 fn is_item(member: &str) -> bool {
     let mut parts = member.split(';');
     let is_pair = |part: &str| match part.split_once('=') {
@@ -155,7 +155,7 @@ fn is_chr(byte: u8) -> bool {
     (b' '..=b'~').contains(&byte)
 }
 
-/// What a value of the baggage consists of.
+/// A byte allowed in the values of baggage.
 fn is_octet(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"\",;\\".contains(&byte)
 }
@@ -207,7 +207,7 @@ mod tests {
         }
     }
 
-    /// R-022, R-215: no line break passes, neither here nor there.
+    /// R-022, R-215: neither member can contain a line break.
     #[test]
     fn states_and_baggage() {
         for good in ["rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", "a=1, ,b=2,", "1-t@sys/x=a b"] {

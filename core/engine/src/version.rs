@@ -1,6 +1,6 @@
-//! Every difference between the protocol's revisions: what each has, and which code each error carries.
+//! Every difference between the protocol's revisions: their features, and the code of each error.
 //!
-//! Law: no other module compares revisions or knows a code number.
+//! Law: no other module compares revisions or contains a code number.
 
 use crate::error::ReadError;
 use crate::option::{FromOption, OptionError, OptionValue};
@@ -33,10 +33,10 @@ pub enum FieldSet {
 }
 
 impl FieldSet {
-    /// How many there are: the size of a table indexed by [`FieldSet::index`].
+    /// The number of field sets: the size of a table indexed by [`FieldSet::index`].
     pub const COUNT: usize = 3;
 
-    /// A dense number for tables.
+    /// Its index in tables.
     pub fn index(self) -> usize {
         self as usize
     }
@@ -50,10 +50,10 @@ impl Revision {
     /// The newest revision that has a handshake: the answer to an unknown one.
     pub const NEWEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// The revision of a legacy HTTP request whose header names none.
+    /// The revision of a legacy HTTP request without a version header.
     pub const UNNAMED: Self = Self::V2025_03_26;
 
-    /// The revision with this date.
+    /// Parses a date.
     pub fn parse(date: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.as_str() == date)
     }
@@ -88,7 +88,7 @@ impl Revision {
         self == Self::V2025_03_26
     }
 
-    /// Whether an error without a readable id carries `"id":null` rather than none.
+    /// Whether an error without a readable id has the member `"id":null` rather than no member.
     pub fn has_null_id(self) -> bool {
         self <= Self::V2025_06_18
     }
@@ -108,7 +108,7 @@ impl Revision {
         self >= Self::V2025_03_26
     }
 
-    /// Whether a stream of events begins with an event that has an id and no data, from which it can be resumed.
+    /// Whether an event stream begins with an event that has an id and no data, from which it can be resumed.
     pub fn has_priming_event(self) -> bool {
         self == Self::V2025_11_25
     }
@@ -128,7 +128,7 @@ impl Revision {
         self >= Self::V2025_11_25
     }
 
-    /// The code of an error of the domain (DEC-20).
+    /// The error code of a [`ReadError`] (DEC-20).
     pub fn code(self, error: &ReadError) -> i32 {
         let modern = self.is_modern();
         match error {
@@ -148,20 +148,20 @@ impl Revision {
     }
 }
 
-/// What an error of a server says of the resource that was asked for (S-14).
+/// The meaning of a server's error for the requested resource (S-14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// There is no such resource.
+    /// The resource does not exist.
     NotFound,
     /// The client may not see it.
     AccessDenied,
-    /// The server finds the URI unusable.
+    /// The server rejects the URI as invalid.
     InvalidUri,
-    /// Something else went wrong.
+    /// Any other failure.
     Other,
 }
 
-/// What is known of an error that a server answered a read with.
+/// A server's error response to a read.
 #[derive(Clone, Copy, Debug)]
 pub struct Answered<'a> {
     /// Its code.
@@ -175,8 +175,8 @@ pub struct Answered<'a> {
 }
 
 impl Answered<'_> {
-    /// What it says, whichever library the server is written with: several answer a URI that they do not know with the
-    /// code of wrong params, or none of their own, and say so in the message alone.
+    /// Classifies the error. Several libraries answer an unknown URI with a general code, such as that for invalid params, so
+    /// the message is examined too.
     pub fn meaning(&self) -> Meaning {
         match self.kind {
             Some("not_found") => return Meaning::NotFound,
@@ -233,26 +233,26 @@ pub enum Method {
     SetLevel,
 }
 
-/// The method whose result may ask for input.
+/// The method that may return `input_required`.
 pub const READ: &str = "resources/read";
-/// The method that is partly ours: its references may be to what an author serves through the extension door.
+/// The method that is shared: custom handlers may get its references that do not name resources.
 pub const COMPLETE: &str = "completion/complete";
 
 /// Ends a legacy handshake.
 pub const INITIALIZED: &str = "notifications/initialized";
-/// Takes a request back.
+/// Cancels a request.
 pub const CANCELLED: &str = "notifications/cancelled";
 
-/// The questions that a server may ask, each with the capability that a client declares for it.
+/// The requests that a server may send to a client, each with the client capability it requires.
 pub const QUESTIONS: [(&str, &str); 3] =
     [("elicitation/create", "elicitation"), ("sampling/createMessage", "sampling"), ("roots/list", "roots")];
 
-/// Whether a method is about resources, so that an allow-list of URIs decides about it.
+/// Whether a method is about resources, so that the allow-list of URIs applies to it.
 pub fn is_about_resources(method: &str) -> bool {
     method.starts_with("resources/") || matches!(method, COMPLETE | "subscriptions/listen")
 }
 
-/// The notifications of a server that a client acts on.
+/// The server notifications that a client handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerNotification {
     /// A watched resource has changed.
@@ -261,14 +261,14 @@ pub enum ServerNotification {
     ListChanged,
     /// A listen is open.
     Acknowledged,
-    /// A listen was torn down.
+    /// The server ended a listen.
     Cancelled,
     /// A request has made progress.
     Progress,
 }
 
 impl ServerNotification {
-    /// The notification with this method.
+    /// Parses a method.
     pub fn parse(method: &str) -> Option<Self> {
         Some(match method {
             "notifications/resources/updated" => Self::Updated,
@@ -281,14 +281,14 @@ impl ServerNotification {
     }
 }
 
-/// Whether the results of a custom method may be cached, as those of the protocol's own lists: `tools/list`,
-/// `prompts/list` and their like.
+/// Whether the results of a custom method may be cached like those of the protocol's own lists: `tools/list`,
+/// `prompts/list` and similar ones.
 pub fn is_list(method: &str) -> bool {
     method.ends_with("/list")
 }
 
 impl Method {
-    /// The method with this name.
+    /// Parses a name.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             READ => Self::Read,
@@ -306,7 +306,7 @@ impl Method {
         })
     }
 
-    /// All of them, in the order of [`Method::index`].
+    /// All methods, in the order of [`Method::index`].
     pub const ALL: [Self; 11] = [
         Self::Initialize,
         Self::Ping,
@@ -338,12 +338,12 @@ impl Method {
         }
     }
 
-    /// A dense number for tables.
+    /// Its index in tables.
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// Whether the revision has it.
+    /// Whether the revision defines it.
     pub fn exists_in(self, revision: Revision) -> bool {
         match self {
             Self::List | Self::ListTemplates | Self::Read | Self::Complete => true,
@@ -357,7 +357,7 @@ impl Method {
 
 /// Not JSON.
 pub const PARSE_ERROR: i32 = -32700;
-/// JSON, but not a message, or not one that is allowed here.
+/// JSON, but not a valid message, or not one that is allowed here.
 pub const INVALID_REQUEST: i32 = -32600;
 /// Unknown method, or one whose capability was not advertised.
 pub const METHOD_NOT_FOUND: i32 = -32601;
@@ -365,18 +365,18 @@ pub const METHOD_NOT_FOUND: i32 = -32601;
 pub const INVALID_PARAMS: i32 = -32602;
 /// A failure of the server.
 pub const INTERNAL_ERROR: i32 = -32603;
-/// A mirrored header contradicts the body (2026-07-28).
+/// A header differs from the part of the body that it repeats (2026-07-28).
 pub const HEADER_MISMATCH: i32 = -32020;
-/// The client did not declare a capability that the request needs (2026-07-28, R-050).
+/// The client did not declare a capability that the request requires (2026-07-28, R-050).
 pub const MISSING_CLIENT_CAPABILITY: i32 = -32021;
-/// The revision named by the request is not served (2026-07-28, R-030).
+/// The revision named by the request is not supported (2026-07-28, R-030).
 pub const UNSUPPORTED_VERSION: i32 = -32022;
 
-/// The client cancelled the request, and HTTP must answer something (legacy, DEC-21).
+/// The client cancelled the request, and HTTP requires an answer (legacy, DEC-21).
 pub const REQUEST_CANCELLED: i32 = -32800;
 
-/// Whether an author may use `code` in [`ReadError::Custom`]: one of the standard five, or outside the range that
-/// JSON-RPC reserves.
+/// Whether [`ReadError::Custom`] may use `code`: one of the standard five, or one outside the range that JSON-RPC
+/// reserves.
 pub fn is_custom_code(code: i32) -> bool {
     matches!(code, PARSE_ERROR | INVALID_REQUEST | METHOD_NOT_FOUND | INVALID_PARAMS | INTERNAL_ERROR)
         || !(-32768..=-32000).contains(&code)

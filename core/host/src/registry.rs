@@ -1,8 +1,8 @@
-//! What stands behind the engine's numbers: the author's functions, counted by their uses, and the parts of providers. And the
-//! engine itself, which is made when it is first needed.
+//! The handlers behind the engine's numbers, counted by their uses, the parts of providers, and the engine itself,
+//! which is made on first use.
 //!
-//! Law: no function is dropped while a lock is held; dropping one may run code of the language's. A table is never changed, a
-//! changed one replaces it: a request that is under way keeps the function it found.
+//! Law: no handler is dropped while a lock is held, because that may run code of the host's language. A table is
+//! immutable and replaced as a whole, so a running request keeps the handler it found.
 
 use crate::provider::Mounts;
 use crate::transport::{AuditLog, AuditSink, Clock};
@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
-/// See the module. `H` is what a host calls: a reader with its completers and its lister.
+/// The registered handlers and the engine. `H` is a host's handler: a reader with its completers and its lister.
 pub struct Registry<H> {
     draft: Mutex<(ServerInfo, Options)>,
     engine: OnceLock<Arc<Engine>>,
@@ -31,29 +31,29 @@ pub struct Registry<H> {
     audit: Mutex<Option<AuditLog>>,
 }
 
-/// Functions, with how often each is used.
+/// Handlers with their number of uses.
 type Table<H> = OrdMap<HandlerId, (Arc<H>, usize)>;
 
-/// One change of what is registered.
+/// One change of the registered resources and templates.
 #[derive(Debug)]
 pub enum Change<H> {
-    /// Adds a resource whose contents the engine has.
+    /// Adds a resource with constant contents.
     AddConstant(Resource, Source),
-    /// Adds a resource that a function reads. Resources with one function share its number.
+    /// Adds a resource with a handler. Resources that share a handler share its number.
     AddResource(Resource, Arc<H>, Arc<Number>),
-    /// Removes the resource with this URI, in any spelling; nothing if there is none.
+    /// Removes the resource with this URI, in any spelling. Does nothing if there is none.
     RemoveResource(String),
     /// Adds a template.
     AddTemplate(Template, Arc<H>),
-    /// Removes the template with exactly this text; nothing if there is none.
+    /// Removes the template with exactly this text. Does nothing if there is none.
     RemoveTemplate(String),
 }
 
-/// The number of a function, once it has one.
+/// The number of a handler, once assigned.
 #[derive(Debug, Default)]
 pub struct Number(OnceLock<HandlerId>);
 
-/// A method that is not ours, as a host declares it.
+/// A custom method, as a host declares it.
 #[derive(Clone, Debug, Default)]
 pub struct Foreign {
     /// Its name.
@@ -67,10 +67,11 @@ pub struct Foreign {
 }
 
 impl<H> Registry<H> {
-    /// Nothing registered yet.
+    /// Makes an empty registry.
     ///
     /// # Errors
-    /// A field of the server has a value that it cannot have, such as a limit that leaves nothing to serve.
+    /// [`RegistrationError`] if the description or an option is invalid, such as a limit under which no request could
+    /// succeed.
     pub fn new(info: ServerInfo, options: Options) -> Result<Self, RegistrationError> {
         Engine::check(&info, &options)?;
         let clock = Arc::new(Clock::new());
@@ -88,10 +89,10 @@ impl<H> Registry<H> {
         })
     }
 
-    /// The engine, made when it is first needed.
+    /// The engine, made on first use.
     ///
     /// # Errors
-    /// A field of the server has a value that the protocol does not allow.
+    /// [`RegistrationError`] if a field of the server is invalid.
     pub fn engine(&self) -> Result<Arc<Engine>, RegistrationError> {
         if let Some(engine) = self.engine.get() {
             return Ok(engine.clone());
@@ -107,21 +108,21 @@ impl<H> Registry<H> {
         Ok(engine)
     }
 
-    /// Says where records go (S-19). Before the engine is made.
+    /// Sets the sink of audit records (S-19). Call it before the engine is made.
     pub fn audit(&self, sink: Box<dyn AuditSink>) {
         self.draft().1.audit = true;
         *lock(&self.sink) = Some(sink);
     }
 
-    /// Has `watcher` woken when there is something for [`Registry::take_records`], instead of a sink: for a host that calls
-    /// functions on one thread alone. Before the engine is made.
+    /// Wakes `watcher` when [`Registry::take_records`] has records, instead of using a sink: for hosts that call
+    /// functions on one thread only. Call it before the engine is made.
     pub fn watch_records(&self, watcher: Waker) {
         self.draft().1.audit = true;
-        // The first one stays.
+        // Only the first one is used.
         let _ = self.watcher.set(watcher);
     }
 
-    /// Appends what was recorded since the last call; the watcher hears of what comes after.
+    /// Appends the records since the last call. Later records wake the watcher.
     pub fn take_records(&self, entries: &mut Vec<AuditEntry>) {
         if let (Some(engine), Some(watcher)) = (self.made(), self.watcher.get()) {
             engine.watch_records(watcher);
@@ -129,22 +130,22 @@ impl<H> Registry<H> {
         }
     }
 
-    /// Waits until the sink has taken all that is recorded now; a second at most.
+    /// Waits until the sink has taken all current records, but at most one second.
     pub fn flush_audit(&self) {
         if let Some(audit) = &*lock(&self.audit) {
             audit.flush();
         }
     }
 
-    /// This process was forked from one that may have had the sink's thread: it records by itself from now on.
+    /// Call this in a forked process whose parent may have the sink's thread: it then records on its own.
     pub fn forked(&self) {
-        // A lock that is held belongs to a thread of the parent's for ever.
+        // If the lock is held, its owner is a thread of the parent.
         if let Ok(mut audit) = self.audit.try_lock() {
             *audit = audit.take().and_then(AuditLog::forked);
         }
     }
 
-    /// Ends the sink's thread, after all that is recorded now.
+    /// Ends the sink's thread after all current records.
     pub fn end_audit(&self) {
         let audit = lock(&self.audit).take();
         drop(audit);
@@ -159,32 +160,32 @@ impl<H> Registry<H> {
         }
     }
 
-    /// The providers that are mounted.
+    /// The mounted providers.
     pub fn mounts(&self) -> &Arc<Mounts> {
         &self.mounts
     }
 
-    /// The time of all that serves.
+    /// The clock of all transports.
     pub fn clock(&self) -> &Arc<Clock> {
         &self.clock
     }
 
-    /// The engine, if it was needed already.
+    /// The engine, if it was made already.
     pub fn made(&self) -> Option<&Arc<Engine>> {
         self.engine.get()
     }
 
-    /// How long what is in flight may still finish after the end of input, in milliseconds.
+    /// How long requests in flight may still take after the end of input, in milliseconds.
     pub fn grace(&self) -> u64 {
         self.draft().1.limits.grace
     }
 
-    /// How long a read may take, in milliseconds.
+    /// The time-out of a read, in milliseconds.
     pub fn read_timeout(&self) -> u64 {
         self.draft().1.limits.read_timeout
     }
 
-    /// Declares a method that is not ours. `false` if it is too late: there is an engine already.
+    /// Declares a custom method. `false` if the engine was already made.
     #[must_use]
     pub fn extend(&self, foreign: Foreign, handler: Arc<H>) -> bool {
         if self.engine.get().is_some() {
@@ -192,7 +193,7 @@ impl<H> Registry<H> {
         }
         let mut draft = self.draft();
         let extensions = &mut draft.1.extensions;
-        // Numbers of the engine's own grow from 0.
+        // Counted down from the maximum, because the engine's own numbers count up from 0.
         let number = HandlerId::MAX - HandlerId::try_from(extensions.len()).unwrap_or_default();
         let Foreign { method, name_param, capability, list_kind } = foreign;
         extensions.push(Extension { method, handler: number, name_param, capability, list_kind });
@@ -201,10 +202,10 @@ impl<H> Registry<H> {
         true
     }
 
-    /// Applies changes, all or none. Returns warnings for the author.
+    /// Applies all changes or none. Returns warnings for the log.
     ///
     /// # Errors
-    /// What is wrong with the first change that cannot be applied.
+    /// [`RegistrationError`] for the first change that is refused.
     pub fn publish(&self, changes: &[&Change<H>]) -> Result<Vec<String>, RegistrationError> {
         let engine = self.engine()?;
         let (mut edits, mut added) = (Vec::new(), Vec::new());
@@ -222,22 +223,22 @@ impl<H> Registry<H> {
         warnings
     }
 
-    /// Shows each registered handler to `visit`, once.
+    /// Calls `visit` once for each registered handler.
     pub fn visit(&self, mut visit: impl FnMut(&H)) {
         self.handlers.load().values().for_each(|(handler, _)| visit(handler));
     }
 
-    /// What a refused registration collides with: the handler of the resource or template that is registered already.
+    /// The handler of the registration with which a refused one conflicts.
     pub fn collides_with(&self, error: &RegistrationError) -> Option<Arc<H>> {
         self.get(self.made()?.holder(error)?)
     }
 
-    /// The functions behind a number, unless they were removed in the meantime.
+    /// The handler with this number, unless it was removed in the meantime.
     pub fn get(&self, number: HandlerId) -> Option<Arc<H>> {
         self.handlers.load().get(&number).map(|(handler, _)| handler.clone())
     }
 
-    /// How many functions are registered.
+    /// The number of registered handlers.
     pub fn len(&self) -> usize {
         self.handlers.load().len()
     }
@@ -247,7 +248,7 @@ impl<H> Registry<H> {
         self.len() == 0
     }
 
-    /// The engine's edit, and the number of the functions that it adds.
+    /// The engine's edit, and the number of the handler that it adds.
     fn prepare(&self, engine: &Engine, change: &Change<H>) -> (Edit, Option<HandlerId>) {
         match change {
             Change::AddConstant(resource, source) => {
@@ -269,7 +270,7 @@ impl<H> Registry<H> {
         }
     }
 
-    /// Registers one more use of a number.
+    /// Counts another use of a number.
     fn insert(&self, number: HandlerId, handler: Arc<H>) {
         self.edit(|table| {
             let uses = table.get(&number).map_or(0, |(_, uses)| *uses);
@@ -277,7 +278,7 @@ impl<H> Registry<H> {
         });
     }
 
-    /// Ends one use of a number; after the last, its functions are dropped.
+    /// Ends one use of a number; the last one drops the handler.
     fn release(&self, number: HandlerId) {
         self.edit(|table| match table.remove(&number) {
             Some((handler, uses)) if uses > 1 => drop(table.insert(number, (handler, uses - 1))),
@@ -340,7 +341,7 @@ mod tests {
         assert_eq!(Arc::strong_count(&reader), 1);
     }
 
-    /// A number counts its uses: a resource that is removed twice, or in the batch that added it, ends one.
+    /// Uses of a number are counted: a resource that is removed twice, or in the batch that added it, ends one use.
     #[test]
     fn a_batch_ends_each_use_once() {
         let registry = registry();
@@ -356,7 +357,7 @@ mod tests {
         assert!(registry.is_empty());
     }
 
-    /// A template that gets a completer is registered anew: in one batch, too, the first functions are dropped.
+    /// A template that gets a completer is registered again; even within one batch its first handler is dropped.
     #[test]
     fn a_template_that_is_replaced_in_its_batch_leaves_no_function_behind() {
         let registry = registry();

@@ -1,4 +1,4 @@
-//! A client in the same process, for an author's own tests: it talks to a [`ResourceServer`] as any client does, over a
+//! A client in the same process, for tests of a server: it communicates with a [`ResourceServer`] like any client, over a
 //! pair of sockets, in either era.
 //!
 //! ```
@@ -32,21 +32,22 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// Bytes of one read.
+/// The size of one read in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// A client of one server. What comes while something else is waited for is kept, in order, until it is asked for.
+/// A client of one server. Messages that arrive while it waits for another one are kept, in order, until they are
+/// requested.
 #[derive(Debug)]
 pub struct Client {
     socket: UnixStream,
     client: TestClient,
-    /// What the server has written.
+    /// The server's output.
     chunks: UnboundedReceiver<Vec<u8>>,
-    /// What came while something else was waited for.
+    /// Messages that arrived while waiting for another one.
     waiting: VecDeque<Heard>,
 }
 
-/// An error that the server answered.
+/// An error response of the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerError {
     /// Its code.
@@ -57,13 +58,13 @@ pub struct ServerError {
     pub data: Value,
 }
 
-/// What a client was suggested for a variable.
+/// Completion values for a variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Completion {
     /// The values, best first; at most 100 (R-108).
     pub values: Vec<String>,
-    /// How many there are in all, if the server says so.
+    /// The number of all values, if the server gives it.
     pub total: Option<u64>,
     /// Whether there are more than these.
     pub has_more: bool,
@@ -79,11 +80,11 @@ pub struct Listen {
     pub honoured: Value,
 }
 
-/// A notification of the server's.
+/// A notification of the server.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Notification {
-    /// What it is.
+    /// Its kind.
     pub kind: MessageKind,
     /// The listen or request that it belongs to.
     pub id: Option<u64>,
@@ -99,12 +100,12 @@ impl fmt::Display for ServerError {
 
 impl std::error::Error for ServerError {}
 
-/// How a client begins and ends.
+/// Starting a client.
 impl Client {
     /// A client of 2026-07-28, without a handshake. Needs a tokio runtime.
     ///
     /// # Errors
-    /// What the system says, if there are too many descriptors.
+    /// The system's error, if there are too many descriptors.
     pub fn modern(server: &ResourceServer) -> io::Result<Self> {
         Self::of(server, Revision::V2026_07_28)
     }
@@ -146,7 +147,7 @@ impl Client {
         Ok(Self { socket, client: TestClient::new(revision, "{}"), chunks, waiting: VecDeque::new() })
     }
 
-    /// The same client with capabilities to declare on each request of 2026-07-28: a JSON object. Default: none.
+    /// Sets the capabilities to declare on each request of 2026-07-28: a JSON object. Default: none.
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Value) -> Self {
         self.client.declare(&capabilities.to_string());
@@ -154,17 +155,17 @@ impl Client {
     }
 }
 
-/// What a client can ask.
+/// The requests of the protocol.
 impl Client {
-    /// All resources, from all pages.
+    /// Lists all resources, from all pages.
     ///
     /// # Errors
-    /// The server's error, or that it has gone.
+    /// The server's error, or that it has disconnected.
     pub async fn list_resources(&mut self) -> Result<Vec<Value>, ServerError> {
         self.pages("list", "resources").await
     }
 
-    /// All templates, from all pages.
+    /// Lists all templates, from all pages.
     ///
     /// # Errors
     /// As [`Client::list_resources`].
@@ -172,10 +173,10 @@ impl Client {
         self.pages("list_templates", "resourceTemplates").await
     }
 
-    /// Reads a resource: the whole result.
+    /// Reads a resource; returns the whole result.
     ///
     /// # Errors
-    /// The server's error, or that it has gone.
+    /// The server's error, or that it has disconnected.
     pub async fn read(&mut self, uri: &str) -> Result<Value, ServerError> {
         self.request("read", json!({ "uri": uri })).await
     }
@@ -192,11 +193,11 @@ impl Client {
         }
     }
 
-    /// Values for a variable of a template, where `value` is typed so far. `arguments` are the values that were chosen for
-    /// other variables; revisions before 2025-06-18 do not have them.
+    /// Completes a variable of a template; `value` is the text typed so far. `arguments` are the values chosen for
+    /// other variables; revisions before 2025-06-18 do not support them.
     ///
     /// # Errors
-    /// The server's error, or that it has gone.
+    /// The server's error, or that it has disconnected.
     pub async fn complete(
         &mut self,
         template: &str,
@@ -214,15 +215,15 @@ impl Client {
         completion(&result).ok_or_else(|| unexpected("not a completion", result))
     }
 
-    /// Asks to hear of changes of a resource (legacy revisions): see [`Client::notification`].
+    /// Subscribes to a resource (legacy revisions): see [`Client::notification`].
     ///
     /// # Errors
-    /// The server's error, or that it has gone.
+    /// The server's error, or that it has disconnected.
     pub async fn subscribe(&mut self, uri: &str) -> Result<(), ServerError> {
         self.request("subscribe", json!({ "uri": uri })).await.map(drop)
     }
 
-    /// Asks to hear of them no longer (legacy revisions).
+    /// Unsubscribes from a resource (legacy revisions).
     ///
     /// # Errors
     /// As [`Client::subscribe`].
@@ -233,7 +234,7 @@ impl Client {
     /// Listens to changes of these resources, and of the list (2026-07-28): see [`Client::next`].
     ///
     /// # Errors
-    /// The server's error, or that it has gone.
+    /// The server's error, or that it has disconnected.
     pub async fn listen(&mut self, uris: &[&str], list_changed: bool) -> Result<Listen, ServerError> {
         let wanted = json!({ "resourceSubscriptions": uris, "resourcesListChanged": list_changed });
         let id = self.send("listen", json!({ "notifications": wanted }))?;
@@ -244,17 +245,17 @@ impl Client {
         }
     }
 
-    /// The next notification of a listen; `None` if the listen has ended, or the server has gone.
+    /// The next notification of a listen; `None` if the listen has ended, or the server has disconnected.
     pub async fn next(&mut self, listen: &Listen) -> Option<Notification> {
         let heard = self.heard(|heard| heard.id == Some(listen.id)).await?;
         let is_over = matches!(heard.kind, MessageKind::Result | MessageKind::Error | MessageKind::Cancelled);
         (!is_over).then(|| Notification { kind: heard.kind, id: heard.id, params: body(&heard) })
     }
 
-    /// Takes a request back, or ends a listen.
+    /// Cancels a request, or ends a listen.
     ///
     /// # Errors
-    /// The server has gone.
+    /// The server has disconnected.
     pub fn cancel(&mut self, id: u64) -> Result<(), ServerError> {
         self.client.cancel(id);
         self.write()
@@ -276,13 +277,13 @@ impl Client {
     }
 }
 
-/// What it says and hears, message by message: for methods that are not ours, and requests that overlap.
+/// Single messages: for custom methods, and requests that overlap.
 impl Client {
-    /// Sends a request and waits for its answer: the `result`. `method` is the name of a method, or one of ours by its short
-    /// name, such as `read`.
+    /// Sends a request and waits for its answer; returns the `result`. `method` is the name of a method, or the short
+    /// name of one of the protocol, such as `read`.
     ///
     /// # Errors
-    /// The server's error, or that it has gone.
+    /// The server's error, or that it has disconnected.
     pub async fn request(&mut self, method: &str, params: Value) -> Result<Value, ServerError> {
         let id = self.send(method, params)?;
         self.answer(id).await
@@ -291,7 +292,7 @@ impl Client {
     /// Sends a request; returns its id.
     ///
     /// # Errors
-    /// The server has gone.
+    /// The server has disconnected.
     pub fn send(&mut self, method: &str, params: Value) -> Result<u64, ServerError> {
         let method = TestClient::method(method).unwrap_or(method);
         let sent = self.client.send(method, &params.to_string(), "{}");
@@ -303,7 +304,7 @@ impl Client {
     /// Waits for the answer to the request `id`, in whatever order the answers come.
     ///
     /// # Errors
-    /// The server's error, or that it has gone.
+    /// The server's error, or that it has disconnected.
     pub async fn answer(&mut self, id: u64) -> Result<Value, ServerError> {
         let answers = |heard: &Heard| is_answer(heard) && heard.id == Some(id);
         let answered = self.heard(answers).await.ok_or_else(gone)?;
@@ -313,20 +314,20 @@ impl Client {
     /// Sends a notification.
     ///
     /// # Errors
-    /// The server has gone.
+    /// The server has disconnected.
     pub fn notify(&mut self, method: &str, params: Value) -> Result<(), ServerError> {
         let sent = self.client.notify(method, &params.to_string());
         sent.map_err(|error| unexpected(&error.to_string(), params))?;
         self.write()
     }
 
-    /// The next notification, whole; `None` if the server has gone.
+    /// The next notification, complete; `None` if the server has disconnected.
     pub async fn notification(&mut self) -> Option<Value> {
         let heard = self.heard(|heard| !is_answer(heard)).await?;
         Some(json!({ "jsonrpc": "2.0", "method": heard.method, "params": body(&heard) }))
     }
 
-    /// The first message that `wanted` accepts. Others wait.
+    /// The first message that `wanted` accepts. Other messages are kept.
     async fn heard(&mut self, wanted: impl Fn(&Heard) -> bool) -> Option<Heard> {
         loop {
             if let Some(at) = self.waiting.iter().position(&wanted) {
@@ -335,7 +336,7 @@ impl Client {
             let chunk = self.chunks.recv().await?;
             self.client.received(&chunk);
             self.waiting.extend(self.client.heard());
-            // If it fails, the server has gone, and the next chunk says so.
+            // If it fails, the server has disconnected, and the next chunk says so.
             let _ = self.write();
         }
     }
@@ -345,7 +346,7 @@ impl Client {
     }
 }
 
-/// The server sees the end of its input, even while the reader holds the socket.
+/// Shuts the socket down, so that the server reaches the end of its input even while the reader holds the socket.
 impl Drop for Client {
     fn drop(&mut self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
@@ -408,7 +409,7 @@ mod tests {
         builder.limits(limits).build().unwrap()
     }
 
-    /// R-101, R-107: in either era all pages are walked, and variables completed.
+    /// R-101, R-107: all pages are walked, and variables are completed, in either era.
     #[tokio::test]
     async fn lists_and_completions() {
         let server = server().await;
@@ -446,7 +447,7 @@ mod tests {
         assert_eq!(client.notification().await.unwrap()["params"]["uri"], "c://1");
     }
 
-    /// R-087, R-089, R-096: a modern client listens, to what there is; each listen hears its own.
+    /// R-087, R-089, R-096: a modern client listens to existing resources; each listen gets its own notifications.
     #[tokio::test]
     async fn listens() {
         let server = server().await;

@@ -1,4 +1,4 @@
-//! What matching costs: by number of templates, by kind of template, and with hostile URIs.
+//! Cost of matching: by number of templates, by kind of template, and with hostile URIs.
 #![expect(clippy::unwrap_used, reason = "a benchmark may stop when its set-up fails")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -32,7 +32,7 @@ fn normal_forms(criterion: &mut Criterion) {
     }
 }
 
-/// A kind of template: the text of the one with a number, and a URI that it matches.
+/// A kind of template: for a number, the text of a template and a URI that it matches.
 type Kind = fn(usize) -> (String, String);
 
 const KINDS: [(&str, Kind); 3] =
@@ -63,7 +63,7 @@ fn mixed(number: usize) -> (String, String) {
     }
 }
 
-/// Normal form, lookup and values, over 200 URIs in turn: hits and near misses.
+/// Normalizing, lookup and decoding over 200 URIs in turn: matches and near misses.
 fn lookups(criterion: &mut Criterion) {
     for (kind, case) in KINDS {
         let mut group = criterion.benchmark_group(format!("lookup, {kind}"));
@@ -82,7 +82,7 @@ fn lookups(criterion: &mut Criterion) {
     }
 }
 
-/// Many templates that only their programs tell apart, at one node.
+/// Many templates at one node, which only their programs distinguish.
 fn ambiguous(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("ambiguous");
     for count in [8, 100, 1_000, 10_000] {
@@ -100,7 +100,7 @@ fn ambiguous(criterion: &mut Criterion) {
     }
 }
 
-/// The templates and URIs that take the most steps; the time for a byte should not depend on the length.
+/// The templates and URIs that take the most steps. The time for each byte must not depend on the length.
 fn hostile(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("hostile");
     for (template, before, text) in [

@@ -1,4 +1,5 @@
-//! From captured text to values: first what decides whether the template matches at all, then decoding and policy.
+//! Converts captured text to values: first the filters that decide whether the template matches at all, then decoding
+//! and policies.
 
 use super::compile::{Compiled, Query};
 use super::options::{Kind, ValuePolicy};
@@ -11,7 +12,7 @@ use crate::uri::decode;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A template and what it captured of a URI.
+/// A template with its captures in a URI.
 pub(super) struct Captured<'c, 'u> {
     pub template: &'c Compiled,
     pub uri: &'u str,
@@ -26,10 +27,10 @@ pub(super) struct Refused {
 }
 
 impl<'u> Captured<'_, 'u> {
-    /// Whether the values have the structure that the template asks for: a prefix is not too long, a repeated
-    /// variable agrees with itself, a map has pairs with distinct keys.
+    /// Whether the values have the structure that the template requires: no prefix is too long, repeated variables have
+    /// equal values, and maps have pairs with distinct keys.
     ///
-    /// Text that is not UTF-8 passes here; it is refused when it is decoded.
+    /// Text that is not UTF-8 passes here and is refused when it is decoded.
     pub(super) fn pass_filters(&self) -> bool {
         self.defined().all(|(_, slot, raw)| {
             let fits = match (slot.kind, slot.modifier) {
@@ -43,7 +44,7 @@ impl<'u> Captured<'_, 'u> {
         })
     }
 
-    /// The decoded values, unless one breaks its policy. Slots are judged in template order.
+    /// The decoded values, unless one violates its policy. Slots are checked in template order.
     pub(super) fn params(&self) -> Result<Params<'u>, Refused> {
         let mut params = Params::new(self.template.variables.clone());
         for (number, slot, raw) in self.defined() {
@@ -59,7 +60,7 @@ impl<'u> Captured<'_, 'u> {
         Ok(params)
     }
 
-    /// The slots that are set: number, slot and captured text.
+    /// The slots with a capture: number, slot and captured text.
     fn defined(&self) -> impl Iterator<Item = (u16, &VarPosition, &'u str)> {
         let slots = self.template.slots.iter().zip(self.spans).enumerate();
         slots.filter(|(_, (_, span))| span.is_set()).map(|(number, (slot, span))| {
@@ -67,7 +68,7 @@ impl<'u> Captured<'_, 'u> {
         })
     }
 
-    /// Whether every occurrence of a variable is the longest one, or as much of it as its prefix allows.
+    /// Whether every occurrence of a variable equals the longest one, or its beginning up to the prefix length.
     fn agrees(&self, variable: u16) -> bool {
         let own = || self.defined().filter(|(_, slot, _)| slot.variable == variable);
         let Some(texts) =
@@ -126,7 +127,7 @@ impl<'u> Captured<'_, 'u> {
         }
     }
 
-    /// The pairs of a map, undecoded; `None` if it has none.
+    /// The pairs of a map, undecoded; `None` if the text has no such pairs.
     fn pairs(&self, slot: &VarPosition, raw: &'u str) -> Option<Vec<(&'u str, &'u str)>> {
         if slot.modifier != Modifier::Explode {
             let mut items = raw.split(',');
@@ -150,7 +151,7 @@ fn parameters<'u>(slot: &VarPosition, raw: &'u str) -> impl Iterator<Item = &'u 
     items.map(|item| item.split_once('=').map_or("", |(_, value)| value))
 }
 
-/// Occurrences of a variable agree, so the longer one is the whole value.
+/// All occurrences of a variable agree, so the longest one is the whole value.
 fn keep_longer<'u>(earlier: &mut Value<'u>, value: Value<'u>) {
     let length = |value: &Value<'_>| value.as_str().map_or(0, str::len);
     if length(&value) > length(earlier) {

@@ -1,5 +1,5 @@
-//! The sets of characters that captures may hold, by operator and section. The table is normative (2.5 of the
-//! matching rules in ARCHITECTURE.md); percent-triplets are units, and their `%` stands for them here.
+//! The sets of characters that captures may contain, by operator and section. The table is normative (2.5 of the
+//! matching rules in ARCHITECTURE.md). Percent-triplets are units, represented here by their `%`.
 
 use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in};
 
@@ -7,27 +7,27 @@ use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Class {
-    /// What one path segment may hold (`pchar` of RFC 3986).
+    /// The characters of one path segment (`pchar` of RFC 3986).
     Segment,
-    /// The same without `,`: several scalars in one `{x,y}`.
+    /// `Segment` without `,`: several scalars in one `{x,y}`.
     SegmentNoComma,
-    /// The same without `;`: the path has a `{;x}` too.
+    /// `Segment` without `;`: the path also has a `{;x}`.
     SegmentNoSemicolon,
-    /// The same without both.
+    /// `Segment` without both.
     SegmentNoCommaSemicolon,
-    /// The same without `&`: `{&x}` outside a query.
+    /// `Segment` without `&`: `{&x}` outside a query.
     SegmentNoAmpersand,
-    /// The same with `/`: `{/x*}`.
+    /// `Segment` with `/`: `{/x*}`.
     Segments,
-    /// The same with `/` and without `;`.
+    /// `Segment` with `/` and without `;`.
     SegmentsNoSemicolon,
-    /// What a value may hold in a query that is matched by position.
+    /// A value in a query that is matched by position.
     QueryValue,
-    /// `{+x}`: all but `?` and `#`.
+    /// `{+x}`: all except `?` and `#`.
     Reserved,
-    /// `{#x}`, and `{+x}` in a query: all but `#`.
+    /// `{#x}`, and `{+x}` in a query: all except `#`.
     Fragment,
-    /// `{+x}` of which the author said that it may hold all.
+    /// `{+x}` with the option [`Chars::Any`](crate::Chars::Any): all characters.
     All,
 }
 
@@ -68,7 +68,7 @@ impl Classes {
     }
 }
 
-/// The classes that each byte is in.
+/// The classes of each byte.
 static TABLE: [u16; 256] = {
     let mut table = [0; 256];
     let mut at = 0;

@@ -13,42 +13,42 @@ use super::section::Sections;
 use super::slot::{Section, Slots, VarPosition};
 use std::sync::Arc;
 
-/// A template, ready to be matched, ordered and expanded.
+/// A template, compiled for matching, ordering and expansion.
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub text: Box<str>,
-    /// As written, but for the normal form of literals.
+    /// As written, except that literals are in normal form.
     pub parts: Box<[Part]>,
     pub variables: Arc<[Variable]>,
     /// In template order; those of the head come first.
     pub slots: Box<[VarPosition]>,
     pub head: Box<[Token]>,
-    /// What follows the head in the path.
+    /// The rest of the path after the head.
     pub tail: Remainder,
-    /// The longest text that the tail cannot do without; empty if there is none.
+    /// The longest literal that every match of the tail contains; empty if there is none.
     pub needle: Box<[u8]>,
     pub query: Query,
-    /// With its `#`.
+    /// Including its `#`.
     pub fragment: Option<Remainder>,
-    /// The tail takes query and fragment too.
+    /// Whether the tail also matches query and fragment.
     pub is_whole: bool,
-    /// A structural match may still fail because of the values.
+    /// Whether a structural match may still fail because of the values.
     pub has_filters: bool,
     pub order: Order,
 }
 
-/// One piece of the head: where a piece ends is decided by itself, so a trie can hold it.
+/// One piece of the head. Its end does not depend on the text after it, so a trie can represent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Literal(Box<[u8]>),
-    /// One or more characters of [`Class::Segment`], all that there are.
+    /// One or more characters of [`Class::Segment`], as many as possible.
     Capture,
 }
 
-/// What a template says of the query.
+/// The part of a template that matches the query.
 #[derive(Debug)]
 pub(super) enum Query {
-    /// There must be none.
+    /// The URI must not have a query.
     None,
     Pairs(Pairs),
     /// Matched by position.
@@ -85,14 +85,14 @@ impl Compiled {
         })
     }
 
-    /// The longest prefix modifier, in characters; 0 if there is none.
+    /// The longest prefix modifier, in characters; 0 without one.
     pub(super) fn longest_prefix(&self) -> u16 {
         let prefix =
             |slot: &VarPosition| if let Modifier::Prefix(length) = slot.modifier { length } else { 0 };
         self.slots.iter().map(prefix).max().unwrap_or_default()
     }
 
-    /// The one URI that the template stands for, in normal form, if it has no variables.
+    /// The only URI that the template matches, in normal form, if it has no variables.
     pub(super) fn exact(&self) -> Option<String> {
         let literal = |part: &Part| match part {
             Part::Literal(literal) => Some(literal.text.clone()),
@@ -151,12 +151,12 @@ fn fragment(
     Ok(Some(Remainder::new(&patterns)))
 }
 
-/// Whether a fragment begins with `{#x}`, which brings its own `#`.
+/// Whether a fragment begins with `{#x}`, which includes its own `#`.
 pub(super) fn is_optional_fragment(parts: &[Part]) -> bool {
     matches!(parts.first(), Some(Part::Expression(first)) if first.operator == Operator::Fragment)
 }
 
-/// How many patterns at the beginning leave no choice.
+/// The number of leading patterns that match without alternatives.
 fn head_len(path: &[Pattern], is_whole: bool) -> usize {
     let is_decided = |(at, pattern): (usize, &Pattern)| match pattern {
         Pattern::Literal(_) => true,

@@ -1,4 +1,4 @@
-//! What can be wrong with a template, a set of templates or an expansion. All of it is the author's to mend.
+//! Errors of templates, sets of templates and expansions. All are mistakes in the code that uses them.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use std::fmt;
 pub struct InvalidTemplate {
     /// The template, as given.
     pub template: String,
-    /// Where it is wrong, in bytes from its beginning.
+    /// The position of the error, in bytes from the beginning.
     pub offset: usize,
-    /// What is wrong, as half a sentence.
+    /// The reason, as half a sentence.
     pub reason: String,
 }
 
@@ -21,7 +21,7 @@ impl fmt::Display for InvalidTemplate {
 
 impl std::error::Error for InvalidTemplate {}
 
-/// Two templates of one shape: nothing could decide between them but their order of registration.
+/// Two templates of one shape: only their order of registration could decide between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateConflict {
     /// The later of the two, as given.

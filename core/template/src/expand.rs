@@ -1,8 +1,8 @@
-//! Expansion through `uritemplate-next`, one variable at a time, with its defects mended.
+//! Expansion through `uritemplate-next`, one variable at a time, with workarounds for its defects.
 //!
-//! The crate accepts what is no template, cuts prefixes by bytes, encodes the keys of maps too little and takes a
-//! list of empty texts for an empty one; so the template is parsed here, and values are prepared here. It compiles
-//! regular expressions for each call: expansion does not belong on a hot path.
+//! The crate accepts invalid templates, cuts prefixes by bytes, encodes too few characters in the keys of maps, and
+//! takes a list of empty texts for an empty list. So the template is parsed here, and the values are prepared here. The
+//! crate compiles regular expressions for each call, so expansion does not belong on a hot path.
 
 use super::capture::prefix;
 use super::error::ExpandError;
@@ -10,9 +10,9 @@ use super::parse::{Expression, Modifier, Operator, Part, VarSpec, parse};
 use super::value::{Value, Values};
 use crate::uri::{UNRESERVED, is_in, push_encoded};
 
-/// Expands any RFC 6570 template, also one that could not be matched.
+/// Expands any RFC 6570 template, also one that cannot be matched.
 ///
-/// Variables without a value are undefined. A list or map without items is undefined too.
+/// Variables without a value are undefined, and so are empty lists and maps.
 ///
 /// # Errors
 /// [`ExpandError`] if `template` is not in the grammar, or if a variable with a prefix has a list or map.
@@ -57,7 +57,7 @@ fn is_undefined(value: &Value<'_>) -> bool {
     }
 }
 
-/// Expands one variable, with the prefix or separator that its operator has, unless that is a comma.
+/// Expands one variable with the prefix or separator of its operator, unless that is a comma.
 fn variable(operator: Operator, is_first: bool, spec: &VarSpec, value: &Value<'_>) -> String {
     let operator_text = match operator {
         Operator::Simple => "",
@@ -93,7 +93,7 @@ fn variable(operator: Operator, is_first: bool, spec: &VarSpec, value: &Value<'_
     template.build()
 }
 
-/// `text` with all but unreserved characters percent-encoded.
+/// Percent-encodes all except unreserved characters.
 fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,7 +1,7 @@
-//! Checks on what stands between the captures of a section.
+//! Checks the text between the captures of a section.
 //!
-//! Two captures with nothing fixed between them have no meaning, and many captures that can trade characters with
-//! each other make matching expensive: both are refused when the template is parsed.
+//! Adjacent captures are ambiguous, and many captures that can trade characters make matching expensive. Both are
+//! refused when the template is parsed.
 
 use super::class::{Class, Classes};
 use super::parse::Fault;
@@ -23,19 +23,19 @@ struct Checker<'a> {
     limit: usize,
 }
 
-/// What is to the left of a pattern.
+/// The context to the left of a pattern.
 #[derive(Clone, Default)]
 struct GapState {
-    /// What the nearest captures to the left may hold; empty if there are none.
+    /// The characters that the nearest captures to the left may contain; empty without captures.
     left: Classes,
-    /// The fixed text since then, in every alternative.
+    /// The literal text since then, of every alternative.
     gap: Vec<u8>,
-    /// How many captures can trade characters with the nearest one, itself included.
+    /// How many captures can trade characters with the nearest one, including itself.
     run: usize,
 }
 
 impl GapState {
-    /// What is to the left if either alternative may have been taken.
+    /// The context after either of two alternatives.
     fn or(self, other: Self) -> Self {
         let gap = if self.gap.len() <= other.gap.len() { self.gap } else { other.gap };
         Self { left: self.left.union(other.left), gap, run: self.run.max(other.run) }

@@ -1,4 +1,4 @@
-//! A filter before many programs at one node: only those whose literal occurs in the text are run.
+//! A filter for nodes with many programs: only those whose literal occurs in the text are run.
 
 use super::program::{Exhausted, Meter};
 use super::trie::index;
@@ -8,16 +8,16 @@ use smallvec::SmallVec;
 /// More programs than this at one node get a gate.
 const PROGRAMS: usize = 8;
 
-/// The programs of one node, by the longest literal that each cannot do without.
+/// The programs of one node, by the longest literal that every match of a program contains.
 #[derive(Debug)]
 pub(super) struct Gate {
     literals: AhoCorasick,
-    /// The ranks of the templates, by number of the literal; best first.
+    /// The ranks of the templates, by index of the literal; best first.
     ranks: Box<[u32]>,
 }
 
 impl Gate {
-    /// Makes a gate for those of `entries` that have a literal, and takes them out; `None` if it would not pay.
+    /// Moves the `entries` that have a literal into a gate; `None` if too few have one.
     pub(super) fn new<'t>(entries: &mut Vec<u32>, literal: impl Fn(u32) -> &'t [u8]) -> Option<Self> {
         let (gated, open): (Vec<u32>, Vec<u32>) =
             entries.iter().partition(|&&rank| !literal(rank).is_empty());

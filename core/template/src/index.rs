@@ -1,4 +1,4 @@
-//! Many templates, found by URI: a snapshot that never changes.
+//! An immutable index that finds templates by URI.
 
 use super::UriTemplate;
 use super::capture::{Captured, Refused};
@@ -16,9 +16,9 @@ use super::value::Params;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What became of one URI.
+/// The result of looking up a URI.
 ///
-/// Borrows from the URI that was looked up, which has to be in normal form.
+/// Borrows from the URI, which must be in normal form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup<'u> {
     /// A template matched.
@@ -30,22 +30,22 @@ pub enum Lookup<'u> {
     },
     /// No template matched.
     None {
-        /// The step budget was spent before the search ended, which is worth a line in the author's log.
+        /// Whether the step budget was used up before the search ended, which is worth a log message.
         exhausted: bool,
     },
-    /// The winning template refuses a value. Final: no other template is tried. To a client the same as no match.
+    /// The winning template refuses a value. Final: no other template is tried. Clients cannot tell this from no match.
     Rejected {
         /// The position of the template in the slice that the index was built from.
         index: usize,
         /// The variable whose value was refused.
         variable: Arc<str>,
-        /// Why.
+        /// The reason.
         why: Rejection,
     },
 }
 
 impl Lookup<'_> {
-    /// The same outcome, borrowing nothing.
+    /// Copies everything that it borrows.
     pub fn into_owned(self) -> Lookup<'static> {
         match self {
             Self::Match { index, params } => Lookup::Match { index, params: params.into_owned() },
@@ -55,21 +55,21 @@ impl Lookup<'_> {
     }
 }
 
-/// An index over templates. It never changes and is cheap to clone: to add a template, build a new one.
+/// An index over templates. Immutable and cheap to clone: to add a template, build a new one.
 ///
-/// Which of several templates wins is decided by how specific they are, not by their order: an exact URI (a template
-/// without variables) comes first; then paths are compared from left to right, where literal text comes before
-/// `{/x}` and its kin, `{x:3}`, `{x}`, a list, and `{+x}`; then more required query names come first.
+/// The most specific template wins, whatever the order of registration: an exact URI (a template without variables)
+/// comes first; then paths are compared from left to right, where literal text comes before `{/x}` and similar
+/// operators, `{x:3}`, `{x}`, a list, and `{+x}`; then more required query names come first.
 #[derive(Clone, Debug)]
 pub struct TemplateIndex(Arc<Indexed>);
 
-/// The templates of an index. They are known by their rank: the lower one wins.
+/// The templates of an index, identified by rank: the lowest rank wins.
 #[derive(Debug)]
 pub(super) struct Indexed {
     templates: Box<[UriTemplate]>,
-    /// By rank, the position in the slice that the index was built from.
+    /// For each rank, the position in the slice that the index was built from.
     positions: Box<[u32]>,
-    /// By position, the rank.
+    /// For each position, the rank.
     ranks: Box<[u32]>,
     /// The positions of templates without variables, in the order of their normal forms.
     exact: Box<[(Box<str>, u32)]>,
@@ -87,7 +87,7 @@ impl Indexed {
         &self.templates[rank as usize]
     }
 
-    /// The position of the template without variables that is `normal`.
+    /// The position of the template without variables that equals `normal`.
     fn exact(&self, normal: &str) -> Option<u32> {
         let at = self.exact.binary_search_by(|(own, _)| (**own).cmp(normal)).ok()?;
         self.exact.get(at).map(|(_, position)| *position)
@@ -100,15 +100,15 @@ impl Indexed {
 }
 
 impl TemplateIndex {
-    /// The most steps that one lookup may take, about 20 ms. Whether it suffices depends on the templates and the URI
-    /// alone. A single template never comes near it.
+    /// Maximum number of steps of one lookup, about 20 ms. Whether it suffices depends only on the templates and the
+    /// URI. A single template never comes near it.
     pub const STEP_BUDGET: u64 = 8_000_000;
 
-    /// Builds the index over `templates`. Each is known by its position in the slice from then on.
+    /// Builds an index over `templates`, which are identified by their positions in the slice.
     ///
     /// # Errors
-    /// [`TemplateConflict`] if two templates differ in nothing but the names of path variables or of optional query
-    /// variables: the first such pair in registration order.
+    /// [`TemplateConflict`] for the first pair, in order of registration, that differs in nothing but the names of path
+    /// variables or of optional query variables.
     pub fn build(templates: &[UriTemplate]) -> Result<Self, TemplateConflict> {
         check_conflicts(templates)?;
         let mut ranked: Vec<usize> = (0..templates.len()).collect();
@@ -150,7 +150,7 @@ impl TemplateIndex {
         })))
     }
 
-    /// How many templates there are.
+    /// The number of templates.
     pub fn len(&self) -> usize {
         self.0.templates.len()
     }
@@ -167,7 +167,7 @@ impl TemplateIndex {
         self.find(normal, &mut Meter::new(Self::STEP_BUDGET))
     }
 
-    /// The same as [`lookup`](Self::lookup) with another budget; also tells how many steps were taken.
+    /// Like [`lookup`](Self::lookup), with another budget; also returns the number of steps.
     pub fn lookup_within<'u>(&self, normal: &'u str, budget: u64) -> (Lookup<'u>, u64) {
         let mut meter = Meter::new(budget);
         let found = self.find(normal, &mut meter);
@@ -200,14 +200,14 @@ impl TemplateIndex {
         }
     }
 
-    /// What the authors of the templates should know: the lints of each, and which ones others shadow.
+    /// The lints of all templates, including those shadowed by others.
     pub fn lints(&self) -> Vec<Lint> {
         (0..self.len()).flat_map(|index| self.lints_of(index)).collect()
     }
 
     /// The lints of the template at `index` of the slice that the index was built from; none if there is no such
-    /// template. It is shadowed if more specific templates take some dozen URIs that it expands to: a good guess, no
-    /// proof.
+    /// template. It counts as shadowed if more specific templates match some dozen URIs that it expands to, which is a
+    /// good guess and no proof.
     pub fn lints_of(&self, index: usize) -> Vec<Lint> {
         if index < self.len() { lint::of_indexed(&self.0, self, self.0.rank(index)) } else { Vec::new() }
     }

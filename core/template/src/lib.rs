@@ -72,7 +72,7 @@ pub use policy::Rejection;
 pub use set::TemplateSet;
 pub use value::{Params, Value, Values};
 
-// Hidden, for `mcp-resources-engine`: its guard asks whether a template has a URI that a principal may see.
+// Hidden, for `mcp-resources-engine`: its guard checks whether a principal may see one of a template's URIs.
 #[doc(hidden)]
 pub use outline::{On, Outline};
 
@@ -85,7 +85,7 @@ use std::fmt;
 use std::sync::Arc;
 use subject::Subject;
 
-/// A URI template, parsed and compiled. It never changes and is cheap to clone.
+/// A URI template, parsed and compiled. Immutable and cheap to clone.
 #[derive(Clone)]
 pub struct UriTemplate(Arc<Compiled>);
 
@@ -129,15 +129,16 @@ impl UriTemplate {
         &self.0.text
     }
 
-    // Hidden, for `mcp-resources-engine`: its catalogue refuses templates of one shape, its guard caches by address.
+    // Hidden, for `mcp-resources-engine`: its catalogue refuses templates of one shape, and its guard caches by
+    // address.
 
-    /// The same for templates that match the same URIs, whatever their variables are called.
+    /// A key that is equal for templates that match the same URIs, whatever the names of their variables.
     #[doc(hidden)]
     pub fn shape(&self) -> &[u8] {
         &self.0.order.shape
     }
 
-    /// A number that this template shares with its clones, and with no other template that is alive.
+    /// A number that this template shares with its clones, but with no other existing template.
     #[doc(hidden)]
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
@@ -148,21 +149,21 @@ impl UriTemplate {
         &self.0.variables
     }
 
-    /// What the author should know about this template by itself; see [`TemplateIndex::lints_of`] for the rest.
+    /// The lints of this template alone; see [`TemplateIndex::lints_of`] for those that depend on other templates.
     pub fn lints(&self) -> Vec<Lint> {
         lint::of_template(&self.0)
     }
 
-    /// Whether matching undoes expansion, whatever the values: `match(expand(values))` gives the values again, as
-    /// long as they keep to the policies, no `{x}` is empty, expressions are filled from the left, and no value of a
-    /// `{+x}` or `{#x}` holds a percent-triplet or a `#`, or of a `{+x}` a `?`.
+    /// Whether matching undoes expansion: `match(expand(values))` returns the same values, provided that they satisfy
+    /// the policies, no `{x}` is empty, expressions are filled from the left, and no value of a `{+x}` or `{#x}`
+    /// contains a percent-triplet or a `#`, or of a `{+x}` a `?`.
     pub fn is_reversible(&self) -> bool {
         reversible::is_reversible(&self.0.parts)
     }
 
     /// Expands the template. Variables without a value are undefined, and extra values are ignored (RFC 6570, 3).
     ///
-    /// Takes some hundred microseconds: for tests, lists and links, not for the path of a read.
+    /// Takes some hundred microseconds: meant for tests, lists and links, not for every read.
     ///
     /// # Errors
     /// [`ExpandError::PrefixOnComposite`] if a variable with a prefix has a list or map.

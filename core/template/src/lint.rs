@@ -1,4 +1,4 @@
-//! What an author should know about a template that is legal but may not do what was meant.
+//! Warnings about templates that are valid, but may not do what was intended.
 
 use super::UriTemplate;
 use super::compile::Compiled;
@@ -9,11 +9,11 @@ use super::reversible::is_reversible;
 use super::sample::samples;
 use std::fmt;
 
-/// What an author should know about a template. Nothing is refused because of it.
+/// A warning about a template. It never causes a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lint {
-    /// What it is about.
+    /// Its kind.
     pub kind: LintKind,
     /// The template, as given.
     pub template: String,
@@ -21,17 +21,17 @@ pub struct Lint {
     pub message: String,
 }
 
-/// What a [`Lint`] is about.
+/// The kinds of [`Lint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LintKind {
     /// Matching does not undo expansion for some values.
     NotReversible,
-    /// A variable that holds one segment has the name of a path.
+    /// A variable that matches one segment has a name that suggests a path.
     OneSegment,
     /// `{x*}` is a list with commas, not a path.
     CommaList,
-    /// More specific templates take the URIs that it matches.
+    /// More specific templates match all of its URIs.
     Shadowed,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Lint {
     }
 }
 
-/// The lints of one template by itself.
+/// The lints of a template alone.
 pub(super) fn of_template(template: &Compiled) -> Vec<Lint> {
     let mut lints = Vec::new();
     let mut add = |kind, message| lints.push(lint(template, kind, message));
@@ -67,7 +67,7 @@ pub(super) fn of_template(template: &Compiled) -> Vec<Lint> {
     lints
 }
 
-/// The lints of the template at `rank` of an index, alone and among the others.
+/// The lints of the template at `rank` of an index, including those that depend on other templates.
 pub(super) fn of_indexed(indexed: &Indexed, index: &TemplateIndex, rank: u32) -> Vec<Lint> {
     let template = indexed.template(rank);
     let mut lints = of_template(template);
@@ -81,7 +81,7 @@ pub(super) fn of_indexed(indexed: &Indexed, index: &TemplateIndex, rank: u32) ->
     lints
 }
 
-/// The rank of a template that takes the URIs of the one at `rank`, if others take all samples of it.
+/// The rank of a template that matches URIs of the one at `rank`, if other templates match all samples of it.
 fn shadow(indexed: &Indexed, index: &TemplateIndex, rank: u32) -> Option<u32> {
     let own = indexed.own_template(rank);
     let mut winner = None;
@@ -103,7 +103,7 @@ fn is_match(template: &UriTemplate, uri: &str) -> bool {
     matches!(template.match_uri(uri), Ok(Lookup::Match { .. }))
 }
 
-/// The name of the last variable, if it holds one segment but is called like a path.
+/// The name of the last variable, if it matches one segment but has a name that suggests a path.
 fn one_segment(template: &Compiled) -> Option<&str> {
     let Some(Part::Expression(Expression { operator: Operator::Simple, variables, .. })) =
         template.parts.last()

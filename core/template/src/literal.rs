@@ -3,9 +3,9 @@
 use super::parse::{Fault, Literal, Operator, Part};
 use crate::uri::{UNRESERVED, folds_authority, hex_pair, is_in, push_encoded, scheme_len};
 
-/// Brings the literals of `parts` into normal form.
+/// Normalizes the literals of `parts`.
 ///
-/// Fails if the template can only expand to relative references: no URI would ever match it.
+/// Fails if the template only expands to relative references, which no URI matches.
 pub(super) fn normalize(parts: &mut [Part]) -> Result<(), Fault> {
     check_start(parts)?;
     let mut place = UriPart::Start;
@@ -34,10 +34,10 @@ pub(super) fn normal_name(name: &str) -> String {
     normal_form(name, &mut UriPart::Rest, false)
 }
 
-/// Where in a URI a literal stands: brackets and case mean different things there.
+/// The part of a URI that contains a literal, for the rules about brackets and case.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum UriPart {
-    /// Before `://`, or where it would have to be.
+    /// Before `://`, or where it would be.
     Start,
     Authority,
     Rest,
@@ -52,7 +52,7 @@ fn check_start(parts: &[Part]) -> Result<(), Fault> {
                 "it does not begin with a scheme (like note:) or a variable that may hold one",
             ))
         }
-        None => Err(Fault::new(0, "it can only expand to a relative reference, which is no URI")),
+        None => Err(Fault::new(0, "it can only expand to a relative reference, which is not a URI")),
         Some(_) => Ok(()),
     }
 }

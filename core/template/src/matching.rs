@@ -1,4 +1,4 @@
-//! Matches one template, from the end of its head on, or alone.
+//! Matches one template, either after its head or from the beginning.
 
 use super::capture::Captured;
 use super::class::Class;
@@ -7,13 +7,13 @@ use super::program::{Exhausted, Meter, Span};
 use super::subject::Subject;
 use smallvec::SmallVec;
 
-/// The spans of a template's slots.
+/// The captured spans, one for each slot.
 pub(super) type Spans = SmallVec<[Span; 8]>;
 
 impl Compiled {
-    /// Matches what follows the head, which ends at `low` and has captured `head`; gives the captures.
+    /// Matches the text after the head, which ends at `low` and has captured `head`; returns all captures.
     ///
-    /// A match means that the template wins, unless a value breaks its policy.
+    /// A match means that the template wins, unless a value violates its policy.
     pub(super) fn finish(
         &self,
         subject: &Subject<'_>,
@@ -34,7 +34,7 @@ impl Compiled {
         Ok(matches.then_some(spans))
     }
 
-    /// Matches the whole of `subject` without an index; gives the captures.
+    /// Matches the whole `subject` without an index; returns the captures.
     pub(super) fn matches(
         &self,
         subject: &Subject<'_>,
@@ -61,7 +61,7 @@ impl Compiled {
         self.finish(subject, low, &head, meter)
     }
 
-    /// Whether the template allows for the sections that the URI has.
+    /// Whether the template permits the sections that the URI has.
     fn admits_sections(&self, subject: &Subject<'_>) -> bool {
         subject.is_path()
             || self.is_whole
@@ -105,7 +105,7 @@ impl Compiled {
     }
 }
 
-/// The length of the segment text that `bytes` begins with.
+/// The length of the segment text at the beginning of `bytes`.
 #[inline]
 pub(super) fn segment_len(bytes: &[u8]) -> usize {
     bytes.iter().position(|&byte| !Class::Segment.has(byte)).unwrap_or(bytes.len())

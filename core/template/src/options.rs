@@ -1,4 +1,4 @@
-//! What an author may say about a template and its variables. Plain data, no logic beyond the words.
+//! Options of templates and their variables. Plain data; the only logic is parsing their names.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 pub struct TemplateOptions {
     /// Options by variable name. Names that the template does not have are ignored.
     pub variables: BTreeMap<String, VariableOptions>,
-    /// What query names that the template does not have mean. Default: ignored.
+    /// The treatment of query names that the template does not have. Default: ignored.
     pub extra_query: ExtraQuery,
-    /// Most captures that may share one segment, where nothing but the choice rule separates them. It bounds the
-    /// cost of a lookup. Default 8 ([`TemplateOptions::CAPTURES`]).
+    /// Maximum number of captures in one segment that only the choice rule separates, which limits the cost of a
+    /// lookup. Default 8 ([`TemplateOptions::CAPTURES`]).
     pub captures: usize,
 }
 
@@ -32,12 +32,12 @@ impl Default for TemplateOptions {
 pub struct VariableOptions {
     /// The type of the value. Default: [`Kind::List`] with `*`, else [`Kind::Scalar`].
     pub kind: Option<Kind>,
-    /// Which values are refused. Default: [`ValuePolicy::Path`] for `{+x}`, [`ValuePolicy::Text`] in a query or fragment,
-    /// else [`ValuePolicy::Segment`].
+    /// The policy for refusing values. Default: [`ValuePolicy::Path`] for `{+x}`, [`ValuePolicy::Text`] in a query or
+    /// fragment, else [`ValuePolicy::Segment`].
     pub policy: Option<ValuePolicy>,
     /// Whether `{x}` and `{+x}` may be empty; other operators always allow it. Default `false`.
     pub empty: bool,
-    /// Which characters `{+x}` may hold. Default: all but `?` and `#`.
+    /// The characters that `{+x}` may contain. Default: all except `?` and `#`.
     pub chars: Chars,
 }
 
@@ -49,13 +49,13 @@ pub struct Variable {
     pub name: Arc<str>,
     /// The type of its value.
     pub kind: Kind,
-    /// Which values are refused.
+    /// The policy for refusing values.
     pub policy: ValuePolicy,
     /// Whether every match defines it. Optional variables may be missing from the parameters.
     pub required: bool,
 }
 
-/// Declares an enum whose variants have one spelling each in options, fixtures and messages.
+/// Declares an enum with one name for each variant, used in options, fixtures and messages.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$meta])*
@@ -63,7 +63,7 @@ macro_rules! words {
         pub enum $name { $($(#[$doc])* $variant),+ }
 
         impl $name {
-            /// The word for it in options, fixtures and messages.
+            /// Its name in options, fixtures and messages.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
@@ -101,8 +101,8 @@ words! {
 }
 
 words! {
-    /// Which decoded values are refused; each item of a list and each value of a map is checked. It is a filter, not
-    /// containment: a handler that opens files still needs a rooted open.
+    /// A policy for refusing decoded values. It applies to each item of a list and each value of a map. A filter, not
+    /// containment: a handler that opens files must still open them relative to a root directory.
     ValuePolicy {
         /// One path segment: refuses `/`, `\`, NUL, control characters, `.`, `..` and a drive form (`C:`).
         Segment = "segment",
@@ -110,39 +110,39 @@ words! {
         Path = "path",
         /// Free text: refuses NUL, a leading `/` or `\`, a drive form, and any `..` segment.
         Text = "text",
-        /// Refuses nothing but bytes that are not UTF-8.
+        /// Refuses only bytes that are not UTF-8.
         Any = "any",
     }
 }
 
 words! {
-    /// Which characters a `{+x}` may hold.
+    /// The characters that a `{+x}` may contain.
     #[derive(Default)]
     Chars {
-        /// What the operator allows: everything but `?` and `#`.
+        /// The characters of the operator: everything except `?` and `#`.
         #[default]
         Operator = "operator",
-        /// Every character of a URI: the template has no query and no fragment then.
+        /// Every character of a URI. The template must then have no query and no fragment.
         Any = "any",
     }
 }
 
 words! {
-    /// What query names that the template does not have mean.
+    /// The treatment of query names that the template does not have.
     #[derive(Default)]
     ExtraQuery {
         /// They are ignored.
         #[default]
         Ignore = "ignore",
-        /// They make the template not match.
+        /// The template does not match.
         Reject = "reject",
     }
 }
 
-/// A word that is none of an option's words.
+/// A text that is not one of an option's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWord {
-    /// The words of the option.
+    /// The names of the option.
     pub expected: &'static [&'static str],
 }
 

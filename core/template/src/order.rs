@@ -1,36 +1,36 @@
-//! Which of several templates wins, and which two cannot be told apart.
+//! The precedence of templates, and the detection of templates that cannot be distinguished.
 //!
-//! The order is a function of the templates alone: not of the order of registration, not of the URI.
+//! The order depends on the templates only, not on the order of registration or on the URI.
 
 use super::compile::{Query, is_optional_fragment};
 use super::options::{Chars, TemplateOptions};
 use super::parse::{Expression, Modifier, Operator, Part};
 use std::cmp::Ordering;
 
-/// The place of a template among others.
+/// The precedence of a template among others.
 #[derive(Debug)]
 pub(super) struct Order {
     rank: Box<[u8]>,
-    /// Equal for templates that differ in nothing but names of path variables and of optional query variables.
+    /// Equal for templates that differ only in the names of path variables and of optional query variables.
     pub shape: Box<[u8]>,
 }
 
 impl Order {
-    /// Less is more specific, and is tried first.
+    /// `Less` is more specific, and is tried first.
     pub(super) fn compare(&self, text: &str, other: &Self, other_text: &str) -> Ordering {
         self.rank.cmp(&other.rank).then_with(|| text.cmp(other_text))
     }
 }
 
-/// Gathers the order of a template while it is compiled.
+/// Collects the precedence of a template while it is compiled.
 pub(super) struct Key<'o> {
     options: &'o TemplateOptions,
     rank: Vec<u8>,
     shape: Vec<u8>,
 }
 
-/// The ranks of a path's pieces, the most specific first. A literal byte comes before the end of the path, so that
-/// the longer of two literals wins.
+/// The ranks of a path's pieces, most specific first. A literal byte comes before the end of the path, so that the
+/// longer of two literals wins.
 mod rank {
     pub(super) const LITERAL: u8 = 0;
     pub(super) const END: u8 = 1;
@@ -43,7 +43,7 @@ mod rank {
     pub(super) const ALL: u8 = 8;
 }
 
-/// What separates the pieces of a shape: no literal has these bytes.
+/// Separators for the pieces of a shape. No literal contains these bytes.
 mod mark {
     pub(super) const VARIABLE: u8 = 0;
     pub(super) const FIXED_PAIR: u8 = 1;

@@ -1,8 +1,8 @@
-//! What a template's URIs look like, as a graph, to find out whether one of them could have some form.
+//! The URIs of a template as a graph, to find out whether one of them has a given form.
 //!
-//! Law: every path through the graph is the text of an expansion, with one exception: a variable stands for any run of
-//! the characters that it may hold (a prefix, a type or a repetition of it says nothing here). It is made for questions,
-//! never for matching.
+//! Law: every path through the graph is the text of an expansion, with one exception: a variable accepts any run of its
+//! characters, ignoring its prefix, type and repetitions. The graph answers questions about templates and is never used
+//! for matching.
 
 use super::UriTemplate;
 use super::class::Class;
@@ -10,8 +10,8 @@ use super::literal::normal_name;
 use super::parse::{Expression, Modifier, Operator, Part, VarSpec};
 use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in, push_encoded};
 
-/// The graph of a template's URIs. It begins at node 0. Its nodes are as many as the template has parts, whatever the
-/// values that were put in.
+/// The graph of a template's URIs, starting at node 0. It has one node for each part of the template, whatever values
+/// were inserted.
 #[derive(Debug)]
 pub struct Outline {
     nodes: Vec<Vec<Edge>>,
@@ -20,23 +20,23 @@ pub struct Outline {
     end: u32,
 }
 
-/// A way from one node to another.
+/// An edge from one node to another.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
-    /// What stands there.
+    /// The text that it consumes.
     pub on: On,
-    /// Where it leads.
+    /// The node at its end.
     pub to: u32,
 }
 
-/// What an edge takes.
+/// The text that an edge consumes.
 #[derive(Clone, Copy, Debug)]
 pub enum On {
     /// No character.
     Nothing,
     /// This text, which is not empty: see [`Outline::text`].
     Text(Span),
-    /// One byte of a set.
+    /// One byte out of a set.
     Any(Set),
 }
 
@@ -59,7 +59,7 @@ impl Set {
 }
 
 impl UriTemplate {
-    /// The outline of its URIs, with the values of the variables for which `value` has one.
+    /// Makes the outline of the template's URIs, with the values that `value` returns for variables.
     #[doc(hidden)]
     pub fn outline<'v>(&self, value: &dyn Fn(&str) -> Option<&'v str>) -> Outline {
         let mut outline = Outline { nodes: vec![Vec::new()], text: String::new(), end: 0 };
@@ -80,7 +80,7 @@ impl Outline {
         self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 
-    /// How many bytes and nodes it has: what it cost to make.
+    /// The number of bytes and nodes, which is also the cost of making it.
     pub fn size(&self) -> usize {
         self.text.len() + self.nodes.len()
     }
@@ -90,10 +90,10 @@ impl Outline {
         node == self.end
     }
 
-    /// The text, if there is but one.
+    /// The text, if there is exactly one.
     pub fn only(&self) -> Option<String> {
         let (mut text, mut node) = (String::new(), 0);
-        // A graph with a single way through it has no loop: no node is passed twice.
+        // A graph with a single path has no loop, so no node is visited twice.
         for _ in &self.nodes {
             match self.edges(node) {
                 [] => return Some(text).filter(|_| self.is_end(node)),
@@ -119,7 +119,7 @@ impl Outline {
         }
     }
 
-    /// Adds `text` behind a node.
+    /// Adds an edge with `text` after a node.
     fn push(&mut self, from: u32, text: &str) -> u32 {
         if text.is_empty() {
             return from;
@@ -133,7 +133,7 @@ impl Outline {
         next
     }
 
-    /// A run of `class`, with one character at least unless `may_be_empty`.
+    /// Adds a run of `class`, with at least one character unless `may_be_empty`.
     fn run(&mut self, from: u32, class: Class, may_be_empty: bool) -> u32 {
         let next = self.add();
         self.link(from, On::Any(Set(class)), next);
@@ -165,7 +165,7 @@ impl Writer<'_, '_> {
         };
     }
 
-    /// `{x,y}` and its kin, each variable behind its prefix.
+    /// `{x,y}` and similar expressions, each variable after its prefix.
     fn joined(&mut self, expression: &Expression, from: u32) -> u32 {
         let operator = expression.operator;
         let mut node = from;
@@ -175,7 +175,7 @@ impl Writer<'_, '_> {
             let mut after = self.value(operator, spec, begun);
             let is_required = at == 0 && !operator.is_optional() || (self.value)(&spec.name).is_some();
             if !is_required {
-                // Not the end of the value itself: a value may go on there, and one that is left out may not.
+                // A node of its own: the end of a value may continue the value, while an omitted value must not.
                 let end = self.outline.add();
                 self.outline.link(after, On::Nothing, end);
                 self.outline.link(node, On::Nothing, end);
@@ -186,7 +186,7 @@ impl Writer<'_, '_> {
         node
     }
 
-    /// `{?x,y}`, `{&x,y}`, `{;x,y}`: the first that is there has the operator's sign, the others the separator.
+    /// `{?x,y}`, `{&x,y}`, `{;x,y}`: the first defined variable has the operator's prefix, the others the separator.
     fn named(&mut self, expression: &Expression, from: u32) -> u32 {
         let operator = expression.operator;
         let (mut none_yet, mut some): (Option<u32>, Option<u32>) = (Some(from), None);
@@ -230,7 +230,7 @@ impl Writer<'_, '_> {
         match (self.value)(&spec.name) {
             Some(value) => {
                 let text = encoded(value, operator.keeps_reserved());
-                // The pairs of an exploded variable have names that only its values know.
+                // The names in the pairs of an exploded variable come from its values.
                 let from = match (operator.is_named(), spec.modifier) {
                     (true, Modifier::Explode) => {
                         self.outline.push(from, &format!("{}=", normal_name(&spec.name)))
@@ -262,12 +262,12 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A value as expansion writes it.
+/// A value in the encoding of expansion.
 fn encoded(value: &str, keeps_reserved: bool) -> String {
-    let kept = if keeps_reserved { UNRESERVED | SUB_DELIM | GEN_DELIM } else { UNRESERVED };
+    let unchanged = if keeps_reserved { UNRESERVED | SUB_DELIM | GEN_DELIM } else { UNRESERVED };
     let mut out = String::with_capacity(value.len());
     for byte in value.bytes() {
-        if byte.is_ascii() && is_in(byte, kept) && !(keeps_reserved && matches!(byte, b'[' | b']')) {
+        if byte.is_ascii() && is_in(byte, unchanged) && !(keeps_reserved && matches!(byte, b'[' | b']')) {
             out.push(char::from(byte));
         } else {
             push_encoded(&mut out, byte);

@@ -1,4 +1,4 @@
-//! The grammar of RFC 6570, strictly, and nothing of what a template means for matching.
+//! A strict parser for the grammar of RFC 6570, without the semantics of matching.
 
 use super::error::InvalidTemplate;
 use crate::uri::hex_pair;
@@ -22,7 +22,7 @@ pub(super) struct Literal {
     pub offset: usize,
 }
 
-/// What stands between braces.
+/// The text between braces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Expression {
     pub operator: Operator,
@@ -61,7 +61,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    /// What the expression begins with when a variable is defined.
+    /// The text before the first defined variable.
     pub(super) fn prefix(self) -> &'static str {
         match self {
             Self::Simple | Self::Reserved => "",
@@ -74,7 +74,7 @@ impl Operator {
         }
     }
 
-    /// What stands between variables, and between the items of an exploded one.
+    /// The text between variables, and between the items of an exploded one.
     pub(super) fn separator(self) -> &'static str {
         match self {
             Self::Simple | Self::Reserved | Self::Fragment => ",",
@@ -85,7 +85,7 @@ impl Operator {
         }
     }
 
-    /// Whether values carry their variable's name.
+    /// Whether values are preceded by their variable's name.
     pub(super) fn is_named(self) -> bool {
         matches!(self, Self::Parameter | Self::Query | Self::QueryMore)
     }
@@ -95,7 +95,7 @@ impl Operator {
         matches!(self, Self::Reserved | Self::Fragment)
     }
 
-    /// Whether the whole expression may be absent from a URI that matches.
+    /// Whether the whole expression may be missing from a matching URI.
     pub(super) fn is_optional(self) -> bool {
         !matches!(self, Self::Simple | Self::Reserved)
     }
@@ -111,7 +111,7 @@ pub(super) enum Modifier {
     Explode,
 }
 
-/// What is wrong with a template, and where.
+/// An error in a template, with its position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub offset: usize,
@@ -123,7 +123,7 @@ impl Fault {
         Self { offset, reason: reason.into() }
     }
 
-    /// The same fault as the author sees it.
+    /// Converts the fault to the public error.
     pub(super) fn of(self, template: &str) -> InvalidTemplate {
         InvalidTemplate { template: template.to_owned(), offset: self.offset, reason: self.reason }
     }
@@ -173,7 +173,7 @@ fn check_literal(template: &str, start: usize, end: usize) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Reads the expression whose brace stands at `start`.
+/// Parses the expression whose brace is at `start`.
 fn expression(template: &str, start: usize) -> Result<Expression, Fault> {
     let Some(end) = template[start..].find('}') else {
         return Err(Fault::new(start, "an expression is not closed"));
@@ -212,7 +212,7 @@ fn variable(spec: &str, offset: usize) -> Result<VarSpec, Fault> {
         (spec, Modifier::None)
     };
     if !is_name(name) {
-        return Err(Fault::new(offset, format!("{name:?} is no name of a variable")));
+        return Err(Fault::new(offset, format!("{name:?} is not a valid name of a variable")));
     }
     Ok(VarSpec { name: name.to_owned(), modifier, offset })
 }

@@ -1,4 +1,4 @@
-//! What a section of a template matches, as a tree: literals, captures, and choices in order of preference.
+//! The pattern of a template's section, as a tree: literals, captures, and choices in order of preference.
 
 use super::class::Class;
 use super::literal::normal_name;
@@ -10,7 +10,7 @@ use super::slot::{Section, Site, Slots};
 #[derive(Clone, Debug)]
 pub(super) enum Pattern {
     Literal(Vec<u8>),
-    /// As few characters as the choices to the right of it leave.
+    /// As few characters as the choices to its right permit.
     Capture {
         slot: u16,
         class: Class,
@@ -25,11 +25,11 @@ pub(super) enum Pattern {
     Choice(Box<[Pattern; 2]>),
     /// Once or more.
     Repeat(Box<Pattern>),
-    /// Sets the slot to all that the inner pattern matches.
+    /// Sets the slot to the text that the inner pattern matches.
     Span(u16, Box<Pattern>),
 }
 
-/// The patterns of a section's parts, without nested sequences and with neighbouring literals joined.
+/// Makes the patterns of a section's parts: a flat sequence with adjacent literals joined.
 pub(super) fn section(
     parts: &[Part],
     section: Section,
@@ -64,7 +64,7 @@ fn expression(expression: &Expression, section: Section, slots: &mut Slots<'_>) 
     }
 }
 
-/// `{x,y}` and its kin: filled from left to right, so each variable is nested in the one before it.
+/// `{x,y}` and similar expressions: filled from left to right, so each variable is nested in the previous one.
 fn joined(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> Result<Pattern, Fault> {
     let Expression { operator, variables, .. } = expression;
     let mut captures = Vec::with_capacity(variables.len());
@@ -86,7 +86,7 @@ fn joined(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> R
     Ok(nested.unwrap_or(Pattern::Sequence(Vec::new())))
 }
 
-/// `{;x,y}`, and `{&x,y}` matched by position: each variable is optional by itself.
+/// `{;x,y}`, and `{&x,y}` matched by position: each variable is optional independently.
 fn named(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> Result<Pattern, Fault> {
     let operator = expression.operator;
     let mut options = Vec::with_capacity(expression.variables.len());
@@ -97,7 +97,7 @@ fn named(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> Re
         let slot = slots.add(spec, Site { section, operator, is_required: false, in_pairs: false })?;
         let class = slots.class(slot, spec, section, 1);
         let before = match (at, operator) {
-            // The section that the expression opens does not hold its `?`.
+            // The section does not contain the `?` with which the expression begins.
             (0, Operator::Query) => "",
             (0, _) => operator.prefix(),
             _ => operator.separator(),
@@ -137,8 +137,8 @@ fn literal(text: &str) -> Pattern {
     Pattern::Literal(text.as_bytes().to_vec())
 }
 
-/// Whether everything that may stand after a capture of `class` begins with a byte outside it: then where the capture
-/// ends is decided by itself, without looking at the rest.
+/// Whether every text after a capture of `class` begins with a byte outside it. The end of the capture then does not
+/// depend on the rest of the text.
 pub(super) fn is_delimited(after: &[Pattern], class: Class) -> bool {
     for pattern in after {
         if !begins_outside(pattern, class) {

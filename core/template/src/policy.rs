@@ -1,4 +1,4 @@
-//! Which decoded values a template refuses (`ValuePolicy`), and what the refusals are called.
+//! Policies that refuse decoded values (`ValuePolicy`), and the names of the refusals.
 
 use super::options::{UnknownWord, ValuePolicy, words};
 use crate::uri;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 
 words! {
-    /// Why a value was refused. To a client this looks like any resource that does not exist.
+    /// The reason for refusing a value. Clients cannot tell this from a missing resource.
     Rejection {
         /// A `/`.
         Slash = "Slash",
@@ -37,7 +37,7 @@ pub(super) fn decode(policy: ValuePolicy, raw: &str) -> Result<Cow<'_, str>, Rej
     Ok(value)
 }
 
-/// What stands for itself, and in which no policy finds any fault.
+/// Bytes that represent themselves, and that every policy permits.
 const HARMLESS: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = b' ';
@@ -48,7 +48,7 @@ const HARMLESS: [bool; 256] = {
     table
 };
 
-/// Checks one decoded value. Characters are judged from left to right; the first offence is the reason.
+/// Checks one decoded value from left to right; returns the first violation.
 fn check(policy: ValuePolicy, value: &str) -> Result<(), Rejection> {
     match policy {
         ValuePolicy::Any => Ok(()),

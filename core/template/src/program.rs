@@ -1,7 +1,7 @@
 //! Programs that match text from right to left, with choices in order of preference.
 //!
-//! Reading from the right makes the rightmost separators win and gives the surplus to the left variable, which is the
-//! choice rule. A set of (choice, position) pairs that were tried keeps any run within `instructions x (length + 1)`
+//! Matching from the right makes the rightmost separators win and gives the surplus to the left variable, as the choice
+//! rule requires. The set of (choice, position) pairs that were tried limits any run to `instructions x (length + 1)`
 //! steps, whatever the text.
 
 use super::class::Class;
@@ -15,7 +15,7 @@ pub(super) struct Program {
     choices: usize,
 }
 
-/// A part of the text, in bytes.
+/// A range of bytes in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub start: u32,
@@ -23,7 +23,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Of a slot whose variable is undefined.
+    /// The span of an undefined variable.
     pub(super) const UNSET: Self = Self { start: u32::MAX, end: 0 };
 
     pub(super) fn new(start: usize, end: usize) -> Self {
@@ -36,7 +36,7 @@ impl Span {
     }
 }
 
-/// The steps that are left of a lookup's budget.
+/// The remaining steps of a lookup's budget.
 #[derive(Debug)]
 pub(super) struct Meter(u64);
 
@@ -49,7 +49,7 @@ impl Meter {
         self.0
     }
 
-    /// Takes `steps` from the budget.
+    /// Takes `steps` from the budget. Fails if it is used up.
     #[inline]
     pub(super) fn spend(&mut self, steps: usize) -> Result<(), Exhausted> {
         match self.0.checked_sub(steps as u64) {
@@ -64,36 +64,36 @@ impl Meter {
         }
     }
 
-    /// Takes the steps for looking at each of `bytes` once, which is much cheaper than an instruction.
+    /// Takes the steps for examining `bytes` once, which is much cheaper than an instruction.
     #[inline]
     pub(super) fn scan(&mut self, bytes: usize) -> Result<(), Exhausted> {
         self.spend(1 + bytes / 8)
     }
 }
 
-/// The budget of a lookup is spent.
+/// The budget of a lookup is used up.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Exhausted;
 
 #[derive(Clone, Debug)]
 enum Instruction {
-    /// The text to the left is this.
+    /// Matches this text to the left.
     Literal(Box<[u8]>),
-    /// One character of the class, a percent-triplet being one character.
+    /// Matches one character of the class. A percent-triplet is one character.
     Step(Class),
-    /// As few characters of the class as possible; what follows is tried wherever `guard` allows. `number` tells
-    /// choices apart.
+    /// Matches as few characters of the class as possible; the next instruction is tried wherever `guard` permits.
+    /// `number` identifies the choice.
     Run {
         number: u32,
         class: Class,
         guard: Guard,
     },
-    /// The slot ends here.
+    /// The slot's capture ends here.
     End(u16),
-    /// The slot starts here.
+    /// The slot's capture starts here.
     Start(u16),
     Jump(u32),
-    /// Try `first`, if `guard` allows, then `second`.
+    /// Tries `first` if `guard` permits, then `second`.
     Split {
         number: u32,
         first: u32,
@@ -104,7 +104,7 @@ enum Instruction {
     Match,
 }
 
-/// What has to be to the left for an alternative to work.
+/// The text that must be to the left for an alternative to succeed.
 #[derive(Clone, Copy, Debug)]
 enum Guard {
     Anything,
@@ -122,7 +122,7 @@ impl Program {
         Self { code: compiler.code.into(), choices: compiler.choices }
     }
 
-    /// Matches all of `text` from `low` on, and fills the slots with offsets into `text`.
+    /// Matches all of `text` from `low` on, and sets the slots to offsets in `text`.
     pub(super) fn run(
         &self,
         text: &[u8],
@@ -163,14 +163,14 @@ struct Run<'r> {
 }
 
 enum Frame {
-    /// An alternative that is left.
+    /// An untried alternative.
     Try { at: u32, position: usize },
-    /// What a slot held before it was set.
+    /// The previous value of a slot.
     Restore { slot: u16, span: Span },
 }
 
 impl Run<'_> {
-    /// Follows one alternative to success or failure; leaves the other ones on the stack.
+    /// Follows one alternative to success or failure; pushes the others on the stack.
     fn follow(&mut self, mut at: u32, mut position: usize, meter: &mut Meter) -> Result<bool, Exhausted> {
         loop {
             meter.spend(1)?;
@@ -227,7 +227,7 @@ impl Run<'_> {
         }
     }
 
-    /// Marks a choice at a position as tried; `false` if it was already.
+    /// Marks a choice at a position as tried; `false` if it was tried before.
     #[inline]
     fn is_new(&mut self, number: u32, position: usize) -> bool {
         let bit = number as usize * self.positions + position;
@@ -249,7 +249,7 @@ impl Run<'_> {
 fn step(before: &[u8], class: Class) -> usize {
     match before {
         [.., b'%', _, _] if class.has(b'%') => 3,
-        // The last byte belongs to a triplet that a literal has cut.
+        // The last byte is part of a triplet that a literal has split.
         [.., b'%', _, _] | [.., b'%', _] | [.., b'%'] => 0,
         [.., byte] if class.has(*byte) => 1,
         _ => 0,
@@ -338,7 +338,7 @@ impl Compiler {
         }
     }
 
-    /// Notes at each choice what its first alternative needs at once.
+    /// Sets the guard of each choice to the text that its first alternative requires next.
     fn set_guards(&mut self) {
         for at in 0..self.code.len() {
             let needed = match self.code[at] {
@@ -369,7 +369,7 @@ impl Compiler {
     }
 }
 
-/// A template is far shorter than 4 GiB, and so is its program.
+/// A template is much shorter than 4 GiB, and so is its program.
 fn target(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

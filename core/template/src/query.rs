@@ -1,4 +1,4 @@
-//! Queries that are read as a set of pairs: order is free, unknown names are ignored.
+//! Queries matched as a set of pairs: in any order, ignoring unknown names.
 
 use super::literal::normal_name;
 use super::options::{ExtraQuery, Kind};
@@ -9,14 +9,14 @@ use super::subject::Subject;
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// The pairs that a template has.
+/// The pairs of a template's query.
 #[derive(Clone, Debug)]
 pub(super) struct Pairs {
-    /// Sorted by name; no name twice.
+    /// Sorted by name, without duplicates.
     names: Box<[Name]>,
-    /// How many names have to be there.
+    /// The number of required names.
     pub required: usize,
-    /// The slot of the map that takes every pair without a name of its own.
+    /// The slot of the map that gets every pair with an unknown name.
     map: Option<u16>,
     extra: ExtraQuery,
 }
@@ -29,15 +29,15 @@ struct Name {
 
 #[derive(Clone, Debug)]
 enum Role {
-    /// The pair has to be there with this value; `None` is a name without `=`.
+    /// The pair is required with this value; `None` is a name without `=`.
     Fixed(Option<Box<str>>),
     Required(u16),
     Optional(u16),
-    /// May be there several times.
+    /// May occur several times.
     List(u16),
 }
 
-/// A pair of a URI's query; `value` is `None` without a `=`.
+/// A pair of a URI's query; `value` is `None` without `=`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'u> {
     pub name: &'u str,
@@ -46,7 +46,7 @@ pub(super) struct Pair<'u> {
 }
 
 impl Pairs {
-    /// Reads the parts of a query as pairs; `None` if they are not.
+    /// Interprets the parts of a query as pairs; `None` if that is not possible.
     pub(super) fn new(
         parts: &[Part],
         extra: ExtraQuery,
@@ -75,7 +75,7 @@ impl Pairs {
         self.map.is_some() || self.required < self.names.len()
     }
 
-    /// The pairs that have to be there: the name, and the value if it is fixed.
+    /// The required pairs: the name, and the value if it is fixed.
     pub(super) fn requirements(&self) -> impl Iterator<Item = (&str, Option<Option<&str>>)> {
         self.names.iter().filter(|name| name.is_required()).map(|name| match &name.role {
             Role::Fixed(value) => (&*name.name, Some(value.as_deref())),
@@ -83,8 +83,8 @@ impl Pairs {
         })
     }
 
-    /// Matches the query of `subject`; a missing one is empty. The slot of a list or map of pairs is set to the whole
-    /// query, for [`list`](Self::list) and [`map`](Self::map) to read.
+    /// Matches the query of `subject`; a missing one counts as empty. The slot of a list or map of pairs is set to the
+    /// whole query, for [`list`](Self::list) and [`map`](Self::map).
     pub(super) fn matches(
         &self,
         subject: &Subject<'_>,
@@ -130,7 +130,7 @@ impl Pairs {
         items.into_iter().flatten()
     }
 
-    /// The pairs that no name takes, undecoded.
+    /// The pairs with unknown names, undecoded.
     pub(super) fn map<'u>(&self, query: &'u str) -> impl Iterator<Item = (&'u str, &'u str)> {
         let extra = pairs(query, 0).filter(|pair| self.find(pair.name).is_none());
         extra.map(|pair| (pair.name, pair.value.unwrap_or_default()))
@@ -158,7 +158,7 @@ fn whole(query: &Range<usize>) -> Span {
     Span::new(query.start, query.end)
 }
 
-/// The pairs of `query`, which stands at `start` in its URI. Empty pieces are skipped.
+/// The pairs of `query`, which starts at `start` in its URI. Empty pieces are skipped.
 fn pairs(query: &str, start: usize) -> impl Iterator<Item = Pair<'_>> {
     let mut offset = start;
     query.split('&').filter_map(move |piece| {
@@ -171,7 +171,7 @@ fn pairs(query: &str, start: usize) -> impl Iterator<Item = Pair<'_>> {
 
 /// One piece of a template's query.
 enum Piece<'t> {
-    /// What stands between two `&`.
+    /// The text between two `&`.
     Text(Vec<Fragment<'t>>),
     /// A variable of `{?x}` or `{&x}`.
     Optional(&'t VarSpec),
@@ -219,7 +219,7 @@ struct Reader<'s, 'o> {
 }
 
 impl Reader<'_, '_> {
-    /// Reads one piece; `false` if it is no pair.
+    /// Interprets one piece; `false` if it is not a pair.
     fn piece(&mut self, piece: &Piece<'_>) -> Result<bool, Fault> {
         match piece {
             Piece::Optional(spec) => self.optional(spec)?,

@@ -1,10 +1,10 @@
-//! How the rest of a section is matched: cheaply where there is no choice, else by a program.
+//! Matches the rest of a section: directly if there are no alternatives, else with a program.
 
 use super::class::Class;
 use super::pattern::Pattern;
 use super::program::{Exhausted, Meter, Program, Span};
 
-/// What a section, or what is left of it, has to be.
+/// The pattern of a section, or of its rest.
 #[derive(Clone, Debug)]
 pub(super) enum Remainder {
     /// Nothing.
@@ -20,7 +20,7 @@ pub(super) struct Capture {
     slot: u16,
     class: Class,
     may_be_empty: bool,
-    /// What stands before it if it is there; if `None` it has to be there.
+    /// The byte before an optional capture; `None` if the capture is required.
     prefix: Option<u8>,
 }
 
@@ -33,7 +33,7 @@ impl Remainder {
         }
     }
 
-    /// Matches all of `text` from `low` on, and fills the slots with offsets into `text`.
+    /// Matches all of `text` from `low` on, and sets the slots to offsets in `text`.
     pub(super) fn matches(
         &self,
         text: &[u8],
@@ -52,7 +52,7 @@ impl Remainder {
     }
 }
 
-/// The pattern as one capture, if it is one, or an optional one with its prefix.
+/// The pattern as one capture, if it is a single capture, or an optional one with its prefix.
 fn capture(pattern: &Pattern) -> Option<Capture> {
     match pattern {
         Pattern::Capture { slot, class, may_be_empty } => {

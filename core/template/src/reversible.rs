@@ -1,8 +1,8 @@
-//! Whether matching undoes expansion for all values (the exceptions of reserved expansion aside).
+//! Checks whether matching undoes expansion for all values (except for the exceptions of reserved expansion).
 //!
-//! In each section, the gap between two captures must hold a character that decides it from the left (the left
+//! In each section, the gap between two captures must contain a character that decides it from the left (the left
 //! variable cannot match it) or, from the first such gap on, only from the right (the right variable never expands to
-//! it). Optional expressions need the left form and end the captures of their section.
+//! it). Optional expressions must be decided from the left, and end the captures of their section.
 
 use super::parse::{Expression, Modifier, Operator, Part, VarSpec};
 use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in};
@@ -27,11 +27,11 @@ struct Checker<'p> {
     left: Option<(Operator, &'p VarSpec)>,
     /// The text since then.
     gap: Vec<u8>,
-    /// Gaps are decided from the right by now.
+    /// Whether gaps are decided from the right from now on.
     from_right: bool,
-    /// An optional expression, or one with several variables, has ended the captures of the path.
+    /// Whether an optional expression, or one with several variables, has ended the captures of the path.
     is_closed: bool,
-    /// Semicolons separate parameters.
+    /// Whether semicolons separate parameters.
     has_parameters: bool,
     in_query: bool,
     in_fragment: bool,
@@ -86,7 +86,7 @@ impl<'p> Checker<'p> {
         }
         true
     }
-    /// Whether the text that a variable matches may hold `byte`.
+    /// Whether the text that a variable matches may contain `byte`.
     fn may_match(&self, operator: Operator, spec: &VarSpec, byte: u8) -> bool {
         let is_lenient = is_in(byte, SUB_DELIM) || matches!(byte, b':' | b'@');
         let separates = byte == b';' && self.has_parameters && !operator.keeps_reserved();
@@ -94,7 +94,7 @@ impl<'p> Checker<'p> {
     }
 }
 
-/// Whether the text that a variable expands to may hold `byte`.
+/// Whether the text that a variable expands to may contain `byte`.
 fn may_expand_to(operator: Operator, spec: &VarSpec, byte: u8) -> bool {
     let separates = spec.modifier == Modifier::Explode && operator.separator().as_bytes() == [byte];
     let is_reserved = operator.keeps_reserved()

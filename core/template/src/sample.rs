@@ -1,12 +1,12 @@
-//! URIs that a template expands to, to find out whether other templates take them.
+//! Sample URIs of a template, to find out whether other templates match them.
 
 use super::compile::Compiled;
 use super::options::Kind;
 use super::parse::{Expression, Modifier, Operator, Part, VarSpec};
 use std::borrow::Cow;
 
-/// Some URIs of `template` in normal form: with few, some and many optional variables and path segments. Values are
-/// longer than `longest_prefix` characters.
+/// Makes some URIs of `template` in normal form: with few, some and many optional variables and path segments. Values
+/// are longer than `longest_prefix` characters.
 pub(super) fn samples(template: &Compiled, longest_prefix: u16) -> Vec<String> {
     let text: String = "q7zk".chars().cycle().take(usize::from(longest_prefix).max(3) + 1).collect();
     let mut samples = Vec::new();
@@ -26,9 +26,9 @@ struct Sampler<'s> {
     template: &'s Compiled,
     /// The value of every variable, so that repeated ones agree.
     text: &'s str,
-    /// How many segments the value of a `{+x}` and a `{/x*}` has.
+    /// The number of segments in the value of a `{+x}` and a `{/x*}`.
     segments: usize,
-    /// How many variables of an optional expression are defined.
+    /// The number of defined variables in an optional expression.
     optional: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Finds the best template for one URI: a walk over the trie, without recursion.
+//! Finds the best template for one URI by walking the trie, without recursion.
 
 use super::index::Indexed;
 use super::matching::{Spans, segment_len};
@@ -8,15 +8,15 @@ use super::subject::Subject;
 use super::trie::{Node, ROOT, index};
 use smallvec::SmallVec;
 
-/// A search that is under way.
+/// The state of a search.
 pub(super) struct Search<'i, 'u> {
     indexed: &'i Indexed,
     subject: &'i Subject<'u>,
     meter: &'i mut Meter,
-    /// What is left to do. Literals are tried before captures before the templates of a node.
+    /// Pending visits. At each node, literals are tried before captures, and captures before the node's templates.
     open: SmallVec<[Visit; 8]>,
-    /// What the capture edges on the way took, by depth.
-    way: [Span; MAX_VARIABLES],
+    /// The texts of the capture edges on the current path, by depth.
+    path: [Span; MAX_VARIABLES],
     /// The segment text that was measured last.
     segment: Span,
     /// The best template so far.
@@ -30,22 +30,22 @@ pub(super) struct Search<'i, 'u> {
 struct Visit {
     node: u32,
     position: u32,
-    /// How many captures are on the way.
+    /// The number of captures on the path.
     depth: u32,
-    /// Where the capture that led here begins, if one did.
+    /// The start of the capture that led here, if any.
     captured_from: Option<u32>,
-    /// The children were visited already.
+    /// Whether the children were visited already.
     is_left: bool,
 }
 
-/// The rank of no template.
+/// The rank that stands for no template.
 pub(super) const NONE: u32 = u32::MAX;
 
 impl<'i, 'u> Search<'i, 'u> {
     pub(super) fn new(indexed: &'i Indexed, subject: &'i Subject<'u>, meter: &'i mut Meter) -> Self {
-        let way = [Span::UNSET; MAX_VARIABLES];
+        let path = [Span::UNSET; MAX_VARIABLES];
         let (open, spans) = (SmallVec::new(), SmallVec::new());
-        Self { indexed, subject, meter, open, way, segment: Span::UNSET, rank: NONE, spans }
+        Self { indexed, subject, meter, open, path, segment: Span::UNSET, rank: NONE, spans }
     }
 
     /// Finds the template with the lowest rank that matches.
@@ -66,12 +66,12 @@ impl<'i, 'u> Search<'i, 'u> {
         Ok(())
     }
 
-    /// Goes on to a child if there is one, and leaves what else there is to do at the node open.
+    /// Continues with a child if there is one; pushes the remaining work at the node.
     fn enter(&mut self, node: &Node, visit: Visit) -> Result<Option<Visit>, Exhausted> {
         let trie = &self.indexed.trie;
         let Visit { position, depth, .. } = visit;
         if let Some(start) = visit.captured_from {
-            self.way[depth as usize - 1] = Span { start, end: position };
+            self.path[depth as usize - 1] = Span { start, end: position };
         }
         let rest = &self.subject.bytes()[position as usize..];
         let literal = trie.literal_child(node, rest).map(|(node, length)| Visit {
@@ -99,7 +99,7 @@ impl<'i, 'u> Search<'i, 'u> {
         Ok(literal.or(capture))
     }
 
-    /// The node behind a capture that begins at `position`, unless the capture would be empty.
+    /// The node after a capture that starts at `position`, unless the capture is empty.
     fn captured(&mut self, node: u32, position: u32, depth: u32) -> Result<Option<Visit>, Exhausted> {
         if !(self.segment.start..=self.segment.end).contains(&position) {
             let length = segment_len(&self.subject.bytes()[position as usize..]);
@@ -128,11 +128,11 @@ impl<'i, 'u> Search<'i, 'u> {
         Ok(())
     }
 
-    /// Tries templates, which are in order, until one matches or a better one is known.
+    /// Tries templates in order, until one matches or a better one is known.
     fn attempt(&mut self, ranks: &[u32], visit: &Visit) -> Result<(), Exhausted> {
         for &rank in ranks.iter().take_while(|&&rank| rank < self.rank) {
             let template = self.indexed.template(rank);
-            let (low, head) = (visit.position as usize, &self.way[..visit.depth as usize]);
+            let (low, head) = (visit.position as usize, &self.path[..visit.depth as usize]);
             self.meter.spend(1)?;
             if let Some(spans) = template.finish(self.subject, low, head, self.meter)? {
                 self.rank = rank;

@@ -1,4 +1,4 @@
-//! Cuts a template into path, query and fragment, the way a URI is cut.
+//! Splits a template into path, query and fragment, as a URI is split.
 
 use super::options::{Chars, TemplateOptions};
 use super::parse::{Expression, Fault, Literal, Operator, Part};
@@ -7,16 +7,16 @@ use super::parse::{Expression, Fault, Literal, Operator, Part};
 pub(super) struct Sections {
     /// Everything before the query, scheme and authority included.
     pub path: Vec<Part>,
-    /// The query without its `?`, unless it is an expression of its own.
+    /// The query without its `?`, unless it is an expression with its own.
     pub query: Option<Vec<Part>>,
-    /// The fragment without its `#`, unless it is an expression of its own.
+    /// The fragment without its `#`, unless it is an expression with its own.
     pub fragment: Option<Vec<Part>>,
-    /// Nothing is cut: a variable may hold `?` and `#`.
+    /// Whether the template is not split, because a variable may contain `?` and `#`.
     pub is_whole: bool,
 }
 
 impl Sections {
-    /// Cuts `parts`, whose literals are in normal form.
+    /// Splits `parts`, whose literals are in normal form.
     pub(super) fn new(parts: &[Part], options: &TemplateOptions) -> Result<Self, Fault> {
         let is_whole = has_unbounded(parts, options)?;
         let mut cutter = Cutter { path: Vec::new(), query: None, fragment: None };
@@ -32,7 +32,7 @@ impl Sections {
     }
 }
 
-/// Whether a variable may hold every character; if so, checks that the template allows for it.
+/// Whether a variable may contain every character; if so, checks that the template permits it.
 fn has_unbounded(parts: &[Part], options: &TemplateOptions) -> Result<bool, Fault> {
     let is_unbounded =
         |name: &str| options.variables.get(name).is_some_and(|variable| variable.chars == Chars::Any);
@@ -63,7 +63,7 @@ fn expressions(parts: &[Part]) -> impl Iterator<Item = &Expression> {
     })
 }
 
-/// Joins neighbours that expand like one expression: `{/a}{/b}` is `{/a,b}`; `{?a}{&b}` is read as `{?a,b}`.
+/// Joins adjacent expressions that expand like a single one: `{/a}{/b}` is `{/a,b}`; `{?a}{&b}` is read as `{?a,b}`.
 fn merge(parts: &[Part]) -> Vec<Part> {
     let mut merged: Vec<Part> = Vec::with_capacity(parts.len());
     for part in parts {

@@ -1,4 +1,4 @@
-//! Several templates, matched against URIs as they come.
+//! Several templates, matched against URIs in any spelling.
 
 use super::UriTemplate;
 use super::error::TemplateConflict;
@@ -25,7 +25,7 @@ pub struct TemplateSet {
 }
 
 impl TemplateSet {
-    /// Makes a set of `templates`, which keep their positions.
+    /// Makes a set of `templates`, which are identified by their positions.
     ///
     /// # Errors
     /// [`TemplateConflict`], as for [`TemplateIndex::build`].
@@ -52,7 +52,7 @@ impl TemplateSet {
         })
     }
 
-    /// What the authors of the templates should know, as for [`TemplateIndex::lints`].
+    /// The lints of all templates, as for [`TemplateIndex::lints`].
     pub fn lints(&self) -> Vec<Lint> {
         self.index.lints()
     }

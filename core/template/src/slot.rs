@@ -1,11 +1,11 @@
-//! The captures of a template: one slot for each place where a variable stands.
+//! The captures of a template: one slot for each occurrence of a variable.
 
 use super::class::Class;
 use super::options::{Chars, Kind, TemplateOptions, ValuePolicy, Variable, VariableOptions};
 use super::parse::{Fault, Modifier, Operator, VarSpec};
 use std::sync::Arc;
 
-/// One place where a variable stands.
+/// One occurrence of a variable.
 #[derive(Clone, Debug)]
 pub(super) struct VarPosition {
     /// Its position among the variables of the template.
@@ -14,36 +14,36 @@ pub(super) struct VarPosition {
     pub modifier: Modifier,
     pub kind: Kind,
     pub policy: ValuePolicy,
-    /// The variable stood in an earlier slot already.
+    /// Whether the variable also occurs in an earlier slot.
     pub repeats: bool,
-    /// It is one of the pairs of a query that is read as a set.
+    /// Whether it is one of the pairs of a query that is matched as a set.
     pub in_pairs: bool,
     pub offset: usize,
 }
 
 impl VarPosition {
-    /// Whether a value may fail the structure of the template, so that another template has its turn.
+    /// Whether a value may violate the structure of the template, so that other templates are tried.
     pub(super) fn is_filtered(&self) -> bool {
         self.repeats || self.kind == Kind::Map || matches!(self.modifier, Modifier::Prefix(_))
     }
 
-    /// Whether it is a list whose items are pairs of a query that is read as a set.
+    /// Whether it is a list whose items are pairs of a query that is matched as a set.
     pub(super) fn is_pair_list(&self) -> bool {
         self.in_pairs && self.modifier == Modifier::Explode
     }
 
-    /// Whether it is a list whose items carry its name: `;x=1;x=2`.
+    /// Whether it is a list whose items have its name: `;x=1;x=2`.
     pub(super) fn is_parameter_list(&self) -> bool {
         self.operator == Operator::Parameter && self.modifier == Modifier::Explode
     }
 
-    /// What separates the items of a list or map.
+    /// The separator of the items of a list or map.
     pub(super) fn separator(&self) -> &'static str {
         if self.modifier == Modifier::Explode { self.operator.separator() } else { "," }
     }
 }
 
-/// Which section is being compiled.
+/// The section that is being compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Section {
     /// Semicolons separate parameters if the path has any `{;x}`.
@@ -66,12 +66,12 @@ impl<'o> Slots<'o> {
         Self { options, slots: Vec::new(), variables: Vec::new() }
     }
 
-    /// What the author said about a variable.
+    /// The options of a variable.
     pub(super) fn options(&self, name: &str) -> VariableOptions {
         self.options.variables.get(name).copied().unwrap_or_default()
     }
 
-    /// Adds the slot of one variable and gives its number.
+    /// Adds the slot of one variable and returns its number.
     pub(super) fn add(&mut self, spec: &VarSpec, site: Site) -> Result<u16, Fault> {
         let options = self.options(&spec.name);
         let exploded = spec.modifier == Modifier::Explode;
@@ -112,7 +112,7 @@ impl<'o> Slots<'o> {
         Ok(number(self.slots.len() - 1))
     }
 
-    /// Forgets the slots, and the variables, that were added since `mark`.
+    /// Removes the slots and variables that were added since `mark`.
     pub(super) fn rewind(&mut self, mark: Mark) {
         self.slots.truncate(mark.slots);
         self.variables = mark.variables;
@@ -123,7 +123,7 @@ impl<'o> Slots<'o> {
         Mark { slots: self.slots.len(), variables: self.variables.clone() }
     }
 
-    /// The characters that the value in a slot may hold; `among` is how many variables the expression has.
+    /// The characters that the value in a slot may contain; `among` is the number of variables in the expression.
     pub(super) fn class(&self, slot: u16, spec: &VarSpec, section: Section, among: usize) -> Class {
         let VarPosition { operator, kind, modifier, .. } = self.slots[usize::from(slot)];
         let has_parameters = match section {
@@ -147,7 +147,7 @@ impl<'o> Slots<'o> {
     }
 }
 
-/// Where a slot is.
+/// The position of a slot.
 #[derive(Clone, Copy)]
 pub(super) struct Site {
     pub section: Section,
@@ -162,7 +162,7 @@ pub(super) struct Mark {
     variables: Vec<Variable>,
 }
 
-/// Slots, variables and instructions are few: the length of a template bounds them.
+/// Slots, variables and instructions are few, because the length of a template is limited.
 pub(super) fn number(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }

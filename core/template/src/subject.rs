@@ -1,4 +1,4 @@
-//! A URI in normal form, cut where templates are cut.
+//! A URI in normal form, split like templates.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct Subject<'u> {
     pub uri: &'u str,
-    /// The end of the path, which begins at 0: scheme and authority belong to it.
+    /// The end of the path, which starts at 0 and includes scheme and authority.
     pub path_end: usize,
     /// The query, without its `?`.
     pub query: Option<Range<usize>>,
@@ -32,7 +32,7 @@ impl<'u> Subject<'u> {
         self.uri.as_bytes()
     }
 
-    /// Whether it is nothing but a path.
+    /// Whether it has no query and no fragment.
     pub(super) fn is_path(&self) -> bool {
         self.path_end == self.uri.len()
     }

@@ -23,7 +23,7 @@ fn refused_at(text: &str) -> Option<usize> {
     UriTemplate::parse(text).err().map(|error| error.offset)
 }
 
-/// Options that say the same of some variables.
+/// The same options for several variables.
 fn options(names: &[&str], variable: VariableOptions) -> TemplateOptions {
     let variables = names.iter().map(|name| ((*name).to_owned(), variable)).collect();
     TemplateOptions { variables, ..TemplateOptions::default() }
@@ -76,7 +76,7 @@ fn variables_say_what_the_author_declared() {
     );
 }
 
-/// a lookup of a text that is no normal form finds nothing wrong, if it finds anything.
+/// looking up a text that is not in normal form never fails, whatever it finds.
 #[test]
 fn lookups_of_any_text_are_harmless() {
     let index = index(&["x://{a}", "{+b}", "x://h{/c*}{?d}{#e}", "x://{f}-{g:3}"]);

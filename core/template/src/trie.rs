@@ -1,16 +1,16 @@
-//! A trie over the heads of templates: edges are literals or captures.
+//! A trie over the heads of templates, with literals or captures as edges.
 //!
-//! A head leaves no choice, so a URI reaches each node at one position at most. Nodes lie in the order of a
-//! depth-first walk, so that the way to a template is mostly one run of memory.
+//! A head has no alternatives, so a URI reaches each node at one position at most. Nodes are stored in depth-first
+//! order, so that the path to a template is mostly contiguous in memory.
 
 use super::compile::Token;
 use super::gate::Gate;
 
-/// An immutable trie. Templates are known by their rank: the lower one wins.
+/// An immutable trie. Templates are identified by rank: the lowest rank wins.
 #[derive(Debug)]
 pub(super) struct Trie {
     nodes: Box<[Node]>,
-    /// The first byte of each node's edge, by node: the literal children of a node are neighbours, in byte order.
+    /// For each node, the first byte of its edge. The literal children of a node are adjacent, in byte order.
     first_bytes: Box<[u8]>,
     edges: Box<[u8]>,
     entries: Box<[u32]>,
@@ -24,7 +24,7 @@ pub(super) struct Node {
     /// The literal children, followed by the capture child if there is one.
     children: Range,
     entries: Range,
-    /// The best rank here and below.
+    /// The best rank at or below this node.
     pub best: u32,
     gate: u32,
     has_capture: bool,
@@ -46,7 +46,7 @@ impl Trie {
         &self.nodes[node as usize]
     }
 
-    /// The literal child of `node` on the way of `rest`, and the length of its edge.
+    /// The literal child of `node` for the text `rest`, and the length of its edge.
     #[inline]
     pub(super) fn literal_child(&self, node: &Node, rest: &[u8]) -> Option<(u32, usize)> {
         let literals = Range { len: node.children.len - u32::from(node.has_capture), ..node.children };
@@ -60,12 +60,12 @@ impl Trie {
         rest.starts_with(edge).then_some((child, edge.len()))
     }
 
-    /// The child behind a capture.
+    /// The child after a capture.
     pub(super) fn capture_child(&self, node: &Node) -> Option<u32> {
         node.has_capture.then(|| node.children.start + node.children.len - 1)
     }
 
-    /// The templates whose head ends at `node`, best first, without those behind its gate.
+    /// The templates whose head ends at `node`, best first, except those in its gate.
     pub(super) fn entries(&self, node: &Node) -> &[u32] {
         of(&self.entries, node.entries)
     }
@@ -105,7 +105,7 @@ impl Builder {
         Self { nodes: vec![Branch { best: u32::MAX, ..Branch::default() }] }
     }
 
-    /// Adds the template of `rank`, which is worse than all before it.
+    /// Adds the template of `rank`, which is worse than all ranks added before.
     pub(super) fn insert(&mut self, head: &[Token], rank: u32) {
         let mut node = ROOT;
         self.touch(node, rank);
@@ -118,7 +118,7 @@ impl Builder {
         self.at(node).entries.push(rank);
     }
 
-    /// Lays the trie out for search. `gate` takes the entries of a node and keeps those that need no gate.
+    /// Stores the trie in its final layout. `gate` takes entries of a node, and leaves those that need no gate.
     pub(super) fn build(mut self, mut gate: impl FnMut(&mut Vec<u32>) -> Option<Gate>) -> Trie {
         let mut nodes = vec![Node::default()];
         let (mut first_bytes, mut edges, mut entries, mut gates) =
@@ -180,7 +180,7 @@ impl Builder {
         child
     }
 
-    /// Goes down from `node` along `text`, making what is missing.
+    /// Walks down from `node` along `text`, creating missing nodes.
     fn literal(&mut self, mut node: u32, mut text: &[u8], rank: u32) -> u32 {
         while let Some(&first) = text.first() {
             let place = self.nodes[node as usize]
@@ -210,7 +210,7 @@ impl Builder {
         node
     }
 
-    /// Cuts the edge to `child` after `shared` bytes; gives the node in the middle.
+    /// Splits the edge to `child` after `shared` bytes; returns the new node in the middle.
     fn cut(&mut self, child: u32, shared: usize) -> u32 {
         let rest = self.at(child).edge.split_off(shared);
         let edge = std::mem::replace(&mut self.at(child).edge, rest);
@@ -226,7 +226,7 @@ fn append<T: Copy>(all: &mut Vec<T>, some: &[T]) -> Range {
     Range { start: index(all.len() - some.len()), len: index(some.len()) }
 }
 
-/// Templates are far fewer, and all their text far shorter, than 2^32.
+/// Templates and all their text are far below the limit of 2^32.
 pub(super) fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

@@ -1,23 +1,23 @@
-//! The one canonical form of a URI, by which the engine routes, subscribes, caches and compares.
+//! The canonical form of URIs, by which the engine routes, subscribes, caches and compares.
 //!
-//! Law: whatever compares two URIs compares their normal forms; what a peer sent is only ever echoed. Nothing here
-//! resolves dot segments, drops default ports or folds the host of an unknown scheme: that would hide a traversal
-//! from the policy of a template, or make two resources of one server look like one.
+//! Law: URIs are only compared in normal form; the spelling of a peer is only ever echoed. Nothing here resolves dot
+//! segments, drops default ports or lower-cases the host of an unknown scheme: that would hide a traversal from the
+//! policy of a template, or merge two different resources of a server.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::ops::Range;
 
-/// The longest URI that is matched where no other limit is given, in bytes.
+/// Maximum length of a URI in bytes, where no other limit is given.
 pub const MAX_URI: usize = 64 * 1024;
 
 /// A text that is not a URI (R-069).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidUri {
-    /// What is wrong, as half a sentence.
+    /// The reason, as half a sentence.
     pub reason: &'static str,
-    /// Where, in bytes from the beginning.
+    /// Its position, in bytes from the beginning.
     pub offset: usize,
 }
 
@@ -29,17 +29,16 @@ impl fmt::Display for InvalidUri {
 
 impl std::error::Error for InvalidUri {}
 
-/// Checks `uri` and gives its normal form, borrowed when it is in normal form already.
+/// Checks `uri` and returns its normal form, borrowed if it is already in normal form.
 ///
-/// `max_len` is the most bytes that `uri` may have, usually [`MAX_URI`]. The normal form has: the scheme in lower case;
+/// `max_len` is the maximum length of `uri` in bytes, usually [`MAX_URI`]. The normal form has: the scheme in lower case;
 /// for http, https, ws, wss and ftp the authority too; percent-triplets in upper case, and decoded where they stand for
 /// an unreserved character (`%2F` is not `/`); characters outside ASCII, `|`, `^`, and `[` `]` outside the authority
-/// percent-encoded. It is never shorter than a third of `uri` nor longer than three times. Normalising twice gives the
-/// same as once.
+/// percent-encoded. Its length is between a third of that of `uri` and three times as much. Normalizing is idempotent.
 ///
 /// # Errors
 /// [`InvalidUri`] if `uri` is too long, has no scheme, a byte that no URI has, a `%` without two hexadecimal digits,
-/// a second `#`, or an authority that is none (R-069).
+/// a second `#`, or an invalid authority (R-069).
 ///
 /// # Examples
 /// ```
@@ -52,8 +51,8 @@ pub fn normalize(uri: &str, max_len: usize) -> Result<Cow<'_, str>, InvalidUri> 
     normal_form(uri, max_len, Dialect::Tolerant)
 }
 
-/// The same as [`normalize`], but only what RFC 3986 allows: no character outside ASCII, no `|` or `^`, no `[` or `]`
-/// outside the authority.
+/// Like [`normalize`], but accepts only the characters of RFC 3986: no non-ASCII characters, no `|` or `^`, no `[` or
+/// `]` outside the authority.
 ///
 /// # Errors
 /// [`InvalidUri`], as for [`normalize`].
@@ -68,19 +67,19 @@ pub fn scheme(normal: &str) -> &str {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dialect {
-    /// RFC 3986, and what browsers and IRIs leave unencoded.
+    /// RFC 3986, and the characters that browsers and IRIs leave unencoded.
     Tolerant,
     /// RFC 3986.
     Strict,
 }
 
-/// Where the parts of a URI are that have rules of their own.
+/// The positions of the parts of a URI that have their own rules.
 struct Layout {
     /// Length of the scheme, without its colon.
     scheme: usize,
     /// The authority, without its slashes; empty if there is none.
     authority: Range<usize>,
-    /// Whether case means nothing in the authority.
+    /// Whether case has no meaning in the authority.
     folds_authority: bool,
     /// The classes of the scheme's bytes, as a sum.
     in_scheme: u8,
@@ -94,7 +93,7 @@ fn normal_form(uri: &str, max_len: usize, dialect: Dialect) -> Result<Cow<'_, st
     }
     let bytes = uri.as_bytes();
     let layout = layout(bytes)?;
-    // Most authorities are a plain name, of which nothing has to be checked.
+    // Most authorities are a plain name and need no checks.
     let is_name = layout.in_authority & (GEN_DELIM | SPECIAL) == 0;
     if !is_name {
         check_authority(bytes, &layout.authority)?;
@@ -138,7 +137,7 @@ fn run(bytes: &[u8], mask: u8, expected: u8) -> (usize, u8) {
     (bytes.len(), seen)
 }
 
-/// Checks the structure of the authority; its bytes are judged by [`check_bytes`].
+/// Checks the structure of the authority; [`check_bytes`] checks its bytes.
 fn check_authority(bytes: &[u8], authority: &Range<usize>) -> Result<(), InvalidUri> {
     let text = &bytes[authority.clone()];
     let invalid = |reason, offset| Err(InvalidUri { reason, offset: authority.start + offset });
@@ -180,7 +179,7 @@ fn is_ip_literal(inner: &[u8]) -> bool {
     std::str::from_utf8(inner).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
-/// Checks each byte from `at` on; tells whether one has to be decoded, encoded or put in upper case.
+/// Checks each byte from `at` on; returns whether any must be decoded, encoded or upper-cased.
 fn check_bytes(bytes: &[u8], mut at: usize, layout: &Layout, dialect: Dialect) -> Result<bool, InvalidUri> {
     let mut encodes = false;
     let mut fragment = false;
@@ -210,7 +209,7 @@ fn check_bytes(bytes: &[u8], mut at: usize, layout: &Layout, dialect: Dialect) -
     }
 }
 
-/// Whether a letter outside percent-triplets is in upper case.
+/// Whether a letter outside percent-triplets is upper-case.
 fn has_upper_case(text: &[u8]) -> bool {
     let in_triplet = |at: usize| text[at.saturating_sub(2)..at].contains(&b'%');
     text.iter().enumerate().any(|(at, byte)| byte.is_ascii_uppercase() && !in_triplet(at))
@@ -246,16 +245,16 @@ pub(crate) const UNRESERVED: u8 = 1;
 pub(crate) const SUB_DELIM: u8 = 2;
 /// The general delimiters of RFC 3986.
 pub(crate) const GEN_DELIM: u8 = 4;
-/// What is percent-encoded when it stands raw: bytes of characters outside ASCII, `|`, `^`, and brackets outside the
-/// authority.
+/// Bytes that are percent-encoded if they occur unencoded: those of non-ASCII characters, `|`, `^`, and brackets
+/// outside the authority.
 const TOLERATED: u8 = 8;
-/// What may not stand everywhere, or not as it is: these bytes are looked at one by one.
+/// Bytes that are not valid everywhere, or need a change: they are examined one by one.
 const SPECIAL: u8 = 16;
-/// What a scheme may have, but for its first character.
+/// The characters of a scheme after the first one.
 const SCHEME: u8 = 32;
-/// Letters in upper case.
+/// Upper-case letters.
 const UPPER: u8 = 64;
-/// What ends an authority.
+/// The bytes that end an authority.
 const ENDS_AUTHORITY: u8 = 128;
 
 const BYTES: [u8; 256] = {
@@ -286,7 +285,7 @@ pub(crate) const fn is_in(byte: u8, classes: u8) -> bool {
     BYTES[byte as usize] & classes != 0
 }
 
-// Hidden, for `mcp-resources-engine`: its guard brings globs and URIs to the same spelling.
+// Hidden, for `mcp-resources-engine`: its guard normalizes globs as URIs are normalized.
 
 /// Whether `byte` is a letter, a digit, `-`, `.`, `_` or `~`.
 #[doc(hidden)]
@@ -294,21 +293,21 @@ pub const fn is_unreserved(byte: u8) -> bool {
     is_in(byte, UNRESERVED)
 }
 
-/// Length of the scheme that `bytes` begins with, without its colon.
+/// The length of the scheme at the beginning of `bytes`, without its colon.
 #[doc(hidden)]
 pub fn scheme_len(bytes: &[u8]) -> Option<usize> {
     let (length, _) = run(bytes, SCHEME, SCHEME);
     (bytes.get(length) == Some(&b':') && bytes[0].is_ascii_alphabetic()).then_some(length)
 }
 
-/// Whether the authority of this scheme (in any case) is a host name, in which case means nothing.
+/// Whether the authority of this scheme (in any case) is a host name, in which case has no meaning.
 #[doc(hidden)]
 pub fn folds_authority(scheme: &[u8]) -> bool {
     matches!(scheme.first(), Some(b'h' | b'H' | b'w' | b'W' | b'f' | b'F'))
         && [&b"http"[..], b"https", b"ws", b"wss", b"ftp"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
 }
 
-/// The byte that two hexadecimal digits at the beginning of `digits` stand for.
+/// The byte for two hexadecimal digits at the beginning of `digits`.
 #[doc(hidden)]
 pub fn hex_pair(digits: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(*digits.get(at)?).to_digit(16);
@@ -322,7 +321,7 @@ pub fn push_encoded(out: &mut String, byte: u8) {
     out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
 }
 
-/// Decodes percent-triplets, once. `None` if the result is not UTF-8 or a triplet is broken.
+/// Decodes percent-triplets once. `None` if the result is not UTF-8 or a triplet is invalid.
 pub(crate) fn decode(raw: &str) -> Option<Cow<'_, str>> {
     let bytes = raw.as_bytes();
     let Some(first) = memchr::memchr(b'%', bytes) else { return Some(Cow::Borrowed(raw)) };

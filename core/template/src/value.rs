@@ -1,18 +1,18 @@
-//! Values of variables: what a match yields and what an expansion takes.
+//! Values of variables: the results of matching and the input of expansion.
 
 use super::options::Variable;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The value of one variable. Borrows from the normal form of the URI where nothing had to be decoded.
+/// The value of one variable. Borrows from the normal form of the URI unless decoding changed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value<'u> {
     /// One text.
     Scalar(Cow<'u, str>),
-    /// Several texts, at least one.
+    /// One or more texts.
     List(Vec<Cow<'u, str>>),
-    /// Pairs of distinct keys with their values, in the order of the URI, at least one.
+    /// One or more pairs of distinct keys with their values, in the order of the URI.
     Map(Vec<(Cow<'u, str>, Cow<'u, str>)>),
 }
 
@@ -25,7 +25,7 @@ impl<'u> Value<'u> {
         }
     }
 
-    /// The same value, borrowing nothing.
+    /// Copies everything that it borrows.
     pub fn into_owned(self) -> Value<'static> {
         fn own(text: Cow<'_, str>) -> Cow<'static, str> {
             Cow::Owned(text.into_owned())
@@ -64,9 +64,9 @@ impl<'u, K: Into<Cow<'u, str>>, V: Into<Cow<'u, str>>> FromIterator<(K, V)> for 
     }
 }
 
-/// What a match yields: the values of the variables that the URI defines, in template order.
+/// The values of the variables that a URI defines, in template order.
 ///
-/// Up to two values are held without an allocation; names are shared with the template.
+/// Up to two values are stored without an allocation; names are shared with the template.
 #[derive(Clone, Debug)]
 pub struct Params<'u> {
     variables: Arc<[Variable]>,
@@ -82,7 +82,7 @@ impl<'u> Params<'u> {
         Self { variables, first: [const { None }; 2], more: Vec::new(), count: 0 }
     }
 
-    /// Adds the value of the variable at `position`; the caller adds in template order.
+    /// Adds the value of the variable at `position`. Call it in template order.
     pub(super) fn push(&mut self, position: u16, value: Value<'u>) {
         match self.first.get_mut(self.count) {
             Some(place) => *place = Some((position, value)),
@@ -91,7 +91,7 @@ impl<'u> Params<'u> {
         self.count += 1;
     }
 
-    /// The value at `position`, if it was added already.
+    /// The value at `position`, if it has been added.
     pub(super) fn at_mut(&mut self, position: u16) -> Option<&mut Value<'u>> {
         let values = self.first.iter_mut().flatten().chain(&mut self.more);
         values.into_iter().find(|(at, _)| *at == position).map(|(_, value)| value)
@@ -113,7 +113,7 @@ impl<'u> Params<'u> {
         values.map(|(position, value)| (&*self.variables[usize::from(*position)].name, value))
     }
 
-    /// How many variables are defined.
+    /// The number of defined variables.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -128,7 +128,7 @@ impl<'u> Params<'u> {
         &self.variables
     }
 
-    /// The same values, borrowing nothing.
+    /// Copies everything that it borrows.
     pub fn into_owned(self) -> Params<'static> {
         let owned = |(position, value): (u16, Value<'u>)| (position, value.into_owned());
         Params {
@@ -148,7 +148,7 @@ impl PartialEq for Params<'_> {
 
 impl Eq for Params<'_> {}
 
-/// The values that an expansion takes, by variable name. A missing name is undefined, which RFC 6570 allows.
+/// The values for an expansion, by variable name. A missing name is undefined, which RFC 6570 allows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values<'v>(BTreeMap<Cow<'v, str>, Value<'v>>);
 
@@ -163,7 +163,7 @@ impl<'v> Values<'v> {
         self.0.insert(name.into(), value.into());
     }
 
-    /// The same values with `name` defined.
+    /// Adds the value of `name`.
     #[must_use]
     pub fn with(mut self, name: impl Into<Cow<'v, str>>, value: impl Into<Value<'v>>) -> Self {
         self.insert(name, value);
@@ -182,7 +182,7 @@ impl<'v, N: Into<Cow<'v, str>>> FromIterator<(N, Value<'v>)> for Values<'v> {
     }
 }
 
-/// The parameters of a match, ready to be expanded again.
+/// The parameters of a match, for expanding them again.
 impl<'p> From<&'p Params<'_>> for Values<'p> {
     fn from(params: &'p Params<'_>) -> Self {
         params.iter().map(|(name, value)| (name, value.clone().into_owned())).collect()

@@ -1,7 +1,7 @@
-//! The rules of registration: every field is judged here, once, before anything can be listed or read.
+//! Validation at registration: every field is checked here, once, before a resource or template can be listed or read.
 //!
-//! Law: a value that passes is legal in every revision that has its field; nothing is mended silently but the white
-//! space of JSON and the characters that RFC 3986 forbids in a URI.
+//! Law: a value that passes is valid in every revision that has its field. Input is never corrected silently, with two
+//! exceptions: white space in JSON is removed, and characters that RFC 3986 forbids in a URI are percent-encoded.
 
 use crate::catalog::cursor::Cursor;
 use crate::limits::Limits;
@@ -15,16 +15,16 @@ use mcp_resources_template::UriTemplate;
 use mcp_resources_template::uri;
 use std::sync::Arc;
 
-/// The largest integer that every JSON reader keeps exact.
+/// The largest integer that every JSON parser represents exactly (2⁵³ − 1).
 const MAX_INTEGER: u64 = (1 << 53) - 1;
 
-/// Checks a resource, puts it into the form in which it is listed, and gives its canonical URI. Registration calls
-/// it, and so must a host that lists resources that are not registered.
+/// Checks a resource, normalizes it for listing, and returns its canonical URI. Also for hosts that list resources
+/// without registering them.
 ///
 /// The URI is listed as given, or in canonical form if it has characters that RFC 3986 forbids (R-073, DEC-29).
 ///
 /// # Errors
-/// [`RegistrationError`].
+/// [`RegistrationError`] for the first field that is invalid.
 pub fn check_resource(resource: &mut Resource, limits: &Limits) -> Result<Arc<str>, RegistrationError> {
     let canonical = check_uri(&resource.uri, limits)?;
     let of = if is_rfc_3986(&resource.uri) { &resource.uri } else { &*canonical };
@@ -42,10 +42,10 @@ pub fn check_resource(resource: &mut Resource, limits: &Limits) -> Result<Arc<st
     Ok(canonical)
 }
 
-/// Checks a URI that another server lists, and gives it in canonical form.
+/// Checks a URI listed by another server and returns its canonical form.
 ///
 /// # Errors
-/// [`RegistrationError`].
+/// [`RegistrationError`] if it is not a URI or is too long.
 pub(crate) fn check_uri(uri: &str, limits: &Limits) -> Result<Arc<str>, RegistrationError> {
     let canonical = uri::normalize(uri, limits.uri).map_err(|error| invalid_uri(uri, &error))?;
     if canonical.len() > Cursor::MAX_KEY {
@@ -54,17 +54,17 @@ pub(crate) fn check_uri(uri: &str, limits: &Limits) -> Result<Arc<str>, Registra
     Ok(canonical.into())
 }
 
-/// A template that passed, with what is made from it.
+/// A template that passed all checks, with the values derived from it.
 pub(super) struct CheckedTemplate {
     pub(super) template: Template,
     pub(super) parsed: UriTemplate,
     pub(super) checks: Vec<ParameterCheck>,
 }
 
-/// Checks a template.
+/// Checks a template and compiles it.
 ///
 /// # Errors
-/// [`RegistrationError`].
+/// [`RegistrationError`] for the first field that is invalid.
 pub(super) fn check_template(
     mut template: Template,
     limits: &Limits,
@@ -86,7 +86,7 @@ pub(super) fn check_template(
     Ok(CheckedTemplate { template, parsed, checks })
 }
 
-/// The error about a text that an author gave for a URI, with what was probably meant.
+/// The error for a text that was registered as a URI and is none, with the likely correction.
 pub(crate) fn invalid_uri(uri: &str, error: &uri::InvalidUri) -> RegistrationError {
     let remedy = match suggest::template(uri) {
         Some(template) => format!("; did you mean {template:?}?"),
@@ -97,13 +97,13 @@ pub(crate) fn invalid_uri(uri: &str, error: &uri::InvalidUri) -> RegistrationErr
     RegistrationError::InvalidUri { uri: uri.to_owned(), reason }
 }
 
-/// Whether a text that is a URI in the wide sense has only characters that RFC 3986 allows where they stand. Brackets
-/// around a host are taken for forbidden too: the canonical form keeps them.
+/// Whether `uri` has only characters that RFC 3986 allows where they stand. Brackets around a host count as forbidden:
+/// the canonical form keeps them.
 fn is_rfc_3986(uri: &str) -> bool {
     uri.is_ascii() && !uri.contains(['[', ']', '|', '^'])
 }
 
-/// Wraps what is wrong with a field of one registration.
+/// The registration that a field belongs to; its methods return errors that name both.
 struct Field<'a> {
     of: &'a str,
 }
@@ -197,7 +197,7 @@ impl Field<'_> {
         self.ensure(is_media_type(text), field, text, "a media type, as text/plain")
     }
 
-    /// An option for a variable that the template does not have is a slip of the pen.
+    /// Options for a variable that the template does not have are a typing mistake: refuse them.
     fn option_names(&self, template: &Template, parsed: &UriTemplate) -> Result<(), RegistrationError> {
         let mut names = template.options.variables.keys();
         names.try_for_each(|name| self.variable("vars", name, parsed))
@@ -241,7 +241,7 @@ impl Field<'_> {
     }
 }
 
-/// clients must refuse every other scheme.
+/// clients must refuse any scheme other than these.
 fn is_icon_src(src: &str, limits: &Limits) -> bool {
     let Some((scheme, rest)) = src.split_once(':') else { return false };
     match scheme.to_ascii_lowercase().as_str() {

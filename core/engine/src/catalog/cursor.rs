@@ -1,22 +1,23 @@
-//! The opaque text that says where the next page begins.
+//! The opaque cursor that says where the next page of a list begins.
 //!
-//! Law: a cursor holds a key and never a count, and nothing of it is kept: it opens in every process with the same key,
-//! after a restart too, and for nothing but the list, the server and the principal that it was made for.
+//! Law: a cursor holds a key, never an offset, and the server keeps no state for it. It opens in any process that has
+//! the same key, also after a restart, and only for the list, server and principal it was made for.
 
 use crate::catalog::sources::SourceKey;
 use crate::seal::{Seal, SealError, SealKey};
 
-/// Where a page begins.
+/// The position in a list at which a page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     /// The list it belongs to.
     pub list: ListKind,
     /// Which part of the list it continues.
     pub position: Position,
-    /// The key of the last item that was examined in that part: a canonical URI, or the text of a template. Empty at
-    /// its beginning.
+    /// The key of the last item examined in that part: a canonical URI or the text of a template. Empty at the
+    /// beginning of the part.
     pub after: String,
-    /// Whether anybody may keep the pages of this walk: then all of them show only what everybody may see.
+    /// Whether clients may share the pages of this walk; all of them then show only what every principal may see
+    ///
     pub shared: bool,
 }
 
@@ -32,18 +33,18 @@ pub enum ListKind {
 /// A part of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// What is registered.
+    /// The registered resources and templates.
     Catalog,
-    /// What a function lists.
+    /// The items that a list source returns.
     Source {
-        /// Its name.
+        /// The source.
         source: SourceKey,
-        /// Where the function continues, in its own words. `None` at its beginning, or if it has no pages.
+        /// The source's own cursor. `None` at the beginning, or if the source has no pages.
         cursor: Option<String>,
     },
 }
 
-/// What a cursor is bound to without holding it.
+/// The context that a cursor is bound to. The cursor does not contain it.
 #[derive(Clone, Copy, Debug)]
 pub struct CursorScope<'a> {
     /// The name of the server.
@@ -53,31 +54,32 @@ pub struct CursorScope<'a> {
 }
 
 impl Cursor {
-    /// The most bytes of a key: what is longer could not be continued after, and is refused at registration.
+    /// Maximum length of a key in bytes. Registration refuses longer keys, because no cursor could continue after them.
     pub const MAX_KEY: usize = 32 * 1024;
 
     const PURPOSE: &str = "cursor";
     const VERSION: u8 = 1;
 
-    /// In the byte that says which part of the list follows: the walk is shared.
+    /// Flag in the byte that encodes the part of the list: the walk is shared.
     const SHARED: u8 = 0x10;
-    /// In the same byte: the source has no template.
+    /// Flag in the same byte: the source has no template.
     const WITHOUT_TEMPLATE: u8 = 0x20;
 
-    /// A key for cursors where the host has neither a key nor randomness: it keeps them whole, and hides and proves nothing.
+    /// The key for cursors where the host has neither a key nor randomness. It protects a cursor against corruption
+    /// only: it hides nothing and proves no origin.
     pub fn derived_key(server: &str) -> SealKey {
         SealKey::derived(&format!("cursor {server}"))
     }
 
-    /// The text for `nextCursor`. The same call gives the same text.
+    /// Returns the text for `nextCursor`. Deterministic: the same cursor gives the same text.
     ///
     /// # Errors
-    /// [`SealError::TooLong`] if the cursor of an author's function is too long.
+    /// [`SealError::TooLong`] if the cursor returned by a list source is too long.
     pub fn seal(&self, seal: &Seal, scope: CursorScope<'_>) -> Result<String, SealError> {
         scope.with_context(self.list, |context| seal.seal(Self::PURPOSE, context, &self.encode()))
     }
 
-    /// Opens the text of a `cursor` param. `None` for whatever was not made for this list in this scope.
+    /// Opens the text of a `cursor` param. `None` if it was not made for this list in this scope.
     pub fn open(text: &str, list: ListKind, seal: &Seal, scope: CursorScope<'_>) -> Option<Self> {
         let plain = scope.with_context(list, |context| seal.open(Self::PURPOSE, context, text))?;
         Self::decode(list, &plain)
@@ -127,7 +129,7 @@ impl Cursor {
 }
 
 impl CursorScope<'_> {
-    /// Calls `with` with the context that a cursor opens in.
+    /// Calls `with` with the authenticated context that a cursor is sealed and opened in.
     fn with_context<T>(self, list: ListKind, with: impl FnOnce(&[&[u8]]) -> T) -> T {
         let list: &[u8] = match list {
             ListKind::Resources => b"resources",
@@ -137,7 +139,7 @@ impl CursorScope<'_> {
     }
 }
 
-/// A text with its length in front. What cannot be counted in four bytes is far beyond what can be sealed.
+/// Appends `text` with its length in front. Lengths beyond four bytes exceed by far the size that can be sealed.
 fn put(text: &str, plain: &mut Vec<u8>) {
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     plain.extend_from_slice(&length.to_be_bytes());
@@ -200,7 +202,7 @@ mod tests {
             prop_assert_eq!(Cursor::open(&text, cursor.list, &seal(), SCOPE), Some(cursor));
         }
 
-        /// a payload that opens is not trusted to be well formed either.
+        /// a payload that opens may still be malformed.
         #[test]
         fn any_payload_is_a_cursor_or_none(plain in proptest::collection::vec(any::<u8>(), 0..64)) {
             if let Some(cursor) = Cursor::decode(ListKind::Resources, &plain) {
@@ -211,7 +213,7 @@ mod tests {
 
     /// truncated, altered, empty, of another list.
     #[test]
-    fn foreign_texts_do_not_open() {
+    fn other_texts_do_not_open() {
         let cursor = beginning("a:b".into());
         let text = sealed(&cursor);
         assert_eq!(Cursor::open(&text, ListKind::Templates, &seal(), SCOPE), None);

@@ -1,7 +1,7 @@
-//! Changes of the catalogue: a list of edits makes the next snapshot. Either all of them count or none
-//! ([`Catalog::apply`]), or each is judged by itself ([`Catalog::apply_each`]).
+//! Changes of the catalogue: a list of edits produces the next snapshot. [`Catalog::apply`] applies all of them or
+//! none; [`Catalog::apply_each`] judges each edit by itself.
 //!
-//! Law: a snapshot in which something is duplicated, ambiguous or invalid is never made (R-070, DEC-14).
+//! Law: no snapshot ever contains anything duplicated, ambiguous or invalid (R-070, DEC-14).
 
 use crate::catalog::Catalog;
 use crate::catalog::check::{CheckedTemplate, check_resource, check_template, invalid_uri};
@@ -25,13 +25,13 @@ pub enum Edit {
         /// Where its contents come from.
         source: Source,
     },
-    /// Removes the resource with this URI, in any spelling; nothing if there is none.
+    /// Removes the resource with this URI, in any spelling. Does nothing if there is none.
     RemoveResource {
         /// Its URI.
         uri: String,
     },
-    /// Changes what is said of a registered resource. What is `None` stays as it is. Contents that the read cache keeps stay
-    /// too.
+    /// Changes the description of a registered resource. `None` leaves a field unchanged. The read cache keeps its
+    /// contents.
     UpdateResource {
         /// Its URI, in any spelling.
         uri: String,
@@ -39,102 +39,103 @@ pub enum Edit {
         size: Option<u64>,
         /// When it was last changed: an ISO 8601 time with its zone.
         last_modified: Option<String>,
-        /// What it is, for people and models.
+        /// Its description, for people and models.
         description: Option<String>,
     },
     /// Adds a template.
     AddTemplate {
         /// The template.
         template: Template,
-        /// The author's functions behind it.
+        /// The handler that serves it.
         handler: HandlerId,
-        /// What it belongs to: its `.list` callback may also list what other templates of the mount serve.
+        /// The mount that it belongs to. The template's `.list` callback may also list resources of the mount's other
+        /// templates.
         mount: Option<MountId>,
     },
-    /// Removes the template with exactly this text; nothing if there is none.
+    /// Removes the template with exactly this text. Does nothing if there is none.
     RemoveTemplate {
-        /// Its text.
+        /// The text of the template.
         uri_template: String,
     },
-    /// Adds a template of another server that the engine cannot route, because it cannot be parsed or conflicts with one that
-    /// is registered. It stands in `resources/templates/list` as it is given; nothing is read or completed by it. Where a
-    /// policy hides URIs, it is listed only to principals for whom it is known to lead to something.
+    /// Adds a template of another server that the engine cannot route, because it cannot be parsed or conflicts with a
+    /// registered one. `resources/templates/list` shows it as given; it serves no reads and no completions. Where a
+    /// policy hides URIs, only principals for whom the template is known to lead to a visible URI see it.
     AddForeignTemplate {
-        /// What it belongs to.
+        /// The mount that it belongs to.
         mount: MountId,
-        /// Its text.
+        /// The text of the template.
         uri_template: String,
-        /// What the other server says of it: a JSON object whose member `uriTemplate` is its text.
+        /// The other server's description: a JSON object whose member `uriTemplate` equals `uri_template`.
         json: String,
     },
-    /// Removes the template that [`Edit::AddForeignTemplate`] added; nothing if there is none.
+    /// Removes the template that [`Edit::AddForeignTemplate`] added. Does nothing if there is none.
     RemoveForeignTemplate {
-        /// What it belongs to.
+        /// The mount that it belongs to.
         mount: MountId,
-        /// Its text.
+        /// The text of the template.
         uri_template: String,
     },
-    /// Adds a source of `resources/list` that has no template. Sources come after the templates, in the order of their keys.
+    /// Adds a source of `resources/list` without a template. Such sources follow the templates, sorted by key.
     AddSource {
-        /// Its name, of at most 1,024 bytes. Cursors carry it, so it should be the same after a restart. No two sources have
-        /// the same.
+        /// Its unique key, of at most 1,024 bytes. Cursors contain it, so keep it the same after a restart.
         key: String,
-        /// The function that lists.
+        /// The handler that lists.
         handler: HandlerId,
-        /// What it belongs to: it lists what the templates of the mount serve, and what only the fallback serves.
+        /// The mount that it belongs to. The source may list resources of the mount's templates, and those that only
+        /// the fallback serves.
         mount: MountId,
-        /// Whether the function takes a cursor and returns a page. If not, it returns everything.
+        /// Whether the handler takes a cursor and returns a page; otherwise it returns everything at once.
         pages: bool,
     },
-    /// Removes the source with this key; nothing if the mount has none.
+    /// Removes the source with this key. Does nothing if the mount has none.
     RemoveSource {
-        /// What it belongs to.
+        /// The mount that it belongs to.
         mount: MountId,
-        /// Its name.
+        /// Its key.
         key: String,
     },
-    /// Adds a custom method. No two mounts have the same.
+    /// Adds a custom method. A method belongs to one mount only.
     AddMethod {
-        /// What it belongs to.
+        /// The mount that it belongs to.
         mount: MountId,
-        /// Its name, as `skills/list`: not a method of the protocol.
+        /// Its name, for example `skills/list`. Must not be a method of the protocol.
         method: String,
-        /// The function that answers it.
+        /// The handler that answers it.
         handler: HandlerId,
     },
-    /// Removes a custom method; nothing if the mount has none of this name.
+    /// Removes a custom method. Does nothing if the mount has none of this name.
     RemoveMethod {
-        /// What it belongs to.
+        /// The mount that it belongs to.
         mount: MountId,
         /// Its name.
         method: String,
     },
-    /// Adds a member of `capabilities.extensions`. No two mounts have the same.
+    /// Adds a member of `capabilities.extensions`. An extension belongs to one mount only.
     AddExtension {
-        /// What it belongs to.
+        /// The mount that it belongs to.
         mount: MountId,
         /// Its identifier, with a prefix.
         id: String,
         /// Its settings: a JSON object.
         settings: String,
     },
-    /// Removes an extension; nothing if the mount has none with this identifier.
+    /// Removes an extension. Does nothing if the mount has none with this identifier.
     RemoveExtension {
-        /// What it belongs to.
+        /// The mount that it belongs to.
         mount: MountId,
         /// Its identifier.
         id: String,
     },
-    /// Sets what answers a URI that no resource and no template serves, or that nothing does. The handler reads such a URI,
-    /// and completes a reference to it. Clients can subscribe to every such URI that the policy does not hide. Nothing of it
-    /// is listed, but by sources of a mount.
+    /// Sets the handler of URIs that no resource and no template serves, or removes it. It reads such a URI and
+    /// completes references to it. Clients can subscribe to every such URI that the policy does not hide. Only sources
+    /// of a mount list such URIs.
     SetFallback {
-        /// The function.
+        /// The handler; `None` removes it.
         handler: Option<HandlerId>,
     },
 }
 
-/// What a list of edits did.
+/// The effects of a list of edits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Whether a resource was added, removed or changed.
@@ -143,20 +144,21 @@ pub struct Applied {
     pub templates_changed: bool,
     /// Whether a list source was added or removed.
     pub sources_changed: bool,
-    /// Whether there is another fallback.
+    /// Whether the fallback was set, replaced or removed.
     pub fallback_changed: bool,
-    /// The canonical URIs of the resources that were removed, replaced ones included: they count as updated.
+    /// The canonical URIs of removed and replaced resources. Watchers are notified of them as updated.
     pub removed: Vec<Arc<str>>,
-    /// The functions of what was removed, once for each removal: of a resource or template that the same edits added too.
+    /// The handlers of what was removed, once for each removal, also of a resource or template that the same edits
+    /// added.
     pub freed: Vec<HandlerId>,
-    /// What the author should know: one sentence each.
+    /// Warnings for the log, one sentence each.
     pub warnings: Vec<String>,
 }
 
 impl Catalog {
-    /// Applies all `edits` in order, or none. O(log N) for each resource. If a template was added or removed, their index
-    /// is rebuilt once, when the next URI is looked up. Whether templates shadow each other is looked for while there are
-    /// few (128), or when the edits change one in 16 of them.
+    /// Applies all `edits` in order, or none. O(log N) for each resource. If templates were added or removed, their
+    /// index is rebuilt once, at the next lookup. Templates that shadow each other are reported only for up to 128
+    /// templates, or when the edits change at least one in 16 of them.
     ///
     /// # Errors
     /// [`RegistrationError`] for the first edit that is refused.
@@ -168,8 +170,8 @@ impl Catalog {
         Ok(draft.finish(&self.templates))
     }
 
-    /// Applies each of the `edits` that can be, in order, and reports on every one. An edit that is refused changes nothing. Two
-    /// templates conflict if the first is there when the second is added, also if a later edit removes it.
+    /// Applies in order each of the `edits` that is valid, and reports on every one. A refused edit changes nothing.
+    /// Two templates conflict if the first exists when the second is added, even if a later edit removes it.
     pub fn apply_each(&self, edits: Vec<Edit>) -> (Self, Applied, Vec<Result<(), RegistrationError>>) {
         let mut draft = Draft::new(self, Some(self.templates.shapes().clone()));
         let reports = edits.into_iter().map(|edit| draft.apply(edit)).collect();
@@ -178,19 +180,19 @@ impl Catalog {
     }
 }
 
-/// The next snapshot in the making.
+/// The next snapshot while it is built.
 struct Draft {
     catalog: Catalog,
-    /// The next templates, by their text, once one was added or removed.
+    /// The templates of the next snapshot, sorted by text. `None` while none was added or removed.
     templates: Option<Vec<Arc<TemplateEntry>>>,
-    /// Their shapes, if each edit is to be judged by itself.
+    /// The shapes of these templates, if each edit is judged by itself.
     shapes: Option<Shapes>,
     /// How many templates were added or removed.
     edited: usize,
     applied: Applied,
 }
 
-/// Each edit that is refused leaves the draft as it was.
+/// An edit that is refused leaves the draft unchanged.
 impl Draft {
     fn new(catalog: &Catalog, shapes: Option<Shapes>) -> Self {
         Self { catalog: catalog.clone(), templates: None, shapes, edited: 0, applied: Applied::default() }
@@ -426,14 +428,14 @@ impl Draft {
         }
     }
 
-    /// Templates, those of other servers and list sources are counted together.
+    /// The limit counts templates, templates of other servers, and list sources together.
     fn ensure_room_for_template(&self) -> Result<(), RegistrationError> {
         let own = self.templates.as_ref().unwrap_or(&self.catalog.templates.entries).len();
         let held = own + self.catalog.foreign.len() + self.catalog.sources.len();
         ensure_room("templates", held, self.catalog.limits.templates)
     }
 
-    /// a client that can fetch a web address itself will, and without this server.
+    /// clients that can fetch web addresses will fetch such a URI directly and bypass this server.
     fn warn_of_web_scheme(&mut self, canonical: &str) {
         if matches!(uri::scheme(canonical), "http" | "https") {
             self.applied.warnings.push(format!(
@@ -442,7 +444,7 @@ impl Draft {
         }
     }
 
-    /// The snapshot. `shapes` must be those of its templates.
+    /// Returns the finished snapshot. `shapes` must be the shapes of its templates.
     fn finish(mut self, before: &Templates) -> (Catalog, Applied) {
         let templates = self.templates.filter(|_| self.edited > 0);
         if let (Some(entries), Some(shapes)) = (templates, self.shapes) {

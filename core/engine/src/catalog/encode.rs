@@ -1,6 +1,6 @@
 //! List items as JSON, for each set of fields that revisions share (requirements 5.1).
 //!
-//! Law: only [`FieldSet`] decides which field is written (DEC-11), and what is absent is not written at all.
+//! Law: only [`FieldSet`] decides which fields are written (DEC-11). Absent values are omitted, never written as null.
 
 use crate::catalog::items::TemplateEntry;
 use crate::jsonrpc::{ArrayWriter, Json, ObjectWriter, object};
@@ -21,7 +21,7 @@ pub fn encode_item(resource: &Resource, fields: FieldSet, out: &mut Vec<u8>) {
     });
 }
 
-/// Appends `icons`, as list items and `serverInfo` carry them; nothing if there are none.
+/// Appends the member `icons` of list items and `serverInfo`, unless there are none.
 pub fn write_icons(object: &mut ObjectWriter<'_>, icons: &[Icon]) {
     if !icons.is_empty() {
         object.array("icons", |array| {
@@ -73,7 +73,7 @@ fn write_annotations(object: &mut ObjectWriter<'_>, annotations: &Annotations, f
     }
 }
 
-/// `_meta`: the author's own members, then those of this library.
+/// Writes `_meta`: the members given at registration, then those of this library.
 fn write_meta(
     item: &mut ObjectWriter<'_>,
     details: &Details,
@@ -92,7 +92,7 @@ fn write_meta(
     });
 }
 
-/// What stands between the braces of a checked object.
+/// The text between the braces of a checked JSON object.
 fn members_of(object: Option<&str>) -> &[u8] {
     let object = object.unwrap_or_default();
     object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default().as_bytes()
@@ -134,7 +134,7 @@ fn write_schema(object: &mut ObjectWriter<'_>, check: &ParameterCheck) {
     write_str(object, "pattern", check.pattern());
 }
 
-/// A value of an `enum` in its own JSON type, where the text of the URI is one.
+/// Writes a value of an `enum` in its own JSON type if its text has one, else as a string.
 fn write_value(array: &mut ArrayWriter<'_>, kind: ParameterKind, value: &str) {
     let may_be_json = matches!(kind, ParameterKind::Integer | ParameterKind::Number | ParameterKind::Boolean);
     let is_json = may_be_json && Json::parse(value.as_bytes(), 0).is_some();

@@ -1,6 +1,6 @@
-//! Custom methods, and the extensions that are declared in `capabilities.extensions`, of mounts.
+//! Custom methods of mounts, and the extensions that they declare in `capabilities.extensions`.
 //!
-//! Law: a method is answered by one handler, and an extension has one value, even if several providers declare it.
+//! Law: a method has one handler and an extension has one value, even if several providers declare it.
 
 use crate::catalog::items::{HandlerId, MountId};
 use crate::limits::Limits;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// A custom method of a mount.
 #[derive(Debug)]
 pub struct MethodEntry {
-    /// Its name, as `skills/list`.
+    /// Its name, for example `skills/list`.
     pub method: Arc<str>,
-    /// The function that answers it.
+    /// The handler that answers it.
     pub handler: HandlerId,
     /// The mount that it belongs to.
     pub mount: MountId,
@@ -32,7 +32,7 @@ pub struct ExtensionEntry {
 }
 
 impl MethodEntry {
-    /// Refuses the methods of the protocol.
+    /// Refuses names of methods that the protocol defines.
     ///
     /// # Errors
     /// [`RegistrationError::InvalidField`].
@@ -46,7 +46,8 @@ impl MethodEntry {
 }
 
 impl ExtensionEntry {
-    /// Checks an identifier and settings. Unlike an author, a mount may declare an extension of the protocol's own.
+    /// Checks an identifier and its settings. Unlike options of the server, a mount may declare one of the protocol's
+    /// own extensions.
     ///
     /// # Errors
     /// [`RegistrationError::InvalidField`].

@@ -1,6 +1,7 @@
-//! Resources and templates that another server describes: JSON that is passed on as it came, once it is sound.
+//! Resources and templates described by another server: valid JSON is passed on unchanged.
 //!
-//! Law: a description that passes can stand in a list of any revision. Members that a revision does not know stay.
+//! Law: a description that passes may appear in a list of any revision, including members that the revision does not
+//! define.
 
 use crate::catalog::cursor::Cursor;
 use crate::catalog::items::MountId;
@@ -11,17 +12,17 @@ use crate::resource::RegistrationError;
 use mcp_resources_template::UriTemplate;
 use std::sync::Arc;
 
-/// A template of another server that is listed and never routed: the engine cannot parse it, or it conflicts with one
-/// that is registered.
+/// A template of another server that is listed but never routed, because it cannot be parsed or conflicts with a
+/// registered template.
 #[derive(Debug)]
 pub struct ForeignTemplate {
-    /// Its text.
+    /// The text of the template.
     pub uri_template: String,
-    /// What it belongs to.
+    /// The mount that it belongs to.
     pub mount: MountId,
-    /// The template, if it can be parsed.
+    /// The parsed template, if parsing succeeded.
     pub parsed: Option<UriTemplate>,
-    /// What it is sorted by: its text, then its mount.
+    /// Its sort key: the text, then the mount.
     pub(super) key: Arc<str>,
     pub(super) json: String,
 }
@@ -30,14 +31,14 @@ impl ForeignTemplate {
     /// Checks a template of another server.
     ///
     /// # Errors
-    /// [`RegistrationError`] for what no list could hold.
+    /// [`RegistrationError`] if it cannot appear in a list.
     pub(super) fn new(
         mount: MountId,
         uri_template: String,
         json: String,
         limits: &Limits,
     ) -> Result<Self, RegistrationError> {
-        // The key of the list has a few bytes more than the text.
+        // The sort key is a few bytes longer than the text.
         const LONGEST: usize = Cursor::MAX_KEY - 16;
         let invalid = |field: &str, value: &str, expected: &str| RegistrationError::InvalidField {
             of: uri_template.clone(),
@@ -58,14 +59,14 @@ impl ForeignTemplate {
         Ok(Self { key: Self::key(mount, &uri_template), uri_template, mount, parsed, json })
     }
 
-    /// A text that is sorted as the template's own text is, and behind a registered template with the same text.
+    /// A sort key that orders by the template's text, and after a registered template with the same text.
     pub(super) fn key(mount: MountId, uri_template: &str) -> Arc<str> {
         format!("{uri_template}\0{:08x}", mount.0).into()
     }
 }
 
-/// Checks what another server says of the resource or template that the member `name` identifies as `id`: gives it without
-/// line breaks (R-145), which stand between tokens only, or says what is wrong with it.
+/// Checks another server's description of a resource or template, in which the member `name` must equal `id`. Returns
+/// it without line breaks, which only stand between tokens, or the reason for refusing it.
 pub(crate) fn checked(json: String, name: &str, id: &str, limits: &Limits) -> Result<String, String> {
     check(&json, name, id, limits)?;
     Ok(if json.contains(['\n', '\r']) { meta::compact(&json) } else { json })
@@ -86,7 +87,7 @@ fn check(json: &str, name: &str, id: &str, limits: &Limits) -> Result<(), String
         (Some(_), Some(_)) => return Err(format!("its member {name:?} stands twice")),
         _ => return Err(format!("its member {name:?} is not this text")),
     }
-    // Every revision requires it, and clients that check a list refuse all of it otherwise.
+    // Every revision requires it, and clients that validate a list refuse the whole list without it.
     if members.get("name").and_then(Json::as_str).is_none() {
         return Err("its member \"name\" is not a text".to_owned());
     }

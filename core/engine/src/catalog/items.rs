@@ -1,7 +1,7 @@
-//! Entries of the catalogue: what was registered, with what is made from it once.
+//! Entries of the catalogue: a registration with the values derived from it.
 //!
-//! Law: an entry never changes, but for its list items: each is encoded when it is first listed, once for each set of
-//! fields that revisions share, so that a page is a concatenation.
+//! Law: an entry never changes, except that its list items are encoded lazily: once for each set of fields that
+//! revisions share, so that a page is a concatenation of encoded items.
 
 use crate::catalog::encode::{encode_item, encode_template};
 use crate::catalog::foreign::ForeignTemplate;
@@ -11,22 +11,22 @@ use crate::version::FieldSet;
 use mcp_resources_template::{Params, UriTemplate, Variable};
 use std::sync::{Arc, OnceLock};
 
-/// The author's function behind a resource or template, by number. Never reused.
+/// Identifies the handler of a resource or template. Never reused.
 pub type HandlerId = u32;
 
-/// What templates and list sources of one provider have in common, by number:
+/// Identifies a mount, which groups the templates and list sources of one provider:
 /// [`Engine::new_mount`](crate::engine::Engine::new_mount). Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MountId(pub u32);
 
-/// Where the contents of a resource come from.
+/// The origin of a resource's contents.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A function of the author's.
+    /// A handler returns the contents.
     Handler(HandlerId),
-    /// A constant text: the engine answers.
+    /// Constant text; the engine answers without a handler.
     Text(Arc<str>),
-    /// Constant bytes: the engine answers.
+    /// Constant bytes; the engine answers without a handler.
     Bytes(Arc<[u8]>),
 }
 
@@ -44,11 +44,11 @@ impl Source {
 /// A registered resource.
 #[derive(Debug)]
 pub struct ResourceEntry {
-    /// What was registered, in the form in which it is listed.
+    /// The resource as it is listed.
     pub resource: Resource,
     /// Its canonical URI.
     pub canonical: Arc<str>,
-    /// Where its contents come from.
+    /// The origin of its contents.
     pub source: Source,
     encoded: Encoded,
 }
@@ -62,13 +62,13 @@ impl ResourceEntry {
 /// A registered template.
 #[derive(Debug)]
 pub struct TemplateEntry {
-    /// What was registered.
+    /// The template as it was registered.
     pub template: Template,
     /// The compiled template.
     pub parsed: UriTemplate,
-    /// The function that reads, completes and lists its resources.
+    /// The handler that reads, completes and lists its resources.
     pub handler: HandlerId,
-    /// What it belongs to.
+    /// The mount that it belongs to.
     pub mount: Option<MountId>,
     checks: Vec<ParameterCheck>,
     encoded: Encoded,
@@ -85,15 +85,15 @@ impl TemplateEntry {
         Self { template, parsed, handler, mount, checks, encoded: Encoded::default() }
     }
 
-    /// Checks the values of a match against what the author said of the variables (S-16). Linear in the values.
+    /// Checks the values of a match against the declared parameters (S-16). Linear in the length of the values.
     ///
     /// # Errors
-    /// As [`ParameterCheck::check`], for the first that is wrong.
+    /// As [`ParameterCheck::check`], for the first value that fails.
     pub fn check(&self, params: &Params<'_>) -> Result<(), ReadError> {
         self.checks.iter().try_for_each(|check| check.check(params.get(&check.parameter().name)))
     }
 
-    /// What completes the variable `name`; `None` if the template has no such variable.
+    /// The completer of the variable `name`; `None` if the template has no such variable.
     pub fn completer(&self, name: &str) -> Option<Completer<'_>> {
         const BOOLEANS: &[&str] = &["false", "true"];
         let variable = self.parsed.variables().iter().find(|variable| &*variable.name == name)?;
@@ -107,7 +107,7 @@ impl TemplateEntry {
         })
     }
 
-    /// Whether anything completes one of its variables.
+    /// Whether any of its variables has a completer.
     pub fn has_completers(&self) -> bool {
         let has =
             |variable: &Variable| !matches!(self.completer(&variable.name), None | Some(Completer::Nothing));
@@ -123,33 +123,33 @@ impl TemplateEntry {
     }
 }
 
-/// What completes a variable of a template (R-107, S-16).
+/// The source of completion values for a variable (R-107, S-16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completer<'a> {
-    /// A function of the author's.
+    /// A handler.
     Handler,
-    /// The values that its parameter allows, in the author's order.
+    /// The values that the parameter allows, in their declared order.
     Values(&'a [String]),
-    /// The words of its type.
+    /// The fixed values of the parameter's type.
     Words(&'static [&'static str]),
-    /// Nothing: no values are suggested.
+    /// No values are suggested.
     Nothing,
 }
 
-/// A template of a list: one that is registered, or one of another server that is listed as it came.
+/// A template in `resources/templates/list`: registered here, or passed on from another server.
 #[derive(Clone, Copy, Debug)]
 pub enum ListedTemplate<'c> {
     /// A registered template.
     Own(&'c TemplateEntry),
-    /// A template that is only listed.
+    /// A template of another server that is only listed.
     Foreign(&'c ForeignTemplate),
 }
 
-/// What a list is made of.
+/// An item of a list.
 pub(super) trait Item<'c>: Copy {
-    /// What the list is sorted by.
+    /// Its sort key.
     fn key(self) -> &'c str;
-    /// The encoded item.
+    /// The item, encoded.
     fn encoded(self, fields: FieldSet) -> &'c [u8];
 }
 
@@ -179,7 +179,7 @@ impl<'c> Item<'c> for ListedTemplate<'c> {
     }
 }
 
-/// One item for each [`FieldSet`], made when it is first listed.
+/// The encoded item for each [`FieldSet`], filled when the item is first listed.
 #[derive(Debug, Default)]
 struct Encoded([OnceLock<Box<[u8]>>; FieldSet::COUNT]);
 

@@ -1,47 +1,47 @@
-//! Pages of a list: encoded items in key order, after a key.
+//! Pages of a list: encoded items in key order that follow a given key.
 //!
-//! Law: a page costs what it examines, whatever the size of the catalogue; its position is a key, never a count, so
-//! that what is added or removed elsewhere moves nothing.
+//! Law: the cost of a page depends on the items it examines, not on the size of the catalogue. Its position is a key,
+//! never an offset, so edits elsewhere do not move it.
 
 use crate::catalog::items::Item;
 use crate::limits::Limits;
 use crate::version::FieldSet;
 use std::sync::Arc;
 
-/// What is asked of one page.
+/// The limits and fields of one page.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
-    /// The most items to append.
+    /// Maximum number of items to append.
     pub items: usize,
-    /// The most items to examine, hidden ones included.
+    /// Maximum number of items to examine, hidden ones included.
     pub scan: usize,
     /// The fields of the revision.
     pub fields: FieldSet,
 }
 
 impl Page {
-    /// A page with the bounds `page` and `list_scan` of `limits`, each taken as 1 at least: a walk must advance.
+    /// A page with the limits `page` and `list_scan` of `limits`, each at least 1, so that every page makes progress.
     pub fn new(limits: &Limits, fields: FieldSet) -> Self {
         Self { items: limits.page.max(1), scan: limits.list_scan.max(1), fields }
     }
 }
 
-/// What became of one page.
+/// The result of appending one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListedPage {
     /// How many items were appended.
     pub count: usize,
-    /// The key of the item that the next page begins after: the last one that was appended or, where the page ends
-    /// because it examined enough, the last one that was examined. `None` if there is none.
+    /// The key after which the next page begins: of the last item appended or, if the page ended at the limit `scan`,
+    /// of the last item examined. `None` if there is none.
     pub last: Option<Arc<str>>,
-    /// Whether items follow. Where the page ends because it examined enough, they may all be hidden.
+    /// Whether items follow. If the page ended at the limit `scan`, all of those may be hidden.
     pub more: bool,
 }
 
-/// Appends the items of `entries` that are visible, separated by commas, up to the bounds of `page`.
+/// Appends the visible items of `entries`, separated by commas, up to the limits of `page`.
 ///
-/// A full page looks on for the next visible item: what is hidden behind its last one leaves no trace in the cursor, and
-/// no empty page after it, unless more than `page.scan` items are examined.
+/// A full page searches on for the next visible item, up to `page.scan` items. So hidden items after its last one leave
+/// no trace in the cursor and cause no empty page.
 pub(super) fn append<'c, I: Item<'c>>(
     entries: impl Iterator<Item = I>,
     page: Page,
@@ -68,7 +68,7 @@ pub(super) fn append<'c, I: Item<'c>>(
     ListedPage::new(count, examined, entries.peek().is_some())
 }
 
-/// The items of two lists in one order.
+/// Merges two sorted lists.
 pub(super) fn merged<'c, I: Item<'c>>(
     one: impl Iterator<Item = I>,
     other: impl Iterator<Item = I>,

@@ -1,7 +1,7 @@
-//! What is registered: resources and templates, listed and routed from one immutable snapshot.
+//! The registered resources and templates, listed and routed from one immutable snapshot.
 //!
-//! Law: a snapshot never changes. An edit makes the next one on shared structure, so that adding or removing a
-//! resource costs O(log N) and a reader needs no lock; only an edit of templates rebuilds their index.
+//! Law: a snapshot never changes. An edit builds the next one on shared structure, so adding or removing a resource
+//! costs O(log N) and readers need no lock. Only an edit of templates rebuilds the template index.
 
 mod check;
 mod cursor;
@@ -56,12 +56,12 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// An empty catalogue with the bounds `uri`, `nesting`, `resources` and `templates` of `limits`.
+    /// An empty catalogue with the limits `uri`, `nesting`, `resources` and `templates` of `limits`.
     pub fn new(limits: &Limits) -> Self {
         Self::keyed(limits, HashKey::default())
     }
 
-    /// The same for URIs that somebody else may choose: `key` is a secret of the host's.
+    /// Like [`Catalog::new`], hashing with a secret `key`: for URIs that a third party can choose.
     pub fn keyed(limits: &Limits, key: HashKey) -> Self {
         Self {
             limits: Arc::new(limits.clone()),
@@ -83,9 +83,9 @@ impl Catalog {
         self.by_uri.hasher()
     }
 
-    /// What answers `normal`, a URI in normal form. A resource that is registered at this very URI goes before every
-    /// template (DEC-14), and the fallback after all templates. O(length of the URI) without templates; see
-    /// [`TemplateIndex`](mcp_resources_template::TemplateIndex) for the cost of those.
+    /// Finds the handler or constant for `normal`, a URI in normal form. A resource registered at exactly this URI
+    /// takes precedence over every template (DEC-14), and the fallback comes last. O(length of the URI) without
+    /// templates; see [`TemplateIndex`](mcp_resources_template::TemplateIndex) for the cost of those.
     pub fn route<'u>(&self, normal: &'u str) -> Route<'_, 'u> {
         if let Some(entry) = self.resource(normal) {
             return Route::Resource(entry);
@@ -106,13 +106,14 @@ impl Catalog {
         &self.templates.entries
     }
 
-    /// The template with exactly this text: how a completion names one.
+    /// The template with exactly this text, as completion requests name it.
     pub fn template_by_text(&self, text: &str) -> Option<&Arc<TemplateEntry>> {
         self.templates.by_text(text)
     }
 
-    /// The sources after this one, which follow the catalogue in `resources/list`: the templates with a `.list` callback in
-    /// the order of their text, then the sources without a template in the order of their keys. `None` begins with the first.
+    /// The list sources that follow `source` in `resources/list`, which come after the catalogue's own items: templates
+    /// with a `.list` callback sorted by text, then sources without a template sorted by key. `None` starts at the
+    /// first.
     pub fn listers_after(&self, source: Option<&SourceKey>) -> impl Iterator<Item = Lister<'_>> {
         let (templates, keys) = match source {
             None => (self.templates.after(None), Bound::Unbounded),
@@ -123,7 +124,7 @@ impl Catalog {
         templates.iter().filter_map(Lister::of).chain(sources.map(|(_, entry)| Lister::Source(entry)))
     }
 
-    /// The source with this name.
+    /// The list source named by `source`.
     pub fn lister(&self, source: &SourceKey) -> Option<Lister<'_>> {
         match source {
             SourceKey::Template(text) => self.template_by_text(text).and_then(Lister::of),
@@ -131,12 +132,12 @@ impl Catalog {
         }
     }
 
-    /// What answers a URI that no resource and no template serves.
+    /// The handler of URIs that no resource and no template serves.
     pub fn fallback(&self) -> Option<HandlerId> {
         self.fallback
     }
 
-    /// The function that answers a custom method of a mount.
+    /// The handler of a custom method of a mount.
     pub fn method(&self, method: &str) -> Option<HandlerId> {
         self.methods.get(method).map(|entry| entry.handler)
     }
@@ -146,7 +147,7 @@ impl Catalog {
         self.extensions.values().map(|entry| &**entry)
     }
 
-    /// The edits that remove all that belongs to `mount`, and the resources that one of `handlers` reads. O(N).
+    /// The edits that remove everything that belongs to `mount`, and all resources read by one of `handlers`. O(N).
     pub fn without(&self, mount: MountId, handlers: &[HandlerId]) -> Vec<Edit> {
         let is_theirs = |source: &Source| matches!(source, Source::Handler(own) if handlers.contains(own));
         let resources = self.in_order.values().filter(|entry| is_theirs(&entry.source));
@@ -183,23 +184,23 @@ impl Catalog {
             && self.fallback.is_none()
     }
 
-    /// Whether anything completes a variable of a template, or of what only the fallback serves.
+    /// Whether any variable of a template, or a reference to the fallback, has a completer.
     pub fn has_completers(&self) -> bool {
         self.templates.has_completers || self.fallback.is_some()
     }
 
-    /// Whether anything that is registered needs scopes.
+    /// Whether any registered resource or template requires scopes.
     pub fn has_scopes(&self) -> bool {
         self.scoped > 0 || self.templates.has_scopes
     }
 
-    /// Whether a function lists resources.
+    /// Whether there is a list source.
     pub fn has_list_sources(&self) -> bool {
         self.templates.has_list_sources || !self.sources.is_empty()
     }
 
-    /// Appends a page of `resources/list` to `out`: items separated by commas, without brackets, in the order of
-    /// canonical URIs, after the key `after`. `visible` is asked once for each item that is examined.
+    /// Appends a page of `resources/list` to `out`: items in the order of canonical URIs after the key `after`,
+    /// separated by commas, without brackets. Calls `visible` once for each item examined.
     pub fn list_resources(
         &self,
         after: Option<&str>,
@@ -212,7 +213,7 @@ impl Catalog {
         list::append(entries.map(|(_, entry)| &**entry), page, visible, out)
     }
 
-    /// Appends a page of `resources/templates/list` to `out`, in the order of template texts; else as
+    /// Appends a page of `resources/templates/list` to `out`, in the order of template texts; otherwise like
     /// [`Catalog::list_resources`].
     pub fn list_templates(
         &self,
@@ -228,9 +229,9 @@ impl Catalog {
         list::append(list::merged(own, foreign), page, visible, out)
     }
 
-    /// The resources with [`children`](crate::resource::Resource::children) that `normal` lies beneath, by the
-    /// segments of its path: outermost first, each in canonical form. A subscription to one of them hears of `normal`.
-    /// Of a deeper path only the outer 256 segments are looked at.
+    /// The resources with [`children`](crate::resource::Resource::children) that are ancestors of `normal` by the
+    /// segments of its path: outermost first, in canonical form. Their subscribers are notified of changes of `normal`.
+    /// Of a deeper path only the outer 256 segments are examined.
     pub fn parents_of<'u>(&self, normal: &'u str) -> impl Iterator<Item = &'u str> {
         const DEEPEST: usize = 256;
         let any = self.parents > 0 || self.templates.has_children;
@@ -246,7 +247,7 @@ impl Catalog {
     }
 }
 
-/// The URIs that `normal` lies beneath: its root, then each directory without and with the slash at its end.
+/// The ancestors of `normal`: its root, then each directory without and with a trailing slash.
 fn ancestors(normal: &str) -> impl Iterator<Item = &str> {
     let path = normal.split(['?', '#']).next().unwrap_or_default();
     let root = path.find("://").map_or_else(|| path.find(':').map_or(0, |colon| colon + 1), |at| at + 3);

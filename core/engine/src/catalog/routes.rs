@@ -1,6 +1,6 @@
-//! From a canonical URI to what answers it: exact resources first, then the most specific template (DEC-14).
+//! Routes a canonical URI: exact resources first, then the most specific template (DEC-14).
 //!
-//! Law: the answer depends on what is registered and on the URI, never on the order of registration.
+//! Law: the result depends on the URI and on the registrations, never on their order.
 
 use crate::catalog::items::{HandlerId, ResourceEntry, TemplateEntry};
 use crate::resource::RegistrationError;
@@ -11,17 +11,17 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, DefaultHasher, Hasher};
 use std::sync::{Arc, OnceLock};
 
-/// Resources by canonical URI. The URIs may come from file names, from rows or from another server, so the hash has a key
-/// that only the host knows; nothing that is sent depends on it.
+/// Resources by canonical URI. Third parties can choose URIs (file names, rows, other servers), so the hash has a
+/// secret key. No output depends on the key.
 pub(super) type ByUri = GenericHashMap<Arc<str>, Arc<ResourceEntry>, HashKey, DefaultSharedPtr>;
 
-/// The key of a catalogue's hash. The default is known to everybody: with it, URIs that were chosen to collide make
-/// lookups slow.
+/// The key of the catalogue's hash. The default key is public: an attacker who can register URIs could choose colliding
+/// ones and make lookups slow.
 #[derive(Clone, Debug, Default)]
 pub struct HashKey(DefaultHasher);
 
 impl HashKey {
-    /// A hash that depends on `secret`.
+    /// A key derived from `secret`.
     pub fn new(secret: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
         hasher.write(secret);
@@ -37,38 +37,38 @@ impl BuildHasher for HashKey {
     }
 }
 
-/// What answers a URI.
+/// The result of routing a URI.
 #[derive(Debug)]
 pub enum Route<'c, 'u> {
-    /// A resource that is registered at this very URI.
+    /// A resource registered at exactly this URI.
     Resource(&'c Arc<ResourceEntry>),
     /// A template, with the values of its variables.
     Template(&'c Arc<TemplateEntry>, Params<'u>),
-    /// No resource and no template: this handler is asked.
+    /// No resource and no template matches; the fallback handler serves the URI.
     Fallback(HandlerId),
-    /// A template whose policy refuses a value; to a peer the same as [`Route::None`].
+    /// A template matches, but its policy refuses a value. Peers cannot tell this from [`Route::None`].
     Rejected {
         /// The template.
         template: &'c Arc<TemplateEntry>,
         /// The variable.
         variable: Arc<str>,
-        /// Why.
+        /// The reason.
         why: Rejection,
     },
-    /// Nothing.
+    /// No match.
     None {
-        /// The matcher's step budget was spent before it had tried everything: worth a log line.
+        /// Whether the matcher used up its step budget before it had tried everything: worth a log entry.
         exhausted: bool,
     },
 }
 
 impl Route<'_, '_> {
-    /// Whether something answers the URI.
+    /// Whether the URI is served.
     pub fn exists(&self) -> bool {
         matches!(self, Self::Resource(_) | Self::Template(..) | Self::Fallback(_))
     }
 
-    /// The scopes that what answers the URI needs.
+    /// The scopes that the matched resource or template requires.
     pub fn scopes(&self) -> &[String] {
         match self {
             Self::Resource(entry) => &entry.resource.details.scopes,
@@ -78,14 +78,14 @@ impl Route<'_, '_> {
     }
 }
 
-/// The templates of one snapshot, in the order of their text.
+/// The templates of one snapshot, sorted by text.
 #[derive(Debug, Default)]
 pub(super) struct Templates {
     pub(super) entries: Vec<Arc<TemplateEntry>>,
     shapes: Shapes,
-    /// Made when the first URI is looked up: templates that are added one by one share one index.
+    /// Built at the first lookup, so that templates added one by one share one index.
     index: OnceLock<Option<TemplateIndex>>,
-    /// Of all, or nothing if they were not looked for.
+    /// The lints of all templates; empty if linting was skipped.
     lints: Vec<Lint>,
     pub(super) has_completers: bool,
     pub(super) has_list_sources: bool,
@@ -94,12 +94,12 @@ pub(super) struct Templates {
 }
 
 impl Templates {
-    /// How many templates are linted against each other at each edit. Of more, only the edits of at least one in
-    /// [`Templates::PART`] are: looking at all of them for each one that is added would be quadratic.
+    /// Up to this many templates are linted at every edit. Above it, only edits that change at least one in
+    /// [`Templates::PART`] are: linting all templates for each one added would be quadratic.
     const LINTED: usize = 128;
     const PART: usize = 16;
 
-    /// Templates of these `entries`, which are sorted by their text, and their `shapes`, after `edits` changes.
+    /// The templates `entries`, sorted by text, with their `shapes`, after `edits` changes.
     pub(super) fn new(entries: Vec<Arc<TemplateEntry>>, shapes: Shapes, edits: usize) -> Self {
         let next = Self {
             shapes,
@@ -112,7 +112,7 @@ impl Templates {
             entries,
         };
         let is_linted = next.entries.len() <= Self::LINTED || next.entries.len() / Self::PART <= edits;
-        // Without lints nothing here builds the index.
+        // Without linting, leave the index unbuilt.
         let index = if is_linted { next.index() } else { None };
         let lints = index.map(TemplateIndex::lints);
         Self { lints: lints.unwrap_or_default(), ..next }
@@ -123,7 +123,7 @@ impl Templates {
         &self.shapes
     }
 
-    /// The shapes of `entries`, made from those of these templates: both are in the order of their text.
+    /// Derives the shapes of `entries` from those of these templates. Both are sorted by text.
     ///
     /// # Errors
     /// As [`Shapes::insert`].
@@ -135,11 +135,11 @@ impl Templates {
         Ok(shapes)
     }
 
-    /// Finds templates by URI; nothing if there is none.
+    /// The index, built on first use; `None` without templates.
     fn index(&self) -> Option<&TemplateIndex> {
         let build = || {
             let parsed: Vec<UriTemplate> = self.entries.iter().map(|entry| entry.parsed.clone()).collect();
-            // No two have one shape, so none conflict.
+            // All shapes differ, so no templates conflict.
             TemplateIndex::build(&parsed).ok().filter(|index| !index.is_empty())
         };
         self.index.get_or_init(build).as_ref()
@@ -179,7 +179,7 @@ impl Templates {
         matches!(self.route(normal), Route::Template(entry, _) if entry.template.children)
     }
 
-    /// What the authors should know of these templates and did not hear when `before` was built.
+    /// Warnings about these templates that were not reported for `before`.
     pub(super) fn news(&self, before: &Self) -> impl Iterator<Item = String> {
         let known: HashSet<_> = before.lints.iter().map(|lint| (&lint.template, &lint.message)).collect();
         let is_new = move |lint: &&Lint| !known.contains(&(&lint.template, &lint.message));
@@ -187,7 +187,7 @@ impl Templates {
     }
 }
 
-/// Templates by [`UriTemplate::shape`]: two of one shape conflict. Cheap to clone.
+/// Templates by [`UriTemplate::shape`]. Two templates of one shape conflict. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shapes(OrdMap<Arc<[u8]>, Arc<TemplateEntry>>);
 
@@ -195,7 +195,7 @@ impl Shapes {
     /// Adds a template.
     ///
     /// # Errors
-    /// [`RegistrationError::TemplateConflict`] names the new one first; nothing has changed.
+    /// [`RegistrationError::TemplateConflict`], naming the new template first. The shapes are then unchanged.
     pub(super) fn insert(&mut self, entry: &Arc<TemplateEntry>) -> Result<(), RegistrationError> {
         if let Some(with) = self.0.get(entry.parsed.shape()) {
             let template = entry.template.uri_template.clone();
@@ -217,12 +217,12 @@ pub(super) fn warning(lint: &Lint) -> String {
     format!("{}: {}", lint.template, lint.message)
 }
 
-/// Where `text` stands in `entries`, or where it would have to be inserted.
+/// The position of `text` in `entries`, or `Err` with the position at which to insert it.
 pub(super) fn position(entries: &[Arc<TemplateEntry>], text: &str) -> Result<usize, usize> {
     entries.binary_search_by(|entry| entry.template.uri_template.as_str().cmp(text))
 }
 
-/// The entries that are gone, and those that are new; `before` and `after` are in the order of their text.
+/// The removed and the added entries. `before` and `after` are sorted by text.
 fn changes<'e>(
     before: &'e [Arc<TemplateEntry>],
     after: &'e [Arc<TemplateEntry>],

@@ -1,6 +1,6 @@
-//! Whose functions list resources: templates with a `.list` callback, and sources that have no template.
+//! Sources of `resources/list`: templates with a `.list` callback, and sources without a template.
 //!
-//! Law: a source is named by a text, so that a cursor finds it again after a restart and in another process.
+//! Law: a source is identified by a text, so that a cursor finds it again after a restart and in another process.
 
 use crate::catalog::items::{HandlerId, MountId, TemplateEntry};
 use crate::catalog::routes::Route;
@@ -10,21 +10,21 @@ use std::sync::Arc;
 /// A source of `resources/list` that has no template.
 #[derive(Debug)]
 pub struct SourceEntry {
-    /// Its name. No two sources of a catalogue have the same, whatever their mounts.
+    /// Its key, unique in the catalogue, whatever the mount.
     pub key: Arc<str>,
-    /// The function that lists.
+    /// The handler that lists.
     pub handler: HandlerId,
-    /// What it belongs to.
+    /// The mount that it belongs to.
     pub mount: MountId,
-    /// Whether the function takes a cursor and returns a page. If not, it returns everything.
+    /// Whether the handler takes a cursor and returns a page; otherwise it returns everything at once.
     pub pages: bool,
 }
 
 impl SourceEntry {
-    /// The most bytes of a key: cursors carry it.
+    /// Maximum length of a key in bytes: cursors contain it.
     pub const MAX_KEY: usize = 1024;
 
-    /// Checks a key.
+    /// Checks the length of a key.
     ///
     /// # Errors
     /// [`RegistrationError::InvalidField`].
@@ -35,7 +35,7 @@ impl SourceEntry {
         Err(Self::invalid(key, "1 to 1024 bytes of text without control characters"))
     }
 
-    /// The error about a key.
+    /// The error for an invalid key.
     pub(super) fn invalid(key: &str, expected: &str) -> RegistrationError {
         RegistrationError::InvalidField {
             of: "a list source".to_owned(),
@@ -46,7 +46,7 @@ impl SourceEntry {
     }
 }
 
-/// Names a source of `resources/list`, also in a cursor.
+/// Identifies a source of `resources/list`, also in a cursor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SourceKey {
     /// A template with a `.list` callback, by its text.
@@ -65,12 +65,12 @@ pub enum Lister<'c> {
 }
 
 impl<'c> Lister<'c> {
-    /// The lister of a template, if the template has a `.list` callback.
+    /// The template's `.list` callback as a source, if it has one.
     pub(super) fn of(entry: &'c Arc<TemplateEntry>) -> Option<Self> {
         entry.template.list.is_some().then_some(Self::Template(entry))
     }
 
-    /// Its name.
+    /// Its identifier.
     pub fn key(self) -> SourceKey {
         match self {
             Self::Template(entry) => SourceKey::Template(entry.template.uri_template.clone()),
@@ -78,7 +78,7 @@ impl<'c> Lister<'c> {
         }
     }
 
-    /// The text of its name: of the template, or the key.
+    /// The text of its identifier: the template's text, or the key.
     pub fn name(self) -> &'c str {
         match self {
             Self::Template(entry) => &entry.template.uri_template,
@@ -86,7 +86,7 @@ impl<'c> Lister<'c> {
         }
     }
 
-    /// The function that lists.
+    /// The handler that lists.
     pub fn handler(self) -> HandlerId {
         match self {
             Self::Template(entry) => entry.handler,
@@ -94,7 +94,7 @@ impl<'c> Lister<'c> {
         }
     }
 
-    /// What it belongs to.
+    /// The mount that it belongs to.
     pub fn mount(self) -> Option<MountId> {
         match self {
             Self::Template(entry) => entry.mount,
@@ -102,7 +102,7 @@ impl<'c> Lister<'c> {
         }
     }
 
-    /// Whether the function takes a cursor and returns a page.
+    /// Whether the handler takes a cursor and returns a page.
     pub fn pages(self) -> bool {
         match self {
             Self::Template(entry) => entry.template.list.is_some_and(|list| list.pages),
@@ -110,8 +110,8 @@ impl<'c> Lister<'c> {
         }
     }
 
-    /// Whether an item of this source that `route` leads to is listed: the same mount serves it, or without a mount the same
-    /// handler. A source of a mount also lists what only the fallback serves.
+    /// Whether this source may list an item that is served by `route`: the mount must be the same or, without a mount,
+    /// the handler. A source of a mount may also list URIs that only the fallback serves.
     pub fn owns(self, route: &Route<'_, '_>) -> bool {
         match (route, self.mount()) {
             (Route::Template(served, _), None) => served.handler == self.handler(),

@@ -1,6 +1,7 @@
-//! What a client may see of a server (S-10 … S-12): an allow-list of globs over canonical URIs.
+//! The allow-list of a client (S-10 … S-12): globs over canonical URIs.
 //!
-//! Law: without an entry nothing is allowed. Every URI that is asked for, and every one that comes back, is checked.
+//! Law: without an entry nothing is allowed. Every URI that is requested, and every one that a server returns, is
+//! checked.
 
 use super::ClientError;
 use crate::guard::{Glob, Globs, Guard, InvalidGlob, Policy};
@@ -9,7 +10,7 @@ use mcp_resources_template::UriTemplate;
 use mcp_resources_template::uri::{MAX_URI, normalize};
 use std::sync::Arc;
 
-/// What a configuration allows, as it is written there.
+/// The allow-list as it is written in the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Allowed {
     /// Nothing: the key is missing (S-10).
@@ -17,11 +18,11 @@ pub enum Allowed {
     Nothing,
     /// Everything: `"*"`.
     Everything,
-    /// What one of these globs matches (S-11).
+    /// The URIs that one of these globs matches (S-11).
     Globs(Vec<String>),
 }
 
-/// An allow-list that is ready to be asked.
+/// A compiled allow-list.
 #[derive(Clone, Debug)]
 pub struct Access {
     guard: Arc<Guard>,
@@ -29,10 +30,10 @@ pub struct Access {
 }
 
 impl Access {
-    /// Compiles what is allowed.
+    /// Compiles an allow-list.
     ///
     /// # Errors
-    /// [`InvalidGlob`] and the text of the first glob that is none.
+    /// [`InvalidGlob`], with the text of the first invalid glob.
     pub fn new(allowed: &Allowed) -> Result<Self, (String, InvalidGlob)> {
         let globs = match allowed {
             Allowed::Everything => None,
@@ -45,14 +46,14 @@ impl Access {
         Ok(Self::of(globs))
     }
 
-    /// Everything is allowed.
+    /// Allows everything.
     pub fn everything() -> Self {
         Self::of(None)
     }
 
     fn of(globs: Option<Vec<String>>) -> Self {
         let policy = Policy { allow: globs.map(Globs), ..Policy::default() };
-        // Each glob was parsed before, and a policy has nothing else that can be wrong; if it had, nothing would be allowed.
+        // Each glob was parsed above, so this cannot fail; if it did, nothing would be allowed.
         let guard = Guard::new(&policy, true).unwrap_or_else(|_| Guard::closed());
         Self { guard: Arc::new(guard), principal: Principal::local() }
     }
@@ -62,15 +63,15 @@ impl Access {
         self.guard.is_open()
     }
 
-    /// Whether `uri`, in any spelling, is allowed. What is not a URI is not.
+    /// Whether `uri`, in any spelling, is allowed. `false` if it is not a URI.
     pub fn allows(&self, uri: &str) -> bool {
         normalize(uri, MAX_URI).is_ok_and(|normal| self.guard.permits(&self.principal, &normal))
     }
 
-    /// The canonical form of `uri`, if it is allowed.
+    /// Returns the canonical form of `uri` if it is allowed.
     ///
     /// # Errors
-    /// [`ClientError::InvalidUri`] for what is not a URI, [`ClientError::AccessDenied`] for what is not allowed.
+    /// [`ClientError::InvalidUri`] if it is not a URI, [`ClientError::AccessDenied`] if it is not allowed.
     pub fn check(&self, uri: &str) -> Result<String, ClientError> {
         let normal = normalize(uri, MAX_URI).map_err(|_| ClientError::InvalidUri { uri: uri.into() })?;
         match self.guard.permits(&self.principal, &normal) {
@@ -79,8 +80,8 @@ impl Access {
         }
     }
 
-    /// Whether some expansion of a template is allowed (S-12). A template that cannot be parsed could lead anywhere: it is
-    /// allowed where everything is.
+    /// Whether some expansion of `template` is allowed (S-12). A template that cannot be parsed might expand to
+    /// anything, so it is allowed only if everything is.
     pub fn reaches(&self, template: &str) -> bool {
         self.is_open()
             || UriTemplate::parse(template)

@@ -1,15 +1,16 @@
-//! Pauses between attempts to connect: longer after each failure, and never the same for many clients.
+//! Pauses between attempts to connect: they grow after each failure and are randomized, so that clients do not
+//! reconnect in step.
 
 use crate::now::Millis;
 
-/// The shortest pause.
+/// The shortest pause, in ms.
 const FIRST: Millis = 50;
-/// The longest pause while the server answers its handshakes: a server that restarts is back within a second.
+/// The longest pause, in ms, while the server still answers handshakes: a server that restarts is back within a second.
 const RESTARTS: Millis = 800;
-/// After so long a connection counts as sound.
+/// A connection that lasts this long, in ms, resets the pauses.
 pub(super) const SOUND: Millis = 1_000;
 
-/// How often it has failed, and what makes the pauses differ.
+/// The number of failures, and the state of the random generator.
 #[derive(Debug)]
 pub(super) struct Backoff {
     attempts: u32,
@@ -22,21 +23,21 @@ impl Backoff {
         Self { attempts: 0, longest, state: seed }
     }
 
-    /// A connection was sound.
+    /// Resets the pauses after a stable connection.
     pub(super) fn reset(&mut self) {
         self.attempts = 0;
     }
 
-    /// The pause before the next attempt, in ms. `answered`: the last one got as far as a handshake.
+    /// Returns the pause before the next attempt, in ms. `answered`: the last attempt got as far as a handshake.
     pub(super) fn next(&mut self, answered: bool) -> Millis {
         let longest = if answered { RESTARTS.min(self.longest) } else { self.longest };
         let pause = FIRST.saturating_mul(1 << self.attempts.min(20)).min(longest);
         self.attempts = self.attempts.saturating_add(1);
-        // Between half of it and all of it.
+        // Between half of the pause and all of it.
         pause / 2 + self.random() % (pause / 2 + 1)
     }
 
-    /// The next number of splitmix64.
+    /// Returns the next number of splitmix64.
     fn random(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -49,7 +50,7 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    /// S-13: pauses grow to their bound, differ between clients, and begin anew.
+    /// S-13: pauses grow up to their limit, differ between clients, and start again after a stable connection.
     #[test]
     fn pauses_grow_and_differ() {
         let pauses = |seed, answered| {

@@ -1,13 +1,14 @@
-//! Results that are kept for their `ttlMs`, until an update ends them.
+//! The client's result cache: results are kept for their `ttlMs`, or until a notification says that they
+//! changed.
 //!
-//! Law: one client is one principal, so `private` and `public` results are kept alike, and none is given to anybody else.
+//! Law: a client has one principal, so `private` and `public` results are kept alike, and no other client sees them.
 
 use super::{ClientLimits, Outcome};
 use crate::connection::{Body, Contents};
 use crate::now::Millis;
 use std::collections::{BTreeSet, HashMap};
 
-/// What was asked for.
+/// The request that a result belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Key {
     /// The contents of a canonical URI.
@@ -25,11 +26,11 @@ struct CacheEntry {
     size: usize,
 }
 
-/// See the module.
+/// The result cache, with a limit on the number of entries and on their bytes.
 #[derive(Debug)]
 pub(super) struct Cache {
-    kept: HashMap<Key, CacheEntry>,
-    /// The same by their ends.
+    entries: HashMap<Key, CacheEntry>,
+    /// The keys in the order of expiry.
     ends: BTreeSet<(Millis, Key)>,
     bytes: usize,
     most_entries: usize,
@@ -39,51 +40,51 @@ pub(super) struct Cache {
 impl Cache {
     pub(super) fn new(limits: &ClientLimits) -> Self {
         let (most_entries, most_bytes) = (limits.cache_entries, limits.cache_bytes);
-        Self { kept: HashMap::new(), ends: BTreeSet::new(), bytes: 0, most_entries, most_bytes }
+        Self { entries: HashMap::new(), ends: BTreeSet::new(), bytes: 0, most_entries, most_bytes }
     }
 
     pub(super) fn get(&self, key: &Key, now: Millis) -> Option<Outcome> {
-        self.kept.get(key).filter(|kept| now < kept.until).map(|kept| kept.outcome.clone())
+        self.entries.get(key).filter(|entry| now < entry.until).map(|entry| entry.outcome.clone())
     }
 
-    /// Keeps a result for `ttl` ms. What ends first makes room.
+    /// Keeps a result for `ttl` ms. Evicts the results that expire first to make room.
     pub(super) fn put(&mut self, key: Key, outcome: &Outcome, ttl: Millis, now: Millis) {
         self.remove(&key);
         let size = size(outcome);
         if ttl == 0 || size > self.most_bytes / 4 {
             return;
         }
-        while self.kept.len() >= self.most_entries || self.bytes + size > self.most_bytes {
+        while self.entries.len() >= self.most_entries || self.bytes + size > self.most_bytes {
             let Some((_, first)) = self.ends.first().cloned() else { return };
             self.remove(&first);
         }
         let until = now.saturating_add(ttl);
         self.bytes += size;
         self.ends.insert((until, key.clone()));
-        self.kept.insert(key, CacheEntry { outcome: outcome.clone(), until, size });
+        self.entries.insert(key, CacheEntry { outcome: outcome.clone(), until, size });
     }
 
     pub(super) fn remove(&mut self, key: &Key) {
-        if let Some(kept) = self.kept.remove(key) {
-            self.bytes -= kept.size;
-            self.ends.remove(&(kept.until, key.clone()));
+        if let Some(entry) = self.entries.remove(key) {
+            self.bytes -= entry.size;
+            self.ends.remove(&(entry.until, key.clone()));
         }
     }
 
-    /// Forgets the pages of all lists.
+    /// Removes all cached pages of lists.
     pub(super) fn forget_lists(&mut self) {
-        let lists: Vec<_> = self.kept.keys().filter(|key| !matches!(key, Key::Read(_))).cloned().collect();
+        let lists: Vec<_> = self.entries.keys().filter(|key| !matches!(key, Key::Read(_))).cloned().collect();
         lists.iter().for_each(|key| self.remove(key));
     }
 
     pub(super) fn clear(&mut self) {
-        self.kept.clear();
+        self.entries.clear();
         self.ends.clear();
         self.bytes = 0;
     }
 }
 
-/// About how many bytes it takes.
+/// The approximate size of a result in bytes.
 fn size(outcome: &Outcome) -> usize {
     const ENTRY: usize = 200;
     ENTRY
@@ -113,7 +114,7 @@ fn contents_size(contents: &Contents<'_>) -> usize {
 mod tests {
     use super::*;
 
-    fn kept(text: &str) -> Outcome {
+    fn contents(text: &str) -> Outcome {
         Outcome::Contents(vec![Contents::text(text.to_owned())])
     }
 
@@ -127,22 +128,22 @@ mod tests {
         }
     }
 
-    /// kept for its time, and no longer than until it is forgotten; bounded in number and bytes.
+    /// a result is kept until it expires or is removed; number and bytes are limited.
     #[test]
     fn results_are_kept_for_their_time() {
         let limits = ClientLimits { cache_entries: 2, cache_bytes: 4_000, ..ClientLimits::default() };
         let mut cache = Cache::new(&limits);
         let key = |uri: &str| Key::Read(uri.into());
-        cache.put(key("a"), &kept("one"), 100, 0);
+        cache.put(key("a"), &contents("one"), 100, 0);
         assert_eq!(text(cache.get(&key("a"), 99)).as_deref(), Some("one"));
         assert_eq!(text(cache.get(&key("a"), 100)), None);
-        cache.put(key("b"), &kept("two"), 0, 0);
+        cache.put(key("b"), &contents("two"), 0, 0);
         assert!(cache.get(&key("b"), 0).is_none(), "no time, not kept");
-        cache.put(key("b"), &kept("two"), 50, 0);
-        cache.put(key("c"), &kept("three"), 200, 0);
+        cache.put(key("b"), &contents("two"), 50, 0);
+        cache.put(key("c"), &contents("three"), 200, 0);
         assert!(cache.get(&key("b"), 1).is_none(), "what ends first makes room");
         assert!(cache.get(&key("a"), 1).is_some() && cache.get(&key("c"), 1).is_some());
-        cache.put(key("d"), &kept(&"x".repeat(2_000)), 200, 0);
+        cache.put(key("d"), &contents(&"x".repeat(2_000)), 200, 0);
         assert!(cache.get(&key("d"), 1).is_none(), "a large one does not push out the others");
         cache.put(Key::List(None), &Outcome::Page(crate::client::Page::default()), 200, 0);
         cache.forget_lists();

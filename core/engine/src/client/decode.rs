@@ -1,7 +1,7 @@
-//! What a server's results say (R-058 … ).
+//! Decodes a server's results (R-058 … ).
 //!
-//! Law: an entry that makes no sense is left out and counted, and the others stand. Nothing here trusts a number, a
-//! length or a text of the server's.
+//! Law: an invalid entry is left out and counted; the other entries are kept. Numbers, lengths and texts of the server
+//! are never trusted.
 
 use super::{Access, ClientError, ClientLimits, Failure, Listed, Page};
 use crate::base64;
@@ -13,14 +13,14 @@ use crate::version::{Answered, Meaning, Revision};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Longest text of a server's that is shown to a person.
+/// Maximum length, in bytes, of a server's text that is shown to a person.
 const SHOWN: usize = 500;
-/// Most values of a completion that are looked at.
+/// Maximum number of completion values that are read.
 const VALUES: usize = 100;
-/// Most names of missing parts that are looked at.
+/// Maximum number of names of missing parts that are read.
 const MISSING: usize = 100;
 
-/// What results are read with.
+/// The context for decoding: server, allow-list and limits.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) server: Arc<str>,
@@ -28,21 +28,22 @@ pub(super) struct Reader {
     pub(super) limits: ClientLimits,
 }
 
-/// The contents of a read.
+/// The decoded result of a read.
 pub(super) enum Read {
-    /// What is there, and how many entries were left out because they make no sense.
+    /// The contents, and the number of invalid entries that were left out.
     Contents(Vec<Contents<'static>>, usize),
     /// The server asks for input first.
     InputRequired {
         /// By key: method and params.
         questions: Vec<(String, String, String)>,
-        /// As it must be sent back: a JSON string.
+        /// To be sent back unchanged: a JSON string.
         state: Option<String>,
     },
 }
 
 impl Reader {
-    /// A page of a list: `member` is `resources` or `resourceTemplates`, `name` what an entry is known by.
+    /// Decodes a page of a list. `member` is `resources` or `resourceTemplates`; `name` is the member that identifies
+    /// an entry.
     pub(super) fn page(&self, result: Json<'_>, member: &str, name: &str) -> Result<Page, Failure> {
         let members = result.object().ok_or_else(|| bad("the result is no object"))?;
         let entries = members.get(member).and_then(Json::array);
@@ -82,7 +83,7 @@ impl Reader {
         names.into_iter().flatten().take(MISSING).filter_map(|name| Some(shown(&name.as_str()?))).collect()
     }
 
-    /// The result of a read. `uri` is what was asked for.
+    /// Decodes the result of a read. `uri` is the requested URI.
     pub(super) fn read(&self, result: Json<'_>, uri: &str) -> Result<Read, ClientError> {
         let members = result.object().ok_or_else(|| bad("the result is no object"))?;
         match text(&members, "resultType").as_deref() {
@@ -109,7 +110,7 @@ impl Reader {
         }
     }
 
-    /// The result of a completion.
+    /// Decodes the result of a completion.
     pub(super) fn completion(&self, result: Json<'_>) -> Result<Completion<'static>, Failure> {
         let found = result.object().and_then(|members| members.get("completion")?.object());
         let found = found.ok_or_else(|| bad("the result has no object \"completion\""))?;
@@ -124,12 +125,12 @@ impl Reader {
     }
 }
 
-/// What an entry of the resources is known by.
+/// The member that identifies a resource.
 pub(super) const URI: &str = "uri";
-/// What an entry of the templates is known by.
+/// The member that identifies a template.
 pub(super) const TEMPLATE: &str = "uriTemplate";
 
-/// How long a result may be kept.
+/// Returns how long a result may be cached, in ms.
 pub(super) fn ttl(result: Json<'_>, revision: Revision) -> Millis {
     if !revision.is_modern() {
         return 0;
@@ -166,7 +167,7 @@ fn required(members: &Members<'_>) -> Read {
     Read::InputRequired { questions, state: state.map(|state| state.raw().to_owned()) }
 }
 
-/// The member `error` of a response to a request about `uri`, or about no URI.
+/// Decodes the member `error` of a response. `uri` is the URI of the request, if it has one.
 pub(super) fn refused(error: Json<'_>, uri: Option<&str>) -> ClientError {
     let Some(members) = error.object() else { return bad("the error is no object").into() };
     let code = members.get("code").and_then(Json::as_i64).unwrap_or_default();
@@ -175,7 +176,7 @@ pub(super) fn refused(error: Json<'_>, uri: Option<&str>) -> ClientError {
     let facts = data.and_then(Json::object);
     let fact = |name| facts.as_ref().and_then(|facts| text(facts, name));
     let (kind, named) = (fact("kind"), fact(URI));
-    // Some servers say no more than the URI.
+    // The whole message of some servers is the URI.
     let names_uri = named.is_some() || uri.is_some_and(|uri| message == uri);
     let answered = Answered { code, message: &message, kind: kind.as_deref(), names_uri };
     let about = uri.map(str::to_owned);
@@ -187,7 +188,7 @@ pub(super) fn refused(error: Json<'_>, uri: Option<&str>) -> ClientError {
     }
 }
 
-/// A text of the server's that a person may see: of bounded length, without control characters.
+/// Prepares a server's text for display: shortens it and removes control characters.
 pub(super) fn shown(text: &str) -> String {
     let mut short: String = text.chars().filter(|c| !c.is_control()).take(SHOWN).collect();
     if text.chars().nth(SHOWN).is_some() {
@@ -204,7 +205,7 @@ pub(super) fn text(members: &Members<'_>, name: &str) -> Option<String> {
     members.get(name)?.as_str().map(Cow::into_owned)
 }
 
-/// JSON without the line breaks that may stand between its tokens.
+/// Removes the line breaks between the tokens of `json`.
 pub(super) fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }

@@ -1,25 +1,25 @@
-//! Why a client could not do what it was asked (S-14).
+//! Errors of a client (S-14).
 
 use crate::now::Millis;
 use std::fmt;
 
 const FAILED: &str = "Failed to read resource";
 
-/// An error of a client. Its text has the form that S-14 fixes.
+/// An error of a client. S-14 defines the form of its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientError {
     /// No server has the resource.
     NotFound {
-        /// The URI, as it was asked for.
+        /// The requested URI.
         uri: String,
     },
     /// The allow-list does not contain the URI, or the server refuses it.
     AccessDenied {
-        /// The URI, as it was asked for.
+        /// The requested URI.
         uri: String,
     },
-    /// The text is not a URI, or the server finds it unusable.
+    /// The text is not a URI, or the server rejects it as one.
     InvalidUri {
         /// The text.
         uri: String,
@@ -28,7 +28,7 @@ pub enum ClientError {
     Failed(Failure),
 }
 
-/// What went wrong between a client and a server.
+/// A failure between a client and a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
@@ -41,19 +41,19 @@ pub enum Failure {
         /// Its `data` as JSON text, if it has one.
         data: Option<String>,
     },
-    /// No answer came in time.
+    /// No answer arrived in time.
     Timeout {
         /// The time allowed, in milliseconds.
         after: Millis,
     },
     /// The server cannot be reached, or its connection was lost.
     Unreachable {
-        /// What the system or the transport says.
+        /// The message of the system or the transport.
         reason: String,
     },
-    /// The server wants other credentials, or any.
+    /// The server requires credentials, or rejects those that were sent.
     Unauthorized {
-        /// Which server, what it says, and what to do.
+        /// The server, its message, and the remedy.
         reason: String,
     },
     /// The server's answer is larger than allowed.
@@ -61,22 +61,22 @@ pub enum Failure {
         /// The limit, in bytes.
         limit: u64,
     },
-    /// The server's answer makes no sense.
+    /// The server's answer is invalid.
     BadAnswer {
         /// What is wrong with it.
         reason: String,
     },
-    /// The server does not have what was asked for, such as subscriptions.
+    /// The server lacks the requested feature, such as subscriptions.
     Unsupported {
-        /// What it does not have.
+        /// The missing feature.
         what: String,
     },
-    /// The server asks for input, and the host has no function that answers such questions.
+    /// The server asks for input, and the host has no handler for such questions.
     InputRequired {
         /// The methods of its questions.
         methods: Vec<String>,
     },
-    /// The client has several servers, and none was chosen.
+    /// The client has several servers, and the call names none.
     SeveralServers {
         /// Their names.
         names: Vec<String>,
@@ -86,17 +86,17 @@ pub enum Failure {
         /// The name.
         name: String,
     },
-    /// The caller took the request back, or the client was closed.
+    /// The caller cancelled the request, or the client was closed.
     Cancelled,
-    /// Too many requests or watches wait already.
+    /// Too many requests or watches are pending.
     LimitReached {
-        /// What there are too many of.
+        /// The thing there are too many of.
         what: &'static str,
     },
 }
 
 impl ClientError {
-    /// A word for it: `not_found`, `access_denied`, `invalid_uri`, or that of [`Failure::kind`].
+    /// Its kind as a stable word: `not_found`, `access_denied`, `invalid_uri`, or that of [`Failure::kind`].
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "not_found",
@@ -106,7 +106,7 @@ impl ClientError {
         }
     }
 
-    /// The URI that it is about, if it is about one.
+    /// The URI that the error is about, if any.
     pub fn uri(&self) -> Option<&str> {
         match self {
             Self::NotFound { uri } | Self::AccessDenied { uri } | Self::InvalidUri { uri } => Some(uri),
@@ -116,8 +116,8 @@ impl ClientError {
 }
 
 impl Failure {
-    /// A word for it: `server`, `timeout`, `unreachable`, `unauthorized`, `too_large`, `bad_answer`, `unsupported`,
-    /// `input_required`, `no_server`, `several_servers`, `cancelled` or `limit_reached`.
+    /// Its kind as a stable word: `server`, `timeout`, `unreachable`, `unauthorized`, `too_large`, `bad_answer`,
+    /// `unsupported`, `input_required`, `no_server`, `several_servers`, `cancelled` or `limit_reached`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Server { .. } => "server",
@@ -147,7 +147,8 @@ impl fmt::Display for ClientError {
     }
 }
 
-/// A failure as the reason of [`FAILED`], which many servers say themselves.
+/// Formats a failure as the reason after [`FAILED`], without repeating a prefix that many servers put into their own
+/// message.
 struct Reason<'a>(&'a Failure);
 
 impl fmt::Display for Reason<'_> {
@@ -174,14 +175,18 @@ impl fmt::Display for Failure {
             Self::BadAnswer { reason } => write!(f, "the server's answer cannot be used: {reason}"),
             Self::Unsupported { what } => write!(f, "the server has no {what}"),
             Self::InputRequired { methods } => {
-                write!(f, "the server asks for input that this client does not give: {}", methods.join(", "))
+                write!(
+                    f,
+                    "the server asks for input, for which this client has no handler: {}",
+                    methods.join(", ")
+                )
             }
             Self::SeveralServers { names } => {
-                write!(f, "there are several servers: choose one of {}", names.join(", "))
+                write!(f, "there are several servers; choose one of {}", names.join(", "))
             }
             Self::NoServer { name } => write!(f, "there is no server {name:?}"),
             Self::Cancelled => f.write_str("the request was cancelled"),
-            Self::LimitReached { what } => write!(f, "too many {what} wait already"),
+            Self::LimitReached { what } => write!(f, "too many {what} at once; end some of them first"),
         }
     }
 }
@@ -199,9 +204,9 @@ impl From<Failure> for ClientError {
 mod tests {
     use super::*;
 
-    /// S-14: the words of the form stand in a message once, also where the server's own message has them.
+    /// S-14: the fixed part of the message appears once, even if the server's message repeats it.
     #[test]
-    fn the_form_is_said_once() {
+    fn the_form_of_the_message_appears_once() {
         for (message, expected) in [
             ("no such thing", "Failed to read resource: no such thing (-1)"),
             ("Failed to read resource", "Failed to read resource: the server gives no reason (-1)"),

@@ -2,7 +2,7 @@
 
 use crate::now::Millis;
 
-/// What a client accepts from a server, and how much it keeps. Sizes are bytes, times are milliseconds.
+/// Limits on the data that a client accepts and keeps. Sizes are in bytes, times in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientLimits {
@@ -12,37 +12,37 @@ pub struct ClientLimits {
     pub nesting: usize,
     /// Longest entry of a list, as JSON. Default 64 KiB.
     pub item: usize,
-    /// Most entries of one page that are looked at; the rest is left out. Default 100,000.
+    /// Most entries of one page that are read; the rest is left out. Default 100,000.
     pub page: usize,
     /// Most pages of one list. Default 10,000.
     pub pages: usize,
-    /// Most entries of the contents of one read that are looked at; the rest is left out. Default 1,000.
+    /// Most entries in the contents of one read; the rest is left out. Default 1,000.
     pub contents: usize,
     /// Most calls that wait for an answer or for a connection. Default 10,000.
     pub calls: usize,
     /// Most URIs that are watched. Default 10,000.
     pub watches: usize,
-    /// Most resources beneath watched ones that wait to be read. Default 1,000.
+    /// Most changed resources beneath watched ones that are pending a read. Default 1,000.
     pub beneath: usize,
-    /// Most requests for the sake of watches, such as re-reads, that wait for an answer at once. Default 64.
+    /// Most concurrent requests on behalf of watches, such as re-reads. Default 64.
     pub watch_requests: usize,
-    /// After a watched URI was read, it is read again this much later at the earliest. Default 50 ms.
+    /// Minimum time between two reads of a watched URI. Default 50 ms.
     pub coalesce: Millis,
-    /// How long a request may take, unless its caller says otherwise. Default 30,000 ms.
+    /// Time-out of a request, unless its caller sets another. Default 30,000 ms.
     pub timeout: Millis,
-    /// How long `server/discover` may be unanswered before the older handshake is tried too. Default 5,000 ms.
+    /// Time without an answer to `server/discover` after which the older handshake is tried too. Default 5,000 ms.
     pub discover: Millis,
     /// Longest pause between two attempts to connect. Default 30,000 ms.
     pub backoff: Millis,
-    /// Most rounds of input that one read may ask for. Default 10.
+    /// Most rounds of input for one read. Default 10.
     pub rounds: usize,
-    /// Most questions of the server that wait for an answer. Default 64.
+    /// Most pending questions of the server. Default 64.
     pub questions: usize,
-    /// How long a question may wait for its answer. Default 300,000 ms.
+    /// Time-out for the answer to a question. Default 300,000 ms.
     pub question_timeout: Millis,
-    /// Most results that are kept for their `ttlMs`. Default 1,000.
+    /// Most cached results. Default 1,000.
     pub cache_entries: usize,
-    /// Bytes that they take. Default 64 MiB.
+    /// Most bytes of cached results. Default 64 MiB.
     pub cache_bytes: usize,
 }
 

@@ -1,5 +1,5 @@
-//! The client half of the protocol, in either era, without I/O: what a client sends, what it makes of the answers, which
-//! resources it watches, and what it may see.
+//! The client half of the protocol, for both eras, without I/O: building requests, decoding answers, watching resources,
+//! and the allow-list.
 //!
 //! ```text
 //!  calls, watches ──▶ Machine ──▶ Effect::Send(message) ──▶ the transport ──▶ a server
@@ -7,8 +7,8 @@
 //!  results, changes ◀── Effect ◀── received(message) ◀───── the transport ◀──
 //! ```
 //!
-//! Law: everything that a server sends is hostile. It is bounded by [`ClientLimits`], and an entry that makes no sense is
-//! left out without stopping the rest.
+//! Law: input from a server is untrusted. [`ClientLimits`] limits it, and an invalid entry is left out without affecting
+//! the others.
 
 mod access;
 mod backoff;

@@ -1,6 +1,6 @@
-//! The messages of a client, in either era.
+//! Builds the messages of a client, for both eras.
 //!
-//! Law: writes what it is given, keeps nothing but the next id.
+//! Law: serializes its arguments; the only state that changes is the next id.
 
 use super::Outgoing;
 use super::decode::one_line;
@@ -8,13 +8,13 @@ use crate::jsonrpc::{Envelope, Id, Json, Members, ObjectWriter, OwnedId, object}
 use crate::meta;
 use crate::version::{Method, Revision};
 
-/// What every modern request says of its client.
+/// The members of `_meta` with which every modern request describes its client.
 const DECLARED: [&str; 3] = [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO];
 
-/// Who the client is and what it can do.
+/// The client's description of itself, the agreed revision, and the next id.
 #[derive(Clone, Debug)]
 pub(super) struct Speaker {
-    /// `None` before anything is agreed.
+    /// `None` before a revision is agreed.
     pub(super) revision: Option<Revision>,
     /// A JSON object.
     pub(super) capabilities: String,
@@ -23,14 +23,14 @@ pub(super) struct Speaker {
     next: u64,
 }
 
-/// A request: what it asks for, and what stands around its params.
+/// A request: its method, and everything except its own params.
 pub(super) struct Ask<'a> {
     pub(super) method: &'a str,
-    /// The URI or name that a header repeats.
+    /// The URI or name for the header `Mcp-Name`.
     pub(super) name: Option<&'a str>,
-    /// Whether progress is to be reported.
+    /// Whether to ask for progress notifications.
     pub(super) progress: bool,
-    /// The caller's members of `_meta`. The client's own take their place.
+    /// The caller's members of `_meta`. The client's own members take precedence.
     pub(super) meta: Option<Members<'a>>,
 }
 
@@ -54,14 +54,14 @@ impl Speaker {
         self.next
     }
 
-    /// The id of the next request. No id is used twice, also over several connections.
+    /// Takes the next id. No id is used twice, not even on another connection.
     fn id(&mut self) -> u64 {
         let id = self.next;
         self.next += 1;
         id
     }
 
-    /// A request of the agreed revision.
+    /// Builds a request of the agreed revision.
     pub(super) fn request(&mut self, ask: &Ask<'_>, params: impl FnOnce(&mut ObjectWriter<'_>)) -> Outgoing {
         let id = self.id();
         let is_modern = self.revision.is_some_and(Revision::is_modern);
@@ -95,7 +95,7 @@ impl Speaker {
         }
     }
 
-    /// The first message to a server that may be modern.
+    /// Builds `server/discover`, the first message to a server that may be modern.
     pub(super) fn discover(&mut self) -> Outgoing {
         self.revision = Some(Revision::V2026_07_28);
         let message = self.request(&Ask::new(Method::Discover), |_| ());
@@ -103,7 +103,7 @@ impl Speaker {
         message
     }
 
-    /// The handshake of the legacy revisions.
+    /// Builds `initialize`, the handshake of the legacy revisions.
     pub(super) fn initialize(&mut self, revision: Revision) -> Outgoing {
         self.revision = None;
         let (info, capabilities) = (self.info.clone(), self.capabilities.clone());
@@ -114,14 +114,14 @@ impl Speaker {
         })
     }
 
-    /// A notification of the agreed revision.
+    /// Builds a notification of the agreed revision.
     pub(super) fn notification(&self, method: &str, params: impl FnOnce(&mut ObjectWriter<'_>)) -> Outgoing {
         let mut body = Vec::new();
         Envelope::notification(&mut body, method, params);
         self.outgoing(method, body)
     }
 
-    /// The answer to a request of the server's.
+    /// Builds the answer to a request of the server.
     pub(super) fn response(&self, id: Id<'_>, result: Json<'_>) -> Outgoing {
         let mut body = Vec::new();
         object(&mut body, |message| {
@@ -132,7 +132,7 @@ impl Speaker {
         self.outgoing("", body)
     }
 
-    /// A refusal of a request of the server's.
+    /// Builds an error as the answer to a request of the server.
     pub(super) fn refusal(&self, id: Id<'_>, code: i32, message: &str) -> Outgoing {
         let mut body = Vec::new();
         object(&mut body, |writer| {

@@ -1,13 +1,13 @@
-//! The client of an author's tests: the machine, driven message by message. Each language carries the bytes and gives what is
-//! heard the form of its own values.
+//! The client for tests of a server: the machine, driven message by message. Each language transports the bytes and converts
+//! messages to its own types.
 //!
 //! ```text
 //!   a request ──▶ TestClient ─ Machine ──▶ output: bytes ──▶ a connection in memory ──▶ the server
 //!   heard: results, errors, notifications ◀── received(bytes) ◀───────────────────────
 //! ```
 //!
-//! Law: what a server sends is sorted and handed out, not judged. Nothing is sent that was not asked for, except the handshake
-//! of a legacy revision, and answers to `ping`.
+//! Law: messages of the server are classified and returned unchecked. Nothing is sent unless the test asks for it, except the
+//! handshake of a legacy revision, and answers to `ping`.
 
 use super::decode::one_line;
 use super::{Access, Call, ClientError, ClientLimits, Effect, Failure, Machine, MachineOptions, Outgoing};
@@ -16,12 +16,12 @@ use crate::meta;
 use crate::now::Now;
 use crate::version::{Method, Revision, ServerNotification};
 
-/// How deep the params and capabilities of a test may be nested.
+/// Maximum nesting of the params and capabilities of a test.
 const NESTING: usize = 128;
-/// No time passes: a test waits for as long as it likes.
+/// No time passes, so nothing times out.
 const NOW: Now = Now { tick: 0, unix: 0 };
 
-/// A client of one revision. See the module.
+/// A test client for one revision. See the module.
 #[derive(Debug)]
 pub struct TestClient {
     machine: Machine,
@@ -32,12 +32,12 @@ pub struct TestClient {
     handshake: Option<u64>,
 }
 
-/// A message of the server's.
+/// A message of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// What it is.
+    /// Its kind.
     pub kind: MessageKind,
-    /// The request that it answers, or belongs to.
+    /// The request that it answers or belongs to.
     pub id: Option<u64>,
     /// The method of a notification; empty for an answer.
     pub method: String,
@@ -58,19 +58,19 @@ pub enum MessageKind {
     ListChanged,
     /// A listen is open.
     Acknowledged,
-    /// A handler is so far.
+    /// A handler reports its progress.
     Progress,
     /// A log message.
     Log,
-    /// A listen was torn down.
+    /// The server ended a listen.
     Cancelled,
     /// Anything else.
     Other,
 }
 
 impl TestClient {
-    /// A client that declares `capabilities`, the text of a JSON object. What is not one counts as empty. A legacy revision
-    /// begins with its handshake: [`TestClient::handshake`].
+    /// Makes a client that declares `capabilities`, the text of a JSON object; any other text counts as `{}`. A legacy
+    /// revision starts with its handshake: [`TestClient::handshake`].
     pub fn new(revision: Revision, capabilities: &str) -> Self {
         let mut options = MachineOptions::new("server", Access::everything());
         options.revision = Some(revision);
@@ -95,19 +95,19 @@ impl TestClient {
         client
     }
 
-    /// Declares other capabilities on the requests that follow; a session keeps those of its handshake.
+    /// Declares other capabilities on later requests. A session keeps those of its handshake.
     pub fn declare(&mut self, capabilities: &str) {
         let capabilities = parsed(capabilities).map_or_else(|| "{}".into(), |json| one_line(json.raw()));
         self.machine.declare(capabilities);
     }
 
-    /// The id of the handshake; `None` for a revision that has none. Requests follow its answer.
+    /// The id of the handshake; `None` for a revision without one. Send requests only after its answer.
     pub fn handshake(&self) -> Option<u64> {
         self.handshake
     }
 
-    /// The method that a test calls `name`: one of ours by a short name such as `read`, or any name with a slash. `None` for
-    /// another name.
+    /// Returns the method with the short name `name`, such as `read`, or `name` itself if it contains a slash. `None`
+    /// for any other name.
     pub fn method(name: &str) -> Option<&str> {
         let method = match name {
             "initialize" => Method::Initialize,
@@ -125,11 +125,11 @@ impl TestClient {
         Some(method.as_str())
     }
 
-    /// Sends a request with the members of `params` and of `meta`, both the text of a JSON object: its id. Members of a `_meta`
-    /// in `params` are sent too; those that the revision wants are the client's own.
+    /// Sends a request and returns its id. `params` and `meta` are the texts of JSON objects. Members of a `_meta` in
+    /// `params` are sent too; members that the revision requires are replaced by the client's own.
     ///
     /// # Errors
-    /// [`ClientError`] if one of them is no JSON object, the handshake has no answer, or too many requests wait for theirs.
+    /// [`ClientError`] if a text is not a JSON object, the handshake is unanswered, or too many requests are pending.
     pub fn send(&mut self, method: &str, params: &str, meta: &str) -> Result<u64, ClientError> {
         if self.machine.about().is_none() {
             return Err(Failure::Unreachable { reason: "no handshake was made".into() }.into());
@@ -149,7 +149,7 @@ impl TestClient {
     /// Sends a notification with the members of `params`, the text of a JSON object.
     ///
     /// # Errors
-    /// [`ClientError`] if `params` is no JSON object.
+    /// [`ClientError`] if `params` is not a JSON object.
     pub fn notify(&mut self, method: &str, params: &str) -> Result<(), ClientError> {
         let params = parsed(params).ok_or_else(no_object)?;
         self.machine.notify(method, params, &mut self.effects);
@@ -157,13 +157,13 @@ impl TestClient {
         Ok(())
     }
 
-    /// Cancels a request that has no answer yet (R-127).
+    /// Cancels a pending request (R-127).
     pub fn cancel(&mut self, id: u64) {
         self.machine.cancel(id, NOW, &mut self.effects);
         self.perform();
     }
 
-    /// Takes bytes of the server's, in any chunks.
+    /// Takes bytes of the server, in chunks of any size.
     pub fn received(&mut self, bytes: &[u8]) {
         self.lines.push(bytes);
         while let Some(line) = self.lines.next() {
@@ -174,17 +174,17 @@ impl TestClient {
         self.perform();
     }
 
-    /// What was heard since it was taken last, in order.
+    /// Takes the messages received since the last call, in order.
     pub fn heard(&mut self) -> Vec<Heard> {
         std::mem::take(&mut self.heard)
     }
 
-    /// The lines to be written.
+    /// Takes the lines to send.
     pub fn output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.output)
     }
 
-    /// Carries the effects out. How calls end is heard, so that the machine need not say it.
+    /// Carries out the effects. Answers are reported as messages, so [`Effect::Finished`] is ignored.
     fn perform(&mut self) {
         for effect in self.effects.drain(..) {
             match effect {
@@ -259,7 +259,7 @@ fn belongs_to(params: &Params<'_>) -> Option<u64> {
     listen.or_else(request)?.as_u64()
 }
 
-/// `params` with further members of `_meta`, which take the place of those of the same name.
+/// Adds members to `_meta` in `params`; they replace those of the same name.
 fn with_meta(params: &str, further: &str) -> Option<String> {
     let (members, further) = (parsed(params)?.object()?, parsed(further)?.object()?);
     if further.is_empty() {
@@ -300,7 +300,7 @@ mod tests {
         lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
-    /// R-029: members of `_meta` are sent as they are given, except those that describe the client.
+    /// R-029: members of `_meta` are sent as given, except those that describe the client.
     #[test]
     fn a_modern_request_describes_itself_and_a_legacy_one_does_not() {
         let mut client = TestClient::new(Revision::V2026_07_28, r#"{"elicitation":{}}"#);
@@ -317,7 +317,7 @@ mod tests {
         assert!(client.output().is_empty());
     }
 
-    /// R-035, R-038: a legacy client shakes hands before anything else.
+    /// R-035, R-038: a legacy client sends its handshake before anything else.
     #[test]
     fn a_legacy_client_begins_with_its_handshake() {
         let mut client = TestClient::new(Revision::V2025_11_25, r#"{"roots":{}}"#);
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(sent(&mut client)[0].get("params"), None);
     }
 
-    /// R-127: a request without an answer is taken back once; one with an answer is not.
+    /// R-127: a pending request is cancelled once; an answered one is not cancelled.
     #[test]
     fn what_comes_back_is_sorted() {
         let mut client = TestClient::new(Revision::V2026_07_28, "{}");

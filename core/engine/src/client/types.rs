@@ -1,4 +1,4 @@
-//! What goes between a client's machine and its host.
+//! The types that a client's machine and its host exchange.
 
 use super::{ClientError, Failure, Heard};
 use crate::connection::{Completion, Contents};
@@ -6,7 +6,7 @@ use crate::now::Millis;
 use crate::version::Revision;
 use std::sync::Arc;
 
-/// A message for the server. Its transport writes a line, or posts a body with headers that repeat a part of it.
+/// A message for the server. The transport writes it as a line, or posts it as a body whose headers repeat parts of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// The id of a request; `None` for a notification or a response.
@@ -16,7 +16,7 @@ pub struct Outgoing {
     /// The revision of this message, for the header `MCP-Protocol-Version`; `None` for the handshake of a legacy revision,
     /// which has no such header.
     pub revision: Option<&'static str>,
-    /// Whether the message stands for itself (2026-07-28), or belongs to a session.
+    /// Whether the message is self-contained (2026-07-28), or belongs to a session.
     pub is_modern: bool,
     /// The text for the header `Mcp-Name`, not yet encoded.
     pub name: Option<String>,
@@ -38,58 +38,58 @@ pub struct Listed {
 /// A page of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// The entries that make sense and are allowed.
+    /// The valid entries that are allowed.
     pub items: Vec<Listed>,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     pub next: Option<String>,
-    /// How many entries were left out because they make no sense.
+    /// How many invalid entries were left out.
     pub odd: usize,
-    /// Parts that the server could not list now: the names that it gives.
+    /// The names that the server gives to the parts it could not list now.
     pub missing: Vec<String>,
 }
 
-/// The contents of a watched resource, once at first and after each change.
+/// The contents of a watched resource: reported first at the start, then after each change.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// The name of its server.
     pub server: Arc<str>,
-    /// The resource. It may lie beneath the one that is watched, if the server says that such a one has changed.
+    /// The URI of the resource. It may lie beneath the watched one, if the server reports a change there.
     pub uri: String,
-    /// The contents; `None` if it is gone.
+    /// The contents; `None` if the resource no longer exists.
     pub contents: Option<Vec<Contents<'static>>>,
 }
 
-/// What a server says of itself.
+/// A server's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerAbout {
-    /// The revision that is spoken with it.
+    /// The agreed revision.
     pub revision: Revision,
     /// `serverInfo`: a JSON object.
     pub info: String,
     /// `capabilities`: a JSON object.
     pub capabilities: String,
-    /// How it is to be used, if it says so.
+    /// Instructions for using the server, if it gives any.
     pub instructions: Option<String>,
-    /// Whether it tells of changes of resources.
+    /// Whether it sends notifications about changed resources.
     pub has_subscriptions: bool,
-    /// Whether it tells of changes of the list.
+    /// Whether it sends notifications about changed lists.
     pub has_list_changes: bool,
-    /// Whether it completes variables of templates. The revision 2024-11-05 does not say so: true.
+    /// Whether it completes variables of templates. `true` for 2024-11-05, which cannot declare it.
     pub has_completions: bool,
 }
 
-/// What a client asks of a server.
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
     /// A page of the resources.
     List {
-        /// Where it begins; `None` for the first.
+        /// The page's cursor; `None` for the first page.
         cursor: Option<String>,
     },
     /// A page of the templates.
     ListTemplates {
-        /// Where it begins; `None` for the first.
+        /// The page's cursor; `None` for the first page.
         cursor: Option<String>,
     },
     /// The contents of a resource.
@@ -103,7 +103,7 @@ pub enum Call {
         template: String,
         /// The variable.
         variable: String,
-        /// What is typed so far.
+        /// The text typed so far.
         value: String,
         /// Values that were chosen for other variables.
         context: Vec<(String, String)>,
@@ -117,33 +117,33 @@ pub enum Call {
     },
 }
 
-/// How one call is made.
+/// Options of one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallOptions {
-    /// How long to wait for the answer, in ms; `None` for the machine's default. A progress notification begins the time
-    /// anew, up to ten times as long in all.
+    /// Time-out in ms; `None` for the machine's default. Each progress notification restarts it, up to ten times the
+    /// time-out in all.
     pub timeout: Option<Millis>,
-    /// Whether progress is to be reported.
+    /// Whether to ask for progress notifications.
     pub progress: bool,
 }
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// Of a list.
+    /// The result of a list.
     Page(Page),
-    /// Of a read.
+    /// The result of a read.
     Contents(Vec<Contents<'static>>),
-    /// Of a completion.
+    /// The result of a completion.
     Completion(Completion<'static>),
-    /// Of any other method: the member `result` as JSON text.
+    /// The result of any other method: the member `result` as JSON text.
     Result(String),
 }
 
-/// A question of the server's: `elicitation/create`, `sampling/createMessage` or `roots/list`.
+/// A question of the server: `elicitation/create`, `sampling/createMessage` or `roots/list`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// What [`Machine::answer`](super::Machine::answer) takes.
+    /// The number to pass to [`Machine::answer`](super::Machine::answer).
     pub id: u64,
     /// The name of the server.
     pub server: Arc<str>,
@@ -156,22 +156,23 @@ pub struct Question {
 /// Progress of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// How far it is.
+    /// The progress so far.
     pub progress: f64,
-    /// How far it goes, if that is known.
+    /// The total, if known.
     pub total: Option<f64>,
-    /// What is being done, if the server says so.
+    /// A description of the current step, if the server gives one.
     pub message: Option<String>,
 }
 
-/// What a host must do, in this order.
+/// An action for the host. Perform effects in order.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// Open the transport, and say [`Machine::opened`](super::Machine::opened) or [`Machine::lost`](super::Machine::lost).
+    /// Open the transport, then call [`Machine::opened`](super::Machine::opened) or
+    /// [`Machine::lost`](super::Machine::lost).
     Connect,
-    /// Close the transport. Nothing that still comes from it counts.
+    /// Close the transport. Ignore anything that still arrives from it.
     Disconnect {
-        /// Why there is no connection.
+        /// The reason.
         why: Failure,
     },
     /// Send a message.
@@ -182,14 +183,14 @@ pub enum Effect {
     Finished {
         /// The number that the host gave it.
         call: u64,
-        /// How.
+        /// Its outcome.
         outcome: Result<Outcome, ClientError>,
     },
     /// A call has made progress.
     Progressed {
         /// The number that the host gave it.
         call: u64,
-        /// How far.
+        /// The progress.
         progress: Progress,
     },
     /// A watched resource has changed, or was read for the first time; an error ends the watch.
@@ -199,35 +200,34 @@ pub enum Effect {
         /// The contents.
         change: Result<Change, ClientError>,
     },
-    /// The server asks.
+    /// The server asks a question.
     Asked(Question),
-    /// An answer to this question is not needed any more.
+    /// This question no longer needs an answer.
     Withdrawn(u64),
     /// The list of resources has changed.
     ListChanged,
-    /// What the server has said, as it said it. Only for [`TestClient`](super::TestClient), before what the machine
-    /// does about it.
+    /// A message of the server, unchanged, before the machine handles it. Only for [`TestClient`](super::TestClient).
     #[doc(hidden)]
     Heard(Heard),
-    /// Something that the author of the server would want to know: an entry left out, a message that makes no sense.
+    /// A note for the log about a mistake of the server, such as an entry that was left out or an invalid message.
     Noted(String),
 }
 
-/// What became of a connection.
+/// The reason for the loss of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// The transport could not be opened.
     NotOpened(String),
-    /// It was open, and broke or ended.
+    /// The transport was open, and failed or was closed.
     Broken(String),
-    /// The server is there, and refuses this client.
+    /// The server is reachable, but refuses this client.
     Refused(Failure),
-    /// A session of HTTP has ended, the server is still there.
+    /// The HTTP session has ended; the server is still reachable.
     Session,
 }
 
 impl Lost {
-    /// What calls fail with that it ends.
+    /// The error for calls that end because of it.
     pub fn failure(&self) -> Failure {
         match self {
             Self::NotOpened(reason) | Self::Broken(reason) => Failure::Unreachable { reason: reason.clone() },
@@ -237,11 +237,11 @@ impl Lost {
     }
 }
 
-/// Why the transport could not carry a request to its answer.
+/// The reason for which the transport could not complete a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotCarried {
-    /// The status of HTTP, if there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
-    /// What is known of it.
+    /// The failure.
     pub failure: Failure,
 }

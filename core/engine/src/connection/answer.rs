@@ -1,4 +1,4 @@
-//! What a host gives back for an event.
+//! The answers of a host to events.
 
 use crate::catalog::encode_item;
 use crate::error::ReadError;
@@ -7,27 +7,28 @@ use crate::version::FieldSet;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The answer to a `Read`, `Complete`, `List` or `Call`. An answer of the wrong sort for its event is an internal
-/// error to the client and names the mistake in [`Encoded::misuse`](super::Encoded).
+/// The answer to a `Read`, `Complete`, `List` or `Call` event. If the variant does not fit the event, the client gets
+/// an internal error, and [`Encoded::misuse`](super::Encoded) describes the mistake.
 #[derive(Debug)]
 pub enum Answer<'a> {
-    /// To a read: contents.
+    /// For a read: the contents.
     Contents(ReadResult<'a>),
-    /// To a read: contents that were gathered chunk by chunk.
+    /// For a read: contents gathered chunk by chunk.
     Gathered(super::Gather),
-    /// To a read (2026-07-28): the client must give input first.
+    /// For a read (2026-07-28): the client must provide input first.
     InputRequired(InputRequired<'a>),
-    /// To a completion.
+    /// For a completion.
     Completion(Completion<'a>),
-    /// To a list.
+    /// For a list.
     Listed(ListPage),
-    /// To a call.
+    /// For a custom method.
     Raw(RawResult<'a>),
-    /// To any: it failed.
+    /// For any event: an error.
     Failed(ReadError),
 }
 
-/// The contents of a read. None at all is told as `not_found`, never as an empty array.
+/// The contents of a read. An empty list is sent as the error `not_found`, never as an empty array
+///
 #[derive(Debug, Default)]
 pub struct ReadResult<'a> {
     /// One or more entries.
@@ -37,7 +38,7 @@ pub struct ReadResult<'a> {
 }
 
 impl ReadResult<'_> {
-    /// For longer than what it borrows.
+    /// Copies everything that it borrows.
     pub fn into_owned(self) -> ReadResult<'static> {
         ReadResult {
             contents: self.contents.into_iter().map(Contents::into_owned).collect(),
@@ -49,17 +50,18 @@ impl ReadResult<'_> {
 /// One entry of the contents.
 #[derive(Clone, Debug)]
 pub struct Contents<'a> {
-    /// The entry's URI; `None` is the URI that was asked for.
+    /// The entry's URI; `None` for the requested URI.
     pub uri: Option<Cow<'a, str>>,
-    /// The media type; `None` is the resource's own, else `text/plain` for text and `application/octet-stream` for a blob.
+    /// The media type. `None` for the resource's own type; if it has none, `text/plain` for text and
+    /// `application/octet-stream` for a blob.
     pub mime_type: Option<Cow<'a, str>>,
-    /// The content.
+    /// The text or bytes.
     pub body: Body<'a>,
-    /// `_meta`: a JSON object, sent to revisions that have it.
+    /// `_meta`: a JSON object, sent only under revisions that define it.
     pub meta: Option<Cow<'a, str>>,
 }
 
-/// Text or bytes. [`Body::into_plain`] leaves two cases of the five.
+/// Text or bytes. [`Body::into_plain`] reduces the five variants to two.
 #[derive(Clone, Debug)]
 pub enum Body<'a> {
     /// Sent as `text`.
@@ -70,12 +72,12 @@ pub enum Body<'a> {
     Blob(Cow<'a, [u8]>),
     /// The same, shared: it is not copied before it is encoded.
     SharedBlob(Arc<[u8]>),
-    /// Sent as `blob`: base64 already, as another server sent it. If it is not in the standard alphabet with padding, the
-    /// read fails.
+    /// Sent as `blob`: bytes that another server has already encoded. The read fails if it is not base64 in the
+    /// standard alphabet with padding.
     Base64(Cow<'a, str>),
 }
 
-/// Text or bytes, for those who look at contents.
+/// Text or bytes, for code that inspects contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plain<'a> {
     /// A text.
@@ -94,27 +96,27 @@ impl<'a> From<Plain<'a>> for Body<'a> {
 }
 
 impl<'a> Contents<'a> {
-    /// A text under the URI that was asked for.
+    /// Text under the requested URI.
     pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self::of(Body::Text(text.into()))
     }
 
-    /// A text that is shared, such as a cached file.
+    /// Shared text, such as a cached file, under the requested URI.
     pub fn shared_text(text: impl Into<Arc<str>>) -> Self {
         Self::of(Body::SharedText(text.into()))
     }
 
-    /// Bytes under the URI that was asked for.
+    /// Bytes under the requested URI.
     pub fn blob(bytes: impl Into<Cow<'a, [u8]>>) -> Self {
         Self::of(Body::Blob(bytes.into()))
     }
 
-    /// Bytes that are shared, such as a cached file.
+    /// Shared bytes, such as a cached file, under the requested URI.
     pub fn shared_blob(bytes: impl Into<Arc<[u8]>>) -> Self {
         Self::of(Body::SharedBlob(bytes.into()))
     }
 
-    /// Bytes that are base64 already: in the standard alphabet, with padding, without line breaks.
+    /// Bytes that are already base64: in the standard alphabet, with padding, without line breaks.
     pub fn base64(text: impl Into<Cow<'a, str>>) -> Self {
         Self::of(Body::Base64(text.into()))
     }
@@ -123,29 +125,29 @@ impl<'a> Contents<'a> {
         Self { uri: None, mime_type: None, body, meta: None }
     }
 
-    /// Any value that serde can write, as `application/json` text.
+    /// Serializes `value` as text of type `application/json`.
     ///
     /// # Errors
-    /// What `serde_json` says of a value that has no JSON form.
+    /// The error of `serde_json` for a value that has no JSON form.
     pub fn json(value: &impl serde::Serialize) -> Result<Contents<'static>, serde_json::Error> {
         Ok(Contents::text(serde_json::to_string(value)?).with_mime_type("application/json"))
     }
 
-    /// The same with another URI.
+    /// Sets the URI.
     #[must_use]
     pub fn with_uri(mut self, uri: impl Into<Cow<'a, str>>) -> Self {
         self.uri = Some(uri.into());
         self
     }
 
-    /// The same with a media type.
+    /// Sets the media type.
     #[must_use]
     pub fn with_mime_type(mut self, mime_type: impl Into<Cow<'a, str>>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// The same with `_meta`, a JSON object.
+    /// Sets `_meta`, a JSON object.
     #[must_use]
     pub fn with_meta(mut self, meta: impl Into<Cow<'a, str>>) -> Self {
         self.meta = Some(meta.into());
@@ -154,7 +156,7 @@ impl<'a> Contents<'a> {
 }
 
 impl Contents<'_> {
-    /// The same, with copies of all that it borrows.
+    /// Copies everything that it borrows.
     pub fn into_owned(self) -> Contents<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         let body = match self.body {
@@ -179,43 +181,45 @@ impl<'a> From<Contents<'a>> for ReadResult<'a> {
     }
 }
 
-/// The values of a completion, best first. More than 100 are cut, and `total` and `hasMore` say so.
+/// Completion values, best first. Only the first 100 are sent; `total` and `hasMore` then tell the client about
+/// the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Completion<'a> {
     /// The values.
     pub values: Vec<Cow<'a, str>>,
-    /// How many there are in all; `None` is as many as given.
+    /// The number of all values; `None` if `values` has them all.
     pub total: Option<u64>,
-    /// Whether there are more than were given; `None` is computed.
+    /// Whether more values exist; `None` to compute it.
     pub has_more: Option<bool>,
 }
 
-/// What a `.list` callback or another list source returned.
+/// The result of a list source.
 #[derive(Debug, Default)]
 pub struct ListPage {
-    /// The resources. One that something else would serve is left out: see [`Lister::owns`](crate::catalog::Lister::owns).
+    /// The resources. Items that would not be served by this source are left out: see
+    /// [`Lister::owns`](crate::catalog::Lister::owns).
     pub items: Vec<Item>,
-    /// Where its next page begins, for a callback that pages.
+    /// The source's cursor for its next page, if it has pages.
     pub next: Option<String>,
-    /// The names of parts that could not be listed now. The rest is sent, and the result names them in `_meta` under
-    /// [`meta::MISSING`](crate::meta::MISSING). Up to 100 names, each of up to 256 bytes.
+    /// Names of parts that could not be listed now. All other items are sent, and the result names the missing parts in
+    /// `_meta` under [`meta::MISSING`](crate::meta::MISSING). Up to 100 names of up to 256 bytes each.
     pub missing: Vec<String>,
 }
 
 impl ListPage {
-    /// All of a list, or a page of it.
+    /// A complete list, or one page of it.
     pub fn new(items: impl IntoIterator<Item = impl Into<Item>>) -> Self {
         Self { items: items.into_iter().map(Into::into).collect(), next: None, missing: Vec::new() }
     }
 
-    /// The same where another page follows, which begins at `next`.
+    /// Sets the cursor of the next page.
     #[must_use]
     pub fn with_next(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());
         self
     }
 
-    /// The same without the part with this name, which could not be listed now.
+    /// Adds the name of a part that could not be listed now.
     #[must_use]
     pub fn without(mut self, name: impl Into<String>) -> Self {
         self.missing.push(name.into());
@@ -230,14 +234,14 @@ impl ListPage {
     reason = "most lists hold resources only, which need no allocation each"
 )]
 pub enum Item {
-    /// A resource. Each revision gets the fields that it defines.
+    /// A resource, sent with the fields that the client's revision defines.
     Resource(Resource),
-    /// A resource that another server describes. It is passed on as it is, whatever the revision, unless it is unsound:
-    /// then it is left out, and the log names it.
+    /// A resource described by another server, passed on unchanged whatever the revision. An invalid one is left out
+    /// and logged.
     Foreign {
         /// Its URI.
         uri: String,
-        /// What the other server says of it: a JSON object with `name` and with `uri`, which must be this URI. At most
+        /// The other server's description: a JSON object with `name`, and with `uri` equal to the field above. At most
         /// [`Limits::list_item`](crate::limits::Limits::list_item) bytes. Line breaks are removed.
         json: String,
     },
@@ -252,7 +256,7 @@ impl Item {
         }
     }
 
-    /// Appends it as a list item. It must have been checked.
+    /// Appends the item to a list. It must have passed its checks.
     pub(crate) fn encode(&self, fields: FieldSet, out: &mut Vec<u8>) {
         match self {
             Self::Resource(resource) => encode_item(resource, fields, out),
@@ -267,50 +271,51 @@ impl From<Resource> for Item {
     }
 }
 
-/// What the client must give before the read can be answered (R-133 … R-144).
+/// Input that the client must provide before the read can be answered (R-133 … R-144).
 #[derive(Debug, Default)]
 pub struct InputRequired<'a> {
-    /// What to ask; may be empty when `state` is given.
+    /// The questions. May be empty if `state` is given.
     pub requests: Vec<InputRequest<'a>>,
-    /// The author's own state: sealed, and handed back with the retry.
+    /// The handler's own state: sealed, and returned with the retry.
     pub state: Option<Cow<'a, [u8]>>,
 }
 
 /// One question to the client.
 #[derive(Clone, Debug)]
 pub struct InputRequest<'a> {
-    /// Names the answer; unique within one `InputRequired`.
+    /// Identifies the answer; unique within one `InputRequired`.
     pub key: Cow<'a, str>,
-    /// What is asked.
+    /// The question.
     pub ask: InputAsk<'a>,
 }
 
-/// The sorts of question.
+/// The kinds of question.
 #[derive(Clone, Debug)]
 pub enum InputAsk<'a> {
-    /// A form for the user: the client must have declared `elicitation`.
+    /// A form for the user; requires the client capability `elicitation`.
     Form {
-        /// What the user reads.
+        /// The message for the user.
         message: Cow<'a, str>,
         /// The flat JSON schema of the answer, as JSON text; the answer is checked against it.
         schema: Cow<'a, str>,
     },
-    /// A page for the user: the client must have declared `elicitation.url`.
+    /// A web page for the user; requires the client capability `elicitation.url`.
     Url {
-        /// What the user reads.
+        /// The message for the user.
         message: Cow<'a, str>,
-        /// The page; must carry nothing about the user.
+        /// The page's URL. Must not contain information about the user.
         url: Cow<'a, str>,
     },
-    /// A completion of the client's model: `sampling`. The params of the request as JSON text.
+    /// A completion of the client's model: the params of the request as JSON text. Requires the client capability
+    /// `sampling`.
     Sampling(Cow<'a, str>),
-    /// The client's roots: `roots`.
+    /// The client's roots. Requires the client capability `roots`.
     Roots,
 }
 
 impl<'a> InputAsk<'a> {
-    /// A question by the word that bindings have for its sort: a `form` and a `url` with what the user reads and the schema
-    /// or page, a `sample` with its params. Any other word asks for the roots.
+    /// Makes a question from a binding's name for its kind: `form` and `url` with the message for the user and the
+    /// schema or URL, `sample` with its params. Any other name asks for the roots.
     pub fn of(sort: &str, text: impl Into<Cow<'a, str>>, more: impl Into<Cow<'a, str>>) -> Self {
         match sort {
             "form" => Self::Form { message: text.into(), schema: more.into() },
@@ -324,11 +329,11 @@ impl<'a> InputAsk<'a> {
 /// The result of a custom method.
 #[derive(Debug, Default)]
 pub struct RawResult<'a> {
-    /// A JSON object with the result's own members, without `resultType` and `_meta`. Sent as it is, without the white
-    /// space between its tokens. A list method (`tools/list`) of a modern request gets the members `ttlMs` and
-    /// `cacheScope` of [`Options::list_cache`](crate::engine::Options::list_cache) where it has none of its own.
+    /// A JSON object with the members of the result, without `resultType` and `_meta`. Sent without the white space
+    /// between its tokens, otherwise unchanged. For list methods such as `tools/list`, modern results without `ttlMs`
+    /// and `cacheScope` get those of [`Options::list_cache`](crate::engine::Options::list_cache).
     pub members: Cow<'a, str>,
-    /// `resultType` for 2026-07-28; `None` is `complete`.
+    /// `resultType` for 2026-07-28; `None` for `complete`.
     pub result_type: Option<Cow<'a, str>>,
     /// `_meta`: a JSON object; the engine adds its own keys.
     pub meta: Option<Cow<'a, str>>,

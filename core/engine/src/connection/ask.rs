@@ -1,4 +1,4 @@
-//! Requests of the server to a legacy client.
+//! Requests from the server to a legacy client.
 
 use super::event::AskId;
 use super::terms::Capabilities;
@@ -6,14 +6,14 @@ use crate::jsonrpc::Id;
 use crate::now::Millis;
 use std::collections::BTreeMap;
 
-/// Why the client could not be asked.
+/// The reason for which the client cannot be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AskError {
     /// 2026-07-28: answer with [`InputRequired`](super::InputRequired) instead.
     UseInputRequired,
-    /// The client has not declared the capability that the method needs.
+    /// The client has not declared the capability that the method requires.
     NotSupported,
-    /// Too many questions wait for an answer.
+    /// Too many questions are pending.
     LimitReached,
     /// The params are not a JSON object.
     InvalidParams,
@@ -32,7 +32,7 @@ impl std::fmt::Display for AskError {
 
 impl std::error::Error for AskError {}
 
-/// The questions that wait for an answer, by number; numbers are never reused.
+/// The pending questions by number. Numbers are never reused.
 #[derive(Debug, Default)]
 pub(super) struct Asks {
     next: u64,
@@ -40,19 +40,19 @@ pub(super) struct Asks {
 }
 
 impl Asks {
-    /// How many wait.
+    /// The number of pending questions.
     pub(super) fn len(&self) -> usize {
         self.open.len()
     }
 
-    /// Opens a question that may be answered until `deadline`; its number.
+    /// Opens a question that may be answered until `deadline`. Returns its number.
     pub(super) fn begin(&mut self, deadline: Millis) -> AskId {
         self.next += 1;
         self.open.insert(self.next, deadline);
         AskId(self.next)
     }
 
-    /// The question with this id, which is then closed.
+    /// Closes the question with this id and returns its number.
     pub(super) fn settle(&mut self, id: Id<'_>) -> Option<AskId> {
         let number = id.raw().parse().ok()?;
         self.open.remove(&number).map(|_| AskId(number))
@@ -62,7 +62,7 @@ impl Asks {
         self.open.values().min().copied()
     }
 
-    /// Closes what has run out of time.
+    /// Closes the questions that have timed out.
     pub(super) fn expire(&mut self, now: Millis) -> Vec<AskId> {
         let expired: Vec<_> =
             self.open.iter().filter(|(_, deadline)| **deadline <= now).map(|(n, _)| *n).collect();

@@ -1,10 +1,10 @@
-//! Batches of 2025-03-26: the answers of one array leave as one array, when the last of them is there.
+//! Batches of 2025-03-26: the responses to one array are sent as one array, when all of them are known.
 
 use super::event::RequestToken;
 use super::inflight::Ticket;
 use std::collections::HashMap;
 
-/// Names a batch of one connection; never reused.
+/// Identifies a batch of one connection. Never reused.
 pub(super) type BatchId = u64;
 
 /// The batches whose answers are not complete.
@@ -12,24 +12,24 @@ pub(super) type BatchId = u64;
 pub(super) struct Batches {
     next: BatchId,
     open: HashMap<BatchId, Batch>,
-    /// Bytes of the answers in `open`.
+    /// Total size, in bytes, of the responses in `open`.
     held: usize,
-    /// The batch that is being read has no room for further answers.
+    /// Whether the batch that is being read has reached the limit for its responses.
     full: bool,
-    /// Answers of batches that a cancellation completed, with the request that was cancelled.
+    /// Responses of batches that became complete through a cancellation, with the cancelled request.
     completed: Vec<(RequestToken, Vec<u8>)>,
 }
 
 #[derive(Debug)]
 struct Batch {
-    /// How many of its requests wait for the host, and one while it is being read.
+    /// The number of its requests that wait for the host, plus one while its messages are being read.
     waiting: usize,
-    /// The answers so far, one on a line.
+    /// The responses so far, one on each line.
     lines: Vec<u8>,
 }
 
 impl Batches {
-    /// Begins a batch, before any of its messages is looked at: one of them may cancel another.
+    /// Begins a batch before any of its messages is handled, because one of them may cancel another.
     pub(super) fn begin(&mut self) -> BatchId {
         self.next += 1;
         self.full = false;
@@ -37,31 +37,32 @@ impl Batches {
         self.next
     }
 
-    /// One of its requests waits for the host.
+    /// Counts a request that waits for the host.
     pub(super) fn wait(&mut self, id: BatchId) {
         if let Some(batch) = self.open.get_mut(&id) {
             batch.waiting += 1;
         }
     }
 
-    /// All its messages have been looked at; `lines` are the answers to those that do not wait. Whether some still do.
+    /// Ends the reading of a batch; `lines` are the responses that are already known. Returns whether some are still
+    /// pending.
     pub(super) fn read(&mut self, id: BatchId, lines: &[u8], out: &mut Vec<u8>) -> bool {
         self.close(id, lines, out);
         self.open.contains_key(&id)
     }
 
-    /// Whether the batch that is being read has no room for further answers.
+    /// Whether the batch that is being read has reached the limit for its responses.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Whether its answers of `bytes` have room beside those of other batches. If not, none that follows has.
+    /// Whether responses of `bytes` fit beside those of other batches. If not, the rest of this batch is refused too.
     pub(super) fn has_room(&mut self, bytes: usize, max: usize) -> bool {
         self.full |= self.held.saturating_add(bytes) > max;
         !self.full
     }
 
-    /// A request that waited is answered with `line`, or with an error if there is no room for that.
+    /// Adds the response to a pending request, or an error if it exceeds the limit.
     pub(super) fn answer(&mut self, ticket: &Ticket, line: &[u8], max: usize, out: &mut Vec<u8>) {
         let Some(id) = ticket.batch else { return };
         let mut refusal = Vec::new();
@@ -72,12 +73,13 @@ impl Batches {
         self.close(id, if shorter { &refusal } else { line }, out);
     }
 
-    /// A request that waited has no answer.
+    /// Removes a pending request that gets no response.
     pub(super) fn drop_one(&mut self, id: BatchId, out: &mut Vec<u8>) {
         self.close(id, b"", out);
     }
 
-    /// The same for one that was cancelled: what that completes is kept for [`Batches::take_completed`].
+    /// Like [`Batches::drop_one`] for a cancelled request. If this completes the batch, [`Batches::take_completed`]
+    /// returns it.
     pub(super) fn cancel(&mut self, id: BatchId, token: RequestToken) {
         let mut line = Vec::new();
         self.close(id, b"", &mut line);
@@ -86,7 +88,7 @@ impl Batches {
         }
     }
 
-    /// The answers of batches that a cancellation completed, with the request that was cancelled.
+    /// Takes the responses of batches that a cancellation completed, with the cancelled request.
     pub(super) fn take_completed(&mut self) -> Vec<(RequestToken, Vec<u8>)> {
         std::mem::take(&mut self.completed)
     }
@@ -104,7 +106,7 @@ impl Batches {
     }
 }
 
-/// Nothing for a batch without requests.
+/// Writes the responses as an array; nothing for a batch without requests.
 fn write(lines: &[u8], last: &[u8], out: &mut Vec<u8>) {
     if lines.is_empty() && last.is_empty() {
         return;
@@ -112,7 +114,7 @@ fn write(lines: &[u8], last: &[u8], out: &mut Vec<u8>) {
     out.push(b'[');
     let start = out.len();
     for part in [lines, last] {
-        // A line break never stands inside a message.
+        // Messages contain no line breaks, so each one here separates two messages.
         out.extend(part.iter().map(|byte| if *byte == b'\n' { b',' } else { *byte }));
     }
     if out.len() > start {

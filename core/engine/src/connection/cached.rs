@@ -1,8 +1,8 @@
-//! Reads that the cache answers, reads that wait for another one of the same, and contents as they are
-//! kept: encoded once, so that a later answer copies them.
+//! Reads answered from the cache, reads that wait for an identical one, and cached contents, which are
+//! encoded once so that later answers only copy them.
 //!
-//! Law: the guard was asked before. A request that carries input responses or a state is never here. A call that others
-//! wait for goes on when its own client cancels it: a cancellation is a wish.
+//! Law: the guard has been asked before. Requests with input responses or a state never get here. A handler call that
+//! other requests wait for continues when its own client cancels it, because a cancellation is only a request.
 
 use super::answer::{Answer, Contents, InputAsk, InputRequest, InputRequired, ReadResult};
 use super::contents::{self, BYTES, TEXT};
@@ -25,21 +25,21 @@ use crate::resource::CacheHint;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The reads of one connection that wait for another one of the same.
+/// The reads of one connection that wait for an identical read.
 pub(super) type WaitingReads = Vec<(RequestToken, Arc<Flight>)>;
 
-/// Whether a read calls its handler for others too.
+/// Whether other requests use the result of this read's handler call.
 pub(super) enum Sharing {
-    /// Nothing is shared: it calls the handler for itself.
+    /// Not shared: it calls the handler for itself.
     None,
-    /// It calls the handler, and others may wait for the answer.
+    /// It calls the handler; other requests may wait for the result.
     Leads(Leader),
-    /// It waits for the answer of another one.
+    /// It waits for the handler call of another request.
     Waits(Arc<Flight>),
 }
 
 impl Connection {
-    /// Answers from the cache; `None` if the cache has no answer.
+    /// Answers from the cache; `None` on a miss.
     pub(super) fn answer_kept<'m>(
         &self,
         request: &Request<'_, '_>,
@@ -53,7 +53,7 @@ impl Connection {
         Some(Outcome::answered())
     }
 
-    /// Makes a read of `normal` the one that calls the handler for all, or has it wait for the one that does.
+    /// Starts a shared handler call for `normal`, or joins the one that is running.
     pub(super) fn share(
         &self,
         request: &Request<'_, '_>,
@@ -64,12 +64,12 @@ impl Connection {
         let Some(cache) = self.engine.cache() else { return Sharing::None };
         let is_open = served.cache().ttl_ms > 0;
         match cache.begin(normal, &request.principal.authority(), is_open, (self.id, &self.waker), epoch) {
-            Ok(lead) => Sharing::Leads(lead),
+            Ok(leader) => Sharing::Leads(leader),
             Err(flight) => Sharing::Waits(flight),
         }
     }
 
-    /// Cancels what is in flight, but for calls that clients of other connections wait for.
+    /// Cancels all requests in flight, except handler calls that clients of other connections wait for.
     pub(super) fn drop_all(&mut self, now: Now) -> Events<'static> {
         let (engine, inflight, own) = (&self.engine, &mut self.inflight, Some(self.id));
         let dropped = inflight.cancel_all(|ticket| has_waiters(engine, ticket, own));
@@ -80,13 +80,13 @@ impl Connection {
     }
 }
 
-/// Whether the call behind a request goes on without its own client, because others wait for it too.
+/// Whether other requests wait for the same handler call, so that it continues without its own client.
 pub(super) fn has_waiters(engine: &Engine, ticket: &Ticket, except: Option<ConnectionId>) -> bool {
     let flight = ticket.flight.as_ref();
     flight.is_some_and(|flight| engine.cache().is_some_and(|cache| cache.has_waiters(flight, except)))
 }
 
-/// The call behind a request has run out of time: for those who wait for it, too.
+/// Ends the shared handler call of a request that has timed out, also for the requests that wait for it.
 pub(super) fn time_out(engine: &Engine, ticket: &Ticket, now: Now) {
     if let (Some(flight), Some(cache)) = (ticket.flight.as_ref(), engine.cache()) {
         cache.finish(flight, FlightOutcome::Failed(ReadError::Timeout { after: ticket.timeout }), now);
@@ -94,11 +94,11 @@ pub(super) fn time_out(engine: &Engine, ticket: &Ticket, now: Now) {
 }
 
 impl ReadTask {
-    /// Writes the answer to a read that others may wait for, and lets them have it.
-    pub(super) fn lead(
+    /// Writes the answer to a shared read, and ends its flight, which wakes the waiting requests.
+    pub(super) fn write_shared(
         &self,
         context: &Context,
-        lead: Leader,
+        leader: Leader,
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
@@ -111,7 +111,7 @@ impl ReadTask {
             }
             _ => self.answer(context, answer, now, out),
         };
-        lead.finish(outcome, now);
+        leader.finish(outcome, now);
         written
     }
 
@@ -138,7 +138,7 @@ impl ReadTask {
 }
 
 impl Reply {
-    /// Writes the answer of the read that this request waited for.
+    /// Writes the answer of the shared read that this request waited for.
     pub(super) fn finished(self, Finished { outcome, now }: &Finished, out: &mut Vec<u8>) -> Written {
         match outcome {
             FlightOutcome::Contents(kept) => {
@@ -172,7 +172,7 @@ impl InputRequired<'_> {
     }
 }
 
-/// The contents of one read, encoded. Nothing in them depends on the request.
+/// The encoded contents of one read. They do not depend on the request.
 #[derive(Debug)]
 pub(crate) struct EncodedContents {
     entries: Vec<EncodedEntry>,
@@ -181,7 +181,7 @@ pub(crate) struct EncodedContents {
 
 #[derive(Debug)]
 struct EncodedEntry {
-    /// `None` is the URI that is asked for, in the client's own spelling.
+    /// `None` for the requested URI, in the client's spelling.
     uri: Option<String>,
     mime_type: String,
     /// The member that carries the body.
@@ -193,13 +193,13 @@ struct EncodedEntry {
 }
 
 impl EncodedContents {
-    /// What a handler gave. `mime_type` is the resource's own, `hint` what the result is to be kept by.
+    /// Encodes the result of a handler. `mime_type` is the resource's own type, `hint` the caching hint of the result.
     pub(crate) fn of(result: &ReadResult<'_>, mime_type: Option<&str>, hint: CacheHint) -> Self {
         let entry = |contents: &Contents<'_>| EncodedEntry::of(contents, mime_type);
         Self { entries: result.contents.iter().map(entry).collect(), hint }
     }
 
-    /// What was gathered from chunks.
+    /// Encodes contents that were gathered from chunks.
     pub(super) fn gathered(gather: &Gather, mime_type: Option<&str>, hint: CacheHint) -> Self {
         let (name, default) = if gather.is_text() { ("text", TEXT) } else { ("blob", BYTES) };
         let mime_type = gather.own_mime_type().or(mime_type).unwrap_or(default).to_owned();
@@ -207,7 +207,7 @@ impl EncodedContents {
         Self { entries: vec![EncodedEntry { uri: None, mime_type, name, body, meta: None }], hint }
     }
 
-    /// Writes the result with the hint that is left of its own.
+    /// Writes the result with the remaining part of its caching hint.
     pub(super) fn write(&self, wording: &Wording<'_>, out: &mut Vec<u8>, uri: &str, hint: CacheHint) {
         let with_meta = wording.revision.has_contents_meta();
         wording.complete(out, |writer| {
@@ -227,12 +227,12 @@ impl EncodedContents {
         });
     }
 
-    /// What it says of how long it may be kept, and by whom.
+    /// Its caching hint.
     pub(crate) fn hint(&self) -> CacheHint {
         self.hint
     }
 
-    /// Roughly the bytes that it takes.
+    /// Its approximate size in bytes.
     pub(crate) fn size(&self) -> usize {
         const RECORD: usize = 160;
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);

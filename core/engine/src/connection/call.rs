@@ -15,14 +15,14 @@ use crate::resource::CacheHint;
 use crate::version::{self, INVALID_PARAMS};
 use std::borrow::Cow;
 
-/// A call that waits for the author's function.
+/// A call that waits for its handler.
 #[derive(Debug)]
 pub(super) struct CallTask {
     method: String,
-    /// What it is called for: the value of the extension's `name_param`.
+    /// The value of the extension's `name_param`, for which the method is called.
     name: String,
     asker: InputClient,
-    /// The request carried input responses or a state: its result is not to be cached.
+    /// Whether the request carried input responses or a state: its result must not be cached.
     retried: bool,
 }
 
@@ -101,7 +101,7 @@ impl CallTask {
         Written::default()
     }
 
-    /// The caching hint for the result of a custom list method that gives none itself.
+    /// The caching hint for the result of a custom list method that has none itself.
     fn list_cache(&self, engine: &Engine) -> Option<CacheHint> {
         let hint = if self.retried { CacheHint::default() } else { engine.options().list_cache };
         version::is_list(&self.method).then(|| engine.shared(hint))

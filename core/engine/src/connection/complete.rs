@@ -18,13 +18,13 @@ use mcp_resources_template::{UriTemplate, uri};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The type of the references to resources and templates.
+/// The type of references to resources and templates.
 const OURS: &str = "ref/resource";
 
-/// A completion that waits for the author's function.
+/// A completion that waits for its handler.
 #[derive(Debug)]
 pub(super) struct CompletionTask {
-    /// What the values are filtered by, where not everybody may see everything.
+    /// The filter for the values, if principals may see different things.
     suggested: Option<Box<Suggested>>,
 }
 
@@ -33,33 +33,33 @@ impl Connection {
         if self.engine.custom_method(COMPLETE).is_some() && !names_resource(request) {
             return self.call(request, COMPLETE.into(), out);
         }
-        let asked = match CompleteParams::parse(request, self.engine.limits()) {
-            Ok(asked) => asked,
+        let params = match CompleteParams::parse(request, self.engine.limits()) {
+            Ok(params) => params,
             Err(message) => return self.refuse(request, INVALID_PARAMS, &message, out),
         };
         if let Some(refused) = self.refuse_rate(request, RateClass::Completion, None, out) {
             return refused;
         }
         let catalog = self.engine.catalog();
-        let (found, exhausted) = asked.target(&catalog, self, request.principal);
+        let (found, exhausted) = params.target(&catalog, self, request.principal);
         let Some(target) = found.filter(|target| target.is_seen(&self.engine, request.principal)) else {
             let outcome = self.refuse(request, INVALID_PARAMS, "Invalid params: unknown ref", out);
             return if exhausted { Outcome { verdict: Verdict::Exhausted, ..outcome } } else { outcome };
         };
-        let Some((handler, completer)) = target.completer(&asked.variable) else {
+        let Some((handler, completer)) = target.completer(&params.variable) else {
             return self.refuse(request, INVALID_PARAMS, "Invalid params: unknown argument", out);
         };
-        let suggested = asked.suggested(self, target.template(), request.principal);
+        let suggested = params.suggested(self, target.template(), request.principal);
         match completer {
             Completer::Handler => {}
             Completer::Values(values) => {
-                return self.suggest(request, values, &asked.value, suggested.as_deref(), out);
+                return self.suggest(request, values, &params.value, suggested.as_deref(), out);
             }
             Completer::Words(words) => {
-                return self.suggest(request, words, &asked.value, suggested.as_deref(), out);
+                return self.suggest(request, words, &params.value, suggested.as_deref(), out);
             }
             Completer::Nothing => {
-                return self.suggest(request, &[""; 0], &asked.value, None, out);
+                return self.suggest(request, &[""; 0], &params.value, None, out);
             }
         }
         let timeout = self.engine.limits().completion_timeout;
@@ -69,16 +69,16 @@ impl Connection {
             Event::Complete(CompletionRequest {
                 token,
                 handler,
-                reference: asked.reference,
-                variable: asked.variable,
-                value: asked.value,
-                arguments: asked.arguments,
+                reference: params.reference,
+                variable: params.variable,
+                value: params.value,
+                arguments: params.arguments,
                 caller,
             })
         })
     }
 
-    /// A variable whose values are known here (S-16).
+    /// Answers for a variable whose values are known without a handler (S-16).
     fn suggest<'m, V: AsRef<str>>(
         &self,
         request: &Request<'_, 'm>,
@@ -112,7 +112,7 @@ impl CompletionTask {
     }
 }
 
-/// Whether it is a template of ours whose variable is to be completed.
+/// Whether the reference names a resource or template.
 fn names_resource(request: &Request<'_, '_>) -> bool {
     let reference = request.params.get("ref").and_then(Json::object);
     let sort = reference.and_then(|reference| reference.get("type")?.as_str());
@@ -122,7 +122,7 @@ fn names_resource(request: &Request<'_, '_>) -> bool {
 /// Names and values, as in [`CompletionRequest::arguments`].
 type Arguments<'m> = Vec<(Cow<'m, str>, Cow<'m, str>)>;
 
-/// What a client wants completed.
+/// The params of the request.
 struct CompleteParams<'m> {
     reference: Cow<'m, str>,
     variable: Cow<'m, str>,
@@ -145,15 +145,15 @@ impl<'m> CompleteParams<'m> {
         let variable = text(&argument, "name").ok_or("Invalid params: argument.name must be a string")?;
         let value = text(&argument, "value").ok_or("Invalid params: argument.value must be a string")?;
         if value.len() > limits.uri || value.chars().any(char::is_control) {
-            return Err("Invalid params: argument.value has characters that no URI has".into());
+            return Err("Invalid params: argument.value has characters that a URI cannot contain".into());
         }
         let has_context = request.terms.revision.has_completion_context();
         let arguments = if has_context { context(request, limits.arguments)? } else { Vec::new() };
         Ok(Self { reference, variable, value, arguments })
     }
 
-    /// What `ref.uri` names: a template by its text or by a URI that it matches, else the fallback; and whether the search
-    /// for a template ended at its budget.
+    /// Resolves `ref.uri`: to a template, by its text or by a URI that it matches, else to the fallback. Also returns
+    /// whether the search for a template used up its budget.
     fn target<'c>(
         &self,
         catalog: &'c Catalog,
@@ -182,15 +182,15 @@ impl<'m> CompleteParams<'m> {
     }
 }
 
-/// What completes a reference.
+/// The entry that completes a reference.
 enum Target<'c> {
     Template(&'c Arc<TemplateEntry>),
-    /// The fallback, for a text that may be a template of another server.
+    /// The fallback, with the text parsed as a template if possible: it may be one of another server.
     Fallback(HandlerId, Option<UriTemplate>),
 }
 
 impl<'c> Target<'c> {
-    /// Whether `principal` may know of it.
+    /// Whether `principal` may know that it exists.
     fn is_seen(&self, engine: &Engine, principal: &Principal) -> bool {
         let guard = engine.guard();
         match self {
@@ -201,7 +201,7 @@ impl<'c> Target<'c> {
         }
     }
 
-    /// What completes the variable `name`, and its handler; `None` if there is no such variable.
+    /// The completer of the variable `name` and its handler; `None` if there is no such variable.
     fn completer(&self, name: &str) -> Option<(HandlerId, Completer<'c>)> {
         match self {
             Self::Template(entry) => Some((entry.handler, entry.completer(name)?)),
@@ -218,7 +218,7 @@ impl<'c> Target<'c> {
 }
 
 impl CompleteParams<'_> {
-    /// What the values are filtered by; nothing where everybody may see everything.
+    /// The filter for the values; `None` if every principal may see everything.
     fn suggested(
         &self,
         connection: &Connection,
@@ -226,7 +226,7 @@ impl CompleteParams<'_> {
         principal: &Arc<Principal>,
     ) -> Option<Box<Suggested>> {
         let own = |(name, value): &(Cow<'_, str>, Cow<'_, str>)| (name.to_string(), value.to_string());
-        // Where not everybody may see everything, a target without a template is seen by nobody.
+        // Behind a policy a target without a template is visible to no principal, so it needs no filter.
         let template = template.filter(|_| !connection.engine.guard().is_open())?;
         Some(Box::new(Suggested {
             template: template.clone(),
@@ -237,7 +237,7 @@ impl CompleteParams<'_> {
     }
 }
 
-/// The values chosen so far, of at most `max` bytes as they were written.
+/// The values chosen so far; `max` limits their total size in bytes.
 fn context<'m>(request: &Request<'_, 'm>, max: usize) -> Result<Arguments<'m>, Cow<'static, str>> {
     const WRONG: &str = "Invalid params: context.arguments must be an object of strings";
     let Some(context) = request.params.get("context") else { return Ok(Vec::new()) };
@@ -250,7 +250,7 @@ fn context<'m>(request: &Request<'_, 'm>, max: usize) -> Result<Arguments<'m>, C
     values.collect::<Option<_>>().ok_or(WRONG.into())
 }
 
-/// The result: at most 100 values, and how many there are.
+/// Writes the result: at most 100 values, and the total number.
 fn write(wording: &Wording<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, limits: &Limits) {
     let max = limits.completion_values.min(100);
     let given = completion.values.len();
@@ -270,7 +270,7 @@ fn write(wording: &Wording<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, 
     });
 }
 
-/// Drops the values that lead to nothing that the principal may see, and every number that would count them.
+/// Removes values that lead only to URIs that the principal may not see, and the totals that would count them.
 fn filter(completion: &mut Completion<'_>, suggested: &Suggested, engine: &Engine) {
     let guard = engine.guard();
     let view = guard.view(&suggested.principal);

@@ -1,4 +1,4 @@
-//! The contents of a read, straight from the author's buffers into the output.
+//! Writes the contents of a read, straight from the handler's buffers into the output.
 
 use super::answer::{Body, Contents, Plain, ReadResult};
 use super::gather::Gather;
@@ -15,7 +15,7 @@ pub(super) const BYTES: &str = "application/octet-stream";
 const TTL: &str = "ttlMs";
 const SCOPE: &str = "cacheScope";
 
-/// Refuses what is empty (R-067) or larger than a reply may be.
+/// Refuses empty contents (R-067), and contents larger than `max` bytes.
 pub(super) fn check(result: &ReadResult<'_>, max: usize) -> Result<(), ReadError> {
     if result.contents.is_empty() {
         return Err(ReadError::NotFound);
@@ -27,7 +27,7 @@ pub(super) fn check(result: &ReadResult<'_>, max: usize) -> Result<(), ReadError
     Ok(())
 }
 
-/// Takes out of the texts what the detectors find.
+/// Replaces the parts of texts that the detectors find.
 pub(super) fn redact(result: &mut ReadResult<'_>, redactor: &Redactor) {
     for contents in &mut result.contents {
         match &mut contents.body {
@@ -42,7 +42,7 @@ pub(super) fn redact(result: &mut ReadResult<'_>, redactor: &Redactor) {
     }
 }
 
-/// What to log if a blob that should be base64 is not; `uri` is the URI that was asked for.
+/// The log message if a blob that should be base64 is not. `uri` is the requested URI.
 pub(super) fn broken_base64(result: &ReadResult<'_>, uri: &str) -> Option<String> {
     result.contents.iter().find_map(|contents| match &contents.body {
         Body::Base64(text) if !base64::is_valid(text) => {
@@ -56,7 +56,7 @@ pub(super) fn broken_base64(result: &ReadResult<'_>, uri: &str) -> Option<String
     })
 }
 
-/// A whole result (R-061). `uri` is the URI as the client spelled it, `mime_type` the resource's own.
+/// Writes a result (R-061). `uri` is in the client's spelling, `mime_type` is the resource's own.
 pub(super) fn write(
     wording: &Wording<'_>,
     out: &mut Vec<u8>,
@@ -76,7 +76,7 @@ pub(super) fn write(
     });
 }
 
-/// The same for contents that came in chunks and are encoded already.
+/// Writes a result whose contents came in chunks and are already encoded.
 pub(super) fn write_gathered(
     wording: &Wording<'_>,
     out: &mut Vec<u8>,
@@ -99,7 +99,7 @@ pub(super) fn write_gathered(
     });
 }
 
-/// The caching hint, for the revision that has it (R-113).
+/// Writes the caching hint, under revisions that have it (R-113).
 pub(super) fn hint(writer: &mut ObjectWriter<'_>, wording: &Wording<'_>, cache: CacheHint) {
     if wording.revision.is_modern() {
         writer.u64(TTL, cache.ttl_ms);
@@ -107,7 +107,7 @@ pub(super) fn hint(writer: &mut ObjectWriter<'_>, wording: &Wording<'_>, cache: 
     }
 }
 
-/// The members of the hint that `members`, the text of a result, does not have.
+/// Writes the members of the caching hint that are absent from `members`, the text of a result.
 pub(super) fn missing_hint(
     writer: &mut ObjectWriter<'_>,
     wording: &Wording<'_>,
@@ -149,7 +149,7 @@ fn write_entry(
 }
 
 impl<'a> Body<'a> {
-    /// Its size in bytes: of a blob before it is encoded as base64.
+    /// Its size in bytes, before any base64 encoding.
     pub fn len(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -169,7 +169,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Text or bytes, decoded. What is shared is copied. `None` if it is [`Body::Base64`] and not base64.
+    /// Returns text or decoded bytes; copies shared data. `None` if it is [`Body::Base64`] and not valid base64.
     pub fn into_plain(self) -> Option<Plain<'a>> {
         Some(match self {
             Self::Text(text) => Plain::Text(text),
@@ -180,7 +180,7 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// Appends a blob as a JSON string. Base64 must have been checked.
+    /// Appends a blob as a JSON string. [`Body::Base64`] must have been validated.
     pub(super) fn write_blob(&self, out: &mut Vec<u8>) {
         out.push(b'"');
         match self {

@@ -1,6 +1,7 @@
-//! What the engine hands to its host: the requests that only the author can answer, and what the host must know.
+//! The events that the engine returns to its host: requests that need a handler, and changes that the host must know
+//! about.
 //!
-//! An event borrows the message it came from, never the connection.
+//! An event borrows from the message, never from the connection.
 
 use crate::catalog::HandlerId;
 use crate::headers::Headers;
@@ -13,49 +14,49 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// The events of one call: one inline, several only for a batch or a tick.
+/// The events of one call: usually one, stored inline; several only for a batch or a tick.
 pub type Events<'m> = SmallVec<[Event<'m>; 1]>;
 
-/// Something for the host to do. Every `Read`, `Complete`, `List` and `Call` is answered exactly once, with
-/// [`Connection::respond`](super::Connection::respond) or [`Connection::finish`](super::Connection::finish),
-/// also after `Cancelled`.
+/// An action for the host. Answer every `Read`, `Complete`, `List` and `Call` exactly once, with
+/// [`Connection::respond`](super::Connection::respond) or [`Connection::finish`](super::Connection::finish), even after
+/// `Cancelled`.
 #[derive(Debug)]
 pub enum Event<'m> {
-    /// A resource of the author's is read.
+    /// Read a resource with its handler.
     Read(ReadRequest<'m>),
-    /// A variable of a template is completed.
+    /// Complete a variable of a template.
     Complete(CompletionRequest<'m>),
-    /// The resources of a list source are listed: the concrete ones of a template, or those of a mount.
+    /// List the resources of a list source: of a template, or of a mount.
     List(ListRequest<'m>),
-    /// A method declared by an [`Extension`](crate::engine::Extension) is called.
+    /// Call a method that an [`Extension`](crate::engine::Extension) declares.
     Call(CallRequest<'m>),
-    /// The client answered what [`Connection::ask`](super::Connection::ask) asked.
+    /// The client answered a request made with [`Connection::ask`](super::Connection::ask).
     Replied {
-        /// The number that `ask` returned.
+        /// The number returned by `ask`.
         ask: AskId,
-        /// The client's `result`, or its `error` object; `None` when it ran out of time.
+        /// The client's `result` or `error` object; `None` after a time-out.
         answer: Option<Result<Json<'m>, Json<'m>>>,
     },
-    /// A notification that is not ours.
+    /// The client sent a notification that the engine does not know.
     Notified {
         /// Its method.
         method: Cow<'m, str>,
         /// Its params, if it had an object.
         params: Option<Json<'m>>,
     },
-    /// This read waits for another one of the same that is under way, and is answered when that one is: there is nothing
-    /// to do (`Options::cache`).
+    /// Nothing to do: the read waits for an identical one that is in progress, and will be answered with it
+    /// (`Options::cache`).
     Shared(RequestToken),
-    /// The request was cancelled or ran out of time: stop working on it. It still has to be answered; the answer is
-    /// dropped.
+    /// The request was cancelled or timed out: stop working on it. It still needs an answer, which is discarded.
     Cancelled(RequestToken),
-    /// A URI or list is watched from now on, or no longer: call
-    /// [`Engine::settle_interest`](crate::engine::Engine::settle_interest) once no lock is held. Only if there is an observer.
+    /// A URI or list gained its first watcher or lost its last one: call
+    /// [`Engine::settle_interest`](crate::engine::Engine::settle_interest) while holding no lock. Sent only if there is
+    /// an observer.
     Interest,
 }
 
 impl Event<'_> {
-    /// Who is to answer; `None` for an event that has no answer of the host's.
+    /// The handler to call; `None` for an event without an answer.
     pub fn handler(&self) -> Option<HandlerId> {
         match self {
             Self::Read(request) => Some(request.handler),
@@ -66,7 +67,7 @@ impl Event<'_> {
         }
     }
 
-    /// The request that will be answered later; `None` for an event that has no answer.
+    /// The request that needs an answer; `None` for an event without one.
     pub fn asks(&self) -> Option<RequestToken> {
         match self {
             Self::Read(request) => Some(request.token),
@@ -79,7 +80,7 @@ impl Event<'_> {
     }
 }
 
-/// Names one request of one connection while it is unanswered: an index and a generation.
+/// Identifies an unanswered request of one connection: an index and a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestToken {
     pub(super) index: u32,
@@ -87,46 +88,46 @@ pub struct RequestToken {
 }
 
 impl RequestToken {
-    /// The token as one number, for a host language.
+    /// Converts the token to a number, for host languages.
     pub fn to_u64(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
 
-    /// The token that [`to_u64`](Self::to_u64) gave. An invented number names no request: it is ignored.
+    /// Converts a number from [`to_u64`](Self::to_u64) back. Any other number identifies no request and is ignored.
     #[expect(clippy::cast_possible_truncation, reason = "the two halves of the number")]
     pub fn from_u64(number: u64) -> Self {
         Self { index: number as u32, generation: (number >> 32) as u32 }
     }
 }
 
-/// Names one request of the server to a legacy client.
+/// Identifies a request from the server to a legacy client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskId(pub u64);
 
-/// Who asked, and under which terms.
+/// The principal that sent a request, and the terms of the request.
 #[derive(Clone, Debug)]
 pub struct Caller<'m> {
-    /// The principal that the transport verified.
+    /// The principal, verified by the transport.
     pub principal: &'m Arc<Principal>,
-    /// The headers of the HTTP request that it came in.
+    /// The headers of the HTTP request.
     pub headers: Option<&'m Arc<Headers>>,
-    /// The revision that this request is served under.
+    /// The revision under which this request is served.
     pub revision: Revision,
-    /// `clientInfo`, unverified: for display and logs.
+    /// `clientInfo`, unverified: for display and logs only.
     pub client_info: ClientInfo<'m>,
-    /// `params._meta`, when it is an object: trace context among others.
+    /// `params._meta`, if it is an object: it may carry trace context, for example.
     pub meta: Option<Json<'m>>,
 }
 
 /// The client's description of itself, as JSON text.
 #[derive(Clone, Debug, Default)]
 pub enum ClientInfo<'m> {
-    /// It gave none.
+    /// The client gave none.
     #[default]
     None,
-    /// In this request (2026-07-28).
+    /// From this request (2026-07-28).
     Request(&'m str),
-    /// In the handshake of the session.
+    /// From the handshake of the session.
     Session(Arc<str>),
 }
 
@@ -144,62 +145,62 @@ impl ClientInfo<'_> {
 /// `resources/read`, for a handler.
 #[derive(Debug)]
 pub struct ReadRequest<'m> {
-    /// Names the request in the answer.
+    /// The request to answer.
     pub token: RequestToken,
-    /// The author's function.
+    /// The handler to call.
     pub handler: HandlerId,
     /// The URI as the client spelled it; contents repeat it.
     pub uri: Cow<'m, str>,
     /// The values of the template's variables; `None` for a resource.
     pub params: Option<Params<'m>>,
-    /// What the client answered to an earlier `InputRequired`: a JSON object, key to result.
+    /// The client's answers to an earlier `InputRequired`: a JSON object, key to result.
     pub inputs: Option<Json<'m>>,
-    /// The author's own state from that `InputRequired`, authenticated.
+    /// The handler's own state from that `InputRequired`, authenticated.
     pub state: Option<Vec<u8>>,
-    /// Who asks.
+    /// The sender and terms of the request.
     pub caller: Caller<'m>,
 }
 
 /// `completion/complete`, for a completer.
 #[derive(Debug)]
 pub struct CompletionRequest<'m> {
-    /// Names the request in the answer.
+    /// The request to answer.
     pub token: RequestToken,
     /// The handler of the template, or the fallback.
     pub handler: HandlerId,
-    /// What the client wants completed, as it wrote it: the text of a template, or a URI. A fallback needs it.
+    /// The reference as the client wrote it: the text of a template, or a URI. A fallback needs it.
     pub reference: Cow<'m, str>,
     /// The variable to complete.
     pub variable: Cow<'m, str>,
-    /// What has been typed.
+    /// The text typed so far.
     pub value: Cow<'m, str>,
     /// The values chosen so far (`context.arguments`); empty before 2025-06-18.
     pub arguments: Vec<(Cow<'m, str>, Cow<'m, str>)>,
-    /// Who asks.
+    /// The sender and terms of the request.
     pub caller: Caller<'m>,
 }
 
-/// `resources/list` has come to a list source: a template with a `.list` callback, or one without a template.
+/// `resources/list`, for a list source: a template with a `.list` callback, or a source without a template.
 #[derive(Debug)]
 pub struct ListRequest<'m> {
-    /// Names the request in the answer.
+    /// The request to answer.
     pub token: RequestToken,
-    /// The function that lists.
+    /// The handler to call.
     pub handler: HandlerId,
-    /// Where to go on: what the callback's last page gave as `next`. Always `None` for a callback that does not page.
+    /// The `next` of the source's last page. Always `None` for a source without pages.
     pub cursor: Option<String>,
-    /// How many items fit on the page.
+    /// Maximum number of items for this page.
     pub limit: usize,
-    /// Whose list it is.
+    /// The principal that the list is for.
     pub principal: Arc<Principal>,
-    /// Who asks; `None` when one request goes on from one source to the next.
+    /// The sender and terms of the request; `None` when one request continues with the next source.
     pub caller: Option<Caller<'m>>,
 }
 
-/// A custom method, for the author's function behind the extension door.
+/// A custom method, for the handler given with its extension.
 #[derive(Debug)]
 pub struct CallRequest<'m> {
-    /// Names the request in the answer.
+    /// The request to answer.
     pub token: RequestToken,
     /// The handler given with the extension.
     pub handler: HandlerId,
@@ -207,11 +208,11 @@ pub struct CallRequest<'m> {
     pub method: Cow<'m, str>,
     /// The params, if there are any: a JSON object.
     pub params: Option<Json<'m>>,
-    /// What the client answered to an earlier `InputRequired`, as for a read.
+    /// The client's answers to an earlier `InputRequired`, as for a read.
     pub inputs: Option<Json<'m>>,
-    /// The author's own state from that `InputRequired`, authenticated.
+    /// The handler's own state from that `InputRequired`, authenticated.
     pub state: Option<Vec<u8>>,
-    /// Who asks.
+    /// The sender and terms of the request.
     pub caller: Caller<'m>,
 }
 

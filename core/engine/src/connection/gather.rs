@@ -1,5 +1,5 @@
-//! Contents that come in chunks: encoded as they come, into a buffer of bounded size. Nothing of it reaches the wire
-//! before the last chunk, so a late failure is still a proper error.
+//! Contents that come in chunks: encoded on arrival into a buffer of limited size. Nothing is sent before the last
+//! chunk, so a late failure can still be reported as an error.
 
 use super::answer::{Answer, Body, Contents, ReadResult};
 use crate::base64::{self, Encoder};
@@ -11,7 +11,7 @@ use crate::resource::CacheHint;
 use std::fmt;
 use std::sync::Arc;
 
-/// See the module. Made by [`Reply::gather`](super::Reply::gather), answered with
+/// Contents gathered chunk by chunk. Made by [`Reply::gather`](super::Reply::gather), answered with
 /// [`Answer::Gathered`](super::Answer::Gathered).
 pub struct Gather {
     engine: Arc<Engine>,
@@ -19,11 +19,11 @@ pub struct Gather {
     mime_type: Option<String>,
     pub(super) cache: Option<CacheHint>,
     chunks: Chunks,
-    /// Whether the chunks are kept as they are, because somebody looks at the whole before it is encoded.
+    /// Whether chunks are kept unencoded, because redaction must see the whole contents first.
     is_raw: bool,
-    /// Encoded: text with its quotes, a blob without.
+    /// The encoded body: text with its quotes, a blob without.
     encoded: Vec<u8>,
-    /// Bytes before encoding.
+    /// Size in bytes before encoding.
     size: usize,
 }
 
@@ -50,22 +50,22 @@ impl Gather {
         }
     }
 
-    /// Sets the media type; else it is the resource's own.
+    /// Sets the media type. The default is the resource's own.
     pub fn mime_type(&mut self, mime_type: impl Into<String>) {
         self.mime_type = Some(mime_type.into());
     }
 
-    /// Sets the caching hint; else it is the resource's own.
+    /// Sets the caching hint. The default is the resource's own.
     pub fn cache(&mut self, cache: CacheHint) {
         self.cache = Some(cache);
     }
 
-    /// More text.
+    /// Appends a chunk of text.
     ///
     /// # Errors
-    /// [`ReadError::SizeExceeded`] above [`Limits::contents`](crate::limits::Limits::contents) or what the policy allows
-    /// for this URI, or when all replies
-    /// together hold more than `contents_total`; [`ReadError::Failed`] if a chunk of bytes came before.
+    /// [`ReadError::SizeExceeded`] above [`Limits::contents`](crate::limits::Limits::contents) or the policy's limit
+    /// for this URI, or if all replies together hold more than `contents_total` bytes. [`ReadError::Failed`] after a
+    /// chunk of bytes.
     pub fn text(&mut self, chunk: &str) -> Result<(), ReadError> {
         if matches!(self.chunks, Chunks::None) {
             self.chunks = if self.is_raw { Chunks::RawText(String::new()) } else { Chunks::Text };
@@ -80,10 +80,10 @@ impl Gather {
         Ok(())
     }
 
-    /// More bytes.
+    /// Appends a chunk of bytes.
     ///
     /// # Errors
-    /// As [`Gather::text`]; [`ReadError::Failed`] if a chunk of text came before.
+    /// As [`Gather::text`]; [`ReadError::Failed`] after a chunk of text.
     pub fn blob(&mut self, chunk: &[u8]) -> Result<(), ReadError> {
         self.reserve(chunk.len())?;
         if matches!(self.chunks, Chunks::None) {
@@ -98,7 +98,7 @@ impl Gather {
         Ok(())
     }
 
-    /// The answer: as contents, if the chunks were kept as they are for somebody who looks at them.
+    /// Makes the answer: contents if the chunks were kept unencoded, else [`Answer::Gathered`].
     pub fn into_answer(mut self) -> Answer<'static> {
         let body = match std::mem::replace(&mut self.chunks, Chunks::None) {
             Chunks::RawText(text) => Body::Text(text.into()),
@@ -136,7 +136,7 @@ impl Gather {
 
     fn write_body(&self, out: &mut Vec<u8>) {
         match &self.chunks {
-            // A generator that yields nothing is an empty text.
+            // Without any chunk the contents are an empty text.
             Chunks::None => out.extend_from_slice(b"\"\""),
             Chunks::Text => out.extend_from_slice(&self.encoded),
             Chunks::Blob(encoder) => {

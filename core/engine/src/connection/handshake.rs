@@ -1,5 +1,5 @@
-//! What client and server tell of themselves: the legacy handshake (R-035 … R-039), `server/discover`, and the
-//! log level that a session asks for.
+//! The exchange of descriptions between client and server: the legacy handshake (R-035 … R-039), `server/discover`
+//! and the log level of a session.
 
 use super::contents;
 use super::event::LogLevel;
@@ -54,7 +54,7 @@ impl Connection {
                 result.str("instructions", instructions);
             }
         });
-        // It hears of the lists from now on.
+        // The session is notified of changed lists from now on.
         Outcome::answered().with(notifies.then(|| engine.mark_interest([])).flatten())
     }
 
@@ -109,8 +109,8 @@ impl<'m> Hello<'m> {
     }
 }
 
-/// The revision asked for, else the newest that has a handshake. `None` if none has.
-fn negotiate(connection: &Connection, asked: &str) -> Option<Revision> {
+/// The requested revision, else the newest that has a handshake. `None` if no enabled revision has one.
+fn negotiate(connection: &Connection, requested: &str) -> Option<Revision> {
     let served = |revision: &Revision| !revision.is_modern() && connection.engine.serves(*revision);
-    Revision::parse(asked).filter(served).or_else(|| Revision::ALL.into_iter().find(served))
+    Revision::parse(requested).filter(served).or_else(|| Revision::ALL.into_iter().find(served))
 }

@@ -24,20 +24,21 @@ use crate::version::{self, Revision};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// See the module.
+/// A table of the unanswered requests of one connection. See the module for the states of a slot.
 pub(super) struct InFlight {
     slots: Vec<Slot>,
-    /// Of the id in each slot: what has another digest has another id. Dense, so that a look for an id is short.
+    /// A digest of the request id in each slot; different digests mean different ids. Stored densely, so that a search
+    /// for an id is short.
     digests: Vec<u64>,
     free: Vec<u32>,
-    /// Nothing that is waited for runs out of time before this; it may have ended since.
+    /// Lower bound of all deadlines; may be stale.
     earliest: Millis,
 }
 
 struct Slot {
     generation: u32,
     state: SlotState,
-    /// Held until the host has answered, cancelled or not.
+    /// Held until the host has answered, even if the request was cancelled.
     permit: Option<Permit>,
 }
 
@@ -48,7 +49,7 @@ enum SlotState {
     Dropped(Arc<Ticket>),
 }
 
-/// Names one unanswered request to the client, and says when it has run out of time. Shared by the slot and its reply.
+/// Identifies an unanswered request to the client, with its deadline. Shared by the slot and the reply.
 #[derive(Debug)]
 pub(super) struct Ticket {
     pub(super) id: OwnedId,
@@ -58,17 +59,17 @@ pub(super) struct Ticket {
     pub(super) uri: Option<String>,
     pub(super) timeout: Millis,
     pub(super) deadline: Millis,
-    /// The array that its answer belongs to.
+    /// The batch that its answer belongs to.
     pub(super) batch: Option<BatchId>,
-    /// The flight that its answer lands, if others may wait for the same.
+    /// The flight that its answer ends, if other requests may wait for the same resource.
     pub(super) flight: Option<Arc<Flight>>,
-    /// What is recorded at its end, if anything is.
+    /// The record to complete when it ends, if requests are recorded.
     pub(super) opening: Option<PendingRecord>,
-    /// Whether nobody waits for the answer any longer.
+    /// Whether the answer is no longer wanted.
     pub(super) is_dropped: AtomicBool,
 }
 
-/// The requests that have run out of time at one moment, for the author's log.
+/// The requests that timed out in one tick, for the log.
 #[derive(Debug, Default)]
 pub(super) struct Late {
     first: Option<String>,
@@ -84,7 +85,7 @@ impl Late {
         });
     }
 
-    /// What to log; `None` if nothing was late.
+    /// The log message; `None` if no request was late.
     pub(super) fn message(self) -> Option<String> {
         let others = match self.count {
             0 | 1 => String::new(),
@@ -104,12 +105,12 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// How many slots are taken.
+    /// The number of used slots.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether an unanswered request has this id (DEC-02). A cancelled one no longer counts.
+    /// Whether an unanswered request has this id (DEC-02). Cancelled requests do not count.
     pub(super) fn contains(&self, id: Id<'_>) -> bool {
         if self.len() == 0 {
             return false;
@@ -119,7 +120,7 @@ impl InFlight {
         alike.any(|(_, slot)| slot.state.ticket().is_some_and(names))
     }
 
-    /// Takes a slot for what `reply` makes of the token, and holds `permit` as long as it is taken.
+    /// Takes a slot for the reply that `reply` makes from its token. The slot holds `permit` while it is in use.
     pub(super) fn insert(
         &mut self,
         permit: Option<Permit>,
@@ -140,8 +141,8 @@ impl InFlight {
         token
     }
 
-    /// The reply of a request, to answer it here: then [`Self::settle`] or [`Self::put_back`] follows. `None` if it was
-    /// detached before, or dropped: a dropped one has been answered with this, and its slot is free.
+    /// Takes the reply of a request to answer it here; call [`Self::settle`] or [`Self::put_back`] next. `None` if it
+    /// was detached, or if it was dropped, in which case this call frees its slot.
     pub(super) fn take(&mut self, token: RequestToken) -> Option<Reply> {
         if matches!(self.slot(token)?.state, SlotState::Dropped(_)) {
             self.release(token);
@@ -157,7 +158,7 @@ impl InFlight {
         }
     }
 
-    /// The reply in place.
+    /// The reply, left in place.
     pub(super) fn get(&mut self, token: RequestToken) -> Option<&mut Reply> {
         match &mut self.slot(token)?.state {
             SlotState::Waiting(reply) => Some(reply),
@@ -165,7 +166,7 @@ impl InFlight {
         }
     }
 
-    /// Takes the reply out and leaves its ticket. `None` if it was dropped or detached before.
+    /// Takes the reply and leaves its ticket in the slot. `None` if it was dropped or detached before.
     pub(super) fn detach(&mut self, token: RequestToken) -> Option<Reply> {
         let state = &mut self.slot(token)?.state;
         let SlotState::Waiting(reply) = state else { return None };
@@ -176,12 +177,12 @@ impl InFlight {
         }
     }
 
-    /// The ticket of a request that the client still wants answered.
+    /// The ticket of a request whose answer the client still wants.
     pub(super) fn wanted(&mut self, token: RequestToken) -> Option<&Arc<Ticket>> {
         self.slot(token)?.state.ticket()
     }
 
-    /// The ticket of a request that the client no longer wants answered.
+    /// The ticket of a request whose answer the client no longer wants.
     pub(super) fn dropped(&self, token: RequestToken) -> Option<&Ticket> {
         let slot = self.slots.get(token.index as usize).filter(|slot| slot.generation == token.generation)?;
         match &slot.state {
@@ -190,12 +191,12 @@ impl InFlight {
         }
     }
 
-    /// The host answered: frees the slot.
+    /// Frees the slot after the host's answer.
     pub(super) fn settle(&mut self, token: RequestToken) {
         self.release(token);
     }
 
-    /// Drops the request with this id, unless `stays` says that it goes on for others.
+    /// Drops the request with this id, unless `stays` returns `true` because other requests wait for it.
     pub(super) fn cancel(
         &mut self,
         id: Id<'_>,
@@ -204,12 +205,12 @@ impl InFlight {
         self.drop_where(|ticket| ticket.id.as_id() == id && !stays(ticket)).pop()
     }
 
-    /// Drops everything, but what `stays`.
+    /// Drops all requests except those for which `stays` returns `true`.
     pub(super) fn cancel_all(&mut self, stays: impl Fn(&Ticket) -> bool) -> Vec<(RequestToken, Arc<Ticket>)> {
         self.drop_where(|ticket| !stays(ticket))
     }
 
-    /// Drops what has run out of time, after `expired` has seen it.
+    /// Drops requests that have timed out, after calling `expired` for each.
     pub(super) fn expire(
         &mut self,
         now: Millis,
@@ -224,7 +225,7 @@ impl InFlight {
         })
     }
 
-    /// When the first of them runs out of time, or somewhat before.
+    /// A lower bound of the first deadline.
     pub(super) fn deadline(&self) -> Option<Millis> {
         (self.earliest != Millis::MAX).then_some(self.earliest)
     }
@@ -265,7 +266,7 @@ impl InFlight {
 }
 
 impl SlotState {
-    /// The ticket of a request that is still wanted.
+    /// The ticket of a request whose answer is still wanted.
     fn ticket(&self) -> Option<&Arc<Ticket>> {
         match self {
             Self::Waiting(reply) => Some(&reply.context.ticket),
@@ -284,7 +285,7 @@ impl Ticket {
         self.wording("").error(out, version::REQUEST_CANCELLED, "Request cancelled", |_| ());
     }
 
-    /// Says that the batch it stands in has answers of more than `max` bytes.
+    /// Writes the error that the responses of the request's batch exceed `max` bytes.
     pub(super) fn say_too_much(&self, max: usize, out: &mut Vec<u8>) {
         self.wording("").too_much(max, out);
     }

@@ -1,7 +1,7 @@
-//! Requests in several rounds (MRTR, R-133 … R-144): what the client is asked, and the state that comes back.
+//! Requests in several rounds (MRTR, R-133 … R-144): the questions to the client, and the state that it returns.
 //!
-//! The state is sealed: whose it is, for which URI or custom method, until when, what was asked, and the author's own
-//! bytes. Any process with the key can go on.
+//! The state is sealed. It contains the principal, the URI or custom method, the expiry, the questions, and the
+//! handler's own bytes. Any process with the key can continue the request.
 
 use super::answer::{InputAsk, InputRequest, InputRequired};
 use super::logs::is_secret_name;
@@ -20,23 +20,23 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What an author asks, and of whom.
+/// The questions of a handler, and the client that gets them.
 pub(super) struct Ask<'r, 'a> {
     pub(super) request: &'r InputRequired<'r>,
-    pub(super) about: StateBinding<'a>,
+    pub(super) binding: StateBinding<'a>,
     pub(super) capabilities: Capabilities,
 }
 
-/// What a state is good for, and nothing else.
+/// The request that a state is valid for; it is refused everywhere else.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StateBinding<'a> {
     pub(super) method: &'a str,
-    /// The normal form of a URI, or what the header `Mcp-Name` names.
+    /// The normal form of a URI, or the value of the header `Mcp-Name`.
     pub(super) what: &'a str,
     pub(super) principal: &'a Principal,
 }
 
-/// Who may be asked for input about a request that waits.
+/// The client of a pending request, and its capabilities.
 #[derive(Debug)]
 pub(super) struct InputClient {
     pub(super) capabilities: Capabilities,
@@ -44,25 +44,25 @@ pub(super) struct InputClient {
 }
 
 impl InputClient {
-    /// The question that answers a request of `method` for `what`.
+    /// Makes the questions that answer a request of `method` for `what`.
     pub(super) fn ask<'r, 'a>(
         &'a self,
         request: &'r InputRequired<'r>,
         method: &'a str,
         what: &'a str,
     ) -> Ask<'r, 'a> {
-        let about = StateBinding { method, what, principal: &self.principal };
-        Ask { request, about, capabilities: self.capabilities }
+        let binding = StateBinding { method, what, principal: &self.principal };
+        Ask { request, binding, capabilities: self.capabilities }
     }
 }
 
-/// Whether it can be asked.
+/// The sealed questions, or the capabilities that the client lacks.
 pub(super) enum InputRequests<'a> {
     Ready { requests: Vec<(&'a str, InputKind, &'a InputAsk<'a>)>, state: String },
     Missing(Vec<InputKind>),
 }
 
-/// The sorts of question, and what the client must have declared for each.
+/// The kinds of question, and the capability that each requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InputKind {
     Form,
@@ -72,14 +72,14 @@ pub(super) enum InputKind {
     Roots,
 }
 
-/// What is sealed into `requestState`.
+/// The contents of a sealed `requestState`.
 #[derive(Serialize, Deserialize)]
 struct SealedState {
-    /// When it expires: milliseconds since 1970.
+    /// The expiry, in milliseconds since 1970.
     until: Millis,
-    /// What was asked, by key.
+    /// The questions, by key.
     asked: BTreeMap<String, Question>,
-    /// The author's own, in base64.
+    /// The handler's own state, in base64.
     own: Option<String>,
 }
 
@@ -91,23 +91,24 @@ impl SealedState {
 
 #[derive(Serialize, Deserialize)]
 enum Question {
-    /// With the schema of the answer.
+    /// A form, with the schema of the answer.
     Form(String),
     Url,
     Other,
 }
 
-/// What a retry brings; nothing of it for a first read.
+/// The input of a retry; empty for a first request.
 #[derive(Default)]
 pub(super) struct Retry<'m> {
     pub(super) inputs: Option<Json<'m>>,
     pub(super) state: Option<Vec<u8>>,
-    /// The request carried responses or a state, whatever was in them.
+    /// Whether the request carried responses or a state, even empty ones.
     pub(super) retried: bool,
 }
 
 impl<'r> Ask<'r, '_> {
-    /// Checks what is asked against what the client can do, and seals the state. The error is the author's mistake.
+    /// Checks the questions against the client's capabilities and seals the state. An error describes a mistake of the
+    /// handler.
     pub(super) fn seal(&self, engine: &Engine, now: Now) -> Result<InputRequests<'r>, String> {
         if self.request.requests.is_empty() && self.request.state.is_none() {
             return Err("an InputRequired needs a request or a state".into());
@@ -140,10 +141,11 @@ impl<'r> Ask<'r, '_> {
     fn seal_state(&self, state: &SealedState, engine: &Engine) -> Result<String, String> {
         let seal = engine.state_seal().ok_or("no key is configured for request states")?;
         let plain = serde_json::to_vec(state).map_err(|error| error.to_string())?;
-        let sealed = seal.seal(&self.about.purpose(), &self.about.context(), &plain);
+        let sealed = seal.seal(&self.binding.purpose(), &self.binding.context(), &plain);
         let sealed = sealed.map_err(|error| error.to_string())?;
         if sealed.len() > engine.limits().state {
-            return Err("the request state is larger than its limit".into());
+            let (size, max) = (sealed.len(), engine.limits().state);
+            return Err(format!("the request state has {size} bytes, more than the limit `state` of {max}"));
         }
         Ok(sealed)
     }
@@ -159,24 +161,24 @@ impl StateBinding<'_> {
     }
 }
 
-/// Opens what a retry brings. The error is a sentence for the client.
+/// Opens the input of a retry. The error is a sentence for the client.
 pub(super) fn open<'m>(
     engine: &Engine,
-    about: StateBinding<'_>,
+    binding: StateBinding<'_>,
     responses: Option<Json<'m>>,
     state: Option<Json<'m>>,
     now: Now,
 ) -> Result<Retry<'m>, String> {
     let state = match state {
         None => None,
-        Some(text) => Some(open_state(engine, about, text, now)?),
+        Some(text) => Some(open_state(engine, binding, text, now)?),
     };
     let Some(responses) = responses else {
         return Ok(Retry { inputs: None, state: state.and_then(|state| state.own()), retried: true });
     };
     let members = responses.object().ok_or("Invalid params: inputResponses must be an object")?;
     let Some(state) = state else {
-        // Every question of ours leaves with a state, and the answers are checked against it.
+        // Every question is sent with a state, and answers are checked against it.
         return if members.is_empty() {
             Ok(Retry { retried: true, ..Retry::default() })
         } else {
@@ -193,20 +195,20 @@ pub(super) fn open<'m>(
 
 fn open_state(
     engine: &Engine,
-    about: StateBinding<'_>,
+    binding: StateBinding<'_>,
     text: Json<'_>,
     now: Now,
 ) -> Result<SealedState, String> {
     let invalid = || "Invalid requestState".to_owned();
     let text = text.as_str().filter(|text| text.len() <= engine.limits().state).ok_or_else(invalid)?;
     let seal = engine.state_seal().ok_or_else(invalid)?;
-    let plain = seal.open(&about.purpose(), &about.context(), &text);
+    let plain = seal.open(&binding.purpose(), &binding.context(), &text);
     let state: SealedState =
         plain.and_then(|plain| serde_json::from_slice(&plain).ok()).ok_or_else(invalid)?;
     if now.unix >= state.until { Err(invalid()) } else { Ok(state) }
 }
 
-/// The result `input_required`: no caching hints.
+/// Writes the result `input_required`, which has no caching hints.
 pub(super) fn write(
     wording: &Wording<'_>,
     out: &mut Vec<u8>,
@@ -225,7 +227,7 @@ pub(super) fn write(
     });
 }
 
-/// The error that names what the client did not declare.
+/// Writes the error that lists the undeclared capabilities.
 pub(super) fn write_missing(wording: &Wording<'_>, out: &mut Vec<u8>, missing: &[InputKind]) {
     let names: Vec<_> = missing.iter().map(|sort| sort.name()).collect();
     let message = format!("Client capability required: {}", names.join(", "));
@@ -238,7 +240,7 @@ fn write_required(required: &mut ObjectWriter<'_>, missing: &[InputKind]) {
     let has = |sort| missing.contains(&sort);
     if has(InputKind::Form) || has(InputKind::Url) {
         required.object("elicitation", |elicitation| {
-            // With `{}` alone a form is meant; beside `url` it must be spelled out.
+            // `{}` alone means a form; beside `url`, `form` must be named.
             if has(InputKind::Form) && has(InputKind::Url) {
                 elicitation.object("form", |_| ());
             }
@@ -288,13 +290,13 @@ fn write_request(request: &mut ObjectWriter<'_>, ask: &InputAsk<'_>) {
     }
 }
 
-/// Writes JSON text that [`question`] found to be well-formed, on one line, in the author's order: that is the order of
-/// the fields of a form.
+/// Writes JSON text that [`question`] has validated, on one line. Keeps the order of members, which is the order of a
+/// form's fields.
 fn put_json(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(meta::compact(text).as_bytes());
 }
 
-/// What must be remembered of a question; the error is the author's mistake.
+/// Returns the part of a question that its state must contain. An error describes a mistake of the handler.
 fn question(ask: &InputAsk<'_>) -> Result<Question, String> {
     let object = |text: &str| {
         let value: Option<Value> = serde_json::from_str(text).ok();
@@ -320,7 +322,7 @@ fn question(ask: &InputAsk<'_>) -> Result<Question, String> {
 }
 
 impl Question {
-    /// Whether a response has the form that the question calls for.
+    /// Checks that a response has the form that the question requires.
     fn check(&self, response: Json<'_>) -> Result<(), String> {
         let members = response.object().ok_or("must be an object")?;
         if matches!(self, Self::Other) {
@@ -382,7 +384,7 @@ impl Capabilities {
 mod tests {
     use super::*;
 
-    /// on one line, and the fields stay in the order in which the author wants them filled in.
+    /// the schema is sent on one line, and keeps the order of its fields.
     #[test]
     fn a_schema_keeps_its_order_and_loses_its_line_breaks() {
         let mut out = Vec::new();

@@ -19,23 +19,23 @@ use std::borrow::Cow;
 
 const UNSUPPORTED: &str = "Unsupported protocol version";
 
-/// One request before its terms are known.
+/// A request before its terms are known.
 pub(super) struct Raw<'m> {
     pub(super) id: Id<'m>,
     pub(super) method: Cow<'m, str>,
     pub(super) params: Params<'m>,
 }
 
-/// What is the same for every message of one call.
+/// The context shared by all messages of one call.
 #[derive(Clone, Copy)]
 pub(super) struct Step<'m> {
     pub(super) arrival: Arrival<'m>,
     pub(super) now: Now,
-    /// The batch it stands in: no `initialize`, no modern request there.
+    /// The batch that the message is part of; `initialize` and modern requests are refused there.
     pub(super) batch: Option<BatchId>,
 }
 
-/// A message that gets no answer of its own.
+/// A message that gets no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unasked {
     Notification,
@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// The answer to a question of ours. A stray one is dropped.
+    /// Handles the answer to a request of the server. An unexpected answer is dropped.
     fn replied<'m>(&mut self, id: Option<Id<'m>>, result: Result<Json<'m>, Json<'m>>) -> Outcome<'m> {
         let outcome = Outcome::new(Status::Accepted);
         match id.and_then(|id| self.asks.settle(id)) {
@@ -108,7 +108,8 @@ impl Connection {
         }
     }
 
-    /// Over HTTP a modern client cancels by closing its stream.
+    /// Handles a cancellation. Over HTTP a modern client cancels by closing its stream instead
+    ///
     fn cancelled<'m>(&mut self, params: &Params<'m>, now: Now) -> Vec<Event<'m>> {
         let id = params.get("requestId").and_then(Id::from_json);
         let Some(id) =
@@ -132,7 +133,7 @@ impl Connection {
         self.engine.mark_interest(last).into_iter().collect()
     }
 
-    ///
+    /// Handles a batch.
     fn batch<'m>(
         &mut self,
         messages: Vec<Result<Message<'m>, Malformed<'m>>>,
@@ -168,7 +169,7 @@ impl Connection {
         Outcome { events, ..Outcome::new(status) }
     }
 
-    /// Leaves out the requests that their own batch cancelled: no handler need begin what is over.
+    /// Removes the events of requests that their own batch cancelled, so that no handler starts for them.
     fn forget_cancelled(&mut self, events: &mut Events<'_>) {
         let cancelled = |event: &Event<'_>| match event {
             Event::Cancelled(token) => Some(*token),
@@ -191,7 +192,7 @@ impl Connection {
         }
     }
 
-    /// An error about something that is not a request.
+    /// Answers a message that is not a request with an error.
     pub(super) fn unreadable<'m>(
         &self,
         id: Option<Id<'_>>,
@@ -217,7 +218,7 @@ impl Connection {
         self.identified(raw, step, out)
     }
 
-    /// A request whose answer shares an array with others: all of them together have a limit.
+    /// Handles a request of a batch: the responses of all its requests together have a limit.
     fn batched<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         let (before, max) = (out.len(), self.engine.limits().batch_bytes);
         if !self.batches.is_full() {
@@ -255,7 +256,7 @@ impl Connection {
         }
         match Method::parse(&raw.method) {
             Some(Method::Initialize) => self.initialize(raw, step, out),
-            // Over HTTP the session says under which terms.
+            // Over HTTP the session determines the terms.
             Some(Method::Discover | Method::Listen) if step.arrival.mirror.is_none() => {
                 self.missing_claim(raw, out)
             }
@@ -263,7 +264,7 @@ impl Connection {
         }
     }
 
-    /// Requirements §2, stdio, step 2.
+    /// Serves a modern request: requirements §2, stdio, step 2.
     fn modern<'m>(
         &mut self,
         raw: &Raw<'m>,
@@ -285,7 +286,7 @@ impl Connection {
         self.offered(&raw.under(terms, step), &raw.method, out)
     }
 
-    /// Requirements §2, stdio, steps 5 and 6.
+    /// Serves a legacy request: requirements §2, stdio, steps 5 and 6.
     fn legacy<'m>(
         &mut self,
         raw: &Raw<'m>,
@@ -343,7 +344,7 @@ impl Connection {
             Method::Listen => self.listen(request, out),
             Method::Discover => self.discover(request, out),
             Method::SetLevel => self.set_level(request, out),
-            // The handshake is no method of a session; it was answered before.
+            // `initialize` is not a method of a session; it was answered above.
             Method::Ping | Method::Initialize => {
                 self.wording(request).complete(out, |_| ());
                 Outcome::answered()
@@ -360,7 +361,7 @@ impl Connection {
         self.reject(raw, INVALID_PARAMS, &message, Refusal::Envelope, out)
     }
 
-    ///
+    /// Writes the error for an unsupported revision.
     pub(super) fn unsupported<'m>(&self, raw: &Raw<'_>, requested: &str, out: &mut Vec<u8>) -> Outcome<'m> {
         let (code, message) = (version::UNSUPPORTED_VERSION, UNSUPPORTED);
         self.wording_of(raw).error(out, code, message, |data| self.write_versions(requested, data));
@@ -386,13 +387,14 @@ impl Connection {
         Outcome::refused(refusal)
     }
 
-    /// For answers whose revision makes no difference.
+    /// The wording of answers that do not depend on the revision.
     pub(super) fn wording_of<'a>(&self, raw: &Raw<'a>) -> Wording<'a> {
         let revision = Revision::NEWEST_LEGACY;
         Wording { envelope: self.envelope(), id: raw.id, revision, server_info: "" }
     }
 
-    /// DEC-02. Ids of HTTP requests are not policed: different callers share the space.
+    /// Whether a request with this id is in flight (DEC-02). Not checked over HTTP, where independent callers may use
+    /// the same ids.
     fn is_in_flight(&mut self, id: Id<'_>) -> bool {
         if self.inflight.contains(id) {
             return true;
@@ -412,9 +414,9 @@ impl Connection {
     }
 }
 
-/// Compares the head of an HTTP request with the message (requirements §2, steps 7 to 9).
+/// Compares the headers of an HTTP request with its message (requirements §2, steps 7 to 9).
 impl Connection {
-    /// Compares the head with a request that claims to be modern (§2, step 8).
+    /// Compares the headers with a request that claims to be modern (§2, step 8).
     fn refuse_mirror<'m>(
         &self,
         raw: &Raw<'m>,
@@ -439,7 +441,7 @@ impl Connection {
         }
     }
 
-    /// What HTTP refuses of a request without the modern claim (§2, steps 7 and 9).
+    /// Refuses HTTP requests without the modern claim that need one, or need a session (§2, steps 7 and 9).
     fn refuse_legacy<'m>(&self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Option<Outcome<'m>> {
         let mirror = step.arrival.mirror?;
         let is_handshake = Method::parse(&raw.method) == Some(Method::Initialize);
@@ -458,7 +460,7 @@ impl Connection {
         Some(refused)
     }
 
-    /// What HTTP makes of other messages without looking further (§2, steps 7 and 9; ).
+    /// Refuses other messages that HTTP does not allow here (§2, steps 7 and 9; ).
     fn refuse_unasked<'m>(&self, unasked: Unasked, step: Step<'m>, out: &mut Vec<u8>) -> Option<Outcome<'m>> {
         let mirror = step.arrival.mirror?;
         let refused = match mirror.named(&self.engine) {
@@ -502,7 +504,7 @@ impl<'m> Raw<'m> {
     }
 }
 
-/// An error about a message that has no id.
+/// Writes an error for a message without an id.
 fn refuse_without_id<'m>(
     code: i32,
     message: &str,

@@ -1,7 +1,7 @@
 //! `resources/list` and `resources/templates/list` (R-058 … … R-105).
 //!
-//! A page holds the items of the catalogue first, then what the `.list` callbacks of the templates give, in the order of
-//! the templates' texts, then what sources without a template give, in the order of their keys, until it is full.
+//! A page has items of the catalogue first, then those of templates with a `.list` callback in the order of their
+//! texts, then those of sources without a template in the order of their keys, until it is full.
 
 use super::answer::{Answer, Item, ListPage};
 use super::contents;
@@ -74,54 +74,55 @@ impl Connection {
     }
 }
 
-/// The walk over one page.
+/// The state of building one page.
 #[derive(Debug)]
 pub(super) struct ListWalk {
     fields: FieldSet,
     principal: Arc<Principal>,
-    /// Whose eyes decide what is listed: where anybody may keep the pages, those of one without scopes.
+    /// The principal whose rights decide what is listed. For pages that clients may share it is a principal without
+    /// scopes.
     viewer: Arc<Principal>,
-    /// [`Engine::lists_generation`] before a callback was asked.
-    asked: u64,
-    /// Where the rest begins.
+    /// [`Engine::lists_generation`] before the callback was called.
+    generation: u64,
+    /// The position at which the rest of the list begins.
     rest: Cursor,
-    /// The items so far, encoded, with commas between them.
+    /// The items so far, encoded and separated by commas.
     items: Vec<u8>,
     count: usize,
     /// The names of parts that could not be listed.
     missing: Vec<String>,
 }
 
-/// What to ask a callback.
+/// The arguments for a callback.
 #[derive(Debug)]
 pub(super) struct ListQuestion {
     handler: HandlerId,
     cursor: Option<String>,
-    /// The most items that it may give.
+    /// Maximum number of items to return.
     limit: usize,
     principal: Arc<Principal>,
 }
 
-/// What to do next.
+/// The next step in building a page.
 #[derive(Debug)]
 enum Step {
-    /// A callback must be asked.
+    /// Call a callback.
     Ask(ListQuestion),
     /// The page is complete; `next` is the sealed cursor of the next one.
     Done { next: Option<String> },
 }
 
-/// What a callback without paging gave, in the order of canonical URIs.
+/// The items of a callback without pages, in the order of canonical URIs.
 pub(crate) type Listed = Vec<(Arc<str>, Item)>;
 
 impl ListWalk {
     fn new(rest: Cursor, fields: FieldSet, principal: Arc<Principal>) -> Self {
         let viewer = if rest.shared { Principal::local() } else { principal.clone() };
         let (items, missing) = (Vec::new(), Vec::new());
-        Self { fields, principal, viewer, asked: 0, rest, items, count: 0, missing }
+        Self { fields, principal, viewer, generation: 0, rest, items, count: 0, missing }
     }
 
-    /// Goes on until the page is complete or a callback must be asked.
+    /// Continues until the page is complete or a callback must be called.
     fn advance(&mut self, engine: &Engine, now: Now) -> Step {
         let catalog = engine.catalog();
         if self.rest.position == Position::Catalog {
@@ -144,7 +145,7 @@ impl ListWalk {
             let key = source.key();
             let kept = if source.pages() { None } else { engine.kept_list(&key, &self.principal, now) };
             let Some(listed) = kept else {
-                self.asked = engine.lists_generation();
+                self.generation = engine.lists_generation();
                 return Step::Ask(ListQuestion {
                     handler: source.handler(),
                     cursor,
@@ -161,7 +162,7 @@ impl ListWalk {
         }
     }
 
-    /// Takes what a callback gave and goes on. Also returns what the author did wrong.
+    /// Adds the items of a callback and continues. Also returns a description of the callback's mistakes.
     fn take(
         &mut self,
         page: ListPage,
@@ -181,12 +182,12 @@ impl ListWalk {
         self.miss(page.missing);
         let key = source.key();
         if !source.pages() {
-            let given = ListedItems { listed: Arc::new(sorted(listed)), generation: self.asked };
-            // What is missing may be back at the next page.
+            let given = ListedItems { listed: Arc::new(sorted(listed)), generation: self.generation };
+            // Parts that are missing now may be available for the next page.
             if is_whole {
                 engine.keep_list(&key, &self.principal, &given, now);
             }
-            // Use the answer itself: it may not have been stored (`list_ttl` 0, or too large).
+            // Use the returned list itself: it may not have been cached (`list_ttl` 0, or too large).
             if self.take_kept(&catalog, &given.listed, engine.limits().page.saturating_sub(self.count)) {
                 return Ok((self.done(engine, true), misuse));
             }
@@ -207,7 +208,7 @@ impl ListWalk {
         Ok((if more { self.advance(engine, now) } else { self.done(engine, false) }, misuse))
     }
 
-    /// Takes what a callback gave, and completes the page unless another callback must be asked.
+    /// Adds the items of a callback, and writes the page unless another callback must be called.
     pub(super) fn write(
         &mut self,
         context: &Context,
@@ -234,7 +235,7 @@ impl ListWalk {
         }
     }
 
-    /// The result.
+    /// Writes the result.
     fn write_page(&self, wording: &Wording<'_>, engine: &Engine, next: Option<&str>, out: &mut Vec<u8>) {
         let name = match self.rest.list {
             ListKind::Resources => "resources",
@@ -249,14 +250,14 @@ impl ListWalk {
             if let Some(next) = next {
                 result.str("nextCursor", next);
             }
-            // A client should soon ask again for what is missing.
+            // A client should soon retry a list with missing parts.
             let hint = if meta.is_empty() { engine.options().list_cache } else { CacheHint::default() };
             let scope = if self.rest.shared { hint.scope } else { CacheScope::Private };
             contents::hint(result, wording, CacheHint { scope, ..hint });
         });
     }
 
-    /// The member of `_meta` that names the missing parts; empty if there are none.
+    /// The member of `_meta` that names the missing parts; empty without any.
     fn missing_member(&self) -> String {
         if self.missing.is_empty() {
             return String::new();
@@ -268,7 +269,7 @@ impl ListWalk {
         words::members_of(&String::from_utf8_lossy(&member)).unwrap_or_default()
     }
 
-    /// Notes the names of missing parts, each once.
+    /// Adds names of missing parts, each once.
     fn miss(&mut self, names: Vec<String>) {
         for mut name in names {
             let end = (0..=LONGEST_MISSING).rev().find(|at| name.is_char_boundary(*at));
@@ -279,7 +280,7 @@ impl ListWalk {
         }
     }
 
-    /// Takes from the catalogue; `true` if more of it is left.
+    /// Takes items from the catalogue; returns whether more are left.
     fn take_catalog(&mut self, catalog: &Catalog, engine: &Engine) -> bool {
         let page = Page::new(engine.limits(), self.fields);
         let after = Some(self.rest.after.as_str()).filter(|after| !after.is_empty());
@@ -301,7 +302,7 @@ impl ListWalk {
         listed.more
     }
 
-    /// The source where the rest begins, or the next one if it is gone; with its own cursor.
+    /// The source where the rest begins, with its cursor; the next source if it was removed.
     fn source<'c>(&mut self, catalog: &'c Catalog, engine: &Engine) -> Option<(Lister<'c>, Option<String>)> {
         let Position::Source { source, cursor } = &self.rest.position else { return None };
         let own = catalog.lister(source).filter(|lister| engine.sees_lister(&self.viewer, *lister));
@@ -313,7 +314,7 @@ impl ListWalk {
         Some((next, None))
     }
 
-    /// The source after the one with this name; those of templates that the principal may not know of are never asked.
+    /// The source after the given one. Skips those of templates that the principal may not know about.
     fn next_source<'c>(
         &self,
         catalog: &'c Catalog,
@@ -323,7 +324,7 @@ impl ListWalk {
         catalog.listers_after(after).find(|lister| engine.sees_lister(&self.viewer, *lister))
     }
 
-    /// The rest begins with this source; `false` if there is none.
+    /// Continues with this source; returns `false` if there is none.
     fn enter(&mut self, source: Option<Lister<'_>>) -> bool {
         let Some(source) = source else { return false };
         self.rest.position = Position::Source { source: source.key(), cursor: None };
@@ -331,8 +332,8 @@ impl ListWalk {
         true
     }
 
-    /// Takes from what a callback gave; `true` if more of it is left. What has been registered since is in the catalogue's
-    /// part of the list.
+    /// Takes items of a cached list; returns whether more are left. Items registered since then are listed with the
+    /// catalogue.
     fn take_kept(&mut self, catalog: &Catalog, listed: &Listed, room: usize) -> bool {
         let from = listed.partition_point(|(uri, _)| **uri <= *self.rest.after);
         let rest = listed.get(from..).unwrap_or_default();
@@ -368,7 +369,7 @@ impl ListQuestion {
     }
 }
 
-/// The error that is logged for a cursor that cannot be sent.
+/// The log message for a cursor that is too long to be sent.
 fn too_long(source: &str, length: usize, engine: &Engine) -> String {
     let max = engine.limits().state;
     format!(
@@ -378,14 +379,14 @@ fn too_long(source: &str, length: usize, engine: &Engine) -> String {
     )
 }
 
-/// How many of the items that are left out are named in the log.
+/// The number of left-out items that the log names.
 const NAMED: usize = 3;
-/// How many missing parts one page names, and how long a name may be, in bytes.
+/// The number of missing parts that one page names, and the maximum length of a name in bytes.
 const MOST_MISSING: usize = 100;
 const LONGEST_MISSING: usize = 256;
 
-/// Keeps the items that belong to this very source and that `viewer` may see. An item that is not well-formed, or that no
-/// read would find, is left out and named in the log: one bad row must not hide all others.
+/// Keeps the items that this source may list and `viewer` may see. Invalid items, and items that no read would find,
+/// are left out and logged: one bad item must not hide all others.
 fn served_by(
     catalog: &Catalog,
     source: Lister<'_>,
@@ -413,7 +414,7 @@ fn served_by(
                     _ => {}
                 }
                 let guard = engine.guard();
-                // What serves the item need not be the template that lists it: it may need other scopes.
+                // Another template may serve the item than the one that lists it, and may require other scopes.
                 let is_seen =
                     || guard.permits(viewer, &canonical) && guard.missing(viewer, route.scopes()).is_empty();
                 if source.owns(&route) && is_seen() {
@@ -427,7 +428,7 @@ fn served_by(
     (listed, bad.message(source.name(), total))
 }
 
-/// Says of a resource that a `.list` callback gives what its template says of all.
+/// Fills fields of an item that the callback left empty with those of its template.
 fn complete(item: &mut Item, source: Lister<'_>, route: &Route<'_, '_>) {
     if let (Item::Resource(resource), Lister::Template(_), Route::Template(served, _)) = (item, source, route)
     {
@@ -435,7 +436,7 @@ fn complete(item: &mut Item, source: Lister<'_>, route: &Route<'_, '_>) {
     }
 }
 
-/// Puts an item into the form in which it is listed, and gives its canonical URI, or says what is wrong with it.
+/// Normalizes an item for listing and returns its canonical URI, or the reason for which it is invalid.
 fn check_item(item: &mut Item, limits: &Limits) -> Result<Arc<str>, String> {
     match item {
         Item::Resource(resource) => check_resource(resource, limits).map_err(|error| error.to_string()),

@@ -1,4 +1,4 @@
-//! Log notifications, with what looks like a credential blotted out.
+//! Log notifications; apparent credentials are replaced.
 
 use super::event::LogLevel;
 use super::words;
@@ -19,7 +19,7 @@ const SECRET_NAMES: [&str; 9] = [
     "private_key",
 ];
 
-/// Schemes of the `Authorization` header: what follows one of them in a text is a credential.
+/// Schemes of the `Authorization` header: the word after one of them in a text is a credential.
 const SCHEMES: [&str; 2] = ["bearer ", "basic "];
 
 /// A log notification. `data` is JSON text; anything else is sent as a string.
@@ -63,7 +63,7 @@ fn redact_text(text: &mut String) {
             let start = at + scheme.len();
             let end = text[start..].find(|c: char| !is_token(c)).map_or(text.len(), |length| start + length);
             from = start;
-            // A word that follows by chance, as in "basic idea", is too short to be a credential.
+            // A shorter word, as in "basic idea", is unlikely to be a credential.
             if end - start >= 8 {
                 text.replace_range(start..end, BLOT);
                 from += BLOT.len();

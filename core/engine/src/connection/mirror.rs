@@ -1,5 +1,5 @@
-//! What the head of an HTTP request says about the message in its body, and whether the two agree
-//! (R-031, R-179 … R-189). The ladder refuses the message if they do not.
+//! The headers of an HTTP request that repeat parts of its body, and whether they agree (R-031, R-179 … R-189). The
+//! ladder refuses the message if they do not.
 //!
 //! Law: the body is the source of truth. A header is compared with it, and never decides what is served.
 
@@ -11,10 +11,10 @@ use crate::version::Revision;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// How much of a version header is repeated to the peer.
+/// Maximum length of a version header that is repeated to the peer, in bytes.
 const ECHOED: usize = 64;
 
-/// What the head of an HTTP request says of its message.
+/// The headers that describe the message, and the session they name.
 #[derive(Clone, Copy, Debug)]
 pub struct Mirror<'m> {
     /// `MCP-Protocol-Version`.
@@ -23,11 +23,11 @@ pub struct Mirror<'m> {
     pub method: Field<'m>,
     /// `Mcp-Name`.
     pub name: Field<'m>,
-    /// What its session is to this connection.
+    /// Whether the request belongs to the session of this connection.
     pub session: Standing,
     /// All headers, for the handler.
     pub headers: Option<&'m Arc<Headers>>,
-    /// Whether the response has a status of its own, so that it can be a challenge (DEC-27).
+    /// Whether the response has its own HTTP status, so that it can be a challenge (DEC-27).
     pub challenges: bool,
 }
 
@@ -38,22 +38,22 @@ pub enum Field<'m> {
     Absent,
     /// Its value.
     Once(&'m [u8]),
-    /// It is there more than once: two readers could see different values.
+    /// The header occurs more than once: two parsers could see different values.
     Repeated,
 }
 
-/// Which session a legacy message belongs to.
+/// The session of a legacy message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// To that of this connection.
+    /// The session of this connection.
     Known,
-    /// It names none.
+    /// No session is named.
     Missing,
-    /// To one that has ended, or that is not the sender's.
+    /// The session has ended, or belongs to another principal.
     Unknown,
 }
 
-/// What the version header names.
+/// The revision in the version header.
 pub(super) enum Named<'m> {
     Nothing,
     Modern(Revision),
@@ -75,7 +75,7 @@ impl<'m> Mirror<'m> {
         }
     }
 
-    /// Compares the headers with a modern request; the error is what is wrong, without any value.
+    /// Compares the headers with a modern request. The error contains no header value.
     pub(super) fn check(&self, version: &str, method: &str, name: Option<&str>) -> Result<(), String> {
         self.version.check("MCP-Protocol-Version", version)?;
         self.method.check("Mcp-Method", method)?;
@@ -89,7 +89,7 @@ impl<'m> Field<'m> {
         if value == expected { Ok(()) } else { Err(format!("{header} differs from the body")) }
     }
 
-    ///
+    /// Compares the header `Mcp-Name`, which may be encoded.
     fn check_name(self, expected: &str) -> Result<(), String> {
         let header = "Mcp-Name";
         let value = self.visible(header)?;
@@ -104,13 +104,13 @@ impl<'m> Field<'m> {
         if value == expected { Ok(()) } else { Err(format!("{header} differs from the body")) }
     }
 
-    /// The value, if the header is there once and has no other characters than R-182 allows.
+    /// The value, if the header occurs once and has only characters that R-182 allows.
     fn visible(self, header: &str) -> Result<&'m str, String> {
         match self {
             Self::Absent => Err(format!("{header} is missing")),
             Self::Repeated => Err(format!("{header} is there more than once")),
             Self::Once(value) => {
-                // Without a way out in the middle several bytes are compared at once.
+                // A loop without early exit compares several bytes at once.
                 let is_visible =
                     value.iter().fold(true, |all, byte| all & matches!(byte, b'\t' | b' '..=b'~'));
                 let value = std::str::from_utf8(value).ok().filter(|_| is_visible);
@@ -121,7 +121,7 @@ impl<'m> Field<'m> {
 }
 
 impl Standing {
-    /// DEC-26.
+    /// The error for a session that is missing or has ended (DEC-26).
     pub(super) fn refusal(self) -> Option<(&'static str, Refusal)> {
         match self {
             Self::Known => None,
@@ -131,7 +131,7 @@ impl Standing {
     }
 }
 
-/// What of a header can be shown.
+/// The printable part of a header value.
 pub(super) fn printable(value: &[u8]) -> String {
     value
         .iter()
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// what a client wraps is what a server takes out.
+    /// a value that the client encodes is decoded to the same value by the server.
     #[test]
     fn what_is_mirrored_arrives() {
         for text in ["note://a", "a b", " a", "a\t", "é", "a\nb", "=?base64?a?=", "=?base64?=", ""] {
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(crate::headers::mirrored("a b"), "a b");
     }
 
-    ///
+    /// headers occur once and contain visible characters.
     #[test]
     fn headers_are_there_once_and_visible() {
         for bad in [Field::Absent, Field::Repeated, Field::Once(b"a\x01"), Field::Once("é".as_bytes())] {
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(Field::Once(b"a b\tc").visible("Mcp-Name"), Ok("a b\tc"));
     }
 
-    /// no value of a header is repeated as it came.
+    /// header values are shown shortened and without control characters.
     #[test]
     fn values_are_shown_printable_and_short() {
         assert_eq!(printable(b"v1\r\nX: y\xff"), "v1??X:?y?");

@@ -1,9 +1,9 @@
-//! The protocol state of one peer: bytes of messages in, bytes of answers and events out.
+//! The protocol state of one peer: it takes the bytes of messages, appends the bytes of answers, and returns events.
 //!
-//! Law: no I/O, no clock, no thread. The same calls give the same bytes. Everything that a host calls on a connection is in
-//! this file; the files below it hold the parts.
+//! Law: no I/O, no clock, no thread. The same calls give the same bytes. All functions for hosts are in this file; the
+//! other files hold the parts.
 
-// From the bytes of a message to its method: the ladder asks the others.
+// From the bytes of a message to its method, with the checks in between.
 mod ladder;
 mod mirror;
 mod request;
@@ -17,20 +17,20 @@ mod list;
 mod read;
 mod subscribe;
 
-// What waits: for the host, for the rest of a batch, for another read of the same, for the client. And its record.
+// Pending work: for the host, for the rest of a batch, for an identical read, for the client. And its records.
 mod ask;
 mod batch;
 mod cached;
 mod inflight;
 mod record;
 
-// What passes between the connection and its host.
+// The types that the connection and its host exchange.
 mod answer;
 mod event;
 mod gather;
 mod outcome;
 
-// From an answer to bytes.
+// Encodes answers.
 mod contents;
 mod inputs;
 mod logs;
@@ -72,32 +72,32 @@ use terms::Session;
 #[cfg(test)]
 mod tests;
 
-/// An answer of so many bytes is handed over instead of copied.
+/// An answer of at least this many bytes is handed over instead of copied.
 const BIG: usize = 64 * 1024;
 
-/// What a connection is to its transport.
+/// The kind of transport behind a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionKind {
-    /// A process at the other end of a pipe: both eras, one message per line.
+    /// A process at the other end of a pipe: both eras, one message on each line.
     Stdio,
     /// One legacy HTTP session.
     Session,
-    /// One modern HTTP request; the connection dies with it.
+    /// One modern HTTP request; the connection ends with it.
     Request,
-    /// One legacy HTTP request to a server without sessions (DEC-25); the connection dies with it.
+    /// One legacy HTTP request to a server without sessions (DEC-25); the connection ends with it.
     Stateless,
-    /// A part inside another server (`design` section 12): results without an envelope.
+    /// A component inside another server (`design` section 12): results without an envelope.
     Bare,
 }
 
-/// One message, and who sent it.
+/// One message with its sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'m> {
-    /// The bytes of one message, without the line end.
+    /// The bytes of the message, without the line end.
     pub message: &'m [u8],
-    /// Who sent it.
+    /// The sender.
     pub principal: &'m Arc<Principal>,
-    /// What the head of the HTTP request says of the message; `None` where there is no head.
+    /// The headers of the HTTP request that describe the message; `None` on other transports.
     pub mirror: Option<Mirror<'m>>,
 }
 
@@ -116,18 +116,18 @@ pub struct Connection {
     waker: Waker,
     decode: DecodeLimits,
     session: Option<Session>,
-    /// Whether `notifications/initialized` has come.
+    /// Whether `notifications/initialized` has arrived.
     is_operating: bool,
     inflight: InFlight,
-    /// The ids of open listens. One that the server ended stays until its id comes again.
+    /// The ids of open listens. An id stays here after the server ended its listen, until a request uses it again.
     listens: HashSet<OwnedId>,
     asks: Asks,
     batches: Batches,
     waiting: WaitingReads,
-    /// The request that is being looked at, until it waits or has ended.
+    /// The record of the current request, until the request waits or has ended.
     opening: Option<PendingRecord>,
     _open: Option<OpenConnection>,
-    /// Who sent the latest message, where that makes a difference: a session outlives its tokens.
+    /// The sender of the latest message, where it matters: a session outlives its tokens.
     principal: Option<Arc<Principal>>,
     /// Set by [`Connection::shutdown`].
     closing: bool,
@@ -158,12 +158,12 @@ impl Connection {
         }
     }
 
-    /// Has `waker` called whenever there is something for [`Connection::deliver`] and there was nothing before. Call this
-    /// before the first message, or as soon as one of them has begun a session, listens, or waits for another read: what has
-    /// come up until then wakes it at once. It may be called when there is nothing.
+    /// Sets the waker to call whenever there is new work for [`Connection::deliver`]. Call this before the first
+    /// message, or as soon as one has begun a session, listens, or waits for another read: work that is already there
+    /// calls the waker at once. Spurious calls are possible.
     ///
-    /// It is called and dropped on any thread, also inside a call of this connection or of another one, so it must neither
-    /// wait nor call the engine: it leaves a word, and the host delivers later.
+    /// The waker is called and dropped on any thread, also during a call of this or another connection. It must neither
+    /// block nor call the engine: it only signals the host, which delivers later.
     pub fn wake_with(&mut self, waker: Waker) {
         if self.session.is_some() || !self.listens.is_empty() {
             self.engine.hub().wake_with(self.id, &waker);
@@ -177,8 +177,8 @@ impl Connection {
         self.is_operating
     }
 
-    /// Takes one message. Appends what can be answered to `out`, each message ended by a newline, and returns what
-    /// cannot.
+    /// Handles one message. Appends immediate answers to `out`, each ended by a newline, and returns events for the
+    /// host.
     pub fn message<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> Outcome<'m> {
         if self.peer == ConnectionKind::Session {
             self.know(arrival.principal);
@@ -192,19 +192,19 @@ impl Connection {
         outcome
     }
 
-    /// The answers of batches that cancellations in the last message completed, with the request that was cancelled: an
-    /// answer over HTTP belongs to another stream than the message.
+    /// Takes the responses of batches that a cancellation in the last message completed, with the cancelled request:
+    /// over HTTP they belong to another stream than that message.
     pub(crate) fn take_completed(&mut self) -> Vec<(RequestToken, Vec<u8>)> {
         self.batches.take_completed()
     }
 
-    /// Tells the peer that a line or body was larger than [`Limits::message`](crate::limits::Limits::message); the
-    /// host has thrown it away.
+    /// Answers a line or body that was larger than [`Limits::message`](crate::limits::Limits::message), which the host
+    /// has discarded, with an error.
     pub fn too_long(&mut self, out: &mut Vec<u8>) -> Outcome<'static> {
         self.unreadable(None, INVALID_REQUEST, "Message too large", out)
     }
 
-    /// Answers an event at once, inside the host's loop.
+    /// Answers an event inside the host's loop.
     pub fn respond(
         &mut self,
         token: RequestToken,
@@ -226,13 +226,14 @@ impl Connection {
         }
     }
 
-    /// Takes the reply out, to be encoded elsewhere: before a thread or an await. `None` if it was taken already, was
-    /// dropped, or the token names no request; a dropped one is still to be answered, with [`Connection::abandon`].
+    /// Takes the reply of a request to encode it elsewhere: call this before another thread or an await uses it. `None`
+    /// if it was taken already, was dropped, or the token is unknown. A dropped request still needs
+    /// [`Connection::abandon`].
     pub fn detach(&mut self, token: RequestToken) -> Option<Reply> {
         self.inflight.detach(token)
     }
 
-    /// The reply in place: to report progress from a handler that runs inside the host's loop.
+    /// The reply, left in place: to report progress from a handler that runs inside the host's loop.
     pub fn reply(&mut self, token: RequestToken) -> Option<&mut Reply> {
         self.inflight.get(token)
     }
@@ -246,7 +247,7 @@ impl Connection {
             Some(ticket) if ticket.batch.is_some() && next.is_none() => {
                 self.batches.answer(ticket, &bytes, max, out);
             }
-            // A small one does not take the place of a buffer with room for many.
+            // A small answer must not replace a buffer with a large capacity.
             Some(_) if out.is_empty() && bytes.len() >= BIG => std::mem::swap(out, &mut bytes),
             Some(_) => out.append(&mut bytes),
             None => {}
@@ -254,7 +255,7 @@ impl Connection {
         self.go_on(token, Written { misuse, missing_capability, verdict }, next, length, now)
     }
 
-    /// The host will give no answer: its handler was cancelled before it could. Frees the slot.
+    /// Ends a request that the host will not answer, because its handler was cancelled. Frees the slot.
     pub fn abandon(&mut self, token: RequestToken, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
         if let Some(batch) = self.inflight.wanted(token).and_then(|ticket| ticket.batch) {
             self.batches.drop_one(batch, out);
@@ -264,8 +265,8 @@ impl Connection {
         Outcome::new(Status::Accepted)
     }
 
-    /// Answers the reads that waited for another one, and writes what the hub has marked for this connection, up to about
-    /// `room` bytes. Call it when woken, and again when the stream can take more as long as it returns `More`.
+    /// Answers the reads that waited for a shared one, and writes pending notifications, up to about `room` bytes. Call
+    /// it when woken, and again when the stream has room as long as it returns `More`.
     pub fn deliver(&mut self, room: usize, out: &mut Vec<u8>) -> Delivered {
         self.landed(&mut |_, line| out.append(line));
         let ending =
@@ -279,9 +280,8 @@ impl Connection {
         }
     }
 
-    /// Answers the reads that waited for another one, as far as that has its answer. `write` takes each line with the
-    /// request that it answers. For a host that writes the answers of different requests to different streams;
-    /// [`Connection::deliver`] does the same for all others.
+    /// Answers the reads whose shared handler call has ended. `write` gets each line with the request that it answers.
+    /// For hosts that write answers to separate streams; for all others [`Connection::deliver`] does this.
     pub fn landed(&mut self, write: &mut dyn FnMut(RequestToken, &mut Vec<u8>)) {
         if self.waiting.is_empty() {
             return;
@@ -289,7 +289,7 @@ impl Connection {
         let is_over = |(_, flight): &mut (RequestToken, Arc<Flight>)| flight.finished().is_some();
         let over: WaitingReads = self.waiting.extract_if(.., is_over).collect();
         for (token, flight) in over {
-            // One that was cancelled has its place freed here.
+            // Taking a cancelled request frees its slot.
             let (Some(reply), Some(finished)) = (self.inflight.take(token), flight.finished()) else {
                 continue;
             };
@@ -305,7 +305,7 @@ impl Connection {
         }
     }
 
-    /// What it is to its transport.
+    /// Its kind of transport.
     pub fn peer(&self) -> ConnectionKind {
         self.peer
     }
@@ -315,14 +315,14 @@ impl Connection {
         self.id
     }
 
-    /// When [`Connection::tick`] must be called at the latest, on the clock of [`Now::tick`].
+    /// The latest time at which [`Connection::tick`] must be called, on the clock of [`Now::tick`].
     pub fn deadline(&self) -> Option<Millis> {
         [self.inflight.deadline(), self.asks.deadline()].into_iter().flatten().min()
     }
 
-    /// Sends a request to a legacy client (`ping`, `elicitation/create`, `sampling/createMessage`, `roots/list`, or one
-    /// of the author's). `params` is a JSON object. The answer, or that there was none within
-    /// [`Limits::read_timeout`](crate::limits::Limits::read_timeout), comes as [`Event::Replied`].
+    /// Sends a request to a legacy client: `ping`, `elicitation/create`, `sampling/createMessage`, `roots/list`, or a
+    /// custom method. `params` is a JSON object. The answer arrives as [`Event::Replied`], also when there was none
+    /// within [`Limits::read_timeout`](crate::limits::Limits::read_timeout).
     ///
     /// # Errors
     /// [`AskError`]; nothing is sent then.
@@ -349,13 +349,13 @@ impl Connection {
         Ok(ask)
     }
 
-    /// Lets time pass: answers what has run out of time.
+    /// Handles time-outs: answers the requests whose deadline has passed.
     pub fn tick(&mut self, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
         self.tick_each(now, &mut |_, line| out.append(line))
     }
 
-    /// The same, for a host that writes the answers of different requests to different streams: `write` takes each line
-    /// with the request that it answers.
+    /// Like [`Connection::tick`], for hosts that write answers to separate streams: `write` gets each line with the
+    /// request that it answers.
     pub fn tick_each(
         &mut self,
         now: Now,
@@ -382,40 +382,40 @@ impl Connection {
         Outcome { misuse: late.message(), ..Outcome::new(Status::Accepted).with(events) }
     }
 
-    /// How many requests wait for an answer of the host's, cancelled ones included.
+    /// The number of requests that wait for the host, cancelled ones included.
     pub fn in_flight(&self) -> usize {
         self.inflight.len()
     }
 
-    /// Cancels what is in flight, without an answer: at the end of input, after the grace.
+    /// Cancels all requests in flight without an answer: at the end of input, after the grace period.
     pub fn cancel_all(&mut self, now: Now) -> Events<'static> {
         self.drop_all(now)
     }
 
-    /// Appends an answer to a request that was cancelled, where the transport must send one (DEC-21). Nothing if it was
-    /// not cancelled, or belongs to a batch.
+    /// Appends an answer to a cancelled request, for transports that must send one (DEC-21). Does nothing if the
+    /// request was not cancelled, or belongs to a batch.
     pub fn say_cancelled(&self, token: RequestToken, out: &mut Vec<u8>) {
         if let Some(ticket) = self.inflight.dropped(token).filter(|ticket| ticket.batch.is_none()) {
             ticket.say_cancelled(out);
         }
     }
 
-    /// The revision of the handshake, once there was one.
+    /// The revision of the handshake; `None` before it.
     pub fn revision(&self) -> Option<Revision> {
         self.session.as_ref().map(|session| session.revision)
     }
 
-    /// Serves a request under a legacy revision without its handshake: for [`ConnectionKind::Stateless`].
+    /// Serves requests under a legacy revision without a handshake: for [`ConnectionKind::Stateless`].
     pub fn assume(&mut self, revision: Revision) {
         self.session = Some(Session::assumed(revision));
     }
 
-    /// Whether it can tell its client of changes later.
+    /// Whether notifications can be sent to the client later.
     fn can_notify(&self) -> bool {
         self.peer != ConnectionKind::Stateless
     }
 
-    /// Marks everything that a legacy client subscribed to: notifications may have been lost on their way to it.
+    /// Marks all subscriptions of a legacy client as changed, because notifications may have been lost.
     pub fn mark_all(&mut self) {
         self.engine.hub().mark_all(self.id);
     }
@@ -433,19 +433,20 @@ impl Connection {
         self.closing
     }
 
-    /// Ends the listens of this connection with their results and nothing else: the token that they were opened with has
-    /// expired. Deliver next.
+    /// Ends the listens of this connection with their results, because the token that opened them has expired. Call
+    /// [`Connection::deliver`] next.
     pub fn end_listens(&mut self) -> Events<'static> {
         let left = self.engine.hub().end_listens(self.id);
         self.engine.mark_interest(left).into_iter().collect()
     }
 
-    /// The client was let in again after [`Engine::revoke`](crate::engine::Engine::revoke): its next stream goes on.
+    /// Lets streams stay open again, after the client was authenticated anew following
+    /// [`Engine::revoke`](crate::engine::Engine::revoke).
     pub fn readmit(&self) {
         self.engine.hub().readmit(self.id);
     }
 
-    /// Its streams end, as after [`Engine::revoke`](crate::engine::Engine::revoke). Deliver next.
+    /// Ends its streams, as [`Engine::revoke`](crate::engine::Engine::revoke) does. Call [`Connection::deliver`] next.
     pub(crate) fn dismiss(&self) {
         self.engine.hub().dismiss(self.id);
     }
@@ -470,7 +471,8 @@ impl Connection {
         if self.peer == ConnectionKind::Bare { Envelope::Bare } else { Envelope::JsonRpc }
     }
 
-    /// The answer is written: frees the slot. If another event is needed first, puts the reply back and returns the event.
+    /// Frees the slot of an answer that is written. If another event is needed first, puts the reply back and returns
+    /// the event.
     fn go_on<'o>(
         &mut self,
         token: RequestToken,

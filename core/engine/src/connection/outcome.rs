@@ -1,37 +1,37 @@
-//! What a call of the connection returns to its host.
+//! The result of a call of the connection, for its host.
 
 use super::event::{Event, Events};
 use crate::guard::Verdict;
 
-/// What became of a call.
+/// The result of a call of the connection.
 #[derive(Debug)]
 pub struct Outcome<'m> {
-    /// For HTTP: it decides the status code. Stdio ignores it.
+    /// The outcome of a message. HTTP derives its status code from it; stdio ignores it.
     pub status: Status,
-    /// What the host must do.
+    /// Actions for the host.
     pub events: Events<'m>,
-    /// What the author did wrong, if an answer was not one that its event can have: for the host's log.
+    /// A handler's mistake, for the log: its answer did not fit the event.
     pub misuse: Option<String>,
-    /// How a request ended, if it has: for the record.
+    /// How the request ended, for its record.
     pub verdict: Verdict,
-    /// The scopes that the token lacks, with [`Refusal::Scope`].
+    /// The scopes that the token lacks, for [`Refusal::Scope`].
     pub scopes: Vec<String>,
 }
 
-/// Whether a message has been dealt with.
+/// The state of a message after the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// An answer will follow: from the host, or when a subscription ends.
+    /// The answer will follow: from the host, or when a subscription ends.
     Pending,
-    /// The answer is in the buffer.
+    /// The answer has been appended.
     Answered,
-    /// A notification or a response: there is no answer.
+    /// A notification or a response, which gets no answer.
     Accepted,
-    /// Refused; the error is in the buffer.
+    /// Refused; the error has been appended.
     Refused(Refusal),
 }
 
-/// Why a message was refused, as far as a transport cares.
+/// The reason for a refusal, as far as transports distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Not JSON, or not a message.
@@ -40,15 +40,15 @@ pub enum Refusal {
     Envelope,
     /// A header is missing, malformed, or contradicts the body (2026-07-28, HTTP).
     Header,
-    /// The message belongs to a session, and names none (legacy, HTTP).
+    /// The message must name a session, and names none (legacy, HTTP).
     Session,
-    /// The session it names has ended, or is not the sender's (legacy, HTTP).
+    /// The session has ended, or belongs to another principal (legacy, HTTP).
     SessionUnknown,
-    /// The revision is not served.
+    /// The revision is not supported.
     Version,
     /// No such method.
     Method,
-    /// The client did not declare a capability that is needed.
+    /// The client did not declare a required capability.
     Capability,
     /// The token lacks scopes: [`Outcome::scopes`].
     Scope,
@@ -59,7 +59,7 @@ impl<'m> Outcome<'m> {
         Self { status, events: Events::new(), misuse: None, verdict: status.verdict(), scopes: Vec::new() }
     }
 
-    /// Nothing was to be done, and nothing follows.
+    /// No action, and no answer.
     pub fn nothing() -> Self {
         Self::new(Status::Accepted)
     }
@@ -72,7 +72,7 @@ impl<'m> Outcome<'m> {
         Self::new(Status::Refused(refusal))
     }
 
-    /// With one event, which is put in its place and not moved.
+    /// An outcome with one event. The event is constructed in place, which avoids a move.
     pub(super) fn with_one(status: Status, event: Event<'m>) -> Self {
         Self { events: Events::from_buf([event]), ..Self::new(status) }
     }
@@ -84,7 +84,7 @@ impl<'m> Outcome<'m> {
 }
 
 impl Status {
-    /// How a request with this status has ended.
+    /// The verdict for a request with this status.
     fn verdict(self) -> Verdict {
         match self {
             Self::Refused(Refusal::Malformed) => Verdict::InvalidRequest,

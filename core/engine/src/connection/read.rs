@@ -21,23 +21,23 @@ use mcp_resources_template::uri::{self, InvalidUri};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What a URI leads to.
+/// The target of a URI.
 enum ReadTarget<'u> {
     Constant(Arc<ResourceEntry>),
     Handler(Handled<'u>),
     Failed(ReadError),
-    /// The search reached its limit. The client gets the same error as for a URI that leads nowhere.
+    /// The search reached its limit. The client gets the same error as for an unknown URI.
     Exhausted,
 }
 
-/// A function of the author, and its arguments.
+/// A handler and its arguments.
 struct Handled<'u> {
     served: ServedBy,
     handler: HandlerId,
     params: Option<Params<'u>>,
 }
 
-/// The parameters of a read: the URI as the client wrote it and in normal form, and what a retry brings.
+/// The parameters of a read: the URI in the client's spelling and in normal form, and the input of a retry.
 struct ReadParams<'m> {
     uri: Cow<'m, str>,
     normal: Cow<'m, str>,
@@ -46,25 +46,25 @@ struct ReadParams<'m> {
     epoch: u64,
 }
 
-/// A read that waits for the author's function.
+/// A read that waits for its handler.
 #[derive(Debug)]
 pub(super) struct ReadTask {
     pub(super) served: ServedBy,
     pub(super) asker: InputClient,
-    /// The request carried input responses or a state: its result is not to be cached.
+    /// Whether the request carried input responses or a state: its result must not be cached.
     pub(super) retried: bool,
-    /// The most bytes of contents.
+    /// Maximum size of the contents, in bytes.
     pub(super) max: usize,
-    /// The right to answer for all who read the same.
-    pub(super) lead: Option<Leader>,
+    /// The leadership of a shared read, if other requests may wait for it.
+    pub(super) leader: Option<Leader>,
 }
 
-/// What serves a read.
+/// The registration that serves a read.
 #[derive(Clone, Debug)]
 pub(super) enum ServedBy {
     Resource(Arc<ResourceEntry>),
     Template(Arc<TemplateEntry>),
-    /// The handler of last resort: its contents say themselves what they are.
+    /// The fallback, which has no registered details: its contents carry their own.
     Fallback,
 }
 
@@ -91,15 +91,15 @@ impl Connection {
         match found {
             ReadTarget::Constant(entry) => self.constant(request, &uri, &entry, retry.retried, out),
             ReadTarget::Handler(found) => {
-                let asked = ReadParams { uri, normal, retry, epoch };
-                self.handled(request, asked, found, out)
+                let requested = ReadParams { uri, normal, retry, epoch };
+                self.handled(request, requested, found, out)
             }
             ReadTarget::Failed(error) => self.fail(request, &error, Some(&uri), out),
             ReadTarget::Exhausted => self.exhausted(request, &uri, out),
         }
     }
 
-    /// Answers from the cache, or has the author's function called, unless that is known to give too much.
+    /// Answers from the cache or calls the handler, unless the registered size is known to exceed the limit.
     fn handled<'m>(
         &mut self,
         request: &Request<'_, 'm>,
@@ -122,13 +122,13 @@ impl Connection {
             Err(refused) => return *refused,
         };
         let sharing = if is_first { self.share(request, &normal, &served, epoch) } else { Sharing::None };
-        let (lead, awaited) = match sharing {
+        let (leader, awaited) = match sharing {
             Sharing::None => (None, None),
-            Sharing::Leads(lead) => (Some(lead), None),
+            Sharing::Leads(leader) => (Some(leader), None),
             Sharing::Waits(flight) => (None, Some(flight)),
         };
-        let flight = lead.as_ref().map(|lead| lead.flight().clone());
-        let task = ReadTask { served, asker: request.asker(), retried: retry.retried, max, lead };
+        let flight = leader.as_ref().map(|leader| leader.flight().clone());
+        let task = ReadTask { served, asker: request.asker(), retried: retry.retried, max, leader };
         let (timeout, sent) = (self.engine.limits().read_timeout, Some(uri.clone().into_owned()));
         let pending = Pending { task: Task::Read(task), timeout, uri: sent, flight };
         let token = self.insert(request, room, pending);
@@ -142,7 +142,7 @@ impl Connection {
         Outcome::with_one(Status::Pending, Event::Read(read))
     }
 
-    /// What serves a URI, and the scopes that it needs and the principal lacks.
+    /// Finds the target of a URI, and the required scopes that the principal lacks.
     fn find<'m>(&self, request: &Request<'_, '_>, normal: &Cow<'m, str>) -> (ReadTarget<'m>, Vec<String>) {
         let catalog = self.engine.catalog();
         let lacking = |route: &Route<'_, '_>| {
@@ -163,7 +163,7 @@ impl Connection {
         }
     }
 
-    /// A constant, answered here.
+    /// Answers with a constant.
     fn constant<'m>(
         &self,
         request: &Request<'_, '_>,
@@ -189,7 +189,7 @@ impl Connection {
     }
 }
 
-/// The normal form, borrowed from the message where the client spelled it so.
+/// The normal form; borrowed from the message if the client already used it.
 fn normal<'m>(uri: &Cow<'m, str>, limit: usize) -> Result<Cow<'m, str>, InvalidUri> {
     match uri {
         Cow::Borrowed(uri) => uri::normalize(uri, limit),
@@ -220,7 +220,7 @@ impl<'u> ReadTarget<'u> {
                 Self::Handler(Handled { served: ServedBy::Fallback, handler, params: None })
             }
             Route::None { exhausted: true } => Self::Exhausted,
-            // A value that the policy refuses gives the same error as no match.
+            // A value that the policy refuses causes the same error as no match.
             _ => Self::Failed(ReadError::NotFound),
         }
     }
@@ -238,7 +238,7 @@ impl<'u> ReadTarget<'u> {
 }
 
 impl ReadTask {
-    /// Writes the answer. Where others wait for the same read, they get it too.
+    /// Writes the answer, also for the requests that wait for the same read.
     pub(super) fn write(
         &mut self,
         context: &Context,
@@ -254,8 +254,8 @@ impl ReadTask {
         if misuse.is_some() {
             answer = Answer::Failed(ReadError::Failed);
         }
-        let written = match self.lead.take() {
-            Some(lead) => self.lead(context, lead, answer, now, out),
+        let written = match self.leader.take() {
+            Some(leader) => self.write_shared(context, leader, answer, now, out),
             None => self.answer(context, answer, now, out),
         };
         Written { misuse: written.misuse.or(misuse), ..written }
@@ -295,8 +295,8 @@ impl ReadTask {
         Written::default()
     }
 
-    /// The answer without the entries that the principal may not see (S-12), and without what the detectors find (S-19);
-    /// chunks that were kept as they are become contents.
+    /// Removes entries that the principal may not see (S-12) and redacts the rest (S-19). Unencoded chunks become
+    /// contents.
     fn prepared<'a>(&self, context: &Context, answer: Answer<'a>) -> Answer<'a> {
         let answer = match answer {
             Answer::Gathered(gather) => gather.into_answer(),
@@ -304,8 +304,8 @@ impl ReadTask {
         };
         let Answer::Contents(mut result) = answer else { return answer };
         if context.engine.restricts() {
-            let asked = context.normal_uri();
-            result.contents.retain(|entry| self.may_show(context, entry, &asked));
+            let requested = context.normal_uri();
+            result.contents.retain(|entry| self.may_show(context, entry, &requested));
         }
         if let Some(redactor) = context.engine.amounts().redactor() {
             contents::redact(&mut result, redactor);
@@ -313,15 +313,15 @@ impl ReadTask {
         Answer::Contents(result)
     }
 
-    /// Whether an entry is the one that was asked for, or one that the principal could have asked for (S-12).
-    fn may_show(&self, context: &Context, entry: &Contents<'_>, asked: &str) -> bool {
+    /// Whether an entry is the requested one, or one that the principal could have requested (S-12).
+    fn may_show(&self, context: &Context, entry: &Contents<'_>, requested: &str) -> bool {
         let Some(uri) = &entry.uri else { return true };
         let normal = uri::normalize(uri, context.engine.limits().uri);
-        normal.is_ok_and(|normal| normal == asked || context.engine.sees(&self.asker.principal, &normal))
+        normal.is_ok_and(|normal| normal == requested || context.engine.sees(&self.asker.principal, &normal))
     }
 
-    /// The hint of one result: its own, else the resource's; none after a round of input. What is private
-    /// stays so.
+    /// The caching hint of one result: its own, else the resource's; none after a round of input. Private
+    /// results stay private.
     pub(super) fn cache(&self, own: Option<CacheHint>) -> CacheHint {
         if self.retried {
             return CacheHint::default();
@@ -337,7 +337,7 @@ impl ReadTask {
 }
 
 impl ServedBy {
-    /// The size that was registered.
+    /// The registered size.
     pub(super) fn size(&self) -> Option<u64> {
         match self {
             Self::Resource(entry) => entry.resource.size,

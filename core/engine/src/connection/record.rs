@@ -1,6 +1,6 @@
-//! What is recorded of a request, from its arrival to its end: nothing, unless somebody wants to know.
+//! The record of a request, from its arrival to its end; nothing if records are switched off.
 //!
-//! Law: each request is recorded once, by whatever ends it first: the answer, the cancellation, the time-out.
+//! Law: each request is recorded once, when it first ends: by its answer, a cancellation, or its time-out.
 
 use super::inflight::Ticket;
 use super::ladder::{Raw, Step};
@@ -22,7 +22,7 @@ pub(super) struct PendingRecord {
     began: Now,
     is_modern: bool,
     method: Option<Method>,
-    /// What the audit log says of it.
+    /// The audit log's description of the request.
     subject: Option<Box<Subject>>,
 }
 
@@ -35,19 +35,19 @@ struct Subject {
 }
 
 impl Connection {
-    /// Serves a request, and records it if it has ended then.
+    /// Serves a request, and records it if it has ended.
     pub(super) fn observed<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         let before = out.len();
         self.opening = Some(self.opening_of(raw, step));
         let outcome = self.request(raw, step, out);
         if let Some(opening) = self.opening.take() {
-            // A listen goes on; its record says that it began.
+            // A listen continues; its record says that it began.
             self.record(&opening, outcome.verdict, out.len() - before, step.now);
         }
         outcome
     }
 
-    /// Records what this token names, if somebody still waits for it.
+    /// Records the end of the request with this token, unless it has already ended.
     pub(super) fn record_token(&mut self, token: RequestToken, verdict: Verdict, bytes: usize, now: Now) {
         if self.engine.observes()
             && let Some(ticket) = self.inflight.wanted(token).cloned()
@@ -56,7 +56,7 @@ impl Connection {
         }
     }
 
-    /// Records a request that waited, unless that was done before.
+    /// Records a pending request that has ended, unless it was recorded before.
     pub(super) fn record_ended(&self, ticket: &Ticket, verdict: Verdict, bytes: usize, now: Now) {
         if let Some(opening) = &ticket.opening {
             self.record(opening, verdict, bytes, now);
@@ -104,7 +104,7 @@ impl Connection {
         PendingRecord { began: step.now, is_modern, method, subject }
     }
 
-    /// The URI that a request names, or the reference of a completion.
+    /// The URI of the request, or the reference of a completion.
     fn uri_of(&self, params: &Params<'_>) -> Option<Box<str>> {
         let named = params.get("uri").and_then(Json::as_str);
         let text =
@@ -152,7 +152,7 @@ mod tests {
         taken(host).iter().map(|entry| entry["outcome"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// S-19: what the engine answers is recorded as what a handler does.
+    /// S-19: answers of the engine and of a handler are recorded alike.
     #[test]
     fn a_constant_and_a_handler() {
         let mut host = host();
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(taken(&host), [] as [Value; 0]);
     }
 
-    /// S-19: one record for each request, whatever ends it; also when the answer comes after that.
+    /// S-19: one record for each request, however it ends, even if an answer follows.
     #[test]
     fn one_record_however_it_ends() {
         let mut host = host();
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(outcomes(&host), ["cancelled"]);
     }
 
-    /// R-069: a search that reached its limit is answered as not found, and recorded as `exhausted`.
+    /// R-069: a search that reached its limit is answered as not found and recorded as `exhausted`.
     #[test]
     fn a_search_without_an_end() {
         let mut host = host();
@@ -243,9 +243,9 @@ mod tests {
         assert_eq!(outcomes(&host), ["ok", "exhausted"]);
     }
 
-    /// S-18, DEC-20: what is refused is recorded too, with the reason.
+    /// S-18, DEC-20: refused requests are recorded too, with the reason.
     #[test]
-    fn what_is_refused() {
+    fn refused_requests_are_recorded() {
         let mut host = host();
         for (id, uri) in [(1, "test://none"), (2, "no uri")] {
             host.read(id, uri);
@@ -276,9 +276,9 @@ mod tests {
         assert_eq!(records[4]["method"], "tools/x\r\ny");
     }
 
-    /// S-18, S-19: the guard's refusals by what was told.
+    /// S-18, S-19: refusals of the guard are recorded by the answer that the client got.
     #[test]
-    fn what_the_guard_refuses() {
+    fn refusals_of_the_guard_are_recorded() {
         for (explicit_denials, word) in [(false, "hidden"), (true, "denied")] {
             let guard = Policy::from_json(r#"{"deny": "test://constant"}"#).unwrap();
             let options = Options { audit: true, guard, explicit_denials, ..Options::default() };
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    /// S-19: a read that waited for another one of the same has a record of its own.
+    /// S-19: a read that waited for an identical one has its own record.
     #[test]
     fn a_read_that_shares_an_answer() {
         let mut host = TestHost::with(Options { audit: true, cache: true, ..Options::default() });
@@ -307,7 +307,7 @@ mod tests {
         assert!(records.iter().all(|record| record["bytes"] == records[0]["bytes"]), "{records:?}");
     }
 
-    /// S-19: the newest is dropped, and its number is told in its place.
+    /// S-19: a full queue drops the newest records and reports their number.
     #[test]
     fn a_full_queue_counts_what_it_drops() {
         let mut options = Options { audit: true, ..Options::default() };
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(bell.0.load(Ordering::Relaxed), 1);
     }
 
-    /// The metrics count what the records tell.
+    /// The metrics count the same requests as the records.
     #[test]
     fn metrics() {
         let mut host = host();

@@ -1,4 +1,5 @@
-//! What is needed to write one answer away from the connection: each [`Task`] writes its own, in the file of its method.
+//! Everything needed to write one answer away from the connection. Each [`Task`] writes its own, in the file of its
+//! method.
 
 use super::answer::Answer;
 use super::call::CallTask;
@@ -21,7 +22,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Room for most answers, in bytes.
+/// Initial capacity in bytes; enough for most answers.
 const SMALL: usize = 512;
 
 /// One unanswered request, owned and `Send`: see [`Connection::detach`](super::Connection::detach).
@@ -33,19 +34,18 @@ pub struct Reply {
     pub(super) reports: Reports,
 }
 
-/// Whether a request was cancelled or has run out of time: for those who work on it, on any thread.
+/// Reports whether a request was cancelled or has timed out, to its handler on any thread.
 #[derive(Clone, Debug)]
 pub struct Cancelled(Arc<Ticket>);
 
 impl Cancelled {
-    /// Whether nobody waits for the answer any longer. Set before the host gets
-    /// [`Event::Cancelled`](super::Event::Cancelled).
+    /// Whether the answer is no longer wanted. Set before the host gets [`Event::Cancelled`](super::Event::Cancelled).
     pub fn get(&self) -> bool {
         self.0.is_dropped.load(Ordering::Acquire)
     }
 }
 
-/// What every answer is written with.
+/// The context for writing any answer.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) ticket: Arc<Ticket>,
@@ -53,7 +53,7 @@ pub(super) struct Context {
     pub(super) purpose: Purpose,
 }
 
-/// What is being answered.
+/// The request to answer.
 #[derive(Debug)]
 pub(super) enum Task {
     Read(ReadTask),
@@ -62,13 +62,13 @@ pub(super) enum Task {
     Call(Box<CallTask>),
 }
 
-/// What a handler may report before its answer.
+/// The notifications that a handler may send before its answer.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     /// The progress token as JSON text.
     pub(super) token: Option<String>,
     pub(super) last: Option<(f64, Millis)>,
-    /// The least severe level that the client wants; `None` is no log at all.
+    /// The least severe level that the client wants; `None` for no log messages.
     pub(super) level: Option<LogLevel>,
     pub(super) logged: usize,
 }
@@ -76,7 +76,7 @@ pub(super) struct Reports {
 /// An encoded answer on its way to the stream.
 #[derive(Debug)]
 pub struct Encoded {
-    /// What the author did wrong, if the answer was not one that its event can have: for the host's log.
+    /// A handler's mistake, for the log: its answer did not fit the event.
     pub misuse: Option<String>,
     pub(super) token: RequestToken,
     pub(super) bytes: Vec<u8>,
@@ -92,7 +92,7 @@ impl Encoded {
     }
 }
 
-/// How an answer was written.
+/// The result of writing an answer.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) misuse: Option<String>,
@@ -100,7 +100,7 @@ pub(super) struct Written {
     pub(super) verdict: Verdict,
 }
 
-/// Nothing is written yet: a list must ask another callback.
+/// Nothing is written yet: the list needs the result of another callback.
 #[derive(Debug)]
 pub(super) struct Next {
     pub(super) reply: Reply,
@@ -118,7 +118,7 @@ impl Reply {
         self.context.ticket.uri.as_deref()
     }
 
-    /// The most bytes of contents that its answer may have.
+    /// Maximum size of the contents of its answer, in bytes.
     pub fn most_bytes(&self) -> usize {
         match &self.task {
             Task::Read(task) => task.max,
@@ -139,8 +139,8 @@ impl Reply {
         Encoded { misuse, token, bytes, next, missing_capability, verdict }
     }
 
-    /// A progress notification to write before the answer, if the client asked for progress, it grows, and it is due
-    /// (R-124 … R-126).
+    /// Returns a progress notification to write before the answer. `None` if the client did not ask for progress, the
+    /// value did not grow, or the last notification is too recent (R-124 … R-126).
     pub fn progress(
         &mut self,
         progress: f64,
@@ -174,8 +174,8 @@ impl Reply {
         Some(out)
     }
 
-    /// A log notification to write before the answer, if the server offers logging and the client wants this level
-    /// (R-119 … R-123). `data` is JSON text; credentials in it are blotted out.
+    /// Returns a log notification to write before the answer, if the server offers logging and the client wants this
+    /// level (R-119 … R-123). `data` is JSON text; apparent credentials in it are replaced.
     pub fn log(&mut self, level: LogLevel, logger: Option<&str>, data: &str) -> Option<Vec<u8>> {
         let wanted = self.reports.level.is_some_and(|least| level >= least);
         if !wanted || self.reports.logged >= self.context.engine.limits().log_messages {
@@ -185,7 +185,7 @@ impl Reply {
         Some(logs::message(level, logger, data))
     }
 
-    /// Starts to gather contents that come in chunks.
+    /// Starts gathering contents that come in chunks.
     pub fn gather(&self) -> Gather {
         Gather::new(self.context.engine.clone(), self.most_bytes())
     }
@@ -219,7 +219,7 @@ impl Context {
         self.ticket.uri.as_deref().unwrap_or_default()
     }
 
-    /// The same in the form in which a retry is compared with it.
+    /// The URI in the form with which a retry is compared.
     pub(super) fn normal_uri(&self) -> String {
         let sent = self.uri();
         uri::normalize(sent, self.engine.limits().uri).map_or_else(|_| sent.to_owned(), Cow::into_owned)
@@ -242,14 +242,14 @@ impl Context {
         Written { misuse, verdict, ..Written::default() }
     }
 
-    /// Writes an internal error. `misuse` says what the author did wrong, for the host's log.
+    /// Writes an internal error. `misuse` describes the handler's mistake for the log.
     pub(super) fn misuse(&self, misuse: String, out: &mut Vec<u8>) -> Written {
         Written { misuse: Some(misuse), ..self.fail(ReadError::Failed, out) }
     }
 
-    /// The answer belongs to another event.
+    /// Writes the error for an answer that belongs to another kind of event.
     pub(super) fn wrong_sort(&self, out: &mut Vec<u8>) -> Written {
-        self.misuse("the answer is not of the sort that the request needs".into(), out)
+        self.misuse("the answer does not fit the request".into(), out)
     }
 
     /// Asks the client for input, if its revision and its capabilities allow it.

@@ -1,4 +1,5 @@
-//! One request after the ladder, and what every method does with it: ask the guard, refuse, or wait for the host.
+//! One request after the ladder, and the steps that all methods share: asking the guard, refusing, waiting for the
+//! host.
 
 use super::batch::BatchId;
 use super::event::{Caller, Event, RequestToken};
@@ -19,7 +20,7 @@ use crate::version::{self, INTERNAL_ERROR};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A request that is served under known terms.
+/// A request with known terms.
 #[derive(Debug)]
 pub(super) struct Request<'r, 'm> {
     pub(super) id: Id<'m>,
@@ -29,7 +30,7 @@ pub(super) struct Request<'r, 'm> {
     pub(super) headers: Option<&'m Arc<Headers>>,
     pub(super) now: Now,
     pub(super) batch: Option<BatchId>,
-    /// Whether it can be answered with a challenge for a better token (DEC-27).
+    /// Whether it may be answered with a challenge for a better token (DEC-27).
     pub(super) challenges: bool,
 }
 
@@ -39,16 +40,16 @@ pub(super) struct Pending {
     pub(super) timeout: Millis,
     /// The URI as the client spelled it, for a read.
     pub(super) uri: Option<String>,
-    /// The flight that its answer lands, if others may wait for the same.
+    /// The flight that its answer ends, if other requests may wait for the same resource.
     pub(super) flight: Option<Arc<Flight>>,
 }
 
-/// The right to put one request in flight: [`Connection::room`].
+/// Permission to put one request in flight: [`Connection::room`].
 pub(super) struct Room(Option<Permit>);
 
-/// Why a request is not served.
+/// The reason for which a request is not served.
 pub(super) enum Refused {
-    /// The principal may not. The client gets this error.
+    /// The principal may not use the URI. The client gets this error.
     No(ReadError),
     /// The token lacks these scopes.
     Lacking(Vec<String>),
@@ -72,7 +73,7 @@ impl Connection {
         Outcome { verdict: Verdict::of_code(code), ..Outcome::answered() }
     }
 
-    /// An error of the domain about a URI.
+    /// Answers with an error about a URI.
     pub(super) fn fail<'m>(
         &self,
         request: &Request<'_, '_>,
@@ -84,7 +85,7 @@ impl Connection {
         Outcome { verdict: Verdict::from(error), ..Outcome::answered() }
     }
 
-    /// Answers that there is nothing, and records why: the search for a template ended at its budget.
+    /// Answers that there is no such resource, and records that the search for a template used up its budget.
     pub(super) fn exhausted<'m>(
         &self,
         request: &Request<'_, '_>,
@@ -95,7 +96,7 @@ impl Connection {
         Outcome { verdict: Verdict::Exhausted, ..outcome }
     }
 
-    /// The input responses and the state that a retry of `method` for `what` carries; none before 2026-07-28.
+    /// Opens the input responses and the state of a retry of `method` for `what`; none before 2026-07-28.
     pub(super) fn retry<'m>(
         &self,
         request: &Request<'_, 'm>,
@@ -106,16 +107,16 @@ impl Connection {
         if !request.terms.revision.is_modern() || (responses.is_none() && state.is_none()) {
             return Ok(Retry::default());
         }
-        let about = StateBinding { method, what, principal: request.principal };
-        inputs::open(&self.engine, about, responses, state, request.now)
+        let binding = StateBinding { method, what, principal: request.principal };
+        inputs::open(&self.engine, binding, responses, state, request.now)
     }
 
-    /// A malformed URI is repeated only while it is not longer than a good one may be.
+    /// A malformed URI, for the error message; omitted if it is longer than a valid one may be.
     pub(super) fn echo<'a>(&self, uri: &'a str) -> Option<&'a str> {
         (uri.len() <= self.engine.limits().uri).then_some(uri)
     }
 
-    /// Leaves the request in flight and hands an event to the host. The event gets its token and its caller.
+    /// Leaves the request in flight and returns an event to the host. The event gets its token and its caller.
     pub(super) fn wait<'m>(
         &mut self,
         request: &Request<'_, 'm>,
@@ -132,7 +133,8 @@ impl Connection {
         }
     }
 
-    /// Room for one more request in flight. `Err` when the table is full, or the principal has too much in flight already.
+    /// Reserves room for one more request in flight. `Err` if the table is full, or the principal has too many requests
+    /// in flight.
     pub(super) fn room<'m>(
         &self,
         request: &Request<'_, 'm>,
@@ -149,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// Puts the request into the table of those in flight.
+    /// Inserts the request into the table of requests in flight.
     pub(super) fn insert(&mut self, request: &Request<'_, '_>, room: Room, pending: Pending) -> RequestToken {
         let Pending { task, timeout, uri, flight } = pending;
         let terms = &request.terms;
@@ -174,7 +176,8 @@ impl Connection {
         self.inflight.insert(room.0, |token| Reply { token, context, task, reports })
     }
 
-    /// Counts the request against the rate of its principal. The refusal, if there were too many.
+    /// Counts the request against the rate limit of its principal. Returns the refusal if the limit is
+    /// exceeded.
     pub(super) fn refuse_rate<'m>(
         &self,
         request: &Request<'_, '_>,
@@ -187,10 +190,10 @@ impl Connection {
     }
 }
 
-/// What the guard's answer makes of a request: served, refused as if there were nothing, refused openly, or sent back
-/// for a better token (DEC-20, DEC-27).
+/// Turns the guard's decision into an outcome: served, refused as not found, refused openly, or challenged for a better
+/// token (DEC-20, DEC-27).
 impl Connection {
-    /// Asks the guard. `lacking` are the scopes that the registration asks for and the principal does not have.
+    /// Asks the guard. `lacking` are the scopes that the registration requires and the principal does not have.
     pub(super) fn admit(
         &self,
         request: &Request<'_, '_>,
@@ -215,7 +218,7 @@ impl Connection {
         Err(if request.challenges { Refused::Lacking(missing) } else { Refused::No(told(&guard.refusal())) })
     }
 
-    /// Answers a request that is not served.
+    /// Answers a request that is refused.
     pub(super) fn turn_away<'m>(
         &self,
         request: &Request<'_, '_>,
@@ -239,7 +242,7 @@ impl Connection {
         }
     }
 
-    /// Notes who sends messages now: a session goes on under another token, which may have fewer scopes.
+    /// Stores the sender of the latest message: a session may continue with another token, which may have fewer scopes.
     pub(super) fn know(&mut self, principal: &Arc<Principal>) {
         if self.engine.restricts() && self.principal.as_ref().is_none_or(|own| !Arc::ptr_eq(own, principal)) {
             self.principal = Some(principal.clone());
@@ -262,12 +265,12 @@ impl<'m> Request<'_, 'm> {
         }
     }
 
-    /// Who may be asked for input before the answer.
+    /// The client to ask for input before the answer.
     pub(super) fn asker(&self) -> InputClient {
         InputClient { capabilities: self.terms.capabilities, principal: self.principal.clone() }
     }
 
-    /// The member `name`, if it is there; `Err` if it is not a string.
+    /// The member `name`; `None` if absent, `Err` if it is not a string.
     pub(super) fn optional_text(&self, name: &str) -> Result<Option<std::borrow::Cow<'m, str>>, ()> {
         match self.params.get(name) {
             None => Ok(None),

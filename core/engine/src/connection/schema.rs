@@ -1,8 +1,8 @@
-//! The flat schemas of form elicitation (requirements 14.3), as far as an answer can break them.
+//! Validates form answers against the flat schemas of elicitation (requirements 14.3, R-143).
 
 use serde_json::{Map, Value};
 
-/// Checks the content of an accepted form. The error names the field and what it should be.
+/// Checks the content of an accepted form. The error names the field and the expected value.
 pub(super) fn check(schema: &Value, content: &Map<String, Value>) -> Result<(), String> {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     for name in required.filter_map(Value::as_str) {
@@ -65,7 +65,7 @@ fn check_array(property: &Value, value: &Value) -> Result<(), String> {
     if items.iter().all(fits) { Ok(()) } else { Err("a list of the choices offered".into()) }
 }
 
-/// The choices of an enum, in each of its spellings.
+/// The choices of an enum, in each of its notations.
 fn allowed(property: &Value) -> Option<Vec<&str>> {
     if let Some(values) = property.get("enum").and_then(Value::as_array) {
         return Some(values.iter().filter_map(Value::as_str).collect());

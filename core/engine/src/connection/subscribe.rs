@@ -1,5 +1,5 @@
-//! The changes that a client wants to hear of: `resources/subscribe` and `resources/unsubscribe` (R-081 … R-086),
-//! `subscriptions/listen` (R-087 … R-100).
+//! Subscriptions to changes: `resources/subscribe` and `resources/unsubscribe` (R-081 … R-086), `subscriptions/listen`
+//! (R-087 … R-100).
 
 use super::request::Request;
 use super::words;
@@ -76,21 +76,21 @@ impl Connection {
     }
 
     pub(super) fn listen<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
-        let asked = match ListenParams::parse(request) {
-            Ok(asked) => asked,
+        let requested = match ListenParams::parse(request) {
+            Ok(requested) => requested,
             Err(message) => return self.refuse(request, INVALID_PARAMS, message, out),
         };
         if let Some(refused) = self.refuse_rate(request, RateClass::Subscribe, None, out) {
             return refused;
         }
-        if asked.uris.len() > self.engine.limits().filter_uris {
+        if requested.uris.len() > self.engine.limits().filter_uris {
             return self.refuse(request, INTERNAL_ERROR, "Subscription limit reached", out);
         }
-        let honoured = self.honour(asked, request.principal);
-        // A URI that was left out because the search for its template ended at its budget is recorded.
+        let honoured = self.honour(requested, request.principal);
+        // Record it if a URI was left out because the search for its template used up its budget.
         let verdict = if honoured.exhausted { Verdict::Exhausted } else { Verdict::Ok };
         if honoured.is_empty() {
-            // DEC-10: nothing to wait for.
+            // DEC-10: a listen without anything to watch ends at once.
             self.acknowledge(request, &honoured, out);
             return Outcome { verdict, ..self.end(request, out) };
         }
@@ -119,20 +119,20 @@ impl Connection {
     }
 
     /// The part of the filter that is granted (R-089, DEC-19).
-    fn honour<'m>(&self, asked: ListenParams<'m>, principal: &Principal) -> Honoured<'m> {
-        let lists = asked.lists.intersection(self.engine.announced_lists());
+    fn honour<'m>(&self, requested: ListenParams<'m>, principal: &Principal) -> Honoured<'m> {
+        let lists = requested.lists.intersection(self.engine.announced_lists());
         let mut honoured = Honoured { lists, uris: Vec::new(), exhausted: false };
         if !self.engine.options().subscribe {
             return honoured;
         }
         let (catalog, limit) = (self.engine.catalog(), self.engine.limits().uri);
         let mut seen = std::collections::HashSet::new();
-        for uri in asked.uris {
+        for uri in requested.uris {
             let Ok(normal) = uri::normalize(&uri, limit).map(Cow::into_owned) else { continue };
             let route = catalog.route(&normal);
             honoured.exhausted |= matches!(route, Route::None { exhausted: true });
             let exists = route.exists() && self.engine.sees(principal, &normal);
-            // Of two spellings of one URI the first is told (DEC-15).
+            // Of two spellings of one URI the first is used (DEC-15).
             if exists && seen.insert(normal.clone()) {
                 honoured.uris.push((normal, uri));
             }
@@ -140,7 +140,7 @@ impl Connection {
         honoured
     }
 
-    ///
+    /// Writes the acknowledgement of a listen.
     fn acknowledge(&self, request: &Request<'_, '_>, honoured: &Honoured<'_>, out: &mut Vec<u8>) {
         words::notification(out, "notifications/subscriptions/acknowledged", |params| {
             params.object(words::META, |meta| put_id(meta.value(words::SUBSCRIPTION_ID), request));
@@ -159,7 +159,7 @@ impl Connection {
         });
     }
 
-    /// The result of a listen that has nothing to wait for.
+    /// Ends a listen that has nothing to watch.
     fn end<'m>(&self, request: &Request<'_, '_>, out: &mut Vec<u8>) -> Outcome<'m> {
         let meta = format!("\"{}\":{}", words::SUBSCRIPTION_ID, request.id.raw());
         self.wording(request).result(out, "complete", &meta, |_| ());
@@ -171,17 +171,17 @@ fn put_id(out: &mut Vec<u8>, request: &Request<'_, '_>) {
     out.extend_from_slice(request.id.raw().as_bytes());
 }
 
-/// What a client wants to hear of.
+/// The filter that a client asks for.
 struct ListenParams<'m> {
     lists: ListKinds,
     uris: Vec<Cow<'m, str>>,
 }
 
-/// What it will hear of: canonical URIs, each with the client's spelling.
+/// The granted filter: canonical URIs, each with the client's spelling.
 struct Honoured<'m> {
     lists: ListKinds,
     uris: Vec<(String, Cow<'m, str>)>,
-    /// Whether the search for a template ended at its budget.
+    /// Whether the search for a template used up its budget.
     exhausted: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Under which terms a request is served: what a modern one says of itself, what the handshake said for a legacy one.
+//! The terms of a request: a modern request states them itself, a legacy one gets them from the handshake.
 
 use super::event::{ClientInfo, LogLevel};
 use super::words;
@@ -17,7 +17,7 @@ pub(super) struct Terms<'m> {
     pub(super) progress_token: Option<Json<'m>>,
 }
 
-/// What a client can be asked for (requirements 14.3). An open set: what is unknown is ignored.
+/// The kinds of input that a client supports (requirements 14.3). An open set: unknown members are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Capabilities {
     pub(super) form: bool,
@@ -44,7 +44,7 @@ impl Capabilities {
     }
 }
 
-/// What a session remembers of its handshake.
+/// The part of the handshake that a session keeps.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) revision: Revision,
@@ -54,7 +54,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Of a client whose handshake is not remembered.
+    /// The terms of a client without a stored handshake.
     pub(super) fn assumed(revision: Revision) -> Self {
         let (capabilities, client_info) = (Capabilities::default(), "{}".into());
         Self { revision, capabilities, client_info, log_level: LogLevel::Info }
@@ -77,7 +77,7 @@ impl Session {
     }
 }
 
-/// What is wrong with `_meta`: the member, and what it should be.
+/// The error about `_meta`: the member, and the expected value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct EnvelopeError {
     pub(super) message: String,
@@ -118,7 +118,7 @@ impl<'m> Claim<'m> {
         self.version.is_some() || self.capabilities.is_some()
     }
 
-    /// The token that opts in to progress.
+    /// The token with which the client asks for progress.
     fn progress_token(&self, limits: &Limits) -> Result<Option<Json<'m>>, EnvelopeError> {
         match self.progress_token {
             None => Ok(None),
@@ -131,7 +131,7 @@ impl<'m> Claim<'m> {
     }
 }
 
-/// What a modern request says of itself, before its version is looked at: the version's text, and the rest.
+/// The version's text and all other terms of a modern request, before the version is checked.
 pub(super) fn modern<'m>(
     claim: &Claim<'m>,
     limits: &Limits,

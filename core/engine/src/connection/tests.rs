@@ -1,4 +1,5 @@
-//! What fixtures cannot see: slots, late answers, bounds. The conversations themselves are in `tests/fixtures/wire`.
+//! Behaviour that fixtures cannot show: slots, late answers, limits. The conversations themselves are in
+//! `tests/fixtures/wire`.
 
 use super::*;
 use crate::catalog::{Edit, Source};
@@ -37,7 +38,7 @@ impl TestHost {
         Self { connection: engine.connect(ConnectionKind::Stdio), out: Vec::new(), now: Now::default() }
     }
 
-    /// Sends one message; the tokens of what the host must answer.
+    /// Sends one message; returns the tokens of requests that the host must answer.
     pub(super) fn send(&mut self, message: &str) -> Vec<RequestToken> {
         let principal = Principal::local();
         let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
@@ -104,7 +105,7 @@ fn a_cancelled_slot_is_free_only_after_its_answer() {
     }
 }
 
-/// time-out, then the late answer is dropped.
+/// a request that times out is answered, and the handler's late answer is dropped.
 #[test]
 fn a_request_that_ran_out_of_time_is_answered_once() {
     let mut host = TestHost::new(Limits::default());
@@ -125,7 +126,7 @@ fn a_request_that_ran_out_of_time_is_answered_once() {
     assert_eq!(host.connection.deadline(), None);
 }
 
-/// DEC-02, and the bound `in_flight`.
+/// DEC-02, and the limit `in_flight`.
 #[test]
 fn ids_in_flight_are_unique_and_bounded() {
     let mut host = TestHost::new(Limits { in_flight: 2, ..Limits::default() });
@@ -139,7 +140,7 @@ fn ids_in_flight_are_unique_and_bounded() {
     assert_eq!(host.read(1, "test://handled").len(), 1);
 }
 
-/// A token that was used, or invented, names nothing.
+/// A used or invented token identifies nothing.
 #[test]
 fn stale_tokens_are_ignored() {
     let mut host = TestHost::new(Limits::default());
@@ -153,7 +154,7 @@ fn stale_tokens_are_ignored() {
     assert_eq!(host.connection.in_flight(), 1);
 }
 
-/// The bounds `contents` and `contents_total`.
+/// The limits `contents` and `contents_total`.
 #[test]
 fn gathered_contents_are_bounded() {
     let mut host = TestHost::new(Limits { contents: 10, contents_total: 12, ..Limits::default() });
@@ -171,7 +172,7 @@ fn gathered_contents_are_bounded() {
     assert_eq!(host.sent()[0]["result"]["contents"][0]["blob"], "MTIzNDU2");
 }
 
-/// what an author gives keeps the order of its members and every digit, and loses its line breaks.
+/// a handler's JSON keeps the order of its members and every digit, and loses its line breaks.
 #[test]
 fn a_raw_result_is_sent_as_it_was_written() {
     let extension = Extension {

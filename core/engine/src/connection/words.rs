@@ -1,4 +1,4 @@
-//! The words around every answer: keys of `_meta`, results, errors, notifications.
+//! The parts that all messages share: keys of `_meta`, results, errors, notifications.
 //!
 //! Every message ends with a newline, except under [`Envelope::Bare`].
 
@@ -17,7 +17,7 @@ pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(super) const PROGRESS_TOKEN: &str = "progressToken";
 pub(super) const COMPLETE: &str = "complete";
 
-/// How one answer is worded.
+/// The parameters for writing one answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wording<'a> {
     pub(super) envelope: Envelope,
@@ -28,12 +28,12 @@ pub(super) struct Wording<'a> {
 }
 
 impl Wording<'_> {
-    /// A result of type `complete`: `body` writes its members.
+    /// Writes a result of type `complete`; `body` writes its members.
     pub(super) fn complete(&self, out: &mut Vec<u8>, body: impl FnOnce(&mut ObjectWriter<'_>)) {
         self.result(out, COMPLETE, "", body);
     }
 
-    /// A result with members of the author's in `_meta`, encoded and without braces.
+    /// Writes a result with additional members of `_meta`, encoded and without braces.
     pub(super) fn result(
         &self,
         out: &mut Vec<u8>,
@@ -60,7 +60,7 @@ impl Wording<'_> {
         self.end(out);
     }
 
-    /// An error; `data` writes what belongs into `data`.
+    /// Writes an error; `data` writes its member `data`.
     pub(super) fn error(
         &self,
         out: &mut Vec<u8>,
@@ -72,12 +72,12 @@ impl Wording<'_> {
         self.end(out);
     }
 
-    /// An error of the domain, about `uri` if there is one (DEC-13, DEC-20).
+    /// Writes a [`ReadError`] about `uri`, if there is one (DEC-13, DEC-20).
     pub(super) fn failure(&self, out: &mut Vec<u8>, error: &ReadError, uri: Option<&str>) {
         self.failure_of(Purpose::Read, out, error, uri);
     }
 
-    /// The same, where what failed need not be a read.
+    /// Like [`Wording::failure`], for requests other than a read.
     pub(super) fn failure_of(
         &self,
         purpose: Purpose,
@@ -89,7 +89,7 @@ impl Wording<'_> {
         self.error(out, self.revision.code(error), &message, |data| write_facts(data, error, uri));
     }
 
-    /// The error for a request of a batch whose answers are larger than `max` bytes.
+    /// Writes the error for a request of a batch whose responses exceed `max` bytes.
     pub(super) fn too_much(&self, max: usize, out: &mut Vec<u8>) {
         let message =
             format!("The answers of the batch are larger than {max} bytes: send fewer requests in one batch");
@@ -132,14 +132,14 @@ fn write_facts(data: &mut ObjectWriter<'_>, error: &ReadError, uri: Option<&str>
     }
 }
 
-/// What stands between the braces of a JSON object on one line; `None` if `text` is not an object.
+/// The text between the braces of a JSON object, on one line; `None` if `text` is not an object.
 pub(super) fn members_of(text: &str) -> Option<String> {
-    // As it was written: another order or another spelling of a number could be another value to the client.
+    // Kept as it was written: reordering, or another spelling of a number, could change its meaning for the client.
     let text = meta::object_text(text, usize::MAX)?;
     Some(text.get(1..text.len() - 1)?.to_owned())
 }
 
-/// A notification on its own line.
+/// Writes a notification on a line of its own.
 pub(super) fn notification(out: &mut Vec<u8>, method: &str, params: impl FnOnce(&mut ObjectWriter<'_>)) {
     Envelope::notification(out, method, params);
     end(out);

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
-/// See the module. Bounded by [`Limits::cache_entries`] and [`Limits::cache_bytes`].
+/// The read cache. Limited by [`Limits::cache_entries`] and [`Limits::cache_bytes`].
 pub(crate) struct ReadCache {
     table: Mutex<Table>,
     hits: AtomicU64,
@@ -58,7 +58,7 @@ pub(crate) struct Flight {
 struct FlightState {
     /// The resource was purged meanwhile: the result is not cached.
     is_stale: bool,
-    /// Each connection once, however many of its reads wait.
+    /// Each connection is listed once, even if several of its reads wait.
     waiting: HashMap<ConnectionId, Waker>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) enum FlightOutcome {
     Failed(ReadError),
 }
 
-/// The request that calls the handler. Dropped without an answer, the flight fails.
+/// The request that calls the handler. If it is dropped without an answer, the flight fails.
 pub(crate) struct Leader {
     cache: Arc<ReadCache>,
     flight: Arc<Flight>,
@@ -85,7 +85,7 @@ pub(crate) struct Leader {
 
 struct Table {
     shelves: HashMap<Arc<str>, Shelf>,
-    /// The order of eviction. Some of these entries are gone already.
+    /// The order of eviction. Entries that were removed already may still be listed.
     queue: VecDeque<CacheKey>,
     live: usize,
     bytes: usize,
@@ -99,24 +99,24 @@ struct Table {
 struct Shelf {
     public: Option<CachedRead>,
     private: HashMap<Arc<str>, CachedRead>,
-    /// By address.
+    /// All flights, by address.
     flights: HashMap<usize, Arc<Flight>>,
-    /// Those that other requests may join, by principal.
+    /// The flights that other requests may join, by principal.
     open: HashMap<Arc<str>, Arc<Flight>>,
 }
 
 struct CachedRead {
-    kept: Arc<EncodedContents>,
+    contents: Arc<EncodedContents>,
     until: Millis,
     size: usize,
     serial: u64,
-    /// Since eviction last looked at it.
+    /// Whether the entry was used since the last eviction round.
     used: bool,
 }
 
 struct CacheKey {
     uri: Arc<str>,
-    /// `None`: public.
+    /// `None` for a public result.
     authority: Option<Arc<str>>,
     serial: u64,
 }
@@ -156,7 +156,7 @@ impl ReadCache {
     /// Makes the caller the leader of a new flight, for a read by the connection `by` that was routed in this epoch.
     ///
     /// # Errors
-    /// The flight to wait for instead, if `is_open` and there is one. The waker is called when it finishes.
+    /// The existing flight to wait for, if `is_open` allows joining one. Its end calls the waker of `by`.
     pub(crate) fn begin(
         self: &Arc<Self>,
         uri: &str,
@@ -189,8 +189,8 @@ impl ReadCache {
         Ok(Leader { cache: self.clone(), flight })
     }
 
-    /// The leader's own request was cancelled. Whether connections other than `except` still wait: then the call goes on;
-    /// otherwise no request can join it any more.
+    /// Whether connections other than `except` wait for this flight, whose leader was cancelled. If so, the handler
+    /// call continues; if not, no request can join it from now on.
     pub(crate) fn has_waiters(&self, flight: &Arc<Flight>, except: Option<ConnectionId>) -> bool {
         let mut table = self.table();
         let goes_on = flight.state().waiting.keys().any(|id| Some(*id) != except);
@@ -207,11 +207,11 @@ impl ReadCache {
             let mut table = self.table();
             table.leave(flight);
             let mut state = flight.state();
-            if let FlightOutcome::Contents(kept) = &outcome
+            if let FlightOutcome::Contents(contents) = &outcome
                 && !state.is_stale
                 && flight.finished.get().is_none()
             {
-                table.keep(flight, kept, now.tick);
+                table.keep(flight, contents, now.tick);
             }
             // Already finished: the first outcome stays.
             let _ = flight.finished.set(Finished { outcome, now });
@@ -260,7 +260,7 @@ impl Flight {
         self.finished.get()
     }
 
-    /// Replaces the waker of a waiting connection. Calls the new one at once if the connection waits no longer.
+    /// Replaces the waker of a waiting connection. Calls the new one at once if the connection no longer waits.
     pub(crate) fn wake_with(&self, connection: ConnectionId, waker: &Waker) {
         let waits = {
             let mut state = self.state();
@@ -306,19 +306,19 @@ impl Table {
         let slots = [shelf.private.get_mut(authority), shelf.public.as_mut()];
         let slot = slots.into_iter().flatten().find(|slot| now < slot.until)?;
         slot.used = true;
-        let hint = CacheHint { ttl_ms: slot.until - now, ..slot.kept.hint() };
-        Some((slot.kept.clone(), hint))
+        let hint = CacheHint { ttl_ms: slot.until - now, ..slot.contents.hint() };
+        Some((slot.contents.clone(), hint))
     }
 
-    fn keep(&mut self, flight: &Flight, kept: &Arc<EncodedContents>, now: Millis) {
-        let hint = kept.hint();
-        let size = kept.size() + 2 * (flight.uri.len() + flight.authority.len());
+    fn keep(&mut self, flight: &Flight, contents: &Arc<EncodedContents>, now: Millis) {
+        let hint = contents.hint();
+        let size = contents.size() + 2 * (flight.uri.len() + flight.authority.len());
         if hint.ttl_ms == 0 || size > self.most_bytes || self.most_entries == 0 {
             return;
         }
         self.serial += 1;
         let until = now.saturating_add(hint.ttl_ms);
-        let slot = CachedRead { kept: kept.clone(), until, size, serial: self.serial, used: false };
+        let slot = CachedRead { contents: contents.clone(), until, size, serial: self.serial, used: false };
         let authority = (hint.scope == CacheScope::Private).then(|| flight.authority.clone());
         let place = CacheKey { uri: flight.uri.clone(), authority: authority.clone(), serial: self.serial };
         let shelf = self.shelf(&flight.uri);
@@ -335,7 +335,7 @@ impl Table {
         self.make_room();
     }
 
-    /// Second-chance eviction: an entry that was used since the last look stays for another round.
+    /// Evicts by second chance: an entry used since the last round stays for another one.
     fn make_room(&mut self) {
         while self.live > self.most_entries || self.bytes > self.most_bytes {
             let Some(place) = self.queue.pop_front() else { break };
@@ -353,7 +353,7 @@ impl Table {
         }
     }
 
-    /// The slot of a place, if it is still the one that was put there.
+    /// The entry at `place`, unless it was replaced since.
     fn at(&mut self, place: &CacheKey) -> Option<&mut CachedRead> {
         let shelf = self.shelves.get_mut(&place.uri)?;
         let slot = match &place.authority {
@@ -377,7 +377,7 @@ impl Table {
         }
     }
 
-    /// A flight is not to be joined any more.
+    /// Prevents further requests from joining a flight.
     fn leave(&mut self, flight: &Arc<Flight>) {
         let Some(shelf) = self.shelves.get_mut(&flight.uri) else { return };
         shelf.leave(flight);

@@ -1,4 +1,4 @@
-//! What can be wrong with the server's own description and switches: told when the engine is built.
+//! Checks the server's description, options and policy when the engine is built.
 
 use super::{Options, ServerInfo};
 use crate::catalog::Edit;
@@ -45,7 +45,7 @@ pub(super) fn options(options: &Options) -> Result<(), RegistrationError> {
     Ok(())
 }
 
-/// Refuses a method or an extension of a mount that the author has declared too.
+/// Refuses a method or an extension of a mount that the server's options already declare.
 ///
 /// # Errors
 /// [`RegistrationError`].
@@ -61,7 +61,7 @@ pub(super) fn is_new(edit: &Edit, options: &Options) -> Result<(), RegistrationE
     }
 }
 
-/// Refuses limits that no request, or no read, could keep to.
+/// Refuses limits under which no request, or no read, could succeed.
 fn limits(limits: &Limits) -> Result<(), RegistrationError> {
     let is_zero = [
         (limits.page == 0, "limits.page", "at least 1 item on a page"),
@@ -87,7 +87,7 @@ fn limits(limits: &Limits) -> Result<(), RegistrationError> {
     }
 }
 
-/// The guard that the policy makes, and its bounds.
+/// Compiles the policy into a guard and its limits.
 pub(super) fn guard(options: &Options) -> Result<(Guard, Amounts), RegistrationError> {
     let guard = Guard::new(&options.guard, options.explicit_denials)?;
     Ok((guard, Amounts::new(&options.guard, options.limits.principals)?))
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::engine::Engine;
 
-    /// Such a server could be made, and would refuse every request.
+    /// With such limits a server could start, but would refuse every request.
     #[test]
     fn limits_that_leave_nothing_to_serve_are_refused() {
         let refused = |set: fn(&mut Limits)| {

@@ -1,12 +1,13 @@
 //! Which URIs and lists clients watch, reported in order to the hosts that serve them.
 //!
 //! ```text
-//!   a subscription comes or goes ──▶ its URI is marked, and the host gets Event::Interest; or what is registered changes
-//!   settle_interest: one thread at a time takes marks ──▶ compares what is wanted with what was told ──▶ tells the difference
+//!   a watch is added or removed ──▶ its URI is marked, the host gets Event::Interest ─┐
+//!   the catalogue changes ──▶ all watched URIs are marked ────────────────────────────┴─▶ Engine::settle_interest:
+//!                              one thread at a time takes each mark, and reports what differs from the last report
 //! ```
 //!
-//! Law: no lock is held while the observer is told. What is wanted is looked up after the mark was taken, so the last thing
-//! told agrees with the last change. A thread that finds another one telling leaves its marks to that.
+//! Law: no lock is held while the observer is called. The state of a URI is read after its mark was taken, so the last report
+//! agrees with the last change. A thread that finds another one reporting leaves its marks to that one.
 
 use super::Engine;
 use crate::catalog::{HandlerId, Route, Source};
@@ -14,28 +15,29 @@ use crate::connection::Event;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Is told what clients watch: see [`Engine::observe`].
+/// Receives changes of the URIs and lists that clients watch: see [`Engine::observe`].
 pub trait Observer: Send + Sync {
-    /// A URI or list is watched from now on, or no longer, or another handler serves it. One call at a time. It must return
-    /// soon; it may call the engine, and what changes by that is told after it has returned.
+    /// Reports that a URI or list gained its first watcher or lost its last one, or that another handler serves it.
+    /// Calls never overlap. Must return quickly. It may call the engine; changes made by that are reported after it
+    /// returns.
     fn interest(&self, change: Interest<'_>);
 }
 
-/// What has changed.
+/// A change of interest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest<'a> {
-    /// Whether one resource is watched, or which handler serves it.
+    /// A resource gained or lost its watchers, or another handler serves it.
     Uri {
         /// Its canonical URI.
         uri: &'a Arc<str>,
-        /// Before.
+        /// The state before the change.
         before: ResourceInterest,
-        /// From now on.
+        /// The state from now on.
         now: ResourceInterest,
     },
-    /// Whether the lists of resources and templates are watched.
+    /// The lists of resources and templates gained or lost their watchers.
     Lists {
-        /// From now on.
+        /// Whether they are watched from now on.
         on: bool,
     },
 }
@@ -45,11 +47,11 @@ pub enum Interest<'a> {
 pub struct ResourceInterest {
     /// Whether any client watches it.
     pub is_watched: bool,
-    /// What serves it while it is watched; `None` if it is a constant, or gone.
+    /// The handler that serves it while it is watched; `None` for a constant, or if it no longer exists.
     pub handler: Option<HandlerId>,
 }
 
-/// What was told, and what may have to be.
+/// The reported interest, and the changes that are still to be reported.
 #[derive(Default)]
 pub(super) struct Interests {
     observer: OnceLock<Arc<dyn Observer>>,
@@ -59,71 +61,72 @@ pub(super) struct Interests {
 #[derive(Default)]
 struct InterestState {
     marked: HashSet<Arc<str>>,
-    /// What was told of each URI that somebody waits for.
-    told: HashMap<Arc<str>, Option<HandlerId>>,
+    /// The watched URIs, each with the handler that was reported last.
+    reported: HashMap<Arc<str>, Option<HandlerId>>,
     lists: bool,
-    /// Whether the lists are to be told of again, even if nothing has changed.
+    /// Whether to report the lists again, even without a change.
     again: bool,
-    is_telling: bool,
+    is_reporting: bool,
 }
 
-/// The next thing to tell.
+/// The next change to report.
 enum Next {
     Uri(Arc<str>),
     Lists(bool),
 }
 
 impl Engine {
-    /// Tells `observer` from now on what is watched; the next [`Engine::settle_interest`] tells it what is watched already.
-    /// Only the first observer counts. Without one, subscriptions cost nothing here.
+    /// Sets the observer of watched URIs and lists. The next [`Engine::settle_interest`] reports what is already
+    /// watched. Only the first observer is used. Without one, subscriptions cause no work here.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         if self.interests.observer.set(observer).is_ok() {
-            // The observer is set: a subscription that is not in this list yet will mark its URI.
+            // The observer is set: a subscription that is missing from this list will mark its own URI.
             self.interests.lock().marked.extend(self.hub.watched_uris());
         }
     }
 
-    /// Tells the observer once more whether the lists are watched: for a provider that was mounted since.
+    /// Reports again whether the lists are watched, for a provider that was mounted since.
     pub fn tell_lists_again(&self) {
         self.interests.lock().again = true;
         self.settle_interest();
     }
 
-    /// Tells the observer what has changed since it was told last, unless another thread does. To be called without a lock,
-    /// for [`Event::Interest`] and after [`Engine::apply`].
+    /// Reports the changes since the last report to the observer, unless another thread is doing so. Call it without
+    /// holding a lock, for [`Event::Interest`] and after [`Engine::apply`].
     pub fn settle_interest(&self) {
         let Some(observer) = self.interests.observer.get() else { return };
-        if std::mem::replace(&mut self.interests.lock().is_telling, true) {
+        if std::mem::replace(&mut self.interests.lock().is_reporting, true) {
             return;
         }
-        let telling = Telling(&self.interests);
+        let flag = ReportingFlag(&self.interests);
         while let Some(next) = self.next_interest() {
             match next {
-                Next::Uri(uri) => self.tell_interest(&**observer, &uri),
+                Next::Uri(uri) => self.report_interest(&**observer, &uri),
                 Next::Lists(on) => observer.interest(Interest::Lists { on }),
             }
         }
-        // `next_interest` has reset the flag under the lock: a thread that marks after that tells.
-        std::mem::forget(telling);
+        // `next_interest` has reset the flag under the lock; a thread that marks a change after that reports it itself.
+        std::mem::forget(flag);
     }
 
-    /// Marks URIs whose first watcher has come or whose last has left. Gives the event for the host, if there is an observer.
+    /// Marks URIs that gained their first watcher or lost their last one. Returns the event for the host, if there is
+    /// an observer.
     pub(crate) fn mark_interest<'m>(&self, uris: impl IntoIterator<Item = Arc<str>>) -> Option<Event<'m>> {
         self.interests.observer.get()?;
         self.interests.lock().marked.extend(uris);
         Some(Event::Interest)
     }
 
-    /// Marks every URI that was told of: another handler may serve it now.
+    /// Marks every reported URI, because another handler may serve it now.
     pub(super) fn reroute_interest(&self) {
         if self.interests.observer.get().is_some() {
             let mut state = self.interests.lock();
-            let InterestState { marked, told, .. } = &mut *state;
-            marked.extend(told.keys().cloned());
+            let InterestState { marked, reported, .. } = &mut *state;
+            marked.extend(reported.keys().cloned());
         }
     }
 
-    /// Takes a mark; if there is none, this thread has done telling.
+    /// Takes the next change to report. Without one, clears the flag of the reporting thread.
     fn next_interest(&self) -> Option<Next> {
         let mut state = self.interests.lock();
         if let Some(uri) = state.marked.iter().next().cloned() {
@@ -135,17 +138,18 @@ impl Engine {
             state.lists = wanted;
             return Some(Next::Lists(wanted));
         }
-        state.is_telling = false;
+        state.is_reporting = false;
         None
     }
 
-    fn tell_interest(&self, observer: &dyn Observer, uri: &Arc<str>) {
+    fn report_interest(&self, observer: &dyn Observer, uri: &Arc<str>) {
         let is_watched = self.hub.watched(uri);
         let now =
             ResourceInterest { is_watched, handler: if is_watched { self.server_of(uri) } else { None } };
         let before = {
-            let told = &mut self.interests.lock().told;
-            let before = if is_watched { told.insert(uri.clone(), now.handler) } else { told.remove(uri) };
+            let reported = &mut self.interests.lock().reported;
+            let before =
+                if is_watched { reported.insert(uri.clone(), now.handler) } else { reported.remove(uri) };
             ResourceInterest { is_watched: before.is_some(), handler: before.flatten() }
         };
         if before != now {
@@ -172,12 +176,12 @@ impl Interests {
     }
 }
 
-/// An observer that panics ends the telling of its own thread, not that of all.
-struct Telling<'i>(&'i Interests);
+/// Clears the flag of the reporting thread, also if the observer panics, so that other threads can go on reporting.
+struct ReportingFlag<'i>(&'i Interests);
 
-impl Drop for Telling<'_> {
+impl Drop for ReportingFlag<'_> {
     fn drop(&mut self) {
-        self.0.lock().is_telling = false;
+        self.0.lock().is_reporting = false;
     }
 }
 

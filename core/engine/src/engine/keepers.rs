@@ -1,15 +1,15 @@
-//! Those outside the engine that keep something of a principal, such as its verified tokens.
+//! Caches outside the engine that hold data of principals, such as verified tokens.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError, Weak};
 
-/// Keeps something of a principal until it is revoked.
+/// A cache of data of principals, which must be cleared when a principal is revoked.
 pub(crate) trait PrincipalCache: Send + Sync {
-    /// Forgets what it keeps of the principal with this identity.
+    /// Removes the data of the principal with this identity.
     fn forget(&self, principal: &str);
 }
 
-/// The keepers that are alive: one for each HTTP endpoint.
+/// The registered caches: one for each HTTP endpoint.
 #[derive(Default)]
 pub(super) struct Keepers(Mutex<Vec<Weak<dyn PrincipalCache>>>);
 

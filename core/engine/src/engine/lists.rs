@@ -1,6 +1,8 @@
-//! What `.list` callbacks without paging gave, kept for [`Limits::list_ttl`] so that a walk over the pages asks them once.
+//! Results of `.list` callbacks without pages, cached for [`Limits::list_ttl`], so that a walk over the pages calls
+//! each callback once.
 //!
-//! Law: nothing is kept that was asked for before the latest change. Bounded in lists and in bytes.
+//! Law: a result is cached only if its callback was called after the latest change. The number of lists and their bytes
+//! are limited.
 
 use crate::catalog::SourceKey;
 use crate::connection::{Item, Listed};
@@ -11,7 +13,7 @@ use crate::version::Revision;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// See the module. By source and principal.
+/// Cached lists, by source and principal.
 pub(super) struct KeptLists {
     table: Mutex<Table>,
     ttl: Millis,
@@ -21,9 +23,9 @@ pub(super) struct KeptLists {
 
 #[derive(Default)]
 struct Table {
-    kept: HashMap<(SourceKey, Box<str>), CachedList>,
+    cached: HashMap<(SourceKey, Box<str>), CachedList>,
     bytes: usize,
-    /// How often all was dropped.
+    /// How often the whole cache was cleared.
     generation: u64,
 }
 
@@ -33,10 +35,10 @@ struct CachedList {
     listed: Arc<Listed>,
 }
 
-/// What a callback gave, and when it was asked.
+/// The result of a callback, and the time of its call.
 pub(crate) struct ListedItems {
     pub(crate) listed: Arc<Listed>,
-    /// [`KeptLists::generation`] before it was asked.
+    /// [`KeptLists::generation`] before the call.
     pub(crate) generation: u64,
 }
 
@@ -46,7 +48,7 @@ impl KeptLists {
         Self { table: Mutex::default(), ttl: limits.list_ttl, max, most_bytes }
     }
 
-    /// Says how often all was dropped: to be asked for before a callback is.
+    /// Returns how often the cache was cleared. Call this before a callback.
     pub(super) fn generation(&self) -> u64 {
         self.lock().generation
     }
@@ -56,7 +58,7 @@ impl KeptLists {
             return None;
         }
         let table = self.lock();
-        let found = table.kept.get(&(source.clone(), principal.authority().into()))?;
+        let found = table.cached.get(&(source.clone(), principal.authority().into()))?;
         (now.tick < found.until).then(|| found.listed.clone())
     }
 
@@ -79,10 +81,10 @@ impl KeptLists {
         }
         table.bytes += size;
         let until = now.tick.saturating_add(self.ttl);
-        table.kept.insert(key, CachedList { until, size, listed: given.listed.clone() });
+        table.cached.insert(key, CachedList { until, size, listed: given.listed.clone() });
     }
 
-    /// What was given is no longer so, nor is what callbacks are about to give that were asked before.
+    /// Clears the cache, and rejects the results of callbacks that are running now.
     pub(super) fn clear(&self) {
         let mut table = self.lock();
         table.drop_all();
@@ -90,7 +92,7 @@ impl KeptLists {
     }
 
     fn has_room(&self, table: &Table, size: usize) -> bool {
-        table.kept.len() < self.max && table.bytes + size <= self.most_bytes
+        table.cached.len() < self.max && table.bytes + size <= self.most_bytes
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -100,23 +102,23 @@ impl KeptLists {
 
 impl Table {
     fn remove(&mut self, key: &(SourceKey, Box<str>)) {
-        if let Some(before) = self.kept.remove(key) {
+        if let Some(before) = self.cached.remove(key) {
             self.bytes -= before.size;
         }
     }
 
     fn expire(&mut self, now: Now) {
-        self.kept.retain(|_, kept| now.tick < kept.until);
-        self.bytes = self.kept.values().map(|kept| kept.size).sum();
+        self.cached.retain(|_, list| now.tick < list.until);
+        self.bytes = self.cached.values().map(|list| list.size).sum();
     }
 
     fn drop_all(&mut self) {
-        self.kept.clear();
+        self.cached.clear();
         self.bytes = 0;
     }
 }
 
-/// Roughly the bytes that a list takes.
+/// The approximate size of a list in bytes.
 fn size(listed: &Listed) -> usize {
     const RECORD: usize = 512;
     let mut encoded = Vec::new();
@@ -143,7 +145,7 @@ mod tests {
 
     fn held(lists: &KeptLists) -> (usize, usize) {
         let table = lists.lock();
-        (table.kept.len(), table.bytes)
+        (table.cached.len(), table.bytes)
     }
 
     fn at(tick: Millis) -> Now {
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_before_a_change_is_not_kept() {
+    fn results_from_before_a_change_are_not_cached() {
         let lists = lists(Limits { list_ttl: 10, ..Limits::default() });
         let who = Principal::local();
         let late = ListedItems { listed: listed(&["a://old"]), generation: lists.generation() };
@@ -178,15 +180,15 @@ mod tests {
         );
     }
 
-    /// By default each walk asks.
+    /// By default each walk calls the callbacks.
     #[test]
-    fn nothing_is_kept_by_default() {
+    fn nothing_is_cached_by_default() {
         let lists = lists(Limits::default());
         put(&lists, 1, &Principal::local());
         assert!(lists.get(&source(1), &Principal::local(), at(0)).is_none());
     }
 
-    /// The bounds `list_cache` and `list_cache_bytes`.
+    /// The limits `list_cache` and `list_cache_bytes`.
     #[test]
     fn the_bounds_hold() {
         let one = size(&listed(&["a://b"]));

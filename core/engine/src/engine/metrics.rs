@@ -1,6 +1,7 @@
-//! What is counted, and its text for Prometheus.
+//! Counters of the server, and their text for Prometheus.
 //!
-//! Law: a label has one of a few words that stand in this library; no URI, no identity, no name that a client chose.
+//! Law: every label has one of a few values fixed in this library; never a URI, an identity, or a name chosen by a
+//! client.
 
 use super::records::RecordCounts;
 use super::{CacheCounts, Engine};
@@ -13,15 +14,15 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Our methods, and all others together.
+/// The known methods, and one entry for all others.
 const METHODS: usize = Method::ALL.len() + 1;
 const VERDICTS: usize = Verdict::ALL.len();
 const ERAS: [&str; 2] = ["legacy", "modern"];
 const PEERS: [&str; 5] = ["stdio", "session", "request", "stateless", "bare"];
-/// The upper bounds of the buckets, in milliseconds: those that OpenTelemetry recommends, and two below.
+/// The upper limits of the buckets, in ms: those recommended by OpenTelemetry, and two below.
 const BOUNDS: [Millis; 14] = [1, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
 
-/// See the module. Counted with relaxed atomics; no lock.
+/// The counters. Updated with relaxed atomics; no lock.
 #[derive(Debug)]
 pub(super) struct Metrics {
     requests: [[AtomicU64; ERAS.len()]; METHODS],
@@ -54,12 +55,12 @@ impl Lapse {
 
 #[derive(Debug, Default)]
 struct Durations {
-    /// How many fell into each bucket; the last is above all bounds.
+    /// The count of each bucket; the last one is above all limits.
     buckets: [AtomicU64; BOUNDS.len() + 1],
     sum: AtomicU64,
 }
 
-/// An open connection, while it is counted.
+/// Counts an open connection until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenConnection {
     engine: Arc<Engine>,
@@ -150,7 +151,7 @@ impl Metrics {
         text.0
     }
 
-    /// As the metric `mcp.server.operation.duration` of OpenTelemetry is named for Prometheus.
+    /// Named as Prometheus names the OpenTelemetry metric `mcp.server.operation.duration`.
     fn durations(&self, text: &mut Text) {
         const NAME: &str = "mcp_server_operation_duration_seconds";
         text.family(NAME, "histogram", "How long requests took.");
@@ -175,7 +176,7 @@ impl Metrics {
 }
 
 impl OpenConnection {
-    /// Counts a connection; `None` while nothing is counted.
+    /// Counts a connection; `None` while metrics are off.
     pub(crate) fn of(engine: &Arc<Engine>, peer: ConnectionKind) -> Option<Self> {
         add(&engine.metrics()?.connections[index(peer)], 1);
         Some(Self { engine: Arc::clone(engine), peer })
@@ -216,12 +217,12 @@ fn cached(text: &mut Text, cache: CacheCounts) {
     }
 }
 
-/// The text while it is written.
+/// The text being written.
 struct Text(String);
 
 impl Text {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 

@@ -53,12 +53,12 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use words::ServerDescription;
 
-/// See the module. `Send + Sync`; every method may be called from any thread.
+/// The state of one server. `Send + Sync`; every method may be called from any thread.
 pub struct Engine {
     options: Options,
     words: ServerDescription,
     catalog: ArcSwap<Catalog>,
-    /// Held while a new catalogue is made from the old one.
+    /// Held while an edit builds the next catalogue.
     edits: Mutex<()>,
     hub: Hub,
     guard: Guard,
@@ -70,7 +70,7 @@ pub struct Engine {
     lists: KeptLists,
     cache: Option<Arc<ReadCache>>,
     amounts: Amounts,
-    /// Bytes held by contents that come in chunks.
+    /// Total size, in bytes, of the contents that are being gathered.
     held: AtomicUsize,
     records: Option<Records>,
     metrics: OnceLock<Metrics>,
@@ -79,10 +79,10 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine without resources.
+    /// Makes an engine without resources.
     ///
     /// # Errors
-    /// [`RegistrationError`] if the info, an extension or a capability is not well-formed.
+    /// [`RegistrationError`] if the info, an extension, a capability, a limit or the policy is invalid.
     pub fn new(info: ServerInfo, options: Options) -> Result<Arc<Self>, RegistrationError> {
         check::options(&options)?;
         let words = ServerDescription::new(info)?;
@@ -111,7 +111,7 @@ impl Engine {
         }))
     }
 
-    /// What [`Engine::new`] says of them, but for the guard's policy: for a host that makes the engine later.
+    /// Checks the arguments of [`Engine::new`], except the guard's policy: for hosts that build the engine later.
     ///
     /// # Errors
     /// As [`Engine::new`].
@@ -120,17 +120,18 @@ impl Engine {
         check::options(options)
     }
 
-    /// The state of a new peer.
+    /// Makes the protocol state for a new peer.
     pub fn connect(self: &Arc<Self>, peer: ConnectionKind) -> Connection {
         Connection::new(self.clone(), self.hub.connect(), peer)
     }
 
-    /// The bounds.
+    /// The limits.
     pub fn limits(&self) -> &Limits {
         &self.options.limits
     }
 
-    /// Who has what a refused registration collides with; `None` if nothing has, or a constant.
+    /// The handler of the registration with which a refused one conflicts; `None` without a conflict, or for a
+    /// constant.
     pub fn holder(&self, error: &RegistrationError) -> Option<HandlerId> {
         let catalog = self.catalog();
         match error {
@@ -147,31 +148,31 @@ impl Engine {
         }
     }
 
-    /// What the engine was built with.
+    /// The options that the engine was built with.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// A number for a handler; never given twice.
+    /// Returns a new number for a handler. Never reused.
     pub fn new_handler(&self) -> HandlerId {
         self.handlers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A number for what templates and list sources of one provider have in common; never given twice.
+    /// Returns a new number for a mount. Never reused.
     pub fn new_mount(&self) -> MountId {
         MountId(self.mounts.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Changes the catalogue, all or nothing, and announces it: `list_changed`, and `updated` for what was removed
-    /// . Returns warnings for the author.
+    /// Applies all edits or none, and announces the changes: `list_changed`, and `updated` for what was removed (R-076,
+    /// Returns warnings for the log.
     ///
     /// # Errors
-    /// [`RegistrationError`], and nothing has changed.
+    /// [`RegistrationError`]; the catalogue is then unchanged.
     pub fn publish(&self, edits: Vec<Edit>, now: Now) -> Result<Vec<String>, RegistrationError> {
         self.apply(edits, now).map(|applied| applied.warnings)
     }
 
-    /// The same; returns all that has changed, for a host that keeps the functions behind handlers.
+    /// Like [`Engine::publish`]; returns all changes, for hosts that keep the functions behind handlers.
     ///
     /// # Errors
     /// As [`Engine::publish`].
@@ -188,8 +189,8 @@ impl Engine {
         Ok(applied)
     }
 
-    /// Applies each edit that can be, as one change, and reports on every one in order: a bad edit among many does not
-    /// refuse the rest. Otherwise like [`Engine::apply`].
+    /// Applies each edit that is valid, as one change, and reports on every one in order: one bad edit does not refuse
+    /// the others. Otherwise like [`Engine::apply`].
     pub fn apply_each(
         &self,
         mut edits: Vec<Edit>,
@@ -207,12 +208,12 @@ impl Engine {
         (reports, applied)
     }
 
-    /// The catalogue as it stands.
+    /// The current catalogue.
     pub fn catalog(&self) -> arc_swap::Guard<Arc<Catalog>> {
         self.catalog.load()
     }
 
-    /// Tells that the resource at `uri`, in any spelling, has changed.
+    /// Announces that the resource at `uri`, in any spelling, has changed.
     ///
     /// # Errors
     /// [`RegistrationError::InvalidUri`].
@@ -222,7 +223,7 @@ impl Engine {
         Ok(())
     }
 
-    /// As [`Engine::updated`], for the principal with this identity alone. No other principal is notified.
+    /// Like [`Engine::updated`], for the principal with this identity only. No other principal is notified.
     ///
     /// # Errors
     /// [`RegistrationError::InvalidUri`].
@@ -232,25 +233,26 @@ impl Engine {
         Ok(())
     }
 
-    /// Tells that a list has changed in a way that the catalogue does not show: what `.list` callbacks give, or one
-    /// behind the extension door.
+    /// Announces a change of a list that the catalogue does not know about: the results of `.list` callbacks, or the
+    /// list of a custom method.
     pub fn list_changed(&self, lists: ListKinds, now: Now) {
         self.forget_lists(lists);
         self.hub.list_changed(lists.intersection(self.announced_lists()), now.tick);
     }
 
-    /// As [`Engine::list_changed`], for the principal with this identity alone. No other principal is notified.
+    /// Like [`Engine::list_changed`], for the principal with this identity only. No other principal is notified.
     pub fn list_changed_for(&self, principal: &str, lists: ListKinds, now: Now) {
         self.forget_lists(lists);
         self.hub.list_changed_for(principal, lists.intersection(self.announced_lists()), now.tick);
     }
 
-    /// The tokens of the principal with this identity are no longer valid: every HTTP endpoint forgets that it has verified
-    /// them, its listens end with their results, and the streams of notifications of its sessions end.
+    /// Revokes the tokens of the principal with this identity: every HTTP endpoint removes them from its cache of
+    /// verified tokens, the principal's listens end with their results, and the notification streams of its
+    /// sessions end.
     ///
-    /// The next request with such a token is verified again, in a session too, and is refused if the verifier refuses it.
-    /// Sessions stay, with their subscriptions, for a client that comes back with another token of this principal; others
-    /// end when they are idle. Nothing happens for the empty identity of the local process.
+    /// The next request with such a token is verified again, also within a session, and refused if the verifier refuses
+    /// it. Sessions and their subscriptions stay, for a client that returns with another token of this principal, until
+    /// they are idle for too long. Does nothing for the empty identity of the local process.
     pub fn revoke(&self, principal: &str) {
         self.keepers.forget(principal);
         if self.mark_interest(self.hub.revoke(principal)).is_some() {
@@ -258,12 +260,12 @@ impl Engine {
         }
     }
 
-    /// Who may see what.
+    /// The compiled policy.
     pub fn guard(&self) -> &Guard {
         &self.guard
     }
 
-    /// How the read cache was used; `None` if it is switched off: for metrics.
+    /// Size and use of the read cache; `None` if it is switched off. For metrics.
     pub fn cache_counts(&self) -> Option<CacheCounts> {
         self.cache.as_ref().map(|cache| cache.counts())
     }
@@ -273,7 +275,7 @@ impl Engine {
         self.hub.counts()
     }
 
-    /// Redacts the constants of `edits`, and says what they concern in the read cache.
+    /// Redacts the constants of `edits`, and returns the entries of the read cache that they affect.
     fn prepare(&self, edits: &mut [Edit]) -> Concerned {
         if let Some(redactor) = self.amounts.redactor() {
             edits.iter_mut().for_each(|edit| redact_constant(edit, redactor));
@@ -282,7 +284,7 @@ impl Engine {
         Concerned { narrows: edits.iter().any(needs_scopes), added }
     }
 
-    /// Drops what is no longer so, and announces what has changed.
+    /// Purges outdated cache entries and announces the changes.
     fn announce(&self, concerned: &Concerned, applied: &Applied, now: Now) {
         let rerouted = applied.templates_changed || applied.fallback_changed;
         if rerouted || applied.sources_changed || !applied.removed.is_empty() {
@@ -292,7 +294,7 @@ impl Engine {
             self.reached.clear();
         }
         if let Some(cache) = &self.cache {
-            // What was served by one template may be served by another now, or by a resource.
+            // Another template or resource may serve URIs that a template served before.
             match rerouted || concerned.narrows {
                 true => cache.purge_all(),
                 false => concerned.added.iter().for_each(|(_, uri)| cache.purge(uri)),
@@ -309,7 +311,7 @@ impl Engine {
         }
     }
 
-    /// The canonical URIs of the resources that are to be added, each with the index of its edit.
+    /// The canonical URIs of the resources to be added, each with the index of its edit.
     fn added(&self, edits: &[Edit]) -> Vec<(usize, String)> {
         let added = edits.iter().enumerate().filter_map(|(at, edit)| match edit {
             Edit::AddResource { resource, .. } => {
@@ -331,7 +333,7 @@ impl Engine {
         }
     }
 
-    /// Marks a changed URI, for everybody or for one principal.
+    /// Marks a changed URI, for all principals or for one.
     fn mark(&self, normal: &str, principal: Option<&str>, now: Now) {
         let catalog = self.catalog.load();
         let parents: Vec<&str> = catalog.parents_of(normal).collect();
@@ -345,9 +347,9 @@ impl Engine {
     }
 }
 
-/// What connections ask of the engine.
+/// Functions for connections.
 impl Engine {
-    /// Has `keeper` forget a principal at [`Engine::revoke`].
+    /// Registers `keeper`, to be cleared by [`Engine::revoke`].
     pub(crate) fn join(&self, keeper: Weak<dyn PrincipalCache>) {
         self.keepers.join(keeper);
     }
@@ -356,12 +358,12 @@ impl Engine {
         self.cache.as_ref()
     }
 
-    /// How fast, how much and in what form things may be had.
+    /// The limits of the policy: rates, sizes, redaction.
     pub(crate) fn amounts(&self) -> &Amounts {
         &self.amounts
     }
 
-    /// The most bytes that a read of `normal` may give.
+    /// Maximum size in bytes of a read of `normal`.
     pub(crate) fn most_bytes(&self, normal: &str) -> usize {
         let own = self
             .amounts
@@ -370,7 +372,7 @@ impl Engine {
         self.limits().contents.min(own)
     }
 
-    /// Whether contents are looked at as a whole before they are encoded.
+    /// Whether contents must be complete before they are encoded, for redaction or a transform.
     pub(crate) fn looks_at_contents(&self) -> bool {
         self.amounts.redactor().is_some() || self.options.transforms
     }
@@ -413,7 +415,8 @@ impl Engine {
             .fold(own, |all, kind| all | kind)
     }
 
-    /// The value of `capabilities`, as it is just now. What is not `notified` is not declared (DEC-25).
+    /// Writes the current value of `capabilities`. Without `notified` the connection cannot send
+    /// notifications, so those are not declared (DEC-25).
     pub(crate) fn write_capabilities(
         &self,
         writer: &mut ObjectWriter<'_>,
@@ -455,7 +458,7 @@ impl Engine {
         if self.options.server_info_in_results { self.words.member() } else { "" }
     }
 
-    /// The same as a value.
+    /// The value of that member.
     pub(crate) fn server_info(&self) -> Option<&str> {
         self.options.server_info_in_results.then(|| self.words.full())
     }
@@ -472,7 +475,7 @@ impl Engine {
         self.state_seal.as_ref()
     }
 
-    /// `None` if the cursor of an author's callback is too long: then the list ends here.
+    /// Seals a cursor. `None` if the cursor of a list source is too long, which ends the list here.
     pub(crate) fn seal_cursor(&self, cursor: &Cursor, principal: &Principal) -> Option<String> {
         let is_own = matches!(&cursor.position, Position::Source { cursor: Some(_), .. });
         let text = cursor.seal(&self.cursor_seal, self.cursor_scope(principal)).ok()?;
@@ -484,7 +487,7 @@ impl Engine {
         Some(Cursor { shared: cursor.shared && self.may_share_lists(), ..cursor })
     }
 
-    /// A cursor is its principal's, whatever is registered: a walk goes on when the catalogue begins to differ
+    /// The scope of a cursor is always its principal, so a walk continues if the catalogue starts to differ
     /// between principals.
     fn cursor_scope<'a>(&'a self, principal: &'a Principal) -> CursorScope<'a> {
         CursorScope { server: self.words.name(), principal: principal.id() }
@@ -499,7 +502,7 @@ impl Engine {
         self.lists.get(source, principal, now)
     }
 
-    /// To be asked for before a callback is.
+    /// The generation of cached lists, to be read before a callback is called.
     pub(crate) fn lists_generation(&self) -> u64 {
         self.lists.generation()
     }
@@ -508,7 +511,7 @@ impl Engine {
         self.lists.put(source, principal, given, now);
     }
 
-    /// Takes `bytes` of what all replies together may gather; `false` if there is not so much left.
+    /// Reserves `bytes` for contents that are being gathered; `false` if all replies together would exceed the limit.
     pub(crate) fn hold(&self, bytes: usize) -> bool {
         let max = self.limits().contents_total;
         let add = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= max);
@@ -531,20 +534,20 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// What edits concern in the read cache.
+/// The effect of edits on the read cache.
 struct Concerned {
-    /// They may hide an entry of contents that are kept for all.
+    /// Whether they may hide an entry of contents that are cached for all principals.
     narrows: bool,
-    /// The canonical URIs of the resources that they add, each with the index of its edit.
+    /// The canonical URIs of the added resources, each with the index of its edit.
     added: Vec<(usize, String)>,
 }
 
-/// Whether an edit may hide an entry of contents that are kept for all.
+/// Whether an edit may hide an entry of contents that are cached for all principals.
 fn needs_scopes(edit: &Edit) -> bool {
     matches!(edit, Edit::AddResource { resource, .. } if !resource.details.scopes.is_empty())
 }
 
-/// A constant is redacted once, when it is registered.
+/// Redacts a constant once, at its registration.
 fn redact_constant(edit: &mut Edit, redactor: &crate::guard::Redactor) {
     if let Edit::AddResource { source: Source::Text(text), .. } = edit
         && let Cow::Owned(redacted) = redactor.redact(Cow::Borrowed(&**text))
@@ -553,7 +556,7 @@ fn redact_constant(edit: &mut Edit, redactor: &crate::guard::Redactor) {
     }
 }
 
-/// The process key is random: a configured one is the same in many processes, but no less a secret.
+/// Prefers the random process key: a configured key is equally secret, but the same in many processes.
 fn hash_key(options: &Options) -> HashKey {
     let secret = options.process_key.as_ref().or(options.keys.first());
     secret.map_or_else(HashKey::default, |key| HashKey::new(&key.derive("hash")))
@@ -566,7 +569,7 @@ fn state_seal(options: &Options) -> Option<Seal> {
     }
 }
 
-/// For an engine whose host has neither keys nor randomness. Hosts of this library have.
+/// The seal of an engine whose host provides neither keys nor randomness. Hosts of this library provide both.
 fn guessable_seal(words: &ServerDescription) -> Seal {
     Seal::new(&Cursor::derived_key(words.name()), &[])
 }
@@ -577,7 +580,7 @@ mod tests {
     use crate::seal::SealKey;
     use std::hash::BuildHasher as _;
 
-    /// Where a URI falls in the hash depends on a secret: URIs from elsewhere cannot be chosen to collide.
+    /// The hash depends on a secret, so URIs cannot be chosen to collide.
     #[test]
     fn the_hash_of_the_catalogue_has_a_secret_key() {
         let key = |text: &str| SealKey::from_secret(text.as_bytes()).unwrap();

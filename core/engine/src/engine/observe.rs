@@ -1,4 +1,4 @@
-//! What can be known of an engine from outside: what was asked of it, and how much.
+//! Records and metrics of an engine, for its host.
 
 use super::{Engine, Lapse, Metrics};
 use crate::guard::{AuditEntry, AuditRecord, Verdict};
@@ -6,9 +6,9 @@ use crate::now::Millis;
 use crate::version::Method;
 use std::task::Waker;
 
-/// What a host asks.
+/// Functions for hosts.
 impl Engine {
-    /// Takes what was recorded since the last call, oldest first, and appends it (S-19). Nothing unless
+    /// Takes the records since the last call and appends them, oldest first (S-19). Nothing unless
     /// [`Options::audit`](super::Options) is set.
     pub fn take_records(&self, entries: &mut Vec<AuditEntry>) {
         if let Some(records) = &self.records {
@@ -16,37 +16,37 @@ impl Engine {
         }
     }
 
-    /// Has `waker` woken once, when something is recorded next. Call it before [`Engine::take_records`], so that nothing
-    /// comes unseen between the two. The waker is called where a request has ended: it must not wait.
+    /// Wakes `waker` once, at the next record. Call this before [`Engine::take_records`], so that no record in between
+    /// goes unnoticed. The waker is called where a request ends, so it must not block.
     pub fn watch_records(&self, waker: &Waker) {
         if let Some(records) = &self.records {
             records.register(waker);
         }
     }
 
-    /// A sink could not keep so many of what it took: they count as dropped.
+    /// Counts `count` records as dropped, because a sink took them and could not keep them.
     pub fn lose_records(&self, count: u64) {
         if let Some(records) = &self.records {
             records.lose(count);
         }
     }
 
-    /// Counts from now on, if it did not from the start.
+    /// Starts counting, unless metrics are already on.
     pub fn measure(&self) {
         self.metrics.get_or_init(Metrics::default);
     }
 
-    /// What was counted, in the text format of Prometheus; `None` if nothing is counted. No label has a text of a
-    /// client's: the number of series is bounded.
+    /// Returns the metrics in the text format of Prometheus; `None` if they are off. No label contains text of a
+    /// client, so the number of series is limited.
     pub fn metrics_text(&self) -> Option<String> {
         let records = self.records.as_ref().map(super::Records::counts);
         self.metrics.get().map(|metrics| metrics.text(self.subscriptions(), records, self.cache_counts()))
     }
 }
 
-/// What connections ask.
+/// Functions for connections.
 impl Engine {
-    /// Whether anybody wants to know of requests. Two loads, where nobody does.
+    /// Whether requests must be recorded or counted. Costs two loads if not.
     pub(crate) fn observes(&self) -> bool {
         self.records.is_some() || self.metrics.get().is_some()
     }

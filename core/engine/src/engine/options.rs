@@ -1,4 +1,4 @@
-//! What an engine is built with.
+//! The options of an engine.
 
 use crate::catalog::HandlerId;
 use crate::guard::Policy;
@@ -9,7 +9,7 @@ use crate::resource::{CacheHint, Icon};
 use crate::seal::SealKey;
 use crate::version::Revision;
 
-/// How the server presents itself (requirements, section 3).
+/// The server's description of itself (requirements, section 3).
 #[derive(Clone, Debug, Default)]
 pub struct ServerInfo {
     /// `name`; required.
@@ -28,11 +28,11 @@ pub struct ServerInfo {
     pub instructions: Option<String>,
 }
 
-/// What an engine is built with. Every switch has a default.
+/// The options of an engine. Every field has a default.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The bounds.
+    /// The limits.
     pub limits: Limits,
     /// The revisions to serve. Default: all five.
     pub revisions: Vec<Revision>,
@@ -42,22 +42,23 @@ pub struct Options {
     pub list_changed: bool,
     /// Whether completion is offered; `None`, the default: when a template has a completer.
     pub completions: Option<bool>,
-    /// Whether handlers' log messages go to clients (deprecated in 2026-07-28, R-056). Nothing is sent that
-    /// a client did not ask for. Default `true`.
+    /// Whether handlers may send log messages to clients (deprecated in 2026-07-28, R-056). A client gets them only if
+    /// it asks for them. Default `true`.
     pub logging: bool,
     /// Whether results carry `serverInfo` in `_meta`. Default `true`.
     pub server_info_in_results: bool,
-    /// Whether a principal is told that it may not see a resource, rather than that there is none (DEC-20). Default `false`.
+    /// Whether a principal learns that it may not see a resource; otherwise the error is the same as for a missing one
+    /// (DEC-20). Default `false`.
     pub explicit_denials: bool,
-    /// Who may see what, and how much of it. Default: everybody everything.
+    /// Access rules and limits for principals. Default: everything is allowed.
     pub guard: Policy,
-    /// Whether the contents of reads are kept for their `ttl_ms` and given again, and concurrent reads of the same make one
-    /// call. Default `false`.
+    /// Whether results of reads are cached for their `ttl_ms`, and concurrent reads of the same resource share a
+    /// handler call. Default `false`.
     pub cache: bool,
-    /// Whether the host looks at contents before they are encoded: then chunks are gathered as they are, and
-    /// [`Gather::into_answer`](crate::connection::Gather::into_answer) gives them whole. Default `false`.
+    /// Whether the host transforms contents before they are encoded: chunks are then gathered unencoded, and
+    /// [`Gather::into_answer`](crate::connection::Gather::into_answer) returns them whole. Default `false`.
     pub transforms: bool,
-    /// Whether requests are recorded (S-19); the host fetches them with [`Engine::take_records`](super::Engine).
+    /// Whether requests are recorded (S-19); the host fetches the records with [`Engine::take_records`](super::Engine).
     /// Default `false`.
     pub audit: bool,
     /// Whether requests are counted from the start: [`Engine::metrics_text`](super::Engine). Default `false`.
@@ -66,28 +67,29 @@ pub struct Options {
     pub list_cache: CacheHint,
     /// Caching hint of `server/discover`.
     pub discover_cache: CacheHint,
-    /// Keys for cursors and request states, shared by all processes of a deployment. The first seals, all open.
+    /// Keys for cursors and request states, shared by all processes of a deployment. The first key seals; all keys
+    /// open.
     pub keys: Vec<SealKey>,
-    /// The key for request states and cursors when `keys` is empty: random, from the host. Cursors then open until the
-    /// process ends, and in no other one. Without either a read cannot ask for input, and a client that knows the server's name
-    /// can open cursors and make its own. The hash of the catalogue is keyed with it too.
+    /// The key for request states and cursors if `keys` is empty: random, set by the host. Cursors are then valid until
+    /// the process ends, and in no other process. Without any key a read cannot ask for input, and a client that knows
+    /// the server's name can open and forge cursors. The hash of the catalogue uses this key too.
     pub process_key: Option<SealKey>,
-    /// Custom methods that the author answers.
+    /// The custom methods of the server.
     pub extensions: Vec<Extension>,
     /// `capabilities.extensions` (2026-07-28, R-054) and, before, `capabilities.experimental`: id to settings (a JSON object).
     pub extension_capabilities: Vec<(String, String)>,
 }
 
-/// What a server is made with, by name: what a host of another language reads before it makes an engine.
+/// Description and options of a server, set by name by the hosts of other languages.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
-    /// How it presents itself.
+    /// The server's description.
     pub info: ServerInfo,
-    /// How it behaves.
+    /// The server's behaviour.
     pub options: Options,
 }
 
-// `guard` and `audit` may name files, and `process_key` is not the author's: hosts set these.
+// Hosts set `guard` and `audit`, which may name files, and `process_key`, which users must not choose.
 by_name!(Setup, "options of a server" {
     "version" => info.version,
     "title" => info.title,
@@ -138,17 +140,18 @@ impl Default for Options {
     }
 }
 
-/// A custom method that the author answers by hand: the extension door.
+/// A custom method with its own handler.
 #[derive(Clone, Debug)]
 pub struct Extension {
-    /// The method; not one of ours, except `completion/complete`: then it gets the references that are not to resources.
+    /// The method. Not a method of the protocol, except `completion/complete`, whose handler then gets the references
+    /// that do not name resources.
     pub method: String,
-    /// The author's function.
+    /// The handler.
     pub handler: HandlerId,
-    /// The member of `params` that the header `Mcp-Name` mirrors, if any.
+    /// The member of `params` that the header `Mcp-Name` repeats, if any.
     pub name_param: Option<String>,
     /// A capability to declare: its name and settings (a JSON object), such as `("tools", "{}")`.
     pub capability: Option<(String, String)>,
-    /// The list of things that this method gives, if clients may listen to its changes.
+    /// The list that this method returns, if clients may listen for its changes.
     pub list_kind: Option<ListKinds>,
 }

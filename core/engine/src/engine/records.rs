@@ -1,14 +1,13 @@
-//! What was recorded and not taken yet: a bounded queue.
+//! A queue of limited length for records that the host has not taken yet.
 //!
-//! Law: serving a request never waits for the audit sink. When the queue is full the newest is dropped,
-//! and counted.
+//! Law: serving a request never waits for the audit sink. A full queue drops the newest record and counts it.
 
 use crate::guard::{AuditEntry, AuditRecord};
 use crate::now::Millis;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// See the module.
+/// The queue of records.
 pub(super) struct Records {
     state: Mutex<RecordBuffer>,
     max: usize,
@@ -17,7 +16,7 @@ pub(super) struct Records {
 /// How many records there are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordCounts {
-    /// Not taken yet.
+    /// In the queue.
     pub(super) waiting: usize,
     /// Dropped since the start.
     pub(super) dropped: u64,
@@ -26,10 +25,10 @@ pub(super) struct RecordCounts {
 #[derive(Default)]
 struct RecordBuffer {
     entries: Vec<AuditEntry>,
-    /// How many were dropped since the last were taken, and when the last was.
+    /// The number of records dropped since the last take, and the time of the last one.
     dropped: u64,
     dropped_at: Millis,
-    /// How many were dropped in all.
+    /// The number of records dropped since the start.
     lost: u64,
     waker: Option<Waker>,
 }
@@ -59,7 +58,7 @@ impl Records {
         self.lock().waker = Some(waker.clone());
     }
 
-    /// Appends all there is, and what is missing behind it.
+    /// Appends all queued records, followed by an entry with the number of dropped ones.
     pub(super) fn take(&self, entries: &mut Vec<AuditEntry>) {
         let mut state = self.lock();
         entries.append(&mut state.entries);

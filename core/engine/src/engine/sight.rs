@@ -1,6 +1,7 @@
-//! What a principal may see of the catalogue: the guard's answers, and the scopes that registrations ask for.
+//! The part of the catalogue that a principal may see: the guard's decisions, and the scopes that registrations
+//! require.
 //!
-//! Law: lists, capabilities and notifications ask here, so that all of them agree with what a read would say.
+//! Law: lists, capabilities and notifications use these functions, so that all of them agree with the result of a read.
 
 use super::Engine;
 use crate::catalog::{ForeignTemplate, ListedTemplate, Lister, TemplateEntry};
@@ -11,10 +12,10 @@ use mcp_resources_template::{UriTemplate, uri};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What was found out about templates, for each view: bounded, and dropped when templates change.
+/// Cached results of [`Guard::reaches`] for each template and view. Limited in number; cleared when templates change.
 #[derive(Default)]
 pub(super) struct Reached {
-    /// By address of the template, which the value keeps alive.
+    /// By the template's address, which stays valid because the value holds the template.
     known: Mutex<HashMap<(usize, View), (UriTemplate, bool)>>,
 }
 
@@ -42,12 +43,12 @@ impl Reached {
 }
 
 impl Engine {
-    /// Whether not everybody may see everything.
+    /// Whether some principal may not see everything.
     pub(crate) fn restricts(&self) -> bool {
         !self.guard.is_open() || self.catalog().has_scopes()
     }
 
-    /// Whether `principal` may see `uri`, in any spelling: what a read of it would say.
+    /// Whether `principal` may read `uri`, given in any spelling.
     pub fn permits(&self, principal: &Principal, uri: &str) -> bool {
         uri::normalize(uri, self.limits().uri).is_ok_and(|normal| self.sees(principal, &normal))
     }
@@ -61,7 +62,7 @@ impl Engine {
         !catalog.has_scopes() || self.guard.missing(principal, catalog.route(normal).scopes()).is_empty()
     }
 
-    /// Whether `principal` may know of a template: it has its scopes, and may see one of its URIs (S-12).
+    /// Whether `principal` may know about a template: it has the required scopes, and may see one of its URIs (S-12).
     pub(crate) fn sees_template(&self, principal: &Principal, entry: &TemplateEntry) -> bool {
         let scopes = &entry.template.details.scopes;
         (scopes.is_empty() || self.guard.missing(principal, scopes).is_empty())
@@ -69,7 +70,7 @@ impl Engine {
                 || self.reached.ask(&self.guard, &self.guard.view(principal), &entry.parsed))
     }
 
-    /// Whether `principal` may know of a template in a list.
+    /// Whether a list may show a template to `principal`.
     pub(crate) fn sees_listed(&self, principal: &Principal, template: ListedTemplate<'_>) -> bool {
         match template {
             ListedTemplate::Own(entry) => self.sees_template(principal, entry),
@@ -79,15 +80,15 @@ impl Engine {
         }
     }
 
-    /// Whether `principal` may know of a template that is not registered: one that cannot be parsed could lead anywhere, so
-    /// only those who may see everything know of it.
+    /// Whether `principal` may know about a template that is not registered. One that cannot be parsed might expand to
+    /// anything, so only principals that may see everything know about it.
     pub(crate) fn sees_foreign(&self, principal: &Principal, parsed: Option<&UriTemplate>) -> bool {
         let reaches = |parsed| self.reached.ask(&self.guard, &self.guard.view(principal), parsed);
         self.guard.is_open() || parsed.is_some_and(reaches)
     }
 
-    /// Whether a list source is asked for `principal`: its template may be known. What any source gives is judged item by
-    /// item.
+    /// Whether a list source is called for `principal`: its template must be visible. Each item is still checked by
+    /// itself.
     pub(crate) fn sees_lister(&self, principal: &Principal, lister: Lister<'_>) -> bool {
         match lister {
             Lister::Template(entry) => self.sees_template(principal, entry),
@@ -95,23 +96,23 @@ impl Engine {
         }
     }
 
-    /// Whether anybody may keep lists, as far as the configuration says.
+    /// Whether the configuration permits lists to be shared between principals.
     pub(super) fn may_share_lists(&self) -> bool {
         self.options.list_cache.scope == CacheScope::Public && !self.guard.differs()
     }
 
-    /// Whether anybody may keep the pages of a walk that begins now.
+    /// Whether the pages of a walk that starts now may be shared between principals.
     pub(crate) fn shares_lists(&self) -> bool {
         self.may_share_lists() && !self.catalog().has_scopes()
     }
 
-    /// The hint as it may be given where principals see different things.
+    /// The caching hint, made private if principals may see different things.
     pub(crate) fn shared(&self, hint: CacheHint) -> CacheHint {
         let differs = self.guard.differs() || self.catalog().has_scopes();
         if differs { CacheHint { scope: CacheScope::Private, ..hint } } else { hint }
     }
 
-    /// Whether something completes a variable of a template that `principal` may know of.
+    /// Whether a variable of a template that `principal` may know about has a completer.
     pub(super) fn has_completers(&self, principal: &Principal) -> bool {
         let catalog = self.catalog();
         catalog.has_completers()
@@ -124,7 +125,7 @@ impl Engine {
     }
 }
 
-/// What a completion of the author's is filtered by.
+/// The context for filtering completion values of a handler.
 #[derive(Debug)]
 pub(crate) struct Suggested {
     pub(crate) template: UriTemplate,
@@ -135,8 +136,8 @@ pub(crate) struct Suggested {
 }
 
 impl Suggested {
-    /// Whether `value` leads to a URI that the principal may see: the one that it makes, or one of those that are still
-    /// open. `effort` is what all values of one completion may cost together: when it is spent, the answer is no.
+    /// Whether `value` leads to a URI that the principal may see: the URI it completes, or one that is still possible
+    /// . All values of one completion share `effort`; when it is used up, the result is `false`.
     pub(crate) fn leads_on(&self, guard: &Guard, view: &View, effort: &mut Effort, value: &str) -> bool {
         let outline = self.template.outline(&|name| {
             if name == self.variable {

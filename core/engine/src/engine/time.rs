@@ -1,4 +1,4 @@
-//! The engine's time: it has no clock, so a host calls it when something is due.
+//! The engine's timer. The engine has no clock, so its host calls it at the deadline.
 
 use super::Engine;
 use crate::now::{Millis, Now};
@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
-/// A host that keeps the time of an engine, until this is dropped: see [`Engine::keep_time`].
+/// Registers a host that calls [`Engine::tick`], until it is dropped: see [`Engine::keep_time`].
 #[must_use = "the waker is called while this is held"]
 pub struct Timekeeper {
     engine: Weak<Engine>,
@@ -14,19 +14,20 @@ pub struct Timekeeper {
 }
 
 impl Engine {
-    /// When [`Engine::tick`] must be called at the latest.
+    /// The latest time at which [`Engine::tick`] must be called.
     pub fn deadline(&self) -> Option<Millis> {
         self.hub.deadline()
     }
 
-    /// Lets time pass: updates that were held back are due.
+    /// Sends delayed updates that are due.
     pub fn tick(&self, now: Now) {
         self.hub.tick(now.tick);
     }
 
-    /// Has `waker` called whenever [`Engine::deadline`] becomes earlier, while what is returned is held. Every loop that
-    /// can call [`Engine::tick`] keeps the time: a second call of it does nothing. Look at the deadline after this call, as
-    /// nobody is woken for what waits already. The waker is called on any thread and must not wait.
+    /// Calls `waker` whenever [`Engine::deadline`] becomes earlier, until the returned value is dropped. Every loop
+    /// that can call [`Engine::tick`] may register; additional ticks do nothing. Read the deadline after this call,
+    /// because the waker is not called for updates that are already delayed. The waker is called on any thread and must
+    /// not block.
     pub fn keep_time(self: &Arc<Self>, waker: Waker) -> Timekeeper {
         Timekeeper { number: self.hub.keep_time(waker), engine: Arc::downgrade(self) }
     }

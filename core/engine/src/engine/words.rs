@@ -1,4 +1,4 @@
-//! The words about the server, encoded once.
+//! The server's description, encoded once.
 
 use super::{Options, ServerInfo};
 use crate::catalog::write_icons;
@@ -7,11 +7,11 @@ use crate::jsonrpc::{ObjectWriter, object};
 use crate::resource::RegistrationError;
 use crate::version::Revision;
 
-/// `serverInfo` as the revisions have it, and the rest of what is said of the server.
+/// `serverInfo` in the form of each revision, and the other parts of the description.
 pub(super) struct ServerDescription {
     name: String,
     instructions: Option<String>,
-    /// Name and version.
+    /// With name and version.
     short: String,
     /// With the title.
     titled: String,

@@ -1,4 +1,4 @@
-//! What of a policy says how much: rates, sizes, and what is taken out of contents.
+//! The limits of a policy: rates, sizes, and the redaction of contents.
 
 use super::decide::parsed;
 use super::policy::{Policy, PolicyError};
@@ -9,7 +9,7 @@ use super::subject::subject;
 use crate::suggest::unexpected;
 use std::ops::ControlFlow;
 
-/// The bounds of a [`Policy`], compiled. Any thread may ask; only what is bounded costs anything.
+/// The compiled limits of a [`Policy`]. Usable from any thread; unset limits cost nothing.
 #[derive(Debug)]
 pub struct Amounts {
     limiter: Limiter,
@@ -20,10 +20,10 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    /// Compiles the bounds of a policy. Of so many `principals` the requests are counted apart.
+    /// Compiles the limits of a policy. Requests of up to `principals` principals are counted separately.
     ///
     /// # Errors
-    /// [`PolicyError`] naming the member that is no rate, no glob or no detector.
+    /// [`PolicyError`] naming the member with an invalid rate, glob or detector.
     pub fn new(policy: &Policy, principals: usize) -> Result<Self, PolicyError> {
         let sizes = Self::checked(policy)?;
         let redactor = Redactor::new(&policy.redact.0).map_err(unknown_detector)?;
@@ -35,7 +35,7 @@ impl Amounts {
         })
     }
 
-    /// Looks whether the bounds of a policy can be compiled.
+    /// Checks that the limits of a policy can be compiled.
     ///
     /// # Errors
     /// As [`Amounts::new`].
@@ -58,25 +58,25 @@ impl Amounts {
         policy.max_size.keys().map(glob).collect::<Result<_, _>>().map(GlobSet::new)
     }
 
-    /// How fast, and how much at once.
+    /// The limiter of rates and concurrency.
     pub fn limiter(&self) -> &Limiter {
         &self.limiter
     }
 
-    /// What is taken out of texts; `None` if that is nothing.
+    /// The redactor; `None` if the policy redacts nothing.
     pub fn redactor(&self) -> Option<&Redactor> {
         self.redactor.as_ref()
     }
 
-    /// The most bytes that a read of `normal`, a URI in normal form, may give; `None` if no glob says so. A URI that no
-    /// glob may match has the least of all bounds.
+    /// Maximum size in bytes of a read of `normal`, a URI in normal form; `None` if no glob limits it. A URI that no
+    /// glob may match gets the smallest limit of all.
     pub fn max_size(&self, normal: &str) -> Option<u64> {
         if self.sizes.is_empty() {
             return None;
         }
         let Some(subject) = subject(normal) else { return self.max.iter().copied().min() };
         let mut least = None;
-        // Never broken off: the least counts.
+        // Visits all matches, because the smallest limit applies.
         let _ = self.sizes.narrows(&subject, &mut |at| {
             let own = self.max[at];
             least = Some(least.map_or(own, |least: u64| least.min(own)));

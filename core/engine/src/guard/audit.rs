@@ -1,7 +1,7 @@
-//! What is recorded of a request: who asked for what, when, and how that ended (S-19).
+//! The audit record of a request: its principal, its subject, its time, and its outcome (S-19).
 //!
-//! Law: never contents, never tokens, never a header's value (R-208, R-215). Every text is bounded, and written as a JSON
-//! string: no line break passes.
+//! Law: records never contain contents, tokens or header values (R-208, R-215). Every text is limited in length and
+//! written as a JSON string, so it cannot contain a line break.
 
 use crate::error::ReadError;
 use crate::jsonrpc::object;
@@ -16,7 +16,7 @@ const METHOD: usize = 128;
 const URI: usize = 2_048;
 /// Longest identity in a record, in bytes.
 const IDENTITY: usize = 256;
-/// What a text that was cut ends with. No canonical URI has it.
+/// Marks a shortened text. No canonical URI contains this character.
 const CUT: char = '…';
 
 /// One entry of the audit log.
@@ -25,7 +25,7 @@ const CUT: char = '…';
 pub enum AuditEntry {
     /// A request has ended.
     Request(AuditRecord),
-    /// So many records were not kept, because the sink was too slow: those that came after the ones before.
+    /// The queue was full because the sink was too slow, and the records after the previous ones were dropped.
     Dropped {
         /// When the last of them was dropped, in milliseconds since 1970 (UTC).
         time: Millis,
@@ -34,36 +34,35 @@ pub enum AuditEntry {
     },
 }
 
-/// What is recorded of one request.
+/// The record of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuditRecord {
-    /// When the request came, in milliseconds since 1970 (UTC).
+    /// When the request arrived, in milliseconds since 1970 (UTC).
     pub time: Millis,
-    /// Who sent it; the empty identity is the local process, or anyone where no tokens are asked for.
+    /// The sender. The empty identity is the local process, or any client of a server without authentication.
     pub principal: Arc<Principal>,
-    /// The number of its connection in this process. The id of a session is not recorded: it would let a reader of the
-    /// log in.
+    /// The number of the connection in this process. The session id is not recorded, because readers of the log could
+    /// use it to take over the session.
     pub connection: u64,
-    /// The revision that it was served under; `None` if it was refused before that was known.
+    /// The revision of the request; `None` if it was refused before that was known.
     pub revision: Option<Revision>,
-    /// The method, at most 128 bytes of it.
+    /// The method, shortened to 128 bytes.
     pub method: Box<str>,
-    /// The URI that it names, in its canonical form if it has one, at most 2,048 bytes of it; of a completion, the
-    /// reference.
+    /// The requested URI, in canonical form if it has one, shortened to 2,048 bytes; for a completion, the reference.
     pub uri: Option<Box<str>>,
     /// How it ended.
     pub outcome: Verdict,
-    /// How many bytes were answered, with the envelope.
+    /// The size of the response in bytes, with its envelope.
     pub bytes: u64,
-    /// How long it took, in milliseconds.
+    /// The time from request to response, in milliseconds.
     pub duration: Millis,
-    /// The trace that it belongs to: 32 hexadecimal digits (R-022).
+    /// The id of the trace that it belongs to: 32 hexadecimal digits (R-022).
     pub trace: Option<Box<str>>,
 }
 
 impl AuditEntry {
-    /// When it was, in milliseconds since 1970 (UTC).
+    /// The time of the entry, in milliseconds since 1970 (UTC).
     pub fn time(&self) -> Millis {
         match self {
             Self::Request(record) => record.time,
@@ -71,7 +70,7 @@ impl AuditEntry {
         }
     }
 
-    /// Appends it as one JSON object on a line, with its end.
+    /// Appends the entry as one line: a JSON object and a line break.
     pub fn write_line(&self, out: &mut Vec<u8>) {
         match self {
             Self::Request(record) => record.write(out),
@@ -108,17 +107,17 @@ impl AuditRecord {
     }
 }
 
-/// A method as a record has it.
+/// Shortens a method to its maximum length.
 pub(crate) fn method(text: &str) -> Box<str> {
     bounded(text, METHOD)
 }
 
-/// A URI as a record has it.
+/// Shortens a URI to its maximum length.
 pub(crate) fn uri(text: &str) -> Box<str> {
     bounded(text, URI)
 }
 
-/// The beginning of a text that is too long.
+/// Returns the beginning of a text that is too long, with a mark.
 fn bounded(text: &str, max: usize) -> Box<str> {
     if text.len() <= max {
         return text.into();
@@ -129,10 +128,10 @@ fn bounded(text: &str, max: usize) -> Box<str> {
     cut.into()
 }
 
-/// Declares the words for how a request ends.
+/// Declares the verdicts with their names.
 macro_rules! verdicts {
     ($($(#[$doc:meta])* $name:ident $word:literal,)+) => {
-        /// How a request ended: the vocabulary of `data.kind` (DEC-20), and what it has no word for.
+        /// How a request ended: the vocabulary of `data.kind` (DEC-20), and the outcomes that have no `data.kind`.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Verdict {
@@ -143,7 +142,7 @@ macro_rules! verdicts {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// The word for it.
+            /// Its name.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => $word,)+
@@ -161,55 +160,55 @@ verdicts! {
     InputRequired "input_required",
     /// There is no such resource.
     NotFound "not_found",
-    /// The search for a template took more steps than a lookup may: told as if there were none.
+    /// The search for a template exceeded its step limit. The client gets the same answer as for `not_found`.
     Exhausted "exhausted",
-    /// The principal may not see it, and was told that there is none.
+    /// The principal may not see it; the client gets the same answer as for `not_found`.
     Hidden "hidden",
-    /// The principal may not see it, and was told so.
+    /// The principal may not see it, and the client gets an error that says so.
     Denied "denied",
     /// A value of the URI has the wrong type or form.
     InvalidParameter "invalid_parameter",
     /// The URI is malformed.
     InvalidUri "invalid_uri",
-    /// The handler, or something behind it, failed.
+    /// The handler failed, or something that it depends on.
     ReadError "read_error",
     /// The contents are larger than allowed.
     SizeExceeded "size_exceeded",
     /// It ran out of time.
     Timeout "timeout",
-    /// There were too many.
+    /// Too many requests.
     RateLimited "rate_limited",
     /// The user declined to give input.
     InputDeclined "input_declined",
-    /// An error of the author's own.
+    /// A custom error of the handler.
     Custom "custom",
-    /// The client cancelled it, or left.
+    /// The client cancelled the request or disconnected.
     Cancelled "cancelled",
     /// The params are wrong.
     InvalidParams "invalid_params",
-    /// It is not a request that is allowed here.
+    /// The request is not allowed here.
     InvalidRequest "invalid_request",
     /// There is no such method.
     MethodNotFound "method_not_found",
-    /// A bound was reached, or the server failed.
+    /// A limit was reached, or the server failed.
     InternalError "internal_error",
     /// A header contradicts the body.
     HeaderMismatch "header_mismatch",
-    /// It belongs to no session that is open.
+    /// The session does not exist or has ended.
     SessionNotFound "session_not_found",
-    /// Its revision is not served.
+    /// The revision is not supported.
     UnsupportedVersion "unsupported_version",
-    /// The client did not declare a capability that is needed.
+    /// The client did not declare a required capability.
     MissingCapability "missing_capability",
 }
 
 impl Verdict {
-    /// A dense number for tables, below the length of [`Verdict::ALL`].
+    /// Its index in tables, less than the length of [`Verdict::ALL`].
     pub(crate) fn index(self) -> usize {
         self as usize
     }
 
-    /// The verdict on what was refused with one of the standard codes.
+    /// The verdict for a refusal with one of the standard codes.
     pub(crate) fn of_code(code: i32) -> Self {
         match code {
             INTERNAL_ERROR => Self::InternalError,
@@ -278,7 +277,7 @@ mod tests {
         assert_eq!(out, b"{\"time\":7,\"dropped\":2}\n");
     }
 
-    /// R-215: whatever a client or a token says, it stays in its string.
+    /// R-215: text of a client or token never leaves its JSON string.
     #[test]
     fn no_text_leaves_its_string() {
         let hostile = "a\r\n{\"time\":1}\u{2028}\u{0}\"\\";
@@ -300,7 +299,8 @@ mod tests {
         assert_eq!(uri(&"x".repeat(URI)).len(), URI);
     }
 
-    /// DEC-20: the words of `data.kind`, but for the denials, which say what was told.
+    /// DEC-20: the names are those of `data.kind`, except for denials, which are recorded by the answer that the client
+    /// got.
     #[test]
     fn the_words_are_those_of_the_errors() {
         let errors = [

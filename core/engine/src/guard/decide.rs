@@ -17,22 +17,22 @@ use std::ops::ControlFlow;
 pub struct Guard {
     rules: Rules,
     scopes: ScopeRules,
-    /// The keys are the author's, not a peer's, so the hash needs no secret.
+    /// The keys come from the configuration, not from a peer, so the hash needs no secret.
     principals: HashMap<Box<str>, Narrowed, BuildHasherDefault<DefaultHasher>>,
     is_explicit: bool,
     is_open: bool,
 }
 
-/// What the guard says.
+/// The decision of the guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision<'g> {
-    /// Yes.
+    /// Allowed.
     Allow,
-    /// No, and the principal is told what it would be told if there were no such resource.
+    /// Refused; the client gets the same answer as for a missing resource.
     Hidden,
-    /// No, and the principal is told so (`explicit_denials`).
+    /// Refused; the client gets an error that says so (`explicit_denials`).
     Denied,
-    /// Not with this token: one with these scopes too would do (DEC-27, R-199).
+    /// Refused for this token; a token that also has these scopes would be accepted (DEC-27, R-199).
     MissingScope {
         /// All scopes that are missing.
         scopes: Vec<&'g str>,
@@ -40,7 +40,7 @@ pub enum Decision<'g> {
 }
 
 impl Decision<'_> {
-    /// The word for it: `allow`, `hidden`, `denied` or `missing_scope`.
+    /// Its name: `allow`, `hidden`, `denied` or `missing_scope`.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -50,7 +50,7 @@ impl Decision<'_> {
         }
     }
 
-    /// The scopes that are missing; none unless nothing else is.
+    /// The missing scopes; empty unless missing scopes are the only reason for the refusal.
     pub fn missing_scopes(&self) -> Vec<String> {
         match self {
             Self::MissingScope { scopes } => scopes.iter().map(|scope| (*scope).to_owned()).collect(),
@@ -59,31 +59,31 @@ impl Decision<'_> {
     }
 }
 
-/// What tells principals apart: two with the same view see the same.
+/// The part of the policy specific to a principal: principals with equal views see the same URIs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct View {
-    /// The identity, where the policy has rules for it.
+    /// The identity, if the policy has rules for it.
     own: Option<Box<str>>,
     /// The globs whose scopes are missing.
     unmet: Box<[usize]>,
 }
 
-/// What is allowed, and of that what is not.
+/// The allowed URIs, except those that are denied.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// `None` is everything.
+    /// `None` allows everything.
     pub(super) allow: Option<GlobSet>,
     pub(super) deny: GlobSet,
 }
 
-/// What a principal has beside the common rules.
+/// The rules for one principal that apply in addition to the common ones.
 #[derive(Debug, Default)]
 struct Narrowed {
     rules: Rules,
     scopes: Box<[String]>,
 }
 
-/// Which scopes what needs.
+/// The scopes that URIs require.
 #[derive(Debug, Default)]
 struct ScopeRules {
     globs: GlobSet,
@@ -92,10 +92,11 @@ struct ScopeRules {
 }
 
 impl Guard {
-    /// Compiles a policy. `explicit` tells a principal that it may not see a resource, rather than that there is none.
+    /// Compiles a policy. With `explicit` a principal learns that it may not see a resource; otherwise the resource
+    /// seems not to exist.
     ///
     /// # Errors
-    /// [`PolicyError`] naming the member whose glob is none.
+    /// [`PolicyError`] naming the member with an invalid glob.
     pub fn new(policy: &Policy, explicit: bool) -> Result<Self, PolicyError> {
         let principals = policy
             .principals
@@ -114,19 +115,18 @@ impl Guard {
         Self { rules, is_explicit: true, ..Self::default() }
     }
 
-    /// Whether it has no rule about URIs: everybody may see everything that needs no scope.
+    /// Whether it has no rules about URIs: every principal may see everything that requires no scope.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether two principals may see different things: what they are shown must not be shared.
+    /// Whether two principals may see different things, so that results must not be shared between them.
     pub fn differs(&self) -> bool {
         !self.principals.is_empty() || !self.scopes.globs.is_empty()
     }
 
-    /// Whether `principal` may use the URI `normal`, which is in normal form
-    /// ([`normalize`](mcp_resources_template::uri::normalize)): read it, subscribe to it, see it in a list. Takes time linear
-    /// in the URI.
+    /// Decides whether `principal` may read, subscribe to and list the URI `normal`, which is in normal form
+    /// ([`normalize`](mcp_resources_template::uri::normalize)). Takes time linear in the length of the URI.
     pub fn decide(&self, principal: &Principal, normal: &str) -> Decision<'_> {
         if self.is_open {
             return Decision::Allow;
@@ -142,20 +142,20 @@ impl Guard {
         if missing.is_empty() { Decision::Allow } else { Decision::MissingScope { scopes: missing } }
     }
 
-    /// The same of a URI in any spelling.
+    /// Like [`Guard::decide`] for a URI in any spelling.
     ///
     /// # Errors
-    /// The text is not a URI.
+    /// [`InvalidUri`] if the text is not a URI.
     pub fn decide_uri(&self, principal: &Principal, uri: &str) -> Result<Decision<'_>, InvalidUri> {
         Ok(self.decide(principal, &normalize(uri, MAX_URI)?))
     }
 
-    /// Whether `principal` may use the URI `normal`, and needs no further scope for it.
+    /// Whether `principal` may use the URI `normal` without further scopes.
     pub fn permits(&self, principal: &Principal, normal: &str) -> bool {
         self.is_open || self.decide(principal, normal) == Decision::Allow
     }
 
-    /// What `principal` sees differs from what others see by this.
+    /// The part of the policy specific to `principal`; equal views see the same URIs.
     pub fn view(&self, principal: &Principal) -> View {
         let own = self.principals.get_key_value(principal.id());
         let narrowed = own.filter(|(_, own)| !own.rules.is_open()).map(|(id, _)| id.clone());
@@ -165,18 +165,18 @@ impl Guard {
         View { own: narrowed, unmet: needed.filter(|(_, needed)| lacks(needed)).map(|(at, _)| at).collect() }
     }
 
-    /// Whether `principal` may see one of the template's URIs: then it is listed (S-12).
+    /// Whether `principal` may see some URI of the template, so that lists show the template (S-12).
     pub fn knows_template(&self, principal: &Principal, template: &UriTemplate) -> bool {
         self.reaches(&self.view(principal), &template.outline(&|_| None))
     }
 
-    /// Whether a principal with this view may see one of the URIs of `outline` (S-12). Bounded; what cannot be decided
-    /// within the bound is hidden.
+    /// Whether a principal with this view may see some URI of `outline` (S-12). If the search exceeds its limit, the
+    /// answer is `false`: what cannot be shown to be visible is hidden.
     pub(crate) fn reaches(&self, view: &View, outline: &Outline) -> bool {
         self.reaches_within(view, outline, &mut Effort::default())
     }
 
-    /// The same with an effort that other questions share.
+    /// Like [`Guard::reaches`], with a limit that several questions share.
     pub(crate) fn reaches_within(&self, view: &View, outline: &Outline, effort: &mut Effort) -> bool {
         if self.is_open {
             return true;
@@ -193,13 +193,13 @@ impl Guard {
         question.ask(outline, effort)
     }
 
-    /// Of `scopes`, which a registration asks for, those that `principal` does not have.
+    /// The scopes out of `scopes`, which a registration requires, that `principal` does not have.
     pub fn missing<'s>(&self, principal: &Principal, scopes: &'s [String]) -> Vec<&'s str> {
         let own = self.principals.get(principal.id());
         scopes.iter().filter(|scope| !holds(principal, own, scope)).map(String::as_str).collect()
     }
 
-    /// What is said of a URI that nobody may see.
+    /// The decision for a URI that no principal may see.
     pub fn refusal(&self) -> Decision<'_> {
         if self.is_explicit { Decision::Denied } else { Decision::Hidden }
     }
@@ -242,7 +242,7 @@ impl ScopeRules {
 
     fn missing(&self, principal: &Principal, own: Option<&Narrowed>, subject: &Subject<'_>) -> Vec<&str> {
         let mut missing: Vec<&str> = Vec::new();
-        // Never broken off: all scopes are told at once.
+        // Visits all matches: all missing scopes are reported at once.
         let _ = self.globs.narrows(subject, &mut |at| {
             for scope in &self.needed[at] {
                 if !holds(principal, own, scope) && !missing.contains(&scope.as_str()) {

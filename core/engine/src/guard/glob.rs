@@ -1,31 +1,31 @@
 //! One glob over canonical URIs, with the semantics of S-11.
 //!
-//! Law: matching takes time linear in the URI, whatever the glob: what follows the first wildcard is a set of positions
-//! that are all advanced by each byte, without a choice and so without going back.
+//! Law: matching takes time linear in the length of the URI, whatever the glob. The part after the first wildcard runs
+//! as a set of positions that each byte advances, without backtracking.
 
 use mcp_resources_template::uri;
 use std::fmt;
 
 /// A glob over the text of a canonical URI.
 ///
-/// A glob that names neither `?` (written `\?`) nor `#` decides about a URI whatever its query and fragment; one that names
-/// no `#`, whatever its fragment.
+/// `*` matches any run without `/`, `?` one character other than `/`, and `**` any run; `/**/` also matches a single `/`. `\`
+/// takes the next character literally. Case matters. `*` alone matches everything. The rest of the glob is brought into the
+/// canonical form of a URI, with which it is compared: `HTTPS://Example.com/**` is `https://example.com/**`.
 ///
-/// `*` is any run without `/`, `?` one character that is not `/`, `**` any run, and `/**/` also matches a single `/`;
-/// `\` takes the character behind it as it is. Case matters. `*` alone matches everything. The rest is compared with the
-/// canonical form of a URI, so it is brought into that form first: `HTTPS://Example.com/**` is `https://example.com/**`.
+/// A glob without a literal `?` (written `\?`) and without `#` ignores the query and the fragment of a URI; one with `?` and
+/// without `#` ignores the fragment.
 #[derive(Clone)]
 pub struct Glob {
     text: Box<str>,
-    /// What every match begins with.
+    /// The literal beginning of every match.
     pub(super) prefix: Box<[u8]>,
     pub(super) tail: Tail,
-    /// What follows the prefix.
+    /// The tokens after the prefix.
     pub(super) tokens: Box<[Token]>,
     pub(super) reach: Reach,
 }
 
-/// How much of a URI a glob names, and so decides about.
+/// The components of a URI that a glob covers; it ignores the components after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
     /// Neither a query nor a fragment.
@@ -36,7 +36,7 @@ pub(super) enum Reach {
     Fragment,
 }
 
-/// What follows the prefix, by what it takes to match it.
+/// The kinds of rest after the prefix, by the cost of matching them.
 #[derive(Clone)]
 pub(super) enum Tail {
     /// Nothing.
@@ -45,33 +45,33 @@ pub(super) enum Tail {
     Any,
     /// Anything without a slash.
     Segment,
-    /// A program; what every match ends with is looked at first.
+    /// A program. The suffix, which every match ends with, is compared first.
     Program { program: Box<Program>, suffix: Box<[u8]> },
 }
 
-/// One step of a glob.
+/// One token of a glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// This byte.
     Byte(u8),
-    /// One that is not a slash.
+    /// One byte that is not a slash.
     One,
     /// A run without slashes.
     Run,
-    /// Any run.
+    /// Any run, slashes included.
     Deep,
-    /// Nothing, or any run and the slash behind it. Takes no byte itself: [`Token::Within`] stands behind it.
+    /// Nothing, or any run with a slash after it. Matches no byte itself: [`Token::Within`] follows it.
     Directories,
     /// The rest of that run.
     Within,
 }
 
-/// Why a text is no glob.
+/// The reason for which a text is not a valid glob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidGlob {
-    /// What is wrong, as half a sentence.
+    /// The problem, as half a sentence.
     pub reason: &'static str,
-    /// Where, in bytes from the beginning.
+    /// Its position, in bytes from the beginning.
     pub offset: usize,
 }
 
@@ -82,8 +82,8 @@ impl Glob {
     /// Parses a glob.
     ///
     /// # Errors
-    /// [`InvalidGlob`] if it is too long, has a character that no URI has, a `%` without two hexadecimal digits, a `\`
-    /// at its end, or a dot segment: no URI could match it.
+    /// [`InvalidGlob`] if no URI could match it: it is too long, or has a character that no URI has, a `%` without two
+    /// hexadecimal digits, a `\` at its end, or a dot segment.
     pub fn parse(text: &str) -> Result<Self, InvalidGlob> {
         let mut tokens = if text == "*" { vec![Token::Deep] } else { tokens(text)? };
         fold_case(&mut tokens);
@@ -97,7 +97,7 @@ impl Glob {
         let literal = tokens.iter().take_while(|token| matches!(token, Token::Byte(_))).count();
         let rest: Box<[Token]> = tokens.split_off(literal).into();
         if rest.len() > Program::MOST {
-            return Err(InvalidGlob { reason: "there is too much behind its first wildcard", offset: 0 });
+            return Err(InvalidGlob { reason: "the part after its first wildcard is too long", offset: 0 });
         }
         Ok(Self { text: text.into(), prefix: bytes(&tokens), tail: Tail::new(&rest), tokens: rest, reach })
     }
@@ -107,7 +107,7 @@ impl Glob {
         &self.text
     }
 
-    /// Whether `uri` matches; the whole of it is compared as it stands.
+    /// Whether `uri` matches. Compares the whole text as it is.
     pub fn matches(&self, uri: &str) -> bool {
         uri.as_bytes().strip_prefix(&*self.prefix).is_some_and(|rest| self.tail.matches(rest))
     }
@@ -127,7 +127,7 @@ impl Tail {
         }
     }
 
-    /// Whether `rest`, what comes behind the prefix, matches.
+    /// Whether `rest`, the part after the prefix, matches.
     pub(super) fn matches(&self, rest: &[u8]) -> bool {
         match self {
             Self::End => rest.is_empty(),
@@ -138,25 +138,25 @@ impl Tail {
     }
 }
 
-/// The positions of a glob's tokens as bits, and by class of byte what each accepts.
+/// An automaton whose states are sets of token positions, stored as bits.
 #[derive(Clone)]
 pub(super) struct Program {
     length: usize,
     words: usize,
-    /// The class of each byte: 0 is every byte that no token names.
+    /// The class of each byte. Class 0 has all bytes that no token names.
     classes: Box<[u8; 256]>,
-    /// By class: the positions that one such byte takes a step on.
+    /// By class: the positions from which such a byte moves on to the next one.
     steps: Box<[u64]>,
-    /// The positions that stay where they are on any byte, on any but a slash.
+    /// The positions that any byte leaves unchanged, and those that any byte except a slash does.
     stay: Box<[u64]>,
     stay_in_segment: Box<[u64]>,
-    /// The positions that may be left for the next one, and for the one after it.
+    /// The positions from which the next one, or the one after it, is reached without a byte.
     skip: Box<[u64]>,
     leap: Box<[u64]>,
 }
 
 impl Program {
-    /// Most tokens.
+    /// Maximum number of tokens.
     pub(super) const MOST: usize = 1023;
 
     fn new(tokens: &[Token]) -> Self {
@@ -169,7 +169,7 @@ impl Program {
                 && classes[usize::from(*byte)] == 0
             {
                 classes[usize::from(*byte)] = count;
-                // A canonical URI has fewer than a hundred different bytes.
+                // No overflow: a canonical URI has fewer than a hundred different bytes.
                 count = count.saturating_add(1);
             }
         }
@@ -233,7 +233,7 @@ impl Program {
         at[self.length / 64] >> (self.length % 64) & 1 == 1
     }
 
-    /// At most two wildcards stand side by side: `**/` and `*`.
+    /// At most two wildcards are adjacent: `**/` and `*`.
     fn skip(&self, at: &mut [u64]) {
         for _ in 0..2 {
             let mut carry = 0;
@@ -246,7 +246,7 @@ impl Program {
     }
 }
 
-/// Reads the tokens, literals in canonical form but for the case of scheme and authority.
+/// Parses the tokens. Literals are put into canonical form, except for the case of scheme and authority.
 fn tokens(text: &str) -> Result<Vec<Token>, InvalidGlob> {
     if text.is_empty() || text.len() > Glob::MAX_BYTES {
         return Err(InvalidGlob { reason: "it is empty or too long", offset: 0 });
@@ -281,8 +281,8 @@ fn tokens(text: &str) -> Result<Vec<Token>, InvalidGlob> {
     Ok(tokens)
 }
 
-/// Takes the run of stars that `text` begins with, with the slash behind it if the two stand for directories; how long
-/// it is.
+/// Parses the stars at the beginning of `text`, with a slash after them if together they match directories. Returns
+/// their length.
 fn wildcard(text: &[u8], tokens: &mut Vec<Token>) -> usize {
     let stars = text.iter().take_while(|byte| **byte == b'*').count();
     let behind_slash = matches!(tokens.last(), Some(Token::Byte(b'/') | Token::Within));
@@ -292,7 +292,7 @@ fn wildcard(text: &[u8], tokens: &mut Vec<Token>) -> usize {
         _ => (Token::Deep, stars),
     };
     match (tokens.last(), token) {
-        // What the one before takes, or what takes all that the one before does.
+        // Adjacent wildcards of which one matches everything that the other does are merged.
         (Some(Token::Within), Token::Directories) => {}
         (Some(Token::Within), Token::Deep) => {
             tokens.truncate(tokens.len() - 2);
@@ -318,19 +318,19 @@ fn encoded(value: u8, tokens: &mut Vec<Token>) {
     tokens.extend(text.bytes().map(Token::Byte));
 }
 
-/// A character as it stands: what canonical URIs have encoded is encoded.
+/// Appends a literal character, percent-encoded if canonical URIs encode it.
 fn literal(byte: u8, offset: usize, tokens: &mut Vec<Token>) -> Result<(), InvalidGlob> {
     match byte {
         b'|' | b'^' | b'\\' | 0x80..=0xff => encoded(byte, tokens),
-        // Outside of an authority they are encoded; within one only an IP literal has them.
+        // Canonical URIs encode brackets, except around an IP address in an authority.
         b'[' | b']' if !in_authority(tokens) => encoded(byte, tokens),
         0x21..=0x7e if !b"\"<>`{}".contains(&byte) => tokens.push(Token::Byte(byte)),
-        _ => return Err(InvalidGlob { reason: "no URI has this character", offset }),
+        _ => return Err(InvalidGlob { reason: "a URI cannot contain this character", offset }),
     }
     Ok(())
 }
 
-/// Whether what follows `tokens` belongs to an authority.
+/// Whether the next token after `tokens` belongs to an authority.
 fn in_authority(tokens: &[Token]) -> bool {
     let text = bytes(&tokens[..tokens.len().min(literal_len(tokens))]);
     let Some(scheme) = uri::scheme_len(&text) else { return false };
@@ -350,7 +350,7 @@ fn bytes(tokens: &[Token]) -> Box<[u8]> {
     tokens.iter().map_while(byte).collect()
 }
 
-/// Puts the scheme in lower case, and the authority where case means nothing in it.
+/// Lower-cases the scheme, and the authority where case has no meaning.
 fn fold_case(tokens: &mut [Token]) {
     let literal = bytes(tokens);
     let Some(scheme) = uri::scheme_len(&literal) else { return };

@@ -1,8 +1,8 @@
-//! Who may see what, and how much of it: the one place that is asked by lists, reads, completion, subscriptions and
-//! every notification (R-075, S-12, S-19).
+//! Access control: which principal may see which URIs, how fast, and how much. Lists, reads, completion, subscriptions
+//! and every notification ask here (R-075, S-12, S-19).
 //!
-//! Law: a [`Policy`] is plain data, a [`Guard`] is what is compiled from it: immutable, without a lock, and never
-//! waiting. What needs a clock gets it as an argument. A hidden URI gets the same answer as an absent one.
+//! Law: a [`Policy`] is plain data. A [`Guard`] is its compiled form: immutable, without a lock, and never blocking.
+//! Time is passed as an argument. A hidden URI gets the same answer as a missing one.
 
 mod amounts;
 mod audit;
@@ -27,8 +27,8 @@ pub use rate::{Limiter, Permit, Rate, RateClass, Rates};
 pub(crate) use reach::Effort;
 pub use redact::Redactor;
 
-/// Whether a policy can allow the URI `normal` at all, however it is read: see S-11. For the providers, whose URIs are made so
-/// that it is.
+/// Whether some policy can allow the URI `normal` at all, on every reading of it: see S-11. For providers, which build
+/// their URIs so that this holds.
 #[doc(hidden)]
 pub fn is_harmless(normal: &str) -> bool {
     subject::subject(normal).is_some()

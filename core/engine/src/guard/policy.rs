@@ -1,4 +1,5 @@
-//! The policy as an author writes it: the same keys in a YAML or JSON file, a mapping of another language and here.
+//! The policy as it is configured. The keys are the same in a YAML or JSON file, in another language's mapping, and
+//! here.
 
 use super::rate::Rates;
 use crate::resource::RegistrationError;
@@ -6,7 +7,7 @@ use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a principal may see, and how much of it. Everything is allowed by default.
+/// The access rules and limits for principals. Everything is allowed by default.
 ///
 /// # Examples
 /// ```
@@ -20,29 +21,29 @@ use std::fmt;
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Policy {
-    /// Globs over canonical URIs: what is not matched by one of them does not exist. Default: everything is allowed. An
-    /// empty list allows nothing.
+    /// Globs over canonical URIs. URIs that match none of them are treated as missing. Default: everything is allowed.
+    /// An empty list allows nothing.
     pub allow: Option<Globs>,
-    /// Globs over canonical URIs: what is matched by one of them does not exist, also where it is allowed. Default: none.
+    /// Globs over canonical URIs. URIs that match one of them are treated as missing, even if allowed. Default: none.
     pub deny: Globs,
-    /// By glob, the scopes that a token must have, all of them (R-199). Default: none.
+    /// By glob: the scopes that a token must have, all of them (R-199). Default: none.
     pub scopes: BTreeMap<String, ScopeList>,
-    /// By identity, what narrows the policy for one principal; the local process has the empty identity. Default: none.
+    /// By identity: additional restrictions for one principal. The local process has the empty identity. Default: none.
     pub principals: BTreeMap<String, PrincipalPolicy>,
-    /// How fast one principal may ask (R-211). Default: completions as [`Rate::COMPLETION`](super::Rate::COMPLETION) says,
-    /// all else without a bound.
+    /// Request rates of each principal (R-211). Default: [`Rate::COMPLETION`](super::Rate::COMPLETION) for completions,
+    /// no limit for other requests.
     pub rate: Rates,
-    /// Most requests of one principal that wait for an answer, over all its connections. Default: no bound.
+    /// Most concurrent requests of one principal, over all its connections. Default: no limit.
     pub concurrency: Option<u32>,
-    /// By glob, the most bytes that one read may give; where several match, the least counts, and
+    /// By glob: the maximum size of one read, in bytes. The smallest matching limit applies, and
     /// [`Limits::contents`](crate::limits::Limits::contents) in any case. Default: none.
     pub max_size: BTreeMap<String, u64>,
-    /// The detectors whose finds in texts are replaced by `[redacted:NAME]`: see
+    /// The detectors whose matches in texts are replaced by `[redacted:NAME]`: see
     /// [`Redactor::names`](super::Redactor::names) (S-19). Default: none.
     pub redact: ScopeList,
 }
 
-/// What narrows a [`Policy`] for one principal: it may see what both allow and neither denies.
+/// Restrictions of a [`Policy`] for one principal, which sees only what both allow and neither denies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -51,33 +52,34 @@ pub struct PrincipalPolicy {
     pub allow: Option<Globs>,
     /// As [`Policy::deny`].
     pub deny: Globs,
-    /// Scopes that it has without a token, as the local process; or beside those of its token. Default: none.
+    /// Scopes that the principal has in addition to those of its token, or without one, as the local process. Default:
+    /// none.
     pub scopes: ScopeList,
 }
 
-/// Globs: a list of them, or one. `*` alone stands for everything.
+/// One glob, or a list of globs. `*` alone matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Globs(pub Vec<String>);
 
-/// Scopes: a list of them, or one.
+/// One scope, or a list of scopes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScopeList(pub Vec<String>);
 
-/// What is wrong with a policy: the author's fault, told when the server is built.
+/// An invalid policy, reported when the server is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyError {
-    /// The member, with the path to it: `principals.alice.allow[2]`.
+    /// The path of the invalid member, such as `principals.alice.allow[2]`.
     pub field: String,
-    /// What is wrong with it, as one short sentence.
+    /// The reason, as one short sentence.
     pub reason: String,
 }
 
 impl Policy {
-    /// Reads a policy from the text of a JSON object.
+    /// Parses a policy from the text of a JSON object.
     ///
     /// # Errors
-    /// [`PolicyError`] for what is not JSON, an unknown member, or a value of the wrong type. What a glob says is looked
-    /// at when the guard is built.
+    /// [`PolicyError`] if the text is not JSON, has an unknown member, or a value of the wrong type. Globs are checked
+    /// when the guard is built.
     pub fn from_json(text: &str) -> Result<Self, PolicyError> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let policy = serde_path_to_error::deserialize(&mut reader).map_err(at_path)?;
@@ -85,7 +87,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Reads a policy from a value that another format was read into.
+    /// Converts a policy from a parsed value of another format.
     ///
     /// # Errors
     /// As [`Policy::from_json`].
@@ -98,7 +100,8 @@ fn at_path(error: serde_path_to_error::Error<serde_json::Error>) -> PolicyError 
     let path = error.path().to_string();
     let field = if path == "." { String::new() } else { path };
     let reason = error.into_inner().to_string();
-    // A policy is mostly an object of the host's language, which the author never saw as a line of JSON.
+    // Most policies come from an object of the host's language, so a line number in JSON would mean nothing to the
+    // user.
     let place = reason.rfind(" at line ").filter(|_| !field.is_empty());
     PolicyError::new(field, &reason[..place.unwrap_or(reason.len())])
 }
@@ -150,7 +153,7 @@ impl<'de> Deserialize<'de> for ScopeList {
     }
 }
 
-/// A text, or a list of texts. Its member says what is expected.
+/// Deserializes a text, or a list of texts. The field is the expectation for error messages.
 struct OneOrMany(&'static str);
 
 impl<'de> Visitor<'de> for OneOrMany {

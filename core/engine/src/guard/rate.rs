@@ -1,9 +1,9 @@
-//! How fast one principal may ask, and how much of it at once (R-211, S-18): a bucket for each principal and class of
-//! methods.
+//! Limits the request rate and the concurrency of each principal (R-211, S-18), with one bucket for each principal and
+//! class of methods.
 //!
-//! Law: time is passed in. The tables are bounded, and what is thrown out of them is as good as new: a principal whose
-//! bucket is not full keeps it, so nobody can win by making the server forget. HTTP clients without a token are counted
-//! by their network, in a table of their own: however many there are, they take no room from verified principals.
+//! Law: time is passed in. The tables are limited in size, and only full buckets are evicted, which are equivalent to
+//! new ones, so a principal cannot gain by filling the tables. HTTP clients without a token are counted by their
+//! network in a separate table, where they take no room from verified principals.
 
 use crate::error::ReadError;
 use crate::now::{Millis, Now};
@@ -16,7 +16,7 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is counted together.
+/// The classes of methods with their own rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateClass {
     /// `resources/read`.
@@ -27,26 +27,26 @@ pub enum RateClass {
     List,
     /// `resources/subscribe` and `subscriptions/listen`.
     Subscribe,
-    /// Methods behind the extension door.
+    /// Custom methods.
     Call,
 }
 
 const CLASSES: usize = 5;
 
-/// How many requests a principal may send: `burst` at once, `per_second` in the long run.
+/// A request rate of one principal: `burst` requests at once, `per_second` on average.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
     /// Requests per second; more than 0.
     pub per_second: f64,
-    /// Requests that may come at once; 1 or more. Default: what one second allows. It is never less than what one
-    /// millisecond allows, because time is counted in those.
+    /// Requests that may arrive at once; at least 1. Default: the requests of one second. Never less than those of one
+    /// millisecond, the resolution of the clock.
     #[serde(default)]
     pub burst: Option<u32>,
 }
 
 impl Rate {
-    /// The rate of completions where no other is set (R-211 asks for one): 200 per second, 400 at once.
+    /// The default rate of completions, which R-211 requires: 200 per second, 400 at once.
     pub const COMPLETION: Self = Self { per_second: 200.0, burst: Some(400) };
 
     fn is_sound(&self) -> bool {
@@ -54,7 +54,7 @@ impl Rate {
     }
 }
 
-/// The rates of one principal, by class. What is not set has no bound, but for completions.
+/// The rates of one principal, by class. Unset rates are unlimited, except for completions.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rates {
@@ -66,7 +66,7 @@ pub struct Rates {
     pub list: Option<Rate>,
     /// Of `resources/subscribe` and `subscriptions/listen`. Default: none.
     pub subscribe: Option<Rate>,
-    /// Of methods behind the extension door. Default: none.
+    /// Of custom methods. Default: none.
     pub call: Option<Rate>,
 }
 
@@ -81,14 +81,14 @@ impl Rates {
         ]
     }
 
-    /// The first field whose value is no rate.
+    /// The first field whose value is not a valid rate.
     pub(super) fn unsound(&self) -> Option<&'static str> {
         let wrong = |rate: &Option<Rate>| rate.is_some_and(|rate| !rate.is_sound());
         self.in_order().into_iter().find(|(_, rate)| wrong(rate)).map(|(field, _)| field)
     }
 }
 
-/// See the module. `Send + Sync`; a class without a rate is not even looked up.
+/// The rate limiter. `Send + Sync`; a class without a rate costs no lookup.
 pub struct Limiter {
     gates: [Option<Gate>; CLASSES],
     concurrency: Option<u32>,
@@ -99,27 +99,27 @@ pub struct Limiter {
 /// The buckets of one kind of principal.
 struct Buckets<K> {
     table: Mutex<Table<K>>,
-    /// How many the table has room for.
+    /// Maximum number of principals in the table.
     max: usize,
-    /// Shared by those that came when the table was full of others, and by clients without an address.
+    /// Shared by principals for which the table had no room, and by clients without an address.
     overflow: Arc<Bucket>,
 }
 
-/// A request of a principal that waits for an answer: counts until it is dropped.
+/// Counts a pending request of a principal until it is dropped.
 pub struct Permit(Arc<Bucket>);
 
-/// The generic cell rate algorithm: a bucket is one point in time, when it will be full again.
+/// The generic cell rate algorithm: the state of a bucket is the time at which it will be full again.
 #[derive(Clone, Copy, Debug)]
 struct Gate {
-    /// What one request takes, in nanoseconds.
+    /// The time that refills one request, in nanoseconds.
     interval: u64,
-    /// How far the bucket may be emptied.
+    /// The longest time to a full bucket at which a request is still accepted, in nanoseconds.
     tolerance: u64,
 }
 
 #[derive(Default)]
 struct Bucket {
-    /// When it is full again, for each class, in nanoseconds of [`Now::tick`].
+    /// For each class: the time at which it is full again, in nanoseconds of [`Now::tick`].
     full: [AtomicU64; CLASSES],
     running: AtomicU32,
 }
@@ -127,19 +127,19 @@ struct Bucket {
 struct Table<K> {
     by_id: HashMap<K, usize>,
     slots: Vec<(K, Arc<Bucket>)>,
-    /// Where the search for a full bucket goes on.
+    /// The position at which the search for a full bucket continues.
     hand: usize,
 }
 
-/// How many principals are looked at to make room for one.
+/// How many buckets are examined to make room for a principal.
 const LOOKED_AT: usize = 16;
 
-/// Nobody knows when a handler returns: what is told to who has too many at once.
+/// The `retry_after` of a principal with too many concurrent requests: when a handler will return is unknown.
 const SOON: Millis = 1_000;
 
 impl Limiter {
-    /// Bounds of `rates`, and of `concurrency` requests that wait for an answer, for each of `max` principals and each of
-    /// `max` networks of anonymous clients.
+    /// A limiter with `rates`, and up to `concurrency` pending requests, for each of `max` principals and each of `max`
+    /// networks of anonymous clients.
     pub fn new(rates: &Rates, concurrency: Option<u32>, max: usize) -> Self {
         Self {
             gates: rates.in_order().map(|(_, rate)| rate.map(Gate::new)),
@@ -149,10 +149,10 @@ impl Limiter {
         }
     }
 
-    /// Counts one request. O(1), whichever principal asks.
+    /// Counts one request. O(1) for every principal.
     ///
     /// # Errors
-    /// [`ReadError::RateLimited`], and when it would be taken.
+    /// [`ReadError::RateLimited`], with the time until it would be accepted.
     pub fn take(&self, class: RateClass, principal: &Principal, now: Now) -> Result<(), ReadError> {
         let Some(gate) = self.gates[class as usize] else { return Ok(()) };
         let bucket = self.bucket(principal, now);
@@ -160,7 +160,7 @@ impl Limiter {
             .map_err(|wait| ReadError::RateLimited { retry_after: wait.div_ceil(NANOS).max(1) })
     }
 
-    /// Counts a request that waits for an answer, until the permit is dropped. `None` where there is no bound.
+    /// Counts a pending request until the permit is dropped. `None` without a limit.
     ///
     /// # Errors
     /// [`ReadError::RateLimited`].
@@ -174,7 +174,7 @@ impl Limiter {
         }
     }
 
-    /// How many principals and networks are known: for metrics and leak tests.
+    /// The number of known principals and networks: for metrics and leak tests.
     pub fn principals(&self) -> usize {
         self.named.lock().slots.len() + self.anonymous.lock().slots.len()
     }
@@ -209,7 +209,7 @@ impl<K: Eq + Hash + Clone> Buckets<K> {
 }
 
 impl<K: Eq + Hash + Clone> Table<K> {
-    /// The bucket of a principal; `None` if it is a new one and there is no room for it.
+    /// The bucket of a principal; `None` if it is new and the table has no room.
     fn bucket<Q>(&mut self, id: &Q, own: impl FnOnce() -> K, max: usize, now: u64) -> Option<Arc<Bucket>>
     where
         K: Borrow<Q>,
@@ -232,7 +232,7 @@ impl<K: Eq + Hash + Clone> Table<K> {
         Some(bucket)
     }
 
-    /// A slot whose bucket is as good as new.
+    /// Finds a slot with a full bucket, which can be reused.
     fn room(&mut self, now: u64) -> Option<usize> {
         for _ in 0..LOOKED_AT.min(self.slots.len()) {
             let index = self.hand;
@@ -272,7 +272,7 @@ impl Gate {
         Self { interval, tolerance: interval.saturating_mul(u64::from(burst - 1)).min(u64::MAX / 4) }
     }
 
-    /// Takes one from the bucket, or says how many nanoseconds later it could.
+    /// Takes one request from the bucket. `Err` with the time in nanoseconds until that is possible.
     fn take(self, full: &AtomicU64, now: u64) -> Result<(), u64> {
         let mut seen = full.load(Ordering::Acquire);
         loop {
@@ -328,7 +328,7 @@ mod tests {
         }
     }
 
-    /// so many at once, then one by one; the wait that is told is the one that helps.
+    /// a burst first, then the rate; after the reported wait the next request is accepted.
     #[test]
     fn a_burst_then_the_rate_r_211() {
         let limiter = Limiter::new(&reads(2.0, 3), None, 10);
@@ -343,7 +343,7 @@ mod tests {
         assert!(take(60_000).is_err());
     }
 
-    /// another principal, and another class, is not affected.
+    /// other principals and other classes are not affected.
     #[test]
     fn buckets_are_apart_r_211() {
         let limiter = Limiter::new(&reads(1.0, 1), None, 10);
@@ -354,22 +354,22 @@ mod tests {
         assert!((0..1_000).all(|_| limiter.take(RateClass::List, &one, at(0)).is_ok()));
     }
 
-    /// anonymous clients are counted by their network, and cost no verified principal its bucket.
+    /// anonymous clients are counted by their network, and take no bucket from a verified principal.
     #[test]
     fn anonymous_clients_are_apart_by_their_network_r_211() {
         let limiter = Limiter::new(&reads(0.001, 1), None, 4);
         let client = |number: u8| Principal::anonymous(Some(IpAddr::from([192, 0, 2, number])));
         let take = |who: &Principal| limiter.take(RateClass::Read, who, at(5)).is_ok();
         assert!(take(&client(1)) && !take(&client(1)) && take(&client(2)));
-        // The local process is not one of them.
+        // The local process is not anonymous.
         assert!(take(&Principal::local()));
-        // Further networks share a bucket, with clients whose host gives no address.
+        // Further networks share one bucket with clients whose host gives no address.
         assert!(take(&client(3)) && take(&client(4)) && take(&client(5)) && !take(&client(6)));
         assert!(!take(&Principal::anonymous(None)));
         assert!(take(&Principal::new("ada")) && take(&Principal::new("bob")));
     }
 
-    /// a burst of 1,000 completions is limited though nothing was set.
+    /// a burst of 1,000 completions is limited even without configuration.
     #[test]
     fn completions_have_a_rate_of_their_own_r_112() {
         let limiter = Limiter::new(&Rates::default(), None, 10);
@@ -378,9 +378,9 @@ mod tests {
         assert_eq!(taken.count(), 400);
     }
 
-    /// Who has emptied its bucket is not forgotten, however many others come; they share one bucket in the end.
+    /// A principal with an emptied bucket keeps it, however many others arrive; those share one bucket in the end.
     #[test]
-    fn nobody_wins_by_being_forgotten() {
+    fn a_principal_gains_nothing_by_eviction() {
         let limiter = Limiter::new(&reads(1.0, 2), None, 4);
         let greedy = Principal::new("greedy");
         assert!((0..2).all(|_| limiter.take(RateClass::Read, &greedy, at(0)).is_ok()));
@@ -401,7 +401,8 @@ mod tests {
         let first = limiter.enter(&one, at(0)).unwrap();
         let _second = limiter.enter(&one, at(0)).unwrap();
         assert_eq!(limiter.enter(&one, at(0)).err(), Some(ReadError::RateLimited { retry_after: SOON }));
-        // There is no room for another principal while this one is at work: it gets the common bucket.
+        // The table has no room for another principal while this one has a pending request: the other gets the common
+        // bucket.
         assert!(limiter.enter(&Principal::new("two"), at(0)).is_ok());
         assert!(limiter.enter(&one, at(0)).is_err());
         drop(first);
@@ -417,7 +418,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a bucket that is counted in fractions: never more than it holds, never less by more than one.
+        /// Compared with a bucket counted in fractions: it never accepts more, and at most one request less.
         #[test]
         fn agrees_with_a_bucket_of_drops(
             rate in 1_u32..2_000, burst in 1_u32..50, steps in prop::collection::vec(0_u64..40, 1..200)

@@ -1,30 +1,30 @@
-//! Whether some expansion of a template may be seen (S-12).
+//! Decides whether some expansion of a template is visible (S-12).
 //!
-//! Law: template and globs are walked side by side, with all positions that the globs can be at; a URI that ends where
-//! an allowing glob ends and no denying one does is one that may be seen. Exact but for what an [`Outline`] says of
-//! variables, and that for what denies each `?` counts as the beginning of a query. A question that costs too much is
-//! answered with no: what cannot be shown to be visible is hidden.
+//! Law: walks the template and all globs in parallel, keeping every position that the globs can have. A URI that ends
+//! where an allowing glob ends and no denying one does is visible. Exact, except for the approximation of variables in
+//! an [`Outline`], and that for denying globs each `?` starts a query. A search that exceeds its limit answers `false`:
+//! what cannot be shown to be visible is hidden.
 
 use super::glob::{Glob, Reach, Token};
 use mcp_resources_template::{On, Outline};
 use std::collections::BTreeSet;
 
-/// The globs of one question.
+/// The globs of one search.
 #[derive(Default)]
 pub(super) struct Question<'g> {
-    /// By place: the globs, in the order of their positions.
+    /// The globs, each with the place of its first position, in the order of places.
     globs: Vec<(u32, &'g Glob, Side)>,
     next: u32,
-    /// How many lists allow: a URI must be in each.
+    /// The number of allow lists: a URI must match a glob of each.
     lists: usize,
 }
 
-/// The steps that questions may still take.
+/// The number of steps that searches may still take.
 #[derive(Debug)]
 pub(crate) struct Effort(u64);
 
 impl Default for Effort {
-    /// For one question: about 20 ms.
+    /// For one search: about 20 ms.
     fn default() -> Self {
         Self(Self::QUESTION)
     }
@@ -38,7 +38,7 @@ impl Effort {
         Self(4 * Self::QUESTION)
     }
 
-    /// Takes so many steps; `false` if fewer are left.
+    /// Takes `steps`; `false` if fewer are left.
     pub(crate) fn spend(&mut self, steps: usize) -> bool {
         match self.0.checked_sub(steps as u64) {
             Some(left) => {
@@ -53,31 +53,31 @@ impl Effort {
     }
 }
 
-/// What a glob says.
+/// The effect of a glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
-    /// It allows, in this list.
+    /// It allows, as part of this list.
     Allow(usize),
     Deny,
 }
 
-/// The positions that are alive, in order.
+/// The active places, sorted. A place is a position in one of the globs.
 type Places = Box<[u32]>;
 
 impl<'g> Question<'g> {
-    /// A URI must be matched by one of these.
+    /// Adds a list of globs of which a URI must match one.
     pub(super) fn allow(&mut self, globs: &'g [Glob]) {
         let list = self.lists;
         self.lists += 1;
         globs.iter().for_each(|glob| self.add(glob, Side::Allow(list)));
     }
 
-    /// A URI must be matched by none of these.
+    /// Adds globs that a URI must not match.
     pub(super) fn deny(&mut self, globs: impl IntoIterator<Item = &'g Glob>) {
         globs.into_iter().for_each(|glob| self.add(glob, Side::Deny));
     }
 
-    /// Whether a URI of the outline is allowed and not denied; no if that takes more than `effort`.
+    /// Whether some URI of the outline is allowed and not denied; `false` if the search exceeds `effort`.
     pub(super) fn ask(self, outline: &Outline, effort: &mut Effort) -> bool {
         let mut begin = Vec::with_capacity(self.globs.len());
         for (first, glob, _) in &self.globs {
@@ -118,7 +118,7 @@ impl<'g> Question<'g> {
 
     fn add(&mut self, glob: &'g Glob, side: Side) {
         self.globs.push((self.next, glob, side));
-        // The end, and the place behind it of what has matched before a query or fragment.
+        // Room for two more places: the end, and the state after a match before a query or fragment.
         let length = end(glob) + 2;
         self.next = self.next.saturating_add(u32::try_from(length).unwrap_or(u32::MAX));
     }
@@ -130,7 +130,7 @@ impl<'g> Question<'g> {
         Some((first, glob, side, (place - first) as usize))
     }
 
-    /// The places behind `text`; `None` if no allowing glob is left there, or the effort is spent.
+    /// The places after `text`; `None` if no allowing glob is active there, or the effort is used up.
     fn walk(&self, places: &Places, text: &str, effort: &mut Effort) -> Option<Places> {
         let mut places = places.clone();
         for byte in text.bytes() {
@@ -172,8 +172,8 @@ impl<'g> Question<'g> {
         settle(next)
     }
 
-    /// A byte for each way in which bytes differ to these places: those that they name, those that end a segment or a
-    /// path, and one other.
+    /// One byte for each case that these places distinguish: the bytes they name, those that end a segment or a path,
+    /// and one other.
     fn telling(&self, places: &[u32]) -> Vec<u8> {
         let mut bytes: Vec<u8> = vec![b'/', b'?', b'#'];
         for &place in places {
@@ -184,13 +184,13 @@ impl<'g> Question<'g> {
                 bytes.push(byte);
             }
         }
-        // Of each set of an outline there must be one: a letter is in all of them, as a rule. It is tried first.
+        // Each byte set of an outline needs a byte here. Nearly all sets contain letters, so a letter is tried first.
         let other = (b'a'..=b'z').chain(b'A'..=b'Z').chain(b'0'..=b'9').find(|byte| !bytes.contains(byte));
         bytes.extend(other);
         bytes
     }
 
-    /// Whether every list still has a glob that may come to match.
+    /// Whether every list has a glob that may still match.
     fn may_be_allowed(&self, places: &[u32]) -> bool {
         (0..self.lists).all(|list| self.any(places, |side, _| side == Side::Allow(list)))
     }
@@ -207,7 +207,7 @@ impl<'g> Question<'g> {
     }
 }
 
-/// Appends the place of a position, and of those behind it that need no character.
+/// Appends the place of a position, and of the following ones that are reached without a character.
 fn close(glob: &Glob, first: u32, at: usize, places: &mut Vec<u32>) {
     let place = |at: usize| first.saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
     let mut at = at;
@@ -230,12 +230,12 @@ fn settle(mut places: Vec<u32>) -> Places {
     places.into()
 }
 
-/// The position where a glob has matched.
+/// The position of a complete match.
 fn end(glob: &Glob) -> usize {
     glob.prefix.len() + glob.tokens.len()
 }
 
-/// Whether a glob with this reach decides at this byte, whatever follows.
+/// Whether a glob with this reach ignores everything from this byte on.
 fn is_cut(reach: Reach, byte: u8) -> bool {
     match byte {
         b'?' => reach == Reach::Path,

@@ -1,30 +1,31 @@
-//! Ready-made detectors of secrets in texts (S-18, S-19): what they find is replaced by `[redacted:NAME]`.
+//! Built-in detectors of secrets in texts (S-18, S-19): matches are replaced by `[redacted:NAME]`.
 //!
-//! Law: linear in the text, whatever is in it. No pattern can begin a long search again and again: what it repeats is
-//! bounded, or ends where the next search begins. A detector finds forms, not meaning: what has no form it cannot find.
+//! Law: linear in the length of the text, whatever it contains. No pattern can start a long search again and again: its
+//! repetitions are limited, or end where the next search starts. Detectors recognize formats only; a secret without a
+//! format is not found.
 
 use regex::Regex;
 use std::borrow::Cow;
 use std::fmt;
 
-/// See the module: the detectors that were asked for.
+/// The configured detectors.
 pub struct Redactor {
     detectors: Vec<(&'static str, Find)>,
 }
 
-/// How one sort of secret is found.
+/// How one kind of secret is found.
 enum Find {
-    /// A match is the secret.
+    /// The whole match is the secret.
     Whole(Regex),
-    /// The first group is.
+    /// The first group of the match is the secret.
     Group(Regex),
-    /// What is assigned after the match.
+    /// The value assigned after the match is the secret.
     Assigned(Regex),
-    /// A key between lines that say so.
+    /// A key between its PEM markers.
     Pem,
 }
 
-/// How a detector is made: whole matches, the first group, or what is assigned.
+/// The kinds of detectors: whole match, first group, or assigned value.
 #[derive(Clone, Copy)]
 enum Form {
     Whole,
@@ -33,7 +34,7 @@ enum Form {
     Pem,
 }
 
-/// The detectors, in the order in which they look: the general one last.
+/// The detectors in the order in which they run; the most general one is last.
 const DETECTORS: [(&str, Form, &str); 13] = [
     ("private-key", Form::Pem, ""),
     ("aws-access-key", Form::Whole, r"(?-u:\b)(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)"),
@@ -67,10 +68,10 @@ const DETECTORS: [(&str, Form, &str); 13] = [
 ];
 
 impl Redactor {
-    /// The detectors with these names.
+    /// Makes a redactor with the detectors of these names.
     ///
     /// # Errors
-    /// The name that no detector has.
+    /// The first name that no detector has.
     pub fn new<N: AsRef<str>>(names: &[N]) -> Result<Self, &str> {
         let known = |name: &str| DETECTORS.iter().any(|(own, ..)| *own == name);
         if let Some(unknown) = names.iter().map(AsRef::as_ref).find(|name| !known(name)) {
@@ -86,7 +87,7 @@ impl Redactor {
         DETECTORS.iter().map(|(name, ..)| *name)
     }
 
-    /// The text without what the detectors find; borrowed if that is nothing. O(length) for each detector.
+    /// Replaces the matches in `text`; borrowed if there are none. O(length) for each detector.
     pub fn redact<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
         self.detectors.iter().fold(text, |text, (name, find)| match find.replaced(name, &text) {
             Some(without) => Cow::Owned(without),
@@ -96,7 +97,7 @@ impl Redactor {
 }
 
 impl Find {
-    /// Every pattern of the table is well-formed: a test makes them all.
+    /// Compiles a detector. A test compiles every pattern of the table, so `None` does not occur.
     fn new(form: Form, pattern: &str) -> Option<Self> {
         let regex = || Regex::new(pattern).ok();
         Some(match form {
@@ -107,12 +108,12 @@ impl Find {
         })
     }
 
-    /// `None` if there is nothing to replace.
+    /// Returns the redacted text; `None` if there is nothing to replace.
     fn replaced(&self, name: &str, text: &str) -> Option<String> {
         self.replaced_within(name, text, &mut 0)
     }
 
-    /// The same; adds the bytes that were looked at behind the matches of the pattern.
+    /// Like [`Find::replaced`], counting in `steps` the bytes examined after matches.
     fn replaced_within(&self, name: &str, text: &str, steps: &mut usize) -> Option<String> {
         let (mut out, mut copied, mut from) = (String::new(), 0, 0);
         while let Some((start, end)) = self.next(text, from, steps) {
@@ -128,7 +129,7 @@ impl Find {
         })
     }
 
-    /// Where the next secret stands, which is never empty.
+    /// The position of the next secret, which is never empty.
     fn next(&self, text: &str, from: usize, steps: &mut usize) -> Option<(usize, usize)> {
         match self {
             Self::Whole(regex) => regex.find_at(text, from).map(|found| (found.start(), found.end())),
@@ -152,7 +153,7 @@ impl Find {
     }
 }
 
-/// The value that begins at `start`, if it may be a secret: quoted, or one word.
+/// The value that starts at `start`, if it may be a secret: quoted, or one word.
 fn assigned(text: &str, start: usize, steps: &mut usize) -> Option<(usize, usize)> {
     const QUOTED: usize = 6;
     const WORD: usize = 8;
@@ -164,7 +165,8 @@ fn assigned(text: &str, start: usize, steps: &mut usize) -> Option<(usize, usize
             return (end >= QUOTED).then_some((at, at + end));
         }
     }
-    // Asked before the value is looked at: it would be looked at again from the next match on, which may lie in it.
+    // Checked first, because the search after the next match, which may be inside the value, would examine the value
+    // again.
     if is_placeholder(rest) {
         return None;
     }
@@ -174,7 +176,7 @@ fn assigned(text: &str, start: usize, steps: &mut usize) -> Option<(usize, usize
     (end >= WORD).then_some((start, start + end))
 }
 
-/// Where the quote closes, or the line ends.
+/// The end of a quoted value: its closing quote, or the end of the line.
 fn closed(value: &str, quote: &str) -> usize {
     let (bytes, mut at) = (value.as_bytes(), 0);
     while at < bytes.len() {
@@ -188,17 +190,17 @@ fn closed(value: &str, quote: &str) -> usize {
     bytes.len()
 }
 
-/// Where a secret is to be put in, or was taken out.
+/// Whether the value is a placeholder for a secret, or an earlier redaction.
 fn is_placeholder(value: &str) -> bool {
     ["${", "$(", "{{", "[redacted:"].iter().any(|mark| value.starts_with(mark))
 }
 
 const DASHES: &str = "-----";
 const BEGIN: &str = "-----BEGIN ";
-/// Longer than the name of any key.
+/// Longer than the name of any kind of key.
 const LONGEST_NAME: usize = 64;
 
-/// The next private key, with the lines around it. Without its end it is what could belong to one.
+/// The next private key, with its PEM markers. Without an end marker, everything that could belong to a key.
 fn pem(text: &str, from: usize, steps: &mut usize) -> Option<(usize, usize)> {
     let mut from = from;
     loop {
@@ -234,7 +236,7 @@ fn pem_end(text: &str, body: usize) -> usize {
                 .find(DASHES)
                 .map_or(name_at, |end| name_at + end + DASHES.len());
         }
-        // The headers of an encrypted key have hyphens in them; a key that was cut off has no end.
+        // The headers of an encrypted key contain hyphens; a truncated key has no end marker.
         if !rest.starts_with('-') || rest.starts_with(DASHES) {
             return at;
         }
@@ -242,7 +244,7 @@ fn pem_end(text: &str, body: usize) -> usize {
     }
 }
 
-/// At most about `max` bytes from `at` on.
+/// The text from `at` on, limited to about `max` bytes.
 fn within(text: &str, at: usize, max: usize) -> &str {
     let mut end = text.len().min(at + max);
     while !text.is_char_boundary(end) {
@@ -300,7 +302,7 @@ mod tests {
         assert_eq!(redacted("private-key", public), public);
     }
 
-    /// The name stays, and what is put in later.
+    /// Names stay, and so do placeholders; only assigned secrets are replaced.
     #[test]
     fn only_what_is_assigned_goes() {
         for (text, expected) in [
@@ -322,8 +324,8 @@ mod tests {
         }
     }
 
-    /// The bytes that the search for `pattern` looks at, from each match to the next, as an automaton that reads one byte a
-    /// step.
+    /// The number of bytes that the search for `pattern` examines, from each match to the next, as an automaton that
+    /// reads one byte at a time.
     fn steps_of(pattern: &DFA, text: &str) -> usize {
         let (mut cache, mut from, mut steps) = (pattern.create_cache(), 0, 0);
         loop {
@@ -336,7 +338,7 @@ mod tests {
                 if state.is_dead() {
                     break;
                 }
-                // An automaton knows of a match one byte later.
+                // An automaton reports a match one byte late.
                 end = if state.is_match() { Some(at) } else { end };
             }
             if !state.is_dead() && pattern.next_eoi_state(&mut cache, state).unwrap().is_match() {
@@ -349,8 +351,8 @@ mod tests {
         }
     }
 
-    /// S-19: every detector looks at each byte a bounded number of times, also where nothing that begins ever ends. Counted,
-    /// in the patterns as in what is looked at behind their matches.
+    /// S-19: every detector examines each byte a limited number of times, even if many secrets start and none ends.
+    /// Counts both the patterns and the text examined after matches.
     #[test]
     fn texts_that_only_begin_secrets_are_linear() {
         const UNITS: [&str; 26] = [
@@ -381,7 +383,7 @@ mod tests {
             "secret ",
             "bearer aaaaaaaaaaaaaaaa",
         ];
-        // More than the longest search without a match, that for a password in a URL.
+        // More than the longest search without a match, that of a password in a URL.
         const MOST: usize = 600;
         for (name, form, pattern) in DETECTORS {
             let dfa =

@@ -1,13 +1,13 @@
-//! Many globs at once: found by what they begin with, and where many begin alike, by what they end with.
+//! A set of globs, indexed by their prefixes and, where many share a prefix, by their suffixes.
 //!
-//! Law: the answer depends on the globs alone, not on their order. A lookup costs two binary searches and the globs
-//! that are left, which for the usual ones (`a://b/**`, `a://b/*.c`, `**/.c`) are those that match.
+//! Law: the result depends on the globs only, not on their order. A lookup costs two binary searches, and a comparison
+//! with each glob that is left. For common globs (`a://b/**`, `a://b/*.c`, `**/.c`) those are the ones that match.
 
 use super::glob::{Glob, Reach, Tail};
 use super::subject::Subject;
 use std::ops::ControlFlow;
 
-/// A set of globs, each with a number: its place in what the set was built from.
+/// A set of globs, each identified by its index in the input.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GlobSet {
     globs: Box<[Glob]>,
@@ -19,14 +19,14 @@ pub(super) struct GlobSet {
 /// The globs of one prefix.
 #[derive(Clone, Debug, Default)]
 struct Bucket {
-    /// Those that are looked at one by one.
+    /// Globs that are compared one by one.
     each: Vec<u32>,
-    /// Those that end with a literal, by it.
+    /// Globs that end with a literal, indexed by it.
     suffixes: Table,
     by_suffix: Box<[Vec<u32>]>,
 }
 
-/// Fewer globs of one prefix are looked at one by one.
+/// Up to this number, globs of one prefix are compared one by one.
 const FEW: usize = 8;
 
 impl GlobSet {
@@ -44,7 +44,7 @@ impl GlobSet {
         &self.globs
     }
 
-    /// Whether a glob matches the part of a URI that it decides about. For what allows: a query cannot widen it.
+    /// Whether a glob matches the part of a URI that it covers. For allowing globs, so that a query cannot widen them.
     pub(super) fn allows(&self, subject: &Subject<'_>) -> bool {
         if subject.is_bare() {
             return self.each(subject.whole(), &mut |_| ControlFlow::Break(())).is_break();
@@ -58,8 +58,8 @@ impl GlobSet {
         })
     }
 
-    /// Calls `found` with the number of each glob that matches the whole URI or the part that it decides about, until it
-    /// breaks. For what narrows: a query takes no URI out of it. A number may come twice.
+    /// Calls `found` with the number of each glob that matches the whole URI or the part it covers, until `found`
+    /// breaks. For restricting globs, so that a query cannot evade them. A number may be passed twice.
     pub(super) fn narrows(
         &self,
         subject: &Subject<'_>,
@@ -78,7 +78,7 @@ impl GlobSet {
         ControlFlow::Continue(())
     }
 
-    /// Calls `found` with the number of each glob that matches this very text, until it breaks.
+    /// Calls `found` with the number of each glob that matches exactly this text, until `found` breaks.
     pub(super) fn each(
         &self,
         subject: &str,
@@ -132,11 +132,11 @@ impl Bucket {
     }
 }
 
-/// Texts in order, each once, with the longest of the others that it begins with.
+/// Unique texts in order, each with the longest other text that is a prefix of it.
 #[derive(Clone, Debug, Default)]
 struct Table {
     keys: Box<[Box<[u8]>]>,
-    /// The place of that other, or `NONE`.
+    /// The index of that prefix, or `NONE`.
     parents: Box<[u32]>,
     longest: usize,
 }
@@ -144,7 +144,7 @@ struct Table {
 const NONE: u32 = u32::MAX;
 
 impl Table {
-    /// The table, and for each of its keys the places of `texts` where it stands.
+    /// Builds the table; for each of its keys also returns the indices in `texts` where it occurs.
     fn new(texts: impl Iterator<Item = Vec<u8>>) -> (Self, Vec<Vec<u32>>) {
         let mut sorted: Vec<(Vec<u8>, u32)> = texts.zip(0..).collect();
         sorted.sort();
@@ -171,7 +171,7 @@ impl Table {
         (Self { keys: keys.into(), parents: parents.into(), longest }, members)
     }
 
-    /// Calls `found` with the place of each key that `text` begins with, the longest first.
+    /// Calls `found` with the index of each key that is a prefix of `text`, longest first.
     fn each(&self, text: &[u8], mut found: impl FnMut(usize) -> ControlFlow<()>) -> ControlFlow<()> {
         let after = self.keys.partition_point(|key| **key <= *text);
         let mut place = u32::try_from(after).ok().and_then(|after| after.checked_sub(1)).unwrap_or(NONE);

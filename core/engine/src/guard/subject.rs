@@ -1,17 +1,17 @@
 //! The form of a URI that globs are compared with (S-11), and the URIs that no glob matches.
 //!
-//! Law: what could reach another resource than it seems to is refused, however it is spelled; a refusal hides. The
-//! checks look at the path: queries and fragments are the template's, whose policies judge their values.
+//! Law: a URI that might reach another resource than its text suggests is refused, however it is spelled, and hidden.
+//! The checks cover the path only: values in queries and fragments are checked by the policies of the template.
 
 use super::glob::Reach;
 use mcp_resources_template::uri;
 use std::borrow::Cow;
 
-/// What globs are compared with: a canonical URI without dot segments.
+/// A canonical URI without dot segments, for comparison with globs.
 #[derive(Clone, Debug)]
 pub(super) struct Subject<'u> {
     text: Cow<'u, str>,
-    /// The bytes of query and fragment, with the `?` or `#` before them.
+    /// The length of query and fragment in bytes, with the `?` or `#` before them.
     rest: usize,
 }
 
@@ -21,7 +21,7 @@ impl Subject<'_> {
         &self.text
     }
 
-    /// The part that a glob decides about which names no more than `reach`.
+    /// The part of the URI that a glob with this `reach` covers.
     pub(super) fn part(&self, reach: Reach) -> &str {
         let (path, rest) = self.text.split_at(self.text.len() - self.rest);
         match reach {
@@ -31,14 +31,14 @@ impl Subject<'_> {
         }
     }
 
-    /// Whether it is a path alone: then all its parts are the same.
+    /// Whether the URI has no query and no fragment, so that all parts are the same.
     pub(super) fn is_bare(&self) -> bool {
         self.rest == 0
     }
 }
 
-/// The canonical URI `normal` without dot segments; `None` if nothing may match it: its path escapes its root, is not
-/// UTF-8, or holds an encoded separator, a control, a drive or a look-alike of a dot segment.
+/// Returns the canonical URI `normal` without dot segments. `None` if no glob may match it: its path escapes its root,
+/// is not UTF-8, or contains an encoded separator, a control character, a drive, or a look-alike of a dot segment.
 pub(super) fn subject(normal: &str) -> Option<Subject<'_>> {
     let layout = Layout::of(normal);
     let path = &normal[layout.start..layout.end];
@@ -49,7 +49,7 @@ pub(super) fn subject(normal: &str) -> Option<Subject<'_>> {
     if is_plain(path.as_bytes()) {
         return Some(Subject { text: Cow::Borrowed(normal), rest });
     }
-    // What a dot segment takes back has to be harmless too.
+    // Segments that a dot segment removes must be harmless too.
     let named: Vec<&str> = path.split('/').filter(|segment| !is_dot_segment(segment)).collect();
     if !is_harmless(&named.join("/"), layout) {
         return None;
@@ -61,7 +61,7 @@ pub(super) fn subject(normal: &str) -> Option<Subject<'_>> {
     Some(Subject { text, rest })
 }
 
-/// Where the part of a URI is that is looked at: authority and path, as one.
+/// The position of the examined part of a URI: authority and path together.
 #[derive(Clone, Copy)]
 struct Layout {
     start: usize,
@@ -81,8 +81,8 @@ impl Layout {
     }
 }
 
-/// Whether nothing in the path has to be looked at twice: no triplet, no segment that begins with a dot or is empty, no
-/// colon.
+/// Whether the path needs no further checks: no percent-triplet, no colon, and no segment that is empty or starts with
+/// a dot.
 fn is_plain(path: &[u8]) -> bool {
     let mut before = 0;
     path.iter().all(|&byte| {
@@ -101,7 +101,7 @@ fn has_nul(text: &str) -> bool {
     text.contains("%00")
 }
 
-/// Whether the path, without the dot segments that it spells, stays harmless however often it is decoded.
+/// Whether the path, without its literal dot segments, stays harmless however often it is decoded.
 fn is_harmless(path: &str, layout: Layout) -> bool {
     const ROUNDS: usize = 8;
     let mut text = Cow::Borrowed(path);
@@ -116,7 +116,7 @@ fn is_harmless(path: &str, layout: Layout) -> bool {
         if decoded == *text {
             return true;
         }
-        // A separator that shows only now was hidden.
+        // A separator that appears only after decoding was hidden.
         if separators(&decoded) != separators(&text) {
             return false;
         }
@@ -125,7 +125,7 @@ fn is_harmless(path: &str, layout: Layout) -> bool {
     false
 }
 
-/// Decodes percent-triplets once; what is no triplet stays. `None` if the result is not UTF-8.
+/// Decodes percent-triplets once and leaves other text unchanged. `None` if the result is not UTF-8.
 fn decode(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -142,12 +142,12 @@ fn separators(text: &str) -> usize {
     text.bytes().filter(|byte| matches!(byte, b'/' | b'\\')).count()
 }
 
-/// Judges a path as far as it is decoded.
+/// Checks one decoded form of a path.
 fn is_harmless_text(text: &str, layout: Layout) -> bool {
     if text.chars().any(|char| char.is_control() || char == '\\') {
         return false;
     }
-    // Of a gap or a drive only that is suspect which comes after something else than the authority.
+    // Empty segments and drives are suspicious only after the first non-empty segment of the path.
     let mut is_begun = false;
     let mut segments = text.split('/').enumerate().peekable();
     while let Some((at, segment)) = segments.next() {
@@ -171,8 +171,8 @@ fn is_dot_segment(segment: &str) -> bool {
     matches!(segment, "." | "..")
 }
 
-/// Whether a segment, or a part of it between look-alikes of separators, is a dot segment once look-alikes are what
-/// they look like, and blanks around it and parameters behind it are gone.
+/// Whether a segment, or a part of it between look-alikes of separators, is a dot segment after replacing look-alikes
+/// and removing blanks and parameters.
 fn folds_to_dots(segment: &str) -> bool {
     let mut folded = String::with_capacity(segment.len());
     for char in segment.chars() {
@@ -181,7 +181,7 @@ fn folds_to_dots(segment: &str) -> bool {
             '\u{2025}' | '\u{fe30}' => folded.push_str(".."),
             '\u{ff0f}' | '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{ff3c}' | '\u{fe68}' | '\u{2216}'
             | '\u{29f5}' => folded.push('/'),
-            // Blank, or without width: what is seen is what is left.
+            // White space and zero-width characters are invisible, so they are dropped.
             blank if blank.is_whitespace() => {}
             '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => {}
             other => folded.push(other),
@@ -198,7 +198,7 @@ fn without_dots(path: &str) -> Option<Cow<'_, str>> {
     if !path.split('/').any(is_dot_segment) {
         return Some(Cow::Borrowed(path));
     }
-    // The first segment is the authority, or the root before the first slash: nothing is above it.
+    // The first segment is the authority, or empty before the first slash: `..` must not remove it.
     let mut kept: Vec<&str> = Vec::new();
     let mut segments = path.split('/').peekable();
     while let Some(segment) = segments.next() {

@@ -1,4 +1,4 @@
-//! Globs, sets of them, subjects, and decisions.
+//! Globs, sets of globs, subjects, and decisions.
 
 use super::{Decision, Effort, Glob, Guard, Policy};
 use crate::principal::Principal;
@@ -46,7 +46,7 @@ fn what_is_no_glob() {
     }
 }
 
-/// S-19: deny wins, an empty list allows nothing, none at all allows everything.
+/// S-19: deny takes precedence, an empty list allows nothing, no list allows everything.
 #[test]
 fn allow_and_deny() {
     let open = guard("{}");
@@ -57,7 +57,7 @@ fn allow_and_deny() {
     assert!(sees(&guard(r#"{"allow": "*"}"#), "a://b/c"));
 }
 
-/// R-199: all scopes that are missing, and none for what is hidden anyway.
+/// R-199: all missing scopes are reported; none for a URI that is hidden anyway.
 #[test]
 fn scopes() {
     let guard = guard(
@@ -73,7 +73,7 @@ fn scopes() {
     assert_eq!(decide(&Principal::local(), "db://x"), Decision::Allow);
 }
 
-/// R-075: what is said of one principal narrows, and never widens.
+/// R-075: rules for one principal restrict, and never widen.
 #[test]
 fn principals_narrow() {
     let guard = guard(
@@ -101,7 +101,7 @@ fn errors_name_the_field() {
     assert!(error.to_string().contains("y z"), "{error}");
 }
 
-/// S-12: a template is known when one of its URIs may be seen.
+/// S-12: a template is visible if one of its URIs is.
 #[test]
 fn templates_that_reach() {
     for (policy, template, known) in [
@@ -137,7 +137,7 @@ fn templates_that_reach() {
     }
 }
 
-/// R-112: a value is looked at with those that were chosen before it.
+/// R-112: a value is checked together with the values chosen before it.
 #[test]
 fn values_that_lead_on() {
     let guard = guard(r#"{"allow": "a://x/*/ok", "deny": "a://*/secret/**"}"#);
@@ -163,7 +163,7 @@ mod against_a_naive_model {
     use super::*;
     use proptest::prelude::*;
 
-    /// S-11 as it is written: every choice is tried.
+    /// S-11 as specified, by trying every choice.
     fn naive(glob: &[u8], uri: &[u8]) -> bool {
         match glob {
             [] => uri.is_empty(),
@@ -209,7 +209,7 @@ mod against_a_naive_model {
             prop_assert_eq!(found, expected);
         }
 
-        /// S-12: a template whose URI may be seen is known.
+        /// S-12: a template with a visible URI is visible.
         #[test]
         fn what_may_be_seen_is_reached(allow in glob(), deny in glob(), value in "[ab]{1,4}") {
             let policy = format!(r#"{{"allow": "{allow}", "deny": "{deny}"}}"#);
@@ -228,7 +228,7 @@ mod against_a_naive_model {
     }
 }
 
-/// R-112, S-12: a long value costs a text and no nodes, and the values of one completion have one budget.
+/// R-112, S-12: a long value is one text rather than many nodes, and the values of one completion share one limit.
 #[test]
 fn a_completion_has_a_budget() {
     let guard = guard(r#"{"allow": "a://*/*"}"#);

@@ -1,9 +1,9 @@
-//! Content types: what the client takes (R-163, DEC-05) and what it sent.
+//! Content types: those the client accepts (R-163, DEC-05), and the type of its body.
 
 use super::head::{EVENT_STREAM, Head, JSON};
 use crate::connection::Field;
 
-/// What the client takes.
+/// The content types that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accept {
     pub(super) json: bool,
@@ -11,13 +11,13 @@ pub(super) struct Accept {
 }
 
 impl Accept {
-    /// No header is everything; a header that cannot be read is nothing.
-    /// `field` is the one line, `head` has them all.
+    /// Parses `Accept`. Without the header everything is accepted; an invalid header accepts nothing. `field` is used
+    /// if the header occurs once, `head` if it occurs several times.
     pub(super) fn of(field: Field<'_>, head: &Head<'_>) -> Self {
         let everything = Self { json: true, events: true };
         match field {
             Field::Absent => return everything,
-            // What clients of the protocol send.
+            // The value that most clients of the protocol send.
             Field::Once(b"application/json, text/event-stream") => return everything,
             _ => {}
         }
@@ -52,7 +52,7 @@ impl<'v> Range<'v> {
         Some(Self { media, taken })
     }
 
-    /// How closely it names `media`.
+    /// How specifically it matches `media`; `None` if it does not match.
     fn fit(&self, media: &str) -> Option<u8> {
         if self.media == "*/*" {
             return Some(0);

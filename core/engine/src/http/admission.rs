@@ -1,8 +1,8 @@
-//! What the head of a request decides (requirements §2, steps 1 to 5), in this order: bounds, `Host`, `Origin`, path,
-//! verb, authorization, size, content type, `Accept`.
+//! Checks the head of a request (requirements §2, steps 1 to 5), in this order: limits, `Host`, `Origin`, path, verb,
+//! authorization, size, content type, `Accept`.
 //!
-//! Law: the first step that fails answers. The steps after the authorization are decided with the others, and told
-//! only when the token was good.
+//! Law: the first failing check determines the answer. Checks after the authorization run together with the others, but
+//! their result is sent only if the token is valid.
 
 use super::accept::{Accept, is_json};
 use super::auth::{AuthHeaders, Denied, Judged, RulesError, Verified};
@@ -22,14 +22,14 @@ use crate::version::{INVALID_REQUEST, Method, Revision};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The rules of one endpoint, ready to be applied.
+/// The compiled rules of one endpoint.
 #[derive(Debug)]
 pub(super) struct Gate {
     pub(super) rules: Rules,
     words: Option<AuthHeaders>,
     pub(super) tokens: Tokens,
     sse24: Option<Sse24>,
-    /// Whether there are legacy sessions.
+    /// Whether legacy clients get sessions.
     sessions: bool,
     max_body: usize,
     max_head: usize,
@@ -38,16 +38,16 @@ pub(super) struct Gate {
     pub(super) receiving: Arc<Total>,
 }
 
-/// A request that may come in once it is known whose it is. Owned: it outlives the head.
+/// A request that passed the checks before authorization. Owns its data, so it outlives the head.
 #[derive(Debug)]
 pub struct Admitted {
     gate: Arc<Gate>,
     token: Option<Token>,
     client: Option<IpAddr>,
     call: Call,
-    /// [`Tokens::revocations`] before its token was looked at.
+    /// [`Tokens::revocations`] before its token was checked.
     revocations: u64,
-    /// What a later step has against it.
+    /// The error of a check after the authorization.
     refused: Option<Response>,
 }
 
@@ -56,60 +56,60 @@ pub struct Admitted {
 enum Token {
     /// The host must verify it.
     New(Bearer),
-    /// It was verified for an earlier request.
+    /// It was verified with an earlier request.
     Known(Judged),
 }
 
-/// A token, and what [`Tokens::keep`] needs once it is verified.
+/// A token, with the key under which [`Tokens::keep`] caches it once it is verified.
 struct Bearer {
     token: String,
     digest: Digest,
 }
 
 impl std::fmt::Debug for Bearer {
-    /// A token is never shown (R-208).
+    /// Tokens are never shown (R-208).
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Bearer")
     }
 }
 
-/// A request whose head has passed every step: what remains is its body. Owned: it outlives the head.
+/// A request whose head passed all checks; its body comes next. Owns its data, so it outlives the head.
 #[derive(Debug)]
 pub struct Identified {
     pub(super) principal: Arc<Principal>,
     pub(super) call: Call,
     pub(super) gate: Arc<Gate>,
-    /// [`Tokens::revocations`] before its token was looked at.
+    /// [`Tokens::revocations`] before its token was checked.
     revocations: u64,
 }
 
-/// What is needed of the head later on.
+/// The parts of the head that later steps need.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) verb: Verb,
     pub(super) accept: Accept,
-    /// What names the stream of a message of 2024-11-05.
+    /// The token that identifies the stream of a message under 2024-11-05.
     pub(super) token: Option<String>,
-    /// The origin whose page may see the answer.
+    /// The origin whose pages may read the response.
     pub(super) origin: Option<String>,
-    /// What the endpoint is mounted below.
+    /// The path below which the endpoint is mounted.
     mount: Box<str>,
     lines: Lines,
-    /// What the version header names.
+    /// The revision in the version header.
     revision: Option<Revision>,
 }
 
-/// What is asked of the endpoint.
+/// The operation that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Post,
     Get,
     Delete,
-    /// `GET` of the stream of 2024-11-05.
+    /// `GET` that opens a stream of 2024-11-05.
     Connect,
     /// `POST` to a stream of 2024-11-05.
     Send,
-    /// `GET` of what is counted.
+    /// `GET` of the metrics.
     Metrics,
 }
 
@@ -173,7 +173,7 @@ impl Gate {
         }
     }
 
-    /// What [`Gate::check_path`] knows.
+    /// The paths that [`Gate::check_path`] accepts.
     pub(super) fn paths(&self) -> Vec<String> {
         let own = [Some(self.rules.path.clone()), self.rules.health.clone(), self.rules.metrics.clone()];
         let documents = self.words.as_ref().map(AuthHeaders::paths).unwrap_or_default();
@@ -181,7 +181,7 @@ impl Gate {
         own.into_iter().flatten().chain(documents).chain(older).collect()
     }
 
-    /// How many bytes the header lines have.
+    /// Checks number and size of the header lines; returns their total size in bytes.
     fn check_bounds(&self, head: &Head<'_>) -> Result<usize, Response> {
         let size = head.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
         if head.headers.len() > self.max_headers || head.target.len() + size > self.max_head {
@@ -190,7 +190,7 @@ impl Gate {
         Ok(size)
     }
 
-    /// R-156, R-157. Returns the origin, where its page may see the answer.
+    /// Checks `Host` and `Origin` (R-156, R-157). Returns the origin if its pages may read the response.
     fn check_origin(&self, lines: &Lines) -> Result<Option<String>, Response> {
         if !self.rules.hosts.accept(lines.text(Name::Host).unwrap_or_default()) {
             return Err(Refused::host(sent(lines.field(Name::Host))));
@@ -205,7 +205,7 @@ impl Gate {
         }
     }
 
-    /// The verb of a path that has but one.
+    /// The verb for a path that allows only one.
     fn check_path(&self, head: &Head<'_>) -> Result<Option<Verb>, Response> {
         let path = head.path();
         if let Some(sse24) = &self.sse24 {
@@ -221,7 +221,7 @@ impl Gate {
         }
         let document = || self.words.as_ref()?.document(path);
         let health = || self.rules.health.as_deref().is_some_and(|own| own == path);
-        // A mount leaves nothing or a slash of its own path: there is the endpoint too.
+        // Below a mount, an empty path or `/` is the endpoint itself.
         let is_mount = !head.mount.is_empty() && matches!(path, "" | "/");
         let found = if path == self.rules.path || is_mount {
             None
@@ -242,7 +242,7 @@ impl Gate {
         }
     }
 
-    /// R-191, R-194.
+    /// Allows only the verb `name` (R-191, R-194).
     fn only(&self, head: &Head<'_>, name: &'static str, verb: Verb) -> Result<Verb, Response> {
         if self.rules.cors && cors::is_preflight(head) {
             return Err(cors::preflight(name));
@@ -250,7 +250,7 @@ impl Gate {
         if head.verb == name { Ok(verb) } else { Err(Response::empty(405).with("allow", name)) }
     }
 
-    /// R-155, R-186.
+    /// Checks the verb (R-155, R-186).
     fn check_verb(&self, head: &Head<'_>, revision: Option<Revision>) -> Result<Verb, Response> {
         let names_modern = revision.is_some_and(Revision::is_modern);
         let sessions = self.sessions && !names_modern;
@@ -267,7 +267,7 @@ impl Gate {
         if self.sessions { "POST, GET, DELETE" } else { "POST" }
     }
 
-    /// R-163, R-190, DEC-05.
+    /// Checks content type and `Accept` (R-163, R-190, DEC-05).
     fn check_media(&self, lines: &Lines, verb: Verb, accept: Accept) -> Result<(), Response> {
         let refuse = |status, message| Err(Response::error(status, INVALID_REQUEST, message));
         if matches!(verb, Verb::Post | Verb::Send) {
@@ -278,7 +278,7 @@ impl Gate {
                 return refuse(415, "Content-Type must be application/json");
             }
         }
-        // What is refused here because of the header is refused in the body too: they must be equal (R-100, R-179).
+        // Deciding by the header is safe: the message is refused later if header and body differ (R-100, R-179).
         let listens = || lines.text(Name::Method).and_then(Method::parse) == Some(Method::Listen);
         let enough = match verb {
             Verb::Post => accept.json && (accept.events || !listens()),
@@ -289,7 +289,7 @@ impl Gate {
     }
 }
 
-/// Whether an endpoint can be served at the paths of `rules`.
+/// Checks that an endpoint can be served at the paths of `rules`.
 fn check_paths(rules: &Rules) -> Result<(), RulesError> {
     let is_path = |path: &str| path.starts_with('/') && !path.contains(['?', '#', ' ', '\r', '\n']);
     let older = rules.sse24.iter().flat_map(|paths| [("sse24", &paths.events), ("sse24", &paths.messages)]);
@@ -308,7 +308,7 @@ fn check_paths(rules: &Rules) -> Result<(), RulesError> {
 }
 
 impl Gate {
-    /// The challenge that answers a message whose token lacks scopes (DEC-27).
+    /// The challenge for a message whose token lacks scopes (DEC-27).
     pub(super) fn challenge(&self, call: &Call, outcome: &Outcome<'_>) -> Option<String> {
         let is_scope = outcome.status == Status::Refused(Refusal::Scope);
         self.words.as_ref().filter(|_| is_scope).map(|words| words.lacking(&call.mount, &outcome.scopes))
@@ -316,7 +316,8 @@ impl Gate {
 }
 
 impl Admitted {
-    /// The bearer token that the host must verify. `None` if none is asked for, or it was verified for an earlier request.
+    /// The bearer token that the host must verify. `None` if none is required, or it was verified with an earlier
+    /// request.
     pub fn token(&self) -> Option<&str> {
         match &self.token {
             Some(Token::New(Bearer { token, .. })) => Some(token),
@@ -324,12 +325,11 @@ impl Admitted {
         }
     }
 
-    /// Goes on when it is known whose request it is: the token's, or [`Verified::anyone`]'s where [`Admitted::token`] is
-    /// `None`.
+    /// Continues with the result of verifying the token, or with [`Verified::anyone`] if [`Admitted::token`] is `None`.
     ///
     /// # Errors
-    /// The response to send: 401 or 403 with its challenge (R-198, R-199), 503 if the token could not be verified,
-    /// 413, 415 or 406 (R-190).
+    /// The response to send: 401 or 403 with a challenge (R-198, R-199), 503 if the token could not be verified, 413,
+    /// 415 or 406 (R-190).
     pub fn identify(self, who: Result<Verified, Denied>, now: Now) -> Result<Identified, Response> {
         let Self { gate, token, call, revocations, refused, client } = self;
         let checked = match (&gate.words, token, who) {
@@ -378,22 +378,23 @@ impl Gate {
 }
 
 impl Identified {
-    /// How many bytes of body the host reads: none for `GET` and `DELETE`. More than that is [`Identified::too_large`].
+    /// Maximum size of the body in bytes: 0 for `GET` and `DELETE`. Beyond it, send [`Identified::too_large`].
     pub fn body_limit(&self) -> usize {
         if matches!(self.call.verb, Verb::Post | Verb::Send) { self.gate.max_body } else { 0 }
     }
 
-    /// The response to a body that is longer than [`Identified::body_limit`] of a `POST` (413).
+    /// The response to a body larger than [`Identified::body_limit`] (413).
     pub fn too_large(&self) -> Response {
         too_large().shared_with(self.call.origin.as_deref())
     }
 
-    /// Whether its principal was revoked after its token was verified: then nothing that it opens goes on (R-202).
+    /// Whether its principal was revoked after the token was verified; if so, streams that it opens end at once
+    /// (R-202).
     pub(super) fn was_revoked(&self) -> bool {
         self.gate.tokens.was_revoked(self.principal.id(), self.revocations)
     }
 
-    /// Whose request it is.
+    /// The principal that sent the request.
     pub fn principal(&self) -> &Arc<Principal> {
         &self.principal
     }
@@ -411,38 +412,38 @@ impl Call {
         }
     }
 
-    /// What names the session.
+    /// The header with the session id.
     pub(super) fn session(&self) -> Field<'_> {
         self.lines.field(Name::Session)
     }
 
-    /// The same, where it is there once and is text.
+    /// The session id, if the header occurs once and is text.
     pub(super) fn session_id(&self) -> Option<&str> {
         self.lines.text(Name::Session)
     }
 
-    /// The last event that the client has of a stream.
+    /// The id of the last event that the client received.
     pub(super) fn last_event_id(&self) -> Option<&str> {
         self.lines.text(Name::LastEventId)
     }
 
-    /// Whether the version header names a modern revision: then there is no session (R-185).
+    /// Whether the version header names a modern revision, which has no sessions (R-185).
     pub(super) fn names_modern(&self) -> bool {
         self.revision.is_some_and(Revision::is_modern)
     }
 
-    /// The legacy revision that the version header names.
+    /// The legacy revision in the version header.
     pub(super) fn legacy_revision(&self) -> Option<Revision> {
         self.revision.filter(|revision| !revision.is_modern())
     }
 
-    /// Whether the version header names a revision that is not `served`, or none (R-177).
+    /// Whether the version header names an unknown revision, or one that is not `served` (R-177).
     pub(super) fn names_unserved(&self, served: impl Fn(Revision) -> bool) -> bool {
         self.lines.field(Name::Version) != Field::Absent && !self.revision.is_some_and(served)
     }
 }
 
-/// The value of a header, to be repeated.
+/// The value of a header, for an error message.
 fn sent(field: Field<'_>) -> &[u8] {
     match field {
         Field::Once(value) => value,
@@ -451,7 +452,7 @@ fn sent(field: Field<'_>) -> &[u8] {
     }
 }
 
-/// Whether it can stand in a quoted string of a header. A mount may be a part of what the client asked for.
+/// Whether `mount` can stand in a quoted string of a header. It may contain parts of the requested path.
 fn is_plain(mount: &str) -> bool {
     mount.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
 }
@@ -469,7 +470,7 @@ pub(super) fn too_large() -> Response {
     Response::error(413, INVALID_REQUEST, "Message too large")
 }
 
-/// `None` if the length is not declared; a declaration that cannot be read is too much.
+/// The declared length. `None` if none is declared; `u64::MAX` if the declaration is invalid, so that it is refused.
 fn declared_length(lines: &Lines) -> Option<u64> {
     match lines.field(Name::ContentLength) {
         Field::Absent => None,

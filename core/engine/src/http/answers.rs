@@ -1,4 +1,4 @@
-//! How the answers of an author's handlers, and what they report before, find the stream of their request.
+//! Routes handlers' answers and earlier reports to the stream of their request.
 
 use super::state::{ChannelState, ReaderId, each};
 use super::stream::Stream;
@@ -7,7 +7,7 @@ use crate::connection::{AskError, AskId, Encoded, Event, Outcome, RequestToken, 
 use crate::now::{Millis, Now};
 
 impl ChannelState {
-    /// Takes an answer that was worded elsewhere.
+    /// Adds an answer that was encoded elsewhere.
     pub(super) fn finish(&mut self, encoded: Encoded, now: Now) -> Turn<'static> {
         let token = encoded.token();
         let mut line = Vec::new();
@@ -15,7 +15,7 @@ impl ChannelState {
         self.settled(token, line, outcome)
     }
 
-    /// An answer was worded, or there will be none.
+    /// Handles the end of a request, with or without an answer.
     pub(super) fn settled(
         &mut self,
         token: RequestToken,
@@ -32,7 +32,7 @@ impl ChannelState {
         Turn::after(self.connection.id(), outcome)
     }
 
-    /// One request of a stream is done with: `line` is the answer to all of them, if it is the last.
+    /// Ends one request of a stream. `line` is the response to all of its requests, if this was the last.
     fn close_request(&mut self, number: u64, line: Vec<u8>, status: u16) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
         stream.waiting = stream.waiting.saturating_sub(1);
@@ -44,7 +44,7 @@ impl ChannelState {
         self.wakers.extend(stream.waker());
     }
 
-    /// Writes what a handler reports before its answer, if its client takes events and is not too far behind.
+    /// Writes a handler's report before its answer, if the client accepts events and is not too far behind.
     pub(super) fn report(&mut self, token: RequestToken, message: &[u8]) {
         let max = self.connection.engine().limits().output;
         let Some(stream) = self.routes.get(&token).and_then(|number| self.streams.get_mut(number)) else {
@@ -56,16 +56,16 @@ impl ChannelState {
         }
     }
 
-    /// Sends a request of the server's on this response if it can carry one, else on the stream of notifications.
+    /// Sends a request of the server on this response if it can carry one, else on the notification stream.
     pub(super) fn ask(
         &mut self,
-        seat: ReaderId,
+        reader_id: ReaderId,
         method: &str,
         params: &str,
         now: Now,
     ) -> Result<AskId, AskError> {
         let carries = |stream: &Stream| stream.takes_events() && !stream.is_over();
-        let mut candidates = [Some(seat.stream), self.newest_notices()].into_iter().flatten();
+        let mut candidates = [Some(reader_id.stream), self.newest_notices()].into_iter().flatten();
         let number = candidates.find(|number| self.streams.get(number).is_some_and(|stream| carries(stream)));
         let number = number.ok_or(AskError::NotSupported)?;
         let mut message = Vec::new();
@@ -77,7 +77,7 @@ impl ChannelState {
         Ok(ask)
     }
 
-    /// Ends the answers of requests that were cancelled (DEC-21). `completed` are the answers of batches that cancellations
+    /// Ends the responses of cancelled requests (DEC-21). `completed` has the responses of batches that cancellations
     /// completed, each with its request.
     pub(super) fn cancelled(&mut self, events: &[Event<'_>], mut completed: Vec<(RequestToken, Vec<u8>)>) {
         for event in events {
@@ -94,7 +94,7 @@ impl ChannelState {
         }
     }
 
-    /// Lets time pass for the connection.
+    /// Handles the time-outs of the connection.
     pub(super) fn tick(&mut self, now: Now) -> Turn<'static> {
         let mut lines = Vec::new();
         let outcome =
@@ -103,7 +103,7 @@ impl ChannelState {
         Turn::after(self.connection.id(), outcome)
     }
 
-    /// Answers the reads that waited for another one.
+    /// Answers the reads whose shared handler call has ended.
     pub(super) fn landed(&mut self) {
         let mut lines = Vec::new();
         self.connection.landed(&mut |token, line| lines.push((token, std::mem::take(line))));

@@ -1,7 +1,7 @@
-//! The words of a resource server (requirements, section 13): challenges, the metadata document, scopes.
+//! The HTTP parts of a resource server (requirements, section 13): challenges, metadata documents, scopes.
 //!
-//! Law: a token is read from the head and handed to the host, and kept nowhere. Whether it is valid is the host's to
-//! find out; what the client is told is decided here.
+//! Law: a token is read from the head and passed to the host, and stored nowhere. The host decides whether it is valid;
+//! this module decides how the client is answered.
 
 use super::head::{Head, Response};
 use crate::error::Shown;
@@ -13,55 +13,56 @@ use crate::version::INVALID_REQUEST;
 use std::fmt;
 use std::sync::Arc;
 
-/// What bearer tokens must be, and what clients are told of it.
+/// Requirements for bearer tokens, and their description for clients.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Auth {
-    /// The URL of the endpoint as clients know it, without a fragment: the audience of tokens (R-196, R-202).
+    /// The endpoint's public URL, without a fragment: the audience of tokens (R-196, R-202).
     pub resource: String,
-    /// The authorization servers that give tokens for it; at least one (R-196).
+    /// The authorization servers that issue tokens for it; at least one (R-196).
     pub authorization_servers: Vec<String>,
-    /// Scopes that a client may ask for: `scopes_supported`.
+    /// Scopes that clients may request: `scopes_supported`.
     pub scopes_supported: Vec<String>,
-    /// Scopes that every request needs. All of them stand in each challenge (R-199, R-206).
+    /// Scopes that every request requires. Each challenge lists all of them (R-199, R-206).
     pub required_scopes: Vec<String>,
-    /// Which narrower scopes a broader one includes, as (broader, narrower) (R-204).
+    /// Scopes that include others, as (broader, narrower) (R-204).
     pub implied_scopes: Vec<(String, String)>,
-    /// The authorization server's metadata, a JSON object, for clients of 2025-03-26, which look for it here (R-207).
+    /// The authorization server's metadata, a JSON object, for clients of 2025-03-26, which expect it on this server
+    /// (R-207).
     pub authorization_server_document: Option<String>,
 }
 
-/// A token that the host has verified: signature, expiry, issuer and audience (R-202).
+/// A token that the host has verified: its signature, expiry, issuer and audience (R-202).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Verified {
-    /// Who it stands for.
+    /// The principal that the token represents.
     pub principal: Arc<Principal>,
-    /// The scopes it carries. A text that cannot be a scope (RFC 6749, section 3.3) counts as none.
+    /// Its scopes. Texts that are not valid scopes (RFC 6749, section 3.3) are ignored.
     pub scopes: Vec<String>,
-    /// When it expires, in milliseconds since 1970 (UTC). Until then, but no longer than
-    /// [`Limits::token_ttl`](crate::limits::Limits::token_ttl), it is not verified again. Default `None`: it is verified
-    /// for each request.
+    /// Its expiry, in milliseconds since 1970 (UTC). The verification is cached until then, but no longer than
+    /// [`Limits::token_ttl`](crate::limits::Limits::token_ttl). `None`, the default: each request verifies the token.
     pub expires: Option<Millis>,
-    /// Its claims for handlers, a JSON object.
+    /// Its claims for handlers: a JSON object.
     pub claims: Option<Arc<str>>,
 }
 
-/// Why a token was not accepted.
+/// The reason for refusing a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// It is not valid, has expired, or was made for another audience (R-198).
+    /// It is invalid or expired, or has another audience (R-198).
     Invalid,
-    /// Whether it is valid could not be found out now.
+    /// It could not be verified now.
     Unavailable,
 }
 
 impl Denied {
-    /// What [`Admitted::identify`](super::Admitted::identify) takes, from what a host was told: whether the token could not
-    /// be verified now, if it was not accepted; else what it stands for, and nothing where no token is asked for.
+    /// Builds the argument of [`Admitted::identify`](super::Admitted::identify) from a host's result. `is_unavailable`
+    /// is set if the token was refused, and says whether verification was impossible. Without both, no token is
+    /// required.
     ///
     /// # Errors
-    /// The token was not accepted.
+    /// [`Denied`] if the token was refused.
     pub fn unless(verified: Option<Verified>, is_unavailable: Option<bool>) -> Result<Verified, Self> {
         match is_unavailable {
             Some(true) => Err(Self::Unavailable),
@@ -71,11 +72,11 @@ impl Denied {
     }
 }
 
-/// What is wrong with the [`Rules`](super::Rules).
+/// An invalid option of the [`Rules`](super::Rules).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulesError {
     field: &'static str,
-    /// As it was set; nothing where it is a secret, or nothing was set.
+    /// The value that was set; omitted if it is secret or unset.
     value: Option<String>,
     expected: &'static str,
 }
@@ -92,19 +93,19 @@ impl fmt::Display for RulesError {
 impl std::error::Error for RulesError {}
 
 impl RulesError {
-    /// The option `field` is not `expected`.
+    /// An error that says that the option `field` is not `expected`.
     pub fn new(field: &'static str, expected: &'static str) -> Self {
         Self { field, value: None, expected }
     }
 
-    /// The same error with the value that was set.
+    /// Adds the value that was set.
     pub(crate) fn with(self, value: impl Into<String>) -> Self {
         Self { value: Some(value.into()), ..self }
     }
 }
 
 impl Auth {
-    /// For the endpoint at `resource`, with tokens from these servers.
+    /// Requires tokens issued by `authorization_servers` for the endpoint at `resource`.
     pub fn new(resource: impl Into<String>, authorization_servers: impl IntoIterator<Item = String>) -> Self {
         let authorization_servers = authorization_servers.into_iter().collect();
         Self { resource: resource.into(), authorization_servers, ..Self::default() }
@@ -117,12 +118,12 @@ impl Verified {
         Self::of(Principal::new(subject))
     }
 
-    /// Any client, where no tokens are asked for.
+    /// Any client, where no tokens are required.
     pub fn anyone() -> Self {
         Self::of(Principal::anonymous(None))
     }
 
-    /// This client, where no tokens are asked for: it is `anonymous`, made once for a connection.
+    /// A client without a token, where none is required: `anonymous`, made once for its connection.
     pub fn client(anonymous: Arc<Principal>) -> Self {
         Self::of(anonymous)
     }
@@ -153,12 +154,12 @@ impl Verified {
     }
 }
 
-/// A verified token under the rules of one endpoint.
+/// A verified token, evaluated under the rules of one endpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
-    /// With the scopes of the token, those that they include, its claims and its expiry.
+    /// Has the token's scopes and those they include, its claims and its expiry.
     principal: Arc<Principal>,
-    /// Whether it has the scopes that every request needs.
+    /// Whether it has the scopes that every request requires.
     suffices: bool,
 }
 
@@ -168,18 +169,18 @@ impl Judged {
     }
 }
 
-/// A dropped scope: asking for it is the client's own matter (R-205).
+/// Never part of a challenge: clients decide on their own whether to ask for it (R-205).
 const OFFLINE: &str = "offline_access";
 const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
 
-/// The rules of one endpoint, worded once.
+/// The headers and documents of one endpoint, prepared once.
 #[derive(Debug)]
 pub(super) struct AuthHeaders {
     rules: Auth,
-    /// Scheme and authority of the resource's URL.
+    /// Scheme and authority of the resource URL.
     origin: String,
-    /// The path of the endpoint, as the resource's URL has it.
+    /// The endpoint's path in the resource URL.
     path: String,
     document: Vec<u8>,
 }
@@ -208,7 +209,7 @@ impl AuthHeaders {
         Ok(Self { document: document(&rules), origin, path, rules })
     }
 
-    /// Where its documents are.
+    /// The paths of the metadata documents.
     pub(super) fn paths(&self) -> Vec<String> {
         let served = self.rules.authorization_server_document.as_ref().map(|_| AUTHORIZATION_SERVER);
         let places = [Some(PROTECTED_RESOURCE), served].into_iter().flatten();
@@ -219,7 +220,7 @@ impl AuthHeaders {
             .collect()
     }
 
-    /// A document that clients find without a token (R-196, R-197, R-207).
+    /// Returns a metadata document, which requires no token (R-196, R-197, R-207).
     pub(super) fn document(&self, path: &str) -> Option<Response> {
         if let Some(rest) = path.strip_prefix(PROTECTED_RESOURCE)
             && (rest.is_empty() || rest == "/" || rest == self.path)
@@ -231,7 +232,7 @@ impl AuthHeaders {
         (rest.is_empty() || rest == self.path).then(|| Response::json(200, served.clone().into_bytes()))
     }
 
-    /// The token of a request (R-198, R-200, R-202): from this header alone.
+    /// Reads the token of a request from the `Authorization` header, and from nowhere else (R-198, R-200, R-202).
     pub(super) fn token(&self, head: &Head<'_>) -> Result<String, Response> {
         let mut values = head.all("authorization");
         let mount = head.mount;
@@ -246,8 +247,8 @@ impl AuthHeaders {
         if is_token(token) { Ok(token.to_owned()) } else { Err(self.malformed(mount)) }
     }
 
-    /// What a token is under these rules, and until when that may be kept. `unix` is the time. A token is for somebody: it
-    /// cannot stand for the local process or for clients without one.
+    /// Evaluates a verified token, and returns until when the result may be cached. `unix` is the time now. A token
+    /// always represents a principal: it is refused if it claims to be the local process or an anonymous client.
     pub(super) fn judge(
         &self,
         verified: Verified,
@@ -255,7 +256,7 @@ impl AuthHeaders {
         unix: Millis,
     ) -> Result<(Judged, Option<Millis>), Response> {
         let Verified { principal, mut scopes, expires, claims } = verified;
-        // It may have expired while it was verified, whatever the verifier says.
+        // It may have expired during verification, whatever the verifier says.
         let is_nobody = principal.id().is_empty() || principal.id() == ANONYMOUS;
         if is_nobody || expires.is_some_and(|expires| expires <= unix) {
             return Err(self.denied(Denied::Invalid, mount));
@@ -269,7 +270,7 @@ impl AuthHeaders {
         Ok((Judged { principal, suffices }, expires))
     }
 
-    /// Whether the token suffices, and the response if not.
+    /// Checks that the token has the required scopes, or returns the response to send.
     pub(super) fn check(&self, judged: Judged, mount: &str) -> Result<Arc<Principal>, Response> {
         if judged.suffices { Ok(judged.principal) } else { Err(self.forbidden(mount)) }
     }
@@ -281,7 +282,7 @@ impl AuthHeaders {
         }
     }
 
-    /// `granted`, with all that it includes (R-204).
+    /// `granted`, and all scopes that these include (R-204).
     fn with_implied<'a>(&'a self, granted: &'a [String]) -> Vec<&'a str> {
         let mut held: Vec<&str> = granted.iter().map(String::as_str).collect();
         let mut at = 0;
@@ -313,7 +314,7 @@ impl AuthHeaders {
         Response::error(status, INVALID_REQUEST, message).with("www-authenticate", header)
     }
 
-    /// The challenge to come back with a token that has these scopes too: all that the operation needs at once (R-199,
+    /// The challenge for a token that also has these scopes. It lists all scopes that the operation requires (R-199,
     /// R-206).
     pub(super) fn lacking(&self, mount: &str, scopes: &[String]) -> String {
         let mut all = self.rules.required_scopes.clone();
@@ -321,14 +322,15 @@ impl AuthHeaders {
         self.bearer(mount, Some("insufficient_scope"), &join(&all))
     }
 
-    /// Where the document about the resource is. Below a mount only what follows the mount reaches the endpoint, so it is
-    /// there, and not at the root of the host (RFC 9728, section 5.1, leaves the place to the challenge).
+    /// The URL of the resource metadata. Below a mount, only requests under the mount reach the endpoint, so the
+    /// document is there instead of at the root of the host. RFC 9728, section 5.1, lets the challenge name any
+    /// location.
     fn metadata_url(&self, mount: &str) -> String {
         let Self { origin, path, .. } = self;
         if mount.is_empty() {
             return format!("{origin}{PROTECTED_RESOURCE}{path}");
         }
-        // A proxy may have taken off what stands before the mount.
+        // A proxy may have removed the path before the mount.
         let ends = path.match_indices(mount).map(|(at, _)| at + mount.len());
         let is_end =
             |end: &usize| path.get(*end..).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -347,7 +349,7 @@ impl AuthHeaders {
     }
 }
 
-/// RFC 9728 (R-196).
+/// The resource metadata of RFC 9728 (R-196).
 fn document(rules: &Auth) -> Vec<u8> {
     let mut out = Vec::new();
     object(&mut out, |document| {
@@ -369,7 +371,7 @@ fn join(scopes: &[String]) -> String {
     scopes.join(" ")
 }
 
-/// Origin and path of a URL that can stand in a quoted string.
+/// Splits a URL that can stand in a quoted string into origin and path.
 fn split(url: &str) -> Option<(&str, &str)> {
     let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\?#".contains(&byte));
     let (scheme, rest) = url.split_once("://").filter(|_| is_plain)?;
@@ -378,7 +380,7 @@ fn split(url: &str) -> Option<(&str, &str)> {
     (is_web && at > 0).then(|| url.split_at(scheme.len() + 3 + at))
 }
 
-/// RFC 6750: `b64token`.
+/// Whether `token` matches `b64token` of RFC 6750.
 pub fn is_token(token: &str) -> bool {
     let text = token.trim_end_matches('=');
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte))
@@ -429,7 +431,7 @@ mod tests {
         }
     }
 
-    /// R-204: a broader scope includes narrower ones, also over several steps.
+    /// R-204: a broader scope includes narrower ones, also transitively.
     #[test]
     fn scopes_include_others() {
         let words = AuthHeaders::new(Auth { required_scopes: vec!["files:read".into()], ..words().rules });
@@ -457,7 +459,7 @@ mod tests {
         );
     }
 
-    /// R-199, R-205, R-206: the same words each time, without `offline_access`.
+    /// R-199, R-205, R-206: every challenge lists the same scopes, without `offline_access`.
     #[test]
     fn challenges() {
         let header = |response: &Response| {
@@ -480,9 +482,9 @@ mod tests {
         assert_eq!(words().denied(Denied::Unavailable, "").head.status, 503);
     }
 
-    /// R-202: no token makes a client the local process, or one of those without a token.
+    /// R-202: no token can represent the local process or an anonymous client.
     #[test]
-    fn a_token_stands_for_somebody() {
+    fn a_token_always_has_a_principal() {
         let words = AuthHeaders::new(Auth { required_scopes: Vec::new(), ..words().rules }).unwrap();
         let status =
             |id: &str| checked(&words, Verified::new(id)).map_err(|refused| refused.head.status).err();
@@ -490,7 +492,7 @@ mod tests {
         assert!(checked(&words, Verified::anyone()).is_err());
     }
 
-    /// R-198: below a mount the document is where the endpoint is reached.
+    /// R-198: below a mount the document is served where requests reach the endpoint.
     #[test]
     fn the_document_is_below_the_mount() {
         let at = |resource: &str, mount: &str| {
@@ -526,7 +528,7 @@ mod tests {
         }
     }
 
-    /// R-207.
+    /// R-207: the metadata of an authorization server is served if configured.
     #[test]
     fn an_older_document_is_served_when_it_is_given() {
         assert!(words().document(AUTHORIZATION_SERVER).is_none());

@@ -1,8 +1,8 @@
-//! One connection over HTTP, and its streams: a legacy session with many of them, or one modern request with one.
+//! One connection over HTTP with its streams: a legacy session with many, or one modern request with one.
 //!
-//! Law: the lock is a leaf. It is never held while a handler runs or an answer that was detached is encoded, and
-//! wakers are called after it was released. The engine may wake the channel while its lock is held: that sets a flag, and
-//! the thread that holds the lock looks at the flag when it releases it.
+//! Law: the lock is a leaf. It is never held while a handler runs or a detached answer is encoded, and wakers are
+//! called after it is released. The engine may wake the channel while its lock is held: that sets a flag, which the
+//! thread that holds the lock checks after releasing it.
 
 use super::state::ChannelState;
 use crate::hub::ConnectionId;
@@ -13,24 +13,24 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::task::{Wake, Waker};
 
-/// See the module.
+/// A connection over HTTP behind a lock.
 pub(super) struct Channel {
     id: ConnectionId,
     owner: Owner,
     state: Mutex<ChannelState>,
-    /// The engine has woken it, and no thread has looked since.
+    /// Whether the engine has woken the channel, and no thread has handled that yet.
     is_rung: AtomicBool,
 }
 
-/// What the engine wakes. The engine does not keep the channel alive by it.
+/// The channel's waker. Weak, so that the engine does not keep the channel alive.
 struct ChannelWaker(Weak<Channel>);
 
-/// Who a session belongs to.
+/// The owner of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Owner {
-    /// The identity: nobody else may use the session.
+    /// The principal's identity: no other principal may use the session.
     id: Arc<str>,
-    /// The network of a client without a token. It may change: it says only whose sessions are counted together.
+    /// The network of a client without a token. May change during a session; used only to count sessions by client.
     network: Option<Network>,
 }
 
@@ -39,7 +39,7 @@ impl Owner {
         Self { id: principal.id().into(), network: principal.network() }
     }
 
-    /// Whether its sessions can be told from others'.
+    /// Whether its sessions can be told apart from those of other clients.
     pub(super) fn is_known(&self) -> bool {
         self.network.is_some() || *self.id != *ANONYMOUS
     }
@@ -63,28 +63,28 @@ impl Channel {
         *self.owner.id == *principal
     }
 
-    /// Works on the state, then calls the wakers that must be called.
+    /// Runs `work` on the state, then calls the wakers that are due.
     pub(super) fn with<R>(&self, work: impl FnOnce(&mut ChannelState) -> R) -> R {
         let result = work_on(self.lock(), work);
         self.catch_up();
         result
     }
 
-    /// Has the engine wake its writers from now on, and now if there is something.
+    /// Registers the channel's waker with the engine, which calls it at once if there is work.
     pub(super) fn hear(self: &Arc<Self>) {
         let waker = Waker::from(Arc::new(ChannelWaker(Arc::downgrade(self))));
         self.with(|state| state.connection.wake_with(waker));
     }
 
-    /// The hub has something for it, or reads of it wait no longer. Never waits: if the lock is held, the holder catches up
-    /// after it.
+    /// Signals work: the hub has notifications, or a shared read has ended. Never blocks: if the lock is held, its
+    /// holder handles the work after releasing it.
     fn ring(&self) {
         self.is_rung.store(true, Ordering::Relaxed);
         self.catch_up();
     }
 
-    /// Does what it was rung for. The fence stands between the word and the lock, here and in [`Channel::ring`]: of one who
-    /// leaves a word and one who releases the lock, at least one sees what the other did.
+    /// Handles signalled work. The fence, here and in [`Channel::ring`], is between accessing the flag and the lock. So
+    /// of two threads, one setting the flag and one releasing the lock, at least one sees the other's change.
     fn catch_up(&self) {
         loop {
             fence(Ordering::SeqCst);
@@ -107,7 +107,7 @@ impl Channel {
     }
 }
 
-/// Works on a state, releases it, and calls the wakers that must be called.
+/// Runs `work`, releases the state, and calls the wakers that are due.
 fn work_on<R>(mut state: MutexGuard<'_, ChannelState>, work: impl FnOnce(&mut ChannelState) -> R) -> R {
     let result = work(&mut state);
     let wakers = state.take_wakers();
@@ -128,7 +128,7 @@ impl Wake for ChannelWaker {
     }
 }
 
-/// What a host forgot to close does not stay in the hub.
+/// Removes a connection from the hub if its host did not close it.
 impl Drop for Channel {
     fn drop(&mut self) {
         let mut state = self.lock();

@@ -1,4 +1,4 @@
-//! What pages of other origins may do (DEC-30): nothing, unless the rules say so. Outside the protocol.
+//! Access for pages of other origins (DEC-30): none by default, unless the rules allow it. Not part of the protocol.
 
 use super::head::{Head, Response};
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 const REQUEST_HEADERS: &str = "Content-Type, Accept, Authorization, MCP-Protocol-Version, Mcp-Method, Mcp-Name, \
                                Mcp-Session-Id, Last-Event-ID";
 const RESPONSE_HEADERS: &str = "Mcp-Session-Id, WWW-Authenticate";
-/// How long a browser may keep the answer to a preflight, in seconds.
+/// How long browsers may cache the answer to a preflight, in seconds.
 const MAX_AGE: &str = "600";
 
 /// Adds the headers that let a page of `origin` read the response. `origin` has been checked: it consists of a scheme,
@@ -19,7 +19,7 @@ pub(super) fn expose(headers: &mut Vec<(&'static str, Cow<'static, str>)>, origi
     }
 }
 
-/// Whether it is a preflight: the question of a browser whether a page may send a request.
+/// Whether it is a preflight: the request with which a browser asks whether a page may send another one.
 pub(super) fn is_preflight(head: &Head<'_>) -> bool {
     head.verb == "OPTIONS" && head.all("access-control-request-method").next().is_some()
 }

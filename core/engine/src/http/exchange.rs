@@ -1,4 +1,4 @@
-//! One request that is not answered at once: what its handlers and its writer do with it.
+//! A request that is not answered at once, for its handlers and its writer.
 
 use super::Endpoint;
 use super::channel::Channel;
@@ -10,19 +10,19 @@ use crate::now::{Millis, Now};
 use std::sync::Arc;
 use std::task::Waker;
 
-/// A response that is not complete. Cheap to clone; `Send + Sync`.
+/// An incomplete response. Cheap to clone; `Send + Sync`.
 ///
-/// Two sides use it, on any threads. *Handlers* give answers and reports; nothing of theirs writes to the client. The
-/// *writer*, who holds the response, calls [`Exchange::register`], then [`Exchange::deliver`], writes what that gives,
-/// and waits until it is woken or [`Exchange::deadline`] has come; until a turn has `end`. A writer whose client is gone
-/// calls [`Exchange::closed`].
+/// Two sides use it, on any threads. *Handlers* add answers and reports; they never write to the client. The *writer*,
+/// which owns the HTTP response, repeats these steps until a turn has `end`: call [`Exchange::register`], call
+/// [`Exchange::deliver`], write the result, and wait for the waker or [`Exchange::deadline`]. If the client
+/// disconnects, the writer calls [`Exchange::closed`].
 ///
-/// A legacy request outlives its writer: keep the clone that its handlers need apart from the HTTP library's own future.
+/// A legacy request outlives its writer: keep the clone for its handlers separate from the HTTP library's own future.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     endpoint: Arc<Endpoint>,
     channel: Arc<Channel>,
-    seat: ReaderId,
+    reader_id: ReaderId,
     is_session: bool,
 }
 
@@ -30,18 +30,18 @@ impl Exchange {
     pub(super) fn new(
         endpoint: &Arc<Endpoint>,
         channel: Arc<Channel>,
-        seat: ReaderId,
+        reader_id: ReaderId,
         is_session: bool,
     ) -> Self {
-        Self { endpoint: Arc::clone(endpoint), channel, seat, is_session }
+        Self { endpoint: Arc::clone(endpoint), channel, reader_id, is_session }
     }
 
-    /// Whose tokens its events speak of.
+    /// The connection to which the tokens in its events belong.
     pub fn connection(&self) -> ConnectionId {
         self.channel.id()
     }
 
-    /// Answers an event at once. The writer is woken.
+    /// Answers an event at once. Wakes the writer.
     pub fn respond(&self, token: RequestToken, answer: Answer<'_>, now: Now) -> Turn<'static> {
         let turn = self.channel.with(|state| {
             let mut line = Vec::new();
@@ -51,23 +51,23 @@ impl Exchange {
         self.noted(turn)
     }
 
-    /// Takes the reply out, to be encoded elsewhere; see [`Connection::detach`](crate::connection::Connection::detach).
+    /// Takes the reply out to encode it elsewhere; see [`Connection::detach`](crate::connection::Connection::detach).
     pub fn detach(&self, token: RequestToken) -> Option<Reply> {
         self.channel.with(|state| state.connection.detach(token))
     }
 
-    /// Works on a reply in place: for a handler that reports before it answers at once.
+    /// Runs `work` on a reply in place, for handlers that report before they answer.
     pub fn with_reply<R>(&self, token: RequestToken, work: impl FnOnce(&mut Reply) -> R) -> Option<R> {
         self.channel.with(|state| state.connection.reply(token).map(work))
     }
 
-    /// Takes an answer that was encoded elsewhere. The writer is woken.
+    /// Adds an answer that was encoded elsewhere. Wakes the writer.
     pub fn finish(&self, encoded: Encoded, now: Now) -> Turn<'static> {
         let turn = self.channel.with(|state| state.finish(encoded, now));
         self.noted(turn)
     }
 
-    /// The host will give no answer to this request. Frees its place, and ends the response without one.
+    /// Ends a request that the host will not answer. Frees its slot, and ends the response without an answer.
     pub fn abandon(&self, token: RequestToken, now: Now) {
         self.channel.with(|state| {
             let mut line = Vec::new();
@@ -76,37 +76,38 @@ impl Exchange {
         });
     }
 
-    /// Sends what [`Reply::progress`] or [`Reply::log`] made, before the answer, if the client takes events and is not
-    /// more than [`Limits::output`](crate::limits::Limits::output) behind. The writer is woken.
+    /// Sends a message made by [`Reply::progress`] or [`Reply::log`] before the answer, if the client accepts events
+    /// and is not more than [`Limits::output`](crate::limits::Limits::output) behind. Wakes the writer.
     pub fn report(&self, token: RequestToken, message: &[u8]) {
         self.channel.with(|state| state.report(token, message));
     }
 
-    /// Sends a request to a legacy client, on this response if it can carry one, else on the session's stream of
-    /// notifications; see [`Connection::ask`](crate::connection::Connection::ask).
+    /// Sends a request to a legacy client, on this response if it can carry one, else on the session's notification
+    /// stream; see [`Connection::ask`](crate::connection::Connection::ask).
     ///
     /// # Errors
-    /// [`AskError`]; [`AskError::NotSupported`] also when the client reads no stream that could carry it.
+    /// [`AskError`]; [`AskError::NotSupported`] also if the client has no open stream that can carry it.
     pub fn ask(&self, method: &str, params: &str, now: Now) -> Result<AskId, AskError> {
-        let asked = self.channel.with(|state| state.ask(self.seat, method, params, now));
+        let asked = self.channel.with(|state| state.ask(self.reader_id, method, params, now));
         self.endpoint.note_session(&self.channel);
         asked
     }
 
-    /// The writer waits: `waker` is woken when there is something to deliver, once. Call it before
-    /// [`Exchange::deliver`], so that nothing comes unseen between the two.
+    /// Registers the waker of the writer, called once when there is something to deliver. Call this before
+    /// [`Exchange::deliver`], so that no change in between goes unnoticed.
     pub fn register(&self, waker: &Waker) {
-        let before = self.channel.with(|state| state.register(self.seat, waker));
+        let before = self.channel.with(|state| state.register(self.reader_id, waker));
         drop(before);
     }
 
-    /// Appends what the client has not been sent, up to about `room` bytes (an answer in one piece is not cut): for the
-    /// writer, when it was woken, when the deadline has come, or while a turn says `more` and the client takes more.
+    /// Appends data that the client has not received, up to about `room` bytes; a single answer is never split. The
+    /// writer calls this when it is woken, at the deadline, and while a turn has `more` and the client can receive
+    /// more.
     pub fn deliver(&self, room: usize, now: Now, out: &mut Vec<u8>) -> Turn<'static> {
         let turn = self.channel.with(|state| {
             let passed = state.deadline().filter(|deadline| !self.is_session && *deadline <= now.tick);
             let expired = passed.map(|_| state.tick(now));
-            let mut turn = state.deliver(self.seat, room, now, out);
+            let mut turn = state.deliver(self.reader_id, room, now, out);
             if let Some(expired) = expired {
                 turn.events.insert_many(0, expired.events);
             }
@@ -123,19 +124,19 @@ impl Exchange {
         turn
     }
 
-    /// When the writer must call [`Exchange::deliver`] at the latest, on the clock of [`Now::tick`].
+    /// The latest time at which the writer must call [`Exchange::deliver`], on the clock of [`Now::tick`].
     pub fn deadline(&self) -> Option<Millis> {
         self.channel.with(|state| {
             let own = if self.is_session { None } else { state.deadline() };
-            [own, state.stream_deadline(self.seat)].into_iter().flatten().min()
+            [own, state.stream_deadline(self.reader_id)].into_iter().flatten().min()
         })
     }
 
-    /// The client is gone before the end. Of a modern request it is the cancellation; a legacy one goes on,
-    /// and its answer can be fetched where the response was a stream of events.
+    /// Reports that the client disconnected before the end. This cancels a modern request. A legacy
+    /// request continues; its answer can be fetched later if the response was an event stream.
     pub fn closed(&self, now: Now) -> Turn<'static> {
         if self.is_session {
-            self.channel.with(|state| state.leave(self.seat, now));
+            self.channel.with(|state| state.leave(self.reader_id, now));
             self.endpoint.note_session(&self.channel);
             return Turn::ended(self.channel.id());
         }
@@ -146,7 +147,7 @@ impl Exchange {
         Turn { end: true, ..turn }
     }
 
-    /// A request that goes on may have a new deadline.
+    /// Updates the endpoint's deadline, because the deadline of a session may have changed.
     fn noted(&self, turn: Turn<'static>) -> Turn<'static> {
         if self.is_session {
             self.endpoint.note_session(&self.channel);

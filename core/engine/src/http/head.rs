@@ -1,4 +1,4 @@
-//! Heads of requests as a host gives them, and heads of responses as a host writes them. No socket, no HTTP library.
+//! Heads of requests and responses, as the host passes them. No socket, no HTTP library.
 
 use super::cors;
 use super::refused::Refused;
@@ -9,48 +9,49 @@ use std::net::IpAddr;
 /// The head of a request, borrowed from the host.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Head<'h> {
-    /// The verb, upper-case, as it came.
+    /// The verb, in upper case.
     pub verb: &'h str,
     /// The target: a path with an optional query, or a whole URL.
     pub target: &'h str,
-    /// Every header line in order: the name in any case, the value's bytes. HTTP/2's `:authority` is given as `host`.
+    /// All header lines in order: names in any case, values as bytes. Pass HTTP/2's `:authority` as `host`.
     pub headers: &'h [(&'h str, &'h [u8])],
-    /// The address of the client, where the host knows it: what clients without a token may use is bounded by it.
+    /// The client's address, if known: requests of clients without a token are limited by it.
     pub client: Option<IpAddr>,
-    /// The path that the endpoint is mounted below, such as `/api`, when `target` is what follows it. Default: none.
+    /// The path below which the endpoint is mounted, such as `/api`, if `target` is only the rest of the path. Default:
+    /// none.
     pub mount: &'h str,
 }
 
-/// The head of a response. The host writes it as it is, adding nothing but what its protocol version needs (`Date`,
+/// The head of a response. The host writes it unchanged, and adds only headers that its protocol version needs (`Date`,
 /// `Connection`, `Transfer-Encoding`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// The status code.
     pub status: u16,
-    /// The headers: lower-case names; values are visible ASCII. `content-length` is there when the body is complete.
+    /// The headers: lower-case names; values in visible ASCII. Has `content-length` if the body is complete.
     pub headers: Vec<(&'static str, Cow<'static, str>)>,
 }
 
-/// A response that is complete: from the head alone, without a message.
+/// A complete response to a request that was decided by its head alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// Its head, `content-length` included.
     pub head: ResponseHead,
     /// Its body.
     pub body: Vec<u8>,
-    /// The option that refused the request.
+    /// The option that refuses such requests.
     pub(super) refused: Option<Box<Refused>>,
 }
 
 /// The type of a body that is one message, or a batch.
 pub const JSON: &str = "application/json";
-/// The type of a body that is a stream of events.
+/// The type of a body that is an event stream.
 pub const EVENT_STREAM: &str = "text/event-stream";
 
 impl<'h> Head<'h> {
-    /// The path, without the query and without what stands before it in a whole URL.
+    /// The path, without the query, and without scheme and authority of a whole URL.
     pub(super) fn path(&self) -> &'h str {
-        // A path has no scheme, whatever follows.
+        // A target that starts with a slash has no scheme, even if it contains `://`.
         let scheme = if self.target.starts_with('/') { None } else { self.target.split_once("://") };
         let target = match scheme {
             Some((scheme, rest)) if !scheme.contains(['/', '?']) => {
@@ -62,7 +63,7 @@ impl<'h> Head<'h> {
         target.get(..end).unwrap_or_default()
     }
 
-    /// The value of a name in the query, as it came.
+    /// The value of a query parameter, not decoded.
     pub(super) fn query(&self, name: &str) -> Option<&'h str> {
         let (_, query) = self.target.split_once('?')?;
         query
@@ -72,7 +73,7 @@ impl<'h> Head<'h> {
             .map(|(_, value)| value)
     }
 
-    /// The values of a header, trimmed.
+    /// All values of a header, trimmed.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &'h [u8]> {
         self.headers
             .iter()
@@ -81,7 +82,7 @@ impl<'h> Head<'h> {
     }
 }
 
-/// Without the white space that may stand around a value.
+/// Removes the white space that may surround a value.
 pub(super) fn trim(value: &[u8]) -> &[u8] {
     let mut rest = value;
     while let [b' ' | b'\t', after @ ..] = rest {
@@ -103,9 +104,9 @@ impl ResponseHead {
         self
     }
 
-    /// Of a body that is complete.
+    /// The head of a response with a complete body.
     pub(super) fn complete(self, content_type: &'static str, length: usize) -> Self {
-        // RFC 9110, section 8.6: nothing can follow a 204, and it is not said that nothing does.
+        // RFC 9110, section 8.6: a 204 has no body, and must not have `Content-Length`.
         if self.status == 204 {
             return self;
         }
@@ -113,7 +114,7 @@ impl ResponseHead {
         typed.with("content-length", length.to_string())
     }
 
-    /// Of a stream of events.
+    /// The head of an event stream.
     pub(super) fn events() -> Self {
         Self::new(200)
             .with("content-type", EVENT_STREAM)
@@ -121,7 +122,7 @@ impl ResponseHead {
             .with("x-accel-buffering", "no")
     }
 
-    /// What a page of `origin` may see of it (DEC-30).
+    /// Adds the headers that let pages of `origin` read the response (DEC-30).
     pub(super) fn shared_with(mut self, origin: Option<&str>) -> Self {
         cors::expose(&mut self.headers, origin);
         self
@@ -146,13 +147,13 @@ impl Response {
         Self::of(head, body.into())
     }
 
-    /// The text format of Prometheus, version 0.0.4; never kept.
+    /// A response with metrics in the text format of Prometheus, version 0.0.4; not cached.
     pub(super) fn metrics(body: Vec<u8>) -> Self {
         let head = ResponseHead::new(200).complete("text/plain; version=0.0.4; charset=utf-8", body.len());
         Self::of(head.with("cache-control", "no-store"), body)
     }
 
-    /// A refusal with a JSON-RPC error that has no id.
+    /// A refusal with a JSON-RPC error without an id.
     pub(super) fn error(status: u16, code: i32, message: &str) -> Self {
         let mut body = Vec::new();
         Envelope::JsonRpc.error(&mut body, &ErrorHead { id: ErrorId::Absent, code, message }, |_| ());

@@ -1,19 +1,19 @@
-//! The header lines of a request. One pass finds those that the rules read, and copies all for handlers.
+//! The header lines of a request. One pass finds the lines that rules read, and copies all of them for handlers.
 //!
-//! Law: a rule asks for a line by its [`Name`]; no rule searches. The token alone is searched for, as credentials are not
-//! copied.
+//! Law: a rule accesses a line by its [`Name`] and never searches. Only the token is searched for, because credentials
+//! are not copied.
 
 use super::head::{Head, trim};
 use crate::connection::Field;
 use crate::headers::{Headers, ValueRange};
 use std::sync::Arc;
 
-/// See the module. Owned: it outlives the head.
+/// The header lines of a request. Owns its data, so it outlives the head.
 #[derive(Debug)]
 pub(super) struct Lines {
     all: Arc<Headers>,
     found: [HeaderLine; NAMES],
-    /// Whether a value has a control character.
+    /// Whether a value contains a control character.
     has_control: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Name {
 
 const NAMES: usize = Name::Version as usize + 1;
 
-/// Whether a line is there, and where its value is.
+/// Whether a line exists, and the position of its value.
 #[derive(Clone, Copy, Debug)]
 enum HeaderLine {
     Absent,
@@ -45,14 +45,14 @@ enum HeaderLine {
 }
 
 impl Lines {
-    /// The lines of `head`; `size`: how many bytes their names and values have.
+    /// Reads the lines of `head`, whose names and values have `size` bytes in total.
     pub(super) fn of(head: &Head<'_>, size: usize) -> Self {
         let mut all = Headers::with_room(head.headers.len(), size);
         let (mut found, mut has_control) = ([HeaderLine::Absent; NAMES], false);
         for (name, value) in head.headers {
             let value = trim(value);
             if value.iter().fold(false, |found, byte| found | is_control(*byte)) {
-                // A header of the protocol has an error of its own for that.
+                // The headers of the protocol have their own error for control characters.
                 has_control |= !name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("mcp-"));
             }
             let Some(place) = all.push(name, value) else { continue };
@@ -66,7 +66,7 @@ impl Lines {
         Self { all: Arc::new(all), found, has_control }
     }
 
-    /// A line, its value without the white space around it.
+    /// A line, with its value trimmed.
     pub(super) fn field(&self, name: Name) -> Field<'_> {
         match self.found.get(name as usize) {
             Some(HeaderLine::Once(place)) => Field::Once(self.all.value(*place)),
@@ -75,7 +75,7 @@ impl Lines {
         }
     }
 
-    /// The value of a line that is there once and is text.
+    /// The value of a line that occurs once and is text.
     pub(super) fn text(&self, name: Name) -> Option<&str> {
         match self.field(name) {
             Field::Once(value) => std::str::from_utf8(value).ok(),
@@ -88,8 +88,9 @@ impl Lines {
         &self.all
     }
 
-    /// RFC 9112, sections 6.1 and 6.3, RFC 9110, section 5.5: servers that disagree on where a body ends can be made to take
-    /// a part of it for a request. One of the two headers says it, and once.
+    /// Checks the headers that delimit the body (RFC 9112, sections 6.1 and 6.3; RFC 9110, section 5.5). At most one of
+    /// them may occur, once: servers that disagree about the end of a body can be tricked into reading a part of it as
+    /// a request.
     pub(super) fn are_sound(&self) -> bool {
         let says_once = match (self.field(Name::ContentLength), self.field(Name::TransferEncoding)) {
             (Field::Absent, Field::Absent | Field::Once(_)) => true,
@@ -107,7 +108,7 @@ fn is_control(byte: u8) -> bool {
 }
 
 fn known(name: &str) -> Option<Name> {
-    // Hosts give most names in lower case.
+    // Most hosts pass names in lower case.
     let is = |own: &str| name == own || name.eq_ignore_ascii_case(own);
     let found = match name.len() {
         4 if is("host") => Name::Host,
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(known("authorization"), None);
     }
 
-    /// Headers that two servers could read differently.
+    /// Headers that two servers could interpret differently.
     #[test]
     fn sound_lines() {
         let is_sound = |headers: &[(&str, &[u8])]| of(headers).are_sound();

@@ -14,7 +14,7 @@
 //!  the engine                                                           (wakes the writers of listens and streams)
 //! ```
 //!
-//! Law: no I/O, no clock, no randomness. A host moves [`Turn`]s and knows no word of the protocol.
+//! Law: no I/O, no clock, no randomness. A host passes on [`Turn`]s and knows nothing about the protocol.
 
 mod accept;
 mod admission;
@@ -45,7 +45,7 @@ pub use rules::{Answers, Hosts, Origins, Polling, Rules, Sse24};
 pub use sessions::SESSION_ID_BYTES;
 pub use turn::Turn;
 
-// Hidden, for `mcp-resources-host`: its table of tokens refuses what no client could send.
+// Hidden, for `mcp-resources-host`: its static tokens must be ones that a client can send.
 #[doc(hidden)]
 pub use auth::is_token;
 
@@ -71,7 +71,7 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-/// Random bytes for a session id, from the host; `None` if there is no randomness: then there is no session.
+/// Returns random bytes for a session id; `None` if the host has no randomness, in which case no session begins.
 pub type SessionIds = Box<dyn Fn() -> Option<[u8; SESSION_ID_BYTES]> + Send + Sync>;
 
 /// One MCP endpoint of a server: its rules and its sessions. `Send + Sync`.
@@ -81,22 +81,22 @@ pub struct Endpoint {
     session_ids: SessionIds,
     sessions: Mutex<Sessions>,
     older: Mutex<Sessions>,
-    /// Those that the hub may have something for, to be ended with the endpoint.
+    /// Channels that may have notifications, to be ended with the endpoint.
     channels: Mutex<HashMap<ConnectionId, Weak<Channel>>>,
     refusals: Logged,
-    /// When [`Endpoint::tick`] is due; `u64::MAX` is never.
+    /// The time at which [`Endpoint::tick`] is due; `u64::MAX` is never.
     due: AtomicU64,
     /// Set by [`Endpoint::shutdown`].
     closing: AtomicBool,
 }
 
-/// The first turn of a response, and the rest of it.
+/// The first turn of a response, and the exchange for the rest.
 #[derive(Debug)]
 #[must_use = "the turn says what to write and what to do"]
 pub struct Opened<'m> {
-    /// What to write and to do now.
+    /// The data to write and the events to handle now.
     pub turn: Turn<'m>,
-    /// Where the rest comes from; `None` if the turn has `end`.
+    /// The source of the rest; `None` if the turn has `end`.
     pub exchange: Option<Exchange>,
 }
 
@@ -107,11 +107,11 @@ impl<'m> Opened<'m> {
 }
 
 impl Endpoint {
-    /// An endpoint of `engine`. `session_ids` gives random bytes that nobody can guess (R-169); it is called once for
+    /// Makes an endpoint of `engine`. `session_ids` returns unpredictable random bytes (R-169); it is called once for
     /// each session.
     ///
     /// # Errors
-    /// [`RulesError`] if the rules cannot be applied.
+    /// [`RulesError`] if a rule is invalid.
     pub fn new(engine: Arc<Engine>, rules: Rules, session_ids: SessionIds) -> Result<Arc<Self>, RulesError> {
         let gate = Gate::new(rules, engine.limits(), &engine.options().revisions)?;
         if gate.rules.metrics.is_some() {
@@ -143,34 +143,34 @@ impl Endpoint {
         &self.gate.rules
     }
 
-    /// The paths that it answers, for a host with a router of its own.
+    /// The paths that it serves, for hosts with a router of their own.
     pub fn paths(&self) -> Vec<String> {
         self.gate.paths()
     }
 
-    /// Looks at the head of a request (requirements §2, steps 1 to 3).
+    /// Checks the head of a request (requirements §2, steps 1 to 3).
     ///
     /// # Errors
-    /// The response to send instead: 431, 403, 404, 405, or 401 and 400 for what is wrong with the token's header; also
-    /// the documents that are found without a token, and the answers to preflights.
+    /// The response to send instead: 431, 403, 404 or 405; 401 or 400 if the `Authorization` header is missing or
+    /// invalid. Metadata documents, which require no token, and answers to preflights are returned this way too.
     pub fn admit(&self, head: &Head<'_>, now: Now) -> Result<Admitted, Response> {
         self.gate.admit(head, now)
     }
 
-    /// What the host logs of a response that [`Endpoint::admit`] gave: the option that would let such a request in. The same
-    /// once a minute.
+    /// The log message for a response of [`Endpoint::admit`]: the option that would allow such requests. Returns the
+    /// same message at most once a minute.
     pub fn advice(&self, response: &Response, now: Now) -> Option<String> {
         self.refusals.advice(response, now)
     }
 
-    /// What the host logs when it closes a connection above
-    /// [`Limits::connections_per_client`](crate::limits::Limits::connections_per_client), once a minute.
+    /// The log message for closing a connection above
+    /// [`Limits::connections_per_client`](crate::limits::Limits::connections_per_client), at most once a minute.
     pub fn crowded(&self, now: Now) -> Option<String> {
         self.refusals.once(&Refused::Connections(self.engine.limits().connections_per_client), now)
     }
 
-    /// Takes a request with its body (empty for `GET` and `DELETE`), appends the beginning of the response's body to
-    /// `out`, and says what to do (requirements §2, steps 6 to 9).
+    /// Handles a request with its body (empty for `GET` and `DELETE`): appends the beginning of the response's body to
+    /// `out`, and returns what to do next (requirements §2, steps 6 to 9).
     pub fn open<'m>(
         self: &Arc<Self>,
         request: &'m Identified,
@@ -188,26 +188,26 @@ impl Endpoint {
         }
     }
 
-    /// Ends what this endpoint tells its clients: listens with their results (R-096), streams of notifications after what
-    /// they must still carry; later ones end at once. Requests go on until [`Endpoint::close`]. Other endpoints and pipes
-    /// of the same engine are not affected.
+    /// Ends the listens of this endpoint with their results (R-096), and its notification streams after their pending
+    /// notifications; later ones end at once. Other requests continue until [`Endpoint::close`]. Other endpoints and
+    /// pipes of the same engine are not affected.
     pub fn shutdown(&self) {
         self.closing.store(true, Ordering::SeqCst);
         let found: Vec<_> = self.channels().values().filter_map(Weak::upgrade).collect();
         found.iter().for_each(|channel| channel.with(ChannelState::shutdown));
     }
 
-    /// A channel that the hub may have something for.
+    /// Registers a channel that may have notifications.
     fn know(&self, channel: &Arc<Channel>) {
         channel.hear();
         self.channels().insert(channel.id(), Arc::downgrade(channel));
-        // Looked at after it can be found: a shutdown between the two is not missed.
+        // Checked after registering the channel, so that a concurrent shutdown is not missed.
         if self.closing.load(Ordering::SeqCst) {
             channel.with(ChannelState::shutdown);
         }
     }
 
-    /// When [`Endpoint::tick`] must be called at the latest, on the clock of [`Now::tick`].
+    /// The latest time at which [`Endpoint::tick`] must be called, on the clock of [`Now::tick`].
     pub fn deadline(&self) -> Option<Millis> {
         Some(self.due.load(Ordering::Acquire)).filter(|due| *due != u64::MAX)
     }
@@ -239,7 +239,7 @@ impl Endpoint {
             }
             Taken::Whole(mut turn) => {
                 if state.hears() {
-                    // A listen that was over at once.
+                    // For a listen that ended at once.
                     state.end(now).events.into_iter().for_each(|event| turn.events.push(event));
                 }
                 Opened::whole(turn)
@@ -255,7 +255,7 @@ impl Endpoint {
         }
     }
 
-    /// The counters, for clients that may read the metrics.
+    /// Answers with the metrics, for clients that may read them.
     fn show_metrics<'m>(&self, request: &'m Identified, out: &mut Vec<u8>) -> Opened<'m> {
         let text = self.engine.metrics_text().unwrap_or_default();
         let response = Response::metrics(text.into_bytes());
@@ -267,7 +267,7 @@ impl Endpoint {
         ))
     }
 
-    /// The connection of a request that has no session yet.
+    /// Makes the connection of a request that has no session yet.
     fn connect(&self, request: &Identified, is_modern: bool) -> Connection {
         if is_modern {
             return self.engine.connect(ConnectionKind::Request);
@@ -288,8 +288,8 @@ impl Endpoint {
     ) -> Opened<'m> {
         match taken {
             Taken::Whole(turn) => Opened::whole(turn),
-            Taken::Stream(turn, seat) => {
-                let exchange = Exchange::new(self, Arc::clone(channel), seat, is_session);
+            Taken::Stream(turn, reader_id) => {
+                let exchange = Exchange::new(self, Arc::clone(channel), reader_id, is_session);
                 Opened { turn, exchange: Some(exchange) }
             }
         }

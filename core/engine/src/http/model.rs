@@ -1,8 +1,8 @@
-//! Random histories of one session against a client that believes only what it has read.
+//! Random histories of one session with a client that trusts only what it has read.
 //!
-//! The client subscribes to a few resources and reads streams that break at any point; it comes back with the last event
-//! id it has read, or with none, and then it looks at everything again. Whatever changed must have been told in
-//! the end, events must come in order, and an event that comes again must be the same.
+//! The client subscribes to a few resources and reads streams that break at any point. It reconnects with the id of the
+//! last event it has read, or without an id; then it reads all resources again. In the end every change must have been
+//! reported, events must arrive in order, and a repeated event must be identical.
 
 use super::sse::EventId;
 use super::tests::{Got, endpoint, initialize, send};
@@ -19,11 +19,11 @@ enum Op {
     Change(usize),
     /// Time passes, in steps of half the coalescing time.
     Wait,
-    /// The client reads, up to so many bytes of it.
+    /// The client reads up to `room` bytes.
     Read { room: usize },
-    /// The stream is written, of which the client reads so many events, then it breaks.
+    /// The stream is written; the client reads the first events of it, then the stream breaks.
     Break { reads: usize },
-    /// The client opens a further stream, and forgets the one before.
+    /// The client opens another stream, and abandons the one before.
     Open,
 }
 
@@ -42,13 +42,13 @@ struct Client {
     session: String,
     now: Now,
     exchange: Option<Exchange>,
-    /// The last event that was read.
+    /// The id of the last event that was read.
     last: Option<String>,
-    /// When each resource changed last, and as of when the client knows it: in numbers of steps.
+    /// For each resource, the step of its last change, and the step up to which the client knows it.
     changed: [usize; URIS],
     known: [usize; URIS],
     step: usize,
-    /// Each event that was ever written, with the step that worded it.
+    /// Every event that was written, with the step in which it was encoded.
     worded: HashMap<String, (usize, String)>,
 }
 
@@ -112,7 +112,7 @@ impl Client {
         }
     }
 
-    /// What the stream gives; opens one where there is none.
+    /// Writes the stream; opens one if there is none.
     fn write(&mut self, room: usize) -> String {
         let mut out = Vec::new();
         let mut turn = match &self.exchange {
@@ -124,7 +124,7 @@ impl Client {
                 let got = send(&self.endpoint, "GET", &headers, "", self.now);
                 assert_eq!(got.status, 200);
                 if self.last.is_none() {
-                    // Without an id nothing is sent again: the client looks at everything anew.
+                    // Without an id nothing is repeated, so the client reads all resources again.
                     self.known = [self.step; URIS];
                 }
                 out = got.body;
@@ -139,7 +139,7 @@ impl Client {
         String::from_utf8(out).unwrap()
     }
 
-    /// The client reads the first `max` events of what was written.
+    /// The client reads the first `max` events of `written`.
     fn read(&mut self, written: &str, max: usize) {
         let mut before: Option<EventId> = None;
         for (index, event) in written.split_terminator("\n\n").filter(|event| *event != ":").enumerate() {

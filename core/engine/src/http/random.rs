@@ -1,5 +1,5 @@
-//! Random requests: whatever a peer sends is answered, once, with a status of the table, and nothing of it comes
-//! back in a header.
+//! Random requests: every request is answered once, with a status of the table, and no response header repeats
+//! its text.
 
 use super::tests::endpoint;
 use super::*;
@@ -75,7 +75,7 @@ const BODIES: &[&str] = &[
 struct Request {
     verb: &'static str,
     target: &'static str,
-    /// Nothing, or one of the headers that let a request pass, then any others.
+    /// Whether it starts with headers that let a request pass.
     usual: bool,
     headers: Vec<(&'static str, &'static [u8])>,
     body: &'static str,
@@ -97,7 +97,7 @@ fn check(head: &ResponseHead) {
     }
 }
 
-/// Sends one request, then lets its client leave. The id of a session that it began.
+/// Sends one request, then disconnects its client. Returns the id of a session that it began.
 fn answered(endpoint: &Arc<Endpoint>, request: &Request, session: Option<&str>) -> Option<String> {
     let mut headers: Vec<(&str, &[u8])> = Vec::new();
     if request.usual {

@@ -1,4 +1,4 @@
-//! The body of a request while it is received: bounded by itself, and with all others that are.
+//! Limits the body of a request while it is received, alone and together with all others.
 
 use super::admission::Identified;
 use super::head::Response;
@@ -7,7 +7,7 @@ use crate::version::{INTERNAL_ERROR, INVALID_REQUEST};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts the bytes of one body that its host keeps until the rest comes. What it counted is free again when it is dropped.
+/// Counts the bytes of one partially received body. Dropping it releases them.
 #[derive(Debug)]
 pub struct Receiving {
     limit: usize,
@@ -16,7 +16,7 @@ pub struct Receiving {
     origin: Option<String>,
 }
 
-/// The bytes of all bodies that are being received.
+/// The bytes of all partially received bodies.
 #[derive(Debug)]
 pub(super) struct Total {
     max: usize,
@@ -30,31 +30,31 @@ impl Total {
 }
 
 impl Identified {
-    /// Begins to count a body that did not come with its head.
+    /// Starts counting a body that did not arrive together with its head.
     pub fn receiving(&self) -> Receiving {
         let (limit, total) = (self.body_limit(), self.gate.receiving.clone());
         Receiving { limit, held: 0, total, origin: self.call.origin.clone() }
     }
 
-    /// How long the host waits for the whole body, in milliseconds; after that comes [`Identified::too_late`].
+    /// How long the host waits for the whole body, in milliseconds; after that it sends [`Identified::too_late`].
     pub fn body_timeout(&self) -> Millis {
         self.gate.body_timeout
     }
 
-    /// The response to a body that did not come in time (408). The rest of it is not read: the connection closes.
+    /// The response to a body that did not arrive in time (408). The rest is not read: the connection closes.
     pub fn too_late(&self) -> Response {
-        let message = format!("The body did not come within {} ms", self.gate.body_timeout);
+        let message = format!("The body did not arrive within {} ms", self.gate.body_timeout);
         let response = Response::error(408, INVALID_REQUEST, &message).with("connection", "close");
         response.shared_with(self.call.origin.as_deref())
     }
 }
 
 impl Receiving {
-    /// Counts further bytes that were received.
+    /// Counts bytes that were received.
     ///
     /// # Errors
-    /// The response to send instead of reading on: 413 above [`Identified::body_limit`], 503 while all bodies together are
-    /// larger than [`Limits::bodies_total`](crate::limits::Limits::bodies_total).
+    /// The response to send instead of reading on: 413 above [`Identified::body_limit`], 503 if all bodies together
+    /// exceed [`Limits::bodies_total`](crate::limits::Limits::bodies_total).
     pub fn take(&mut self, bytes: usize) -> Result<(), Response> {
         if self.held.saturating_add(bytes) > self.limit {
             return Err(super::admission::too_large().shared_with(self.origin.as_deref()));

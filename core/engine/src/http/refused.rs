@@ -1,32 +1,32 @@
-//! Requests that an option refuses: what the client and the author's log are told.
+//! Refusals that an option can change: the messages for the client and for the server's log.
 //!
-//! Law: what a client sent is shortened and quoted wherever it is repeated, and only the log of the server names options.
-//! The table is bounded, and the same refusal is logged once a minute.
+//! Law: text of a client is shortened and quoted wherever it is repeated, and only the server's log names options. The
+//! table is limited in size, and the same refusal is logged at most once a minute.
 
 use super::head::{Head, Response};
 use crate::now::{Millis, Now};
 use crate::version::INVALID_REQUEST;
 use std::sync::{Mutex, PoisonError};
 
-/// How long a refusal that was logged is not logged again.
+/// Minimum time between two log messages about the same refusal, in ms.
 const PAUSE: Millis = 60_000;
-/// How many refusals are remembered. While all of them are recent, further ones are not logged.
+/// Number of refusals that are remembered. If all of them are recent, further ones are not logged.
 const MOST: usize = 64;
-/// How many characters of a client's text are repeated.
+/// Maximum number of characters of a client's text that are repeated.
 const LONGEST: usize = 100;
 
-/// What was refused, as far as it is repeated.
+/// The refused value, as the messages show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Host(String),
     Origin(String),
-    /// And the paths that are served.
+    /// With the paths that are served.
     Path(String, String),
     /// Connections above `Limits::connections_per_client`.
     Connections(usize),
 }
 
-/// What was logged, and when.
+/// The refusals that were logged, with their times.
 #[derive(Debug, Default)]
 pub(super) struct Logged(Mutex<Vec<(Refused, Millis)>>);
 
@@ -46,7 +46,7 @@ impl Refused {
         Self::Origin(value).response(403, &message)
     }
 
-    /// A path where nothing is served.
+    /// A path at which nothing is served.
     pub(super) fn path(head: &Head<'_>, endpoint: &str) -> Response {
         let value = shortened(format!("{}{}", head.mount, head.path()).as_bytes());
         let served = format!("{}{endpoint}", head.mount);
@@ -56,7 +56,7 @@ impl Refused {
 
     fn response(self, status: u16, message: &str) -> Response {
         let mut response = Response::error(status, INVALID_REQUEST, message);
-        // Clients look for documents there whether a server has any or not.
+        // Clients request these documents from every server, whether it has them or not.
         let is_routine = matches!(&self, Self::Path(path, _) if path.contains("/.well-known/"));
         response.refused = Some(Box::new(self)).filter(|_| !is_routine);
         response
@@ -84,7 +84,7 @@ impl Refused {
 }
 
 impl Logged {
-    /// What the host logs of a response, if anything.
+    /// The log message for a response, if any.
     pub(super) fn advice(&self, response: &Response, now: Now) -> Option<String> {
         self.once(response.refused.as_deref()?, now)
     }
@@ -100,7 +100,7 @@ impl Logged {
     }
 }
 
-/// A client's text, quoted.
+/// A client's text, shortened and quoted.
 fn shortened(value: &[u8]) -> String {
     let text = String::from_utf8_lossy(value);
     let mut rest = text.chars();
@@ -119,7 +119,7 @@ mod tests {
         Now { tick, unix: 0 }
     }
 
-    /// the log says what to do, once a minute for each value.
+    /// the log names the remedy, at most once a minute for each value.
     #[test]
     fn a_refusal_is_logged_once_a_minute() {
         let logged = Logged::default();

@@ -1,46 +1,47 @@
-//! What an author sets about HTTP: where the endpoint is, who may ask, how it answers.
+//! The HTTP options of a server: the endpoint's paths, the clients that may use it, and the form of answers.
 
 use super::auth::{Auth, RulesError};
 use crate::now::Millis;
 use crate::option::{FromOption, Named, OptionError, OptionValue, by_name};
 
-/// What an author sets about HTTP. The defaults are those of a server on this machine alone.
+/// The HTTP options of a server. By default only local clients may use it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Rules {
     /// The path of the endpoint. Default `/mcp`.
     pub path: String,
-    /// A path that answers 200 to whether the server lives. Default none.
+    /// A path that answers 200 while the server is alive. Default none.
     pub health: Option<String>,
-    /// A path that shows what is counted, in the text format of Prometheus. It asks for `Host`, `Origin` and the token as the
-    /// endpoint does. Default none.
+    /// A path with metrics in the text format of Prometheus. The checks of `Host`, `Origin` and the token apply to it.
+    /// Default none.
     pub metrics: Option<String>,
-    /// Which `Host` headers are accepted (R-157). Default [`Hosts::Loopback`].
+    /// The accepted `Host` headers (R-157). Default [`Hosts::Loopback`].
     pub hosts: Hosts,
-    /// Which `Origin` headers are accepted (R-156); a request without one is. Default [`Origins::Loopback`].
+    /// The accepted `Origin` headers (R-156); requests without one are accepted. Default [`Origins::Loopback`].
     pub origins: Origins,
-    /// Whether browsers are told that pages of the accepted origins may ask (DEC-30). Default `false`.
+    /// Whether browsers may let pages of the accepted origins send requests (DEC-30). Default `false`.
     pub cors: bool,
-    /// What bearer tokens must be, if they are asked for (requirements, section 13). Default none.
+    /// The requirements for bearer tokens (requirements, section 13). Default none: no token is required.
     pub auth: Option<Auth>,
-    /// Whether legacy clients get sessions. Without them every legacy request stands alone, nothing can be subscribed to,
-    /// and there is no stream of notifications (DEC-25). Default `true`.
+    /// Whether legacy clients get sessions. Without sessions every legacy request is independent, and there are no
+    /// subscriptions and no notification streams (DEC-25). Default `true`.
     pub sessions: bool,
-    /// Where the transport of 2024-11-05 is, which was replaced in 2025-03-26 (R-056, R-191). Default none: it is not served.
+    /// The paths of the transport of 2024-11-05, which was replaced in 2025-03-26 (R-056, R-191). Default none: not
+    /// served.
     pub sse24: Option<Sse24>,
-    /// In which form requests are answered. Default [`Answers::Either`].
+    /// The form of answers. Default [`Answers::Either`].
     pub answers: Answers,
-    /// Whether an answer that is a stream of events may be broken off after so long, for the client to come back for the
-    /// rest (2025-11-25, R-176). Default never.
+    /// When to interrupt an answer that is an event stream, so that the client reconnects for the rest (2025-11-25,
+    /// R-176). Default never.
     pub polling: Option<Polling>,
 }
 
 /// The paths of HTTP with server-sent events, the transport of 2024-11-05.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sse24 {
-    /// Where a client connects. Default `/sse`.
+    /// The path of the event stream. Default `/sse`.
     pub events: String,
-    /// Where it sends its messages. Default `/messages`.
+    /// The path to which clients post their messages. Default `/messages`.
     pub messages: String,
 }
 
@@ -50,58 +51,57 @@ impl Default for Sse24 {
     }
 }
 
-/// When a stream is broken off, and when the client is to come back.
+/// Times for interrupting a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
-    /// How long the stream stays open, in milliseconds.
+    /// How long a stream stays open, in milliseconds.
     pub after: Millis,
-    /// After how long the client is to come back, in milliseconds.
+    /// How long the client waits before it reconnects, in milliseconds.
     pub retry: Millis,
 }
 
-/// Which `Host` headers are accepted.
+/// The accepted `Host` headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hosts {
-    /// `localhost`, `127.0.0.1` and `[::1]`, on any port: a page that has a name of its own resolved to this machine
-    /// is refused.
+    /// `localhost`, `127.0.0.1` and `[::1]`, on any port. Refuses a web page whose own domain resolves to this machine.
     Loopback,
-    /// These, as `name` (any port) or `name:port`.
+    /// These hosts, as `name` (any port) or `name:port`.
     These(Vec<String>),
-    /// Any: behind a proxy that checks.
+    /// Any host: for servers behind a proxy that checks it.
     Any,
 }
 
-/// Which `Origin` headers are accepted.
+/// The accepted `Origin` headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origins {
-    /// Pages of this machine: `http` or `https`, `localhost`, `127.0.0.1` or `[::1]`, on any port.
+    /// Local pages: `http` or `https`, `localhost`, `127.0.0.1` or `[::1]`, on any port.
     Loopback,
-    /// These, as `scheme://host` or `scheme://host:port`, exactly.
+    /// Exactly these origins, as `scheme://host` or `scheme://host:port`.
     These(Vec<String>),
-    /// Any.
+    /// Any origin.
     Any,
 }
 
-/// In which form a request is answered (R-162).
+/// The form in which requests are answered (R-162).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answers {
-    /// As JSON, or as a stream of events if something is to be told before the answer, or the answer is slow.
+    /// JSON, or an event stream if something is sent before the answer, or the answer takes long.
     #[default]
     Either,
-    /// As JSON. What handlers report on the way is lost. A listen is a stream of events all the same (R-100).
+    /// JSON. Handlers' progress and log messages are dropped. A listen still gets an event stream (R-100).
     Json,
-    /// As a stream of events, if the client takes it.
+    /// An event stream, if the client accepts it.
     Events,
 }
 
 impl Rules {
-    /// Where metrics are shown, if nothing else is said.
+    /// The default path of metrics.
     pub const METRICS: &str = "/metrics";
 
-    /// Sets one of them by the name of its field.
+    /// Sets an option by the name of its field.
     ///
     /// # Errors
-    /// There is no such option, or the value is wrong.
+    /// [`OptionError`] if there is no such option, or its value is invalid.
     ///
     /// # Examples
     /// ```
@@ -117,7 +117,7 @@ impl Rules {
         Named::set(self, name, value.into())
     }
 
-    /// Whether each of the hosts and origins can be that of a request: any other would refuse everyone without a word.
+    /// Checks that each host and origin can occur in a request: any other would silently refuse every client.
     pub(super) fn check_names(&self) -> Result<(), RulesError> {
         if let Hosts::These(hosts) = &self.hosts
             && let Some(wrong) = hosts.iter().find(|host| !names_host(host))
@@ -158,7 +158,7 @@ by_name!(Auth, "options of auth" {
     "authorization_server_document" => authorization_server_document,
 });
 
-/// A path, `true` for the usual one, or none.
+/// Parses a path, `true` for the default one, or none.
 fn metrics(value: OptionValue) -> Result<Option<String>, OptionError> {
     match value {
         OptionValue::Bool(is_shown) => Ok(is_shown.then(|| Rules::METRICS.into())),
@@ -174,7 +174,7 @@ fn origins(value: OptionValue) -> Result<Origins, OptionError> {
     listed(value, [("*", Origins::Any), ("loopback", Origins::Loopback)], Origins::These)
 }
 
-/// One of two words, or a list of texts.
+/// Parses one of two words, or a list of texts.
 fn listed<T>(
     value: OptionValue,
     words: [(&str, T); 2],
@@ -201,7 +201,7 @@ fn polling(value: OptionValue) -> Result<Option<Polling>, OptionError> {
     Ok(Option::from_option(value)?.map(|(after, retry)| Polling { after, retry }))
 }
 
-/// Its two paths, `true` for the usual ones, or none.
+/// Parses the two paths, `true` for the defaults, or none.
 fn sse24(value: OptionValue) -> Result<Option<Sse24>, OptionError> {
     match value {
         OptionValue::Bool(is_served) => Ok(is_served.then(Sse24::default)),
@@ -254,7 +254,7 @@ impl Origins {
     }
 }
 
-/// Whether a text can be a `Host` header.
+/// Whether a text can be the value of a `Host` header.
 fn names_host(text: &str) -> bool {
     !text.is_empty()
         && !text.contains(|c: char| matches!(c, '/' | '*' | '@' | '?' | '#') || c.is_whitespace())
@@ -269,7 +269,7 @@ fn is_loopback(authority: &str) -> bool {
     host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost") || host == "[::1]"
 }
 
-/// The host of an authority; the whole of it if what follows the colon is no port.
+/// The host of an authority; all of it if no port follows a colon.
 fn without_port(authority: &str) -> &str {
     let digits = authority.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (host, port) = authority.split_at_checked(authority.len() - digits).unwrap_or((authority, ""));
@@ -279,7 +279,7 @@ fn without_port(authority: &str) -> &str {
     }
 }
 
-/// Whether an origin can be repeated in a header: a scheme, a host, a port, `null`.
+/// Whether an origin can be repeated in a header: a scheme, host and port, or `null`.
 pub(super) fn is_origin(value: &str) -> bool {
     value == "null"
         || value.split_once("://").is_some_and(|(scheme, authority)| {

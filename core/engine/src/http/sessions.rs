@@ -1,4 +1,4 @@
-//! The legacy sessions of an endpoint: a bounded table by id (R-169 … ).
+//! The legacy sessions of an endpoint: a table by id, limited in size (R-169 … ).
 
 use super::admission::Identified;
 use super::channel::{Channel, Owner};
@@ -18,19 +18,19 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Bytes of a session id before encoding.
+/// The size of a session id in bytes, before encoding.
 pub const SESSION_ID_BYTES: usize = 24;
 
-/// See the module.
+/// The sessions by id, and their number by owner.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     by_id: HashMap<Box<str>, Arc<Channel>>,
-    /// How many each has, where that is known.
+    /// The number of sessions of each known owner.
     by_owner: HashMap<Owner, usize>,
 }
 
 impl Sessions {
-    /// The session with this id, if it is the principal's: an id is no proof of who asks.
+    /// The session with this id, if it belongs to `principal`: an id alone does not authenticate.
     pub(super) fn find(&self, id: &str, principal: &str) -> Option<&Arc<Channel>> {
         self.by_id.get(id).filter(|channel| channel.belongs_to(principal))
     }
@@ -39,10 +39,10 @@ impl Sessions {
         self.by_id.len()
     }
 
-    /// Names a session and keeps it.
+    /// Adds a session under a new id.
     ///
     /// # Errors
-    /// The response to send instead: there are too many sessions, or there is no randomness.
+    /// The response to send instead, if there are too many sessions or no randomness.
     pub(super) fn insert(
         &mut self,
         random: Option<[u8; SESSION_ID_BYTES]>,
@@ -57,7 +57,7 @@ impl Sessions {
             return Err(Response::error(429, INTERNAL_ERROR, &message));
         }
         let id = random.map(|random| base64::encode_url(&random));
-        // A name that is taken is no name; random bytes do not do that.
+        // Refuses an id that is already used; with random bytes this does not happen.
         let id = id.filter(|id| self.len() < limits.sessions && !self.by_id.contains_key(id.as_str()));
         let Some(id) = id else {
             return Err(Response::error(503, INTERNAL_ERROR, "No session can be begun: try again later"));
@@ -80,7 +80,7 @@ impl Sessions {
         Some(channel)
     }
 
-    /// Ends the names of a channel.
+    /// Removes the session ids of a channel.
     pub(super) fn remove_channel(&mut self, channel: &Channel) {
         let named = self.by_id.iter().find(|(_, own)| own.id() == channel.id());
         if let Some(id) = named.map(|(id, _)| id.clone()) {
@@ -94,14 +94,14 @@ impl Sessions {
 }
 
 impl Endpoint {
-    /// Lets time pass for the sessions: answers what has run out of time, ends what is idle. One turn for each session
-    /// that leaves something to do; nothing of them is to be written.
+    /// Handles the time-outs of all sessions: answers requests that have timed out, and ends idle sessions. Returns a
+    /// turn for each session that has events; turns have nothing to write.
     pub fn tick(&self, now: Now) -> Vec<Turn<'static>> {
         if self.due.load(Ordering::Acquire) > now.tick {
             return Vec::new();
         }
         self.due.store(u64::MAX, Ordering::Release);
-        // What a host dropped without closing.
+        // Removes channels that a host dropped without closing.
         self.channels().retain(|_, channel| channel.strong_count() > 0);
         let limits = self.engine.limits();
         let mut turns = Vec::new();
@@ -119,9 +119,8 @@ impl Endpoint {
         turns
     }
 
-    /// Ends every session, at the end of a shutdown: after [`Endpoint::shutdown`] and whatever
-    /// time was given to what was in flight. Modern requests that are left are ended by
-    /// [`closed`](super::Exchange::closed).
+    /// Ends every session, at the end of a shutdown: after [`Endpoint::shutdown`] and the grace period for requests in
+    /// flight. Remaining modern requests end with [`closed`](super::Exchange::closed).
     pub fn close(&self, now: Now) -> Vec<Turn<'static>> {
         let ids: Vec<_> = self.sessions().all().into_iter().map(|(id, _)| id).collect();
         let turns = ids.iter().filter_map(|id| self.end_session(id, now));
@@ -133,7 +132,7 @@ impl Endpoint {
         self.sessions().len()
     }
 
-    /// The handshake was answered: names the session in the response.
+    /// Begins a session after the answered handshake, and adds its id to the response.
     pub(super) fn begin_session<'m>(
         &self,
         mut state: ChannelState,
@@ -158,7 +157,7 @@ impl Endpoint {
         Turn { head: turn.head.map(|head| head.with("mcp-session-id", id)), ..turn }
     }
 
-    ///
+    /// Handles a `GET`: opens a notification stream or resumes a stream.
     pub(super) fn get<'m>(
         self: &Arc<Self>,
         request: &'m Identified,
@@ -177,32 +176,35 @@ impl Endpoint {
             }
         };
         let call = &request.call;
-        let seat = channel.with(|state| {
-            // Another request may have ended the session meanwhile.
+        let reader_id = channel.with(|state| {
+            // Another request may have ended the session in the meantime.
             if state.is_over() {
                 return Err(session_unknown());
             }
             let last = call.last_event_id();
-            if let Some(seat) = last.and_then(EventId::parse).and_then(|id| state.resume(id, request, now)) {
-                return Ok(seat);
+            if let Some(reader_id) =
+                last.and_then(EventId::parse).and_then(|id| state.resume(id, request, now))
+            {
+                return Ok(reader_id);
             }
             if last.is_some() {
                 state.connection.mark_all();
             }
-            let seat = state.open_notices(request, self.rules(), now);
-            seat.ok_or_else(|| Response::error(503, INTERNAL_ERROR, "Too many streams"))
+            let reader_id = state.open_notices(request, self.rules(), now);
+            reader_id.ok_or_else(|| Response::error(503, INTERNAL_ERROR, "Too many streams"))
         });
-        let seat = match seat {
-            Ok(seat) => seat,
+        let reader_id = match reader_id {
+            Ok(reader_id) => reader_id,
             Err(refused) => return Opened::whole(refuse(channel.id(), refused, request, out)),
         };
-        let turn = channel.with(|state| state.deliver(seat, self.engine.limits().output, now, out)).shorten();
+        let turn =
+            channel.with(|state| state.deliver(reader_id, self.engine.limits().output, now, out)).shorten();
         self.note_session(&channel);
-        let taken = if turn.end { Taken::Whole(turn) } else { Taken::Stream(turn, seat) };
+        let taken = if turn.end { Taken::Whole(turn) } else { Taken::Stream(turn, reader_id) };
         self.opened(taken, &channel, true)
     }
 
-    ///
+    /// Handles a `DELETE`: ends the session.
     pub(super) fn delete<'m>(&self, request: &'m Identified, now: Now, out: &mut Vec<u8>) -> Opened<'m> {
         let none = || self.engine.connect(ConnectionKind::Session).id();
         let ended = self.session_or_refusal(request, now).and_then(|_| {
@@ -218,8 +220,8 @@ impl Endpoint {
         })
     }
 
-    /// The session that a request belongs to, and what its session is. One that has run out of time is unknown, also before
-    /// [`Endpoint::tick`] has ended it.
+    /// The session of a request, and its status. An expired session is unknown, even if [`Endpoint::tick`] has not
+    /// ended it yet.
     pub(super) fn session_of(&self, request: &Identified, now: Now) -> (Option<Arc<Channel>>, Standing) {
         let id = match request.call.session() {
             Field::Absent => return (None, Standing::Missing),
@@ -259,7 +261,7 @@ impl Endpoint {
         Some(channel.with(|state| state.end(now)))
     }
 
-    /// A session may have a nearer deadline than before.
+    /// Updates the endpoint's deadline, because that of a session may have become earlier.
     pub(super) fn note_session(&self, channel: &Channel) {
         let limits = self.engine.limits();
         let (work, end) = channel.with(|state| (state.deadline(), state.expires(limits)));

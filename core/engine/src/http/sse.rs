@@ -1,9 +1,10 @@
-//! Server-sent events: how a message, a beginning and a comment are written, and how events are named.
+//! Server-sent events: encoding of messages, priming events and comments, and event ids.
 
 use crate::now::Millis;
 use std::io::Write;
 
-/// Names an event: the number of its stream, and its own number in it. Unique in a session, as streams are.
+/// Identifies an event by the number of its stream and its number in it. Unique in a session, because stream numbers
+/// are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventId {
     pub(super) stream: u64,
@@ -11,7 +12,7 @@ pub(super) struct EventId {
 }
 
 impl EventId {
-    /// The name that [`EventId::write`] wrote.
+    /// Parses an id written by [`EventId::write`].
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (stream, number) = text.split_once('-')?;
         let digits =
@@ -24,7 +25,7 @@ impl EventId {
     }
 }
 
-/// Appends a message as an event. It has no line breaks.
+/// Appends a message as an event. Messages have no line breaks.
 pub(super) fn message(id: Option<EventId>, line: &[u8], out: &mut Vec<u8>) {
     if let Some(id) = id {
         id.write(out);
@@ -35,7 +36,7 @@ pub(super) fn message(id: Option<EventId>, line: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\n\n");
 }
 
-/// Appends the event that a stream begins with, so that it can be resumed from there.
+/// Appends the first event of a stream, from which the stream can be resumed.
 pub(super) fn priming(id: EventId, retry: Option<Millis>, out: &mut Vec<u8>) {
     id.write(out);
     if let Some(retry) = retry {
@@ -44,17 +45,17 @@ pub(super) fn priming(id: EventId, retry: Option<Millis>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"data: \n\n");
 }
 
-/// Appends what a message of 2024-11-05 begins with.
+/// Appends the prefix of a message under 2024-11-05.
 pub(super) fn named_message(out: &mut Vec<u8>) {
     out.extend_from_slice(b"event: message\n");
 }
 
-/// Appends the event that tells a client of 2024-11-05 where its messages go.
+/// Appends the event that tells a client of 2024-11-05 where to post its messages.
 pub(super) fn endpoint(uri: &str, out: &mut Vec<u8>) {
     put(out, format_args!("event: endpoint\ndata: {uri}\n\n"));
 }
 
-/// Appends a comment, to keep the stream open.
+/// Appends a comment, to keep the connection open.
 pub(super) fn comment(out: &mut Vec<u8>) {
     out.extend_from_slice(b":\n\n");
 }

@@ -1,5 +1,5 @@
-//! HTTP with server-sent events, the transport of 2024-11-05 (R-191 … R-194): one stream for all that the server says,
-//! and a path that takes what the client says. It was replaced in 2025-03-26, and is off unless the rules have it.
+//! HTTP with server-sent events, the transport of 2024-11-05 (R-191 … R-194): one stream for all messages of the
+//! server, and a path for messages of the client. It was replaced in 2025-03-26, and is off unless the rules enable it.
 //!
 //! Law: the stream is the session. Closing it ends the session, so nothing is kept for resuming.
 
@@ -17,11 +17,11 @@ use crate::now::Now;
 use crate::version::INVALID_REQUEST;
 use std::sync::Arc;
 
-/// No stream: the response to a message has nothing to follow.
+/// The id of no stream: the response to a posted message is complete.
 const NOWHERE: ReaderId = ReaderId { stream: u64::MAX, reader: 0 };
 
 impl Endpoint {
-    /// Begins a session: the first event says where its messages go.
+    /// Begins a session: the first event tells the client where to post its messages.
     pub(super) fn connect_sse24<'m>(
         self: &Arc<Self>,
         request: &'m Identified,
@@ -29,7 +29,7 @@ impl Endpoint {
         out: &mut Vec<u8>,
     ) -> Opened<'m> {
         let mut state = ChannelState::new(self.engine.connect(ConnectionKind::Session), false, now);
-        let seat = state.open_everything(request, self.rules(), now);
+        let reader_id = state.open_everything(request, self.rules(), now);
         let channel = Arc::new(Channel::new(state, &request.principal));
         let random = (self.session_ids)();
         let id = self.older().insert(random, &channel, self.engine.limits());
@@ -39,13 +39,13 @@ impl Endpoint {
             (Err(refused), _) => return Opened::whole(refuse(channel.id(), refused, request, out)),
         };
         self.know(&channel);
-        let turn = channel.with(|state| state.deliver(seat, 0, now, out)).shorten();
+        let turn = channel.with(|state| state.deliver(reader_id, 0, now, out)).shorten();
         sse::endpoint(&format!("{}?session_id={id}", paths.messages), out);
-        let exchange = Exchange::new(self, channel, seat, false);
+        let exchange = Exchange::new(self, channel, reader_id, false);
         Opened { turn, exchange: Some(exchange) }
     }
 
-    /// Takes a message: its answer goes to the stream.
+    /// Handles a posted message; its answer is sent on the stream.
     pub(super) fn send_sse24<'m>(
         self: &Arc<Self>,
         request: &'m Identified,
@@ -67,7 +67,7 @@ impl Endpoint {
         let mut turn = channel.with(|state| state.send(request, mirror, body, now));
         turn.head = Some(Response::empty(202).head.shared_with(request.call.origin.as_deref()));
         if turn.events.iter().any(|event| Event::asks(event).is_some()) {
-            // Its handlers need an exchange; for the writer there is nothing in it.
+            // Handlers need the exchange; it has nothing for the writer.
             let exchange = Exchange::new(self, channel, NOWHERE, true);
             return Opened { turn, exchange: Some(exchange) };
         }

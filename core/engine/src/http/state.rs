@@ -1,6 +1,6 @@
-//! The state of a channel: its connection, its streams, and who reads them.
+//! The state of a channel: its connection, its streams, and their readers.
 //!
-//! Law: every byte for a client goes through a stream, or is the whole response to the message that caused it.
+//! Law: every byte for a client is written through a stream, or is the whole response to the message that caused it.
 
 use super::admission::{Call, Gate, Identified};
 use super::head::{JSON, ResponseHead};
@@ -19,39 +19,39 @@ use crate::now::{Millis, Now};
 use std::collections::{BTreeMap, HashMap};
 use std::task::Waker;
 
-/// How many bytes most answers take, so that they are written without growing.
+/// Initial capacity in bytes; enough for most answers.
 const USUAL_ANSWER: usize = 512;
 
-/// Names a stream of a channel and one reader of it.
+/// Identifies a stream of a channel, and one reader of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReaderId {
     pub(super) stream: u64,
     pub(super) reader: u64,
 }
 
-/// See the module.
+/// The state of a channel.
 pub(super) struct ChannelState {
     pub(super) connection: Connection,
     pub(super) is_session: bool,
-    /// Whether the hub may have something for it.
+    /// Whether it may have notifications.
     hears: bool,
-    /// Boxed: a map keeps room for several, and most channels have one.
+    /// Boxed, because a map node has room for several values, and most channels have one stream.
     pub(super) streams: BTreeMap<u64, Box<Stream>>,
     next_stream: u64,
     next_reader: u64,
-    /// Where the answer to a request of the author's belongs.
+    /// The stream to which the answer of a handler belongs.
     pub(super) routes: HashMap<RequestToken, u64>,
-    /// When a client was last here.
+    /// The time of the client's last request.
     touched: Millis,
     pub(super) over: bool,
-    /// The token of a listen has expired.
+    /// Whether the token of a listen has expired.
     expired: bool,
     pub(super) wakers: Vec<Waker>,
 }
 
-/// What became of a message.
+/// The result of a message.
 pub(super) enum Taken<'m> {
-    /// It is answered: the response is complete.
+    /// The response is complete.
     Whole(Turn<'m>),
     /// The rest follows on a stream.
     Stream(Turn<'m>, ReaderId),
@@ -76,13 +76,13 @@ impl ChannelState {
         }
     }
 
-    /// The handshake was answered: from now on the connection is a session.
+    /// Turns the connection into a session after the answered handshake.
     pub(super) fn become_session(&mut self) {
         self.is_session = true;
         self.hears = true;
     }
 
-    /// Takes the body of a `POST`.
+    /// Handles the body of a `POST`.
     pub(super) fn message<'m>(
         &mut self,
         client: &'m Identified,
@@ -95,7 +95,7 @@ impl ChannelState {
         self.touched = now.tick;
         let rules = &gate.rules;
         let mut lines = Vec::with_capacity(USUAL_ANSWER);
-        // Another request may have ended the session meanwhile.
+        // Another request may have ended the session in the meantime.
         let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
         let arrival = Arrival { message, principal: &client.principal, mirror: Some(mirror) };
         let outcome = self.connection.message(arrival, now, &mut lines);
@@ -105,7 +105,7 @@ impl ChannelState {
         let status = self.status_of(outcome.status);
         let policy = match (outcome.status, several(&lines)) {
             (Status::Pending, _) if lines.is_empty() => self.policy(Purpose::Answer, &client.call, rules),
-            // Something is told at once: a listen has begun, or is over already (R-100, DEC-10).
+            // Something is sent at once: a listen has begun, or has already ended (R-100, DEC-10).
             (Status::Pending, _) | (Status::Answered, true) => {
                 StreamRules { events: true, ..self.policy(Purpose::Notices, &client.call, rules) }
             }
@@ -122,23 +122,23 @@ impl ChannelState {
                 return Taken::Whole(turn);
             }
         };
-        // Asked now that the hub knows the listen: a later revocation finds it there.
+        // Checked after the hub knows the listen, so that a later revocation finds it there.
         let is_late = policy.purpose != Purpose::Answer && client.was_revoked();
         let left = if is_late { self.connection.end_listens() } else { Events::new() };
         let is_over = outcome.status == Status::Answered;
         let until = client.principal.expires_at(now).filter(|_| policy.purpose != Purpose::Answer);
-        let seat = self.open_stream(policy, &client.call, until, now);
-        self.fill(seat.stream, lines, is_over);
-        self.route_answers(&outcome.events, seat.stream);
-        let mut turn = self.deliver(seat, usize::MAX, now, out).shorten();
+        let reader_id = self.open_stream(policy, &client.call, until, now);
+        self.fill(reader_id.stream, lines, is_over);
+        self.route_answers(&outcome.events, reader_id.stream);
+        let mut turn = self.deliver(reader_id, usize::MAX, now, out).shorten();
         left.into_iter().for_each(|event| turn.events.push(event));
-        let asked = Turn::after(turn.connection, outcome);
-        turn.events.insert_many(0, asked.events);
-        turn.misuse = asked.misuse;
-        if turn.end { Taken::Whole(turn) } else { Taken::Stream(turn, seat) }
+        let opened = Turn::after(turn.connection, outcome);
+        turn.events.insert_many(0, opened.events);
+        turn.misuse = opened.misuse;
+        if turn.end { Taken::Whole(turn) } else { Taken::Stream(turn, reader_id) }
     }
 
-    /// The answers to these events go to `stream`.
+    /// Routes the answers to these events to `stream`.
     fn route_answers(&mut self, events: &[Event<'_>], stream: u64) {
         for token in events.iter().filter_map(Event::asks) {
             self.routes.insert(token, stream);
@@ -159,7 +159,7 @@ impl ChannelState {
         }
     }
 
-    /// Whether it is the answered handshake of a session.
+    /// Whether the message was the handshake of a session, and is answered.
     pub(super) fn begins_session(&self) -> bool {
         self.connection.peer() == ConnectionKind::Session && self.connection.revision().is_some()
     }
@@ -168,7 +168,7 @@ impl ChannelState {
         self.hears
     }
 
-    /// Opens the stream of a `GET`, which ends with its token. `None` if there are too many.
+    /// Opens the stream of a `GET`, which ends when its token expires. `None` if there are too many streams.
     pub(super) fn open_notices(&mut self, request: &Identified, rules: &Rules, now: Now) -> Option<ReaderId> {
         let call = &request.call;
         self.touched = now.tick;
@@ -179,14 +179,15 @@ impl ChannelState {
             return None;
         }
         let policy = StreamRules { events: true, ..self.policy(Purpose::Notices, call, rules) };
-        let seat = self.open_stream(policy, call, request.principal.expires_at(now), now);
-        if let Some(stream) = self.streams.get_mut(&seat.stream) {
+        let reader_id = self.open_stream(policy, call, request.principal.expires_at(now), now);
+        if let Some(stream) = self.streams.get_mut(&reader_id.stream) {
             stream.begin_events();
         }
-        Some(seat)
+        Some(reader_id)
     }
 
-    /// The token of a `GET` was accepted, so streams go on again; unless it was revoked before the `GET` came here.
+    /// Lets streams stay open again after the token of a `GET` was accepted, unless that token was revoked in the
+    /// meantime.
     fn readmit(&mut self, request: &Identified) {
         self.connection.readmit();
         if request.was_revoked() {
@@ -194,35 +195,36 @@ impl ChannelState {
         }
     }
 
-    /// Gives an earlier stream a new reader. `None` if it is not kept: then what was lost on it is marked.
+    /// Connects a new reader to an earlier stream. `None` if the stream no longer exists. If events were
+    /// dropped, all subscriptions are marked as changed.
     pub(super) fn resume(&mut self, id: EventId, request: &Identified, now: Now) -> Option<ReaderId> {
         self.touched = now.tick;
         self.readmit(request);
         self.next_reader += 1;
-        let seat = ReaderId { stream: id.stream, reader: self.next_reader };
+        let reader_id = ReaderId { stream: id.stream, reader: self.next_reader };
         let stream =
             self.streams.get_mut(&id.stream).filter(|stream| !stream.is_open() && stream.takes_events())?;
         let is_whole = stream.resume(id.number);
         let (origin, until) = (request.call.origin.clone(), request.principal.expires_at(now));
-        self.wakers.extend(stream.attach(seat.reader, origin, until, now));
+        self.wakers.extend(stream.attach(reader_id.reader, origin, until, now));
         if !is_whole {
             self.connection.mark_all();
         }
-        Some(seat)
+        Some(reader_id)
     }
 
-    /// Opens the stream of a whole session of 2024-11-05.
+    /// Opens the single stream of a session of 2024-11-05.
     pub(super) fn open_everything(&mut self, request: &Identified, rules: &Rules, now: Now) -> ReaderId {
         let call = &request.call;
         let policy = StreamRules { events: true, ..self.policy(Purpose::Everything, call, rules) };
-        let seat = self.open_stream(policy, call, request.principal.expires_at(now), now);
-        if let Some(stream) = self.streams.get_mut(&seat.stream) {
+        let reader_id = self.open_stream(policy, call, request.principal.expires_at(now), now);
+        if let Some(stream) = self.streams.get_mut(&reader_id.stream) {
             stream.begin_events();
         }
-        seat
+        reader_id
     }
 
-    /// Takes a message to such a session: whatever is answered goes to its stream.
+    /// Handles a message of such a session; answers are sent on its stream.
     pub(super) fn send<'m>(
         &mut self,
         client: &'m Identified,
@@ -246,19 +248,19 @@ impl ChannelState {
             each(&lines).for_each(|line| stream.push(line.to_vec()));
             self.route_answers(&outcome.events, number);
         }
-        // Also when there is nothing to write yet: there may be a nearer deadline.
+        // Even without anything to write: the deadline may be earlier now.
         self.wake_notices();
         Turn::after(self.connection.id(), outcome)
     }
 
-    /// How many streams are kept for later, or are open for notifications: what
-    /// [`Limits::streams`](crate::limits::Limits::streams) bounds.
+    /// The number of streams that are kept for resuming or open for notifications, which
+    /// [`Limits::streams`](crate::limits::Limits::streams) limits.
     fn kept(&self) -> usize {
         let is_kept = |stream: &Stream| stream.tells() || stream.reader().is_none();
         self.streams.values().filter(|stream| is_kept(stream)).count()
     }
 
-    /// Drops finished streams without a reader, oldest first, until `max` are left.
+    /// Drops idle streams without a reader, oldest first, until `max` are left.
     fn shed(&mut self, max: usize) {
         let excess = self.kept().saturating_sub(max);
         let idle = self.streams.iter().filter(|(_, stream)| stream.reader().is_none() && stream.waiting == 0);
@@ -268,7 +270,7 @@ impl ChannelState {
         }
     }
 
-    /// A reader has left, and the stream is kept only if it can be read again.
+    /// Detaches the reader of a stream, and drops the stream if it cannot be resumed.
     fn detach(&mut self, number: u64, now: Now) {
         if self.streams.get_mut(&number).is_some_and(|stream| !stream.detach()) {
             self.streams.remove(&number);
@@ -294,44 +296,45 @@ impl ChannelState {
     fn open_stream(&mut self, policy: StreamRules, call: &Call, until: Option<Millis>, now: Now) -> ReaderId {
         self.next_reader += 1;
         self.next_stream += 1;
-        let seat = ReaderId { stream: policy.number, reader: self.next_reader };
+        let reader_id = ReaderId { stream: policy.number, reader: self.next_reader };
         self.hears |= policy.purpose != Purpose::Answer;
         let mut stream = Stream::new(policy, now);
-        stream.attach(seat.reader, call.origin.clone(), until, now);
-        self.streams.insert(seat.stream, Box::new(stream));
-        seat
+        stream.attach(reader_id.reader, call.origin.clone(), until, now);
+        self.streams.insert(reader_id.stream, Box::new(stream));
+        reader_id
     }
 
-    /// Writes what a reader has not seen, up to about `room` bytes; first takes what the hub has for it.
+    /// Takes notifications from the hub, then writes data that a reader has not received, up to about `room` bytes.
     pub(super) fn deliver(
         &mut self,
-        seat: ReaderId,
+        reader_id: ReaderId,
         room: usize,
         now: Now,
         out: &mut Vec<u8>,
     ) -> Turn<'static> {
         let id = self.connection.id();
-        let Some(stream) = self.streams.get(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))
+        let Some(stream) =
+            self.streams.get(&reader_id.stream).filter(|stream| stream.is_read_by(reader_id.reader))
         else {
             return Turn::ended(id);
         };
         let mut turn = Turn::of(id);
         if stream.has_expired(now) {
-            turn.events = self.expire(seat.stream);
+            turn.events = self.expire(reader_id.stream);
         }
-        turn.more = self.hear(seat.stream, room);
-        let Some(stream) = self.streams.get_mut(&seat.stream) else { return Turn::ended(id) };
+        turn.more = self.hear(reader_id.stream, room);
+        let Some(stream) = self.streams.get_mut(&reader_id.stream) else { return Turn::ended(id) };
         let written = stream.write(room, now, out);
         turn.head = written.head;
         turn.more |= written.more;
         turn.end = written.end;
         if turn.end {
-            self.detach(seat.stream, now);
+            self.detach(reader_id.stream, now);
         }
         turn
     }
 
-    /// The token that a stream was opened with has expired: listens are answered, and the stream ends.
+    /// Handles the expiry of the token of a stream: listens are answered, and the stream ends.
     fn expire(&mut self, number: u64) -> Events<'static> {
         let is_listen = self.connection.peer() == ConnectionKind::Request;
         match self.streams.get_mut(&number) {
@@ -349,7 +352,7 @@ impl ChannelState {
         }
     }
 
-    /// Takes what the hub has for a stream; whether there is more.
+    /// Takes notifications from the hub for a stream; returns whether there are more.
     fn hear(&mut self, number: u64, room: usize) -> bool {
         let is_newest = self.newest_notices() == Some(number);
         let Some(stream) = self.streams.get_mut(&number).filter(|stream| is_newest && !stream.is_over())
@@ -373,20 +376,20 @@ impl ChannelState {
         delivered == Delivered::More
     }
 
-    /// Ends what it tells: listens with their results, then the streams of notifications.
+    /// Ends listens with their results, then the notification streams.
     pub(super) fn shutdown(&mut self) {
         self.connection.shutdown();
         self.wake_notices();
     }
 
-    /// The stream that the hub's notifications go to: of those that are read, the one that was read last (R-085, DEC-24).
+    /// The stream for notifications: of those with a reader, the one whose reader connected last (R-085, DEC-24).
     pub(super) fn newest_notices(&self) -> Option<u64> {
         let read = self.streams.iter().filter(|(_, stream)| stream.tells());
         let read = read.filter_map(|(number, stream)| Some((stream.reader()?, *number)));
         read.max().map(|(_, number)| number)
     }
 
-    /// The connection was woken.
+    /// Handles a wake-up by the engine.
     pub(super) fn woken(&mut self) {
         self.landed();
         self.wake_notices();
@@ -398,26 +401,28 @@ impl ChannelState {
         }
     }
 
-    /// Returns the waker that was registered before, to be dropped without the lock: dropping it may run a host's code.
-    pub(super) fn register(&mut self, seat: ReaderId, waker: &Waker) -> Option<Waker> {
-        let stream = self.streams.get_mut(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))?;
+    /// Registers a waker and returns the previous one, to be dropped after the lock is released: dropping it may run
+    /// code of the host.
+    pub(super) fn register(&mut self, reader_id: ReaderId, waker: &Waker) -> Option<Waker> {
+        let stream =
+            self.streams.get_mut(&reader_id.stream).filter(|stream| stream.is_read_by(reader_id.reader))?;
         stream.register(waker)
     }
 
-    /// A reader has left.
-    pub(super) fn leave(&mut self, seat: ReaderId, now: Now) {
-        if self.streams.get(&seat.stream).is_some_and(|stream| stream.is_read_by(seat.reader)) {
-            self.detach(seat.stream, now);
+    /// Detaches a reader that has disconnected.
+    pub(super) fn leave(&mut self, reader_id: ReaderId, now: Now) {
+        if self.streams.get(&reader_id.stream).is_some_and(|stream| stream.is_read_by(reader_id.reader)) {
+            self.detach(reader_id.stream, now);
         }
     }
 
-    /// When the stream of a reader has something to write, though nothing happens.
-    pub(super) fn stream_deadline(&self, seat: ReaderId) -> Option<Millis> {
-        self.streams.get(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))?.deadline()
+    /// The time at which the stream of a reader must be written even without an event.
+    pub(super) fn stream_deadline(&self, reader_id: ReaderId) -> Option<Millis> {
+        self.streams.get(&reader_id.stream).filter(|stream| stream.is_read_by(reader_id.reader))?.deadline()
     }
 
-    /// When the session has been idle for so long that it ends; `None` while it is used. Without
-    /// `notifications/initialized` it is not kept for long.
+    /// The time at which the idle session expires; `None` while it is in use. Without `notifications/initialized` it
+    /// expires early.
     pub(super) fn expires(&self, limits: &Limits) -> Option<Millis> {
         let is_new = !self.connection.is_operating();
         let idle =
@@ -427,7 +432,7 @@ impl ChannelState {
         (!is_used).then(|| self.touched.saturating_add(idle))
     }
 
-    /// Whom to wake, once the lock is released.
+    /// Takes the wakers to call once the lock is released.
     pub(super) fn take_wakers(&mut self) -> Vec<Waker> {
         std::mem::take(&mut self.wakers)
     }
@@ -436,7 +441,8 @@ impl ChannelState {
         self.over
     }
 
-    /// R-190, DEC-06. A legacy client is told in-band that there is no such method.
+    /// The HTTP status of an answer (R-190, DEC-06). A legacy client gets the error for an unknown method with status
+    /// 200.
     pub(super) fn status_of(&self, status: Status) -> u16 {
         match status {
             Status::Accepted => 202,
@@ -449,7 +455,7 @@ impl ChannelState {
     }
 }
 
-/// A response that is complete.
+/// A complete response.
 fn whole<'m>(
     id: ConnectionId,
     outcome: Outcome<'m>,
@@ -473,7 +479,7 @@ pub(super) fn each(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }
 
-/// Whether there is more than one line: no line holds a raw line end.
+/// Whether there is more than one line; a line contains no raw line break.
 fn several(lines: &[u8]) -> bool {
     memchr::memchr(b'\n', lines).is_some_and(|end| end + 1 < lines.len())
 }

@@ -7,9 +7,9 @@
 //!    └──────────────────────▶ events ──▶ over           a stream of events, status 200
 //! ```
 //!
-//! Law: what waits to be written *is* the replay log: a reader is a position in it, so that coming back is moving the
-//! position (R-174). What was written, or has no reader, is kept up to a bound; what a reader still waits for is
-//! not thrown away.
+//! Law: the queue of unwritten events *is* the replay log. A reader is a position in it, so resuming only moves the
+//! position (R-174). Events that were written, or have no reader, are kept up to a limit; unwritten events of a reader are
+//! never dropped.
 
 use super::head::{JSON, ResponseHead};
 use super::sse::{self, EventId};
@@ -18,31 +18,31 @@ use crate::now::{Millis, Now};
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// What a stream is for.
+/// The purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To answer the requests of a `POST`.
+    /// Answers the requests of a `POST`.
     Answer,
-    /// To tell what the hub marks: a `GET` of a session, or a modern listen.
+    /// Sends notifications: for a `GET` of a session, or a modern listen.
     Notices,
-    /// Both, for a whole session of 2024-11-05 (R-193).
+    /// Both, for a session of 2024-11-05 (R-193).
     Everything,
 }
 
-/// What a stream may do; fixed when it begins.
+/// The rules of a stream; fixed when it begins.
 #[derive(Clone, Debug)]
 pub(super) struct StreamRules {
     pub(super) number: u64,
     pub(super) purpose: Purpose,
-    /// The client takes events, and the author lets it have them.
+    /// Whether events may be used: the client accepts them, and the server's rules allow them.
     pub(super) events: bool,
-    /// Even where there is nothing to tell before the answer.
+    /// Whether events are used even if nothing is sent before the answer.
     pub(super) only_events: bool,
-    /// Events have ids, and the stream can be resumed (legacy).
+    /// Whether events have ids, and the stream can be resumed (legacy).
     pub(super) numbered: bool,
-    /// It begins with an event without data (R-175).
+    /// Whether it begins with an event without data (R-175).
     pub(super) primed: bool,
-    /// After how long it is broken off, and when the client is to come back (R-176).
+    /// When it is interrupted, and when the client reconnects (R-176).
     pub(super) polling: Option<super::rules::Polling>,
     pub(super) sse_after: Millis,
     pub(super) keep_alive: Millis,
@@ -50,7 +50,7 @@ pub(super) struct StreamRules {
 }
 
 impl StreamRules {
-    /// One that has no ids and need not be events.
+    /// The rules of a stream without ids that may be answered as JSON.
     pub(super) fn new(purpose: Purpose, limits: &Limits) -> Self {
         Self {
             number: 0,
@@ -67,28 +67,28 @@ impl StreamRules {
     }
 }
 
-/// See the module.
+/// One response or notification stream. See the module.
 #[derive(Debug)]
 pub(super) struct Stream {
     policy: StreamRules,
     form: Form,
-    /// The head that waits to be written.
+    /// The head, until it is written.
     head: Option<ResponseHead>,
     log: VecDeque<Vec<u8>>,
     /// The number of the first event in `log`.
     first: u64,
-    /// The number of the first event that was not written to the reader.
+    /// The number of the first event that the reader has not received.
     at: u64,
-    /// The bytes in `log`, and those of them that were not written to the reader.
+    /// The bytes in `log`, and those that the reader has not received.
     kept: usize,
     behind: usize,
-    /// Requests of the author's that are to be answered here.
+    /// The number of requests whose answers belong to this stream.
     pub(super) waiting: usize,
-    /// Nothing will be added.
+    /// Whether nothing more will be added.
     over: bool,
     reader: Option<Reader>,
     opened: Millis,
-    /// When something was last written to the reader.
+    /// The time of the last write to the reader.
     written: Millis,
 }
 
@@ -99,17 +99,17 @@ enum Form {
     Events,
 }
 
-/// Who writes the stream to a client.
+/// The writer that sends the stream to a client.
 #[derive(Debug)]
 struct Reader {
     number: u64,
     waker: Option<Waker>,
     origin: Option<String>,
-    /// When its token expires, and the stream with it.
+    /// The expiry of its token, at which the stream ends.
     until: Option<Millis>,
 }
 
-/// What was written.
+/// The result of a write.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) head: Option<ResponseHead>,
@@ -136,12 +136,12 @@ impl Stream {
         }
     }
 
-    /// Whether it carries what the hub marks.
+    /// Whether it carries notifications.
     pub(super) fn tells(&self) -> bool {
         self.policy.purpose != Purpose::Answer
     }
 
-    /// A reader begins, or takes the place of the one before.
+    /// Attaches a reader, replacing the previous one.
     pub(super) fn attach(
         &mut self,
         number: u64,
@@ -168,12 +168,12 @@ impl Stream {
         self.reader.as_ref().is_some_and(|own| own.number == reader)
     }
 
-    /// The number of its reader: the later it came, the greater.
+    /// The number of its reader; later readers have greater numbers.
     pub(super) fn reader(&self) -> Option<u64> {
         self.reader.as_ref().map(|reader| reader.number)
     }
 
-    /// The reader has left. Whether it can come back for the rest.
+    /// Detaches the reader; returns whether the stream can be resumed.
     pub(super) fn detach(&mut self) -> bool {
         self.reader = None;
         let resumable = self.policy.numbered && matches!(self.form, Form::Events) && self.at > 0;
@@ -183,27 +183,27 @@ impl Stream {
         resumable
     }
 
-    /// Who is to be woken when something was added. Each waker is woken once.
+    /// The waker to call after data was added. Each waker is returned once.
     pub(super) fn waker(&mut self) -> Option<Waker> {
         self.reader.as_mut()?.waker.take()
     }
 
-    /// Returns the waker that was registered before.
+    /// Registers a waker and returns the previous one.
     pub(super) fn register(&mut self, waker: &Waker) -> Option<Waker> {
         self.reader.as_mut()?.waker.replace(waker.clone())
     }
 
-    /// Whether something can be told before the answer.
+    /// Whether messages can be sent before the answer.
     pub(super) fn takes_events(&self) -> bool {
         matches!(self.form, Form::Events) || (self.policy.events && matches!(self.form, Form::Open))
     }
 
-    /// How many bytes wait to be written.
+    /// The number of bytes that are not written yet.
     pub(super) fn backlog(&self) -> usize {
         self.behind
     }
 
-    /// Whether an answer was decided on, and cannot be another any more.
+    /// Whether the form of the answer is still open.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.form, Form::Open)
     }
@@ -212,13 +212,13 @@ impl Stream {
         self.over
     }
 
-    /// Adds a message that is not the answer.
+    /// Adds a message other than the answer.
     pub(super) fn push(&mut self, line: Vec<u8>) {
         self.begin_events();
         self.add(line);
     }
 
-    /// Adds the answer; nothing follows. `status` counts if nothing was sent yet.
+    /// Adds the answer and ends the stream. `status` is used if nothing was sent yet.
     pub(super) fn answer(&mut self, line: Vec<u8>, status: u16) {
         if self.policy.purpose == Purpose::Everything {
             return self.push(line);
@@ -233,14 +233,14 @@ impl Stream {
         }
     }
 
-    /// All its requests are done with, and nothing was answered to the last.
+    /// Ends the stream after its last request ended without an answer.
     pub(super) fn end_answers(&mut self) {
         if self.policy.purpose != Purpose::Everything {
             self.end();
         }
     }
 
-    /// Nothing follows, and there is no answer.
+    /// Ends the stream without an answer.
     pub(super) fn end(&mut self) {
         self.over = true;
         if matches!(self.form, Form::Open) {
@@ -249,7 +249,7 @@ impl Stream {
         }
     }
 
-    /// It is a stream of events from now on.
+    /// Turns the response into an event stream.
     pub(super) fn begin_events(&mut self) {
         if !matches!(self.form, Form::Open) {
             return;
@@ -261,7 +261,7 @@ impl Stream {
         }
     }
 
-    /// Moves the reader behind the event with this number. Whether everything after it is still there.
+    /// Moves the reader to the event after number `after`. Returns whether no event after it was dropped.
     pub(super) fn resume(&mut self, after: u64) -> bool {
         let next = self.first.saturating_add(self.log.len() as u64);
         let wanted = after.saturating_add(1).min(next);
@@ -272,7 +272,7 @@ impl Stream {
         wanted >= self.first
     }
 
-    /// When something is to be written at the latest, though nothing happens.
+    /// The time at which data must be written even without an event.
     pub(super) fn deadline(&self) -> Option<Millis> {
         self.reader.as_ref()?;
         let own = match self.form {
@@ -286,13 +286,13 @@ impl Stream {
         [own, self.until()].into_iter().flatten().min()
     }
 
-    /// When the stream is broken off (R-176).
+    /// The time at which the stream is interrupted (R-176).
     fn breaks_off(&self) -> Option<Millis> {
         let polling = self.policy.polling.filter(|_| self.policy.primed)?;
         (self.policy.purpose == Purpose::Answer).then(|| self.opened.saturating_add(polling.after))
     }
 
-    /// Writes what the reader has not seen, up to about `room` bytes.
+    /// Writes data that the reader has not received, up to about `room` bytes.
     pub(super) fn write(&mut self, room: usize, now: Now, out: &mut Vec<u8>) -> Written {
         if self.policy.events
             && self.is_open()
@@ -364,8 +364,8 @@ impl Stream {
         }
     }
 
-    /// Drops the oldest events: all that were written if none can be resumed, otherwise those above
-    /// the limit; without a reader also events that were never written.
+    /// Drops the oldest events: all written ones if the stream cannot be resumed, else those above the limit; without a
+    /// reader also unwritten ones.
     fn trim(&mut self) {
         let bound = if self.policy.numbered { self.policy.replay } else { 0 };
         while self.kept > bound || (!self.policy.numbered && !self.log.is_empty()) {

@@ -1,5 +1,5 @@
-//! What fixtures cannot see: threads, wakers, bounds, and random histories against a naive model. The conversations
-//! themselves are in `tests/fixtures/http`.
+//! Behaviour that fixtures cannot show: threads, wakers, limits, and random histories against a naive model. The
+//! conversations themselves are in `tests/fixtures/http`.
 
 use super::*;
 use crate::catalog::{Edit, Source};
@@ -31,7 +31,7 @@ pub(super) fn endpoint(limits: Limits, rules: Rules) -> Arc<Endpoint> {
     Endpoint::new(engine, rules, Box::new(ids)).unwrap()
 }
 
-/// A response as far as it was written.
+/// The part of a response that was written.
 pub(super) struct Got {
     pub(super) status: u16,
     pub(super) headers: Vec<(&'static str, String)>,
@@ -177,7 +177,7 @@ fn public_types_cross_threads() {
     send::<Turn<'static>>();
 }
 
-/// The answer of another thread wakes the writer, once.
+/// An answer from another thread wakes the writer once.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "handlers have threads of their own")]
 fn an_answer_from_another_thread_wakes_the_writer() {
@@ -200,7 +200,7 @@ fn an_answer_from_another_thread_wakes_the_writer() {
     assert!(exchange.deliver(1, Now::default(), &mut Vec::new()).end);
 }
 
-/// The bound `output`: a handler that reports in a loop to a client that does not read fills no memory.
+/// The limit `output`: a handler that reports in a loop to a client that does not read cannot fill the memory.
 #[test]
 fn reports_to_a_slow_client_are_dropped() {
     let endpoint = endpoint(Limits { output: 100, ..Limits::default() }, Rules::default());
@@ -217,7 +217,7 @@ fn reports_to_a_slow_client_are_dropped() {
     assert!(exchange.deliver(usize::MAX, Now::default(), &mut Vec::new()).end);
 }
 
-/// R-084, R-094: nothing stays in the hub, also of what a host forgets to close.
+/// R-084, R-094: nothing stays in the hub, even if the host forgets to close.
 #[test]
 fn a_client_that_leaves_leaves_nothing_behind() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -238,9 +238,9 @@ fn a_client_that_leaves_leaves_nothing_behind() {
     assert!(endpoint.channels().len() < started && endpoint.channels().is_empty());
 }
 
-/// The bound `streams`: of finished responses only so many are kept to be sent again.
+/// The limit `streams` on finished responses that are kept for resuming.
 #[test]
-fn finished_streams_are_let_go() {
+fn finished_streams_are_dropped() {
     let rules = Rules { answers: Answers::Events, ..Rules::default() };
     let endpoint = endpoint(Limits { streams: 2, ..Limits::default() }, rules);
     let id = session(&endpoint);
@@ -254,12 +254,12 @@ fn finished_streams_are_let_go() {
         let headers = [("mcp-session-id", id.as_str()), ("last-event-id", last)];
         send(&endpoint, "GET", &headers, "", Now::default()).exchange.is_none()
     };
-    // A stream that is kept is over at once; in the place of another a new one begins.
+    // A kept stream ends at once; without one a new stream begins.
     assert!(again(&ids[3]) && again(&ids[2]));
     assert!(!again(&ids[0]));
 }
 
-/// A token of `eve`'s that expires at this time.
+/// A token of `eve` that expires at this time.
 fn until(unix: Millis) -> Verified {
     let principal = crate::principal::Principal::new("eve").with_expiry(Some(unix));
     Verified { principal, ..Verified::anyone() }
@@ -277,7 +277,7 @@ fn listen_body() -> String {
     )
 }
 
-/// A session of `eve`'s, with a stream of notifications that ends with its token.
+/// A session of `eve`, with a notification stream that ends when its token expires.
 fn session_until(endpoint: &Arc<Endpoint>, unix: Millis) -> (String, Exchange) {
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
     let got = send_as(until(unix), endpoint, "POST", &[], hello, at(0));
@@ -296,14 +296,14 @@ fn lapses(endpoint: &Endpoint) -> (u64, u64) {
     (count("expired"), count("revoked"))
 }
 
-/// What is written at this time, and whether the response has ended.
+/// The data written at this time, and whether the response has ended.
 fn written(exchange: &Exchange, now: Now) -> (String, bool, usize) {
     let mut out = Vec::new();
     let turn = exchange.deliver(usize::MAX, now, &mut out);
     (String::from_utf8(out).unwrap(), turn.end, turn.events.len())
 }
 
-/// R-096, R-202: a listen is answered when the token that opened it expires, and says nothing after that.
+/// R-096, R-202: a listen is answered when its token expires, and sends nothing after that.
 #[test]
 fn a_listen_ends_with_its_token() {
     let endpoint = endpoint(Limits { keep_alive: 60_000, ..Limits::default() }, Rules::default());
@@ -320,7 +320,7 @@ fn a_listen_ends_with_its_token() {
     assert_eq!(lapses(&endpoint), (1, 0));
 }
 
-/// R-173, R-202: so does the stream of a session; the session goes on with another token.
+/// R-173, R-202: the stream of a session ends too; the session continues with another token.
 #[test]
 fn a_stream_of_a_session_ends_with_its_token() {
     let endpoint = endpoint(Limits { keep_alive: 60_000, ..Limits::default() }, Rules::default());
@@ -336,7 +336,7 @@ fn a_stream_of_a_session_ends_with_its_token() {
     assert!(!written(&again, at(600)).1);
 }
 
-/// R-096, R-202: a principal whose tokens are no longer valid hears of nothing more; others do.
+/// R-096, R-202: a revoked principal gets no further notifications; others do.
 #[test]
 fn revocation_ends_what_is_open() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -358,7 +358,7 @@ fn revocation_ends_what_is_open() {
     assert!(!written(&again.exchange.unwrap(), at(2)).1, "the verifier has let it in again");
 }
 
-/// A request of `eve`'s whose token was verified, and that is not opened yet.
+/// A request of `eve` with a verified token that is not opened yet.
 fn verified(endpoint: &Arc<Endpoint>, verb: &str, headers: &[(&str, &str)]) -> Identified {
     let mut all: Vec<(&str, &[u8])> = vec![("host", b"localhost"), ("content-type", b"application/json")];
     all.extend(headers.iter().map(|(name, value)| (*name, value.as_bytes())));
@@ -366,7 +366,7 @@ fn verified(endpoint: &Arc<Endpoint>, verb: &str, headers: &[(&str, &str)]) -> I
     endpoint.admit(&head, at(0)).unwrap().identify(Ok(until(u64::MAX)), at(0)).unwrap()
 }
 
-/// R-096, R-202: a listen whose token was verified before a revocation, and that is opened after it, ends at once.
+/// R-096, R-202: a listen that is opened after the revocation of its verified token ends at once.
 #[test]
 fn a_listen_that_is_opened_after_a_revocation_ends_at_once() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -387,7 +387,7 @@ fn a_listen_that_is_opened_after_a_revocation_ends_at_once() {
     assert!(!written(&again.exchange.unwrap(), at(3)).1, "the verifier has let it in again");
 }
 
-/// R-173, R-202: so does the stream of a session; it does not keep open what the revocation has ended.
+/// R-173, R-202: the stream of a session ends at once too, and does not keep revoked streams open.
 #[test]
 fn a_stream_that_is_opened_after_a_revocation_ends_at_once() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -402,7 +402,8 @@ fn a_stream_that_is_opened_after_a_revocation_ends_at_once() {
     assert!(!written(&again.exchange.unwrap(), at(2)).1, "the verifier has let it in again");
 }
 
-/// R-202: when more was revoked meanwhile than is remembered, a listen ends: its client begins another one.
+/// R-202: if more principals are revoked than the table remembers, a concurrent listen ends; its client opens another
+/// one.
 #[test]
 fn after_very_many_revocations_a_late_listen_ends() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -415,9 +416,9 @@ fn after_very_many_revocations_a_late_listen_ends() {
     }
 }
 
-/// R-096: an endpoint that stops ends its own listens and streams, those that come late too; another one goes on.
+/// R-096: an endpoint that stops ends its own listens and streams, including late ones; other endpoints continue.
 #[test]
-fn the_end_of_an_endpoint_is_its_own() {
+fn the_end_of_an_endpoint_affects_no_other() {
     let one = endpoint(Limits::default(), Rules::default());
     one.engine().measure();
     let other = Endpoint::new(Arc::clone(one.engine()), Rules::default(), Box::new(|| None)).unwrap();
@@ -436,7 +437,7 @@ fn the_end_of_an_endpoint_is_its_own() {
     assert!(!written(&listen(&other).exchange.unwrap(), at(2)).1);
 }
 
-/// The engine wakes the writer of a listen by itself, once until it has looked.
+/// The engine wakes the writer of a listen, once until it has delivered.
 #[test]
 fn a_change_wakes_the_writer_of_a_listen() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -449,7 +450,7 @@ fn a_change_wakes_the_writer_of_a_listen() {
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
 }
 
-/// What the rules cannot apply is told when the endpoint is made.
+/// Invalid rules are reported when the endpoint is made.
 #[test]
 fn rules_are_checked() {
     let engine = Arc::clone(endpoint(Limits::default(), Rules::default()).engine());
@@ -464,7 +465,7 @@ fn rules_are_checked() {
     assert!(make(health).unwrap().to_string().starts_with("health is \"up\", expected a text that begins"));
 }
 
-/// R-169: one client does not take the sessions of all others, and what it ends it can begin anew.
+/// R-169: one client cannot take the sessions of all others, and may replace sessions that it ends.
 #[test]
 fn sessions_are_counted_by_client() {
     let limits = Limits { sessions_per_client: 2, ..Limits::default() };
@@ -486,7 +487,7 @@ fn sessions_are_counted_by_client() {
     assert_eq!(from("192.0.2.1"), 200);
 }
 
-/// A session whose client never says that it is ready is not kept for long; one that is used is.
+/// A session without `notifications/initialized` expires early; one that is used does not.
 #[test]
 fn a_handshake_that_is_not_finished_ends() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -501,7 +502,7 @@ fn a_handshake_that_is_not_finished_ends() {
     assert_eq!(endpoint.sessions_open(), 1);
 }
 
-/// R-171: a session ends at its time, even if its host has not called `tick` yet.
+/// R-171: a session expires on time, even if its host has not called `tick` yet.
 #[test]
 fn a_session_that_has_run_out_of_time_is_unknown_before_it_is_ended() {
     let endpoint = endpoint(Limits { session_idle: 1_000, ..Limits::default() }, Rules::default());
@@ -516,7 +517,7 @@ fn a_session_that_has_run_out_of_time_is_unknown_before_it_is_ended() {
     assert_eq!(endpoint.sessions_open(), 0);
 }
 
-/// All bodies that are received have a bound, and give back what they took.
+/// All bodies being received share a limit, and release what they took.
 #[test]
 fn bodies_have_a_bound_together() {
     let limits = Limits { bodies_total: 10, message: 8, ..Limits::default() };
@@ -538,7 +539,7 @@ fn bodies_have_a_bound_together() {
     assert_eq!(status(receiving().take(8)), None);
 }
 
-/// R-198: below a mount the endpoint is the mount itself, and what follows it.
+/// R-198: a mounted endpoint serves the mount itself, and the paths below it.
 #[test]
 fn an_endpoint_is_found_below_its_mount() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -557,8 +558,8 @@ fn an_endpoint_is_found_below_its_mount() {
     assert!(status("/api", "/x").unwrap().contains("/api/mcp"));
 }
 
-/// R-016, R-127: a batch that cancels one of its own requests is answered when the others are, and one that cancels all of
-/// them is over at once.
+/// R-016, R-127: a batch that cancels one of its own requests is answered after the others, and one that cancels all of
+/// them ends at once.
 #[test]
 fn a_batch_that_cancels_its_own_request() {
     let (endpoint, now) = (endpoint(Limits::default(), Rules::default()), Now::default());

@@ -1,7 +1,7 @@
-//! Tokens that were verified and need not be verified again, by their digests.
+//! A cache of verified tokens, by their digests.
 //!
-//! Law: no token is stored, only its digest. The table is bounded and each entry expires. A stream that was opened
-//! with a token ends when that token is revoked.
+//! Law: only the digest of a token is stored. The table is limited in size, and each entry expires. A stream
+//! ends when the token that opened it is revoked.
 
 use super::auth::Judged;
 use crate::limits::Limits;
@@ -12,27 +12,27 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What stands for a token.
+/// The digest of a token.
 pub(super) type Digest = [u8; 32];
 
-/// How many revoked identities are remembered, for requests that began before. If more are revoked during one request, that
-/// request counts as revoked too.
+/// How many revoked identities are remembered for requests that began earlier. If more are revoked during one request,
+/// that request counts as revoked too.
 const REMEMBERED: usize = 256;
 
-/// See the module.
+/// The cache of verified tokens, and the latest revocations.
 pub(super) struct Tokens {
     max: usize,
-    /// How long a token is kept at most.
+    /// Maximum time to cache a token.
     ttl: Millis,
-    /// How many revocations there were. It grows while the table is locked.
+    /// The number of revocations. Changed only while the table is locked.
     revocations: AtomicU64,
     table: Mutex<Table>,
 }
 
 #[derive(Default)]
 struct Table {
-    kept: HashMap<Digest, CachedToken>,
-    /// The identities that were revoked last, newest at the end.
+    entries: HashMap<Digest, CachedToken>,
+    /// The identities revoked last, newest at the end.
     revoked: VecDeque<Box<str>>,
 }
 
@@ -56,38 +56,38 @@ impl Tokens {
         }
     }
 
-    /// What is known of a token; `None` if it must be verified.
+    /// The cached result for a token; `None` if it must be verified.
     pub(super) fn find(&self, token: &Digest, unix: Millis) -> Option<Judged> {
         let table = self.lock();
-        let kept = table.kept.get(token).filter(|kept| kept.expires > unix);
-        kept.map(|kept| kept.judged.clone())
+        let entry = table.entries.get(token).filter(|entry| entry.expires > unix);
+        entry.map(|entry| entry.judged.clone())
     }
 
-    /// Keeps a token that was verified, unless anybody was revoked after [`Tokens::revocations`] gave `since`: the verifier
-    /// may have looked before that.
+    /// Caches a verified token, unless any principal was revoked after [`Tokens::revocations`] returned `since`: the
+    /// token may have been verified before that.
     pub(super) fn keep(&self, token: Digest, since: u64, judged: &Judged, expires: Millis, unix: Millis) {
         let expires = expires.min(unix.saturating_add(self.ttl));
         let mut table = self.lock();
         if self.revocations() != since {
             return;
         }
-        let kept = &mut table.kept;
-        if kept.len() >= self.max {
-            kept.retain(|_, kept| kept.expires > unix);
+        let entries = &mut table.entries;
+        if entries.len() >= self.max {
+            entries.retain(|_, entry| entry.expires > unix);
         }
-        if kept.len() >= self.max {
-            kept.clear();
+        if entries.len() >= self.max {
+            entries.clear();
         }
         if self.max > 0 {
-            kept.insert(token, CachedToken { judged: judged.clone(), expires });
+            entries.insert(token, CachedToken { judged: judged.clone(), expires });
         }
     }
 
-    /// Forgets the tokens of this identity, so that they are verified again. [`Tokens::was_revoked`] reports it to requests
-    /// that began before.
+    /// Removes the tokens of this identity, so that they are verified again. [`Tokens::was_revoked`] reports it to
+    /// requests that began earlier.
     pub(super) fn revoke(&self, principal: &str) {
         let mut table = self.lock();
-        table.kept.retain(|_, kept| kept.judged.principal().id() != principal);
+        table.entries.retain(|_, entry| entry.judged.principal().id() != principal);
         if table.revoked.len() >= REMEMBERED {
             table.revoked.pop_front();
         }
@@ -95,13 +95,13 @@ impl Tokens {
         self.revocations.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How many revocations there were up to now. A request asks before it looks at its token.
+    /// The number of revocations so far. A request reads it before its token is checked.
     pub(super) fn revocations(&self) -> u64 {
         self.revocations.load(Ordering::SeqCst)
     }
 
-    /// Whether this identity was revoked after [`Tokens::revocations`] gave `since`. A request asks once the hub knows what
-    /// it watches: a later revocation finds it there.
+    /// Whether this identity was revoked after [`Tokens::revocations`] returned `since`. Call it after the hub knows
+    /// the request's watches, so that a later revocation finds them there.
     pub(super) fn was_revoked(&self, principal: &str, since: u64) -> bool {
         if self.revocations() == since {
             return false;
@@ -118,7 +118,7 @@ impl Tokens {
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tokens").field("kept", &self.lock().kept.len()).finish_non_exhaustive()
+        f.debug_struct("Tokens").field("kept", &self.lock().entries.len()).finish_non_exhaustive()
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
     use crate::now::Now;
     use std::sync::Arc;
 
-    /// An endpoint with a token cache of one second. Counts how often its host had to verify.
+    /// An endpoint that caches tokens for one second, and counts how often its host had to verify.
     struct TestEndpoint {
         endpoint: Arc<Endpoint>,
         asked: usize,
@@ -151,7 +151,7 @@ mod tests {
             Self { endpoint: Endpoint::new(engine, rules, Box::new(|| None)).unwrap(), asked: 0 }
         }
 
-        /// The status of a refusal, or the identity. Every token but `bad` is good, `once` without an end.
+        /// Returns the identity, or the status of a refusal. All tokens except `bad` are valid; `once` has no expiry.
         fn ask(&mut self, token: &str, unix: Millis) -> Result<String, u16> {
             let now = Now { tick: 0, unix };
             let admitted = self.admit(token, unix)?;
@@ -178,8 +178,8 @@ mod tests {
             self.endpoint.admit(&head, Now { tick: 0, unix }).map_err(|response| response.head.status)
         }
 
-        fn kept(&self) -> usize {
-            self.endpoint.tokens().lock().kept.len()
+        fn cached(&self) -> usize {
+            self.endpoint.tokens().lock().entries.len()
         }
     }
 
@@ -201,7 +201,7 @@ mod tests {
         for token in ["bad", "bad", "once", "once"] {
             assert_eq!(served.ask(token, 0).is_ok(), token == "once");
         }
-        assert_eq!((served.asked, served.kept()), (4, 0));
+        assert_eq!((served.asked, served.cached()), (4, 0));
     }
 
     #[test]
@@ -209,13 +209,13 @@ mod tests {
         let mut served = TestEndpoint::new(8);
         for number in 0..100 {
             assert!(served.ask(&format!("t{number}"), 0).is_ok());
-            assert!(served.kept() <= 8);
+            assert!(served.cached() <= 8);
         }
         let mut none = TestEndpoint::new(0);
-        assert!(none.ask("t", 0).is_ok() && none.kept() == 0);
+        assert!(none.ask("t", 0).is_ok() && none.cached() == 0);
     }
 
-    /// whatever endpoint kept the token, and however often it was used.
+    /// at every endpoint that cached the token, and however often it was used.
     #[test]
     fn a_revoked_subject_is_verified_again_at_every_endpoint() {
         let mut served = TestEndpoint::new(8);
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!((served.asked, other.asked), (3, 3));
     }
 
-    /// the verifier may have looked before the token was withdrawn.
+    /// the token may have been verified before it was revoked.
     #[test]
     fn a_token_that_is_revoked_while_it_is_verified_is_not_kept() {
         let mut served = TestEndpoint::new(8);
@@ -248,8 +248,8 @@ mod tests {
         served.endpoint.engine().revoke("ada");
         let verified = Verified::new("ada").expires(10_000);
         assert!(admitted.identify(Ok(verified), Now::default()).is_ok());
-        assert_eq!(served.kept(), 0);
+        assert_eq!(served.cached(), 0);
         assert!(served.ask("ada", 0).is_ok());
-        assert_eq!((served.asked, served.kept()), (1, 1));
+        assert_eq!((served.asked, served.cached()), (1, 1));
     }
 }

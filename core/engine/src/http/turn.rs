@@ -1,25 +1,25 @@
-//! What a host does next. Nothing else passes from the rules to a host.
+//! The next actions of a host. The rules communicate with a host through nothing else.
 
 use super::head::ResponseHead;
 use crate::connection::{Events, Outcome};
 use crate::hub::ConnectionId;
 
-/// What a host does next, in this order: write `head`, then what the call appended to its buffer, then end the body if
-/// `end`; and do what `events` ask.
+/// The next actions of a host, in this order: write `head`, write the bytes that the call appended, end the body if
+/// `end` is set, and handle `events`.
 #[derive(Debug)]
 #[must_use = "a turn says what to write and what to do"]
 pub struct Turn<'m> {
-    /// Status and headers, in the turn that decides them; the later ones have none.
+    /// Status and headers, in the first turn of a response only.
     pub head: Option<ResponseHead>,
-    /// What the host must do, as in [`Outcome`].
+    /// Actions for the host, as in [`Outcome`].
     pub events: Events<'m>,
-    /// Nothing more follows in this response: its body ends, and its [`Exchange`](super::Exchange) is done with.
+    /// The response is complete: end the body, and drop its [`Exchange`](super::Exchange).
     pub end: bool,
-    /// There is more to write than there was room for: deliver again when the client can take it.
+    /// More data is available than fitted into `room`: deliver again when the client can receive it.
     pub more: bool,
-    /// Whose tokens the events speak of: tokens are unique in one connection only.
+    /// The connection to which the tokens in the events belong: tokens are unique within one connection only.
     pub connection: ConnectionId,
-    /// What the author did wrong, for the host's log.
+    /// A handler's mistake, for the log.
     pub misuse: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl<'m> Turn<'m> {
         Self { end: true, ..Self::of(connection) }
     }
 
-    /// The same for a caller whose events may borrow more.
+    /// Shortens the lifetime, for callers whose events may borrow for less time.
     pub(super) fn shorten<'o>(self) -> Turn<'o>
     where
         'm: 'o,
@@ -44,7 +44,7 @@ impl<'m> Turn<'m> {
         Turn { head, events: shorter, end, more, connection, misuse }
     }
 
-    /// What an outcome leaves to the host.
+    /// The host's part of an outcome.
     pub(super) fn after(connection: ConnectionId, outcome: Outcome<'m>) -> Self {
         Self { events: outcome.events, misuse: outcome.misuse, ..Self::of(connection) }
     }

@@ -15,30 +15,30 @@ use slab::Slab;
 use std::collections::BTreeSet;
 
 /// ```text
-///        ┌────────────────── changed after `until`: told ──────────────┐
-///        ▼                                                             │
-/// Open ──changed: told──▶ Closed(until) ──changed before `until`──▶ Pending(until)
-///                              ▲                                       │
-///                              └──────────── due: told ────────────────┘
+///        ┌──────────────────── changed after `until`: notified ────────────────────┐
+///        ▼                                                                         │
+/// Open ──changed: notified──▶ Closed(until) ──changed before `until`──▶ Pending(until)
+///                                  ▲                                       │
+///                                  └──────────── due: notified ────────────┘
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gate {
-    /// Never told.
+    /// Never notified.
     Open,
-    /// Told; not again before this time.
+    /// Notified; the next notification is not before this time.
     Closed(Millis),
-    /// Changed since; to be told at this time.
+    /// Changed since the last notification; due at this time.
     Pending(Millis),
 }
 
-/// The topics that are pending, by time.
+/// The pending topics, by time.
 #[derive(Debug)]
 pub(super) struct Schedule {
     interval: Millis,
     due: BTreeSet<(Millis, Gated)>,
 }
 
-/// What a gate is of: a topic, or one subscriber's watch of it.
+/// The owner of a gate: a topic, or one subscriber's watch of it.
 pub(super) type Gated = (usize, Option<usize>);
 
 impl Schedule {
@@ -50,14 +50,14 @@ impl Schedule {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// No subscriber waits at this gate any more.
+    /// Removes a gate without subscribers from the schedule.
     pub(super) fn forget(&mut self, gated: Gated, gate: Gate) {
         if let Gate::Pending(due) = gate {
             self.due.remove(&(due, gated));
         }
     }
 
-    /// What is behind a gate changed. Returns whether to tell it now.
+    /// Records a change behind a gate. Returns whether to notify now.
     fn changed(&mut self, gated: Gated, gate: &mut Gate, now: Millis) -> bool {
         match *gate {
             Gate::Closed(until) if now < until => {
@@ -83,7 +83,8 @@ impl Schedule {
 }
 
 impl Table {
-    /// A topic changed: its watchers are marked, now or when its interval has passed. Then somebody must keep the time.
+    /// Handles a change of a topic: its watchers are marked now, or when its interval has passed; a timer is then
+    /// needed.
     pub(super) fn changed(&mut self, topic: usize, now: Millis, woken: &mut Wakers) {
         let Topic { watchers, gate, is_unheard, .. } = &mut self.topics[topic];
         if *is_unheard || watchers.is_empty() {
@@ -97,7 +98,7 @@ impl Table {
         }
     }
 
-    /// As [`Table::changed`], for those watchers alone that are this principal's.
+    /// Like [`Table::changed`], for watchers of this principal only.
     pub(super) fn changed_for(&mut self, principal: &str, topic: usize, now: Millis, woken: &mut Wakers) {
         let before = self.schedule.deadline();
         for key in &self.topics[topic].watchers {
@@ -112,7 +113,7 @@ impl Table {
         self.wake_timekeepers(before, woken);
     }
 
-    /// Marks the watchers of what is due.
+    /// Marks the watchers of all gates that are due.
     pub(super) fn tick(&mut self, now: Millis, woken: &mut Wakers) {
         let until = now.saturating_add(self.schedule.interval);
         while let Some((topic, watcher)) = self.schedule.next_due(now) {
@@ -129,7 +130,7 @@ impl Table {
         }
     }
 
-    /// Marks what is pending for one subscriber, before its time.
+    /// Marks the pending changes of one subscriber before their time.
     pub(super) fn mark_pending(&mut self, key: usize, woken: &mut Wakers) {
         let subscriber = &mut self.subscribers[key];
         for (topic, watch) in subscriber.watches.iter_mut().filter(|(_, watch)| !watch.dirty) {
@@ -142,7 +143,7 @@ impl Table {
         subscriber.enqueue(key, &mut self.connections, woken);
     }
 
-    /// Marks everything that a legacy connection asked for.
+    /// Marks everything that a legacy connection subscribed to.
     pub(super) fn mark_all(&mut self, id: ConnectionId, woken: &mut Wakers) {
         let Some(key) = self.legacy_of(id) else { return };
         let subscriber = &mut self.subscribers[key];
@@ -160,7 +161,7 @@ impl Table {
         }
     }
 
-    /// Something is due earlier than `before`: somebody must keep the time.
+    /// Wakes the timekeepers if something is due earlier than `before`.
     fn wake_timekeepers(&self, before: Option<Millis>, woken: &mut Wakers) {
         let is_earlier = |due| before.is_none_or(|before| due < before);
         if self.schedule.deadline().is_some_and(is_earlier) {
@@ -170,7 +171,8 @@ impl Table {
 }
 
 impl Subscriber {
-    /// Marks one of the topics that it watches, unless its connection gets no more notifications. `key` is its own.
+    /// Marks one of its watched topics, unless its connection gets no more notifications. `key` is the subscriber's own
+    /// key.
     #[inline]
     fn mark(&mut self, key: usize, topic: usize, connections: &mut Slab<Connection>, woken: &mut Wakers) {
         let is_closing = connections[self.connection].closing;

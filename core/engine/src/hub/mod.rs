@@ -1,8 +1,9 @@
-//! Who watches what, over all connections, and what each of them must still be told.
+//! The hub: all watches of all connections, and their pending notifications.
 //!
-//! Law: a change only *marks*; bytes are made in [`Hub::deliver`] alone, when the owner of a stream can write. So a
-//! slow consumer holds dirty bits, never bytes, and what it holds is bounded by what it asked for (DEC-17). The one
-//! lock is a leaf: nothing is asked, worded, woken or called while it is held, and no read or list takes it.
+//! Law: a change only *marks* its watchers. Messages are written in [`Hub::deliver`] only, when the owner of a stream
+//! can send. So a slow consumer holds dirty bits instead of bytes, and their number is limited by its subscriptions
+//! (DEC-17). The only lock is a leaf: no callback, guard check, encoding or waker runs while it is held, and no read or
+//! list takes it.
 
 mod coalesce;
 #[cfg(test)]
@@ -30,8 +31,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use table::{Spelling, Table, Wanted};
 
-/// The only table of subscriptions of a server. An unknown [`ConnectionId`] is ignored everywhere: it has nothing
-/// here, or has just left.
+/// The only table of subscriptions of a server. All functions ignore an unknown [`ConnectionId`]: that connection has
+/// nothing here, or has just left.
 #[derive(Debug)]
 pub struct Hub {
     next: AtomicU64,
@@ -40,7 +41,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// An empty hub, with the bounds `subscriptions`, `filter_uris` and `coalesce` of `limits`.
+    /// An empty hub with the limits `subscriptions`, `filter_uris` and `coalesce` of `limits`.
     pub fn new(limits: &Limits) -> Self {
         Self {
             next: AtomicU64::new(0),
@@ -49,27 +50,28 @@ impl Hub {
         }
     }
 
-    /// A number for a new connection. Takes no lock: a connection that never calls [`Hub::legacy`] or
+    /// Returns the number of a new connection. Takes no lock: a connection that never calls [`Hub::legacy`] or
     /// [`Hub::listen`] has nothing here and need not be disconnected.
     pub fn connect(&self) -> ConnectionId {
         ConnectionId(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Frees everything that the connection holds. Returns the canonical URIs that nobody watches
-    /// any longer.
+    /// Frees everything that the connection holds. Returns the canonical URIs that are no longer
+    /// watched.
     pub fn disconnect(&self, id: ConnectionId) -> Vec<Arc<str>> {
         self.lock().disconnect(id)
     }
 
-    /// The connection negotiated a legacy revision: it may subscribe, and hears of changes to the lists in `lists`
-    /// (those whose `listChanged` was declared, R-042, R-076), all held back until [`Hub::ready`] (R-038, DEC-08).
-    /// `waker` is woken whenever there is something to deliver and there was nothing before. A second call changes nothing.
+    /// Registers a connection with a negotiated legacy revision: it may subscribe, and is notified of changes of
+    /// `lists` (those whose `listChanged` was declared, R-042, R-076). Notifications are held back until [`Hub::ready`]
+    /// (R-038, DEC-08). `waker` is called when there is something to deliver and there was nothing before. A second
+    /// call has no effect.
     pub fn legacy(&self, id: ConnectionId, principal: Arc<Principal>, lists: ListKinds, waker: &Waker) {
         self.lock().legacy(id, principal, lists, waker);
     }
 
-    /// Replaces the waker of a connection that called [`Hub::legacy`] or [`Hub::listen`], and wakes it once: there may be
-    /// something to deliver already.
+    /// Replaces the waker of a connection that called [`Hub::legacy`] or [`Hub::listen`], and calls it once, because
+    /// something may be deliverable already.
     pub fn wake_with(&self, id: ConnectionId, waker: &Waker) {
         let is_known = self.lock().wake_with(id, waker);
         if is_known {
@@ -77,16 +79,16 @@ impl Hub {
         }
     }
 
-    /// `notifications/initialized` came: what was held back may go out.
+    /// Releases the notifications that were held back until `notifications/initialized`.
     pub fn ready(&self, id: ConnectionId) {
         self.waking(|table, woken| table.ready(id, woken));
     }
 
-    /// `resources/subscribe` on a connection that called [`Hub::legacy`]. Idempotent: the first `spelling` is the one
-    /// that its notifications carry (R-081, DEC-15). Returns `canonical` if nobody watched it before.
+    /// Handles `resources/subscribe` on a connection that called [`Hub::legacy`]. Idempotent: notifications use the
+    /// first `spelling` (R-081, DEC-15). Returns `canonical` if it was not watched before.
     ///
     /// # Errors
-    /// [`LimitReached`] when the connection holds [`Limits::subscriptions`] (DEC-18), or would watch more than
+    /// [`LimitReached`] if the connection holds [`Limits::subscriptions`] (DEC-18), or would watch more than
     /// [`Limits::watched_bytes`] or [`Limits::watched_total`].
     pub fn subscribe(
         &self,
@@ -98,16 +100,16 @@ impl Hub {
         self.lock().subscribe(id, canonical, spelling)
     }
 
-    /// `resources/unsubscribe`: nothing further is delivered for `canonical`, not even what was pending.
-    /// Returns it if nobody watches it any longer.
+    /// Handles `resources/unsubscribe`: nothing further is delivered for `canonical`, not even pending notifications
+    /// . Returns it if it is no longer watched.
     pub fn unsubscribe(&self, id: ConnectionId, canonical: &str) -> Option<Arc<str>> {
         self.lock().unsubscribe(id, canonical)
     }
 
-    /// `subscriptions/listen`. Its id is repeated byte for byte in whatever it is told. The caller writes the
-    /// acknowledgement before the next [`Hub::deliver`] on this connection. Returns the URIs that nobody
+    /// Handles `subscriptions/listen`. Its notifications repeat its id byte for byte. The caller writes the
+    /// acknowledgement before the next [`Hub::deliver`] on this connection. Returns the URIs that were not
     /// watched before. `waker` is that of the connection, as in [`Hub::legacy`]; the first one stays. After
-    /// [`Hub::shutdown`] of the connection the next deliver ends it.
+    /// [`Hub::shutdown`] of the connection the next delivery ends the listen.
     ///
     /// # Errors
     /// [`ListenError`]; nothing is registered then.
@@ -130,8 +132,8 @@ impl Hub {
         self.waking(|table, woken| table.listen(id, request_id, principal, wanted, waker, woken))
     }
 
-    /// `notifications/cancelled` for a listen: nothing further for that id, and no response. Returns the URIs
-    /// that nobody watches any longer, or `None` if there is no such listen.
+    /// Handles `notifications/cancelled` for a listen: nothing further is sent for its id, and no response.
+    /// Returns the URIs that are no longer watched; `None` if there is no such listen.
     pub fn cancel(&self, id: ConnectionId, request_id: Id<'_>) -> Option<Vec<Arc<str>>> {
         self.lock().cancel(id, request_id)
     }
@@ -141,18 +143,18 @@ impl Hub {
         self.lock().listening(id, request_id)
     }
 
-    /// `canonical` changed. Those who watch it, or one of `under` (the resources registered as having children that
-    /// it lies beneath), are marked; connections that had nothing to deliver before are woken. A watched URI is told at
-    /// once, then not again before [`Limits::coalesce`] has passed.
+    /// Announces a change of `canonical`. Marks the watchers of it and of `under` (its registered ancestors with
+    /// children), and wakes connections that had nothing to deliver. Watchers of a URI are notified at once, then at
+    /// most once in each [`Limits::coalesce`].
     pub fn updated(&self, canonical: &str, under: &[&str], now: Millis) {
         self.waking(|table, woken| {
             table.each_concerned(canonical, under, |table, topic| table.changed(topic, now, woken));
         });
     }
 
-    /// As [`Hub::updated`], for the principal with this identity alone. Other principals are not notified, and their own
-    /// notifications come when they would have come without it. Each subscriber of the principal is notified at once, then not
-    /// again before [`Limits::coalesce`] has passed.
+    /// Like [`Hub::updated`], for the principal with this identity only. Other principals are not notified, and the
+    /// times of their own notifications do not change. Each subscriber of the principal is notified at once, then at
+    /// most once in each [`Limits::coalesce`].
     pub fn updated_for(&self, principal: &str, canonical: &str, under: &[&str], now: Millis) {
         self.waking(|table, woken| {
             table.each_concerned(canonical, under, |table, topic| {
@@ -161,7 +163,7 @@ impl Hub {
         });
     }
 
-    /// The lists in `kinds` changed: the same for everybody who hears of them.
+    /// Announces a change of the lists in `kinds` to all their watchers.
     pub fn list_changed(&self, kinds: ListKinds, now: Millis) {
         self.waking(|table, woken| {
             for (topic, kind) in ListKinds::EACH.into_iter().enumerate() {
@@ -172,7 +174,7 @@ impl Hub {
         });
     }
 
-    /// As [`Hub::list_changed`], for the principal with this identity alone.
+    /// Like [`Hub::list_changed`], for the principal with this identity only.
     pub fn list_changed_for(&self, principal: &str, kinds: ListKinds, now: Millis) {
         self.waking(|table, woken| {
             for (topic, _) in
@@ -183,18 +185,18 @@ impl Hub {
         });
     }
 
-    /// Marks everything that a legacy connection asked for: notifications may have been lost on their way, as when a
-    /// stream is resumed from before its replay log.
+    /// Marks everything that a legacy connection subscribed to, because notifications may have been lost, for example
+    /// when a stream is resumed from before its replay log.
     pub fn mark_all(&self, id: ConnectionId) {
         self.waking(|table, woken| table.mark_all(id, woken));
     }
 
-    /// Appends what the connection must be told, one JSON line for each message, ended by `\n`, in HTTP too.
+    /// Appends the pending messages of the connection: one JSON line for each, ended by `\n`, over HTTP too.
     ///
-    /// A message is begun while fewer than `delivery.room` bytes were appended, so at most one oversteps. `may_see`
-    /// is asked without a lock, once for each principal and canonical URI; what it refuses is dropped silently.
-    /// The caller serialises this with the messages of the same connection. A wake-up that comes while this runs calls
-    /// for another delivery, whatever this one returns.
+    /// A message is begun while fewer than `delivery.room` bytes were appended, so at most one exceeds it. `may_see` is
+    /// called without the lock, once for each principal and canonical URI; notifications that it refuses are dropped
+    /// silently. The caller serializes this with other messages of the same connection. A wake-up during this call
+    /// requires another delivery, whatever this one returns.
     pub fn deliver(
         &self,
         id: ConnectionId,
@@ -218,32 +220,32 @@ impl Hub {
         }
     }
 
-    /// When [`Hub::tick`] is due: the earliest change that waits for its coalescing time.
+    /// The time at which [`Hub::tick`] is due: of the earliest change that is held back for coalescing.
     pub fn deadline(&self) -> Option<Millis> {
         self.lock().schedule.deadline()
     }
 
-    /// Has `waker` woken whenever [`Hub::deadline`] becomes earlier. The number is for [`Hub::leave_time`].
+    /// Calls `waker` whenever [`Hub::deadline`] becomes earlier. Returns a number for [`Hub::leave_time`].
     pub fn keep_time(&self, waker: Waker) -> usize {
         self.lock().timekeepers.insert(waker)
     }
 
-    /// The waker with this number is woken no longer.
+    /// Removes the waker with this number.
     pub fn leave_time(&self, number: usize) {
         let left = self.lock().timekeepers.try_remove(number);
-        // Dropped without the lock: it may be the last to hold a host.
+        // Dropped without the lock, because it may hold the last reference to a host.
         drop(left);
     }
 
-    /// Marks what waited for its coalescing time.
+    /// Marks the watchers of changes whose coalescing time has passed.
     pub fn tick(&self, now: Millis) {
         self.waking(|table, woken| table.tick(now, woken));
     }
 
-    /// Ends the listens of the principal with this identity: each is answered, and hears of nothing more. For its
-    /// legacy connections the next [`Hub::deliver`] appends nothing and returns [`Delivered::Ended`]; their subscriptions
-    /// stay, for a stream that the client opens with another token. Returns the URIs that nobody watches any longer. The
-    /// local process has no token: nothing happens for an empty identity.
+    /// Ends the listens of the principal with this identity: each is answered, and gets no further notifications
+    /// . For its legacy connections the next [`Hub::deliver`] appends nothing and returns [`Delivered::Ended`];
+    /// their subscriptions stay, for a stream that the client opens with another token. Returns the URIs that are no
+    /// longer watched. Does nothing for an empty identity, that of the local process, which has no token.
     pub fn revoke(&self, principal: &str) -> Vec<Arc<str>> {
         if principal.is_empty() {
             return Vec::new();
@@ -251,49 +253,49 @@ impl Hub {
         self.waking(|table, woken| table.revoke(principal, woken))
     }
 
-    /// The client of a legacy connection was let in after [`Hub::revoke`]: its stream is not ended.
+    /// Keeps the stream of a legacy connection open, after its client was authenticated anew following [`Hub::revoke`].
     pub fn readmit(&self, id: ConnectionId) {
         self.lock().set_revoked(id, false);
     }
 
-    /// Has the next [`Hub::deliver`] of a legacy connection end its stream, as [`Hub::revoke`] does.
+    /// Lets the next [`Hub::deliver`] of a legacy connection end its stream, as [`Hub::revoke`] does.
     pub(crate) fn dismiss(&self, id: ConnectionId) {
         self.lock().set_revoked(id, true);
     }
 
-    /// Ends the listens of one connection, which hear of nothing more: its token has expired. Returns the URIs that nobody
-    /// watches any longer.
+    /// Ends the listens of one connection without further notifications, because its token has expired. Returns the
+    /// URIs that are no longer watched.
     pub fn end_listens(&self, id: ConnectionId) -> Vec<Arc<str>> {
         self.waking(|table, woken| table.end_listens(id, woken))
     }
 
-    /// Ends the listens of one connection after what they must still be told. It is told of no later change,
-    /// and a later listen on it ends at once. Other connections go on.
+    /// Ends the listens of one connection after their pending notifications. It gets no notifications of
+    /// later changes, and a later listen on it ends at once. Other connections are not affected.
     pub fn shutdown(&self, id: ConnectionId) {
         self.waking(|table, woken| table.shutdown(id, woken));
     }
 
-    /// Whether anybody hears of changes of the lists of resources and templates.
+    /// Whether any connection is notified of changed lists of resources and templates.
     pub fn hears_of_lists(&self) -> bool {
         self.lock().has_watchers(0)
     }
 
-    /// Whether anybody watches `canonical`.
+    /// Whether any connection watches `canonical`.
     pub fn watched(&self, canonical: &str) -> bool {
         self.lock().topic(canonical).is_some()
     }
 
-    /// The canonical URIs that somebody watches, in no order.
+    /// All watched canonical URIs, in no order.
     pub fn watched_uris(&self) -> Vec<Arc<str>> {
         self.lock().watched_uris()
     }
 
-    /// What the hub holds: all zero once everybody has left.
+    /// The sizes of the hub's tables: all zero once every connection has left.
     pub fn counts(&self) -> Counts {
         self.lock().counts()
     }
 
-    /// Changes the table, then wakes those who must be, without the lock.
+    /// Changes the table, then calls wakers after releasing the lock.
     fn waking<R>(&self, change: impl FnOnce(&mut Table, &mut Wakers) -> R) -> R {
         let mut woken = Wakers::default();
         let result = change(&mut self.lock(), &mut woken);
@@ -306,7 +308,7 @@ impl Hub {
     }
 }
 
-/// A spelling as a JSON string, unless it is the canonical URI as it stands.
+/// A spelling as a JSON string; `None` if it equals the canonical URI and needs no escapes.
 fn own_spelling(canonical: &str, spelling: &str) -> Option<Spelling> {
     let mut text = Vec::with_capacity(spelling.len() + 2);
     json_text::escape_into(spelling, &mut text);
@@ -314,18 +316,18 @@ fn own_spelling(canonical: &str, spelling: &str) -> Option<Spelling> {
     (!is_canonical).then(|| text.into())
 }
 
-/// A connection of one hub. Never reused.
+/// Identifies a connection of one hub. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
 
 impl ConnectionId {
-    /// The number itself, for records.
+    /// The number, for records.
     pub fn number(self) -> u64 {
         self.0
     }
 }
 
-/// A set of the lists whose changes can be heard of.
+/// A set of lists with change notifications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListKinds(u8);
 
@@ -334,15 +336,15 @@ impl ListKinds {
     pub const NONE: Self = Self(0);
     /// Resources and templates: `notifications/resources/list_changed`.
     pub const RESOURCES: Self = Self(1);
-    /// `notifications/tools/list_changed`, from behind the extension door.
+    /// `notifications/tools/list_changed`, for custom methods.
     pub const TOOLS: Self = Self(2);
-    /// `notifications/prompts/list_changed`, likewise.
+    /// `notifications/prompts/list_changed`, for custom methods.
     pub const PROMPTS: Self = Self(4);
 
-    /// Each of them alone.
+    /// Each list as a set of its own.
     const EACH: [Self; 3] = [Self::RESOURCES, Self::TOOLS, Self::PROMPTS];
 
-    /// The list with this word: `resources`, `tools` or `prompts`.
+    /// Parses the name of a list: `resources`, `tools` or `prompts`.
     pub fn parse(word: &str) -> Option<Self> {
         match word {
             "resources" => Some(Self::RESOURCES),
@@ -363,7 +365,7 @@ impl ListKinds {
         self.0 & other.0 == other.0
     }
 
-    /// The notification of a set of one.
+    /// The method of the notification for a set of one list.
     fn method(self) -> &'static str {
         match self {
             Self::RESOURCES => "notifications/resources/list_changed",
@@ -381,21 +383,21 @@ impl BitOr for ListKinds {
     }
 }
 
-/// What a `subscriptions/listen` is to hear of: the honoured part of what it asked for (R-089, DEC-19).
+/// The granted filter of a `subscriptions/listen` (R-089, DEC-19).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter<'a> {
     /// The lists.
     pub lists: ListKinds,
-    /// Canonical URIs, each with the client's spelling. Of two spellings of one URI the first counts (DEC-15).
+    /// Canonical URIs, each with the client's spelling. Of two spellings of one URI the first is used (DEC-15).
     pub uris: &'a [(&'a str, &'a str)],
 }
 
-/// How and how much [`Hub::deliver`] writes.
+/// Parameters of [`Hub::deliver`].
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'a> {
-    /// Bytes that the stream can take now.
+    /// The number of bytes that the stream can take now.
     pub room: usize,
-    /// `serverInfo` as JSON text on one line, for final results, unless configured off.
+    /// `serverInfo` as JSON text on one line, for final results; `None` if switched off.
     pub server_info: Option<&'a str>,
     /// How the server ends a listen on this transport.
     pub ending: Ending,
@@ -410,14 +412,15 @@ pub enum Ending {
     ResultThenCancelled,
 }
 
-/// What a connection still has after [`Hub::deliver`].
+/// The state of a connection after [`Hub::deliver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
-    /// Nothing: it is woken when there is something.
+    /// Nothing is pending. The waker is called when that changes.
     Idle,
-    /// More than `room`: deliver again when the stream can take it. Something was appended unless `room` was 0.
+    /// More than `room` is pending: deliver again when the stream can take it. Something was appended unless `room` was
+    /// 0.
     More,
-    /// Nothing, and nothing will come: the server ended its listens and each was answered, or is shutting down. An
+    /// Nothing is pending and nothing will follow: all listens are answered, or the connection is shutting down. An
     /// HTTP host closes the stream.
     Ended,
 }
@@ -427,15 +430,15 @@ pub enum Delivered {
 pub struct Counts {
     /// Connections that are legacy or listen.
     pub connections: usize,
-    /// Subscriptions of legacy connections, and listens: what [`Limits::subscriptions`] bounds for one connection.
+    /// Subscriptions of legacy connections, and listens, which [`Limits::subscriptions`] limits for each connection.
     pub subscriptions: usize,
-    /// URIs that somebody watches.
+    /// Watched URIs.
     pub uris: usize,
-    /// Bytes of these URIs, and of the clients' own spellings: what [`Limits::watched_total`] bounds.
+    /// Bytes of these URIs and of the clients' own spellings, which [`Limits::watched_total`] limits.
     pub bytes: usize,
 }
 
-/// A connection has as many subscriptions as it may, or they take as many bytes as they may (DEC-18).
+/// A connection has reached the limit on the number or the bytes of its subscriptions (DEC-18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitReached;
 
@@ -447,7 +450,7 @@ impl fmt::Display for LimitReached {
 
 impl std::error::Error for LimitReached {}
 
-/// Why a listen was not registered.
+/// The reason for which a listen was not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenError {
     /// The connection holds [`Limits::subscriptions`], or would watch more than [`Limits::watched_uris`],

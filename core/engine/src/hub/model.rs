@@ -1,4 +1,4 @@
-//! The hub against a naive model: random histories, a host that delivers only when it was woken.
+//! The hub against a naive model: random histories, with a host that delivers only when it was woken.
 
 use super::tests::{Woken, id};
 use super::*;
@@ -61,13 +61,13 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What a subscriber asked for, and what it is owed.
+/// An interest of a subscriber, and its pending notifications.
 #[derive(Debug)]
 struct Interest {
     spelling: String,
-    /// Changed since it was last told.
+    /// Whether it changed since the last notification.
     owed: bool,
-    /// How often it may still be told: once for each change.
+    /// How many notifications may still follow: one for each change.
     credit: usize,
 }
 
@@ -89,7 +89,7 @@ struct World {
     ids: [ConnectionId; 3],
     awake: BTreeSet<ConnectionId>,
     subscribers: BTreeMap<Key, Subscriber>,
-    /// Listens to be answered.
+    /// Listens that are to be answered.
     ending: BTreeSet<Key>,
     changed: BTreeMap<String, Millis>,
 }
@@ -126,7 +126,7 @@ impl World {
         }
     }
 
-    /// A change of just before may still be told to somebody who comes now.
+    /// A new subscriber may still be notified of a change just before it came.
     fn interest(&self, what: &str, spelling: &str) -> Interest {
         let recent = self.changed.get(what).is_some_and(|changed| self.now < changed + COALESCE);
         Interest { spelling: spelling.into(), owed: false, credit: usize::from(recent) }
@@ -137,7 +137,7 @@ impl World {
         interests.filter(|what| what.contains("://")).cloned().collect()
     }
 
-    /// Runs an operation; checks what it says of the first and last watchers.
+    /// Runs an operation, and checks the reported first and last watchers.
     fn apply(&mut self, op: Op) {
         let before = self.watched();
         let (came, left) = self.run(op);
@@ -184,7 +184,7 @@ impl World {
             }
             Op::Revoke(principal) => {
                 left = self.hub.revoke(PRINCIPALS[principal]);
-                // Its sessions come back at once.
+                // Its sessions reconnect at once.
                 self.ids.into_iter().for_each(|on| self.hub.readmit(on));
                 let is_theirs = |(key, subscriber): &(&Key, &Subscriber)| {
                     key.1.is_some() && subscriber.principal == principal
@@ -199,7 +199,7 @@ impl World {
         (came, left)
     }
 
-    /// The operations after which everybody watches what they did before.
+    /// Operations that do not change the set of watches.
     fn change(&mut self, op: Op) {
         match op {
             Op::Ready(on) => {
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// Delivers once to each connection that was woken and not idle since.
+    /// Delivers once to each connection that was woken since it was last idle.
     fn deliver(&mut self, room: usize) {
         for (on, connection) in self.ids.into_iter().enumerate() {
             if !self.awake.contains(&connection) {
@@ -307,7 +307,7 @@ impl World {
         }
     }
 
-    /// each message is one that was asked for, in the words of who asked, and owed.
+    /// each message was subscribed to, uses the subscriber's spelling or id, and corresponds to a change.
     fn told(&mut self, on: usize, messages: &[Value]) {
         let mut ended = None;
         for message in messages {
@@ -352,7 +352,7 @@ impl World {
         }
     }
 
-    /// Everybody who may be told, and is owed something after the last change, was told.
+    /// Every subscriber that may be notified has got a notification after its last change.
     fn assert_settled(&self) {
         assert!(self.ending.is_empty());
         for ((on, request), subscriber) in &self.subscribers {
@@ -370,8 +370,8 @@ impl World {
 }
 
 proptest! {
-    /// DEC-15 to DEC-17: nothing that was not asked for, at least one
-    /// notification after the last change, nothing after the end, and no table that outlives its users.
+    /// DEC-15 to DEC-17: no notification without a subscription, at least one
+    /// after the last change, none after the end, and no table entry that outlives its users.
     #[test]
     fn agrees_with_the_model(ops in proptest::collection::vec(op(), 1..150)) {
         let mut world = World::new();

@@ -1,7 +1,8 @@
-//! What a connection must be told: taken from the table under the lock, put to the guard and worded without it.
+//! Pending notifications of a connection: taken from the table under the lock, then checked by the guard and written
+//! without it.
 //!
-//! Law: a notice owns all that its wording needs, and each message is one line. Nothing else in the engine words a
-//! change.
+//! Law: a notice owns everything needed to write it, and each message is one line. No other code writes change
+//! notifications.
 
 use super::table::{Connection, Spelling, Subject, SubscriberState, Table};
 use super::{ConnectionId, Delivered, Delivery, Ending, ListKinds};
@@ -11,14 +12,14 @@ use crate::principal::Principal;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Most notices taken in one hold of the lock.
+/// Maximum number of notices taken while holding the lock once.
 const BATCH: usize = 256;
 
-/// One thing to tell one subscriber.
+/// One notification for one subscriber.
 #[derive(Debug)]
 pub(super) struct Notice {
     principal: Arc<Principal>,
-    /// The id of the listen; none for a legacy connection.
+    /// The id of the listen; `None` for a legacy connection.
     request_id: Option<Arc<OwnedId>>,
     what: What,
 }
@@ -30,21 +31,21 @@ enum What {
     Ended,
 }
 
-/// Notices, and what is left after them.
+/// Notices, and the state of the connection after them.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) notices: Vec<Notice>,
-    /// Whether the connection has more than one subscriber, so that the guard could be asked the same twice.
+    /// Whether the connection has several subscribers, so that the same question could be put to the guard twice.
     pub(super) several: bool,
     pub(super) left: Delivered,
 }
 
 impl Table {
-    /// Takes notices whose wording begins within `room` bytes, one from each subscriber in turn.
+    /// Takes notices that begin within `room` bytes, one from each subscriber in turn.
     pub(super) fn take(&mut self, id: ConnectionId, room: usize) -> Batch {
         let mut batch = Batch { notices: Vec::new(), several: false, left: Delivered::Idle };
         let Some(key) = self.connection(id) else { return batch };
-        // What it has not been told waits for a stream that it is let have.
+        // Pending notifications wait for the next stream that the client may open.
         if std::mem::take(&mut self.connections[key].revoked) {
             batch.left = Delivered::Ended;
             return batch;
@@ -67,8 +68,8 @@ impl Table {
         batch
     }
 
-    /// The next notice for a subscriber that was taken from its connection's queue; none if what was to be told has
-    /// been unsubscribed since.
+    /// The next notice for a subscriber taken from its connection's queue; `None` if its pending topics were
+    /// unsubscribed in the meantime.
     fn next_notice(&mut self, connection: usize, key: usize) -> Option<Notice> {
         let subscriber = &mut self.subscribers[key];
         let what = if let Some(topic) = subscriber.dirty.pop_front() {
@@ -95,8 +96,8 @@ impl Table {
         what.map(|what| Notice { principal, request_id, what })
     }
 
-    /// A listen was answered. It is forgotten, unless it still watches something: that is released, and told, with
-    /// the connection.
+    /// Removes a listen that was answered, unless it still has watches: those are released, and reported, when the
+    /// connection ends.
     fn ended(&mut self, connection: usize, key: usize) {
         let connection = &mut self.connections[connection];
         connection.ended = true;
@@ -114,10 +115,10 @@ impl Table {
     }
 }
 
-/// The guard's answers within one delivery.
+/// Caches the guard's decisions during one delivery.
 pub(super) struct VisibilityCache<'a> {
     may_see: &'a mut dyn FnMut(&Principal, &str) -> bool,
-    /// By address of the principal and canonical URI. The value keeps the principal alive, and so its address unique.
+    /// By address of the principal and canonical URI. The value holds the principal, so the address stays unique.
     known: HashMap<(usize, Arc<str>), (Arc<Principal>, bool)>,
 }
 
@@ -126,7 +127,7 @@ impl<'a> VisibilityCache<'a> {
         Self { may_see, known: HashMap::new() }
     }
 
-    /// Whether a notice may be worded. Answers are remembered if there are `several` subscribers.
+    /// Whether a notice may be sent. Decisions are cached if there are `several` subscribers.
     pub(super) fn may_see(&mut self, notice: &Notice, several: bool) -> bool {
         let What::Updated { canonical, .. } = &notice.what else { return true };
         let principal = &notice.principal;
@@ -140,7 +141,7 @@ impl<'a> VisibilityCache<'a> {
 }
 
 impl Notice {
-    /// Appends its messages to `out`.
+    /// Appends the notice's messages to `out`.
     pub(super) fn word(&self, delivery: Delivery<'_>, out: &mut Vec<u8>) {
         let request_id = self.request_id.as_ref().map(|id| id.as_id());
         match (&self.what, request_id) {
@@ -149,12 +150,12 @@ impl Notice {
                 word_updated(canonical, spelling.as_deref(), request_id, out);
             }
             (What::Ended, Some(id)) => word_end(id, delivery.server_info, delivery.ending, out),
-            // Only a listen ends.
+            // Only listens end.
             (What::Ended, None) => {}
         }
     }
 
-    /// How many bytes an update takes; what is rare and short counts as an update of nothing.
+    /// The approximate size of an update in bytes; rare, short messages count as an update without a URI.
     fn size(&self) -> usize {
         const UPDATE: &str =
             r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":""}}"#;
@@ -169,7 +170,7 @@ impl Notice {
     }
 }
 
-/// R-083; with the id of a listen, R-092.
+/// Writes an update (R-083), with the id of a listen (R-092).
 fn word_updated(canonical: &str, spelling: Option<&[u8]>, request_id: Option<Id<'_>>, out: &mut Vec<u8>) {
     Envelope::notification(out, "notifications/resources/updated", |params| {
         put_tag(params, request_id);
@@ -181,14 +182,14 @@ fn word_updated(canonical: &str, spelling: Option<&[u8]>, request_id: Option<Id<
     end(out);
 }
 
-/// R-076; with the id of a listen, R-077.
+/// Writes `list_changed` (R-076), with the id of a listen (R-077).
 fn word_list_changed(kind: ListKinds, request_id: Option<Id<'_>>, out: &mut Vec<u8>) {
     Envelope::notification(out, kind.method(), |params| put_tag(params, request_id));
     end(out);
 }
 
-/// Appends the answer to a listen that the server ends (R-096, R-097): also where there is nothing to listen to, right
-/// after the acknowledgement (DEC-10). `server_info` is JSON text on one line.
+/// Appends the answer to a listen that the server ends (R-096, R-097), also when the listen has nothing to watch and
+/// ends right after its acknowledgement (DEC-10). `server_info` is JSON text on one line.
 pub fn word_end(id: Id<'_>, server_info: Option<&str>, ending: Ending, out: &mut Vec<u8>) {
     Envelope::JsonRpc.result(out, id, |result| {
         result.str("resultType", "complete");
@@ -208,7 +209,7 @@ pub fn word_end(id: Id<'_>, server_info: Option<&str>, ending: Ending, out: &mut
     }
 }
 
-/// R-091.
+/// Writes the id of the listen (R-091).
 fn put_tag(params: &mut ObjectWriter<'_>, request_id: Option<Id<'_>>) {
     if let Some(id) = request_id {
         params.object("_meta", |meta| meta.raw(SUBSCRIPTION_ID, Json::from(id)));

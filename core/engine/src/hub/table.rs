@@ -1,7 +1,7 @@
-//! The tables: connections, the subscribers on them, the topics that these watch; and how each comes and goes.
+//! The tables of the hub: connections, their subscribers, and the topics that these watch.
 //!
-//! Law: a subscriber is found from a topic and a topic from a subscriber without a search, so that leaving costs as
-//! little as coming. A topic lives while somebody watches it; the lists are topics that live for ever.
+//! Law: topics and subscribers refer to each other directly, without a search, so that removing a watch costs as little
+//! as adding one. A topic exists while it is watched; the topics of the lists always exist.
 
 use super::coalesce::{Gate, Schedule};
 use super::{ConnectionId, Counts, LimitReached, ListKinds, ListenError, Wakers};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::Waker;
 
-/// Everything behind the lock of the hub. The hash maps are looked up in, never walked: order comes from the slabs.
+/// All state behind the hub's lock. The hash maps are never iterated; iteration order comes from the slabs.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) connections: Slab<Connection>,
@@ -21,7 +21,7 @@ pub(super) struct Table {
     /// The lists come first, in the order of [`ListKinds::EACH`].
     pub(super) topics: Slab<Topic>,
     pub(super) schedule: Schedule,
-    /// Woken when something is due earlier than before.
+    /// Called when the next due time becomes earlier.
     pub(super) timekeepers: Slab<Waker>,
     by_id: HashMap<ConnectionId, usize>,
     by_uri: HashMap<Arc<str>, usize>,
@@ -29,29 +29,29 @@ pub(super) struct Table {
     max_watched: usize,
     max_bytes: usize,
     max_total: usize,
-    /// What [`Limits::watched_total`] bounds.
+    /// The number that [`Limits::watched_total`] limits.
     bytes: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// What the host gave for it; called without the lock.
+    /// Given by the host; called without the lock.
     waker: Waker,
     pub(super) legacy: Option<usize>,
     /// By [`Id::canonical`].
     pub(super) listens: BTreeMap<Box<str>, usize>,
-    /// Subscribers that have something to be told, each once, served in turn. The waker was called when it became
+    /// Subscribers with pending notifications, each once, served in turn. The waker is called when the queue becomes
     /// non-empty.
     pub(super) queue: VecDeque<usize>,
-    /// Whether the server ended a listen, and none was opened since.
+    /// Whether the server ended a listen, and none was opened since then.
     pub(super) ended: bool,
-    /// Set by [`Table::shutdown`]: it is told of no later change.
+    /// Set by [`Table::shutdown`]: later changes are not notified.
     pub(super) closing: bool,
     /// Set by [`Table::revoke`] for a legacy connection, until its stream has ended.
     pub(super) revoked: bool,
 }
 
-/// What a listen asks for.
+/// The topics that a listen asks for.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) lists: ListKinds,
@@ -64,11 +64,11 @@ pub(super) struct Wanted<'a> {
 pub(super) struct Subscriber {
     pub(super) connection: usize,
     pub(super) principal: Arc<Principal>,
-    /// The id of a listen; none for a legacy connection.
+    /// The id of a listen; `None` for a legacy connection.
     pub(super) request_id: Option<Arc<OwnedId>>,
     pub(super) state: SubscriberState,
     pub(super) watches: BTreeMap<usize, Watch>,
-    /// Its part of what [`Limits::watched_bytes`] bounds.
+    /// Its share of the bytes that [`Limits::watched_bytes`] limits.
     bytes: usize,
     /// The topics of `watches` that are dirty, oldest first.
     pub(super) dirty: VecDeque<usize>,
@@ -78,31 +78,31 @@ pub(super) struct Subscriber {
 
 /// ```text
 /// legacy:  Held ──ready──▶ Open
-/// listen:                  Open ──revoke, end, shutdown──▶ Ending ──its end is worded──▶ Ended
+/// listen:                  Open ──revoke, end, shutdown──▶ Ending ──its end is written──▶ Ended
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SubscriberState {
-    /// `notifications/initialized` has not come: dirty, but not told (R-038).
+    /// `notifications/initialized` has not arrived: changes are marked, but not sent (R-038).
     Held,
     Open,
-    /// To be answered once nothing is dirty.
+    /// To be answered once no topic is dirty.
     Ending,
-    /// Answered; what it watched is released with the connection.
+    /// Answered; its watches are released with the connection.
     Ended,
 }
 
 /// One subscriber's interest in one topic.
 #[derive(Debug)]
 pub(super) struct Watch {
-    /// Where the subscriber stands in the topic's `watchers`.
+    /// The subscriber's index in the topic's `watchers`.
     place: usize,
     pub(super) dirty: bool,
-    /// For changes that concern the subscriber's principal alone.
+    /// For changes that concern only the subscriber's principal.
     pub(super) gate: Gate,
     pub(super) spelling: Option<Spelling>,
 }
 
-/// A client's own spelling as a JSON string, quotes included; none where it is the canonical URI, unescaped.
+/// A client's own spelling as a JSON string, with quotes; `None` if it equals the canonical URI and needs no escapes.
 pub(super) type Spelling = Arc<[u8]>;
 
 #[derive(Debug)]
@@ -110,14 +110,14 @@ pub(super) struct Topic {
     pub(super) subject: Subject,
     pub(super) watchers: Vec<usize>,
     pub(super) gate: Gate,
-    /// Whether all who watch it are marked, and none has been told since.
+    /// All watchers are already dirty; further changes need no marking.
     pub(super) is_unheard: bool,
 }
 
-/// What a topic is about.
+/// The subject of a topic.
 #[derive(Clone, Debug)]
 pub(super) enum Subject {
-    /// The set of one list. Holds one kind.
+    /// One list. Has exactly one kind.
     List(ListKinds),
     /// A canonical URI.
     Uri(Arc<str>),
@@ -158,7 +158,7 @@ impl Table {
         self.watch_lists(key, lists);
     }
 
-    /// Gives a connection another waker; whether there is such a connection.
+    /// Replaces the waker of a connection; returns whether the connection exists.
     pub(super) fn wake_with(&mut self, id: ConnectionId, waker: &Waker) -> bool {
         let key = self.connection(id);
         if let Some(key) = key {
@@ -204,7 +204,7 @@ impl Table {
         let watch = subscriber.watches.remove(&topic)?;
         subscriber.bytes -= canonical.len() + length(watch.spelling.as_ref());
         if watch.dirty {
-            // A search, but among what this client asked for, and never when it is served in time.
+            // A search, but only among this client's own topics, and only if they are pending.
             subscriber.dirty.retain(|dirty| *dirty != topic);
         }
         self.release(topic, &watch)
@@ -274,7 +274,7 @@ impl Table {
         left
     }
 
-    /// Ends the open listens of a principal, and has the streams of its legacy connections ended.
+    /// Ends the open listens of a principal, and the streams of its legacy connections.
     pub(super) fn revoke(&mut self, principal: &str, woken: &mut Wakers) -> Vec<Arc<str>> {
         let theirs = self.subscribers.iter().filter(|(_, subscriber)| subscriber.principal.id() == principal);
         let theirs: Vec<usize> = theirs.map(|(key, _)| key).collect();
@@ -289,22 +289,22 @@ impl Table {
         self.end_silently(&theirs, woken)
     }
 
-    /// Ends the listens of a connection, which hear of nothing more.
+    /// Ends the listens of a connection without further notifications.
     pub(super) fn end_listens(&mut self, id: ConnectionId, woken: &mut Wakers) -> Vec<Arc<str>> {
         let Some(key) = self.connection(id) else { return Vec::new() };
         let subscribers: Vec<usize> = self.connections[key].subscribers().collect();
         self.end_silently(&subscribers, woken)
     }
 
-    /// Whether the stream of a legacy connection ends, as after [`Table::revoke`], or goes on.
+    /// Sets whether the stream of a legacy connection ends, as after [`Table::revoke`], or continues.
     pub(super) fn set_revoked(&mut self, id: ConnectionId, revoked: bool) {
         if let Some(key) = self.connection(id) {
             self.connections[key].revoked = revoked;
         }
     }
 
-    /// Ends those of `subscribers` that are open listens. They hear of nothing more, so what they watched is released at
-    /// once. Returns what nobody watches any longer.
+    /// Ends the open listens among `subscribers`. They get no further notifications, so their watches are released at
+    /// once. Returns the URIs that are no longer watched.
     fn end_silently(&mut self, subscribers: &[usize], woken: &mut Wakers) -> Vec<Arc<str>> {
         let mut left = Vec::new();
         for key in subscribers {
@@ -321,7 +321,7 @@ impl Table {
         left
     }
 
-    /// Ends the listens of a connection after what they must still be told. Other connections go on.
+    /// Ends the listens of a connection after their pending notifications. Other connections are not affected.
     pub(super) fn shutdown(&mut self, id: ConnectionId, woken: &mut Wakers) {
         let Some(key) = self.connection(id) else { return };
         if std::mem::replace(&mut self.connections[key].closing, true) {
@@ -352,7 +352,7 @@ impl Table {
         self.by_uri.get(canonical).copied()
     }
 
-    /// Visits the topics that a change of `canonical` concerns, each once: its own, and those of `under`.
+    /// Visits each topic that a change of `canonical` concerns once: its own, and those of `under`.
     #[inline]
     pub(super) fn each_concerned(
         &mut self,
@@ -375,7 +375,7 @@ impl Table {
         self.by_uri.keys().cloned().collect()
     }
 
-    /// Whether anybody watches this topic.
+    /// Whether the topic has watchers.
     pub(super) fn has_watchers(&self, topic: usize) -> bool {
         self.topics.get(topic).is_some_and(|topic| !topic.watchers.is_empty())
     }
@@ -388,7 +388,7 @@ impl Table {
         *self.by_id.entry(id).or_insert_with(|| self.connections.insert(Connection::new(waker.clone())))
     }
 
-    /// What [`Limits::subscriptions`] counts.
+    /// The number that [`Limits::subscriptions`] limits.
     fn subscriptions(&self, connection: usize) -> usize {
         let connection = &self.connections[connection];
         let uris =
@@ -396,13 +396,13 @@ impl Table {
         connection.legacy.map_or(0, |key| uris(&self.subscribers[key].watches)) + connection.listens.len()
     }
 
-    /// What [`Limits::watched_uris`] counts.
+    /// The number that [`Limits::watched_uris`] limits.
     fn watched(&self, connection: usize) -> usize {
         self.connections[connection].subscribers().map(|key| self.subscribers[key].watches.len()).sum()
     }
 
-    /// Whether a connection may watch URIs and spellings of `bytes` bytes more. A URI that others watch already counts in
-    /// full here, although it adds nothing to the total.
+    /// Whether a connection may watch `bytes` more bytes of URIs and spellings. A URI that others already watch counts
+    /// in full here, although it adds nothing to the total.
     fn has_room(&self, connection: Option<usize>, bytes: usize) -> bool {
         let own = connection.map_or(0, |key| {
             self.connections[key].subscribers().map(|key| self.subscribers[key].bytes).sum::<usize>()
@@ -448,7 +448,7 @@ impl Table {
         watches.into_iter().filter_map(|(topic, watch)| self.release(topic, &watch)).collect()
     }
 
-    /// Takes a watcher off a topic. Returns the URI if that was the last.
+    /// Removes a watcher from a topic. Returns the URI if that was the last one.
     fn release(&mut self, topic: usize, watch: &Watch) -> Option<Arc<str>> {
         let place = watch.place;
         self.bytes -= length(watch.spelling.as_ref());
@@ -472,7 +472,7 @@ impl Table {
         Some(uri)
     }
 
-    /// An open listen is to be answered; anything else stays as it is.
+    /// Marks an open listen to be answered; has no effect in other states.
     fn end(&mut self, key: usize, woken: &mut Wakers) {
         let subscriber = &mut self.subscribers[key];
         if subscriber.request_id.is_some() && subscriber.state == SubscriberState::Open {
@@ -500,7 +500,7 @@ impl Subscriber {
         Self { connection, principal, request_id, state, watches, bytes: 0, dirty, queued: false }
     }
 
-    /// Whether there is something to tell it now.
+    /// Whether it has something to send now.
     fn is_due(&self) -> bool {
         match self.state {
             SubscriberState::Held | SubscriberState::Ended => false,
@@ -509,8 +509,8 @@ impl Subscriber {
         }
     }
 
-    /// Puts it, whose key is `key`, into its connection's queue if something is to be told; wakes the connection if
-    /// it had nothing.
+    /// Puts it, under `key`, into its connection's queue if it has something to send, and wakes the connection if the
+    /// queue was empty.
     pub(super) fn enqueue(&mut self, key: usize, connections: &mut Slab<Connection>, woken: &mut Wakers) {
         if self.queued || !self.is_due() {
             return;
@@ -523,7 +523,7 @@ impl Subscriber {
         connection.queue.push_back(key);
     }
 
-    /// It was taken from the head of the queue, and goes to the tail if more is to be told.
+    /// Puts it, taken from the head of the queue, back at the tail if it has more to send.
     pub(super) fn requeue(&mut self, key: usize, queue: &mut VecDeque<usize>) {
         self.queued = self.is_due();
         if self.queued {
@@ -533,7 +533,7 @@ impl Subscriber {
 }
 
 impl Subject {
-    /// The bytes of a URI.
+    /// The length of the URI in bytes.
     fn length(&self) -> usize {
         match self {
             Self::List(_) => 0,
@@ -542,7 +542,7 @@ impl Subject {
     }
 }
 
-/// The bytes of a client's own spelling.
+/// The length of a client's own spelling in bytes.
 fn length(spelling: Option<&Spelling>) -> usize {
     spelling.map_or(0, |spelling| spelling.len())
 }

@@ -1,4 +1,4 @@
-//! One behaviour each, with the words as they go over the wire.
+//! One behaviour in each test, with the exact text of the messages.
 
 use super::*;
 use crate::jsonrpc::{Json, OwnedId};
@@ -13,21 +13,21 @@ pub(super) fn id(raw: &str) -> OwnedId {
     Json::parse(raw.as_bytes(), 1).and_then(Id::from_json).map(OwnedId::from).unwrap()
 }
 
-/// A hub and its host, at one time.
+/// A hub and its host, at a given time.
 struct World {
     hub: Hub,
     now: Millis,
     woken: Woken,
 }
 
-/// The connections that were woken, in this order.
+/// The connections that were woken, in order.
 #[derive(Clone, Default)]
 pub(super) struct Woken(Arc<Mutex<Vec<ConnectionId>>>);
 
 struct TestWaker(ConnectionId, Woken);
 
 impl Woken {
-    /// What to wake a connection with.
+    /// The waker of a connection.
     pub(super) fn waker(&self, id: ConnectionId) -> Waker {
         Waker::from(Arc::new(TestWaker(id, self.clone())))
     }
@@ -124,9 +124,9 @@ fn cancelled(request: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{request}}}}}"#)
 }
 
-/// A change for one principal is notified to it alone, and does not show in the times of others' notifications.
+/// A change for one principal is notified to it alone, and does not affect the times of others' notifications.
 #[test]
-fn a_change_for_one_principal_is_told_to_it_alone() {
+fn a_change_for_one_principal_is_notified_to_it_alone() {
     let mut world = World::with(Limits { coalesce: 50, ..Limits::default() });
     let uris = [("note://a", "note://a")];
     let filter = Filter { lists: ListKinds::RESOURCES, uris: &uris };
@@ -136,23 +136,23 @@ fn a_change_for_one_principal_is_told_to_it_alone() {
         world.hub.listen(connection, id("1").as_id(), Principal::new(name), filter, &waker).unwrap();
         connection
     });
-    let told = [tagged_list("1"), tagged_update("1", "note://a")];
+    let sent = [tagged_list("1"), tagged_update("1", "note://a")];
     for _ in 0..2 {
         world.hub.list_changed_for("ada", ListKinds::RESOURCES, world.now);
         world.hub.updated_for("ada", "note://a", &[], world.now);
         assert_eq!(world.woken.take(), [ada]);
-        assert_eq!(world.deliver(ada), told);
+        assert_eq!(world.deliver(ada), sent);
         assert_eq!(world.deliver(eve), [""; 0]);
-        // Within the interval: told at its end.
+        // Within the interval: notified at its end.
         world.hub.updated_for("ada", "note://a", &[], world.now);
         assert_eq!(world.hub.deadline(), Some(world.now + 50));
         // Another principal is notified of its own change at once.
         world.hub.updated_for("eve", "note://a", &[], world.now);
-        assert_eq!(world.deliver(eve), told[1..]);
+        assert_eq!(world.deliver(eve), sent[1..]);
         assert_eq!(world.woken.take(), [eve]);
         world.pass(50);
         assert_eq!(world.woken.take(), [ada]);
-        assert_eq!(world.deliver(ada), told[1..]);
+        assert_eq!(world.deliver(ada), sent[1..]);
         world.pass(50);
     }
     world.hub.updated_for("nobody", "note://a", &["note://b"], world.now);
@@ -164,7 +164,7 @@ fn a_change_for_one_principal_is_told_to_it_alone() {
     assert_eq!((world.hub.deadline(), world.hub.counts()), (None, Counts::default()));
 }
 
-/// R-081, DEC-15: two spellings are one subscription, told under the first.
+/// R-081, DEC-15: two spellings are one subscription, whose notifications use the first.
 #[test]
 fn subscribing_twice_is_one_subscription() {
     let mut world = World::new();
@@ -177,7 +177,7 @@ fn subscribing_twice_is_one_subscription() {
     assert_eq!(world.deliver(connection), [legacy_update("NOTE://a")]);
 }
 
-/// R-082: what was pending is dropped as well.
+/// R-082: pending notifications are dropped too.
 #[test]
 fn nothing_after_unsubscribe() {
     let mut world = World::new();
@@ -195,7 +195,7 @@ fn nothing_after_unsubscribe() {
     assert_eq!(world.hub.deadline(), None);
     world.pass(50);
     assert!(world.deliver(connection).is_empty());
-    // It was woken for what it no longer wants; the next change is told all the same.
+    // It was woken for a topic that it no longer watches; the next change is notified all the same.
     world.hub.subscribe(connection, "note://c", "note://c").unwrap();
     world.updated("note://c");
     world.hub.unsubscribe(connection, "note://c");
@@ -206,7 +206,7 @@ fn nothing_after_unsubscribe() {
 
 /// R-083, R-090
 #[test]
-fn only_those_who_asked_are_woken() {
+fn only_watchers_are_woken() {
     let mut world = World::new();
     let (asked, other) = (world.legacy(), world.listener("1", ListKinds::NONE, &[("note://b", "note://b")]));
     world.hub.subscribe(asked, "note://a", "note://a").unwrap();
@@ -217,7 +217,7 @@ fn only_those_who_asked_are_woken() {
     assert!(world.deliver(other).is_empty());
 }
 
-/// R-038, DEC-08: held until the client is ready, then told once.
+/// R-038, DEC-08: held back until the client is ready, then notified once.
 #[test]
 fn held_until_ready() {
     let mut world = World::new();
@@ -234,7 +234,7 @@ fn held_until_ready() {
     assert_eq!(world.deliver(connection), [legacy_update("note://a"), format!("{LIST}}}")]);
 }
 
-/// R-042: a list whose `listChanged` was not declared is not told of.
+/// R-042: changes of a list whose `listChanged` was not declared are not notified.
 #[test]
 fn undeclared_lists_are_silent() {
     let mut world = World::new();
@@ -245,7 +245,7 @@ fn undeclared_lists_are_silent() {
     assert!(world.woken.all().is_empty() && world.deliver(connection).is_empty());
 }
 
-/// R-076, R-077, X-10: one for a burst; modern only where it was asked for, tagged.
+/// R-076, R-077, X-10: one notification for a burst; to modern clients only on request, with the id of the listen.
 #[test]
 fn a_burst_of_list_changes_is_one_notification() {
     let mut world = World::new();
@@ -257,16 +257,16 @@ fn a_burst_of_list_changes_is_one_notification() {
     assert_eq!(world.deliver(legacy), [format!("{LIST}}}")]);
     assert_eq!(world.deliver(asked), [tagged_list("\"l\"")]);
     assert!(world.deliver(not_asked).is_empty());
-    // Nobody had heard of the first when the last came. What comes later is told at its interval's end.
+    // The last change came before any notification of the first. A later one is notified at the end of its interval.
     world.pass(50);
-    let told = [(); 3].map(|()| (world.deliver(asked).len(), world.list_changed()).0);
+    let sent = [(); 3].map(|()| (world.deliver(asked).len(), world.list_changed()).0);
     world.pass(50);
-    assert_eq!((told, world.deliver(asked).len()), ([0, 1, 0], 1));
+    assert_eq!((sent, world.deliver(asked).len()), ([0, 1, 0], 1));
 }
 
-/// The lists of the extension door.
+/// The lists of custom methods.
 #[test]
-fn foreign_lists_are_told_by_name() {
+fn custom_lists_are_notified_by_name() {
     let world = World::new();
     let connection = world.listener("1", ListKinds::TOOLS | ListKinds::PROMPTS, &[]);
     world.hub.list_changed(ListKinds::RESOURCES | ListKinds::PROMPTS, 0);
@@ -277,7 +277,7 @@ fn foreign_lists_are_told_by_name() {
     assert!(lines[1].contains("\"notifications/tools/list_changed\""));
 }
 
-/// R-091, R-092, R-093: each listen has its copy, tagged with its id byte for byte.
+/// R-091, R-092, R-093: each listen gets its own copy, with its id byte for byte.
 #[test]
 fn each_listen_has_its_own_tagged_copy() {
     let mut world = World::new();
@@ -334,7 +334,7 @@ fn disconnecting_frees_everything() {
     assert_eq!(world.hub.deadline(), None);
 }
 
-/// DEC-18: at the bound nothing is registered; what is there already may be repeated.
+/// DEC-18: at the limit nothing is registered; existing subscriptions may be repeated.
 #[test]
 fn subscriptions_are_bounded() {
     let mut world =
@@ -359,7 +359,7 @@ fn subscriptions_are_bounded() {
     assert_eq!(listen(other, "2", &two_spellings), Err(ListenError::LimitReached));
 }
 
-/// DEC-18: long URIs fill the bounds before many do; what is no longer watched makes room.
+/// DEC-18: few long URIs reach the limit too; URIs that are no longer watched make room.
 #[test]
 fn the_bytes_of_watched_uris_are_bounded() {
     let world = World::with(Limits { watched_bytes: 24, watched_total: 40, ..Limits::default() });
@@ -400,14 +400,14 @@ fn the_bytes_of_watched_uris_are_bounded() {
     assert_eq!(world.hub.counts(), Counts::default());
 }
 
-/// Leading edge at once, trailing edge after the interval, none without a change.
+/// Notified at once, again after the interval, and not without a change.
 #[test]
 fn updates_are_coalesced() {
     let mut world = World::new();
     let connection = world.listener("1", ListKinds::NONE, &[("note://a", "note://a")]);
-    let told = [tagged_update("1", "note://a")];
+    let sent = [tagged_update("1", "note://a")];
     world.updated("note://a");
-    assert_eq!(world.deliver(connection), told);
+    assert_eq!(world.deliver(connection), sent);
     assert_eq!(world.hub.deadline(), None);
     for _ in 0..10 {
         world.now += 4;
@@ -416,19 +416,20 @@ fn updates_are_coalesced() {
     assert_eq!(world.hub.deadline(), Some(50));
     assert!(world.deliver(connection).is_empty());
     world.pass(10);
-    assert_eq!(world.deliver(connection), told);
+    assert_eq!(world.deliver(connection), sent);
     assert_eq!(world.hub.deadline(), None);
-    // A host whose timer is late, and a change that comes before it.
+    // A late timer of the host, and a change before it fires.
     world.now += 1;
     world.updated("note://a");
     world.now += 200;
     world.updated("note://a");
-    assert_eq!((world.deliver(connection), world.hub.deadline()), (told.to_vec(), None));
+    assert_eq!((world.deliver(connection), world.hub.deadline()), (sent.to_vec(), None));
 }
 
-/// DEC-15: `children=True` hears of what is beneath it, under its own URI, once for one change.
+/// DEC-15: subscribers of a resource with `children=True` are notified of changes beneath it, under its own URI, once
+/// for each change.
 #[test]
-fn parents_hear_of_their_children() {
+fn watchers_of_a_parent_are_notified_of_its_children() {
     let mut world = World::new();
     let connection = world.legacy();
     world.hub.subscribe(connection, "file:///d", "file:///d").unwrap();
@@ -437,7 +438,7 @@ fn parents_hear_of_their_children() {
     assert_eq!(world.deliver(connection), [legacy_update("file:///d")]);
 }
 
-/// DEC-17: a slow consumer holds one bit for each URI, and is served within its room, nobody before their turn.
+/// DEC-17: a slow consumer holds one bit for each URI, and is served in turn, within its room.
 #[test]
 fn a_slow_consumer_is_served_in_turn() {
     let mut world = World::with(Limits { coalesce: 0, ..Limits::default() });
@@ -456,7 +457,7 @@ fn a_slow_consumer_is_served_in_turn() {
     let expected =
         [legacy_update("note://000"), tagged_update("1", "note://599"), legacy_update("note://001")];
     assert_eq!(first, expected);
-    // What changes meanwhile goes to the end.
+    // Changes in the meantime go to the end of the queue.
     world.updated("note://000");
     assert_eq!(world.deliver_within(connection, 0, Ending::ResultOnly), (vec![], Delivered::More));
     let rest = world.deliver(connection);
@@ -465,7 +466,7 @@ fn a_slow_consumer_is_served_in_turn() {
     assert!(world.deliver(connection).is_empty());
 }
 
-/// The guard is asked without the lock, once for each principal and URI; what it refuses is silent.
+/// The guard is asked without the lock, once for each principal and URI; refused notifications are dropped silently.
 #[test]
 fn the_guard_is_asked_once() {
     let mut world = World::new();
@@ -500,7 +501,7 @@ fn the_guard_is_asked_once() {
     assert_eq!(asked, expected.map(|(who, uri)| (who.to_owned(), uri.to_owned())));
 }
 
-/// The lock is free while the guard is asked: what changes then wakes the connection again, and is not lost.
+/// The lock is free while the guard is asked: a change then wakes the connection again and is not lost.
 #[test]
 fn a_change_during_a_delivery_wakes_again() {
     let mut world = World::with(Limits { coalesce: 0, ..Limits::default() });
@@ -518,7 +519,7 @@ fn a_change_during_a_delivery_wakes_again() {
     assert_eq!(world.deliver(connection), [legacy_update("note://a")]);
 }
 
-/// A delivery goes on past what is refused, so `More` always means that something was appended.
+/// A delivery continues after refused notifications, so `More` always means that something was appended.
 #[test]
 fn refusals_take_no_room() {
     let mut world = World::new();
@@ -535,7 +536,7 @@ fn refusals_take_no_room() {
     assert_eq!(left, Delivered::Idle);
 }
 
-/// A stream that is resumed from before its replay log: everything again.
+/// A stream resumed from before its replay log: every subscription is notified again.
 #[test]
 fn mark_all_repeats_everything() {
     let mut world = World::new();
@@ -547,7 +548,7 @@ fn mark_all_repeats_everything() {
     assert_eq!(world.deliver(connection), [format!("{LIST}}}"), legacy_update("note://a")]);
 }
 
-/// R-145: a spelling is data, whatever is in it.
+/// R-145: a spelling is escaped, whatever it contains.
 #[test]
 fn spellings_are_escaped() {
     let mut world = World::new();
@@ -557,7 +558,7 @@ fn spellings_are_escaped() {
     assert_eq!(world.deliver(connection), [legacy_update(r#"note://\"\n"#)]);
 }
 
-/// R-048: `serverInfo` may be configured off. DEC-10: the same words where nothing was registered.
+/// R-048: `serverInfo` may be switched off. DEC-10: the same answer if nothing was registered.
 #[test]
 fn the_end_of_a_listen_in_words() {
     let mut out = Vec::new();

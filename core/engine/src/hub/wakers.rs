@@ -1,9 +1,9 @@
-//! Wakers that were taken under a lock, to be called without it.
+//! Wakers collected under a lock, to be called without it.
 
 use smallvec::SmallVec;
 use std::task::Waker;
 
-/// See the module. Nothing is allocated for a few.
+/// Collected wakers. The first few need no allocation.
 #[derive(Debug, Default)]
 #[must_use = "the wakers that were collected here must be called"]
 pub(crate) struct Wakers(SmallVec<[Waker; 4]>);

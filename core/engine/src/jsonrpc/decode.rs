@@ -1,9 +1,9 @@
-//! Bytes to messages, in one pass that checks the whole JSON grammar and borrows from the input.
+//! Decodes messages in one pass that validates the whole JSON grammar and borrows from the input.
 //!
-//! What is not JSON in UTF-8 has no id that could be trusted: [`Malformed::Parse`]. Everything else is told by its
-//! shape: `method` makes a request or, without `id`, a notification; `result` or `error` without `method` makes a
-//! response. A member that JSON-RPC defines, and a member of `params` or `params._meta`, must not come twice: two
-//! readers of such a message could see two different requests.
+//! Input that is not JSON in UTF-8 has no trustworthy id: [`Malformed::Parse`]. Other input is classified by its
+//! members: `method` makes a request or, without `id`, a notification; `result` or `error` without `method` makes a
+//! response. Members that JSON-RPC defines, and members of `params` or `params._meta`, must not occur twice: two
+//! parsers could see two different requests.
 
 use std::borrow::Cow;
 
@@ -12,15 +12,15 @@ use super::json::Json;
 use super::members::Members;
 use super::scan::{Name, Scan, Scanner, Span};
 
-/// What [`decode`] accepts.
+/// The limits of [`decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeLimits {
-    /// How many objects and arrays may stand inside each other in one member of `params` or of `params._meta`; what is
-    /// around the member does not count. Default 128.
+    /// Maximum nesting of objects and arrays within one member of `params` or of `params._meta`; the containers around
+    /// the member do not count. Default 128.
     pub nesting: usize,
-    /// How many messages one batch may hold. Default 1,024.
+    /// Maximum number of messages in one batch. Default 1,024.
     pub batch: usize,
-    /// How many members a message may have, and its `params`, and `params._meta`. Default 1,024.
+    /// Maximum number of members of a message, of its `params`, and of `params._meta`. Default 1,024.
     pub members: usize,
 }
 
@@ -31,13 +31,13 @@ impl Default for DecodeLimits {
 }
 
 impl DecodeLimits {
-    /// The deepest nesting in a message: a member stands in the message and in `params`.
+    /// The maximum nesting of a whole message, which contains `params`, which contains the member.
     fn deepest(&self) -> usize {
         self.nesting.saturating_add(2)
     }
 }
 
-/// What one line or body holds.
+/// The content of one line or body.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -46,9 +46,9 @@ impl DecodeLimits {
 pub enum Decoded<'m> {
     /// One message.
     Message(Message<'m>),
-    /// Something else, or a message that breaks a rule.
+    /// Anything else, or a message that breaks a rule.
     Malformed(Malformed<'m>),
-    /// A JSON array, possibly empty. Whether arrays are allowed is the caller's to decide.
+    /// A JSON array, possibly empty. The caller decides whether arrays are allowed.
     Batch(Vec<Result<Message<'m>, Malformed<'m>>>),
 }
 
@@ -57,25 +57,25 @@ pub enum Decoded<'m> {
 pub enum Message<'m> {
     /// Has `method` and `id`.
     Request {
-        /// What the answer must repeat.
+        /// The id that the answer must repeat.
         id: Id<'m>,
         /// The decoded method name.
         method: Cow<'m, str>,
-        /// What `params` holds.
+        /// Its params.
         params: Params<'m>,
     },
     /// Has `method` and no `id`: never answered.
     Notification {
         /// The decoded method name.
         method: Cow<'m, str>,
-        /// What `params` holds.
+        /// Its params.
         params: Params<'m>,
     },
     /// Has no `method`, but `result` or `error`.
     Response {
-        /// `None` if it is missing, null, or of a type that no request can have.
+        /// `None` if it is missing, null, or of a type that no request id can have.
         id: Option<Id<'m>>,
-        /// The member `result`, or the member `error`, of whatever type.
+        /// The member `result` or the member `error`, of any type.
         result: Result<Json<'m>, Json<'m>>,
     },
 }
@@ -89,7 +89,7 @@ pub enum Message<'m> {
 pub enum Params<'m> {
     /// There is none.
     Absent,
-    /// An object, as MCP wants it.
+    /// An object, as MCP requires.
     Object {
         /// Its members, `_meta` among them.
         members: Members<'m>,
@@ -98,26 +98,26 @@ pub enum Params<'m> {
         /// The object as it was written.
         raw: Json<'m>,
     },
-    /// Anything else, `null` included: valid JSON-RPC perhaps, but not MCP (R-009: -32602).
+    /// Anything else, including `null`: possibly valid JSON-RPC, but not valid MCP (R-009: -32602).
     Other(Json<'m>),
 }
 
-/// Why something is not a message.
+/// The reason for which input is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed<'m> {
     /// Not JSON in UTF-8: -32700 without an id.
     Parse,
     /// JSON, but not a message, or one that breaks a rule of [`decode`]: -32600.
     Invalid {
-        /// The id to repeat. `None` if none was readable, and never the id of a response.
+        /// The id to repeat. `None` if none could be read, and always for a response.
         id: Option<Id<'m>>,
     },
-    /// A notification or a response that breaks a rule of [`decode`]: nothing is answered.
+    /// A notification or a response that breaks a rule of [`decode`]: it is not answered.
     Unanswerable,
 }
 
 impl<'m> Params<'m> {
-    /// The member `name`, if there is an object that has it.
+    /// The member `name`; `None` if absent or if params are not an object.
     pub fn get(&self, name: &str) -> Option<Json<'m>> {
         match self {
             Self::Object { members, .. } => members.get(name),
@@ -133,13 +133,13 @@ impl<'m> Params<'m> {
         }
     }
 
-    /// The member `name` of `_meta`, if there is an object that has it.
+    /// The member `name` of `_meta`; `None` if absent or if `_meta` is not an object.
     pub fn meta(&self, name: &str) -> Option<Json<'m>> {
         self.meta_members()?.get(name)
     }
 
-    /// Reads params that come without a message around them. `None` if an object or its `_meta` repeats a name or has
-    /// more than `most_members`.
+    /// Parses params without a message around them. `None` if an object or its `_meta` repeats a name or has more than
+    /// `most_members` members.
     pub fn from_json(json: Json<'m>, most_members: usize) -> Option<Self> {
         let mut root = Root::new(json.raw(), most_members);
         root.spans[Member::Params as usize] = root.read_params(&mut Scanner::new(json.raw())?, 0).ok();
@@ -147,11 +147,11 @@ impl<'m> Params<'m> {
     }
 }
 
-/// Reads one line or one body.
+/// Decodes one line or body.
 ///
-/// Accepts the JSON that `serde_json` accepts. What exceeds one of the `limits` and a repeated member break a
-/// rule; so does input of 4 GiB or more. Surrogate escapes without a partner are
-/// accepted where nobody reads them; [`Json::as_str`] refuses them, and so does the method's name here.
+/// Accepts the same JSON as `serde_json`. Exceeding one of the `limits`, a repeated member, and input of 4 GiB or more
+/// break a rule. Unpaired surrogate escapes are accepted in unused texts; [`Json::as_str`] refuses them, and so does
+/// the method's name here.
 pub fn decode<'m>(bytes: &'m [u8], limits: &DecodeLimits) -> Decoded<'m> {
     let Ok(text) = simdutf8::basic::from_utf8(bytes) else { return Decoded::Malformed(Malformed::Parse) };
     let Some(mut scanner) = Scanner::new(text) else {
@@ -179,7 +179,7 @@ fn batch<'m>(scanner: &mut Scanner<'m>, limits: &DecodeLimits) -> Scan<Decoded<'
         let mut root = Root::new(scanner.text(), limits.members);
         // The array around it does not count.
         root.read(scanner, 1)?;
-        // One too many is enough to know; the rest is only checked.
+        // One message above the limit is enough to refuse the batch; the rest is only validated.
         if list.len() <= limits.batch {
             list.push(root.into_message(scanner.deepest() > limits.deepest()));
         }
@@ -223,17 +223,17 @@ impl Member {
     }
 }
 
-/// The members of a message that JSON-RPC defines. Built and filled in place: it is too big to be moved for nothing.
+/// The members of a message that JSON-RPC defines. Built in place, because it is too large to be moved cheaply.
 struct Root<'m> {
     text: &'m str,
-    /// Where the value of each [`Member`] is.
+    /// The position of the value of each [`Member`].
     spans: [Option<Span>; 6],
-    /// The members of `params`, and of `_meta` in it, if they are objects.
+    /// The members of `params` and of its `_meta`, if they are objects.
     members: Option<Members<'m>>,
     meta: Option<Members<'m>>,
     /// How many members each object may have.
     max: usize,
-    /// A name comes twice, or there are too many.
+    /// Whether a name is repeated, or there are too many members.
     broken: bool,
 }
 
@@ -243,7 +243,7 @@ impl<'m> Root<'m> {
         Self { text, spans: [None; 6], members: None, meta: None, max, broken: false }
     }
 
-    /// Reads a message whose object is the `depth`-th container inside each other; anything else is only checked.
+    /// Reads a message whose object is at nesting level `depth`; any other value is only validated.
     #[inline(always)]
     fn read(&mut self, scanner: &mut Scanner<'m>, depth: usize) -> Scan<()> {
         if scanner.peek() != Some(b'{') {
@@ -253,7 +253,7 @@ impl<'m> Root<'m> {
         let mut more = scanner.open(b'{', b'}', depth)?;
         while more {
             let name = scanner.name()?;
-            // Behind too many members nothing is looked at any more.
+            // After too many members, the rest is only validated.
             let slot = if left > 0 { Member::of(name, self.text) } else { None };
             self.broken |= left == 0;
             left = left.saturating_sub(1);
@@ -267,7 +267,7 @@ impl<'m> Root<'m> {
         Ok(())
     }
 
-    /// Reads the value of `params`, which stands inside `depth` containers.
+    /// Reads the value of `params`, at nesting level `depth`.
     #[inline(always)]
     fn read_params(&mut self, scanner: &mut Scanner<'m>, depth: usize) -> Scan<Span> {
         let start = scanner.mark();
@@ -281,7 +281,7 @@ impl<'m> Root<'m> {
             let is_meta = members.len() <= self.max && name.is(self.text, b"_meta");
             let value = if is_meta && scanner.peek() == Some(b'{') {
                 let meta = self.meta.insert(Members::new(self.text));
-                // Counted as `params` is: a member may be nested as deep in either.
+                // Counted like `params`: a member may be nested equally deep in either.
                 let value = meta.read(scanner, depth + 1, self.max)?;
                 self.broken |= !meta.are_distinct(self.max);
                 value

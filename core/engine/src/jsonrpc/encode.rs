@@ -1,18 +1,18 @@
-//! Messages into the caller's buffer. Writes what stands around a result, an error or a notification, and objects
-//! member by member; keeps nothing of its own. Nothing written here holds a line break (R-145) but [`end`].
+//! Writes messages into the caller's buffer: the envelope of a result, an error or a notification, and objects member
+//! by member. Keeps no state. Only [`end`] writes a line break (R-145).
 
 use crate::{base64, json_text};
 
 use super::id::Id;
 use super::json::Json;
 
-/// What stands around a result or an error.
+/// The form of the JSON around a result or an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Envelope {
     /// A whole JSON-RPC message.
     #[default]
     JsonRpc,
-    /// The value of `result` or of `error` alone: another server writes the message around it.
+    /// Only the value of `result` or of `error`: another server writes the message around it.
     Bare,
 }
 
@@ -21,32 +21,32 @@ pub enum Envelope {
 pub enum ErrorId<'a> {
     /// The id of the request (R-003).
     Of(Id<'a>),
-    /// `"id":null`: none was readable, and the revision wants the member (R-010).
+    /// `"id":null`: the id could not be read, and the revision requires the member (R-010).
     Null,
-    /// No member: none was readable (R-010).
+    /// No member: the id could not be read (R-010).
     Absent,
 }
 
 /// An error response without its `data`.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorHead<'a> {
-    /// Whose error it is.
+    /// The request's id.
     pub id: ErrorId<'a>,
-    /// The number of R-007 and the code table.
+    /// The error code of R-007 and the code table.
     pub code: i32,
     /// One short sentence.
     pub message: &'a str,
 }
 
 impl Envelope {
-    /// Appends a success: the result's members are what `body` writes (R-005, R-006).
+    /// Appends a result whose members `body` writes (R-005, R-006).
     pub fn result(self, out: &mut Vec<u8>, id: Id<'_>, body: impl FnOnce(&mut ObjectWriter<'_>)) {
         self.open_result(out, id);
         object(out, body);
         self.close_result(out);
     }
 
-    /// Appends what stands before the result object; [`Envelope::close_result`] must follow it.
+    /// Appends the text before the result object; call [`Envelope::close_result`] after it.
     fn open_result(self, out: &mut Vec<u8>, id: Id<'_>) {
         if self == Self::JsonRpc {
             out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
@@ -55,14 +55,14 @@ impl Envelope {
         }
     }
 
-    /// Appends what stands behind the result object.
+    /// Appends the text after the result object.
     fn close_result(self, out: &mut Vec<u8>) {
         if self == Self::JsonRpc {
             out.push(b'}');
         }
     }
 
-    /// Appends an error; `data` is left out if the closure writes no member (R-007).
+    /// Appends an error; `data` is omitted if the closure writes no member (R-007).
     pub fn error(self, out: &mut Vec<u8>, head: &ErrorHead<'_>, data: impl FnOnce(&mut ObjectWriter<'_>)) {
         if self == Self::JsonRpc {
             out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
@@ -87,7 +87,7 @@ impl Envelope {
 }
 
 impl Envelope {
-    /// Appends a notification; `params` is left out if the closure writes no member. It always stands in JSON-RPC.
+    /// Appends a notification, always in a JSON-RPC envelope; `params` is omitted if the closure writes no member.
     pub fn notification(out: &mut Vec<u8>, method: &str, params: impl FnOnce(&mut ObjectWriter<'_>)) {
         object(out, |message| {
             message.str("jsonrpc", "2.0");
@@ -96,7 +96,7 @@ impl Envelope {
         });
     }
 
-    /// Appends a request of the server's own (legacy `ping`, elicitation).
+    /// Appends a request of the server (legacy `ping`, elicitation).
     pub fn request(out: &mut Vec<u8>, id: Id<'_>, method: &str, params: impl FnOnce(&mut ObjectWriter<'_>)) {
         object(out, |message| {
             message.str("jsonrpc", "2.0");
@@ -107,7 +107,7 @@ impl Envelope {
     }
 }
 
-/// Ends a message on a stream of lines.
+/// Ends a message with a line break, for line framing.
 pub fn end(out: &mut Vec<u8>) {
     out.push(b'\n');
 }
@@ -126,9 +126,9 @@ pub fn array(out: &mut Vec<u8>, body: impl FnOnce(&mut ArrayWriter<'_>)) {
     out.push(b']');
 }
 
-/// Writes the members of one JSON object straight into a buffer. Each name is to be written once.
+/// Writes the members of one JSON object directly into a buffer. Write each name only once.
 ///
-/// A name that is `'static` is a word of the protocol and is written as it is; every other goes through
+/// A `'static` name is a constant of the protocol and is written without escaping; for all other names use
 /// [`ObjectWriter::named`].
 #[derive(Debug)]
 pub struct ObjectWriter<'o> {
@@ -151,7 +151,7 @@ impl ObjectWriter<'_> {
         out.push(b'"');
     }
 
-    /// A member whose value is JSON already. Line breaks between its tokens become spaces (R-145).
+    /// A member with a JSON value. Line breaks between its tokens become spaces (R-145).
     #[inline]
     pub fn raw(&mut self, name: &'static str, value: Json<'_>) {
         put_json(self.value(name), value);
@@ -169,7 +169,7 @@ impl ObjectWriter<'_> {
         put_integer(self.value(name), value);
     }
 
-    /// A number member; `null` for what JSON cannot write (infinite, not a number).
+    /// A number member; `null` for values that JSON cannot express (infinity, NaN).
     pub fn f64(&mut self, name: &'static str, value: f64) {
         put_f64(self.value(name), value);
     }
@@ -186,7 +186,7 @@ impl ObjectWriter<'_> {
         object(self.value(name), body);
     }
 
-    /// The same, but nothing at all if `body` writes no member.
+    /// Like [`ObjectWriter::object`], but omitted if `body` writes no member.
     pub fn object_unless_empty(&mut self, name: &'static str, body: impl FnOnce(&mut ObjectWriter<'_>)) {
         let (before, was_empty) = (self.out.len(), self.is_empty);
         let out = self.value(name);
@@ -207,7 +207,7 @@ impl ObjectWriter<'_> {
         array(self.value(name), body);
     }
 
-    /// Begins a member: the caller appends exactly one JSON value, without a line break, to the buffer it is given.
+    /// Begins a member: the caller appends exactly one JSON value, without a line break, to the returned buffer.
     #[inline]
     pub fn value(&mut self, name: &'static str) -> &mut Vec<u8> {
         debug_assert!(json_text::is_plain(name), "{name:?} needs escapes");
@@ -226,7 +226,7 @@ impl ObjectWriter<'_> {
         self.out
     }
 
-    /// Splices in members that are encoded already: `"a":1,"b":2`, without braces. Nothing if it is empty.
+    /// Inserts encoded members, such as `"a":1,"b":2`, without braces. Does nothing if `encoded` is empty.
     pub fn members(&mut self, encoded: &[u8]) {
         if !encoded.is_empty() {
             self.comma();
@@ -255,7 +255,7 @@ impl ArrayWriter<'_> {
         json_text::escape_into(value, self.value());
     }
 
-    /// An element that is JSON already. Line breaks between its tokens become spaces (R-145).
+    /// An element with a JSON value. Line breaks between its tokens become spaces (R-145).
     pub fn raw(&mut self, value: Json<'_>) {
         put_json(self.value(), value);
     }
@@ -265,7 +265,7 @@ impl ArrayWriter<'_> {
         object(self.value(), body);
     }
 
-    /// Begins an element: the caller appends exactly one JSON value, without a line break, to the buffer it is given.
+    /// Begins an element: the caller appends exactly one JSON value, without a line break, to the returned buffer.
     pub fn value(&mut self) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(b',');
@@ -277,7 +277,7 @@ impl ArrayWriter<'_> {
 fn put_json(out: &mut Vec<u8>, json: Json<'_>) {
     let start = out.len();
     out.extend_from_slice(json.raw().as_bytes());
-    // Inside a string a line break is always escaped: these can only stand between tokens.
+    // Line breaks inside strings are escaped, so these are between tokens.
     for byte in out.get_mut(start..).unwrap_or_default() {
         if matches!(byte, b'\n' | b'\r') {
             *byte = b' ';
@@ -291,7 +291,7 @@ fn put_integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
 
 fn put_f64(out: &mut Vec<u8>, value: f64) {
     use std::io::Write as _;
-    // Up to here every integer is exact, and readers that want an integer shall see one.
+    // Up to here every integer is exact, and is written without a fraction for parsers that expect an integer.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if !value.is_finite() {
         out.extend_from_slice(b"null");
@@ -299,7 +299,7 @@ fn put_f64(out: &mut Vec<u8>, value: f64) {
         // Writing to a Vec cannot fail.
         let _ = write!(out, "{value}");
     } else {
-        // Shortest form, with an exponent where that is shorter. Writing to a Vec cannot fail.
+        // The shortest form, with an exponent if that is shorter. Writing to a Vec cannot fail.
         let _ = serde_json::to_writer(out, &value);
     }
 }

@@ -7,8 +7,9 @@ use super::json::{Json, JsonKind};
 
 /// The id of a request, as the peer wrote it.
 ///
-/// Two ids are equal if they are the same JSON value: strings by their decoded text, integers by their digits (`-0`
-/// is `0`), a string never equals an integer. A string with a lone surrogate is compared as it is written.
+/// Two ids are equal if they are the same JSON value: strings are compared by their decoded text, integers by their
+/// digits (`-0` is `0`), and a string never equals an integer. A string with a lone surrogate is compared as it is
+/// written.
 #[derive(Clone, Copy, Debug)]
 pub struct Id<'m>(Json<'m>);
 
@@ -18,26 +19,26 @@ impl<'m> Id<'m> {
         (json.kind() == JsonKind::String || json.integer_text().is_some()).then_some(Self(json))
     }
 
-    /// The id exactly as it was written, quotes included: what an answer repeats.
+    /// The id exactly as it was written, with quotes, for the answer.
     pub fn raw(self) -> &'m str {
         self.0.raw()
     }
 
-    /// A number that is the same for equal ids, and for few others unless they were chosen so.
+    /// A hash: the same for equal ids, rarely the same for others unless they were chosen to collide.
     pub(crate) fn digest(self) -> u64 {
         let text = self.canonical();
         let tail = text.as_bytes().rchunks(8).next().unwrap_or_default();
         tail.iter().fold(text.len() as u64, |sum, byte| sum << 8 | u64::from(*byte))
     }
 
-    /// A text that is the same for equal ids and differs for others: a key for tables.
+    /// A text that is the same for equal ids and differs for others, for use as a key.
     pub fn canonical(self) -> Cow<'m, str> {
         let raw = self.raw();
         if raw == "-0" {
             return Cow::Borrowed("0");
         }
         match self.0.as_str() {
-            // Only a string with escapes can be written in more than one way.
+            // Only a string with escapes has several notations.
             Some(Cow::Owned(text)) => {
                 let mut out = Vec::new();
                 crate::json_text::escape_into(&text, &mut out);
@@ -67,7 +68,7 @@ impl Hash for Id<'_> {
 pub struct OwnedId(Box<str>);
 
 impl OwnedId {
-    /// The id for as long as this value is borrowed.
+    /// Borrows the id.
     pub fn as_id(&self) -> Id<'_> {
         Id(Json::trusted(&self.0))
     }
@@ -80,7 +81,7 @@ impl From<Id<'_>> for OwnedId {
 }
 
 impl From<u64> for OwnedId {
-    /// An id the server mints for a request of its own (R-004: the caller never repeats one).
+    /// The id of a request by the server (R-004: the caller never repeats one).
     fn from(number: u64) -> Self {
         Self(number.to_string().into())
     }

@@ -1,4 +1,4 @@
-//! A JSON value as the text it was written in: checked once, read lazily, never copied unless a string has escapes.
+//! A JSON value as its source text: validated once, parsed lazily, copied only if a string has escapes.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use super::id::Id;
 use super::members::Members;
 use super::scan::Scanner;
 
-/// The text of one JSON value that is known to be valid. White space around it is not part of it.
+/// The text of one JSON value that is known to be valid, without white space around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Json<'m>(&'m str);
 
-/// What a JSON value is.
+/// The type of a JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonKind {
     /// `null`
@@ -33,8 +33,8 @@ impl<'m> Json<'m> {
     /// The value `null`.
     pub const NULL: Json<'static> = Json("null");
 
-    /// Checks a text that did not come as part of a message. `None` if it is not one JSON value in UTF-8, if objects
-    /// and arrays stand in it more than `nesting` deep, or if it has 4 GiB or more.
+    /// Validates a text that is not part of a message. `None` if it is not one JSON value in UTF-8, is nested more than
+    /// `nesting` deep, or has 4 GiB or more.
     pub fn parse(bytes: &'m [u8], nesting: usize) -> Option<Self> {
         let mut scanner = Scanner::new(simdutf8::basic::from_utf8(bytes).ok()?)?;
         let span = scanner.value(0).ok()?;
@@ -42,17 +42,17 @@ impl<'m> Json<'m> {
         (scanner.deepest() <= nesting).then(|| Self(span.of(scanner.text())))
     }
 
-    /// Takes `text` on trust: the scanner has accepted it.
+    /// Wraps `text` without validating it, because the scanner has accepted it.
     pub(super) fn trusted(text: &'m str) -> Self {
         Self(text)
     }
 
-    /// The value as it was written.
+    /// The value's source text.
     pub fn raw(self) -> &'m str {
         self.0
     }
 
-    /// What the value is.
+    /// The type of the value.
     pub fn kind(self) -> JsonKind {
         match self.0.as_bytes().first() {
             Some(b'{') => JsonKind::Object,
@@ -69,8 +69,8 @@ impl<'m> Json<'m> {
         (self.kind() == JsonKind::Bool).then_some(self.0 == "true")
     }
 
-    /// The decoded text of a string, borrowed if it has no escapes. `None` for another kind, and for a string with a
-    /// surrogate escape that has no partner, which no Unicode text can hold.
+    /// The decoded text of a string, borrowed if it has no escapes. `None` for another type, and for a string with an
+    /// unpaired surrogate escape, which no Unicode text can represent.
     pub fn as_str(self) -> Option<Cow<'m, str>> {
         if self.kind() == JsonKind::String { decode_string(self.0) } else { None }
     }
@@ -91,7 +91,7 @@ impl<'m> Json<'m> {
         self.integer_text()?.parse().ok()
     }
 
-    /// The nearest `f64` to a number; `None` where that would be infinite.
+    /// A number as the nearest `f64`; `None` if that is infinite.
     pub fn as_f64(self) -> Option<f64> {
         if self.kind() != JsonKind::Number {
             return None;
@@ -152,9 +152,9 @@ impl<'m> Iterator for Elements<'m> {
     }
 }
 
-/// Decodes a string, given with its quotes.
+/// Decodes a string literal, quotes included.
 pub(super) fn decode_string(quoted: &str) -> Option<Cow<'_, str>> {
-    // No control character can stand in it: what stops the run before the closing quote is a backslash.
+    // A string contains no control character, so only a backslash ends the run before the closing quote.
     if plain_end(quoted.as_bytes(), 1) + 1 == quoted.len() {
         return quoted.get(1..quoted.len() - 1).map(Cow::Borrowed);
     }

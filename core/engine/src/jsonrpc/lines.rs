@@ -1,9 +1,9 @@
-//! A stream of bytes into lines (R-145). However the stream is cut into chunks, the lines are the same. A line that is
-//! too long costs no more memory than one that is not (R-153), and every byte is looked at once.
+//! Splits a byte stream into lines (R-145). The lines do not depend on how the stream is cut into chunks. An oversized
+//! line uses no more memory than any other (R-153), and every byte is examined once.
 
 use std::collections::VecDeque;
 
-/// How much memory is kept while nothing is held: enough for ordinary requests, not for the last big one.
+/// Capacity kept while the buffer is empty: enough for ordinary requests, not for the last large one.
 const KEPT: usize = 64 * 1024;
 
 /// One line of the stream.
@@ -11,11 +11,11 @@ const KEPT: usize = 64 * 1024;
 pub enum Line<'l> {
     /// A line that is not blank, without `\n` or `\r\n`.
     Message(&'l [u8]),
-    /// In the place of a line that is longer than the limit: the rest of it was thrown away.
+    /// Stands for a line longer than the limit, whose bytes were dropped.
     TooLong,
 }
 
-/// Cuts a stream into lines; blank ones are dropped.
+/// Splits a stream into lines and drops blank ones.
 ///
 /// # Examples
 /// ```
@@ -31,15 +31,15 @@ pub enum Line<'l> {
 #[derive(Clone, Debug)]
 pub struct Lines {
     max_line: usize,
-    /// Lines that were taken, lines in `ready` (without their ends), then the beginning of the next line.
+    /// Consumed lines, then the lines in `ready` (without their ends), then the beginning of the next line.
     buffer: Vec<u8>,
-    /// How much of `buffer` was taken.
+    /// The length of the consumed part of `buffer`.
     taken: usize,
-    /// Where the unfinished line begins in `buffer`.
+    /// The position of the unfinished line in `buffer`.
     partial: usize,
-    /// The whole lines that were not taken yet, in order.
+    /// The complete lines that are not consumed yet, in order.
     ready: VecDeque<Ready>,
-    /// The unfinished line is too long, and reported: skip to its end.
+    /// Whether the unfinished line is too long and was reported: its rest is skipped.
     skipping: bool,
 }
 
@@ -50,13 +50,13 @@ enum Ready {
 }
 
 impl Lines {
-    /// `max_line` is the greatest length of a line in bytes, without its end.
+    /// `max_line` is the maximum length of a line in bytes, without its end.
     pub fn new(max_line: usize) -> Self {
         Self { max_line, buffer: Vec::new(), taken: 0, partial: 0, ready: VecDeque::new(), skipping: false }
     }
 
-    /// Takes the next bytes of the stream. Holds at most the lines in `chunk` and one unfinished line of `max_line`
-    /// bytes, if [`Lines::next`] is called until it has no more before each push.
+    /// Adds the next bytes of the stream. If [`Lines::next`] is called until it returns `None` before each push, at
+    /// most the lines in `chunk` and one unfinished line of `max_line` bytes are held.
     pub fn push(&mut self, chunk: &[u8]) {
         self.compact();
         let mut start = 0;
@@ -68,7 +68,7 @@ impl Lines {
         self.extend(chunk.get(start..).unwrap_or_default());
     }
 
-    /// Takes the next whole line.
+    /// Returns the next complete line.
     #[expect(
         clippy::should_implement_trait,
         reason = "the line borrows from the buffer, as an Iterator's item cannot"
@@ -80,17 +80,17 @@ impl Lines {
         self.buffer.get(start..self.taken).map(Line::Message)
     }
 
-    /// Ends the stream: what came after the last `\n` is a line too, to be taken by [`Lines::next`].
+    /// Ends the stream: the bytes after the last `\n` become a line, for [`Lines::next`].
     pub fn finish(&mut self) {
         self.finish_line();
     }
 
-    /// Appends to the unfinished line, or finds it too long.
+    /// Appends to the unfinished line, unless it becomes too long.
     fn extend(&mut self, bytes: &[u8]) {
         if self.skipping {
             return;
         }
-        // One more byte may be the `\r` of the line's end.
+        // One more byte may be the `\r` of the line end.
         let room = (self.max_line + 1).saturating_sub(self.buffer.len() - self.partial);
         let fits = bytes.len() <= room;
         self.buffer.extend_from_slice(if fits { bytes } else { &bytes[..room] });
@@ -122,7 +122,7 @@ impl Lines {
         self.ready.push_back(Ready::TooLong);
     }
 
-    /// Makes room for new bytes: moves at most as many bytes as were taken since the last time.
+    /// Makes room for new bytes. Moves at most as many bytes as were consumed since the last time.
     fn compact(&mut self) {
         let held = self.buffer.len() - self.taken;
         if held > self.taken {
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The lines of `chunks`, with "!" for one that is too long.
+    /// The lines of `chunks`, with "!" for an oversized one.
     fn lines<'c>(max_line: usize, chunks: impl IntoIterator<Item = &'c [u8]>) -> Vec<String> {
         let (mut lines, mut seen) = (Lines::new(max_line), Vec::new());
         for chunk in chunks {
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// The same by the plainest means: the whole stream at once.
+    /// The expected lines, computed by the simplest means from the whole stream.
     fn expected(max_line: usize, stream: &[u8]) -> Vec<String> {
         let text = |line: &[u8]| String::from_utf8(line.to_vec()).unwrap();
         let lines = stream.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        /// R-145, R-153: any chunking gives the same lines.
+        /// R-145, R-153: the lines do not depend on the chunks.
         #[test]
         fn any_chunking_gives_the_same_lines(chunks in proptest::collection::vec("[ab \\r\n]{0,12}", 0..12), max_line in 0usize..9) {
             let stream = chunks.concat().into_bytes();
@@ -184,7 +184,7 @@ mod tests {
             prop_assert_eq!(lines(max_line, chunks.iter().map(|chunk| chunk.as_bytes())), want.clone());
             prop_assert_eq!(lines(max_line, [&stream[..]]), want.clone());
             prop_assert_eq!(lines(max_line, stream.chunks(1)), want.clone());
-            // Lines that are not taken at once lose nothing.
+            // Lines that are not consumed at once are not lost.
             let (mut late, mut seen) = (Lines::new(max_line), Vec::new());
             for (i, chunk) in chunks.iter().enumerate() {
                 late.push(chunk.as_bytes());
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(lines(2, [&b"{}\r\n{}\r\r\n{}\r"[..]]), ["{}", "!", "{}"]);
     }
 
-    /// R-153: a line of 200 MB is one report, bounded memory, and the next line is served.
+    /// R-153: a line of 200 MB causes one report and limited memory use, and the next line is served.
     #[test]
     fn a_huge_line_costs_no_memory() {
         let (mut lines, chunk) = (Lines::new(1 << 20), vec![b'x'; 1 << 20]);
@@ -226,7 +226,7 @@ mod tests {
         assert!(lines.buffer.capacity() <= KEPT, "{}", lines.buffer.capacity());
     }
 
-    /// The same in one piece: what comes behind the long line is kept, the line is not.
+    /// The same in one chunk: the bytes after the long line are kept, the line is not.
     #[test]
     fn a_huge_line_in_one_push_is_not_copied() {
         let mut stream = vec![b'x'; 16 << 20];

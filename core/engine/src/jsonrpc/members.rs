@@ -1,4 +1,4 @@
-//! The members of one JSON object: their spans in the text, a few of them inline.
+//! The members of one JSON object, as spans of its text; a few of them inline.
 
 use std::borrow::Cow;
 
@@ -7,21 +7,21 @@ use smallvec::SmallVec;
 use super::json::{Json, decode_string};
 use super::scan::{Name, Scan, Scanner, Span};
 
-/// How many members are kept without an allocation.
+/// Number of members that need no allocation.
 const INLINE: usize = 6;
 
-/// Up to how many members duplicates are looked for pair by pair.
+/// Up to this number of members, duplicates are searched pair by pair.
 const PAIRWISE: usize = 16;
 
-/// The members of a JSON object in the order they were written.
+/// The members of a JSON object in source order.
 ///
-/// Names are compared as decoded text. A name that is not Unicode text (a surrogate escape without a partner) equals
-/// no name and is skipped by [`Members::iter`].
+/// Names are compared as decoded text. A name that is not Unicode text (with an unpaired surrogate escape) equals no
+/// name, and [`Members::iter`] skips it.
 #[derive(Clone, Debug)]
 pub struct Members<'m> {
     text: &'m str,
     list: SmallVec<[Member; INLINE]>,
-    /// A name holds an escape.
+    /// Whether a name contains an escape.
     escaped: bool,
 }
 
@@ -36,7 +36,7 @@ impl<'m> Members<'m> {
         Self { text, list: SmallVec::new(), escaped: false }
     }
 
-    /// Adds the members of an object that is the `depth`-th container inside each other, as [`Members::push`] does.
+    /// Adds the members of an object at nesting level `depth`, like [`Members::push`].
     pub(super) fn read(&mut self, scanner: &mut Scanner<'m>, depth: usize, max: usize) -> Scan<Span> {
         let start = scanner.mark();
         let mut more = scanner.open(b'{', b'}', depth)?;
@@ -49,7 +49,7 @@ impl<'m> Members<'m> {
         Ok(scanner.since(start))
     }
 
-    /// Adds a member. Keeps no more than one beyond `max`, which is enough to know that there are too many.
+    /// Adds a member. Stores at most one member above `max`, which is enough to detect that there are too many.
     #[inline]
     pub(super) fn push(&mut self, name: Name, value: Span, max: usize) {
         if self.list.len() <= max {
@@ -58,13 +58,13 @@ impl<'m> Members<'m> {
         }
     }
 
-    /// Whether there are at most `max` members, and no two with the same name.
+    /// Whether there are at most `max` members, with different names.
     pub(super) fn are_distinct(&self, max: usize) -> bool {
         self.list.len() <= max && !self.has_duplicates()
     }
 
-    /// The value of the member `name`. If the object repeats the name, the last one, as JavaScript and Python have it;
-    /// `params` and `params._meta` of a decoded message repeat none.
+    /// The value of the member `name`. If the name is repeated, the last one, as in JavaScript and Python; decoded
+    /// messages have no repeated names in `params` and `params._meta`.
     pub fn get(&self, name: &str) -> Option<Json<'m>> {
         let is_named = |member: &&Member| {
             member.name.len() as usize == name.len() && member.name.bytes_of(self.text) == name.as_bytes()
@@ -73,7 +73,7 @@ impl<'m> Members<'m> {
         self.list.iter().rfind(is_named).map(|member| Json::trusted(member.value.of(self.text)))
     }
 
-    /// The values of several members at once, each as [`Members::get`] finds it: one walk instead of one for each.
+    /// Looks up several members in one pass, each like [`Members::get`].
     pub fn pick<const N: usize>(&self, names: [&str; N]) -> [Option<Json<'m>>; N] {
         if self.escaped {
             return names.map(|name| self.get(name));
@@ -88,7 +88,7 @@ impl<'m> Members<'m> {
         picked
     }
 
-    /// Name and value of each member, in the order they were written.
+    /// Name and value of each member, in source order.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'m, str>, Json<'m>)> + '_ {
         self.list
             .iter()

@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0 as bytes: reads a message without copying it, writes one into the caller's buffer, cuts a stream into
-//! lines. Knows no method, no revision and no error code: those belong to the levels above.
+//! JSON-RPC 2.0 at the level of bytes: decodes a message without copying it, encodes one into the caller's buffer,
+//! splits a stream into lines. Contains no method, revision or error code: those belong to the levels above.
 
 mod decode;
 mod encode;

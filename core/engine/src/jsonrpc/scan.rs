@@ -1,6 +1,6 @@
-//! The JSON grammar (RFC 8259), walked once over text that is valid UTF-8. Accepts what `serde_json` accepts when it
-//! skips a value; never recurses, so no input can exhaust the stack. Surrogate escapes are checked where a string is
-//! decoded, not here: JavaScript writes a lone surrogate as an escape, and one in a member nobody reads harms nobody.
+//! Scans JSON (RFC 8259) in one pass over valid UTF-8. Accepts the same text as `serde_json` when it skips a value.
+//! Never recurses, so no input can exhaust the stack. Surrogate escapes are checked where a string is decoded, not
+//! here: JavaScript writes a lone surrogate as an escape, which is harmless in a member that is not used.
 
 use crate::json_text::plain_end;
 
@@ -10,7 +10,7 @@ pub(super) struct Syntax;
 
 pub(super) type Scan<T> = Result<T, Syntax>;
 
-/// Where something stands in the scanned text, in bytes. Messages are shorter than 4 GiB.
+/// A range of bytes in the scanned text. Messages are shorter than 4 GiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Span {
     start: u32,
@@ -23,13 +23,13 @@ impl Span {
         Self { start: start as u32, end: end as u32 }
     }
 
-    /// The spanned part of `text`, the text this span was made from.
+    /// The part of `text` in this span. `text` must be the text that was scanned.
     #[inline]
     pub(super) fn of(self, text: &str) -> &str {
         text.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
-    /// The same as bytes: cheaper to compare.
+    /// The same part as bytes, which are cheaper to compare.
     #[inline]
     pub(super) fn bytes_of(self, text: &str) -> &[u8] {
         text.as_bytes().get(self.start as usize..self.end as usize).unwrap_or_default()
@@ -40,17 +40,17 @@ impl Span {
         self.end - self.start
     }
 
-    /// The span of a string, made from the span of its content.
+    /// Extends the span of a string's content by its quotes.
     pub(super) fn with_quotes(self) -> Self {
         Self { start: self.start.saturating_sub(1), end: self.end.saturating_add(1) }
     }
 }
 
-/// A member's name as it is written, between the quotes.
+/// A member's name in source form, without its quotes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name {
     pub(super) span: Span,
-    /// It holds a backslash: to be decoded before it is compared.
+    /// Whether it contains a backslash, so that it must be decoded before it is compared.
     pub(super) escaped: bool,
 }
 
@@ -68,19 +68,19 @@ impl Name {
     }
 }
 
-/// A position in a text that is being read.
+/// A position in a text that is being scanned.
 ///
-/// The hot methods are inlined by force, so that the position stays in a register while a container is walked.
+/// The hot methods are force-inlined, so that the position stays in a register while a container is scanned.
 #[derive(Clone, Debug)]
 pub(super) struct Scanner<'m> {
     text: &'m str,
     at: usize,
-    /// How many objects and arrays stood inside each other at the deepest place so far.
+    /// The greatest nesting so far.
     deepest: usize,
 }
 
 impl<'m> Scanner<'m> {
-    /// Starts at the first byte that is not white space. `None` if `text` has 4 GiB or more.
+    /// Starts at the first byte other than white space. `None` if `text` has 4 GiB or more.
     #[inline(always)]
     pub(super) fn new(text: &'m str) -> Option<Self> {
         u32::try_from(text.len()).ok()?;
@@ -97,37 +97,37 @@ impl<'m> Scanner<'m> {
         self.deepest
     }
 
-    /// Counts the nesting anew, for the next message of a batch.
+    /// Resets the nesting, for the next message of a batch.
     pub(super) fn forget_depth(&mut self) {
         self.deepest = 0;
     }
 
-    /// The next byte, not taken.
+    /// The next byte, without consuming it.
     #[inline(always)]
     pub(super) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Here, to be given to [`Scanner::since`].
+    /// The current position, for [`Scanner::since`].
     #[inline(always)]
     pub(super) fn mark(&self) -> usize {
         self.at
     }
 
-    /// From the mark to here.
+    /// The span from `mark` to the current position.
     #[inline(always)]
     pub(super) fn since(&self, mark: usize) -> Span {
         Span::new(mark, self.at)
     }
 
-    /// Fails unless nothing but white space is left.
+    /// Checks that only white space is left.
     #[inline(always)]
     pub(super) fn end(&mut self) -> Scan<()> {
         self.space();
         if self.at == self.text.len() { Ok(()) } else { Err(Syntax) }
     }
 
-    /// Takes the opening byte of an object or array that is the `depth`-th inside each other; says if it has content.
+    /// Consumes the opening byte of an object or array at nesting level `depth`; returns whether it has content.
     #[inline(always)]
     pub(super) fn open(&mut self, open: u8, close: u8, depth: usize) -> Scan<bool> {
         self.expect(open)?;
@@ -136,7 +136,7 @@ impl<'m> Scanner<'m> {
         Ok(!self.take(close))
     }
 
-    /// Takes what follows a member or an element: a comma (true) or the closing byte (false).
+    /// Consumes the byte after a member or an element: a comma (`true`) or the closing byte (`false`).
     #[inline(always)]
     pub(super) fn more(&mut self, close: u8) -> Scan<bool> {
         self.space();
@@ -147,7 +147,7 @@ impl<'m> Scanner<'m> {
         self.expect(close).map(|()| false)
     }
 
-    /// Takes a member's name and the colon behind it.
+    /// Consumes a member's name and its colon.
     #[inline(always)]
     pub(super) fn name(&mut self) -> Scan<Name> {
         self.expect(b'"')?;
@@ -160,7 +160,7 @@ impl<'m> Scanner<'m> {
         Ok(Name { span, escaped })
     }
 
-    /// Takes a value that stands inside `depth` objects and arrays.
+    /// Consumes a value inside `depth` containers.
     #[inline(always)]
     pub(super) fn value(&mut self, depth: usize) -> Scan<Span> {
         let start = self.at;
@@ -210,7 +210,7 @@ impl<'m> Scanner<'m> {
         Ok(())
     }
 
-    /// Takes one digit or more.
+    /// Consumes one or more digits.
     #[inline(always)]
     fn digits(&mut self) -> Scan<()> {
         let start = self.at;
@@ -220,7 +220,7 @@ impl<'m> Scanner<'m> {
         if self.at > start { Ok(()) } else { Err(Syntax) }
     }
 
-    /// Takes a string's content and its closing quote; says if it has escapes.
+    /// Consumes a string's content and its closing quote; returns whether it has escapes.
     #[inline(always)]
     fn string(&mut self) -> Scan<bool> {
         self.at = plain_end(self.text.as_bytes(), self.at);
@@ -253,7 +253,7 @@ impl<'m> Scanner<'m> {
     }
 }
 
-/// Walks an object or array that begins at `at` inside `depth` others; gives its end and the deepest nesting in it.
+/// Scans an object or array that starts at `at` inside `depth` others; returns its end and the greatest nesting in it.
 fn container(text: &str, at: usize, depth: usize) -> Scan<(usize, usize)> {
     let mut scanner = Scanner { text, at, deepest: 0 };
     let mut nesting = Nesting::default();
@@ -282,7 +282,7 @@ fn container(text: &str, at: usize, depth: usize) -> Scan<(usize, usize)> {
     }
 }
 
-/// The rest of a string from its first escape on; gives the position behind the closing quote.
+/// Scans a string from its first escape on; returns the position after the closing quote.
 #[cold]
 fn string_with_escapes(bytes: &[u8], mut at: usize) -> Scan<usize> {
     loop {
@@ -295,7 +295,7 @@ fn string_with_escapes(bytes: &[u8], mut at: usize) -> Scan<usize> {
     }
 }
 
-/// The length of an escape, given what follows its backslash.
+/// The length of an escape; `rest` starts after its backslash.
 fn escape_len(rest: &[u8]) -> Scan<usize> {
     match rest.first() {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
@@ -304,12 +304,12 @@ fn escape_len(rest: &[u8]) -> Scan<usize> {
     }
 }
 
-/// The containers around a place, one bit each: an object (1) or an array (0).
+/// The containers around a position, one bit each: an object (1) or an array (0).
 #[derive(Default)]
 struct Nesting {
     bits: u64,
     depth: usize,
-    /// Full words of outer containers: only a text nested beyond 64 levels allocates.
+    /// Full words of outer containers: allocates only for a nesting of more than 64 levels.
     outer: Vec<u64>,
 }
 

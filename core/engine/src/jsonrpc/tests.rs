@@ -1,11 +1,11 @@
-//! Reading: a table of messages, and `serde_json` as the oracle for everything else.
+//! Decoding: a table of messages, and `serde_json` as the oracle for everything else.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
 use super::*;
 
-/// One word or two for what a message was taken for.
+/// A short name for the result of decoding.
 fn shown(decoded: &Decoded<'_>) -> String {
     let malformed = |malformed: &Malformed<'_>| match malformed {
         Malformed::Parse => "parse".to_owned(),
@@ -46,7 +46,7 @@ fn check(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn messages_are_told_by_their_shape() {
+fn messages_are_classified_by_their_members() {
     check(&[
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "request 1 ping"),
         (r#" { "method" : "ping" , "id" : "1" , "jsonrpc" : "2.0" } "#, r#"request "1" ping"#),
@@ -60,7 +60,7 @@ fn messages_are_told_by_their_shape() {
         (r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, "error - {}"),
         (r#"{"jsonrpc":"2.0","error":{}}"#, "error - {}"),
         (r#"{"jsonrpc":"2.0","id":[],"result":null}"#, "result - null"),
-        // R-020: members that nobody defines.
+        // R-020: undefined members.
         (r#"{"jsonrpc":"2.0","id":1,"method":"m","x":{"_meta":{}},"y":1,"y":2}"#, "request 1 m"),
     ]);
 }
@@ -99,7 +99,7 @@ fn a_method_without_an_id_is_a_notification_whatever_its_params() {
 
 /// R-009, R-020
 #[test]
-fn params_are_an_object_or_told_apart() {
+fn params_that_are_not_an_object_are_kept_apart() {
     check(&[
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1,"_meta":{"b":{},"c":2}}}"#,
@@ -142,7 +142,7 @@ fn what_is_not_a_message_keeps_a_readable_id() {
         (r#"{"jsonrpc":"2.0","id":1,"method":2}"#, "invalid 1"),
         (r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#, "invalid 1"),
         (r#"{"jsonrpc":"2.0","method":null}"#, "invalid"),
-        // An error that repeated the id of a response could hit a request of the peer's own.
+        // An error with the id of a response could be taken for the answer to one of the peer's own requests.
         (r#"{"id":1,"result":{}}"#, "invalid"),
     ]);
 }
@@ -192,7 +192,7 @@ fn an_array_is_a_batch() {
     let limits = DecodeLimits { nesting: 0, batch: 2, ..DecodeLimits::default() };
     assert_eq!(shown(&decode(b"[1,1]", &limits)), "[invalid, invalid]");
     assert_eq!(shown(&decode(b"[1,1,1,1]", &limits)), "invalid");
-    // The nesting of one message is not the fault of the next.
+    // The nesting of one message does not count for the next.
     let text =
         br#"[{"jsonrpc":"2.0","id":1,"method":"a","params":{"b":{}}},{"jsonrpc":"2.0","id":2,"method":"a"}]"#;
     assert_eq!(shown(&decode(text, &limits)), "[invalid 1, request 2 a]");
@@ -218,7 +218,7 @@ fn nesting_is_bounded_and_the_id_still_known() {
         (&deep_meta(128), "request 1 m 2/1"),
         (&deep_meta(129), "invalid 1"),
     ]);
-    // What is open is remembered beyond one word of bits: each level must be closed by its own kind.
+    // The containers beyond one word of bits are tracked too: each must be closed by its own kind of bracket.
     for levels in [31, 32, 33, 64, 65, 100] {
         let open = r#"[{"a":"#.repeat(levels);
         for (close, valid) in [("}]", true), ("]}", false), ("}", false), ("}}", false)] {
@@ -251,7 +251,7 @@ fn numbers_keep_to_their_type() {
     assert_eq!(json("18446744073709551616").as_u64(), None);
 }
 
-/// Params that come without a message (the engine inside another server).
+/// Params without a message, for an engine inside another server.
 #[test]
 fn params_can_be_read_alone() {
     let params =
@@ -265,7 +265,7 @@ fn params_can_be_read_alone() {
     assert!(params(r#"{"_meta":{"a":1,"b":2,"c":3}}"#).is_none());
 }
 
-/// A value rebuilt through what [`Json`] offers.
+/// Rebuilds a value through the functions of [`Json`].
 fn rebuilt(json: Json<'_>) -> Value {
     match json.kind() {
         JsonKind::Null => Value::Null,
@@ -307,7 +307,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Whether `serde_json` takes `bytes` for JSON without decoding its strings.
+/// Whether `serde_json` accepts `bytes` as JSON without decoding its strings.
 fn is_json(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes);
     text.is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())

@@ -1,32 +1,32 @@
-//! What a resource and a template have in common: how it is shown, to whom, and for how long it may be kept.
+//! The properties that resources and templates share: presentation, access and caching.
 
-/// The description that resources and templates share. Each revision gets the fields it defines (requirements 5.1).
+/// The properties that resources and templates share. Each revision gets the fields it defines (requirements 5.1).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Details {
-    /// A name for programs, and the label where a revision has no title. Default: the URI or template.
+    /// A name for programs, and the label under revisions without `title`. Default: the URI or template.
     pub name: Option<String>,
     /// A label for people (2025-06-18).
     pub title: Option<String>,
-    /// What it is, for people and models.
+    /// A description for people and models.
     pub description: Option<String>,
     /// Its media type.
     pub mime_type: Option<String>,
-    /// Pictures of it (2025-11-25).
+    /// Its icons (2025-11-25).
     pub icons: Vec<Icon>,
     /// Hints for clients.
     pub annotations: Annotations,
     /// Further members of `_meta`, as the text of a JSON object (2025-06-18, R-021).
     pub meta: Option<String>,
-    /// How long an answer may be kept, and by whom (2026-07-28).
+    /// Whether and how long results may be cached (2026-07-28).
     pub cache: CacheHint,
-    /// The scopes that a token must have to see it, all of them. Never published.
+    /// The scopes that a token must have to access it, all of them. Never published.
     pub scopes: Vec<String>,
 }
 
 impl Details {
-    /// Takes what is not said here from the template that serves the resource. Not the title: all of a list would have the
-    /// same.
+    /// Fills fields that are not set from the template that serves the resource. Not the title, which would then be the
+    /// same for all resources of a list.
     pub(crate) fn complete_from(&mut self, template: &Self) {
         let (own, shared) = (&mut self.annotations, &template.annotations);
         if own.audience.is_empty() {
@@ -47,18 +47,18 @@ impl Details {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Annotations {
-    /// For whom it is. Default: nobody in particular.
+    /// The intended audience. Default: everyone.
     pub audience: Vec<Audience>,
-    /// How important it is: 1 is required, 0 is wholly optional.
+    /// Its importance, from 0 (optional) to 1 (required).
     pub priority: Option<f64>,
-    /// When it was last changed: an ISO 8601 time with its zone (2025-06-18).
+    /// The time of its last change: an ISO 8601 time with its zone (2025-06-18).
     pub last_modified: Option<String>,
-    /// What the protocol's annotations have no place for, as the text of a JSON object. It is published in `_meta`
-    /// under [`meta::ANNOTATIONS`](crate::meta::ANNOTATIONS) (2025-06-18, X-05).
+    /// Annotations that the protocol does not define, as the text of a JSON object. Published in `_meta` under
+    /// [`meta::ANNOTATIONS`](crate::meta::ANNOTATIONS) (2025-06-18, X-05).
     pub extra: Option<String>,
 }
 
-/// For whom a resource is.
+/// The intended audience of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// The person.
@@ -68,7 +68,7 @@ pub enum Audience {
 }
 
 impl Audience {
-    /// The word on the wire.
+    /// Its name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -76,23 +76,23 @@ impl Audience {
         }
     }
 
-    /// The audience with this word.
+    /// Parses a name on the wire.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::User, Self::Assistant].into_iter().find(|audience| audience.as_str() == word)
     }
 }
 
-/// A picture of a resource.
+/// An icon of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Icon {
-    /// Where it is: an `http:`, `https:` or `data:` URI.
+    /// Its location: an `http:`, `https:` or `data:` URI.
     pub src: String,
-    /// Its media type, where `src` does not say it.
+    /// Its media type, if `src` does not contain it.
     pub mime_type: Option<String>,
-    /// The sizes it is made for: `48x48`, or `any`.
+    /// The sizes it is designed for: `48x48`, or `any`.
     pub sizes: Vec<String>,
-    /// The theme it is made for. Default: either.
+    /// The theme it is designed for. Default: either.
     pub theme: Option<Theme>,
 }
 
@@ -102,21 +102,21 @@ impl Icon {
         Self { src: src.into(), ..Self::default() }
     }
 
-    /// Its media type. Default: not said.
+    /// Sets its media type. Default: none.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// Adds a size: `48x48`, or `any`. Default: not said.
+    /// Adds a size: `48x48`, or `any`. Default: none.
     #[must_use]
     pub fn size(mut self, size: impl Into<String>) -> Self {
         self.sizes.push(size.into());
         self
     }
 
-    /// The theme it is made for. Default: either.
+    /// Sets the theme it is designed for. Default: either.
     #[must_use]
     pub fn theme(mut self, theme: Theme) -> Self {
         self.theme = Some(theme);
@@ -124,7 +124,7 @@ impl Icon {
     }
 }
 
-/// The background an icon is made for.
+/// The background that an icon is designed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Theme {
     /// A light background.
@@ -134,7 +134,7 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// The word on the wire.
+    /// Its name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Light => "light",
@@ -142,33 +142,33 @@ impl Theme {
         }
     }
 
-    /// The theme with this word.
+    /// Parses a name on the wire.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Light, Self::Dark].into_iter().find(|theme| theme.as_str() == word)
     }
 }
 
-/// How long a result may be kept, and by whom. Default: not at all, by nobody but the caller.
+/// Whether and how long a result may be cached. Default: not at all, and by the caller only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheHint {
-    /// For how many milliseconds.
+    /// The time in milliseconds.
     pub ttl_ms: u64,
-    /// By whom.
+    /// The principals that may get the cached result.
     pub scope: CacheScope,
 }
 
-/// Who may be given a kept result.
+/// The principals that may get a cached result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheScope {
-    /// Anyone: the result is the same for every caller.
+    /// All principals: the result is the same for every caller.
     Public,
-    /// The caller alone.
+    /// Only the principal that made the request.
     #[default]
     Private,
 }
 
 impl CacheScope {
-    /// The word on the wire.
+    /// Its name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Public => "public",
@@ -176,46 +176,47 @@ impl CacheScope {
         }
     }
 
-    /// The scope with this word.
+    /// Parses a name on the wire.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Public, Self::Private].into_iter().find(|scope| scope.as_str() == word)
     }
 }
 
-/// The builder methods over `self.details` and `self.children`, the same for both types.
+/// The builder methods for `self.details` and `self.children`, the same for both types.
 macro_rules! details_setters {
     () => {
-        /// A name for programs, and the label where a revision has no title. Default: the URI or template.
+        /// Sets the name for programs, which is also the label under revisions without `title`. Default: the URI or
+        /// template.
         pub fn name(mut self, name: impl Into<String>) -> Self {
             self.details.name = Some(name.into());
             self
         }
 
-        /// A label for people. Default: none.
+        /// Sets the label for people. Default: none.
         pub fn title(mut self, title: impl Into<String>) -> Self {
             self.details.title = Some(title.into());
             self
         }
 
-        /// What it is, for people and models. Default: none.
+        /// Sets the description for people and models. Default: none.
         pub fn description(mut self, description: impl Into<String>) -> Self {
             self.details.description = Some(description.into());
             self
         }
 
-        /// Its media type. Default: not said.
+        /// Sets the media type. Default: none.
         pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
             self.details.mime_type = Some(mime_type.into());
             self
         }
 
-        /// Adds a picture. Default: none.
+        /// Adds an icon. Default: none.
         pub fn icon(mut self, icon: $crate::resource::Icon) -> Self {
             self.details.icons.push(icon);
             self
         }
 
-        /// Sets the pictures.
+        /// Sets the icons.
         pub fn icons(mut self, icons: impl IntoIterator<Item = $crate::resource::Icon>) -> Self {
             self.details.icons = icons.into_iter().collect();
             self
@@ -227,43 +228,43 @@ macro_rules! details_setters {
             self
         }
 
-        /// For whom it is. Default: nobody in particular.
+        /// Sets the intended audience. Default: everyone.
         pub fn audience(mut self, audience: impl IntoIterator<Item = $crate::resource::Audience>) -> Self {
             self.details.annotations.audience = audience.into_iter().collect();
             self
         }
 
-        /// How important it is, from 0 (wholly optional) to 1 (required). Default: not said.
+        /// Sets the importance, from 0 (optional) to 1 (required). Default: none.
         pub fn priority(mut self, priority: f64) -> Self {
             self.details.annotations.priority = Some(priority);
             self
         }
 
-        /// When it was last changed: an ISO 8601 time with its zone. Default: not said.
+        /// Sets the time of the last change: an ISO 8601 time with its zone. Default: none.
         pub fn last_modified(mut self, time: impl Into<String>) -> Self {
             self.details.annotations.last_modified = Some(time.into());
             self
         }
 
-        /// Members of `_meta`, as the text of a JSON object. Default: none.
+        /// Sets members of `_meta`, as the text of a JSON object. Default: none.
         pub fn meta(mut self, object: impl Into<String>) -> Self {
             self.details.meta = Some(object.into());
             self
         }
 
-        /// How long an answer may be kept, and by whom. Default: not at all.
+        /// Sets whether and how long results may be cached. Default: not at all.
         pub fn cache(mut self, cache: $crate::resource::CacheHint) -> Self {
             self.details.cache = cache;
             self
         }
 
-        /// The scopes that a token must have to see it, all of them. Default: none.
+        /// Sets the scopes that a token must have to access it, all of them. Default: none.
         pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
             self.details.scopes = scopes.into_iter().map(Into::into).collect();
             self
         }
 
-        /// Whether a subscription to it also hears of the resources beneath it. Default `false`.
+        /// Sets whether its subscribers are also notified of changes beneath it. Default `false`.
         pub fn children(mut self, children: bool) -> Self {
             self.children = children;
             self

@@ -1,8 +1,8 @@
-//! What can be wrong with a registration: always the author's, told when it is registered and never to a peer.
+//! Errors of registrations: mistakes in the server's code, reported at registration and never sent to a peer.
 
 use std::fmt;
 
-/// Why a registration was refused. Its text names the field, the value and what is allowed.
+/// The reason for refusing a registration. The message names the field, the value and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegistrationError {
@@ -10,19 +10,19 @@ pub enum RegistrationError {
     InvalidUri {
         /// The text as given.
         uri: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The text is not a URI template.
     InvalidTemplate {
         /// The text as given.
         template: String,
-        /// Where, in bytes from its start.
+        /// The position of the error, in bytes from the start.
         offset: usize,
-        /// What is wrong there.
+        /// The reason.
         reason: String,
     },
-    /// Two templates match the same URIs, so that neither could be preferred (DEC-14).
+    /// Two templates match the same URIs, so neither takes precedence (DEC-14).
     TemplateConflict {
         /// The template being registered.
         template: String,
@@ -34,12 +34,12 @@ pub enum RegistrationError {
         /// The URI as given.
         uri: String,
     },
-    /// A custom method is declared already, by the author or by a mount.
+    /// A custom method is already declared, by the server's options or a mount.
     DuplicateMethod {
         /// Its name.
         method: String,
     },
-    /// An extension is declared already, by the author or by a mount.
+    /// An extension is already declared, by the server's options or a mount.
     DuplicateExtension {
         /// Its identifier.
         id: String,
@@ -52,14 +52,14 @@ pub enum RegistrationError {
         field: String,
         /// The value as given.
         value: String,
-        /// What is allowed: a short phrase.
+        /// The allowed values, in a short phrase.
         expected: String,
     },
-    /// The guard's policy has an unknown member, or one with a value that means nothing.
+    /// The guard's policy has an unknown member, or an invalid value.
     InvalidPolicy {
-        /// The member, with the path to it: `principals.alice.allow[2]`; empty for the whole.
+        /// The path of the member, such as `principals.alice.allow[2]`; empty for the whole policy.
         field: String,
-        /// What is wrong with it, as one short sentence.
+        /// The reason, as one short sentence.
         reason: String,
     },
     /// A `_meta` key belongs to the protocol or to this library.
@@ -73,14 +73,14 @@ pub enum RegistrationError {
     Mount {
         /// The name of the mount; empty if it has none yet.
         mount: String,
-        /// Why, as one short sentence: where it collides with another mount, that is named.
+        /// The reason, as one short sentence. Names the other mount if there is a conflict.
         reason: String,
     },
-    /// A bound of [`Limits`](crate::limits::Limits) is reached.
+    /// A limit of [`Limits`](crate::limits::Limits) is reached.
     LimitReached {
-        /// What there is too much of, by the name of the bound.
+        /// The name of the limit.
         what: &'static str,
-        /// The bound.
+        /// The limit.
         limit: usize,
     },
 }
@@ -123,7 +123,7 @@ impl fmt::Display for RegistrationError {
 
 impl std::error::Error for RegistrationError {}
 
-/// A value in quotes, with controls escaped and its tail cut: an error is one readable line.
+/// Shows a value in quotes, with control characters escaped, and shortened, so that an error is one readable line.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

@@ -1,7 +1,7 @@
-//! What an author registers: a resource or a template of resources, described once for all revisions (DEC-11).
+//! Resources and templates as they are registered, described once for all revisions (DEC-11).
 //!
-//! Law: plain data with builders. Nothing here judges a value: `catalog` does, when it is registered, so that a
-//! wrong one is an error and never reaches a peer.
+//! Law: plain data with builders. Nothing here validates a value: `catalog` does so at registration, so an invalid
+//! value is an error and never reaches a peer.
 
 mod details;
 mod error;
@@ -34,11 +34,11 @@ use mcp_resources_template::TemplateOptions;
 pub struct Resource {
     /// Its URI.
     pub uri: String,
-    /// Its size in bytes, before any base64. Default: that of a constant; of others it is unknown.
+    /// Its size in bytes, before any base64. Default: known for constants, unknown otherwise.
     pub size: Option<u64>,
-    /// Whether a subscription to it also hears of the resources beneath it: a directory. Default `false`.
+    /// Whether its subscribers are also notified of changes beneath it, as for a directory. Default `false`.
     pub children: bool,
-    /// What it shares with templates.
+    /// The properties that it shares with templates.
     pub details: Details,
 }
 
@@ -48,7 +48,7 @@ impl Resource {
         Self { uri: uri.into(), size: None, children: false, details: Details::default() }
     }
 
-    /// Its size in bytes, before any base64. Default: that of a constant; of others it is unknown.
+    /// Sets its size in bytes, before any base64. Default: known for constants, unknown otherwise.
     pub fn size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);
         self
@@ -66,15 +66,15 @@ pub struct Template {
     pub uri_template: String,
     /// How its URIs are matched.
     pub options: TemplateOptions,
-    /// What is known of its variables: checked when a resource is read, published in `_meta` (S-16).
+    /// The declared parameters: checked when a resource is read, published in `_meta` (S-16).
     pub parameters: Vec<Parameter>,
-    /// The variables that the author completes with a function of their own.
+    /// The variables that the handler completes.
     pub completes: Vec<String>,
-    /// Whether a function of the author's lists its concrete resources. Default: none does.
+    /// Whether the handler lists the template's resources. Default: not listed.
     pub list: Option<ListSource>,
-    /// Whether a subscription to one of its resources also hears of those beneath it. Default `false`.
+    /// Whether subscribers of one of its resources are also notified of changes beneath it. Default `false`.
     pub children: bool,
-    /// What it shares with resources. Its media type is that of every resource of the template.
+    /// The properties that it shares with resources. Its media type is that of every resource of the template.
     pub details: Details,
 }
 
@@ -92,25 +92,25 @@ impl Template {
         }
     }
 
-    /// How its URIs are matched. Default: [`TemplateOptions::default`].
+    /// Sets how its URIs are matched. Default: [`TemplateOptions::default`].
     pub fn options(mut self, options: TemplateOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Adds what is known of one variable (S-16). Default: nothing, any text is a value.
+    /// Declares one variable (S-16). Default: any text is a valid value.
     pub fn parameter(mut self, parameter: Parameter) -> Self {
         self.parameters.push(parameter);
         self
     }
 
-    /// Names a variable that the author completes with a function of their own.
+    /// Declares that the handler completes a variable.
     pub fn completes(mut self, variable: impl Into<String>) -> Self {
         self.completes.push(variable.into());
         self
     }
 
-    /// Says that a function of the author's lists its concrete resources, in pages of its own or all at once.
+    /// Declares that the handler lists the template's resources, in pages or all at once.
     pub fn list(mut self, source: ListSource) -> Self {
         self.list = Some(source);
         self
@@ -119,21 +119,21 @@ impl Template {
     details_setters!();
 }
 
-/// A resource at this URI, with nothing else said.
+/// A resource at this URI, with defaults for everything else.
 impl<T: Into<String>> From<T> for Resource {
     fn from(uri: T) -> Self {
         Self::new(uri)
     }
 }
 
-/// The resources that match this template, with nothing else said.
+/// The resources that match this template, with defaults for everything else.
 impl<T: Into<String>> From<T> for Template {
     fn from(uri_template: T) -> Self {
         Self::new(uri_template)
     }
 }
 
-/// How an author's function lists the resources of a template.
+/// How a handler lists the resources of a template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListSource {
     /// Whether it takes a cursor and returns a page. Default `false`: it returns everything.

@@ -1,4 +1,4 @@
-//! The options of resources, templates and what they hold, by name.
+//! The options of resources, templates and their parts, by name.
 
 use super::{
     Audience, CacheHint, CacheScope, Icon, ListSource, Parameter, ParameterKind, Resource, Template, Theme,
@@ -6,7 +6,7 @@ use super::{
 use crate::option::{FromOption, OptionError, OptionValue, by_name, words};
 use mcp_resources_template::{Chars, ExtraQuery, Kind, UnknownWord, ValuePolicy, VariableOptions};
 
-/// The table of a type with details: its own options, then those that resources and templates share.
+/// The option table of a type with details: its own options, then those that resources and templates share.
 macro_rules! with_details {
     ($type:ty, $expected:literal { $($own:tt)* }) => {
         by_name!($type, $expected {
@@ -62,7 +62,7 @@ impl FromOption for ParameterKind {
 
     fn from_option(value: OptionValue) -> Result<Self, OptionError> {
         let word = String::from_option(value)?;
-        let refused = || OptionError::sentence(format!("type is {word:?}, which is no type of a variable"));
+        let refused = || OptionError::sentence(format!("type is {word:?}, which is not a type of variables"));
         Self::parse(&word).ok_or_else(refused)
     }
 }
@@ -99,7 +99,7 @@ impl From<Icon> for OptionValue {
     }
 }
 
-/// Whether a function lists the resources, and in pages of its own.
+/// Parses whether a handler lists the resources, and whether in pages.
 fn pages(value: OptionValue) -> Result<Option<ListSource>, OptionError> {
     Ok(Option::from_option(value)?.map(|pages| ListSource { pages }))
 }

@@ -1,6 +1,6 @@
-//! What an author says about a template's variable, and the check of a value against it (S-16).
+//! The declared parameters of a template, and the check of values against them (S-16).
 //!
-//! Law: a check is linear in the value, and its refusal says what is allowed and never repeats the value.
+//! Law: a check is linear in the length of the value. Its error says what is allowed.
 
 use crate::error::ReadError;
 use crate::resource::syntax::{is_date, is_date_time, is_uuid};
@@ -8,7 +8,7 @@ use mcp_resources_template::Value;
 use regex::{Regex, RegexBuilder};
 use std::borrow::Cow;
 
-/// What is known of one variable of a template. Of a list or a map, it holds for each item.
+/// The declaration of one variable of a template. For a list or a map it applies to each item.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Parameter {
@@ -16,51 +16,51 @@ pub struct Parameter {
     pub name: String,
     /// The type of its value. Default: any text.
     pub kind: ParameterKind,
-    /// The values that are allowed. Default: empty, all of the type.
+    /// The allowed values. Default: empty, all values of the type.
     pub values: Vec<String>,
     /// A regular expression that the whole value must match. Default: none.
     pub pattern: Option<String>,
-    /// What it is, for people and models.
+    /// A description for people and models.
     pub description: Option<String>,
-    /// Whether a URI that leaves the variable undefined is refused. Default `false`.
+    /// Whether URIs that leave the variable undefined are refused. Default `false`.
     pub required: bool,
 }
 
 impl Parameter {
-    /// The variable `name`, of which any text is a value.
+    /// Declares the variable `name`, which accepts any text.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// The type of its value. Default: any text.
+    /// Sets the type of its value. Default: any text.
     #[must_use]
     pub fn kind(mut self, kind: ParameterKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// The values that are allowed; they also complete it. Default: all of the type.
+    /// Sets the allowed values, which also complete the variable. Default: all values of the type.
     #[must_use]
     pub fn values<T: Into<String>>(mut self, values: impl IntoIterator<Item = T>) -> Self {
         self.values = values.into_iter().map(Into::into).collect();
         self
     }
 
-    /// A regular expression that the whole value must match; it is run in linear time. Default: none.
+    /// Sets a regular expression that the whole value must match; it runs in linear time. Default: none.
     #[must_use]
     pub fn pattern(mut self, pattern: impl Into<String>) -> Self {
         self.pattern = Some(pattern.into());
         self
     }
 
-    /// What it is, for people and models. Default: none.
+    /// Sets the description for people and models. Default: none.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Whether a URI that leaves the variable undefined is refused. Default `false`.
+    /// Sets whether URIs that leave the variable undefined are refused. Default `false`.
     #[must_use]
     pub fn required(mut self, required: bool) -> Self {
         self.required = required;
@@ -90,7 +90,7 @@ pub enum ParameterKind {
 }
 
 impl ParameterKind {
-    /// The type with this word: a `format` of JSON Schema where that says more than its `type`.
+    /// Parses the name of a type: a `format` of JSON Schema where that is more specific than its `type`.
     pub fn parse(word: &str) -> Option<Self> {
         const ALL: [ParameterKind; 7] = [
             ParameterKind::String,
@@ -146,7 +146,7 @@ impl ParameterKind {
     }
 }
 
-/// A [`Parameter`] made ready to check values.
+/// A compiled [`Parameter`].
 #[derive(Clone, Debug)]
 pub struct ParameterCheck {
     parameter: Parameter,
@@ -157,11 +157,11 @@ impl ParameterCheck {
     /// Compiles the check.
     ///
     /// # Errors
-    /// What is wrong with the pattern, if it is not a regular expression or needs more than 1 MiB.
+    /// The reason, if the pattern is not a regular expression or needs more than 1 MiB.
     pub fn new(parameter: Parameter) -> Result<Self, String> {
         let compile = |pattern: &str| RegexBuilder::new(pattern).size_limit(1 << 20).build();
         let compile_whole = |pattern: &String| {
-            // On its own first: `a)|(b` would only become a regular expression by being wrapped.
+            // Compiled on its own first: `a)|(b` is a regular expression only inside parentheses.
             compile(pattern).and_then(|_| compile(&format!("^(?:{pattern})$")))
         };
         let pattern = parameter.pattern.as_ref().map(compile_whole).transpose();
@@ -169,21 +169,21 @@ impl ParameterCheck {
         Ok(Self { parameter, pattern })
     }
 
-    /// What is checked.
+    /// The declaration.
     pub fn parameter(&self) -> &Parameter {
         &self.parameter
     }
 
-    /// The pattern with anchors, as it is published: JSON Schema searches where this matches the whole value.
+    /// The pattern with anchors, as it is published: JSON Schema searches, while this matches the whole value.
     pub fn pattern(&self) -> Option<&str> {
         self.pattern.as_ref().map(Regex::as_str)
     }
 
-    /// Checks the value of a variable; `None` is a variable that the URI leaves undefined.
+    /// Checks the value of a variable; `None` if the URI leaves it undefined.
     ///
     /// # Errors
-    /// [`ReadError::RefusedParameter`] with the first value that is wrong, saying what is allowed;
-    /// [`ReadError::InvalidParameter`] if the variable must have a value and has none.
+    /// [`ReadError::RefusedParameter`] for the first invalid value, with the allowed values;
+    /// [`ReadError::InvalidParameter`] if a required variable is undefined.
     pub fn check(&self, value: Option<&Value<'_>>) -> Result<(), ReadError> {
         let is_wrong = |text: &&Cow<'_, str>| !self.accepts(text);
         let wrong = match value {
@@ -205,7 +205,7 @@ impl ParameterCheck {
         })
     }
 
-    /// Whether `text` is a value.
+    /// Whether `text` is a valid value.
     pub fn accepts(&self, text: &str) -> bool {
         let allowed = &self.parameter.values;
         self.parameter.kind.accepts(text)

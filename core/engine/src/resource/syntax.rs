@@ -26,7 +26,7 @@ pub fn is_date(text: &str) -> bool {
     (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day)
 }
 
-/// An ISO 8601 time of a day with its zone, in the profile of RFC 3339: `YYYY-MM-DDTHH:MM:SS`, an optional
+/// An ISO 8601 time of day and date with its zone, in the profile of RFC 3339: `YYYY-MM-DDTHH:MM:SS`, an optional
 /// fraction, then `Z` or `±HH:MM` (R-078).
 pub fn is_date_time(text: &str) -> bool {
     let Some((date, rest)) = text.split_once('T') else { return false };
@@ -62,7 +62,7 @@ pub fn is_icon_size(text: &str) -> bool {
     text == "any" || text.split_once('x').is_some_and(|(w, h)| is_length(w) && is_length(h))
 }
 
-/// White space within a field of HTTP.
+/// White space within an HTTP header field.
 const BLANK: [char; 2] = [' ', '\t'];
 
 fn is_token(text: &str) -> bool {
@@ -86,7 +86,7 @@ fn are_parameters(mut rest: &str) -> bool {
     true
 }
 
-/// Where a parameter's value ends, if it is one.
+/// The end of a parameter's value; `None` if it is invalid.
 fn value_end(text: &str) -> Option<usize> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([';', ' ', '\t']).unwrap_or(text.len());
@@ -111,7 +111,7 @@ fn is_clock(text: &str) -> bool {
         return false;
     }
     let below = |part: &[u8], bound| digits(part).is_some_and(|value| value < bound);
-    // A leap second is written as :60.
+    // A leap second is written as `:60`.
     below(&bytes[..2], 24) && below(&bytes[3..5], 60) && below(&bytes[6..], 61)
 }
 

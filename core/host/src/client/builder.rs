@@ -1,4 +1,4 @@
-//! How a client is made, and what of its host's it calls.
+//! The builder of a client, and the callbacks of its host.
 
 use super::handle::Inner;
 use super::link::ServerHandle;
@@ -15,17 +15,17 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 
-/// What answers a question of a server's: the result, a JSON object, or why there is none.
+/// The future answer to a server's question: the result, a JSON object, or the reason for which there is none.
 pub type Answer = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
-/// What is called with the progress of a request.
+/// A callback for the progress of requests.
 pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
 pub(super) type Answers = Arc<dyn Fn(Question) -> Answer + Send + Sync>;
 type NoteFn = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// How many changes of lists wait for a slow listener; it misses older ones.
+/// How many list changes are queued for a slow listener; it misses older ones.
 const LIST_CHANGES: usize = 64;
 
-/// What the tasks of a client call.
+/// The callbacks used by the tasks of a client.
 pub(super) struct Hooks {
     pub(super) answers: HashMap<String, Answers>,
     note: Option<NoteFn>,
@@ -66,7 +66,7 @@ impl fmt::Debug for ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// The servers of a configuration file, as `agent` may use them: see [`Config`].
+    /// Starts with the servers of a configuration file that `agent` may use: see [`Config`].
     ///
     /// # Errors
     /// As [`Config::load`] and [`Config::servers`].
@@ -88,7 +88,7 @@ impl ClientBuilder {
         self
     }
 
-    /// What may be seen of the server `name`, in place of what was said before.
+    /// Replaces the allow-list of the server `name`.
     #[must_use]
     pub fn allow(mut self, name: &str, allowed: &Allowed) -> Self {
         for server in self.servers.iter_mut().filter(|server| server.name == name) {
@@ -97,29 +97,29 @@ impl ClientBuilder {
         self
     }
 
-    /// How long a request may take, in ms, unless a configuration says otherwise. Default 30,000.
+    /// Sets the time-out of a request in ms, for servers whose configuration has none. Default 30,000.
     #[must_use]
     pub fn timeout(mut self, timeout: Millis) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// The only revision to speak. Default: 2026-07-28 with servers that have it, else the newest older one.
+    /// Sets the only revision to use. Default: 2026-07-28 with servers that support it, else the newest older one.
     #[must_use]
     pub fn revision(mut self, revision: Revision) -> Self {
         self.revision = Some(revision);
         self
     }
 
-    /// The name and the version of the program, for the servers' logs.
+    /// Sets the name and the version of the program, for the servers' logs.
     #[must_use]
     pub fn info(mut self, name: &str, version: &str) -> Self {
         self.info = Some((name.into(), version.into()));
         self
     }
 
-    /// Answers the questions of servers that have this method: `elicitation/create`, `sampling/createMessage` or
-    /// `roots/list`. The client declares the capability that belongs to it.
+    /// Answers questions of servers with this method: `elicitation/create`, `sampling/createMessage` or `roots/list`.
+    /// The client declares the corresponding capability.
     #[must_use]
     pub fn answer_with(
         mut self,
@@ -130,31 +130,32 @@ impl ClientBuilder {
         self
     }
 
-    /// Calls `note` with the name of a server and a sentence about what was left out or ignored. For a log.
+    /// Calls `note` with the name of a server and a sentence about anything that was left out or ignored. For logging.
     #[must_use]
     pub fn on_note(mut self, note: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
         self.note = Some(Arc::new(note));
         self
     }
 
-    /// What is accepted from servers.
+    /// Sets the limits on data from servers.
     #[must_use]
     pub fn limits(mut self, limits: ClientLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Where the client's tasks run. Default: the runtime that [`ClientBuilder::connect`] is called in.
+    /// Sets the runtime for the client's tasks. Default: the one in which [`ClientBuilder::connect`] is called.
     #[must_use]
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self
     }
 
-    /// The client. No server is started or connected to before it is needed.
+    /// Makes the client. Each server is started or connected to when it is first needed.
     ///
     /// # Errors
-    /// [`ConfigError`] if there is no server, two have one name, a glob or a method is none, or there is no tokio runtime.
+    /// [`ConfigError`] if there is no server, two have the same name, a glob or a method is invalid, or there is no
+    /// tokio runtime.
     pub fn connect(self) -> Result<Client, ConfigError> {
         let wrong = |message: String| ConfigError { message };
         let runtime = match self.runtime {
@@ -167,7 +168,7 @@ impl ClientBuilder {
         };
         if let Some(method) = self.answers.keys().find(|method| !is_question(method)) {
             let known = QUESTIONS.map(|(method, _)| method).join(", ");
-            return Err(wrong(format!("{method:?} is no question of servers; they are {known}")));
+            return Err(wrong(format!("{method:?} is not a question of servers; expected one of {known}")));
         }
         let (lists, _) = broadcast::channel(LIST_CHANGES);
         let hooks = Arc::new(Hooks { answers: self.answers, note: self.note, lists });

@@ -1,4 +1,4 @@
-//! The client itself: which server is asked, and what comes of it.
+//! The client: chooses the servers for a request, and returns their results.
 
 use super::ConfigError;
 use super::builder::{ClientBuilder, Hooks, ProgressFn};
@@ -15,25 +15,25 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::broadcast;
 
-/// A client of one or many servers; cloned, it is another handle of the same. See the module.
+/// A client of one or more servers. Clones are handles of the same client. See the module.
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: Arc<Inner>,
     scope: Scope,
 }
 
-/// How a handle asks.
+/// Options for the requests of a handle.
 #[derive(Clone, Default)]
 pub struct Scope {
-    /// The only server to ask; `None` is every one.
+    /// The only server to use; `None` for all.
     pub server: Option<String>,
-    /// How long a request may take, in ms; `None` is the client's default.
+    /// The time-out of a request in ms; `None` for the client's default.
     pub timeout: Option<Millis>,
-    /// What is called with the progress of requests.
+    /// A callback for the progress of requests.
     pub progress: Option<ProgressFn>,
 }
 
-/// What all handles share.
+/// The state shared by all handles.
 pub(super) struct Inner {
     links: Vec<Arc<ServerHandle>>,
     hooks: Arc<Hooks>,
@@ -47,15 +47,15 @@ impl Inner {
     }
 }
 
-/// What an author writes.
+/// The public API.
 impl Client {
-    /// A client of servers that are named one by one.
+    /// Builds a client whose servers are added one by one.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
 
-    /// A client of the servers of a configuration file, as `agent` may use them (S-10); without an agent, as the servers'
-    /// own `resources` say.
+    /// Builds a client of the servers in a configuration file that `agent` may use (S-10); without an agent, each
+    /// server's own `resources` apply.
     ///
     /// # Errors
     /// As [`ClientBuilder::from_config`].
@@ -63,7 +63,7 @@ impl Client {
         ClientBuilder::from_config(path, agent)
     }
 
-    /// The same client, asking in another way.
+    /// Returns a handle of the same client with other options.
     #[must_use]
     pub fn with(&self, scope: Scope) -> Self {
         Self { inner: self.inner.clone(), scope }
@@ -74,7 +74,7 @@ impl Client {
         self.inner.links.iter().map(|link| link.name.clone()).collect()
     }
 
-    /// The resources of all servers, from all pages: those that the allow-lists have (S-12).
+    /// Lists the allowed resources of all servers (S-12). Walks all pages.
     pub fn list(&self) -> Listing {
         Listing::new(self, Kind::Resources)
     }
@@ -84,17 +84,17 @@ impl Client {
         Listing::new(self, Kind::Templates)
     }
 
-    /// Reads a resource. Of several servers whose allow-lists have the URI, those that do not have the resource are passed
-    /// over, in the order of their names. Contents under a URI that is not allowed are left out.
+    /// Reads a resource. If the allow-lists of several servers contain the URI, they are tried in the order of their
+    /// names until one has the resource. Contents under a URI that is not allowed are left out.
     ///
     /// # Errors
-    /// [`ClientError`]: what is not allowed is refused before anything is sent.
+    /// [`ClientError`]. A URI that is not allowed is refused before anything is sent.
     pub async fn read(&self, uri: &str) -> Result<Vec<Contents<'static>>, ClientError> {
         self.read_from(uri).await.map(|(_, contents)| contents)
     }
 
-    /// Values for a variable of a template, where `value` is typed so far. `context` are the values that were chosen for other
-    /// variables; revisions before 2025-06-18 do not have them.
+    /// Completes a variable of a template; `value` is the text typed so far. `context` has the values chosen for other
+    /// variables; revisions before 2025-06-18 do not support it.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -123,9 +123,9 @@ impl Client {
         Err(first.unwrap_or_else(|| ClientError::NotFound { uri: own(template) }))
     }
 
-    /// Watches a resource: first the contents, then the contents after each change (S-13). Contents that are as before
-    /// are not reported again. A server that cannot be reached at first is an error; one that was there is waited for.
-    /// Needs a tokio runtime if several servers may have the resource.
+    /// Watches a resource: reports the contents first, then again after each change (S-13). Unchanged contents are not
+    /// reported again. If the server cannot be reached at the start, the watch fails; after a first connection it waits
+    /// for the server to return. Needs a tokio runtime if several servers may have the resource.
     pub fn watch(&self, uri: &str) -> Watch {
         let watching = Arc::new(Watching::default());
         let mut watch = Watch { watching: watching.clone(), at: Arc::default(), search: None };
@@ -139,12 +139,12 @@ impl Client {
         watch
     }
 
-    /// Makes a request with any method to one server, and returns its result as JSON text. `params` is the text of a JSON
-    /// object. Members of its `_meta` are sent beside the client's own.
+    /// Sends a request with any method to one server, and returns its result as JSON text. `params` is the text of a
+    /// JSON object. Members of its `_meta` are sent in addition to the client's own.
     ///
     /// # Errors
-    /// [`ClientError`]; also if there are several servers and none is chosen with [`Client::with`], and for a method about
-    /// resources if not everything is allowed.
+    /// [`ClientError`]; also if there are several servers and none is chosen with [`Client::with`], and for a method
+    /// about resources unless everything is allowed.
     pub async fn request(&self, method: &str, params: &str) -> Result<String, ClientError> {
         let link = self.only()?;
         let call = Call::Custom { method: method.into(), params: params.into() };
@@ -154,21 +154,22 @@ impl Client {
         }
     }
 
-    /// What a server says of itself.
+    /// Returns a server's description of itself.
     ///
     /// # Errors
-    /// [`ClientError`] if it cannot be reached, or there are several and none is chosen with [`Client::with`].
+    /// [`ClientError`] if it cannot be reached, or there are several servers and none is chosen with [`Client::with`].
     pub async fn about(&self) -> Result<Arc<ServerAbout>, ClientError> {
         self.only()?.about().await
     }
 
-    /// The servers that could not be asked for their last list, each with what was wrong.
+    /// The servers that failed during their last list, each with its error.
     pub fn failures(&self) -> Vec<(Arc<str>, ClientError)> {
         let failures = self.inner.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.iter().map(|(name, error)| (name.clone(), error.clone())).collect()
     }
 
-    /// The changes of lists, from now on. Connects to the servers, and listens to their lists for as long as the client lives.
+    /// Listens for changes of lists from now on. Connects to the servers, and keeps listening as long as the client
+    /// exists.
     pub fn list_changes(&self) -> ListChanges {
         for link in self.links() {
             link.hear_lists();
@@ -176,7 +177,7 @@ impl Client {
         ListChanges(self.inner.hooks.lists.subscribe())
     }
 
-    /// Ends the client: calls are cancelled, watches end, and servers that it has started are ended as the protocol wants.
+    /// Closes the client: cancels calls, ends watches, and shuts down the servers that it has started.
     pub async fn close(&self) {
         let closing: Vec<_> = self
             .inner
@@ -193,20 +194,20 @@ impl Client {
     }
 }
 
-/// Which server it is.
+/// Chooses the servers for a request.
 impl Client {
     pub(super) fn of(inner: Inner) -> Self {
         Self { inner: Arc::new(inner), scope: Scope::default() }
     }
 
-    /// The servers that this handle may ask.
+    /// The servers that this handle may use.
     pub(super) fn links(&self) -> Vec<Arc<ServerHandle>> {
         let own =
             |link: &&Arc<ServerHandle>| self.scope.server.as_deref().is_none_or(|name| *link.name == *name);
         self.inner.links.iter().filter(own).cloned().collect()
     }
 
-    /// Those that may be asked for something: at least one.
+    /// The servers for which `is_allowed` returns `true`: at least one, or an error.
     fn allowing(
         &self,
         what: &str,
@@ -223,7 +224,7 @@ impl Client {
         Ok(allowed)
     }
 
-    /// Those that may be asked for a URI.
+    /// The servers that may be asked for a URI.
     fn allowing_uri(&self, uri: &str) -> Result<Vec<Arc<ServerHandle>>, ClientError> {
         match normalize(uri, MAX_URI) {
             Ok(_) => self.allowing(uri, |link| link.access.allows(uri)),
@@ -231,7 +232,7 @@ impl Client {
         }
     }
 
-    /// The one server that is meant.
+    /// The server to use if there must be exactly one.
     fn only(&self) -> Result<Arc<ServerHandle>, ClientError> {
         let links = self.links();
         match &links[..] {
@@ -258,7 +259,7 @@ impl Client {
         link.call(call, options, progress).await
     }
 
-    /// Reads a resource, and says where it was.
+    /// Reads a resource, and returns the server that had it.
     async fn read_from(&self, uri: &str) -> Result<(Arc<ServerHandle>, Vec<Contents<'static>>), ClientError> {
         let mut worst = None;
         for link in self.allowing_uri(uri)? {
@@ -272,7 +273,7 @@ impl Client {
         Err(worst.unwrap_or_else(|| ClientError::NotFound { uri: uri.into() }))
     }
 
-    /// Watches a resource at the server that has it; if none has it, at the first that may.
+    /// Watches a resource on the server that has it, or on the first allowed one if none has it.
     fn search(&self, uri: &str, watching: Arc<Watching>, at: WatchLocation) -> tokio::task::AbortHandle {
         let (client, uri) = (self.clone(), uri.to_owned());
         let search = tokio::spawn(async move {
@@ -309,13 +310,13 @@ fn begin(link: &Arc<ServerHandle>, uri: &str, watching: Arc<Watching>, at: &Watc
     *at.lock().unwrap_or_else(PoisonError::into_inner) = Some((link.clone(), id));
 }
 
-/// Changes of lists: [`Client::list_changes`].
+/// A stream of list changes: [`Client::list_changes`].
 #[derive(Debug)]
 pub struct ListChanges(broadcast::Receiver<Arc<str>>);
 
 impl ListChanges {
-    /// The name of the next server whose list has changed; `None` once the client is gone. A slow caller misses changes that
-    /// are followed by others.
+    /// The name of the next server whose list has changed; `None` once the client is closed. A slow caller misses
+    /// changes that are followed by later ones.
     pub async fn next(&mut self) -> Option<Arc<str>> {
         loop {
             match self.0.recv().await {

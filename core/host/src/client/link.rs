@@ -1,7 +1,7 @@
-//! One server of a client: the task that holds its machine and its transport.
+//! One server of a client: the task that owns its machine and its transport.
 //!
-//! Law: the task decides nothing about the protocol. It carries the machine's effects out, in their order, and never waits
-//! for anybody but its own sources.
+//! Law: the task contains no protocol logic. It carries out the machine's effects in order, and waits only for its own
+//! event sources.
 
 use super::Target;
 use super::builder::{Answers, Hooks, ProgressFn};
@@ -26,12 +26,12 @@ use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Sleep;
 
-/// Messages of a server that wait for the task; a transport with more waits too.
+/// Maximum number of queued messages of a server; beyond it the transport waits.
 const INBOUND: usize = 256;
-/// How many things are done before effects are carried out.
+/// Maximum number of events handled before effects are carried out.
 const TURN: usize = 64;
 
-/// A handle of the task. When the last one goes, the task ends, and the server with it.
+/// A handle of the task. When the last handle is dropped, the task ends, and the server with it.
 #[derive(Debug)]
 pub(super) struct ServerHandle {
     pub(super) name: Arc<str>,
@@ -40,29 +40,29 @@ pub(super) struct ServerHandle {
     next: AtomicU64,
 }
 
-/// What a handle asks of the task.
+/// A command of a handle to the task.
 enum Command {
     Call { id: u64, call: Call, options: CallOptions, waiter: Waiter },
     Cancel(u64),
     Watch { id: u64, uri: String, watching: Arc<Watching> },
     Unwatch(u64),
     HearLists,
-    About(Curious),
+    About(AboutSender),
     Answer { question: u64, answer: Result<String, String> },
     Close(oneshot::Sender<()>),
 }
 
-/// Where [`ServerAbout`] goes once there is a connection.
-type Curious = oneshot::Sender<Result<Arc<ServerAbout>, ClientError>>;
+/// Receives a [`ServerAbout`] once there is a connection.
+type AboutSender = oneshot::Sender<Result<Arc<ServerAbout>, ClientError>>;
 
-/// Where the result and the progress of a call go.
+/// Receives the result and the progress of a call.
 struct Waiter {
     outcome: oneshot::Sender<Result<Outcome, ClientError>>,
     progress: Option<ProgressFn>,
 }
 
 impl ServerHandle {
-    /// Starts the task, which does nothing before it is asked.
+    /// Starts the task, which does nothing until the first command.
     pub(super) fn start(
         target: Target,
         options: MachineOptions,
@@ -90,14 +90,14 @@ impl ServerHandle {
             waiters: HashMap::new(),
             watchings: HashMap::new(),
             questions: HashMap::new(),
-            curious: Vec::new(),
+            about_senders: Vec::new(),
             closing: Vec::new(),
         };
         runtime.spawn(task.run(receiver));
         link
     }
 
-    /// Makes a call. Dropped before it is ready, the call is taken back.
+    /// Makes a call. Dropping the future cancels the call.
     pub(super) async fn call(
         &self,
         call: Call,
@@ -113,7 +113,7 @@ impl ServerHandle {
         answer.unwrap_or_else(|_| Err(Failure::Cancelled.into()))
     }
 
-    /// Begins a watch; what happens goes into `watching`. The number is for [`ServerHandle::unwatch`].
+    /// Starts a watch that reports to `watching`. Returns its number, for [`ServerHandle::unwatch`].
     pub(super) fn watch(&self, uri: &str, watching: Arc<Watching>) -> u64 {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         self.send(Command::Watch { id, uri: uri.into(), watching });
@@ -124,19 +124,19 @@ impl ServerHandle {
         self.send(Command::Unwatch(id));
     }
 
-    /// Listens to changes of the server's lists from now on.
+    /// Starts listening for changes of the server's lists.
     pub(super) fn hear_lists(&self) {
         self.send(Command::HearLists);
     }
 
-    /// What the server says of itself, once there is a connection.
+    /// The server's description of itself, once there is a connection.
     pub(super) async fn about(&self) -> Result<Arc<ServerAbout>, ClientError> {
         let (sender, receiver) = oneshot::channel();
         self.send(Command::About(sender));
         receiver.await.unwrap_or_else(|_| Err(Failure::Cancelled.into()))
     }
 
-    /// Ends the server, as the protocol wants it ended.
+    /// Shuts the server down gracefully.
     pub(super) async fn close(&self) {
         let (sender, receiver) = oneshot::channel();
         self.send(Command::Close(sender));
@@ -144,12 +144,12 @@ impl ServerHandle {
     }
 
     fn send(&self, command: Command) {
-        // A task that has ended drops what waits for its answer, which says so.
+        // Fails if the task has ended, which has then dropped the sender of the answer.
         let _ = self.commands.send(command);
     }
 }
 
-/// Takes a call back when its future is dropped.
+/// Cancels a call when its future is dropped.
 struct TakenBack<'a> {
     link: &'a ServerHandle,
     id: Option<u64>,
@@ -165,29 +165,30 @@ impl Drop for TakenBack<'_> {
 
 type OpeningCarrier = Pin<Box<dyn Future<Output = Result<Carrier, String>> + Send>>;
 
-/// See the module.
+/// The task of one server.
 struct Task {
     machine: Machine,
     target: Arc<Target>,
     hooks: Arc<Hooks>,
     clock: Clock,
     longest: usize,
-    /// For answers to questions, which must not keep the task alive.
+    /// For answers to questions. Weak, so that it does not keep the task alive.
     back: WeakUnboundedSender<Command>,
     carrier: Option<Carrier>,
     opening: Option<OpeningCarrier>,
     inbound: Option<Receiver<Inbound>>,
-    /// When the machine is looked at, in ms of its clock; earlier than it wants, rather than set anew for each request.
+    /// The next check of the machine, in ms of its clock. May be too early, which saves resetting the timer for each
+    /// request.
     alarm: Option<(Millis, Pin<Box<Sleep>>)>,
     waiters: HashMap<u64, Waiter>,
     watchings: HashMap<u64, Arc<Watching>>,
     questions: HashMap<u64, AbortHandle>,
-    curious: Vec<Curious>,
-    /// Transports that are ending.
+    about_senders: Vec<AboutSender>,
+    /// Transports that are shutting down.
     closing: Vec<JoinHandle<()>>,
 }
 
-/// What the task waits for.
+/// An event that the task waits for.
 enum Event {
     Command(Option<Command>),
     Inbound(Option<Inbound>),
@@ -284,8 +285,8 @@ impl Task {
                 self.machine.unwatch(id, now, out);
             }
             Command::HearLists => self.machine.hear_lists(now, out),
-            Command::About(curious) => {
-                self.curious.push(curious);
+            Command::About(about_senders) => {
+                self.about_senders.push(about_senders);
                 self.machine.connect_now(out);
             }
             Command::Answer { question, answer } => {
@@ -297,24 +298,24 @@ impl Task {
         }
     }
 
-    /// The transport is gone: nothing that it still holds counts.
+    /// Handles the loss of the transport; anything it still delivers is ignored.
     fn lost(&mut self, lost: &Lost, now: Now, out: &mut Vec<Effect>) {
         self.inbound = None;
         if let Some(carrier) = self.carrier.take() {
             self.retire(carrier);
         }
-        self.disappoint(&lost.failure());
+        self.fail_about(&lost.failure());
         self.machine.lost(lost, now, out);
     }
 
-    /// There is no connection, and so nothing to know.
-    fn disappoint(&mut self, failure: &Failure) {
-        for curious in self.curious.drain(..) {
-            let _ = curious.send(Err(failure.clone().into()));
+    /// Fails all requests for a description, because there is no connection.
+    fn fail_about(&mut self, failure: &Failure) {
+        for about_senders in self.about_senders.drain(..) {
+            let _ = about_senders.send(Err(failure.clone().into()));
         }
     }
 
-    /// Lets a transport end beside the task.
+    /// Lets a transport shut down in the background.
     fn retire(&mut self, carrier: Carrier) {
         self.closing.retain(|closing| !closing.is_finished());
         self.closing.push(tokio::spawn(carrier.close()));
@@ -331,7 +332,7 @@ impl Task {
                         Some(Box::pin(async move { Carrier::open(&target, sender, longest).await }));
                 }
                 Effect::Disconnect { why } => {
-                    self.disappoint(&why);
+                    self.fail_about(&why);
                     (self.inbound, self.opening) = (None, None);
                     if let Some(carrier) = self.carrier.take() {
                         self.retire(carrier);
@@ -374,7 +375,7 @@ impl Task {
                     }
                 }
                 Effect::ListChanged => self.hooks.list_changed(self.machine.server()),
-                // Only a machine of tests hands it out.
+                // Only a test machine reports this.
                 Effect::Heard(_) => {}
                 Effect::Noted(note) => self.hooks.note(self.machine.server(), &note),
             }
@@ -398,8 +399,8 @@ impl Task {
 
     fn tell_about(&mut self) {
         if let Some(about) = self.machine.about() {
-            for curious in self.curious.drain(..) {
-                let _ = curious.send(Ok(about.clone()));
+            for about_senders in self.about_senders.drain(..) {
+                let _ = about_senders.send(Ok(about.clone()));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The lists of many servers as one, page by page.
+//! Lists of several servers as one, page by page.
 
 use super::Client;
 use super::builder::ProgressFn;
@@ -8,7 +8,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// Which list.
+/// The kind of list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Resources,
@@ -17,21 +17,21 @@ pub(super) enum Kind {
 
 type PageResult = Result<Outcome, ClientError>;
 
-/// A list that is walked: [`Client::list`], [`Client::list_templates`]. All servers are asked for their first page at once, the
-/// others as their turn comes.
+/// A list in progress: [`Client::list`], [`Client::list_templates`]. Requests the first page of all servers at once,
+/// and further pages one after the other.
 #[derive(Debug)]
 pub struct Listing {
     client: Client,
     kind: Kind,
     items: VecDeque<Listed>,
-    /// The servers that are left, each with its first page. The first of them is being walked.
+    /// The remaining servers with their first pages. The first server is the current one.
     servers: VecDeque<(Arc<ServerHandle>, Option<JoinHandle<PageResult>>)>,
-    /// Where the next page of the first server begins, and how many pages it has given.
+    /// The cursor for the next page of the current server, and the number of pages read from it.
     cursor: Option<String>,
     pages: usize,
-    /// The cursors that the first server has given.
+    /// The cursors that the current server has returned.
     cursors: HashSet<String>,
-    /// How many servers there are, and what was wrong with those that failed.
+    /// The number of servers, and the errors of those that failed.
     count: usize,
     failures: Vec<ClientError>,
 }
@@ -55,8 +55,8 @@ impl Listing {
         }
     }
 
-    /// The next entry. A server that fails does not end the list of many: it is in [`Client::failures`]. If all fail, the
-    /// first error comes last.
+    /// The next entry. The failure of one server of several does not end the list: it is in [`Client::failures`]. If
+    /// all fail, the first error comes last.
     pub async fn next(&mut self) -> Option<Result<Listed, ClientError>> {
         loop {
             if let Some(item) = self.items.pop_front() {
@@ -80,12 +80,12 @@ impl Listing {
         }
     }
 
-    /// The entries that are here already, behind one that [`Listing::next`] gave: the rest of its page.
+    /// The entries that are already available after one that [`Listing::next`] returned: the rest of its page.
     pub fn ready(&mut self) -> impl Iterator<Item = Listed> {
         self.items.drain(..)
     }
 
-    /// The rest of the list.
+    /// Collects the rest of the list.
     ///
     /// # Errors
     /// As [`Listing::next`].
@@ -97,7 +97,7 @@ impl Listing {
         Ok(items)
     }
 
-    /// Asks every server for its first page, once.
+    /// Requests the first page of every server, once.
     fn ask_all(&mut self) {
         if self.pages > 0 || self.servers.len() < self.count || !self.failures.is_empty() {
             return;

@@ -1,11 +1,11 @@
-//! A client of one or many servers: it lists, reads, completes and watches what an allow-list allows.
+//! A client of one or more servers: lists, reads, completes and watches the resources that an allow-list permits.
 //!
 //! ```text
 //!  Client ── a call ──▶ ServerHandle (a task for each server) ──▶ Machine (engine) ──▶ Carrier: a child's pipes, HTTP, memory
 //!         ◀─ a result ─┘                              ◀── messages ───────────┘
 //! ```
 //!
-//! A server is started, or connected to, when it is first needed. What is watched is watched again after a loss.
+//! A server is started, or connected to, when it is first needed. Watches survive a lost connection.
 //!
 //! # Examples
 //! ```no_run
@@ -27,7 +27,7 @@
 mod builder;
 mod carrier;
 mod config;
-/// A client behind an event loop: for the bindings, which have one each.
+/// A client for an event loop: used by the bindings, which have one each.
 #[doc(hidden)]
 pub mod desk;
 mod handle;

@@ -1,17 +1,17 @@
-//! Where the clients of a program without a runtime of its own run: one thread for all of them.
+//! The shared runtime for clients in programs without a tokio runtime: a single thread.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// The runtime, with the process that it belongs to: a forked process has no thread of its parent's.
+/// The runtime, with the id of its process: a forked process does not have the parent's thread.
 static SHARED: Mutex<Option<(u32, Runtime)>> = Mutex::new(None);
 
-/// The runtime of this process for clients in programs that have none, such as interpreters of other languages: one thread,
-/// started with the first call, for as long as the process lives. After a fork the child gets a new one.
+/// Returns the runtime of this process for clients in programs that have none, such as interpreters of other languages:
+/// one thread, started at the first call, for the lifetime of the process. After a fork the child gets a new one.
 ///
 /// # Errors
-/// What the system says if no thread can be started.
+/// The system's error if no thread can be started.
 pub fn runtime() -> io::Result<Handle> {
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
@@ -26,7 +26,7 @@ pub fn runtime() -> io::Result<Handle> {
         .build()?;
     let handle = runtime.handle().clone();
     if let Some((_, parents)) = shared.replace((process, runtime)) {
-        // Its threads do not exist here: to wait for them would be for ever.
+        // The parent's threads do not exist here, so waiting for them would never end.
         std::mem::forget(parents);
     }
     Ok(handle)

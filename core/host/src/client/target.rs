@@ -1,22 +1,21 @@
-//! Where a server is.
+//! The address of a server.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Where a server is, and how it is reached.
+/// The address of a server, and the transport to it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Target {
-    /// A process to be started, spoken to over its stdin and stdout. What it writes to stderr is passed on to that of
-    /// this process.
+    /// A process to start, connected through its stdin and stdout. Its stderr is passed on to that of this process.
     Command {
         /// The program.
         program: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Variables beside those of this process' environment.
+        /// Additional environment variables.
         env: BTreeMap<String, String>,
-        /// Its directory; this process' own by default.
+        /// Its working directory. Default: that of this process.
         directory: Option<PathBuf>,
     },
     /// An endpoint of Streamable HTTP.
@@ -29,13 +28,13 @@ pub enum Target {
     /// A server of this library in the same process.
     #[cfg(feature = "server")]
     Memory(crate::server::ResourceServer),
-    /// One end of a pair of sockets, whose other end a server reads and writes. It cannot be opened a second time.
+    /// One end of a pair of sockets; a server reads and writes the other end. It cannot be opened a second time.
     #[cfg(unix)]
     Socket(std::sync::Arc<std::sync::Mutex<Option<std::os::unix::net::UnixStream>>>),
 }
 
 impl Target {
-    /// A program with its arguments, in this process' directory and environment.
+    /// A program with its arguments, in the directory and environment of this process.
     pub fn command(program: impl Into<String>, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::Command {
             program: program.into(),
@@ -45,7 +44,7 @@ impl Target {
         }
     }
 
-    /// An endpoint, without further headers.
+    /// An endpoint without additional headers.
     pub fn url(url: impl Into<String>) -> Self {
         Self::Url { url: url.into(), headers: BTreeMap::new() }
     }

@@ -14,12 +14,12 @@ use std::time::Duration;
 
 const ERAS: [Revision; 2] = [Revision::V2026_07_28, Revision::V2025_11_25];
 
-/// A server whose counter is what `count` holds.
+/// A server whose counter returns the value of `count`.
 fn server(count: &Arc<AtomicU64>) -> ResourceServer {
     server_watched(count, &Arc::default())
 }
 
-/// The same, which counts in `watched` what is watched.
+/// The same; `watched` counts the watched URIs.
 fn server_watched(count: &Arc<AtomicU64>, watched: &Arc<AtomicU64>) -> ResourceServer {
     let watched = watched.clone();
     let (read, mut limits) = (count.clone(), Limits::default());
@@ -93,7 +93,7 @@ async fn lists_reads_and_completes() {
     }
 }
 
-/// S-10, S-12: what the allow-list does not have is refused everywhere, before the server is asked.
+/// S-10, S-12: everything outside the allow-list is refused everywhere, before a request is sent.
 #[tokio::test]
 async fn the_allow_list_decides_everywhere() {
     let server = server(&Arc::default());
@@ -120,7 +120,8 @@ async fn the_allow_list_decides_everywhere() {
     assert_eq!(nothing.read("shop://counter").await.unwrap_err().kind(), "access_denied");
 }
 
-/// S-13: first the contents, then the contents after each change; gone, and there again; the last watch ends the subscription.
+/// S-13: first the contents, then the contents after each change, including removal and return; the last watch ends the
+/// subscription.
 #[tokio::test]
 async fn watches_from_the_first_contents_on() {
     for era in ERAS {
@@ -148,7 +149,7 @@ async fn watches_from_the_first_contents_on() {
     }
 }
 
-/// R-221, S-13: what an acknowledgement leaves out is watched until it is there.
+/// R-221, S-13: a URI that an acknowledgement leaves out is watched until it exists.
 #[tokio::test]
 async fn watches_what_does_not_exist_yet() {
     for era in ERAS {
@@ -161,7 +162,7 @@ async fn watches_what_does_not_exist_yet() {
     }
 }
 
-/// a result is kept for its `ttlMs`, and ended by an update.
+/// a result is cached for its `ttlMs`, or until an update.
 #[tokio::test]
 async fn keeps_results_for_their_time() {
     let reads = Arc::new(AtomicU64::new(0));
@@ -186,7 +187,7 @@ async fn keeps_results_for_their_time() {
     assert_eq!(text(&client.read("shop://kept").await.unwrap()), "2");
 }
 
-/// A server that cannot be reached does not keep the others from being used; one of several is found by what it has.
+/// A server that cannot be reached does not affect the others; the right one of several servers is found.
 #[tokio::test]
 async fn one_of_many_may_fail() {
     let server = server(&Arc::default());
@@ -214,7 +215,7 @@ async fn one_of_many_may_fail() {
     assert_eq!(none.read("other://x").await.unwrap_err().kind(), "no_server");
 }
 
-/// A request that its caller drops is taken back; one that takes too long fails by itself.
+/// A request that its caller drops is cancelled; one that takes too long fails.
 #[tokio::test]
 async fn requests_end_in_time() {
     let server = ResourceServer::builder("slow", "1")
@@ -232,7 +233,8 @@ async fn requests_end_in_time() {
     }
 }
 
-/// what changes while a legacy session has no stream is read when the stream is there; over HTTP either era watches.
+/// changes while a legacy session has no stream are read when the stream is open; watching works over HTTP in
+/// either era.
 #[cfg(feature = "http")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn watches_over_http() {

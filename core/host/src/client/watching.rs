@@ -1,4 +1,4 @@
-//! What a watch gives: changes that wait to be taken, the newest of each URI.
+//! The changes of a watch that are not taken yet: the newest one for each URI.
 
 use super::link::ServerHandle;
 use mcp_resources_engine::client::{Change, ClientError};
@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// Changes that were not taken yet. A newer one of the same URI takes the place of an older one, so a slow reader costs one
+/// Changes that are not taken yet. A newer change replaces an older one of the same URI, so a slow reader costs one
 /// change for each URI.
 #[derive(Debug, Default)]
 pub(super) struct Watching {
@@ -38,13 +38,13 @@ impl Watching {
         self.arrived.notify_one();
     }
 
-    /// The client is closed: what waits may still be taken.
+    /// Ends the watch because the client is closed; queued changes may still be taken.
     pub(super) fn end(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
         self.arrived.notify_one();
     }
 
-    /// What waits; `Err` if nothing will come any more.
+    /// Takes a queued change; `Err` if nothing will follow.
     fn take(&self) -> Result<Option<Result<Change, ClientError>>, ()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(change) = state.changes.pop_front() {
@@ -58,22 +58,22 @@ impl Watching {
     }
 }
 
-/// Where something is watched, once that is known: the server, and the number of the watch.
+/// The server of a watch and its number there, once known.
 pub(super) type WatchLocation = Arc<Mutex<Option<(Arc<ServerHandle>, u64)>>>;
 
-/// A watched resource: [`Client::watch`](super::Client::watch). Dropped, the watch ends, and with the last one of a URI its
-/// subscription.
+/// A watched resource: [`Client::watch`](super::Client::watch). Dropping it ends the watch; the last watch of a URI
+/// ends its subscription.
 #[derive(Debug)]
 pub struct Watch {
     pub(super) watching: Arc<Watching>,
     pub(super) at: WatchLocation,
-    /// What finds the server, if several may have the resource.
+    /// The task that finds the right server, if several may have the resource.
     pub(super) search: Option<tokio::task::AbortHandle>,
 }
 
 impl Watch {
-    /// The next change: at first the contents as they are, then the contents after each change; a slow caller gets the newest
-    /// of each URI. An error ends the watch. `None` once it has ended, or the client was closed.
+    /// The next change: first the current contents, then the contents after each change. A slow caller gets the newest
+    /// one for each URI. An error ends the watch. `None` once the watch has ended, or the client was closed.
     pub async fn next(&mut self) -> Option<Result<Change, ClientError>> {
         loop {
             let arrived = self.watching.arrived.notified();

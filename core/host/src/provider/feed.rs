@@ -1,4 +1,4 @@
-//! How a provider tells of changes.
+//! Reports of changes by a provider.
 
 use super::mount::Route;
 use super::mounts::{MountState, Mounts};
@@ -6,15 +6,15 @@ use mcp_resources_engine::resource::{RegistrationError, Resource};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-/// Reports changes of one mount to its server, from any thread. It keeps neither alive: after the provider is unmounted, or the
-/// server is dropped, calls have no effect.
+/// Reports changes of one mount to its server, from any thread. Holds weak references only: after the provider is
+/// unmounted, or the server is dropped, calls have no effect.
 #[derive(Clone)]
 pub struct Feed {
     mounts: Weak<Mounts>,
     state: Arc<MountState>,
 }
 
-/// A change of what a provider lists.
+/// A change of a provider's resources.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all of many entries are additions")]
 pub enum Entry {
@@ -28,10 +28,10 @@ pub enum Entry {
         size: Option<u64>,
         /// When its contents were last changed: an ISO 8601 time with its zone.
         last_modified: Option<String>,
-        /// What it is, for people and models.
+        /// Its description, for people and models.
         description: Option<String>,
     },
-    /// The resource of this mount at this URI, in any spelling, is gone. It counts as updated.
+    /// Removes the resource of this mount at this URI, in any spelling. Its watchers are notified of it as updated.
     Remove(String),
 }
 
@@ -40,7 +40,7 @@ impl Feed {
         Self { mounts: Arc::downgrade(mounts), state: state.clone() }
     }
 
-    /// The contents at `uri`, in any spelling, have changed.
+    /// Reports that the contents at `uri`, in any spelling, have changed.
     ///
     /// # Errors
     /// [`RegistrationError::InvalidUri`].
@@ -48,7 +48,8 @@ impl Feed {
         self.mounts().map_or(Ok(()), |mounts| mounts.updated(uri, None))
     }
 
-    /// As [`Feed::updated`], for the principal with this identity alone: other subscribers of the URI are not notified.
+    /// Like [`Feed::updated`], for the principal with this identity only: other subscribers of the URI are not
+    /// notified.
     ///
     /// # Errors
     /// [`RegistrationError::InvalidUri`].
@@ -56,30 +57,30 @@ impl Feed {
         self.mounts().map_or(Ok(()), |mounts| mounts.updated(uri, Some(principal)))
     }
 
-    /// Its lists have changed, other than by [`Feed::publish`].
+    /// Reports that its lists have changed other than by [`Feed::publish`].
     pub fn list_changed(&self) {
         if let Some(mounts) = self.mounts() {
             mounts.list_changed(None);
         }
     }
 
-    /// As [`Feed::list_changed`], for the principal with this identity alone: only its clients are notified.
+    /// Like [`Feed::list_changed`], for the principal with this identity only: only its clients are notified.
     pub fn list_changed_for(&self, principal: &str) {
         if let Some(mounts) = self.mounts() {
             mounts.list_changed(Some(principal));
         }
     }
 
-    /// Writes a problem of the provider to the server's log, under the name of the mount. No client sees it. Not
-    /// before [`Provider::mount`](super::Provider::mount) has returned.
+    /// Writes a problem of the provider to the server's log, under the name of the mount. Clients do not see it. Has no
+    /// effect before [`Provider::mount`](super::Provider::mount) has returned.
     pub fn log(&self, what: &str) {
         if let Some(mounts) = self.mounts() {
             mounts.log(&self.state, what);
         }
     }
 
-    /// Applies `entries` in order and sends one notification. The result of each is at its index: one invalid entry does not
-    /// affect the others. Not before [`Provider::mount`](super::Provider::mount) has returned.
+    /// Applies `entries` in order and sends one notification. The result of each is at its index: one invalid entry
+    /// does not affect the others. Has no effect before [`Provider::mount`](super::Provider::mount) has returned.
     pub fn publish(&self, entries: Vec<Entry>) -> Vec<Result<(), RegistrationError>> {
         match self.mounts() {
             Some(mounts) => mounts.publish(&self.state, entries),
@@ -87,7 +88,7 @@ impl Feed {
         }
     }
 
-    /// The time of the server's clock, in milliseconds since 1970; 0 after the provider is unmounted.
+    /// The current time of the server's clock, in milliseconds since 1970; 0 after the provider is unmounted.
     pub fn now(&self) -> u64 {
         self.mounts().map_or(0, |mounts| mounts.unix())
     }

@@ -1,4 +1,4 @@
-//! A host whose providers answer for themselves.
+//! A host that lets providers answer their own requests.
 
 use super::mounts::Mounts;
 use crate::transport::{Host, Peer};
@@ -6,22 +6,22 @@ use mcp_resources_engine::connection::{Event, Events, Outcome};
 use std::fmt;
 use std::sync::Arc;
 
-/// Lets providers answer their requests, on the thread that read the request or on a worker, without a language's event loop.
-/// All else goes to another host.
+/// Passes requests to providers, on the thread that read the request or on a worker, without a language's event loop.
+/// All other events go to another host.
 pub struct Providers<H> {
     mounts: Arc<Mounts>,
     rest: Arc<H>,
 }
 
 impl<H: Host> Providers<H> {
-    /// Before `rest`.
+    /// Puts the providers before the host `rest`.
     pub fn before(mounts: Arc<Mounts>, rest: Arc<H>) -> Arc<Self> {
         Arc::new(Self { mounts, rest })
     }
 }
 
 impl Mounts {
-    /// Lets providers answer those of `events` that are theirs, and tells them what is watched. Returns the others.
+    /// Passes to providers those of `events` that are theirs, and reports watches to them. Returns the other events.
     pub fn take<'m>(&self, peer: &Peer, events: Events<'m>) -> Events<'m> {
         if !self.is_used() && !events.iter().any(|event| matches!(event, Event::Interest)) {
             return events;

@@ -1,7 +1,7 @@
-//! What clients watch, as each provider is told of it.
+//! Reports to each provider which of its resources clients watch.
 //!
-//! Law: the engine reports one change at a time. What a provider was told is kept until it was told the contrary, so it also
-//! hears of the end of its mount, and of a URI that another provider serves from now on.
+//! Law: the engine reports one change at a time. The last report for each URI is stored until its opposite, so a
+//! provider also gets a report when it is unmounted, or when another provider takes over a URI.
 
 use super::mounts::{Mounted, Mounts, Part};
 use super::request::Interest;
@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-/// Called with a URI and `true` when the first client watches it, and with `false` when the last one has ceased to.
+/// Called with a URI and `true` when the first client watches it, and with `false` when the last one stops.
 pub type WatchFn = Box<dyn Fn(&str, bool) + Send + Sync>;
 
-/// What was told.
+/// The reports so far.
 #[derive(Default)]
 pub(super) struct ReportedInterest {
     uris: Mutex<HashMap<Arc<str>, Part>>,
@@ -22,7 +22,7 @@ pub(super) struct ReportedInterest {
     pub(super) watches: Watches,
 }
 
-/// The engine's observer. It does not keep the providers.
+/// The engine's observer. Holds only a weak reference to the providers.
 struct InterestObserver(Weak<Mounts>);
 
 impl engine::Observer for InterestObserver {
@@ -33,7 +33,7 @@ impl engine::Observer for InterestObserver {
                 if before.is_watched != now.is_watched
                     && let Some(watch) = mounts.told.watch.get()
                 {
-                    // The panic hook has said where.
+                    // The panic hook has already printed the location.
                     let _ = catch_unwind(AssertUnwindSafe(|| watch(uri, now.is_watched)));
                 }
                 let part = now.handler.and_then(|handler| mounts.find(handler));
@@ -47,25 +47,26 @@ impl engine::Observer for InterestObserver {
 }
 
 impl Mounts {
-    /// Calls `watch` when a URI gets its first watcher (`true`) or loses its last, in order. Only the first function counts;
-    /// it is given before [`Mounts::serve`].
+    /// Sets the function to call when a URI gains its first watcher (`true`) or loses its last one, in order. Only the
+    /// first function is used; set it before [`Mounts::serve`].
     pub fn watch_with(&self, watch: WatchFn) {
         let _ = self.told.watch.set(watch);
     }
 
-    /// Begins to observe, once there is somebody to tell: until then a subscription costs nothing here.
+    /// Starts observing once there is a receiver: until then subscriptions cost nothing here.
     pub(super) fn observe(self: &Arc<Self>, engine: &Engine) {
         engine.observe(Arc::new(InterestObserver(Arc::downgrade(self))));
     }
 }
 
 impl ReportedInterest {
-    /// Whether an author's function is to be called.
+    /// Whether there is a function of [`Mounts::watch_with`].
     pub(super) fn has_watch(&self) -> bool {
         self.watch.get().is_some()
     }
 
-    /// `part` serves the watched `uri` from now on; `None` if the URI is not watched any more, or no provider serves it.
+    /// Records that `part` serves the watched `uri` from now on; `None` if the URI is no longer watched, or no provider
+    /// serves it.
     fn reroute(&self, uri: &Arc<str>, part: Option<Part>) {
         let before = match &part {
             Some(part) => self.lock().insert(uri.clone(), part.clone()),
@@ -87,13 +88,13 @@ impl ReportedInterest {
 }
 
 impl Mounted {
-    /// Tells its provider, whatever that makes of it.
+    /// Reports a change to its provider, ignoring panics.
     pub(super) fn tell(&self, change: Interest<'_>) {
-        // The panic hook has said where.
+        // The panic hook has already printed the location.
         let _ = catch_unwind(AssertUnwindSafe(|| self.provider.interest(change)));
     }
 
-    /// Tells of the lists, if that is something new.
+    /// Reports whether the lists are watched, if that has changed.
     fn tell_lists(&self, on: bool) {
         let mut told = self.lists();
         if told.is_some_and(|told| told != on) {
@@ -102,7 +103,7 @@ impl Mounted {
         }
     }
 
-    /// The mount has ended: its provider hears nothing more of the lists.
+    /// Reports the end of watching lists when the mount ends.
     pub(super) fn end_lists(&self) {
         let mut told = self.lists();
         if told.take() == Some(true) {

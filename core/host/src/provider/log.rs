@@ -1,24 +1,24 @@
-//! What providers report to the server's author without a request at hand.
+//! Log messages of providers outside of requests.
 //!
-//! Law: the lock is a leaf: no host is called while it is held. A message that comes before any host is known waits for one.
+//! Law: the lock is a leaf: no host is called while it is held. Messages are queued until a host is known.
 
 use super::mounts::Mounts;
 use crate::transport::{Host, Peer};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// How many messages wait for a host; more are dropped.
+/// Maximum number of queued messages; more are dropped.
 const WAITING: usize = 16;
 
-/// Writes one message to the author's log.
+/// Writes one message to the log.
 pub type LogFn = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Where messages go: to the function of [`Mounts::log_with`], else to the host that last reported interest, and before any
-/// has, to the host of the first request.
+/// The destination of messages: the function of [`Mounts::log_with`], else the host that last reported interest, or
+/// before any has, the host of the first request.
 #[derive(Default)]
 pub(super) struct Log {
     state: Mutex<LogState>,
-    /// Whether there is a host, as far as is known without the lock.
+    /// Whether a host is known. Read without the lock.
     has_host: AtomicBool,
     write: std::sync::OnceLock<LogFn>,
 }
@@ -30,22 +30,23 @@ struct LogState {
 }
 
 impl Mounts {
-    /// Sends what providers report outside of requests to `write`, which any thread may call. Without it the log of the
-    /// client's host is used whose interest was reported last, or that sent the first request. Only the first function counts.
+    /// Sets the function that logs messages of providers outside of requests; any thread may call it. Without it
+    /// messages go to the host of the client that was last reported to watch, or that sent the first request. Only the
+    /// first function is used.
     pub fn log_with(&self, write: LogFn) {
         let _ = self.log.write.set(write);
     }
 }
 
 impl Log {
-    /// Has log messages go to the host of `peer` if there is no other.
+    /// Logs to the host of `peer` if no other host is known.
     pub(super) fn follow_first(&self, peer: &Peer) {
         if !self.has_host.load(Ordering::Relaxed) {
             self.follow(peer);
         }
     }
 
-    /// From now on log messages go to the host of `peer`, including those that were waiting.
+    /// Logs to the host of `peer` from now on, including queued messages.
     pub(super) fn follow(&self, peer: &Peer) {
         let waiting = {
             let mut state = self.lock();

@@ -1,15 +1,15 @@
-//! The seam for providers: sources of resources that are not an author's function.
+//! The interface of providers: native sources of resources.
 //!
 //! ```text
 //!   engine ── Event ──▶ Mounts ── read_now ──▶ answered on the thread that read the request
 //!                         │ no answer there
-//!                         └─ a worker of the provider's ── read, list, complete ──▶ Responder ──▶ Peer
-//!   engine ◀── Feed ── the provider, from any thread: this has changed, this is new, this is gone
+//!                         └─ a worker of the mount ── read, list, complete ──▶ Responder ──▶ Peer
+//!   engine ◀── Feed ── the provider, from any thread: changed, added, removed
 //! ```
 //!
-//! Law: a provider never holds up a connection, and never ends one: it may block, panic, be silent or answer twice as fast as
-//! a client reads. What it says of its resources is checked like an author's registration, and what it reads is guarded like
-//! an author's answer.
+//! Law: a provider never blocks a connection, and never ends one, even if it blocks, panics, never answers, or answers twice
+//! as fast as a client reads. Its resources are checked like registrations of the server, and its results are guarded like
+//! those of a handler.
 
 mod feed;
 mod host;
@@ -75,11 +75,12 @@ use std::sync::Arc;
 /// # Ok(()) }
 /// ```
 pub trait Provider: Send + Sync + 'static {
-    /// Declares what it serves. Called once for each server. Start no thread and open no watcher, file or database here
-    /// but with the first request or interest: a process may fork after mounting. `feed` reports changes.
+    /// Declares the resources to serve. Called once for each server. Do not start threads or open watchers, files or
+    /// databases here, but at the first request or interest, because a process may fork after mounting. `feed` reports
+    /// changes.
     ///
     /// # Errors
-    /// [`RegistrationError`]: its options cannot be served. Nothing is mounted then.
+    /// [`RegistrationError`] if the options are invalid. Nothing is mounted then.
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError>;
 
     /// Answers a read on the thread that received it. That thread serves other clients too, so answer only from memory, without
@@ -88,10 +89,12 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
-    /// Answers a read that [`Provider::read_now`] did not. Called on a worker of this mount, where it may block.
+    /// Answers a read for which [`Provider::read_now`] returned `None`. Called on a worker of this mount, where it may
+    /// block.
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>);
 
-    /// Lists the resources of a template or source that was declared with a list. Called on a worker. Default: none.
+    /// Lists the resources of a template or source that was declared with a list. Called on a worker. Default: an empty
+    /// list.
     fn list(&self, _request: List, reply: Responder<ListPage>) {
         reply.send(Ok(ListPage::default()));
     }
@@ -101,19 +104,19 @@ pub trait Provider: Send + Sync + 'static {
         reply.send(Ok(Completion::default()));
     }
 
-    /// Answers a custom method that it has declared with [`Mount::method`]. Called on a worker. Default: it fails.
+    /// Answers a custom method declared with [`Mount::method`]. Called on a worker. Default: fails.
     fn call(&self, _request: Call, reply: Responder<RawResult<'static>>) {
         reply.send(Err(ReadError::Failed));
     }
 
-    /// Clients watch a resource, or the lists, from now on or no longer. For one URI, and for the lists, calls come in
-    /// order, each once; `true` is followed by `false`, at the latest when it is unmounted. It must not block: it is
-    /// called on a thread that serves clients. A provider that watches compares what it then sees with what was there
-    /// before, so that no change falls between.
+    /// Reports that clients started or stopped watching a resource or the lists. For one URI, and for the lists, calls
+    /// come in order, alternating between `true` and `false`; the last one is `false`, at the latest when the provider
+    /// is unmounted. Must not block: it is called on a thread that serves clients. After `true`, compare the current
+    /// state with the previous one, so that no change in between is missed.
     fn interest(&self, _change: Interest<'_>) {}
 }
 
-/// A shared provider: the program keeps a reference, to change what is served.
+/// A shared provider, so that the program can keep a reference and change its resources.
 impl<P: Provider + ?Sized> Provider for Arc<P> {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
         (*self).clone().mount(feed)

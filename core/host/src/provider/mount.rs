@@ -1,12 +1,12 @@
-//! What a provider serves, as it says when it is mounted.
+//! A provider's declaration of its resources.
 
 use mcp_resources_engine::resource::{Resource, Template};
 
-/// A part of a provider, numbered by the provider: each request has the number of its part.
+/// A part of a provider, numbered by the provider. Each request has the number of its part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Route(pub u32);
 
-/// What a provider serves: see [`Provider::mount`](super::Provider::mount).
+/// The declaration of a provider: see [`Provider::mount`](super::Provider::mount).
 #[derive(Debug)]
 #[must_use = "it is what `Provider::mount` returns"]
 pub struct Mount {
@@ -23,7 +23,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// An empty one. `name` is its name in errors and logs, such as `files("docs")`.
+    /// An empty declaration. `name` is used in errors and logs, such as `files("docs")`.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -51,45 +51,46 @@ impl Mount {
         self
     }
 
-    /// Adds a template of another server that cannot be parsed, or collides: it is listed as `json`, and matches nothing.
+    /// Adds a template of another server that cannot be parsed, or conflicts: it is listed as `json`, and matches
+    /// nothing.
     pub fn foreign_template(mut self, uri_template: impl Into<String>, json: impl Into<String>) -> Self {
         self.foreign.push((uri_template.into(), json.into()));
         self
     }
 
-    /// Adds a list that belongs to no template. `key`, such as `files:docs`, identifies it among all lists of the
-    /// server, and must be the same after a restart; `pages` as in
-    /// [`ListSource`](mcp_resources_engine::resource::ListSource).
+    /// Adds a list without a template. `key`, such as `files:docs`, identifies it among all lists of the server, and
+    /// must stay the same after a restart; `pages` as in [`ListSource`](mcp_resources_engine::resource::ListSource).
     pub fn lists(mut self, route: Route, key: impl Into<String>, pages: bool) -> Self {
         self.sources.push((route, key.into(), pages));
         self
     }
 
-    /// With a method that the protocol does not define, as `skills/list`: [`Provider::call`](super::Provider::call) answers it.
-    /// Mounting fails if the server has a method of this name.
+    /// Adds a method that the protocol does not define, such as `skills/list`;
+    /// [`Provider::call`](super::Provider::call) answers it. Mounting fails if the server already has a method of this
+    /// name.
     pub fn method(mut self, route: Route, method: impl Into<String>) -> Self {
         self.methods.push((route, method.into()));
         self
     }
 
-    /// With a member of `capabilities.extensions` (before 2026-07-28 of `capabilities.experimental`): an identifier with a
-    /// prefix, and its settings, a JSON object. Mounting fails if the server declares this extension already.
+    /// Adds a member of `capabilities.extensions` (before 2026-07-28 of `capabilities.experimental`): an identifier
+    /// with a prefix, and its settings, a JSON object. Mounting fails if the server already declares this extension.
     pub fn extension(mut self, id: impl Into<String>, settings: impl Into<String>) -> Self {
         self.extensions.push((id.into(), settings.into()));
         self
     }
 
-    /// Serves reads and completions that no resource and no template of the server matches. Of several such mounts, the
-    /// first that does not answer [`NotFound`](mcp_resources_engine::error::ReadError::NotFound) answers. None of it is
-    /// listed.
+    /// Serves reads and completions that no resource and no template of the server matches. With several such mounts,
+    /// each is tried in turn until one does not answer [`NotFound`](mcp_resources_engine::error::ReadError::NotFound).
+    /// Their URIs are not listed.
     pub fn fallback(mut self, route: Route) -> Self {
         self.fallback = Some(route);
         self
     }
 
-    /// The largest number of worker threads, and of requests that wait for one. Default 4 and 256. A request fails at once if the
-    /// queue is full. With 0 threads [`Provider`](super::Provider)'s functions are called
-    /// where the request was read, and must never block.
+    /// Sets the maximum number of worker threads, and of queued requests. Default 4 and 256. A request fails at once if
+    /// the queue is full. With 0 threads the functions of [`Provider`](super::Provider) are called on the thread that
+    /// read the request, and must never block.
     pub fn workers(mut self, threads: usize, queue: usize) -> Self {
         (self.threads, self.queue) = (threads, queue);
         self

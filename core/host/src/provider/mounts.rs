@@ -1,7 +1,7 @@
-//! The providers of one server, behind the numbers that the engine knows their parts by.
+//! The providers of one server, and the numbers by which the engine knows their parts.
 //!
-//! Law: no lock is held while a provider's function runs, but the one that has mounting, unmounting and publishing take turns;
-//! a provider's function may call anything here from another thread, and its feed from any.
+//! Law: while a provider's function runs, no lock is held, except the one that serializes mounting, unmounting and
+//! publishing. A provider's function may call anything here from another thread, and its feed from any.
 
 use super::Provider;
 use super::feed::{Entry, Feed};
@@ -25,10 +25,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
-/// When a client may ask again whose request found the queue full, in ms.
+/// The `retry_after` of a request that found the queue full, in ms.
 const BUSY: u64 = 1_000;
 
-/// See the module.
+/// The providers of one server.
 pub struct Mounts {
     clock: Arc<Clock>,
     engine: OnceLock<Weak<Engine>>,
@@ -36,7 +36,7 @@ pub struct Mounts {
     routes: RwLock<HashMap<HandlerId, Part>>,
     /// Held while the catalogue and the routes change together.
     mounted: Mutex<Vec<Arc<Mounted>>>,
-    /// Behind which all fallbacks stand.
+    /// The handler number of all fallbacks.
     fallback: OnceLock<HandlerId>,
     /// See [`Mounts::is_used`].
     is_used: AtomicBool,
@@ -44,30 +44,30 @@ pub struct Mounts {
     pub(super) log: Log,
 }
 
-/// A part of a provider that is mounted.
+/// A part of a mounted provider.
 #[derive(Clone, Debug)]
 pub struct Part {
     route: Route,
     mounted: Arc<Mounted>,
-    /// The parts that are asked next if this one has nothing there.
+    /// The parts to try next if this one answers that there is nothing.
     rest: Arc<[Part]>,
 }
 
-/// One provider that is mounted.
+/// One mounted provider.
 pub(super) struct Mounted {
     name: Arc<str>,
     pub(super) provider: Arc<dyn Provider>,
     state: Arc<MountState>,
     fallback: Option<Route>,
-    /// `None`: its functions never block.
+    /// `None` if its functions never block.
     workers: Option<Workers>,
-    /// Whether the last request found the queue full: it is logged once.
+    /// Whether the last request found the queue full, so that it is logged only once.
     is_full: AtomicBool,
-    /// What it was told of interest in the lists; nothing once it is no longer mounted.
+    /// The last report of interest in the lists; `None` once it is unmounted.
     pub(super) lists: Mutex<Option<bool>>,
 }
 
-/// What a mount and its feeds share.
+/// The state shared by a mount and its feeds.
 #[derive(Debug)]
 pub(super) struct MountState {
     id: MountId,
@@ -81,9 +81,9 @@ impl MountState {
     }
 }
 
-/// For the author.
+/// The functions for servers.
 impl Mounts {
-    /// Nothing mounted yet.
+    /// A server without providers.
     pub fn new(clock: Arc<Clock>) -> Arc<Self> {
         Arc::new(Self {
             clock,
@@ -98,22 +98,22 @@ impl Mounts {
         })
     }
 
-    /// Says whose providers they are, once.
+    /// Sets the engine. Call it once.
     pub fn serve(self: &Arc<Self>, engine: &Arc<Engine>) {
         if self.engine.set(Arc::downgrade(engine)).is_ok() && self.told.has_watch() {
             self.observe(engine);
         }
     }
 
-    /// Has `redact` change what is read before it is encoded, as it does for the author's own functions. It may block.
+    /// Sets a function that changes contents before they are encoded, as for handlers of the server. It may block.
     pub fn redact_with(&self, redact: Redact) {
         let _ = self.redact.set(redact);
     }
 
-    /// Mounts a provider: all that it says, or nothing.
+    /// Mounts a provider, completely or not at all.
     ///
     /// # Errors
-    /// [`RegistrationError`]: the provider's own, or what it would serve is refused.
+    /// [`RegistrationError`] of the provider, or for a resource that the catalogue refuses.
     pub fn mount(self: &Arc<Self>, provider: Arc<dyn Provider>) -> Result<MountId, RegistrationError> {
         let refused = |mount: &str, reason: String| RegistrationError::Mount { mount: mount.into(), reason };
         let Some(engine) = self.engine() else { return Err(refused("", "the server is gone".into())) };
@@ -150,10 +150,10 @@ impl Mounts {
         Ok(id)
     }
 
-    /// Mounts providers, all or none.
+    /// Mounts all providers, or none.
     ///
     /// # Errors
-    /// As [`Mounts::mount`], for the first that cannot be mounted, and if one is mounted here already.
+    /// As [`Mounts::mount`], for the first one that fails; also if one of them is already mounted here.
     pub fn mount_all(self: &Arc<Self>, providers: &[Arc<dyn Provider>]) -> Result<(), RegistrationError> {
         let mut done = Vec::new();
         for provider in providers {
@@ -177,7 +177,7 @@ impl Mounts {
         Ok(())
     }
 
-    /// Ends the mount of `provider`: see [`Mounts::unmount`]. `false` if it is not mounted here.
+    /// Unmounts `provider`: see [`Mounts::unmount`]. `false` if it is not mounted here.
     pub fn unmount_provider(&self, provider: &Arc<dyn Provider>) -> bool {
         self.of(provider).is_some_and(|mounted| self.unmount(mounted.state.id))
     }
@@ -187,8 +187,8 @@ impl Mounts {
         all.iter().find(|mounted| Arc::ptr_eq(&mounted.provider, provider)).cloned()
     }
 
-    /// Gives back all that a mount has: its resources and templates are gone and count as changed, its workers end with what
-    /// they do, its provider is dropped when they have. `false` if it is not mounted.
+    /// Unmounts a provider: its resources and templates are removed and count as changed, its workers end after their
+    /// current job, and the provider is dropped after that. `false` if it is not mounted.
     pub fn unmount(&self, id: MountId) -> bool {
         let mut all = self.mounted();
         let Some(at) = all.iter().position(|mounted| mounted.state.id == id) else { return false };
@@ -198,7 +198,7 @@ impl Mounts {
             self.chain(&engine, &all);
             let own: Vec<HandlerId> = lock(&mounted.state.handlers).values().copied().collect();
             let edits = engine.catalog().without(id, &own);
-            // Nothing refuses a removal of what is there.
+            // Removing what exists is never refused.
             let _ = engine.apply(edits, self.clock.now());
         }
         self.forget(&mounted);
@@ -208,7 +208,7 @@ impl Mounts {
         true
     }
 
-    /// How many providers are mounted.
+    /// The number of mounted providers.
     pub fn len(&self) -> usize {
         self.mounted().len()
     }
@@ -218,7 +218,7 @@ impl Mounts {
         self.len() == 0
     }
 
-    /// What the engine is to know of a mount.
+    /// The edits that register a mount with the engine.
     fn edits(&self, engine: &Engine, mounted: &Arc<Mounted>, mount: Mount) -> Vec<Edit> {
         let Mount { templates, resources, foreign, sources, methods, extensions, .. } = mount;
         let mount_id = mounted.state.id;
@@ -253,7 +253,7 @@ impl Mounts {
         listed.chain(methods).chain(extensions).collect()
     }
 
-    /// Has all fallbacks, in the order of their mounts, stand behind one number.
+    /// Chains all fallbacks, in the order of their mounts, under one handler number.
     fn chain(&self, engine: &Engine, all: &[Arc<Mounted>]) {
         let number = *self.fallback.get_or_init(|| engine.new_handler());
         let parts = all.iter().rev().filter_map(|mounted| Some((mounted.fallback?, mounted.clone())));
@@ -270,16 +270,16 @@ impl Mounts {
             }
         };
         if before.is_some() || handler.is_some() {
-            // Nothing refuses it.
+            // These edits are never refused.
             let edits = vec![Edit::SetFallback { handler: None }, Edit::SetFallback { handler }];
             let _ = engine.apply(edits, self.clock.now());
         }
     }
 }
 
-/// For hosts.
+/// The functions for hosts.
 impl Mounts {
-    /// The part of a provider that is to answer `event`; `None` if it is not a provider's.
+    /// The part of a provider that answers `event`; `None` if no provider does.
     pub fn part(&self, event: &Event<'_>) -> Option<Part> {
         if !self.is_used() {
             return None;
@@ -287,12 +287,12 @@ impl Mounts {
         self.find(event.handler()?)
     }
 
-    /// Whether anything was ever mounted.
+    /// Whether any provider was ever mounted.
     pub(super) fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Acquire)
     }
 
-    /// Lets the part answer `event`, for which it was found: here or on a worker.
+    /// Lets the part found for `event` answer it, here or on a worker.
     pub fn answer(&self, part: &Part, peer: &Peer, event: Event<'_>) -> Outcome<'static> {
         let (Some(engine), Some(token)) = (self.engine(), event.asks()) else { return Outcome::nothing() };
         let redact = self.redact.get();
@@ -309,7 +309,7 @@ impl Mounts {
                     let request = Read::new(part.route, request, &engine);
                     return part.read(request, peer.clone(), reply, redact);
                 };
-                // The author's function may block.
+                // The function may block.
                 return part.start(peer.clone(), reply, redact, None, |_, reply| reply.send(Ok(result)));
             }
             Event::List(request) => peer.detach(token).map(|reply| {
@@ -332,14 +332,14 @@ impl Mounts {
         answered.unwrap_or_else(Outcome::nothing)
     }
 
-    /// Tells providers which URIs and lists are watched now.
+    /// Reports to providers which URIs and lists are watched now.
     pub(super) fn settle_interest(&self) {
         if let Some(engine) = self.engine() {
             engine.settle_interest();
         }
     }
 
-    /// Calls `visit` with each mount, without a lock.
+    /// Calls `visit` with each mount, without holding a lock.
     pub(super) fn each(&self, visit: impl FnMut(&Arc<Mounted>)) {
         let all = self.mounted().clone();
         all.iter().for_each(visit);
@@ -352,20 +352,20 @@ impl Mounts {
 }
 
 impl Part {
-    /// Whether the same providers answer.
+    /// Whether the same providers would answer.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let mut alike = self.route == other.route && Arc::ptr_eq(&self.mounted, &other.mounted);
         alike &= self.rest.len() == other.rest.len();
         alike && self.rest.iter().zip(&*other.rest).all(|(one, other)| one.is_same(other))
     }
 
-    /// Calls `visit` with each provider that may answer.
+    /// Calls `visit` with each provider that may answer, with its route.
     pub(super) fn each(&self, visit: &mut dyn FnMut(&Mounted, Route)) {
         visit(&self.mounted, self.route);
         self.rest.iter().for_each(|part| part.each(visit));
     }
 
-    /// What the provider answers on this thread.
+    /// Asks the provider for an answer on this thread.
     fn now(
         &self,
         peer: &Peer,
@@ -383,7 +383,7 @@ impl Part {
         }
     }
 
-    /// Has a worker read; if it has nothing there, the next part does.
+    /// Reads on a worker; if the part answers that there is nothing, the next part is tried.
     fn read(&self, request: Read, peer: Peer, reply: Reply, redact: Option<&Redact>) -> Outcome<'static> {
         let otherwise = self.rest.first().cloned().map(|next| -> Otherwise {
             let (request, redact) = (request.at(next.route), redact.cloned());
@@ -410,7 +410,7 @@ impl Part {
             Ok(place) => place,
             Err(_full) => {
                 if !mounted.is_full.swap(true, Ordering::Relaxed) {
-                    peer.misuse(&format!("{}: as many requests wait as may; more are refused", mounted.name));
+                    peer.misuse(&format!("{}: the queue of waiting requests is full; further ones are refused until a worker is free", mounted.name));
                 }
                 let busy = Answer::Failed(ReadError::RateLimited { retry_after: BUSY });
                 return peer.finish(reply.encode(busy, peer.now()));
@@ -426,20 +426,20 @@ impl Part {
         };
         match place {
             Some(place) => place.run(job),
-            // What it was to answer has failed when the panic drops it.
+            // The panic drops the responder, which fails its request.
             None => drop(catch_unwind(AssertUnwindSafe(job))),
         }
         Outcome::nothing()
     }
 }
 
-/// For feeds.
+/// The functions for feeds.
 impl Mounts {
     pub(super) fn unix(&self) -> u64 {
         self.clock.now().unix
     }
 
-    /// What `uri` names has changed, for everybody or for one principal.
+    /// Announces that `uri` has changed, for all principals or for one.
     pub(super) fn updated(&self, uri: &str, principal: Option<&str>) -> Result<(), RegistrationError> {
         let Some(engine) = self.engine() else { return Ok(()) };
         match principal {
@@ -448,7 +448,7 @@ impl Mounts {
         }
     }
 
-    /// Reports `what` under the name of a mount.
+    /// Logs `what` under the name of a mount.
     pub(super) fn log(&self, state: &MountState, what: &str) {
         let name =
             self.mounted().iter().find(|mounted| mounted.state.id == state.id).map(|own| own.name.clone());
@@ -457,7 +457,7 @@ impl Mounts {
         }
     }
 
-    /// The lists have changed, for everybody or for one principal.
+    /// Announces that the lists have changed, for all principals or for one.
     pub(super) fn list_changed(&self, principal: Option<&str>) {
         let Some(engine) = self.engine() else { return };
         match principal {
@@ -494,7 +494,7 @@ impl Mounts {
         reports
     }
 
-    /// What an entry asks of the engine, if it is about what belongs to the mount.
+    /// The edit for an entry, if the entry concerns a resource of the mount.
     fn edit(&self, engine: &Engine, mounted: &Arc<Mounted>, entry: Entry) -> Result<Edit, RegistrationError> {
         match entry {
             Entry::Add(route, resource) => {
@@ -512,7 +512,7 @@ impl Mounts {
         }
     }
 
-    /// Refuses to touch a resource that is somebody else's.
+    /// Refuses to change a resource of another owner.
     fn ensure_own(&self, engine: &Engine, mounted: &Mounted, uri: &str) -> Result<(), RegistrationError> {
         let catalog = engine.catalog();
         let normal = uri::normalize(uri, engine.limits().uri);
@@ -529,7 +529,7 @@ impl Mounts {
 }
 
 impl Mounts {
-    /// The number of a part of a provider, given when it is first needed.
+    /// The handler number of a part of a provider, assigned at its first use.
     fn handler(&self, engine: &Engine, mounted: &Arc<Mounted>, route: Route) -> HandlerId {
         *lock(&mounted.state.handlers).entry(route).or_insert_with(|| {
             let handler = engine.new_handler();
@@ -548,7 +548,7 @@ impl Mounts {
         drop(gone);
     }
 
-    /// The name of the mount that has what `error` says is there already.
+    /// The name of the mount with which a registration conflicts according to `error`.
     fn holder(&self, engine: &Engine, error: &RegistrationError) -> Option<String> {
         let handler = engine.holder(error)?;
         self.find(handler).map(|part| part.mounted.name.to_string())

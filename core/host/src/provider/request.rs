@@ -1,4 +1,4 @@
-//! What a provider is asked.
+//! Requests to a provider.
 
 use super::mount::Route;
 use mcp_resources_engine::connection::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
@@ -38,18 +38,19 @@ impl<'r> ReadRef<'r> {
         self.params()?.get(name).and_then(Value::as_str)
     }
 
-    /// The principal of the requester.
+    /// The principal that sent the request.
     pub fn principal(&self) -> &'r Arc<Principal> {
         self.request.caller.principal
     }
 
-    /// Whether the requester may see `uri`, in any spelling. Check each URI, path or row before writing it into text.
+    /// Whether the principal may see `uri`, in any spelling. Check each URI, path or row before including it in
+    /// contents.
     pub fn permits(&self, uri: &str) -> bool {
         self.engine.permits(self.principal(), uri)
     }
 }
 
-/// The requester, and what it may see.
+/// The principal that sent a request, and its access rights.
 #[derive(Clone)]
 pub(super) struct Requester {
     principal: Arc<Principal>,
@@ -101,18 +102,18 @@ pub struct Call {
 macro_rules! asked {
     ($($request:ident)+) => {$(
         impl $request {
-            /// The part of the provider that is asked.
+            /// The part of the provider that is addressed.
             pub fn route(&self) -> Route {
                 self.route
             }
 
-            /// The principal of the requester.
+            /// The principal that sent the request.
             pub fn principal(&self) -> &Arc<Principal> {
                 &self.asker.principal
             }
 
-            /// Whether the requester may see `uri`, in any spelling. Check each URI, path or row before writing it into
-            /// text.
+            /// Whether the principal may see `uri`, in any spelling. Check each URI, path or row before including it in
+            /// contents.
             pub fn permits(&self, uri: &str) -> bool {
                 self.asker.engine.permits(&self.asker.principal, uri)
             }
@@ -129,7 +130,7 @@ impl Read {
         Self { route, uri: uri.into_owned(), params: params.map(Params::into_owned), asker }
     }
 
-    /// The same for another part.
+    /// The same request for another part.
     pub(super) fn at(&self, route: Route) -> Self {
         Self { route, ..self.clone() }
     }
@@ -156,12 +157,12 @@ impl List {
         Self { route, cursor, limit, asker: Requester { principal, engine: engine.clone() } }
     }
 
-    /// The cursor: the `next` of the page before. `None` for the first page.
+    /// The cursor: the `next` of the previous page. `None` for the first page.
     pub fn cursor(&self) -> Option<&str> {
         self.cursor.as_deref()
     }
 
-    /// The size of the page, in items.
+    /// The maximum number of items of the page.
     pub fn limit(&self) -> usize {
         self.limit
     }
@@ -181,7 +182,7 @@ impl Complete {
         }
     }
 
-    /// The text of the template, or the URI, whose variable it is: one fallback completes many.
+    /// The reference: the text of a template, or a URI. A fallback may complete many of them.
     pub fn reference(&self) -> &str {
         &self.reference
     }
@@ -214,37 +215,37 @@ impl Call {
         &self.method
     }
 
-    /// The params as JSON text, an object. `{}` if there are none.
+    /// The params as JSON text, an object; `{}` without params.
     pub fn params(&self) -> &str {
         self.params.as_deref().unwrap_or("{}")
     }
 
-    /// How many items a page of a list should have.
+    /// The recommended number of items on a page of a list.
     pub fn page(&self) -> usize {
         self.asker.engine.limits().page
     }
 
-    /// The longest URI that the server accepts, in bytes.
+    /// Maximum length of a URI that the server accepts, in bytes.
     pub fn longest_uri(&self) -> usize {
         self.asker.engine.limits().uri
     }
 }
 
-/// Whether clients watch for changes: see [`Provider::interest`](super::Provider::interest).
+/// A change in which resources or lists are watched: see [`Provider::interest`](super::Provider::interest).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest<'a> {
-    /// Of a resource.
+    /// Of one resource.
     Uri {
         /// Its canonical URI.
         uri: &'a Arc<str>,
         /// The part of the provider that serves it.
         route: Route,
-        /// `true` when the first client begins to watch, `false` after the last one.
+        /// `true` when the first client starts watching, `false` after the last one stops.
         on: bool,
     },
     /// Of the lists of resources and templates.
     Lists {
-        /// `true` when the first client begins to watch, `false` after the last one.
+        /// `true` when the first client starts watching, `false` after the last one stops.
         on: bool,
     },
 }

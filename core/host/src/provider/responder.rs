@@ -1,4 +1,4 @@
-//! The one answer to a request, from whatever thread has it.
+//! The answer to a request, sent once from any thread.
 //!
 //! ```text
 //!   open ──send──▶ answered          a request that is cancelled or has run out of time meanwhile gets nothing,
@@ -14,18 +14,18 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Answers one request, once, on any thread. The request fails if this is dropped without an answer, as by a panic. The request
-/// counts as in flight until its responder is dropped, cancelled or not.
+/// Answers one request, once, on any thread. If this is dropped without an answer, for example by a panic, the request
+/// fails. The request counts as in flight until its responder is dropped, even if it was cancelled.
 #[must_use = "dropped without an answer, it fails the request"]
 pub struct Responder<T> {
     open: Option<Box<OpenRequest>>,
     sort: PhantomData<fn(T)>,
 }
 
-/// A request that a worker has: its host counts it until this is dropped.
+/// A request that a worker has accepted: its host counts it until this is dropped.
 struct Pending(Peer);
 
-/// What is needed to answer.
+/// The parts needed to answer.
 struct OpenRequest {
     pending: Pending,
     peer: Peer,
@@ -34,14 +34,14 @@ struct OpenRequest {
     redact: Option<Redact>,
     /// The name of the mount, for the log.
     mount: Arc<str>,
-    /// Who answers if this one has nothing there.
+    /// The continuation if this provider answers that there is nothing.
     otherwise: Option<Otherwise>,
 }
 
 /// Passes an unanswered request on.
 pub(super) type Otherwise = Box<dyn FnOnce(Peer, Reply) + Send>;
 
-/// The author's redaction, applied to contents before they are encoded.
+/// The server's redaction function, applied to contents before they are encoded.
 pub type Redact = Arc<dyn Fn(&str, Answer<'static>) -> Answer<'static> + Send + Sync>;
 
 /// A result that a [`Responder`] can send.
@@ -104,14 +104,14 @@ impl<T> Responder<T> {
         self.open.as_ref().is_none_or(|open| open.cancelled.get())
     }
 
-    /// Writes a problem to the server's log, under the name of the mount. No client sees it.
+    /// Writes a problem to the server's log, under the name of the mount. Clients do not see it.
     pub fn log(&self, what: &str) {
         if let Some(open) = &self.open {
             open.peer.misuse(&format!("{}: {what}", open.mount));
         }
     }
 
-    /// Sends progress to the client, if it asked for it (R-124).
+    /// Sends progress to the client, if the client asked for it (R-124).
     pub fn progress(&mut self, progress: f64, total: Option<f64>, message: Option<&str>) {
         let Some(open) = &mut self.open else { return };
         let now = open.peer.now();
@@ -171,8 +171,8 @@ impl<T> Drop for Responder<T> {
     fn drop(&mut self) {
         if let Some(open) = self.open.take() {
             if !open.cancelled.get() {
-                let what = open.reply.uri().unwrap_or("a list, a completion, a call");
-                open.peer.misuse(&format!("{}: no answer was given to {what}", open.mount));
+                let what = open.reply.uri().unwrap_or("a list, a completion or a call");
+                open.peer.misuse(&format!("{}: the provider dropped {what} without an answer", open.mount));
             }
             open.answer(Answer::Failed(ReadError::Failed));
         }

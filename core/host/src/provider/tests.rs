@@ -1,4 +1,4 @@
-//! Providers that behave badly, and requests that end in every way, over a pipe whose time stands.
+//! Misbehaving providers, and requests that end in every way, over a pipe with a stopped clock.
 
 mod calling;
 mod mounting;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const ONE: Route = Route(1);
 const ANY: &str = "held:///{id}";
 
-/// Leaves each read to the test.
+/// Leaves the answer of each read to the test.
 struct Holds {
     mount: Mutex<Option<Mount>>,
     held: Mutex<Sender<Held>>,
@@ -57,7 +57,7 @@ impl Provider for Holds {
     }
 }
 
-/// A provider of functions.
+/// A provider whose functions are closures.
 struct Does<F> {
     mount: Mutex<Option<Mount>>,
     read: F,
@@ -85,11 +85,11 @@ where
     }
 }
 
-/// What the author hears.
+/// Collects log messages.
 #[derive(Default)]
 struct Log(Mutex<Vec<String>>);
 
-/// A server with one client at a pipe.
+/// A server with one client on a pipe.
 struct TestServer {
     engine: Arc<Engine>,
     clock: Arc<Clock>,
@@ -101,13 +101,13 @@ struct TestServer {
 struct Everything {
     mounts: Arc<Mounts>,
     log: Log,
-    /// How many requests have pended that are not settled.
+    /// The number of pending requests that are not settled.
     pending: AtomicUsize,
 }
 
 impl Host for Everything {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
-        // What is no provider's has no answer here.
+        // Events that belong to no provider get no answer here.
         drop(self.mounts.take(peer, events));
     }
 
@@ -181,13 +181,13 @@ impl TestServer {
         self.host.handle(&self.peer(), outcome.events);
     }
 
-    /// What the client has got since the last call.
+    /// The client's messages since the last call.
     fn got(&self) -> Vec<Value> {
         let bytes = self.pipe.take();
         bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
 
-    /// The same, once so many answers are there.
+    /// Waits for `count` answers, and returns them.
     fn wait(&self, count: usize) -> Vec<Value> {
         let mut got = Vec::new();
         let until = Instant::now() + Duration::from_secs(20);
@@ -235,7 +235,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How a responder ends, and its name.
+/// A way to end a responder, with its name.
 type End = (&'static str, fn(Responder<ReadResult<'static>>));
 
 const ENDS: [End; 3] = [
@@ -244,7 +244,7 @@ const ENDS: [End; 3] = [
     ("dropped", drop),
 ];
 
-/// whatever comes first, the client gets one answer or none, and the place is free at the end.
+/// whatever happens first, the client gets one answer or none, and the slot is free at the end.
 #[test]
 fn a_responder_answers_once_in_every_order() {
     type Before = fn(&TestServer);
@@ -285,7 +285,7 @@ fn a_responder_answers_once_in_every_order() {
     }
 }
 
-/// The same with both at once, many times.
+/// An answer and a cancellation at the same time, many times.
 #[test]
 fn an_answer_and_a_cancellation_race_and_leave_nothing() {
     let served = Arc::new(TestServer::new(Limits::default()));
@@ -303,7 +303,7 @@ fn an_answer_and_a_cancellation_race_and_leave_nothing() {
     }
 }
 
-/// A provider that panics fails its request, on whichever thread, and serves the next one.
+/// A provider that panics fails its request, on any thread, and serves the next one.
 #[test]
 fn a_panic_fails_one_request() {
     for threads in [0, 2] {
@@ -323,7 +323,7 @@ fn a_panic_fails_one_request() {
     }
 }
 
-/// A provider that blocks holds its own threads and its own queue, and nothing else: what is too much is refused at once.
+/// A provider that blocks occupies only its own threads and queue; requests beyond those are refused at once.
 #[test]
 fn a_provider_that_blocks_fills_its_own_queue() {
     let served = TestServer::new(Limits::default());
@@ -360,9 +360,9 @@ fn a_provider_that_blocks_fills_its_own_queue() {
     assert!(served.mounts.unmount(id));
 }
 
-/// a provider that never answers costs its client the time-out, and what it holds is free when it lets go.
+/// a provider that never answers causes a time-out, and its resources are freed when it drops the responder.
 #[test]
-fn a_provider_that_is_silent_runs_out_of_time() {
+fn a_provider_that_never_answers_times_out() {
     let limits = Limits::default();
     let timeout = limits.read_timeout;
     let served = TestServer::new(limits);
@@ -376,7 +376,8 @@ fn a_provider_that_is_silent_runs_out_of_time() {
     assert_eq!((served.pipe.in_flight(), served.got().len()), (0, 0));
 }
 
-/// 10,000 items of another server's, of which some are odd: the others are listed, in pages, and the log has some of the odd.
+/// 10,000 items of another server, some invalid: the valid ones are listed in pages, and the log names some of the
+/// others.
 #[test]
 fn odd_items_of_another_server_leave_the_others() {
     struct Upstream;
@@ -424,7 +425,7 @@ fn odd_items_of_another_server_leave_the_others() {
     assert_eq!(text(&served.wait(1)[0]), "theirs");
 }
 
-/// The author's `redact` sees what providers give, at once or later. It never runs on the thread that read the request.
+/// `redact` gets the contents of providers, immediate or later. It never runs on the thread that read the request.
 #[test]
 fn what_providers_give_is_redacted() {
     struct Now;
@@ -457,7 +458,7 @@ fn what_providers_give_is_redacted() {
     }
 }
 
-/// Contents that would be too large are refused before they are made.
+/// Contents above the limit are refused before they are produced.
 #[test]
 fn a_size_is_refused_before_contents_are_made() {
     let served = TestServer::new(limits(|limits| limits.contents = 100));
@@ -471,7 +472,7 @@ fn a_size_is_refused_before_contents_are_made() {
     assert_eq!(kind(&served.wait(1)[0]), "size_exceeded");
 }
 
-/// When a client vanishes while workers answer, no thread and no place in a queue is lost.
+/// If a client disconnects while workers answer, no thread and no queue slot is lost.
 #[test]
 fn a_client_that_vanishes_leaves_nothing() {
     let served = TestServer::new(Limits::default());
@@ -486,10 +487,10 @@ fn a_client_that_vanishes_leaves_nothing() {
     }
 }
 
-/// Interest begins with the first who watches and ends with the last, and with the mount; of the lists too. A mount that comes
-/// while somebody waits hears of it at once.
+/// Interest begins with the first watcher and ends with the last one, or with the mount; the same for the lists. A
+/// provider that is mounted while its URIs are watched gets a report at once.
 #[test]
-fn interest_begins_and_ends_with_those_who_wait() {
+fn interest_begins_and_ends_with_the_watchers() {
     let served = TestServer::new(Limits::default());
     let mount = |name: &str, template: &str| {
         let mount = Mount::new(name).template(ONE, Template::new(template)).workers(0, 0);
@@ -524,9 +525,9 @@ fn interest_begins_and_ends_with_those_who_wait() {
     assert!(heard(&one).is_empty());
 }
 
-/// The first mount of a server is told what clients watched before it.
+/// The first provider of a server gets a report of the watches before it was mounted.
 #[test]
-fn the_first_mount_hears_of_those_who_wait_already() {
+fn the_first_mount_gets_earlier_watches() {
     let served = TestServer::new(Limits::default());
     let handler = served.engine.new_handler();
     let add = Edit::AddTemplate { template: Template::new("one:///{id}"), handler, mount: None };
@@ -543,10 +544,10 @@ fn the_first_mount_hears_of_those_who_wait_already() {
     assert_eq!(*lock(&one.interest), told.map(|change| format!("{change:?}")));
 }
 
-/// A change between the look at what is there and the arming of a watcher is not lost: a provider that compares marks it.
+/// A change between the first check and the start of a watcher is not lost, because the provider compares.
 #[test]
-fn a_change_before_the_watcher_is_armed_is_told() {
-    /// Watches a number, as others watch a folder: what it does not see is what changed before it looked.
+fn a_change_before_the_watcher_starts_is_reported() {
+    /// Watches a number as other providers watch a folder: it cannot see changes before it starts.
     struct Number(Mutex<Option<Feed>>, AtomicUsize, AtomicUsize);
     impl Provider for Number {
         fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
@@ -560,7 +561,7 @@ fn a_change_before_the_watcher_is_armed_is_told() {
         }
         fn interest(&self, change: Interest<'_>) {
             let Interest::Uri { uri, on: true, .. } = change else { return };
-            // Here it would arm a watcher; then it compares with what a client has read.
+            // Here it would start a watcher; then it compares with the number that a client has read.
             if self.1.load(Ordering::SeqCst) != self.2.load(Ordering::SeqCst)
                 && let Some(feed) = lock(&self.0).clone()
             {
@@ -584,7 +585,7 @@ fn a_change_before_the_watcher_is_armed_is_told() {
     assert_eq!(methods, ["notifications/subscriptions/acknowledged", "notifications/resources/updated"]);
 }
 
-/// Counts who waits, and notes what is not in turn.
+/// Counts watches, and records reports that are out of order.
 struct Counts(Mutex<i64>, Mutex<Vec<String>>, Mutex<Option<Mount>>);
 impl Provider for Counts {
     fn mount(self: Arc<Self>, _feed: Feed) -> Result<Mount, RegistrationError> {
@@ -601,7 +602,7 @@ impl Provider for Counts {
     }
 }
 
-/// Threads that mount, unmount, watch and cease to: each provider hears of each URI in turn, and of the end.
+/// Threads mount, unmount, watch and unwatch: each provider gets the reports of each URI in order, including the end.
 #[test]
 fn interest_is_in_turn_while_threads_mount_and_watch() {
     let served = Arc::new(TestServer::new(Limits::default()));
@@ -620,7 +621,7 @@ fn interest_is_in_turn_while_threads_mount_and_watch() {
                     served.mounts.unmount(id);
                     drop(turn);
                     served.engine.settle_interest();
-                    // Another thread may be telling it just now.
+                    // Another thread may be reporting the change at this moment.
                     let until = Instant::now() + Duration::from_secs(20);
                     while *lock(&counts.0) != 0 {
                         assert!(Instant::now() < until, "it was not told of the end");
@@ -638,7 +639,7 @@ fn interest_is_in_turn_while_threads_mount_and_watch() {
     assert_eq!(served.engine.subscriptions().uris, 0);
 }
 
-/// A client that begins to wait and ceases to, again and again.
+/// A client that starts and stops watching repeatedly.
 fn listen_and_cancel(served: &TestServer) {
     let pipe = Arc::new(Pipe::new(&served.engine, served.clock.clone()));
     let peer = Peer::pipe(pipe.clone(), served.clock.clone(), served.host.clone());
@@ -655,8 +656,8 @@ fn listen_and_cancel(served: &TestServer) {
     served.host.handle(&peer, pipe.close());
 }
 
-/// A provider that floods costs its client a few notifications, and nothing that grows; one that panics when it hears of
-/// interest is told of the next one nevertheless.
+/// A provider that reports changes in a loop causes few notifications and no growing memory; after a panic in
+/// `interest` the next change is still reported.
 #[test]
 fn a_flood_of_changes_is_a_few_notifications() {
     struct Floods(Mutex<Option<Feed>>, AtomicUsize);
@@ -702,7 +703,7 @@ fn a_flood_of_changes_is_a_few_notifications() {
     assert_eq!(floods.1.load(Ordering::SeqCst), 4, "two begin and two end");
 }
 
-/// The queue is bounded, threads too, and a job that panics ends neither.
+/// Queue and threads are limited, and a job that panics ends neither.
 #[test]
 fn workers_are_bounded() {
     let workers = Arc::new(Workers::new("test", 3, 5));

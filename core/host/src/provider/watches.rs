@@ -1,7 +1,7 @@
-//! What clients watch of single resources and templates, for a host that calls functions on a thread or event loop of its own.
+//! The watches of single resources and templates, for a host that calls functions on its own thread or event loop.
 //!
-//! Law: of each URI at most one change waits, and two that cancel each other are none. So what waits is bounded by what
-//! is watched and what was, when the host took changes last.
+//! Law: at most one change is queued for each URI, and two opposite changes cancel out. So the queue is limited by the
+//! number of watches now and at the host's last take.
 
 use super::mounts::Mounts;
 use mcp_resources_engine::catalog::Route;
@@ -10,37 +10,37 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// A URI has its first watcher, or has lost its last.
+/// A URI gained its first watcher, or lost its last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchChange {
-    /// The name of what serves it: see [`Mounts::watch_changes`].
+    /// The name of the resource or template that serves it: see [`Mounts::watch_changes`].
     pub name: Arc<str>,
     /// In canonical form.
     pub uri: Arc<str>,
-    /// Whether anybody watches it from now on.
+    /// Whether it is watched from now on.
     pub is_watched: bool,
 }
 
-/// See the module.
+/// The watches of registered names.
 #[derive(Debug, Default)]
 pub(super) struct Watches(Mutex<WatchTable>);
 
 #[derive(Debug, Default)]
 struct WatchTable {
-    /// The resources and templates that are asked about.
+    /// The resources and templates whose watches are reported.
     names: HashSet<Arc<str>>,
-    /// What serves each watched URI that was reported.
+    /// The name that serves each watched URI that was reported.
     served: HashMap<Arc<str>, Arc<str>>,
     waiting: BTreeMap<Arc<str>, WatchChange>,
 }
 
 impl Mounts {
-    /// Keeps for [`Mounts::take_watches`] which URIs of a resource or template are watched from now on, and has `waker`
-    /// woken when there are changes; the waker of the first call stays. `registered` is the template, or the URI.
-    /// Returns the name under which they are given: the text of the template, or the canonical URI. To be called before
-    /// clients watch.
+    /// Starts collecting, for [`Mounts::take_watches`], the changes in which URIs of a resource or template are
+    /// watched, and calls `waker` when there are any; the waker of the first call is used. `registered` is the text of
+    /// the template, or the URI. Returns the name under which changes are reported: the text of the template, or the
+    /// canonical URI. Call it before clients watch.
     pub fn watch_changes(self: &Arc<Self>, registered: &str, waker: Waker) -> Arc<str> {
-        // The text of a template is no URI, and stays as it is.
+        // The text of a template is not a URI, and stays unchanged.
         let name: Arc<str> =
             uri::normalize(registered, usize::MAX).map_or_else(|_| registered.into(), |uri| uri.into());
         self.told.watches.lock().names.insert(name.clone());
@@ -57,19 +57,19 @@ impl Mounts {
         name
     }
 
-    /// The changes since the last call.
+    /// Takes the changes since the last call.
     pub fn take_watches(&self) -> Vec<WatchChange> {
         std::mem::take(&mut self.told.watches.lock().waiting).into_values().collect()
     }
 
-    /// Whether there is a change to take that was not there.
+    /// Records a change. Returns whether there was none to take before.
     fn note_watch(&self, uri: &str, is_watched: bool) -> bool {
         let serves = || match self.engine()?.catalog().route(uri) {
             Route::Resource(entry) => Some(entry.canonical.clone()),
             Route::Template(entry, _) => Some(entry.template.uri_template.as_str().into()),
             Route::Fallback(_) | Route::Rejected { .. } | Route::None { .. } => None,
         };
-        // Not under the lock.
+        // Called without the lock.
         let name = if is_watched { serves() } else { None };
         self.told.watches.lock().note(uri.into(), is_watched, name)
     }
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_undone_before_it_is_taken_is_not_told() {
+    fn opposite_changes_cancel_out() {
         let mut table = WatchTable::default();
         let name: Arc<str> = "a://{x}".into();
         table.names.insert(name.clone());

@@ -1,7 +1,7 @@
-//! Threads that may block: a bounded number of them, and a bounded queue.
+//! Threads for blocking jobs, limited in number, with a queue of limited length.
 //!
-//! Law: a thread begins with the first job that finds none idle, and ends when it has had none for a while. The lock is a
-//! leaf: no job runs and none is dropped while it is held.
+//! Law: a thread starts with the first job that finds none idle, and ends after being idle for a while. The lock is a
+//! leaf: no job runs or is dropped while it is held.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,13 +9,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A thread that has had nothing to do for so long ends.
+/// A thread ends after being idle for this time.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Something to do.
+/// A job.
 type Job = Box<dyn FnOnce() + Send>;
 
-/// See the module. Dropped, it lets what runs go on, and drops what waits.
+/// A pool of worker threads. Dropping it lets running jobs finish, and drops queued ones.
 pub struct Workers {
     name: String,
     max: usize,
@@ -24,7 +24,7 @@ pub struct Workers {
 }
 
 struct Pool {
-    /// The process that its threads are in.
+    /// The process to which the threads belong.
     process: u32,
     state: Mutex<PoolState>,
     ready: Condvar,
@@ -35,12 +35,12 @@ struct PoolState {
     jobs: VecDeque<Job>,
     threads: usize,
     idle: usize,
-    /// Places that are taken and have no job yet.
+    /// Queue slots that are reserved for jobs to come.
     entering: usize,
     closed: bool,
 }
 
-/// A place in the queue of [`Workers`], free again when it is dropped.
+/// A reserved slot in the queue of [`Workers`]; dropping it frees the slot.
 #[derive(Debug)]
 #[must_use = "a place does nothing until it is given a job"]
 pub struct QueuePermit<'w> {
@@ -59,15 +59,16 @@ impl fmt::Debug for Pool {
 }
 
 impl Workers {
-    /// At most `threads` threads, for at most `queue` jobs that wait. `name` is the threads'. None begins here.
+    /// A pool of at most `threads` threads with at most `queue` waiting jobs. `name` is the name of the threads. Starts
+    /// no thread yet.
     pub fn new(name: impl Into<String>, threads: usize, queue: usize) -> Self {
         Self { name: name.into(), max: threads.max(1), queue: queue.max(1), pool: Mutex::new(Pool::new()) }
     }
 
-    /// Takes a place in the queue.
+    /// Reserves a slot in the queue.
     ///
     /// # Errors
-    /// [`Full`]: as many wait as may.
+    /// [`Full`] if all slots are taken.
     pub fn enter(&self) -> Result<QueuePermit<'_>, Full> {
         let pool = self.pool();
         let mut state = pool.lock();
@@ -79,16 +80,16 @@ impl Workers {
         Ok(QueuePermit { workers: self, pool })
     }
 
-    /// How many threads there are: for tests.
+    /// The number of threads: for tests.
     pub fn threads(&self) -> usize {
         self.pool().lock().threads
     }
 
-    /// The pool of this process: a forked one has none of its parent's threads.
+    /// The pool of this process: a forked process has none of its parent's threads.
     fn pool(&self) -> Arc<Pool> {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if pool.process != std::process::id() {
-            // Its lock may be held by a thread of the parent's for ever.
+            // Its lock may be held for ever by a thread of the parent.
             std::mem::forget(std::mem::replace(&mut *pool, Pool::new()));
         }
         pool.clone()
@@ -100,7 +101,7 @@ impl Workers {
         if began.is_err() {
             let mut state = pool.lock();
             state.threads -= 1;
-            // Without any thread nobody would ever take what waits.
+            // Without any thread the queue would never be emptied.
             let left = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
             drop(state);
             drop(left);
@@ -109,7 +110,7 @@ impl Workers {
 }
 
 impl QueuePermit<'_> {
-    /// Has a thread do `job`, once the jobs before it have been begun.
+    /// Runs `job` on a thread, after the jobs before it have started.
     pub fn run(self, job: impl FnOnce() + Send + 'static) {
         let mut state = self.pool.lock();
         if state.closed {
@@ -140,7 +141,7 @@ impl Pool {
 
     fn work(&self) {
         while let Some(job) = self.next() {
-            // What it was to answer has failed when it is dropped; the panic hook has said where.
+            // Dropping the job fails its request; the panic hook has already printed the location.
             let _ = catch_unwind(AssertUnwindSafe(job));
         }
     }

@@ -1,4 +1,4 @@
-//! What a handler may return, and how it may fail.
+//! The results and errors of handlers.
 
 use mcp_resources_engine::connection::{
     Answer, Completion, Contents, InputRequired, ListPage, RawResult, ReadResult,
@@ -10,18 +10,18 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// What became of a request: the answer, or why there is none.
+/// The result of a request: the answer, or the reason for which there is none.
 pub type Handled = Result<Answer<'static>, HandlerError>;
 
-/// What a handler of one kind may return: [`Read`], [`Complete`], [`List`] or [`Call`].
+/// A value that handlers of one kind may return: [`Read`], [`Complete`], [`List`] or [`Call`].
 ///
 /// `Result<T, E>` may be returned wherever `T` may, if `E` is a [`ReadError`], a [`HandlerError`] or any other error.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be returned by a handler of this kind")]
 pub trait IntoAnswer<Kind> {
-    /// Makes the answer.
+    /// Converts the value to an answer.
     ///
     /// # Errors
-    /// Why there is none.
+    /// [`HandlerError`] if the handler failed.
     fn into_answer(self) -> Handled;
 }
 
@@ -38,15 +38,14 @@ pub struct Complete;
 #[derive(Clone, Copy, Debug)]
 pub struct List;
 
-/// The kind of handlers behind the extension door. They return a [`RawResult`], a JSON object, or
-/// [`InputRequired`].
+/// The kind of handlers for custom methods. They return a [`RawResult`], a JSON object, or [`InputRequired`].
 #[derive(Clone, Copy, Debug)]
 pub struct Call;
 
-/// Why a handler failed: a [`ReadError`], which the client is told, or any other error, which is logged on this side
-/// while the client hears only that the read failed (R-014, R-068).
+/// An error of a handler: a [`ReadError`], which is sent to the client, or any other error, which is only logged, while
+/// the client gets a general error (R-014, R-068).
 ///
-/// Any error becomes one with `?`:
+/// `?` converts any error:
 ///
 /// ```
 /// use mcp_resources::{HandlerError, ReadRequest};
@@ -61,17 +60,17 @@ pub struct HandlerError {
 }
 
 impl HandlerError {
-    /// A failure with a message for the log.
+    /// An error with a message for the log.
     pub fn new(message: impl Into<String>) -> Self {
         Self { told: ReadError::Failed, cause: Some(message.into().into()) }
     }
 
-    /// What the client is told.
+    /// The error that is sent to the client.
     pub fn told(&self) -> &ReadError {
         &self.told
     }
 
-    /// What is logged; `None` if the client is told all there is.
+    /// The cause to log; `None` if the client gets the whole error.
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         self.cause.as_deref()
     }
@@ -115,7 +114,7 @@ impl<Kind, T: IntoAnswer<Kind>, E: Into<HandlerError>> IntoAnswer<Kind> for Resu
     }
 }
 
-/// Answers of one kind from values: `type => how`.
+/// Implements [`IntoAnswer`] of one kind for values: `type => conversion`.
 macro_rules! answers {
     ($kind:ident: $($(#[$meta:meta])* $type:ty => |$value:ident| $answer:expr;)+) => {
         $(impl IntoAnswer<$kind> for $type {
@@ -158,7 +157,7 @@ answers! { Call:
     serde_json::Map<String, serde_json::Value> => |members| raw(serde_json::Value::Object(members));
 }
 
-/// For a handler whose answers are of several sorts.
+/// For handlers with answers of several kinds.
 impl<Kind> IntoAnswer<Kind> for Answer<'static> {
     fn into_answer(self) -> Handled {
         Ok(self)
@@ -210,9 +209,9 @@ mod tests {
         assert_eq!(kind_of(IntoAnswer::<Call>::into_answer(serde_json::json!([1]))), "logged");
     }
 
-    /// R-014, R-068: what is not a `ReadError` is told as a failed read, and its text stays here.
+    /// R-014, R-068: any error except a `ReadError` is sent as a failed read, and its text is only logged.
     #[test]
-    fn only_read_errors_are_told() {
+    fn only_read_errors_are_sent() {
         let hidden: Result<String, _> = Err(std::io::Error::other("secret"));
         let handled = IntoAnswer::<Read>::into_answer(hidden);
         assert_eq!(handled.as_ref().unwrap_err().told(), &ReadError::Failed);

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
-/// Why a client gave no result.
+/// The reason for which a client gave no result.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum AskFailed {
@@ -21,10 +21,11 @@ pub enum AskFailed {
     Refused {
         /// The JSON-RPC code.
         code: i64,
-        /// What it says.
+        /// The client's message.
         message: String,
     },
-    /// It did not answer within [`Limits::read_timeout`](mcp_resources_engine::limits::Limits::read_timeout), or is gone.
+    /// It did not answer within [`Limits::read_timeout`](mcp_resources_engine::limits::Limits::read_timeout), or
+    /// disconnected.
     Unanswered,
 }
 
@@ -43,17 +44,17 @@ impl std::error::Error for AskFailed {}
 type AskResult = Result<Value, AskFailed>;
 type Key = (ConnectionId, AskId);
 
-/// The requests to clients that have no answer yet. [`Limits::asks`](mcp_resources_engine::limits::Limits::asks) bounds them
+/// The pending requests to clients. [`Limits::asks`](mcp_resources_engine::limits::Limits::asks) limits their number
 /// for each connection.
 #[derive(Default)]
 pub(super) struct Asks(Mutex<HashMap<Key, oneshot::Sender<AskResult>>>);
 
 impl Asks {
-    /// The client has answered, or has run out of time.
+    /// Passes on the client's answer or time-out.
     pub(super) fn settle(&self, key: Key, answer: Option<Result<Json<'_>, Json<'_>>>) {
         let waiting = self.lock().remove(&key);
         if let Some(waiting) = waiting {
-            // The handler may be gone.
+            // Fails if the handler was dropped.
             let _ = waiting.send(read(answer));
         }
     }
@@ -63,12 +64,12 @@ impl Asks {
     }
 }
 
-/// Asks, and waits for the answer.
+/// Sends a request and waits for the answer.
 pub(super) async fn ask(link: &Link, method: &str, params: &str) -> AskResult {
     let (shared, peer) = (&link.client().shared, &link.client().peer);
     let (sender, answer) = oneshot::channel();
     let asking = {
-        // Held until the answer has somebody to go to: it may be here before `ask` returns.
+        // Held until the receiver is registered: the answer may arrive before `ask` returns.
         let mut asks = shared.asks.lock();
         let ask = peer.ask(method, params).map_err(AskFailed::NotAsked)?;
         let key = (peer.connection(), ask);
@@ -82,7 +83,7 @@ pub(super) async fn ask(link: &Link, method: &str, params: &str) -> AskResult {
     answered
 }
 
-/// Nobody waits any longer when this is dropped.
+/// Removes the receiver when dropped.
 struct Asking {
     shared: Arc<Shared>,
     key: Key,
@@ -117,7 +118,7 @@ mod tests {
     use serde_json::json;
     use std::time::Duration;
 
-    /// a handler asks a legacy client; a modern one is asked by the answer.
+    /// a handler sends a request to a legacy client; a modern one is asked through the answer.
     #[tokio::test(flavor = "multi_thread")]
     async fn a_handler_may_ask_a_legacy_client() {
         use std::io::{BufRead as _, BufReader, Write as _};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower_service::Service;
 
-/// A tower service that answers what is asked of the endpoint. Cheap to clone.
+/// A tower service for the requests of the endpoint. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct HttpService(Arc<HttpServer>);
 
@@ -40,23 +40,23 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let server = self.0.clone();
         Box::pin(async move {
-            // Who is gone hears nothing of it.
+            // A client that disconnected does not receive this.
             Ok(server.respond(request).await.unwrap_or_else(|_| ResponseBody::none(StatusCode::BAD_REQUEST)))
         })
     }
 }
 
 impl HttpBuilder {
-    /// The endpoint as a tower service, for all of its paths.
+    /// Makes a tower service for all paths of the endpoint.
     ///
     /// # Errors
-    /// [`RulesError`] if what was set cannot be applied.
+    /// [`RulesError`] if an option is invalid.
     pub fn service(self) -> Result<HttpService, RulesError> {
         self.build().map(HttpService)
     }
 
-    /// The endpoint as an axum router with all of its paths, to be merged into an application. It keeps its own time in
-    /// the runtime that serves it.
+    /// Makes an axum router with all paths of the endpoint, to be merged into an application. Its timers run in the
+    /// runtime that serves it.
     ///
     /// # Errors
     /// As [`HttpBuilder::service`].
@@ -68,8 +68,8 @@ impl HttpBuilder {
 }
 
 impl ResourceServer {
-    /// The server as an axum router with its endpoint at `/mcp`, for clients on this machine; [`ResourceServer::http`] has
-    /// more to set.
+    /// Makes an axum router with the endpoint at `/mcp`, for local clients only; [`ResourceServer::http`] has
+    /// more options.
     ///
     /// ```no_run
     /// # async fn main_() -> Result<(), Box<dyn std::error::Error>> {

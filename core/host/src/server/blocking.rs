@@ -2,12 +2,12 @@
 
 use std::pin::Pin;
 
-/// What [`blocking`] makes of a function: its future.
+/// The future of a function wrapped by [`blocking`].
 pub type Blocking<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Makes a handler of a function that blocks its thread (files, databases, computing): it runs on tokio's pool for such
-/// work, where it holds up nobody. When its request is cancelled it is not interrupted; it may look at
-/// [`Context::is_cancelled`](super::Context::is_cancelled). Until it returns it keeps its place in
+/// Wraps a function that blocks its thread (files, databases, computing) as a handler: it runs on tokio's pool for such
+/// work, where it delays no other request. It is not interrupted when its request is cancelled; it may check
+/// [`Context::is_cancelled`](super::Context::is_cancelled). Until it returns it counts towards
 /// [`Limits::in_flight`](mcp_resources_engine::limits::Limits::in_flight).
 ///
 /// ```
@@ -32,7 +32,7 @@ where
                 Ok(returned) => returned,
                 Err(error) => match error.try_into_panic() {
                     Ok(panic) => std::panic::resume_unwind(panic),
-                    // The runtime is shutting down: nobody will poll this again.
+                    // The runtime is shutting down, so this future will not be polled again.
                     Err(_) => std::future::pending().await,
                 },
             }

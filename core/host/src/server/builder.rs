@@ -1,4 +1,4 @@
-//! How a server is put together.
+//! The builder of a server.
 
 use super::answer::{Call, Complete, HandlerError, IntoAnswer, List, Read};
 use super::changes::Changes;
@@ -18,7 +18,7 @@ use mcp_resources_engine::seal::SealKey;
 use mcp_resources_engine::version::Revision;
 use std::sync::Arc;
 
-/// A server in the making: see [`ResourceServer::builder`].
+/// Builds a server: see [`ResourceServer::builder`].
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder {
     info: ServerInfo,
@@ -32,7 +32,7 @@ pub struct Builder {
     providers: Vec<Arc<dyn Provider>>,
 }
 
-/// What it has.
+/// The resources, templates and methods.
 impl Builder {
     pub(super) fn new(name: String, version: String) -> Self {
         Self {
@@ -48,8 +48,8 @@ impl Builder {
         }
     }
 
-    /// Adds a resource that `handler` reads: an async function from [`ReadRequest`] to what [`Read`] says. Clients see
-    /// resources in the order of their URIs, whatever the order of registration.
+    /// Adds a resource read by `handler`: an async function from [`ReadRequest`] to a result listed at [`Read`].
+    /// Clients see resources in the order of their URIs, whatever the order of registration.
     pub fn resource<F, Fut>(self, resource: impl Into<Resource>, handler: F) -> Self
     where
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
@@ -68,7 +68,7 @@ impl Builder {
         self.change(|changes| changes.bytes(resource, bytes))
     }
 
-    /// Adds a template whose resources `handler` reads.
+    /// Adds a template with resources read by `handler`.
     pub fn template<F, Fut>(self, template: impl Into<Template>, handler: F) -> Self
     where
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
@@ -77,8 +77,8 @@ impl Builder {
         self.change(|changes| changes.template(template, handler))
     }
 
-    /// Completes a variable of the template added just before (R-107): an async function from [`CompletionRequest`] to
-    /// what [`Complete`] says.
+    /// Completes a variable of the last added template (R-107): an async function from [`CompletionRequest`] to a
+    /// result listed at [`Complete`].
     pub fn complete<F, Fut>(self, variable: impl Into<String>, handler: F) -> Self
     where
         F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,
@@ -87,8 +87,8 @@ impl Builder {
         self.change(|changes| changes.complete(variable, handler))
     }
 
-    /// Lists all resources of the template added just before, for `resources/list`. It is called for each page of a walk,
-    /// unless [`Limits::list_ttl`](mcp_resources_engine::limits::Limits::list_ttl) keeps what it gives.
+    /// Lists all resources of the last added template for `resources/list`. It is called for each page of a walk,
+    /// unless [`Limits::list_ttl`](mcp_resources_engine::limits::Limits::list_ttl) caches its result.
     pub fn list<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(ListRequest) -> Fut + Send + Sync + 'static,
@@ -97,8 +97,8 @@ impl Builder {
         self.change(|changes| changes.list(handler))
     }
 
-    /// Lists the resources of the template added just before in pages of its own: the handler goes on at
-    /// [`ListRequest::cursor`] and returns a [`ListPage`](mcp_resources_engine::connection::ListPage).
+    /// Lists the resources of the last added template in pages: the handler continues at [`ListRequest::cursor`] and
+    /// returns a [`ListPage`](mcp_resources_engine::connection::ListPage).
     pub fn list_pages<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(ListRequest) -> Fut + Send + Sync + 'static,
@@ -107,7 +107,7 @@ impl Builder {
         self.change(|changes| changes.list_pages(handler))
     }
 
-    /// Answers a method that is not one of ours: the extension door.
+    /// Adds a handler for a custom method.
     pub fn method<F, Fut>(mut self, method: Method, handler: F) -> Self
     where
         F: Fn(CallRequest) -> Fut + Send + Sync + 'static,
@@ -124,33 +124,33 @@ impl Builder {
     }
 }
 
-/// How it presents itself.
+/// The server's description of itself.
 impl Builder {
-    /// A label for people (2025-06-18). Default: none.
+    /// Sets a label for people (2025-06-18). Default: none.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.info.title = Some(title.into());
         self
     }
 
-    /// What it is (2025-11-25). Default: none.
+    /// Sets a description (2025-11-25). Default: none.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.info.description = Some(description.into());
         self
     }
 
-    /// Where more is written about it (2025-11-25). Default: none.
+    /// Sets the URL of a page about the server (2025-11-25). Default: none.
     pub fn website_url(mut self, url: impl Into<String>) -> Self {
         self.info.website_url = Some(url.into());
         self
     }
 
-    /// Adds a picture (2025-11-25). Default: none.
+    /// Adds an icon (2025-11-25). Default: none.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.info.icons.push(icon);
         self
     }
 
-    /// What the model should know to use it. Default: none.
+    /// Sets instructions for the model. Default: none.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.info.instructions = Some(instructions.into());
         self
@@ -164,94 +164,94 @@ impl Builder {
     }
 }
 
-/// How it behaves.
+/// The server's behaviour.
 impl Builder {
-    /// The bounds. Default: [`Limits::default`].
+    /// Sets the limits. Default: [`Limits::default`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.options.limits = limits;
         self
     }
 
-    /// Adds a key for cursors and request states. All processes of one deployment share their keys; the first seals,
-    /// all open. Default: none; cursors and request states then open in this process only.
+    /// Adds a key for cursors and request states. All processes of a deployment share their keys; the first key seals,
+    /// all keys open. Default: none; cursors and request states are then valid in this process only.
     pub fn key(mut self, key: SealKey) -> Self {
         self.options.keys.push(key);
         self
     }
 
-    /// The revisions to serve. Default: all five.
+    /// Sets the revisions to support. Default: all five.
     pub fn revisions(mut self, revisions: impl IntoIterator<Item = Revision>) -> Self {
         self.options.revisions = revisions.into_iter().collect();
         self
     }
 
-    /// Whether clients may subscribe to resources. Default `true`.
+    /// Sets whether clients may subscribe to resources. Default `true`.
     pub fn subscribe(mut self, subscribe: bool) -> Self {
         self.options.subscribe = subscribe;
         self
     }
 
-    /// Whether changes of the lists are announced. Default `true`.
+    /// Sets whether changes of the lists are announced. Default `true`.
     pub fn list_changed(mut self, list_changed: bool) -> Self {
         self.options.list_changed = list_changed;
         self
     }
 
-    /// Whether completion is offered. Default: when a template has a completer.
+    /// Sets whether completion is offered. Default: if any template has a completer.
     pub fn completions(mut self, completions: bool) -> Self {
         self.options.completions = Some(completions);
         self
     }
 
-    /// Whether handlers' log messages go to clients (R-056, R-119). Default `false`.
+    /// Sets whether handlers' log messages are sent to clients (R-056, R-119). Default `false`.
     pub fn logging(mut self, logging: bool) -> Self {
         self.options.logging = logging;
         self
     }
 
-    /// Whether a client is told that it may not see a resource, rather than that there is none (DEC-20).
-    /// Default `false`.
+    /// Sets whether a client gets an error that says that it may not see a resource; otherwise the error is that of a
+    /// missing one (DEC-20). Default `false`.
     pub fn explicit_denials(mut self, explicit: bool) -> Self {
         self.options.explicit_denials = explicit;
         self
     }
 
-    /// Who may see what, and how much of it; [`load_policy`](crate::transport::load_policy) reads it from a file.
-    /// Default: everybody may see everything.
+    /// Sets the access rules and limits for principals; [`load_policy`](crate::transport::load_policy) reads them from
+    /// a file. Default: everything is allowed.
     pub fn guard(mut self, policy: Policy) -> Self {
         self.options.guard = policy;
         self
     }
 
-    /// Whether results carry the server's name in `_meta` (2026-07-28, R-048). Default `true`.
+    /// Sets whether results carry the server's name in `_meta` (2026-07-28, R-048). Default `true`.
     pub fn server_info_in_results(mut self, carry: bool) -> Self {
         self.options.server_info_in_results = carry;
         self
     }
 
-    /// How long the two lists may be kept, and by whom (R-113). Default: not at all.
+    /// Sets whether and how long the two lists may be cached (R-113). Default: not at all.
     pub fn list_cache(mut self, cache: CacheHint) -> Self {
         self.options.list_cache = cache;
         self
     }
 
-    /// How long the answer to `server/discover` may be kept, and by whom (R-113). Default: not at all.
+    /// Sets whether and how long the answer to `server/discover` may be cached (R-113). Default: not at all.
     pub fn discover_cache(mut self, cache: CacheHint) -> Self {
         self.options.discover_cache = cache;
         self
     }
 
-    /// Whether the contents of reads are kept for their `ttl_ms` and given again without a call, to the principal who was
-    /// given them or, if they are public, to all; and whether concurrent reads of one URI by one principal make one call
-    /// (R-219, R-220). `notify_updated` and changes of the lists end what is kept. Default `false`.
+    /// Sets whether results of reads are cached for their `ttl_ms`, for the principal that requested them or, if they
+    /// are public, for all; and whether concurrent reads of one URI by one principal share a handler call (R-219,
+    /// R-220). `notify_updated` and changes of the lists purge the cache. Default `false`.
     pub fn cache(mut self, cache: bool) -> Self {
         self.options.cache = cache;
         self
     }
 
-    /// Takes out of contents what is not to be sent, or changes them: called with the URI and the contents of each read,
-    /// one after the other, constants included, before they are encoded. Its error fails the read, and nothing is sent of
-    /// the contents (S-19). Called where the handler ran: it must not block. Default: none.
+    /// Sets a function that removes or changes parts of contents before they are encoded. It is called with the URI and
+    /// the contents of each entry of each read, including constants. An error fails the read, and none of the contents
+    /// are sent (S-19). It runs where the handler ran, so it must not block. Default: none.
     pub fn redact<F>(mut self, redact: F) -> Self
     where
         F: Fn(&str, Contents<'static>) -> Result<Contents<'static>, HandlerError> + Send + Sync + 'static,
@@ -261,23 +261,24 @@ impl Builder {
         self
     }
 
-    /// Who hears of what the author should know: failures of handlers, warnings. Default: one line each on standard
-    /// error.
-    pub fn diagnostics(mut self, hear: impl Fn(&Diagnostic<'_>) + Send + Sync + 'static) -> Self {
-        self.diagnose = Arc::new(hear);
+    /// Sets the receiver of diagnostics for the server's log: failures of handlers, warnings. Default: one line each on
+    /// standard error.
+    pub fn diagnostics(mut self, report: impl Fn(&Diagnostic<'_>) + Send + Sync + 'static) -> Self {
+        self.diagnose = Arc::new(report);
         self
     }
 
-    /// Called when a URI, in canonical form, gets its first watcher (`true`) or loses its last (`false`), over all
-    /// connections: in order, one call at a time. It runs where messages are read, so it must not block.
-    pub fn on_watch(mut self, hear: impl Fn(&str, bool) + Send + Sync + 'static) -> Self {
-        self.watch = Some(Box::new(hear));
+    /// Sets a function to call when a URI, in canonical form, gains its first watcher (`true`) or loses its last one
+    /// (`false`), over all connections: in order, one call at a time. It runs where messages are read, so it must not
+    /// block.
+    pub fn on_watch(mut self, changed: impl Fn(&str, bool) + Send + Sync + 'static) -> Self {
+        self.watch = Some(Box::new(changed));
         self
     }
 
-    /// Records each request, and gives the records to `sink` on a thread of its own (S-19): to an
+    /// Records each request, and passes the records to `sink` on a thread of its own (S-19): to an
     /// [`AuditFile`](crate::transport::AuditFile), or to a function that takes an
-    /// [`AuditEntry`](mcp_resources_engine::guard::AuditEntry). Default: nothing is recorded. No request waits for a slow
+    /// [`AuditEntry`](mcp_resources_engine::guard::AuditEntry). Default: no records. Requests never wait for a slow
     /// sink: above [`Limits::audit_queue`](mcp_resources_engine::limits::Limits::audit_queue) records are dropped and counted.
     ///
     /// ```
@@ -294,29 +295,29 @@ impl Builder {
         self
     }
 
-    /// Counts requests, for [`ResourceServer::metrics_text`]. Default `false`; an HTTP endpoint that shows metrics counts
-    /// from then on.
+    /// Counts requests, for [`ResourceServer::metrics_text`]. Default `false`; an HTTP endpoint with metrics starts
+    /// counting when it is made.
     pub fn metrics(mut self, metrics: bool) -> Self {
         self.options.metrics = metrics;
         self
     }
 
-    /// Mounts a provider after all that is registered here: see [`ResourceServer::mount`].
+    /// Mounts a provider after all other registrations: see [`ResourceServer::mount`].
     pub fn mount(mut self, provider: impl Provider) -> Self {
         self.providers.push(Arc::new(provider));
         self
     }
 
-    /// The server.
+    /// Builds the server.
     ///
     /// # Errors
-    /// [`RegistrationError`] for the first thing that is not well-formed, duplicate or ambiguous, and for the first provider
-    /// that cannot be mounted.
+    /// [`RegistrationError`] for the first registration that is invalid, duplicate or ambiguous, and for the first
+    /// provider that cannot be mounted.
     pub fn build(mut self) -> Result<ResourceServer, RegistrationError> {
         self.options.process_key = random_key();
         let registry = Registry::new(self.info, self.options)?;
         for (declared, handler) in self.calls {
-            // There is no engine yet: it is not too late.
+            // Cannot fail: the engine is not made yet.
             let _ = registry.extend(declared, Arc::new(Functions::Method(handler)));
         }
         let is_audited = self.audit.is_some();
@@ -332,7 +333,7 @@ impl Builder {
     }
 }
 
-/// A key that dies with the process. Without randomness there is none, and reads cannot ask for input.
+/// A key for the lifetime of this process. `None` without randomness; reads can then not ask for input.
 fn random_key() -> Option<SealKey> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).ok()?;

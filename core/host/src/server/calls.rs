@@ -1,7 +1,7 @@
-//! From the engine's events to the author's functions, and back, for a peer of any sort.
+//! Connects the engine's events with handlers, for any kind of peer.
 //!
-//! Law: a function is polled once where the message was read; what is ready then is answered without leaving the
-//! thread. What is not goes on as a task, and its answer is worded by the thread that has it.
+//! Law: a handler is polled once on the thread that read the message; if it is ready then, it is answered there.
+//! Otherwise it continues as a task, and the thread that has its result encodes the answer.
 
 use super::Diagnostic;
 use super::answer::Handled;
@@ -19,7 +19,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Does what a call of the engine's asks for, and what follows from that.
+/// Handles the outcome of a call of the engine, and everything that follows from it.
 pub(super) fn after(client: &Arc<Client>, outcome: Outcome<'_>) {
     let mut following = step(client, outcome);
     while let Some(outcome) = following.pop() {
@@ -41,12 +41,12 @@ fn step(client: &Arc<Client>, outcome: Outcome<'_>) -> Vec<Outcome<'static>> {
     following
 }
 
-/// Does what an event asks that has no answer.
+/// Handles an event without an answer.
 pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>) {
     match event {
         Event::Replied { ask, answer } => shared.asks.settle((connection, *ask), *answer),
         Event::Cancelled(token) => {
-            // Not in the condition: the guard would live as long as the block, and a link takes the lock when it ends.
+            // Not in the condition: the lock would be held during the whole block, and dropping a link takes it too.
             let link = shared.tasks().remove(&(connection, *token));
             if let Some(link) = link.and_then(|link| link.upgrade()) {
                 link.cancel();
@@ -108,12 +108,12 @@ fn handle(client: &Arc<Client>, event: Event<'_>) -> Outcome<'static> {
     }
 }
 
-/// The same work, with what the author takes out of contents.
+/// Applies the server's redaction to the result of `work`.
 fn redacted(shared: Arc<Shared>, uri: String, work: Work) -> Work {
     Box::pin(async move { shared.redacted(&uri, work.await?) })
 }
 
-/// Calls a function and polls it once. `None` is a function that has been removed meanwhile.
+/// Calls a handler and polls it once. `call` returns `None` if the handler was removed in the meantime.
 fn start(link: &Arc<Link>, call: impl FnOnce() -> Option<Work>) -> Outcome<'static> {
     let started = catch_unwind(AssertUnwindSafe(|| {
         let Some(mut work) = link.span().enter(call) else { return Ok(Err(ReadError::NotFound.into())) };
@@ -133,10 +133,10 @@ fn start(link: &Arc<Link>, call: impl FnOnce() -> Option<Work>) -> Outcome<'stat
     }
 }
 
-/// Lets a function go on as a task.
+/// Continues a handler as a task.
 fn spawn(link: &Arc<Link>, work: Work) {
     let client = link.client();
-    // First of all: a cancellation that comes right after the reply was taken out has to find it.
+    // Registered first, so that a cancellation right after the reply is taken out finds the link.
     client.shared.tasks().insert((client.peer.connection(), link.token()), Arc::downgrade(link));
     if link.detach() {
         client.peer.pends();
@@ -150,7 +150,7 @@ fn answer(link: &Link, handled: Handled) -> Outcome<'static> {
         link.span().failed(error.told());
         shared.failed(error)
     });
-    match link.way() {
+    match link.take_route() {
         ReplyRoute::Respond => peer.respond(link.token(), answer),
         ReplyRoute::Finish(reply) => {
             let encoded = reply.encode(answer, peer.now());
@@ -167,7 +167,7 @@ fn panicked(link: &Link) -> Outcome<'static> {
     answer(link, Err(ReadError::Failed.into()))
 }
 
-/// A function as a task: until it is done, or no longer wanted.
+/// Runs a handler as a task, until it is done or no longer wanted.
 async fn run(link: Arc<Link>, mut work: Work) {
     let ended = {
         let mut cancelled = pin!(link.cancelled());

@@ -1,4 +1,4 @@
-//! What is registered and removed, before it is: any number of changes that take effect together.
+//! Changes of the registered resources and templates, collected to take effect together.
 
 use super::answer::{Complete, IntoAnswer, List, Read};
 use super::handlers::{Functions, HandlerSet};
@@ -8,7 +8,7 @@ use mcp_resources_engine::catalog::Source;
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use std::sync::Arc;
 
-/// Changes to what a server has, to be applied together by [`ResourceServer::apply`](super::ResourceServer::apply).
+/// Changes of a server's resources and templates, for [`ResourceServer::apply`](super::ResourceServer::apply).
 ///
 /// ```
 /// # use mcp_resources::{Changes, Resource, ResourceServer};
@@ -41,7 +41,7 @@ impl Changes {
         Self::default()
     }
 
-    /// Adds a resource that `handler` reads: an async function from [`ReadRequest`] to what [`Read`] says.
+    /// Adds a resource read by `handler`: an async function from [`ReadRequest`] to a result listed at [`Read`].
     pub fn resource<F, Fut>(mut self, resource: impl Into<Resource>, handler: F) -> Self
     where
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
@@ -63,7 +63,7 @@ impl Changes {
         self
     }
 
-    /// Adds a template whose resources `handler` reads.
+    /// Adds a template with resources read by `handler`.
     pub fn template<F, Fut>(mut self, template: impl Into<Template>, handler: F) -> Self
     where
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
@@ -73,7 +73,7 @@ impl Changes {
         self
     }
 
-    /// Completes a variable of the template added just before (R-107).
+    /// Completes a variable of the last added template (R-107).
     pub fn complete<F, Fut>(mut self, variable: impl Into<String>, handler: F) -> Self
     where
         F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,
@@ -90,8 +90,8 @@ impl Changes {
         self
     }
 
-    /// Lists all resources of the template added just before, for `resources/list`. It is called for each page of a walk,
-    /// unless [`Limits::list_ttl`](mcp_resources_engine::limits::Limits::list_ttl) keeps what it gives.
+    /// Lists all resources of the last added template for `resources/list`. It is called for each page of a walk,
+    /// unless [`Limits::list_ttl`](mcp_resources_engine::limits::Limits::list_ttl) caches its result.
     pub fn list<F, Fut>(mut self, handler: F) -> Self
     where
         F: Fn(ListRequest) -> Fut + Send + Sync + 'static,
@@ -101,8 +101,8 @@ impl Changes {
         self
     }
 
-    /// Lists the resources of the template added just before in pages of its own: the handler goes on at
-    /// [`ListRequest::cursor`] and returns a [`ListPage`](mcp_resources_engine::connection::ListPage).
+    /// Lists the resources of the last added template in pages: the handler continues at [`ListRequest::cursor`] and
+    /// returns a [`ListPage`](mcp_resources_engine::connection::ListPage).
     pub fn list_pages<F, Fut>(mut self, handler: F) -> Self
     where
         F: Fn(ListRequest) -> Fut + Send + Sync + 'static,
@@ -112,13 +112,13 @@ impl Changes {
         self
     }
 
-    /// Removes the resource at `uri`, in any spelling; nothing if there is none. It counts as updated.
+    /// Removes the resource at `uri`, in any spelling, and notifies its watchers. Does nothing if there is none.
     pub fn remove_resource(mut self, uri: impl Into<String>) -> Self {
         self.changes.push(Change::RemoveResource(uri.into()));
         self
     }
 
-    /// Removes the template with exactly this text; nothing if there is none.
+    /// Removes the template with exactly this text. Does nothing if there is none.
     pub fn remove_template(mut self, uri_template: impl Into<String>) -> Self {
         self.changes.push(Change::RemoveTemplate(uri_template.into()));
         self
@@ -138,7 +138,7 @@ impl Changes {
         }
     }
 
-    /// Remembers the first function that has no template.
+    /// Stores the error for the first function that was added without a template.
     fn misplaced(&mut self, field: &str, value: String) {
         let of = match self.changes.last() {
             Some(Change::Resource(resource, _) | Change::Constant(resource, _)) => resource.uri.clone(),
@@ -152,7 +152,7 @@ impl Changes {
         });
     }
 
-    /// The changes for the registry. Constants become functions if they are `transformed` before they are sent.
+    /// The changes for the registry. Constants become functions if contents are `transformed` before they are sent.
     pub(super) fn prepare(
         self,
         transformed: bool,

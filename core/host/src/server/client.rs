@@ -1,4 +1,4 @@
-//! One client, as the author's functions meet it.
+//! One client, as handlers see it.
 
 use super::shared::Shared;
 use crate::transport::Peer;
@@ -6,10 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// A function that goes on.
+/// A handler that continues as a task.
 pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// See the module.
+/// The client of a connection.
 pub(super) struct Client {
     pub(super) shared: Arc<Shared>,
     pub(super) peer: Peer,
@@ -21,7 +21,7 @@ impl Client {
         Arc::new(Self { shared, peer, runtime })
     }
 
-    /// Lets a function go on.
+    /// Spawns a task.
     pub(super) fn spawn(&self, task: Task) {
         self.runtime.spawn(task);
     }

@@ -1,4 +1,4 @@
-//! The author's functions, whatever their types.
+//! Handlers with their types erased.
 
 use super::answer::{Call, Complete, Handled, IntoAnswer, List, Read};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
@@ -7,13 +7,13 @@ use mcp_resources_engine::connection::Contents;
 use mcp_resources_engine::error::ReadError;
 use std::pin::Pin;
 
-/// A handler at work.
+/// The future of a handler.
 pub(super) type Work = Pin<Box<dyn Future<Output = Handled> + Send>>;
 
-/// A function of the author's, of whatever type.
+/// A handler function with its type erased.
 pub(super) type Handler<Request> = Box<dyn Fn(Request) -> Work + Send + Sync>;
 
-/// Forgets the type of a handler.
+/// Erases the type of a handler.
 pub(super) fn erase<Kind, Request, F, Fut>(function: F) -> Handler<Request>
 where
     F: Fn(Request) -> Fut + Send + Sync + 'static,
@@ -25,11 +25,11 @@ where
     })
 }
 
-/// What stands behind one number.
+/// The handlers behind one number.
 pub(super) enum Functions {
-    /// Of a resource or template.
+    /// For a resource or template.
     HandlerSet(HandlerSet),
-    /// Of a method behind the extension door.
+    /// For a custom method.
     Method(Handler<CallRequest>),
 }
 
@@ -42,7 +42,7 @@ impl Functions {
     }
 }
 
-/// The functions of a resource or template.
+/// The handlers of a resource or template.
 pub(super) struct HandlerSet {
     pub(super) read: Handler<ReadRequest>,
     /// By variable.
@@ -59,7 +59,7 @@ impl HandlerSet {
         Self { read: erase(read), complete: Vec::new(), list: None }
     }
 
-    /// Reads what never changes.
+    /// Reads constant contents.
     pub(super) fn constant(source: Source) -> Self {
         Self::new(move |_| {
             let contents = match &source {
@@ -93,7 +93,7 @@ impl HandlerSet {
     }
 }
 
-/// Forgets the type of a function behind the extension door.
+/// Erases the type of the handler of a custom method.
 pub(super) fn erase_call<F, Fut>(function: F) -> Handler<CallRequest>
 where
     F: Fn(CallRequest) -> Fut + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Serving over HTTP: what an author sets, and how requests reach the author's functions.
+//! Serving over HTTP: the options, and the connection between the HTTP server and handlers.
 
 use super::ResourceServer;
 use super::calls;
@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::net::{TcpListener, ToSocketAddrs};
 use tokio::runtime::Handle;
 
-/// An HTTP endpoint in the making: see [`ResourceServer::http`].
+/// Builds an HTTP endpoint: see [`ResourceServer::http`].
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it is bound or built"]
 pub struct HttpBuilder {
@@ -23,79 +23,79 @@ pub struct HttpBuilder {
     options: HttpOptions,
 }
 
-/// What an author sets. The bounds of HTTP are fields of [`Limits`](mcp_resources_engine::limits::Limits).
+/// The options. Limits of HTTP are fields of [`Limits`](mcp_resources_engine::limits::Limits).
 impl HttpBuilder {
     pub(super) fn new(server: ResourceServer) -> Self {
         Self { server, options: HttpOptions::default() }
     }
 
-    /// The path of the endpoint. Default `/mcp`.
+    /// Sets the path of the endpoint. Default `/mcp`.
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.options.rules.path = path.into();
         self
     }
 
-    /// A path that answers 200 while the server lives. Default none.
+    /// Adds a path that answers 200 while the server is alive. Default none.
     pub fn health(mut self, path: impl Into<String>) -> Self {
         self.options.rules.health = Some(path.into());
         self
     }
 
-    /// A path that shows what is counted, in the text format of Prometheus, such as `/metrics`. It asks for `Host`, `Origin`
-    /// and the token as the endpoint does. Default none.
+    /// Adds a path with metrics in the text format of Prometheus, such as `/metrics`. The checks of `Host`, `Origin`
+    /// and the token apply to it. Default none.
     pub fn metrics(mut self, path: impl Into<String>) -> Self {
         self.options.rules.metrics = Some(path.into());
         self
     }
 
-    /// The `Host` headers that are accepted, as `name` or `name:port`. Default: this machine's own names. A
-    /// server that others reach needs its public name here.
+    /// Sets the accepted `Host` headers, as `name` or `name:port`. Default: the names of this machine's
+    /// loopback interface. A public server needs its own name here.
     pub fn allowed_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
         self.options.rules.hosts = Hosts::These(hosts.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Accepts every `Host` header: behind a proxy that checks it.
+    /// Accepts every `Host` header: for servers behind a proxy that checks it.
     pub fn any_host(mut self) -> Self {
         self.options.rules.hosts = Hosts::Any;
         self
     }
 
-    /// The `Origin` headers that are accepted, as `scheme://host:port`. Default: pages of this machine. A request
-    /// without the header is always accepted.
+    /// Sets the accepted `Origin` headers, as `scheme://host:port`. Default: local pages. Requests without the
+    /// header are always accepted.
     pub fn allowed_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
         self.options.rules.origins = Origins::These(origins.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Whether browsers are told that pages of the accepted origins may ask (DEC-30). Default `false`.
+    /// Sets whether browsers may let pages of the accepted origins send requests (DEC-30). Default `false`.
     pub fn cors(mut self, cors: bool) -> Self {
         self.options.rules.cors = cors;
         self
     }
 
-    /// In which form requests are answered. Default [`Answers::Either`].
+    /// Sets the form in which requests are answered. Default [`Answers::Either`].
     pub fn answers(mut self, answers: Answers) -> Self {
         self.options.rules.answers = answers;
         self
     }
 
-    /// Whether legacy clients get sessions. Without them every legacy request stands alone: nothing can be subscribed to,
-    /// and any process of a deployment can answer (DEC-25). Default `true`.
+    /// Sets whether legacy clients get sessions. Without sessions every legacy request is independent: there are no
+    /// subscriptions, and any process of a deployment can answer (DEC-25). Default `true`.
     pub fn sessions(mut self, sessions: bool) -> Self {
         self.options.rules.sessions = sessions;
         self
     }
 
-    /// Also serves the transport of 2024-11-05, HTTP with server-sent events, which was replaced in 2025-03-26. By
-    /// default it is not served.
+    /// Also serves the transport of 2024-11-05, HTTP with server-sent events, which was replaced in 2025-03-26.
+    /// Default: not served.
     pub fn sse24(mut self, paths: Sse24) -> Self {
         self.options.rules.sse24 = Some(paths);
         self
     }
 
-    /// Asks every request for a bearer token that `verifier` accepts (requirements, section 13). Default: none is asked
-    /// for.
+    /// Requires a bearer token accepted by `verifier` on every request (requirements, section 13). Default: no token is
+    /// required.
     pub fn auth(mut self, auth: Auth, verifier: impl Verifier) -> Self {
         self.options.rules.auth = Some(auth);
         self.options.verifier = Some(Arc::new(verifier));
@@ -109,16 +109,16 @@ impl HttpBuilder {
         self
     }
 
-    /// All rules at once, for what has no method here.
+    /// Replaces all rules, for options without a method here.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.options.rules = rules;
         self
     }
 
-    /// The endpoint without a listener of its own, to be handed requests with [`HttpServer::respond`].
+    /// Makes the endpoint without a listener, for requests passed to [`HttpServer::respond`].
     ///
     /// # Errors
-    /// [`RulesError`] if what was set cannot be applied.
+    /// [`RulesError`] if an option is invalid.
     pub fn build(self) -> Result<Arc<HttpServer>, RulesError> {
         let shared = &self.server.shared;
         let host = Arc::new(HttpHost { shared: shared.clone(), runtime: OnceLock::new() });
@@ -127,10 +127,10 @@ impl HttpBuilder {
         Ok(server)
     }
 
-    /// Listens on the first address that can be had; port 0 is any free one.
+    /// Listens on the first available address; port 0 is any free one.
     ///
     /// # Errors
-    /// What the system says of the last address; [`io::ErrorKind::InvalidInput`] if what was set cannot be applied.
+    /// The system's error for the last address; [`io::ErrorKind::InvalidInput`] if an option is invalid.
     pub async fn bind(self, address: impl ToSocketAddrs) -> io::Result<HttpListener> {
         let shared = self.server.shared.clone();
         let server = self.build().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
@@ -158,7 +158,7 @@ impl fmt::Debug for HttpBuilder {
     }
 }
 
-/// An endpoint that listens.
+/// An endpoint with its listener.
 pub struct HttpListener {
     server: Arc<HttpServer>,
     shared: Arc<Shared>,
@@ -173,12 +173,12 @@ impl fmt::Debug for HttpListener {
 }
 
 impl HttpListener {
-    /// Where it listens.
+    /// The address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The endpoint, to shut it down from elsewhere.
+    /// The endpoint, for example to shut it down.
     pub fn server(&self) -> &Arc<HttpServer> {
         &self.server
     }
@@ -191,22 +191,22 @@ impl HttpListener {
 }
 
 impl ResourceServer {
-    /// An HTTP endpoint of this server in the making: Streamable HTTP, both eras.
+    /// Starts building an HTTP endpoint of this server: Streamable HTTP, both eras.
     pub fn http(&self) -> HttpBuilder {
         HttpBuilder::new(self.clone())
     }
 
-    /// Serves over HTTP at `http://ADDRESS/mcp`, for clients on this machine; [`ResourceServer::http`] has more to set. See
+    /// Serves over HTTP at `http://ADDRESS/mcp`, for local clients only; [`ResourceServer::http`] has more options. See
     /// [`HttpBuilder::run`].
     ///
     /// # Errors
-    /// What the system says of the address.
+    /// The system's error for the address.
     pub async fn run_http(&self, address: impl ToSocketAddrs) -> io::Result<()> {
         self.http().run(address).await
     }
 }
 
-/// Ends the server when the process is told to end.
+/// Shuts the server down when the process is asked to end.
 struct Ends(tokio::task::JoinHandle<()>);
 
 impl Ends {
@@ -231,10 +231,10 @@ impl Drop for Ends {
     }
 }
 
-/// The author's functions, as the HTTP server reaches them.
+/// Connects the HTTP server with handlers.
 struct HttpHost {
     shared: Arc<Shared>,
-    /// The runtime that serves, known with the first request.
+    /// The runtime that serves, known from the first request on.
     runtime: OnceLock<Handle>,
 }
 

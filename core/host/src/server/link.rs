@@ -1,12 +1,12 @@
-//! What ties a handler to its request, from whatever thread it works on.
+//! The link between a handler and its request, usable from any thread.
 //!
 //! ```text
 //!   attached ──report, or still pending──▶ detached ──answer──▶ answered
 //!      └───────────────answer in the loop──────────────────────────▲
 //! ```
 //!
-//! Law: the reply leaves the connection before the handler leaves the loop, and the request's place is freed when the
-//! last who holds the link lets go, so a client that cancels in a loop cannot pile up work.
+//! Law: the reply leaves the connection before the handler leaves the loop, and the request's slot is freed when the last
+//! reference to the link is dropped. So a client that cancels in a loop cannot pile up work.
 
 use super::ResourceServer;
 use super::client::Client;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// See the module.
+/// The link between a handler and its request.
 pub(super) struct Link {
     client: Arc<Client>,
     token: RequestToken,
@@ -29,19 +29,19 @@ pub(super) struct Link {
 }
 
 enum ReplyState {
-    /// The connection has the reply.
+    /// The reply is in the connection.
     Attached,
-    /// The handler has it.
+    /// The reply is with the handler.
     Detached(Box<Reply>, Cancelled),
-    /// It was used, or nobody waits for it.
+    /// The reply was used, or is no longer wanted.
     Answered,
 }
 
-/// How to give an answer.
+/// The way to give an answer.
 pub(super) enum ReplyRoute {
     /// Through the connection.
     Respond,
-    /// Worded here.
+    /// Encoded on this thread.
     Finish(Box<Reply>),
     /// Not at all.
     Nowhere,
@@ -57,7 +57,7 @@ impl Link {
         self.token
     }
 
-    /// What its work is done in.
+    /// The tracing span of its work.
     pub(super) fn span(&self) -> &Span {
         &self.span
     }
@@ -70,12 +70,12 @@ impl Link {
         ResourceServer::from(self.client.shared.clone())
     }
 
-    /// Takes the reply out of the connection, if it is there; whether it is out now.
+    /// Takes the reply out of the connection, unless that was done before. Returns whether it is out now.
     pub(super) fn detach(&self) -> bool {
         self.detached(&mut self.lock()).is_some()
     }
 
-    /// Sends what `word` makes of the reply, before the answer.
+    /// Sends the message that `word` makes with the reply, before the answer.
     pub(super) fn report(&self, word: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>) {
         let mut state = self.lock();
         let Some((reply, cancelled)) = self.detached(&mut state) else { return };
@@ -85,8 +85,8 @@ impl Link {
         }
     }
 
-    /// How the one answer is to be given; it is to be given now.
-    pub(super) fn way(&self) -> ReplyRoute {
+    /// Takes the right to answer, and returns the way to do it.
+    pub(super) fn take_route(&self) -> ReplyRoute {
         match std::mem::replace(&mut *self.lock(), ReplyState::Answered) {
             ReplyState::Attached => ReplyRoute::Respond,
             ReplyState::Detached(reply, _) => ReplyRoute::Finish(reply),
@@ -94,7 +94,7 @@ impl Link {
         }
     }
 
-    /// The answer is no longer wanted.
+    /// Marks the answer as no longer wanted.
     pub(super) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
         self.notify.notify_waiters();
@@ -105,7 +105,7 @@ impl Link {
     }
 
     pub(super) async fn cancelled(&self) {
-        // Made before the flag is read: it hears of every call of `cancel` from here on.
+        // Created before the flag is read, so that it receives every later call of `cancel`.
         let notified = self.notify.notified();
         if !self.is_cancelled() {
             notified.await;
@@ -137,14 +137,14 @@ impl Link {
     }
 }
 
-/// Nobody works on the request any longer.
+/// Fails the request if it was not answered.
 impl Drop for Link {
     fn drop(&mut self) {
-        match self.way() {
+        match self.take_route() {
             ReplyRoute::Nowhere => return,
             ReplyRoute::Finish(reply) if !self.is_cancelled() => {
                 let failed = reply.encode(Answer::Failed(ReadError::Failed), self.now());
-                // Nothing follows from a failure.
+                // A failure has no further effect.
                 let _ = self.client.peer.finish(failed);
             }
             ReplyRoute::Respond | ReplyRoute::Finish(_) => self.client.peer.abandon(self.token),

@@ -1,4 +1,4 @@
-//! A server of resources: what is registered, the functions behind it, and the loop that serves it.
+//! A server of resources: its registrations, its handlers, and the loop that serves it.
 //!
 //! ```no_run
 //! use mcp_resources::{Contents, ReadError, ReadRequest, Resource, ResourceServer, Template};
@@ -22,9 +22,9 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A handler is an async function (or closure) from a request to anything that [`IntoAnswer`] takes. It is polled where
-//! its message was read, so one that never waits is answered without leaving the thread; one that waits goes on as a
-//! task of the tokio runtime, and blocks nobody. Work that blocks its thread belongs in [`blocking`].
+//! A handler is an async function (or closure) from a request to any type that implements [`IntoAnswer`]. It is polled where
+//! its message was read, so one that never waits is answered without leaving the thread; one that waits continues as a
+//! task of the tokio runtime, and delays no other request. Work that blocks its thread belongs in [`blocking`].
 
 mod answer;
 mod ask;
@@ -77,20 +77,20 @@ use std::sync::atomic::AtomicBool;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// A server of resources. Cheap to clone: every clone is the same server, and any thread may use it.
+/// A server of resources. Cheap to clone: every clone is the same server and can be used from any thread.
 #[derive(Clone)]
 pub struct ResourceServer {
     shared: Arc<Shared>,
 }
 
 impl ResourceServer {
-    /// A server in the making, under the name and version that clients are told.
+    /// Starts building a server with the name and version that clients see.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> Builder {
         Builder::new(name.into(), version.into())
     }
 
-    /// Adds and removes resources and templates: all of `changes`, or none. Clients that asked to hear of it are told
-    /// (R-076, R-077); reads that are under way are not disturbed.
+    /// Adds and removes resources and templates: all of `changes`, or none. Notifies clients that watch the lists
+    /// (R-076, R-077); running reads are not disturbed.
     ///
     /// # Errors
     /// [`RegistrationError`] for the first change that is refused; nothing has changed then.
@@ -98,23 +98,23 @@ impl ResourceServer {
         self.shared.apply(changes)
     }
 
-    /// Serves what a provider has, besides all else: all that it says, or nothing. Clients are told as by
-    /// [`ResourceServer::apply`]. What is registered at the very URI goes before a provider's template.
+    /// Mounts a provider, completely or not at all, and notifies clients like [`ResourceServer::apply`]. A resource
+    /// registered at a URI takes precedence over a provider's template that matches it.
     ///
     /// # Errors
-    /// [`RegistrationError`]: the provider's own, or what it would serve collides with what is there.
+    /// [`RegistrationError`] of the provider, or for a resource that conflicts with an existing one.
     pub fn mount(&self, provider: impl Provider) -> Result<MountId, RegistrationError> {
         self.shared.registry.mounts().mount(Arc::new(provider))
     }
 
-    /// Ends a mount: its resources and templates are gone, which clients are told, and the provider is dropped once what it
-    /// does now is done. `false` if it was ended before.
+    /// Unmounts a provider: removes its resources and templates, notifies clients, and drops the provider after its
+    /// running jobs. `false` if it was unmounted before.
     pub fn unmount(&self, mount: MountId) -> bool {
         self.shared.registry.mounts().unmount(mount)
     }
 
-    /// Tells those who watch `uri`, in any spelling, that it has changed. Inside or outside a request, from any thread;
-    /// it never waits for a client.
+    /// Notifies the watchers of `uri`, in any spelling, that it has changed. Callable inside or outside a request, from
+    /// any thread; never waits for a client.
     ///
     /// # Errors
     /// [`RegistrationError::InvalidUri`].
@@ -122,38 +122,39 @@ impl ResourceServer {
         self.shared.updated(uri)
     }
 
-    /// Tells that what `.list` functions give has changed. What [`ResourceServer::apply`] changes is told by itself.
+    /// Announces that the results of `.list` functions have changed. Changes by [`ResourceServer::apply`] are announced
+    /// automatically.
     pub fn notify_list_changed(&self) {
         self.shared.list_changed(ListKinds::RESOURCES);
     }
 
-    /// The same for lists behind the extension door.
+    /// Announces changes of the lists of custom methods.
     pub fn notify_lists_changed(&self, lists: ListKinds) {
         self.shared.list_changed(lists);
     }
 
-    /// The tokens of `subject` are no longer valid: its listens end with their results (R-096), and the streams of its
-    /// sessions end. Tokens of this subject that were verified before are verified again at their next use, also in a session:
-    /// the verifier refuses them then. `subject` is the identity that the verifier gives; the empty one, of the local process,
-    /// is ignored.
+    /// Revokes the tokens of `subject`: its listens end with their results (R-096), and the streams of its sessions
+    /// end. Tokens of this subject are verified again at their next use, also within a session, where the verifier must
+    /// refuse them. `subject` is the identity that the verifier returns; the empty one, of the local process, is
+    /// ignored.
     pub fn revoke(&self, subject: &str) {
         self.shared.revoke(subject);
     }
 
-    /// Stops what serves now: listens end with their results (R-096, R-097), what is in flight has
+    /// Shuts down all running transports: listens end with their results (R-096, R-097), and requests in flight get
     /// [`Limits::grace`](mcp_resources_engine::limits::Limits::grace) to finish.
     pub fn shutdown(&self) {
         self.shared.shutdown();
     }
 
-    /// What was counted, in the text format of Prometheus, for a page of your own; `None` unless
-    /// [`Builder::metrics`] is on, or an HTTP endpoint shows metrics.
+    /// Returns the metrics in the text format of Prometheus, for a page of your own; `None` unless [`Builder::metrics`]
+    /// is on, or an HTTP endpoint has metrics.
     pub fn metrics_text(&self) -> Option<String> {
         self.shared.engine.metrics_text()
     }
 
-    /// Waits until the sink of [`Builder::audit`] has taken all that is recorded now; a second at most. What serves does
-    /// so when it ends.
+    /// Waits until the sink of [`Builder::audit`] has taken all current records, but at most one second. Transports do
+    /// so when they end.
     pub fn flush_audit(&self) {
         self.shared.flush_audit();
     }
@@ -163,18 +164,18 @@ impl ResourceServer {
         &self.shared.engine
     }
 
-    /// Serves the client at the other end of standard input and output, until the client closes its end (R-150) or the
-    /// process gets `SIGTERM` or `SIGINT` (Ctrl-C). From then on nothing else in this process can read standard input, and
-    /// what it prints goes to standard error (R-146). Needs a tokio runtime.
+    /// Serves the client on standard input and output, until the client closes its end (R-150) or the process gets
+    /// `SIGTERM` or `SIGINT` (Ctrl-C). From then on nothing else in this process can read standard input, and anything
+    /// it prints goes to standard error (R-146). Needs a tokio runtime.
     ///
     /// # Errors
-    /// What the system says of the two descriptors.
+    /// The system's error for the two descriptors.
     pub async fn run_stdio(&self) -> io::Result<()> {
         self.serve(Stdio::take_blocking()?, true).await
     }
 
-    /// Serves the client at the other end of a pair of pipes, or of a Unix or TCP socket, in the same framing (R-154).
-    /// The client is trusted as the local process is; a network needs HTTP.
+    /// Serves the client on a pair of pipes, or a Unix or TCP socket, with the same framing (R-154). The client is
+    /// trusted like the local process; use HTTP over a network.
     ///
     /// # Errors
     /// As [`ResourceServer::run_stdio`].
@@ -195,7 +196,7 @@ impl ResourceServer {
         let (tell, told) = oneshot::channel();
         thread("mcp-reader", move || reader.run())?;
         thread("mcp-keeper", move || {
-            // The receiver is gone if the future was dropped: nobody wants to know.
+            // Fails if the future was dropped.
             let _ = tell.send(keeper.run());
         })?;
         let ended =
@@ -221,7 +222,7 @@ impl fmt::Debug for ResourceServer {
     }
 }
 
-/// A method that is not one of ours, to be answered by a function of the author's: see [`Builder::method`].
+/// A custom method for a handler: see [`Builder::method`].
 #[derive(Clone, Debug)]
 #[must_use = "a method does nothing until it is given to `Builder::method`"]
 pub struct Method {
@@ -237,26 +238,26 @@ impl Method {
         Self { method: method.into(), name_param: None, capability: None, list_kind: None }
     }
 
-    /// The member of `params` that the HTTP header `Mcp-Name` mirrors (R-179). Default: none.
+    /// Sets the member of `params` that the HTTP header `Mcp-Name` repeats (R-179). Default: none.
     pub fn name_param(mut self, member: impl Into<String>) -> Self {
         self.name_param = Some(member.into());
         self
     }
 
-    /// A capability to declare: its name and settings (a JSON object), such as `("tools", "{}")`. Default: none.
+    /// Declares a capability: its name and settings (a JSON object), such as `("tools", "{}")`. Default: none.
     pub fn capability(mut self, name: impl Into<String>, settings: impl Into<String>) -> Self {
         self.capability = Some((name.into(), settings.into()));
         self
     }
 
-    /// The list that it gives, if clients may listen to its changes. Default: none.
+    /// Sets the list that it returns, if clients may listen for its changes. Default: none.
     pub fn list_kind(mut self, kind: ListKinds) -> Self {
         self.list_kind = Some(kind);
         self
     }
 }
 
-/// A server that is no longer awaited stops by itself.
+/// Stops a server whose future is dropped.
 struct StopOnDrop(Arc<PipeHost>);
 
 impl Drop for StopOnDrop {
@@ -265,7 +266,7 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// `SIGTERM` and `SIGINT` end the server gracefully while this lives; afterwards they end the process, as ever.
+/// While this exists, `SIGTERM` and `SIGINT` end the server gracefully; afterwards they end the process as usual.
 struct Signals {
     over: Arc<AtomicBool>,
 }

@@ -1,5 +1,5 @@
-//! The values of a template's variables as a type of the author's, by serde. What does not fit is told to the client
-//! with the name of the variable (`invalid_parameter`, DEC-20).
+//! Deserializes the values of a template's variables. For a value that does not fit, the client gets an error with the
+//! name of the variable (`invalid_parameter`, DEC-20).
 
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_template::{Params, Value};
@@ -8,8 +8,8 @@ use serde::de::{DeserializeOwned, Deserializer, EnumAccess, IntoDeserializer, Va
 use std::borrow::Cow;
 use std::fmt;
 
-/// Reads `params` as a struct (or a map) with one field for each variable. A variable that the URI leaves undefined is
-/// a missing field.
+/// Deserializes `params` as a struct (or a map) with one field for each variable. A variable that the URI leaves
+/// undefined is a missing field.
 ///
 /// # Errors
 /// [`ReadError::InvalidParameter`] for the first value that does not fit.
@@ -19,7 +19,7 @@ pub(super) fn read<T: DeserializeOwned>(params: Option<&Params<'_>>) -> Result<T
     T::deserialize(MapDeserializer::new(fields)).map_err(Mismatch::into_read_error)
 }
 
-/// A value, and the variable to name if it does not fit.
+/// A value, with the variable to name in errors.
 #[derive(Clone, Copy)]
 struct Field<'p> {
     name: &'p str,
@@ -59,7 +59,7 @@ impl<'p> Field<'p> {
         Mismatch { parameter: Some(self.name.to_owned()), expected: expected.to_owned() }
     }
 
-    /// Names the variable in an error that came from inside a value.
+    /// Adds the name of the variable to an error from inside a value.
     fn named<T>(self, result: Result<T, Mismatch>) -> Result<T, Mismatch> {
         result.map_err(|error| Mismatch { parameter: Some(self.name.to_owned()), ..error })
     }
@@ -129,7 +129,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
         self.named(visitor.visit_enum(Word(word)))
     }
 
-    /// A text is a list of one.
+    /// A single text is a list with one item.
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
         let item = |text| Field { name: self.name, value: Shape::Text(text) };
         match self.value {
@@ -219,7 +219,7 @@ impl<'p> VariantAccess<'p> for Word<'p> {
     }
 }
 
-/// A value that does not fit. The type's own words stay here: they may say more than a client should know.
+/// A value that does not fit. The type's own message is dropped: it may reveal more than a client should know.
 #[derive(Debug)]
 struct Mismatch {
     parameter: Option<String>,

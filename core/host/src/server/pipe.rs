@@ -1,6 +1,6 @@
-//! The peer at the other end of a pipe: what its two threads and the functions that serve it share.
+//! The peer at the other end of a pipe: the state shared by its two threads and its handlers.
 //!
-//! Law: the thread that appends output writes it, as far as the other side accepts; the time thread writes the rest.
+//! Law: the thread that appends output writes as much of it as the other side accepts; the time thread writes the rest.
 
 use super::calls;
 use super::client::Client;
@@ -12,26 +12,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Handle;
 
-/// Words for the threads of a peer.
+/// Signals for the threads of a peer.
 pub(super) mod word {
-    /// The hub has something to tell.
+    /// The hub has notifications.
     pub(in crate::server) const DELIVER: u32 = 1;
-    /// Stop: finish what is in flight, then end.
+    /// Stop: finish requests in flight, then end.
     pub(in crate::server) const STOP: u32 = 2;
-    /// Look again: at deadlines, at output that waits for room, at what is in flight.
+    /// Check deadlines, unwritten output, and requests in flight again.
     pub(in crate::server) const LOOK: u32 = 4;
-    /// The input has come to its end.
+    /// The end of input is reached.
     pub(in crate::server) const ENDED: u32 = 8;
 }
 
-/// See the module.
+/// The peer at the other end of a pipe.
 pub(super) struct PipeHost {
     shared: Arc<Shared>,
     pipe: Arc<Pipe>,
     stdio: Stdio,
     runtime: Handle,
     wake: Arc<Wake>,
-    /// The peer has left: nothing more is taken from it.
+    /// Whether the peer has left: no further input is handled.
     over: AtomicBool,
     draining: AtomicBool,
 }
@@ -69,13 +69,13 @@ impl PipeHost {
         self.shared.clock.now()
     }
 
-    /// The other end, as functions meet it. It holds this.
+    /// The client for handlers. It holds a reference to this.
     pub(super) fn client(self: &Arc<Self>) -> Arc<Client> {
         let peer = Peer::pipe(self.pipe.clone(), self.shared.clock.clone(), self.clone());
         Client::new(self.shared.clone(), peer, self.runtime.clone())
     }
 
-    /// Writes what waits, as far as the other side takes it.
+    /// Writes pending output, as much as the other side accepts.
     pub(super) fn flush(&self) -> Flushed {
         let flushed = self.pipe.flush(|bytes| self.stdio.write(bytes));
         if flushed != Flushed::All {
@@ -84,7 +84,7 @@ impl PipeHost {
         flushed
     }
 
-    /// From now on the keeper waits for what is in flight.
+    /// From now on the keeper waits for requests in flight.
     pub(super) fn drains(&self) {
         self.draining.store(true, Ordering::SeqCst);
     }
@@ -93,7 +93,7 @@ impl PipeHost {
         self.over.load(Ordering::Acquire)
     }
 
-    /// The peer has left.
+    /// Closes the connection, because the peer has left.
     pub(super) fn close(&self) {
         self.over.store(true, Ordering::Release);
         self.shared.left(self.pipe.id());
@@ -104,7 +104,7 @@ impl PipeHost {
 }
 
 impl Host for PipeHost {
-    /// On a thread that gave an answer: the functions that follow from it have this thread's turn too.
+    /// Called on a thread that gave an answer; handlers that follow from it are polled on this thread too.
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         let client = Client::new(self.shared.clone(), peer.clone(), self.runtime.clone());
         calls::after(&client, Outcome { events, ..Outcome::nothing() });

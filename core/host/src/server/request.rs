@@ -1,4 +1,4 @@
-//! What a handler is given: owned, so that it may be kept across awaits and moved to other threads.
+//! The requests that handlers get: owned, so that they may be kept across awaits and moved to other threads.
 
 use super::ResourceServer;
 use super::ask::{self, AskFailed};
@@ -26,12 +26,12 @@ pub struct ReadRequest {
     pub uri: String,
     /// The values of the template's variables; `None` for a resource.
     pub values: Option<Params<'static>>,
-    /// What the client answered to an earlier [`InputRequired`](mcp_resources_engine::connection::InputRequired): a JSON
-    /// object, key to result. Its content was checked against the schema that was asked for.
+    /// The client's answers to an earlier [`InputRequired`](mcp_resources_engine::connection::InputRequired): a
+    /// JSON object, key to result. Validated against the schemas of the questions.
     pub inputs: Option<String>,
-    /// The state of that `InputRequired`: sealed meanwhile, so it is what this server said.
+    /// The state of that `InputRequired`. It was sealed, so the client cannot have changed it.
     pub state: Option<Vec<u8>>,
-    /// Who asks, and what may be reported meanwhile.
+    /// The sender of the request, and functions for reports.
     pub context: Context,
 }
 
@@ -51,8 +51,8 @@ impl ReadRequest {
         self.values.as_ref()?.get(name).and_then(Value::as_str)
     }
 
-    /// All variables, as a struct of yours with a field for each. Numbers, booleans, enums and whatever else serde
-    /// reads from a text are parsed; an `Option` may be undefined; a `Vec` takes a list.
+    /// Deserializes all variables into a struct with a field for each. Numbers, booleans, enums and anything else that serde
+    /// reads from text are parsed; an `Option` may be undefined; a `Vec` takes a list.
     ///
     /// # Errors
     /// [`ReadError::InvalidParameter`], which names the variable to the client.
@@ -74,7 +74,7 @@ impl ReadRequest {
         params::read(self.values.as_ref())
     }
 
-    /// The user's answer to the form `key`, as a type of yours; `None` if the client has not been asked yet.
+    /// The user's answer to the form `key`, deserialized; `None` if the client has not been asked yet.
     ///
     /// # Errors
     /// [`ReadError::InputDeclined`] if the user declined or cancelled; [`ReadError::InvalidParameter`] if the
@@ -104,11 +104,11 @@ fn input<T: DeserializeOwned>(inputs: Option<&str>, key: &str) -> Result<Option<
 pub struct CompletionRequest {
     /// The variable to complete.
     pub variable: String,
-    /// What has been typed.
+    /// The text typed so far.
     pub value: String,
     /// The values chosen so far (`context.arguments`); empty before 2025-06-18.
     pub arguments: Vec<(String, String)>,
-    /// Who asks.
+    /// The sender of the request, and functions for reports.
     pub context: Context,
 }
 
@@ -129,15 +129,15 @@ impl CompletionRequest {
     }
 }
 
-/// `resources/list` has come to a template with a function that lists its resources.
+/// `resources/list`, for a template with a function that lists its resources.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ListRequest {
-    /// Where to go on: what the last page gave as `next`. Always `None` for a function that does not page.
+    /// The `next` of the previous page. Always `None` for a function without pages.
     pub cursor: Option<String>,
-    /// How many resources fit on the page.
+    /// Maximum number of resources on the page.
     pub limit: usize,
-    /// Who asks.
+    /// The sender of the request, and functions for reports.
     pub context: Context,
 }
 
@@ -148,7 +148,7 @@ impl ListRequest {
     }
 }
 
-/// A custom method, for a function behind the extension door.
+/// A custom method, for its handler.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CallRequest {
@@ -156,11 +156,11 @@ pub struct CallRequest {
     pub method: String,
     /// The params as JSON text, if there are any: an object.
     pub params: Option<String>,
-    /// What the client answered to an earlier `InputRequired`: see [`ReadRequest::inputs`].
+    /// The client's answers to an earlier `InputRequired`: see [`ReadRequest::inputs`].
     pub inputs: Option<String>,
     /// The state of that `InputRequired`: see [`ReadRequest::state`].
     pub state: Option<Vec<u8>>,
-    /// Who asks.
+    /// The sender of the request, and functions for reports.
     pub context: Context,
 }
 
@@ -183,7 +183,7 @@ impl CallRequest {
         input(self.inputs.as_deref(), key)
     }
 
-    /// The params, as a type of yours. None at all is an empty object.
+    /// Deserializes the params. Absent params are an empty object.
     ///
     /// # Errors
     /// [`ReadError::InvalidParameter`].
@@ -200,7 +200,7 @@ impl CallRequest {
     }
 }
 
-/// Who asks, and what a handler may do besides answering. A clone keeps the request's place in
+/// The sender of a request, and functions for reporting before the answer. A clone counts towards
 /// [`Limits::in_flight`](mcp_resources_engine::limits::Limits::in_flight) until it is dropped.
 #[derive(Clone)]
 pub struct Context {
@@ -233,30 +233,30 @@ impl Context {
         Self { caller, link }
     }
 
-    /// Who asks; `None` for a list that goes on from another template.
+    /// The principal that sent the request; `None` for a list that continues from another template.
     pub fn principal(&self) -> Option<&Principal> {
         self.caller.as_ref().map(|caller| &*caller.principal)
     }
 
-    /// The headers of the HTTP request, without `Authorization` and `Cookie`; `None` over a pipe. The client chose them:
-    /// none is verified.
+    /// The headers of the HTTP request, without `Authorization` and `Cookie`; `None` over a pipe. They are chosen by
+    /// the client and not verified.
     pub fn headers(&self) -> Option<&Headers> {
         self.caller.as_ref()?.headers.as_deref()
     }
 
-    /// The scopes of the caller's token, with those that they include. Empty without a token.
+    /// The scopes of the principal's token, including implied ones. Empty without a token.
     pub fn scopes(&self) -> &[String] {
         self.principal().map_or(&[], Principal::scopes)
     }
 
-    /// The claims of the caller's token, a JSON object; `None` without a token, or if its verifier gave none. What is kept
-    /// of reads is kept for all tokens of a principal with the same scopes: leave the `ttl` of a resource at 0 if its
-    /// contents depend on claims.
+    /// The claims of the principal's token, a JSON object; `None` without a token, or if its verifier returned none.
+    /// Cached results are shared by all tokens of a principal with the same scopes: leave the `ttl` of a resource at 0
+    /// if its contents depend on claims.
     pub fn claims(&self) -> Option<&str> {
         self.principal()?.claims()
     }
 
-    /// The revision that the request is served under; `None` as for [`Context::principal`].
+    /// The revision of the request; `None` as for [`Context::principal`].
     pub fn revision(&self) -> Option<Revision> {
         self.caller.as_ref().map(|caller| caller.revision)
     }
@@ -266,31 +266,30 @@ impl Context {
         self.caller.as_ref()?.client_info.as_deref()
     }
 
-    /// `_meta` of the request, a JSON object: trace context among others.
+    /// `_meta` of the request, a JSON object: it may carry trace context, for example.
     pub fn meta(&self) -> Option<&str> {
         self.caller.as_ref()?.meta.as_deref()
     }
 
-    /// The trace that the request belongs to, as far as `_meta` has it well-formed: for a propagator of
-    /// OpenTelemetry.
+    /// The trace context of the request, as far as it is well-formed in `_meta`: for OpenTelemetry propagators.
     pub fn trace(&self) -> TraceContext<'_> {
-        // The text was part of a message: its nesting is bounded.
+        // The text was part of a message, so its nesting is limited.
         self.meta().map(|meta| TraceContext::of_text(meta, usize::MAX)).unwrap_or_default()
     }
 
-    /// The server, to tell of changes from inside a handler.
+    /// The server, to report changes from inside a handler.
     pub fn server(&self) -> ResourceServer {
         self.link.server()
     }
 
-    /// Tells the client how far the work has come, if it asked to hear. Calls that do not grow, or come in quick
-    /// succession, are left out.
+    /// Sends progress to the client, if the client asked for it. Values that do not grow, or follow too soon
+    /// after the last one, are not sent.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         self.link.report(|reply, now| reply.progress(progress, total, message, now));
     }
 
     /// Sends a log message to the client, if the server offers logging and the client wants this level (R-119 … R-123).
-    /// A value that has no JSON form is left out.
+    /// A value without a JSON form is not sent.
     pub fn log(&self, level: LogLevel, logger: Option<&str>, data: &impl Serialize) {
         if let Ok(data) = serde_json::to_string(data) {
             self.link.report(|reply, _| reply.log(level, logger, &data));
@@ -298,19 +297,20 @@ impl Context {
     }
 
     /// Sends a request to a client of a legacy revision and waits for its result: `elicitation/create`,
-    /// `sampling/createMessage`, `roots/list`, or one of your own. `params` must become a JSON object. A client of
-    /// 2026-07-28 is asked by returning [`InputRequired`](mcp_resources_engine::connection::InputRequired) instead.
+    /// `sampling/createMessage`, `roots/list`, or a custom method. `params` must serialize to a JSON object. To
+    /// ask a client of 2026-07-28, return [`InputRequired`](mcp_resources_engine::connection::InputRequired) instead.
     ///
     /// # Errors
-    /// [`AskFailed`]: also when it has not declared the capability, or reads no stream that could carry the question.
+    /// [`AskFailed`], also if the client has not declared the capability, or has no open stream that can carry the
+    /// request.
     pub async fn ask(&self, method: &str, params: &impl Serialize) -> Result<serde_json::Value, AskFailed> {
         let params = serde_json::to_string(params);
         let params = params.map_err(|_| AskFailed::NotAsked(AskError::InvalidParams))?;
         ask::ask(&self.link, method, &params).await
     }
 
-    /// Whether the answer is no longer wanted: the request was cancelled, or ran out of time. A future is then
-    /// dropped by itself; this is for threads and tasks that it started.
+    /// Whether the answer is no longer wanted: the request was cancelled, or timed out. Futures are dropped
+    /// automatically; this is for threads and tasks that a handler started.
     pub fn is_cancelled(&self) -> bool {
         self.link.is_cancelled()
     }

@@ -1,8 +1,8 @@
-//! The two threads of one peer. The reader reads, dispatches and writes; the keeper sleeps until time passes, the hub has
-//! something to tell, or output that did not fit can go on.
+//! The two threads of one peer. The reader reads, dispatches and writes. The keeper sleeps until a timer is due, the
+//! hub has notifications, or unwritten output can be written.
 //!
-//! Law: the reader waits for nothing but input and room, so a request costs one read and one write. Above
-//! `Limits::output` it stops reading (design 3.2); at the end of input what is in flight has `Limits::grace`.
+//! Law: the reader waits only for input and for room to write, so a request costs one read and one write. Above
+//! `Limits::output` it stops reading (design 3.2); at the end of input, requests in flight get `Limits::grace`.
 
 use super::calls;
 use super::client::Client;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Bytes of one read.
+/// The size of one read in bytes.
 const CHUNK: usize = 64 * 1024;
 
 /// The thread that reads.
@@ -23,15 +23,15 @@ pub(super) struct Reader {
     pub(super) host: Arc<PipeHost>,
     pub(super) client: Arc<Client>,
     pub(super) waiter: Waiter,
-    /// Whether a read waits by itself: nothing can end it then but the peer.
+    /// Whether a read blocks; only the peer can then end it.
     pub(super) blocks: bool,
 }
 
 impl Reader {
-    /// Reads until the end of input, or until told to stop.
+    /// Reads until the end of input, or until it is stopped.
     pub(super) fn run(self) {
         let _entered = self.host.runtime().enter();
-        // Whatever ends it, the keeper has to know.
+        // Signals the keeper, however this function ends.
         let _ended = SayOnDrop(self.host.wake(), word::ENDED);
         let mut lines = Lines::new(self.host.shared().engine.limits().message);
         let mut chunk = vec![0; CHUNK];
@@ -58,7 +58,7 @@ impl Reader {
         }
     }
 
-    /// Takes all lines and writes the answers; `false` if that came to an end.
+    /// Handles all lines and writes the answers; `false` if the connection ended.
     fn take(&self, lines: &mut Lines) -> bool {
         loop {
             while !self.host.pipe().is_full() {
@@ -79,7 +79,7 @@ impl Reader {
         }
     }
 
-    /// Waits for room, or else for input; whether to stop instead.
+    /// Waits for room to write, or else for input; returns whether to stop instead.
     fn wait(&self, room: bool) -> io::Result<bool> {
         let stdio = self.host.stdio();
         self.waiter.wait(Interest {
@@ -91,34 +91,34 @@ impl Reader {
     }
 }
 
-/// The thread that keeps time.
+/// The thread that handles timers.
 pub(super) struct TimeThread {
     pub(super) host: Arc<PipeHost>,
     pub(super) client: Arc<Client>,
     pub(super) waiter: Waiter,
     /// Set by a signal that asks the process to end.
     pub(super) terminate: Arc<AtomicBool>,
-    /// To stop the reader.
+    /// For stopping the reader.
     pub(super) reader: Arc<Wake>,
 }
 
-/// What one look around gave.
+/// The result of one pass of the loop.
 struct LoopPass {
-    /// To stop, by the end of input or because the author said so.
+    /// Whether to stop, at the end of input or on request.
     stops: bool,
     flushed: Flushed,
-    /// In how many milliseconds something is due.
+    /// The time until something is due, in milliseconds.
     due: Option<Millis>,
 }
 
 impl TimeThread {
-    /// Until the peer leaves or the server is told to stop, and everything is written or given up.
+    /// Runs until the peer leaves or the server is stopped, and all output is written or discarded.
     pub(super) fn run(self) -> io::Result<()> {
         let _entered = self.host.runtime().enter();
         let _timekeeper = self.host.shared().engine.keep_time(self.waiter.wake().waker(word::LOOK));
         let ended = self.keep().and_then(|()| self.drain());
         self.host.close();
-        // The answers that the grace left: nobody waits longer for a client that does not read.
+        // Writes the answers that the grace period produced, without waiting for a client that does not read.
         let _ = self.host.flush();
         self.reader.say(word::STOP);
         self.host.stdio().hang_up();
@@ -135,7 +135,7 @@ impl TimeThread {
         }
     }
 
-    /// Waits for what is in flight and for the output, but not for ever.
+    /// Waits for requests in flight and for output, up to the grace period.
     fn drain(&self) -> io::Result<()> {
         self.host.drains();
         self.host.pipe().shutdown();
@@ -152,10 +152,10 @@ impl TimeThread {
         }
     }
 
-    /// Does what is due.
+    /// Handles everything that is due.
     fn turn(&self) -> LoopPass {
         let (shared, pipe) = (self.host.shared(), self.host.pipe());
-        // Before anything is looked at: what changes from here on keeps the thread from sleeping.
+        // First of all, so that any change from here on keeps the thread from sleeping.
         self.waiter.wake().arm(Millis::MAX);
         let words = self.waiter.wake().hear();
         if self.terminate.swap(false, Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! What all peers of one server share, and every clone of it.
+//! The state shared by all peers of one server, and all of its clones.
 
 use super::answer::{Handled, HandlerError};
 use super::ask::Asks;
@@ -21,19 +21,19 @@ use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Something that the author should know.
+/// An event for the server's log.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Diagnostic<'a> {
-    /// A registration, or a provider, does what its author may not expect.
+    /// A registration, or a provider, may behave unexpectedly.
     Warning(&'a str),
-    /// A handler failed with an error of its own. The client heard only that the read failed.
+    /// A handler failed with an error of its own. The client only got a general error.
     Failed(&'a (dyn Error + Send + Sync + 'static)),
-    /// A handler panicked; the panic hook has told where.
+    /// A handler panicked; the panic hook has already printed the location.
     Panicked,
-    /// A handler returned what its request cannot be answered with.
+    /// A handler's result does not fit its request.
     Misuse(&'a str),
-    /// A request was refused that an option would let in.
+    /// A request was refused that an option would allow.
     Refused(&'a str),
 }
 
@@ -61,7 +61,7 @@ pub(super) type Diagnose = Arc<dyn Fn(&Diagnostic<'_>) + Send + Sync>;
 pub(super) type Redact =
     Arc<dyn Fn(&str, Contents<'static>) -> Result<Contents<'static>, HandlerError> + Send + Sync>;
 
-/// See the module.
+/// The state shared by all peers of one server.
 pub(super) struct Shared {
     pub(super) engine: Arc<Engine>,
     pub(super) clock: Arc<Clock>,
@@ -121,7 +121,7 @@ impl Shared {
         self.redact.is_some()
     }
 
-    /// The contents of a read of `uri` as the author lets them go out.
+    /// The contents of a read of `uri` after the server's redaction.
     pub(super) fn redacted(&self, uri: &str, answer: Answer<'static>) -> Handled {
         match &self.redact {
             Some(redact) => redacted(redact, uri, answer),
@@ -129,26 +129,26 @@ impl Shared {
         }
     }
 
-    /// The answer to a request whose function failed, after its author has heard why.
+    /// The answer to a request whose handler failed, after reporting the reason.
     pub(super) fn failed(&self, error: HandlerError) -> Answer<'static> {
         failed(&self.diagnose, error)
     }
 
-    /// Waits until all that is recorded is where it is to be; not for long.
+    /// Waits a short time until all current records are written.
     pub(super) fn flush_audit(&self) {
         self.registry.flush_audit();
     }
 
-    /// The same at the end of what serves, on a thread that may wait.
+    /// Like [`Shared::flush_audit`], at the end of a transport, on a thread that may block.
     pub(super) async fn audited(self: &Arc<Self>) {
         if self.is_audited {
             let shared = Arc::clone(self);
-            // It does not panic.
+            // The closure does not panic.
             let _ = tokio::task::spawn_blocking(move || shared.flush_audit()).await;
         }
     }
 
-    /// The functions that go on as tasks, by their requests.
+    /// The handlers that run as tasks, by request.
     pub(super) fn tasks(&self) -> MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -173,7 +173,7 @@ impl Shared {
         self.engine.list_changed(lists, self.clock.now());
     }
 
-    /// Lets time pass for the engine, and says when it is needed again.
+    /// Runs the engine's timers, and returns when they are due again.
     pub(super) fn tick(&self, now: Now) -> Option<Millis> {
         let mut deadline = self.engine.deadline();
         if deadline.is_some_and(|deadline| deadline <= now.tick) {
@@ -183,12 +183,12 @@ impl Shared {
         deadline
     }
 
-    /// Ends the streams of a principal whose tokens are no longer valid.
+    /// Revokes the tokens of a principal.
     pub(super) fn revoke(&self, principal: &str) {
         self.engine.revoke(principal);
     }
 
-    /// Ends what serves now: each peer ends its listens, and then itself.
+    /// Shuts down all transports: each peer ends its listens, then itself.
     pub(super) fn shutdown(&self) {
         for wake in self.peers().values() {
             wake.say(word::STOP);
@@ -199,7 +199,7 @@ impl Shared {
         }
     }
 
-    /// An HTTP endpoint that ends with the server.
+    /// Registers an HTTP endpoint that ends with the server.
     #[cfg(feature = "http")]
     pub(super) fn listens(&self, endpoint: &Arc<HttpServer>) {
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
@@ -234,7 +234,7 @@ fn redacted(redact: &Redact, uri: &str, answer: Answer<'static>) -> Handled {
     let Answer::Contents(ReadResult { contents, cache }) = answer else { return Ok(answer) };
     let each = contents.into_iter().map(|entry| {
         let own = entry.uri.clone();
-        // A function that looks for a text must find every text, however it is held.
+        // A function that searches for a text must get every text in the same variant.
         let plain = entry.body.into_plain().ok_or_else(|| HandlerError::new("a blob is not base64"))?;
         redact(own.as_deref().unwrap_or(uri), Contents { body: plain.into(), ..entry })
     });

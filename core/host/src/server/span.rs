@@ -1,7 +1,8 @@
-//! A span for each call of a handler, named as OpenTelemetry names requests of the protocol (feature `tracing`). Without the
-//! feature there is nothing here.
+//! A span for each call of a handler, named as OpenTelemetry names requests of the protocol (feature `tracing`). Empty
+//! without the feature.
 //!
-//! Law: a span says what the audit log says, never contents. The id of a session is not told: it would let a reader in.
+//! Law: a span has the same fields as the audit log, and never contents. It does not contain the session id, which
+//! readers could use to take over the session.
 
 #[cfg(feature = "tracing")]
 use mcp_resources_engine::connection::Caller;
@@ -14,7 +15,7 @@ use mcp_resources_engine::version::{Method, Revision};
 #[cfg(feature = "tracing")]
 use tracing::field::Empty;
 
-/// See the module.
+/// An empty span: the feature `tracing` is off.
 #[cfg(not(feature = "tracing"))]
 #[derive(Debug)]
 pub(super) struct Span;
@@ -32,7 +33,7 @@ impl Span {
     pub(super) fn failed(&self, _error: &ReadError) {}
 }
 
-/// See the module.
+/// The span of a handler call.
 #[cfg(feature = "tracing")]
 #[derive(Debug)]
 pub(super) struct Span {
@@ -42,7 +43,7 @@ pub(super) struct Span {
 
 #[cfg(feature = "tracing")]
 impl Span {
-    /// A span whose fields say what is asked, and by which trace.
+    /// Makes a span with the request's fields and its trace context.
     pub(super) fn of(event: &Event<'_>) -> Self {
         let (method, uri, caller): (&str, Option<&str>, Option<&Caller<'_>>) = match event {
             Event::Read(request) => (Method::Read.as_str(), Some(&request.uri), Some(&request.caller)),
@@ -79,12 +80,12 @@ impl Span {
         Self { span, revision: caller.map(|caller| caller.revision) }
     }
 
-    /// Works inside it.
+    /// Runs `work` inside the span.
     pub(super) fn enter<R>(&self, work: impl FnOnce() -> R) -> R {
         self.span.in_scope(work)
     }
 
-    /// The handler gave no answer but this.
+    /// Records the handler's failure.
     pub(super) fn failed(&self, error: &ReadError) {
         let code = self.revision.map(|revision| revision.code(error));
         self.span.record("otel.status_code", "ERROR");
@@ -112,7 +113,7 @@ mod tests {
 
     type Fields = BTreeMap<String, String>;
 
-    /// Keeps the fields of every span of the process: tests beside this one make spans too.
+    /// Stores the fields of every span of the process: other tests make spans too.
     #[derive(Clone, Default)]
     struct Spans(Arc<Mutex<Vec<Fields>>>);
 
@@ -175,7 +176,7 @@ mod tests {
     #[test]
     fn a_span_says_what_is_asked_and_by_which_trace() {
         let spans = Spans::default();
-        // For every thread: a reader has one of its own.
+        // A global subscriber, because readers have their own threads.
         tracing::subscriber::set_global_default(spans.clone()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {

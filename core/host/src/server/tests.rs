@@ -1,4 +1,4 @@
-//! The server as its clients and its author see it.
+//! The server from the view of its clients and handlers.
 
 use super::*;
 use crate::testing::Client;
@@ -26,7 +26,7 @@ fn quiet() -> Builder {
     ResourceServer::builder("test", "1").diagnostics(|_| ())
 }
 
-/// What a modern client gets that sends these requests, each with its params, and then ends its input.
+/// The answers to a modern client that sends these requests, each with its params, and then ends its input.
 async fn conversation(server: &ResourceServer, requests: &[(u64, &str, Value)]) -> Vec<Value> {
     let (mut socket, theirs) = UnixStream::pair().unwrap();
     for (id, method, params) in requests {
@@ -123,9 +123,9 @@ async fn completion_and_lists_come_from_the_template() {
     assert_eq!(list["resources"].as_array().unwrap().len(), 3);
 }
 
-/// a slow read blocks nobody, and finishes out of order.
+/// a slow read does not delay others, and finishes out of order.
 #[tokio::test]
-async fn a_slow_handler_blocks_nobody() {
+async fn a_slow_handler_blocks_no_other_request() {
     let gate = Arc::new(tokio::sync::Semaphore::new(0));
     let held = gate.clone();
     let server = quiet()
@@ -146,7 +146,7 @@ async fn a_slow_handler_blocks_nobody() {
     assert_eq!(client.answer(slow).await.unwrap()["contents"][0]["text"], "slow");
 }
 
-/// Counts down when it is dropped.
+/// Decrements a counter when it is dropped.
 struct Alive(Arc<AtomicUsize>);
 
 impl Drop for Alive {
@@ -165,7 +165,7 @@ async fn until(what: impl Fn() -> bool) {
     panic!("it never came true");
 }
 
-/// a cancelled request drops its future and gets no answer; its place is free again.
+/// a cancelled request drops its future and gets no answer; its slot is freed.
 #[tokio::test]
 async fn cancelling_drops_the_future_and_frees_its_place() {
     let mut limits = Limits::default();
@@ -205,7 +205,7 @@ async fn until_served(client: &mut Client, uri: &str) {
     panic!("{uri} is never served");
 }
 
-/// A function that blocks keeps its place until it returns, cancelled or not.
+/// A blocking function keeps its slot until it returns, even if it is cancelled.
 #[tokio::test]
 async fn a_cancelled_function_that_blocks_keeps_its_place_until_it_returns() {
     let mut limits = Limits::default();
@@ -240,7 +240,7 @@ async fn a_cancelled_function_that_blocks_keeps_its_place_until_it_returns() {
     assert_eq!(seen.load(Ordering::SeqCst), 3, "it saw that it was cancelled");
 }
 
-/// a read that never ends is answered at the limit, and its future dropped.
+/// a read that never ends is answered at the time-out, and its future is dropped.
 #[tokio::test]
 async fn a_handler_that_never_ends_times_out() {
     let mut limits = Limits::default();
@@ -255,9 +255,9 @@ async fn a_handler_that_never_ends_times_out() {
     assert_eq!(error.data["kind"], "timeout");
 }
 
-/// the text of an author's error stays on the author's side.
+/// the text of a handler's error is not sent to clients.
 #[tokio::test]
-async fn errors_and_panics_stay_on_this_side() {
+async fn errors_and_panics_are_not_sent() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = heard.clone();
     let server = ResourceServer::builder("test", "1")
@@ -287,9 +287,9 @@ async fn errors_and_panics_stay_on_this_side() {
     assert_eq!(heard.matches("panicked").count(), 2);
 }
 
-/// what changes at run time is told, from any thread and from inside a handler.
+/// changes at run time are notified, from any thread and from inside a handler.
 #[tokio::test]
-async fn changes_at_run_time_are_told() {
+async fn changes_at_run_time_are_notified() {
     let server = quiet()
         .resource(Resource::new("a://counter"), |_| async { "0" })
         .resource(Resource::new("a://touch"), |request: ReadRequest| async move {
@@ -313,7 +313,7 @@ async fn changes_at_run_time_are_told() {
         assert_eq!(told["method"], "notifications/resources/updated");
         assert_eq!(told["params"]["uri"], "a://counter");
     }
-    // The second comes after the coalescing time: somebody's timer has to fire for it.
+    // The second comes after the coalescing time, so a timer has to fire for it.
     assert_eq!(legacy.read_text("a://touch").await.unwrap(), "ok");
     for client in [&mut modern, &mut legacy] {
         assert_eq!(client.notification().await.unwrap()["method"], "notifications/resources/updated");
@@ -348,7 +348,7 @@ async fn removed_resources_are_gone_and_their_functions_with_them() {
     assert!(client.read("a://y").await.is_err(), "all or nothing");
 }
 
-/// progress and log come before the answer, from a handler that has left the loop and from one that has not.
+/// progress and log messages precede the answer, whether or not the handler has left the loop.
 #[tokio::test]
 async fn reports_come_before_the_answer() {
     async fn report(request: ReadRequest, wait: bool) -> &'static str {

@@ -1,7 +1,7 @@
-//! Where the records of requests go: to a file, or to a function, on a thread of its own (S-19).
+//! Writes audit records to a file, or passes them to a function, on a thread of its own (S-19).
 //!
-//! Law: a request never waits for a sink. What a slow or broken one misses is counted, and told to it when it
-//! works again. Rotation is left to the platform: the file is opened once.
+//! Law: a request never waits for a sink. Records that a slow or failing sink misses are counted, and the count is
+//! passed to it when it works again. Rotation is left to the platform: the file is opened once.
 #![expect(
     clippy::disallowed_macros,
     reason = "a host module: a file, a thread, and standard error where the file fails"
@@ -18,16 +18,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::thread::JoinHandle;
 
-/// Takes the records of requests. It may block: it has a thread to itself.
+/// Takes audit records. It may block, because it has its own thread.
 pub trait AuditSink: Send + 'static {
-    /// Takes some entries, oldest first.
+    /// Takes entries, oldest first.
     ///
     /// # Errors
-    /// They are lost. The sink is told how many when it works again.
+    /// On an error the entries are lost; the sink gets their number when it works again.
     fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()>;
 
-    /// A second sink to the same place, for a process that is forked from this one: this one stays with the parent's thread.
-    /// Default: none, and a forked process records nothing.
+    /// Makes a second sink to the same destination for a process that is forked from this one; `self` stays with the
+    /// parent's thread. Default: none, and a forked process records nothing.
     fn fork(&self) -> Option<Box<dyn AuditSink>> {
         None
     }
@@ -51,20 +51,20 @@ impl AuditSink for Box<dyn AuditSink> {
     }
 }
 
-/// A file that gets one JSON object on a line for each entry.
+/// A file with one JSON object on a line for each entry.
 #[derive(Debug)]
 pub struct AuditFile {
     file: Arc<File>,
     lines: Vec<u8>,
-    /// A line may have been written in part.
+    /// Whether the last line may be incomplete.
     is_torn: bool,
 }
 
 impl AuditFile {
-    /// Opens the file for appending. One that is made is readable by its owner alone.
+    /// Opens the file for appending. A new file is readable by its owner only.
     ///
     /// # Errors
-    /// What the system says, with the path.
+    /// The system's error, with the path.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.append(true).create(true);
@@ -94,26 +94,26 @@ impl AuditSink for AuditFile {
         written
     }
 
-    /// Whole lines are appended in one write, so those of two processes do not mix.
+    /// Whole lines are appended in one write, so lines of two processes do not mix.
     fn fork(&self) -> Option<Box<dyn AuditSink>> {
         Some(Box::new(Self::of(self.file.clone())))
     }
 }
 
-/// The thread between an engine and a sink. It starts with the first record, so a process may fork before it serves,
-/// and ends, after all that was recorded, when this is dropped.
+/// The thread between an engine and a sink. It starts with the first record, so a process may fork before it serves.
+/// When this is dropped, the thread ends after all current records.
 ///
-/// A process that is forked after that has no such thread: nothing is recorded, flushed or waited for there until it calls
+/// A process forked later has no such thread: it records, flushes and waits for nothing until it calls
 /// [`AuditLog::forked`].
 pub struct AuditLog {
     signal: Arc<AuditSignal>,
     engine: Arc<Engine>,
-    /// The sink of a process that is forked.
+    /// The sink for a forked process.
     spare: Mutex<Option<Box<dyn AuditSink>>>,
 }
 
 impl AuditLog {
-    /// Takes what `engine` records from now on; it must have been made with
+    /// Takes the records of `engine` from now on; the engine must have been made with
     /// [`Options::audit`](mcp_resources_engine::engine::Options::audit).
     pub fn new(engine: Arc<Engine>, sink: impl AuditSink) -> Self {
         let (signal, spare) = (Arc::new(AuditSignal::default()), Mutex::new(sink.fork()));
@@ -123,22 +123,22 @@ impl AuditLog {
         Self { signal, engine, spare }
     }
 
-    /// The log of a process that was just forked from one with `log`. The thread, its sink and what waits to be recorded are
-    /// the parent's; a new thread starts with the next record. `None` if the sink cannot be [forked](AuditSink::fork).
+    /// Makes the log of a process that was just forked from one with `log`. The thread, its sink and its queue belong
+    /// to the parent; a new thread starts with the next record. `None` if the sink cannot be [forked](AuditSink::fork).
     #[must_use]
     pub fn forked(log: Self) -> Option<Self> {
         if !log.signal.is_left_behind() {
             return Some(log);
         }
         let (engine, spare) = (log.engine.clone(), lock(&log.spare).take());
-        // The parent's thread may have held a lock of its own at the fork: nothing of it is touched again.
+        // The parent's thread may have held one of its locks at the fork, so it is not touched again.
         std::mem::forget(log);
         engine.watch_records(Waker::noop());
         engine.take_records(&mut Vec::new());
         spare.map(|sink| Self::new(engine, sink))
     }
 
-    /// Waits until the sink has taken all that is recorded now; a second at most.
+    /// Waits until the sink has taken all current records, but at most one second.
     pub fn flush(&self) {
         let signal = &self.signal;
         if signal.records.is_rung() && !signal.is_running() {
@@ -155,15 +155,15 @@ impl Drop for AuditLog {
         let signal = &self.signal;
         self.flush();
         signal.records.close();
-        // Work that never began holds the signal, and the engine.
+        // A closure that was never started holds the signal and the engine.
         let unused = lock(&signal.work).take();
         drop(unused);
         let Some((thread, process)) = lock(&signal.thread).take() else { return };
         if process != std::process::id() {
-            // It is the parent's: there is nothing to join, or even to let go of.
+            // The thread belongs to the parent: it cannot be joined, and its handle must not be dropped.
             std::mem::forget(thread);
         } else if thread.is_finished() || signal.records.is_idle() {
-            // One that is inside a sink that hangs is left there.
+            // A thread inside a sink that hangs is left running.
             let _ = thread.join();
         }
     }
@@ -175,13 +175,13 @@ impl fmt::Debug for AuditLog {
     }
 }
 
-/// What the thread waits for; it starts the thread.
+/// The signal that the thread waits for; it also starts the thread.
 #[derive(Default)]
 struct AuditSignal {
     records: Arc<RecordSignal>,
-    /// What the thread will do, until there is one.
+    /// The closure for the thread, until the thread is started.
     work: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-    /// The thread, and the process that it belongs to.
+    /// The thread, and the id of its process.
     thread: Mutex<Option<(JoinHandle<()>, u32)>>,
 }
 
@@ -190,7 +190,7 @@ impl AuditSignal {
         lock(&self.thread).as_ref().is_some_and(|(_, process)| *process == std::process::id())
     }
 
-    /// Whether there is a thread, of another process. A lock that is held was held by a thread at the fork.
+    /// Whether the thread belongs to another process. A held lock was held by a thread at the fork.
     fn is_left_behind(&self) -> bool {
         match self.thread.try_lock() {
             Ok(thread) => thread.as_ref().is_some_and(|(_, process)| *process != std::process::id()),
@@ -198,14 +198,14 @@ impl AuditSignal {
         }
     }
 
-    /// Starts the thread, once. Where the system has none, the next record and the next flush try again.
+    /// Starts the thread, once. If the system has no thread left, the next record and the next flush try again.
     fn start(self: &Arc<Self>) {
         let mut thread = lock(&self.thread);
         if thread.is_some() {
             return;
         }
         let signal = self.clone();
-        // The thread takes the work itself: it stays where it is if there is no thread.
+        // The thread takes the closure itself, so that it is kept if the thread cannot be started.
         let body = move || {
             let work = lock(&signal.work).take();
             if let Some(work) = work {
@@ -232,7 +232,7 @@ struct Worker<S> {
     engine: Arc<Engine>,
     sink: S,
     signal: Arc<AuditSignal>,
-    /// How many entries the sink could not take.
+    /// The number of entries that the sink could not take.
     missed: u64,
 }
 
@@ -310,7 +310,7 @@ mod tests {
         let _ = connection.message(arrival, Now::default(), &mut Vec::new());
     }
 
-    /// S-19: lines of JSON, appended, without contents, in a file for its owner alone.
+    /// S-19: lines of JSON, appended, without contents, in a file that only its owner can read.
     #[test]
     fn a_file() {
         let path = std::env::temp_dir().join(format!("mcp-resources-audit-{}.jsonl", std::process::id()));
@@ -335,7 +335,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
     }
 
-    /// S-19: a sink that is slow holds nobody up; what it misses is counted and told in its place.
+    /// S-19: a slow sink delays no request; missed records are counted and reported in their place.
     #[test]
     fn a_slow_sink_misses_the_newest() {
         let engine = engine();
@@ -360,7 +360,7 @@ mod tests {
         assert!(engine.metrics_text().unwrap().contains("\nmcp_resources_audit_dropped_total 20\n"));
     }
 
-    /// A process may fork after a server was made and before it serves: no thread exists until there is a record.
+    /// A process may fork between making a server and serving: the thread starts only with the first record.
     #[test]
     fn the_thread_starts_with_the_first_record() {
         let engine = engine();
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(Arc::strong_count(&engine), holders);
     }
 
-    /// A log that never recorded anything frees its engine too.
+    /// A log without records does not keep its engine alive.
     #[test]
     fn a_log_without_a_record_keeps_nothing() {
         let engine = engine();
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(Arc::strong_count(&engine), 1);
     }
 
-    /// What could not be written is told once it can be.
+    /// Failed writes are reported once writing works again.
     #[test]
     fn a_sink_that_fails() {
         struct Broken(u32, std::sync::mpsc::Sender<AuditEntry>);

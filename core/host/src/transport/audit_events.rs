@@ -1,12 +1,12 @@
-//! The records of requests as events of the crate `tracing` (feature `tracing`), named as OpenTelemetry names them.
+//! Audit records as events of the crate `tracing` (feature `tracing`), named as OpenTelemetry names them.
 
 use super::AuditSink;
 use mcp_resources_engine::guard::{AuditEntry, AuditRecord};
 use mcp_resources_engine::version::Revision;
 use std::io;
 
-/// A sink whose records are events at the level `INFO`, with the target `mcp_resources::audit`; what was dropped is one at
-/// `WARN`.
+/// A sink that emits records as events of level `INFO` with the target `mcp_resources::audit`, and dropped ones as an
+/// event of level `WARN`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AuditEvents;
 

@@ -1,4 +1,4 @@
-//! The time that hosts hand to the engine.
+//! The clock that hosts pass to the engine.
 
 use mcp_resources_engine::now::{Millis, Now};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,15 +6,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime};
 
-/// For how many ms the calendar is taken to run with the monotonic clock: a step of it is seen within that.
+/// How long, in ms, the calendar is assumed to run in step with the monotonic clock: a jump of the calendar is noticed
+/// within this time.
 const STEADY: Millis = 1_000;
 
-/// The machine's clocks, or a time that a test sets.
+/// The machine's clocks, or a time set by a test.
 #[derive(Debug)]
 pub struct Clock {
     start: Instant,
-    /// The calendar's time when `tick` was 0, in ms, and the tick when that was looked at: one clock is read for each
-    /// request instead of two.
+    /// The calendar time at which `tick` was 0, in ms, and the tick of the last check: so each request reads one clock
+    /// instead of two.
     epoch: AtomicU64,
     looked: AtomicU64,
     /// Whether `set` holds a time.
@@ -22,7 +23,7 @@ pub struct Clock {
     set: Mutex<Setting>,
 }
 
-/// A time that a test has set, and the tasks that sleep until it sets another one.
+/// The time set by a test, and the tasks that sleep until the next one is set.
 #[derive(Debug, Default)]
 struct Setting {
     now: Option<Now>,
@@ -30,7 +31,7 @@ struct Setting {
 }
 
 impl Clock {
-    /// The machine's clocks; `tick` counts from now.
+    /// Uses the machine's clocks; `tick` counts from now.
     pub fn new() -> Self {
         let clock = Self {
             start: Instant::now(),
@@ -43,7 +44,7 @@ impl Clock {
         clock
     }
 
-    /// The time.
+    /// The current time.
     pub fn now(&self) -> Now {
         if self.is_set.load(Ordering::Acquire)
             && let Some(now) = self.setting().now
@@ -64,7 +65,7 @@ impl Clock {
         self.looked.store(tick, Ordering::Relaxed);
     }
 
-    /// Stops the clock at `now`, until it is set again; `None` lets it run. Wakes what sleeps by this clock. For tests.
+    /// Stops the clock at `now` until the next call; `None` lets it run. Wakes all sleepers of this clock. For tests.
     pub fn set(&self, now: Option<Now>) {
         let mut setting = self.setting();
         setting.now = now;
@@ -76,8 +77,8 @@ impl Clock {
         }
     }
 
-    /// Whether a test has stopped the clock: then no timer of the machine counts, and `waker` is woken when the clock is set
-    /// again. Call it before you look at the time, so that no change is missed.
+    /// Whether a test has stopped the clock. If so, timers of the machine do not count, and `waker` is woken when the
+    /// clock is set. Call this before reading the time, so that no change is missed.
     #[cfg(feature = "http")]
     pub(crate) fn stands(&self, waker: &Waker) -> bool {
         if !self.is_set.load(Ordering::Acquire) {
@@ -128,12 +129,12 @@ mod tests {
         assert!(!clock.stands(&waker));
         clock.set(Some(Now { tick: 5, unix: 7 }));
         assert_eq!((count(), clock.now().tick), (0, 5));
-        // A sleeper that looks twice is woken once.
+        // A sleeper that checks twice is woken once.
         assert!(clock.stands(&waker) && clock.stands(&waker));
         clock.set(Some(Now { tick: 6, unix: 8 }));
         clock.set(Some(Now { tick: 7, unix: 9 }));
         assert_eq!((count(), clock.now().tick), (1, 7));
-        // Also when it runs again: from then on the machine's timers count.
+        // It is also woken when the clock runs again: from then on the machine's timers count.
         assert!(clock.stands(&waker));
         clock.set(None);
         assert_eq!(count(), 2);

@@ -1,19 +1,19 @@
-//! Texts of configuration files: how large they may be, and YAML as JSON values.
+//! Configuration files: their maximum size, and YAML as JSON values.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Longest file, in bytes.
+/// Maximum size of a file in bytes.
 const MOST: u64 = 16 << 20;
 
-/// The text of a file of at most 16 MiB.
+/// Reads the text of a file of at most 16 MiB.
 ///
 /// # Errors
-/// Why it cannot be read, without its path.
+/// The reason, without the path.
 pub fn text(path: &Path) -> Result<String, String> {
     let mut text = String::new();
-    // What is read counts, not the size: a pipe has none.
+    // Limits the bytes that are read instead of the file's size, because a pipe has no size.
     let file = File::open(path).map_err(|error| error.to_string())?;
     file.take(MOST + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
     match text.len() as u64 > MOST {
@@ -22,47 +22,48 @@ pub fn text(path: &Path) -> Result<String, String> {
     }
 }
 
-/// Whether the name of a file says that it is YAML: `.yaml` or `.yml`.
+/// Whether the file's extension is `.yaml` or `.yml`.
 #[cfg(feature = "client")]
 fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("yaml") || ext.eq_ignore_ascii_case("yml"))
 }
 
-/// What a file says, as a JSON value: YAML for `.yaml` and `.yml`, else JSON.
+/// Parses a file as a JSON value: YAML for `.yaml` and `.yml`, else JSON.
 ///
 /// # Errors
-/// Why it cannot be read, without its path and without an excerpt: it may hold secrets.
+/// The reason, without the path and without an excerpt, which may contain secrets.
 #[cfg(feature = "client")]
 pub fn value(path: &Path) -> Result<serde_json::Value, String> {
     let text = text(path)?;
     if is_yaml(path) { yaml(&text) } else { json(&text) }
 }
 
-/// The value that a JSON text is.
+/// Parses a JSON text.
 ///
 /// # Errors
-/// What is wrong and where.
+/// The reason and the position.
 #[cfg(feature = "client")]
 pub(crate) fn json(text: &str) -> Result<serde_json::Value, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))
 }
 
-/// YAML as a JSON value, so that errors about it name the member and not only the line. Aliases cannot make it grow without
-/// limit.
+/// Parses YAML as a JSON value, so that later errors can name the member and not only the line. Aliases cannot make it
+/// grow without limit.
 ///
 /// # Errors
-/// What is wrong and where, without an excerpt of the text: it may hold secrets.
+/// The reason and the position, without an excerpt of the text, which may contain secrets.
 #[cfg(feature = "yaml")]
 pub fn yaml(text: &str) -> Result<serde_json::Value, String> {
     serde_saphyr::from_str(text).map_err(|error| {
-        // Its own text is for those who call it: it names options of the parser, and each alias around the place.
+        // The parser's own message is for developers: it names options of the parser, and each alias around the
+        // position.
         let said = error.without_snippet().render_with_formatter(&serde_saphyr::UserMessageFormatter);
         said.split(" (defined at").next().unwrap_or_default().to_owned()
     })
 }
 
-/// Without the feature `yaml`, an error that says so.
+/// The error without the feature `yaml`.
 ///
 /// # Errors
 /// Always.

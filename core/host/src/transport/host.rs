@@ -1,42 +1,44 @@
-//! What stands between a transport and the author's functions, in any language.
+//! The interface between transports and handlers in any language.
 
 use crate::transport::Peer;
 use mcp_resources_engine::connection::Events;
 
-/// Hands the engine's events to the author's functions, and has the answers written.
+/// Passes the engine's events to handlers.
 ///
-/// Any thread may call, and every method must return soon: it may call a function that does not wait, never one that does.
-/// A host in another language puts what it needs of each event into a queue and wakes its event loop if the queue was
-/// empty, so a batch of requests costs one wake.
+/// Any thread may call these methods, and all must return quickly: they may call a handler that does not block, never
+/// one that does. A host of another language puts the data of each event into a queue and wakes its event loop if the
+/// queue was empty, so a batch of requests costs one wake-up.
 ///
-/// Answers come back from any thread through a clone of the [`Peer`]: [`Peer::detach`] when the event is taken (the answer
-/// then needs no lock of the connection), [`Reply::encode`](mcp_resources_engine::connection::Reply::encode) on the thread
-/// that has the answer, then [`Peer::finish`]. An answer that is known at once is given inside [`Host::handle`] with
-/// [`Peer::respond`]. Both return events, to be handled like any other: a list may need its next source.
+/// Answers come back from any thread through a clone of the [`Peer`]: call [`Peer::detach`] when the event is taken
+/// (the answer then needs no lock of the connection),
+/// [`Reply::encode`](mcp_resources_engine::connection::Reply::encode) on the thread that has the answer, then
+/// [`Peer::finish`]. An immediate answer is given inside [`Host::handle`] with [`Peer::respond`]. Both return events,
+/// to be handled like any other: a list may need its next source.
 ///
-/// A legacy call over HTTP goes on when its client is gone; a modern one is cancelled: the host hears `Event::Cancelled` and
-/// still answers, or calls [`Peer::abandon`]. Tokens are unique in one connection: a table of tasks has the pair of both as
-/// its key.
+/// A legacy request over HTTP continues when its client disconnects. A modern one is cancelled: the host gets
+/// `Event::Cancelled` and still answers, or calls [`Peer::abandon`]. Tokens are unique within one connection, so a
+/// table of tasks needs the connection and the token as its key.
 pub trait Host: Send + Sync + 'static {
-    /// Does what `events` ask, in their order.
+    /// Handles `events` in order.
     fn handle(&self, peer: &Peer, events: Events<'_>);
 
-    /// Something was appended for `peer`, on any thread: see to it that it is written. Over HTTP the writer is awake
-    /// already.
+    /// Output was appended for `peer`, on any thread: make sure that it is written. Over HTTP the writer is already
+    /// awake.
     fn appended(&self, _peer: &Peer) {}
 
-    /// A request of `peer` is answered later: it has a deadline from now on. Over HTTP the writer looks at it.
+    /// A request of `peer` will be answered later, and has a deadline from now on. Over HTTP the writer handles the
+    /// deadline.
     fn pends(&self, _peer: &Peer) {}
 
-    /// A provider's worker is done with a request that pended, and has told of what it appended. A host whose process ends
-    /// when its loop has nothing to do counts both.
+    /// A provider's worker has ended a pending request, and has reported its output. A host whose process ends with its
+    /// idle loop counts both.
     fn settled(&self, _peer: &Peer) {}
 
-    /// A request was refused, and an option would let such requests in: for the log.
+    /// A request was refused that an option would allow: for the log.
     fn warn(&self, what: &str) {
         self.misuse(what);
     }
 
-    /// The author gave an answer that its event cannot have: for the log.
+    /// A handler's answer does not fit its event: for the log.
     fn misuse(&self, what: &str);
 }

@@ -1,28 +1,27 @@
-//! The jobs of the worker threads of a host whose interpreter lets one thread in at a time.
+//! The jobs of a host's worker threads, for an interpreter that runs one thread at a time.
 //!
-//! At most one woken thread is on its way at a time, waiting for the interpreter: it gets in at the moment when a job blocks,
-//! or after a switch interval. So short jobs run one after another on one thread without a wake-up each, and a slow one holds
-//! nobody back. A thread leaves its answers unwritten for the next one only if there is such a thread, which writes them
-//! first.
+//! At most one woken thread at a time is waiting for the interpreter. It gets in when a job blocks, or after a switch
+//! interval. So short jobs run one after another on one thread without a wake-up for each, and a slow job delays no
+//! other. A thread leaves its answers unwritten only if there is a waiting thread, which writes them first.
 //!
-//! Law: no method takes the interpreter's lock, and only [`Jobs::rest`] and [`Jobs::stop`] wait.
+//! Law: no method takes the interpreter's lock, and only [`Jobs::rest`] and [`Jobs::stop`] block.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long the end of the interpreter waits for threads to leave.
+/// How long to wait for threads to leave when the interpreter ends.
 const LEAVING: Duration = Duration::from_secs(1);
 /// How often a forked process tries to take the lock of its parent's jobs.
 const FORK_TRIES: usize = 10_000;
 
-/// A job, and the client that waits for it.
+/// A job for a client.
 pub trait Job {
-    /// The client. A clone stands for the same one.
+    /// The type of clients. A clone is the same client.
     type Client: Clone;
 
-    /// The client.
+    /// The client that waits for the job.
     fn client(&self) -> &Self::Client;
 
     /// Whether a client is so far behind with reading that no job should start for it.
@@ -31,41 +30,41 @@ pub trait Job {
     /// Whether two are the same client.
     fn is_same(one: &Self::Client, other: &Self::Client) -> bool;
 
-    /// Writes as much as a client takes. The interpreter is not needed, and not held.
+    /// Writes as much as a client accepts, without holding the interpreter.
     fn write(client: &Self::Client);
 }
 
-/// A thread of the interpreter that takes jobs.
+/// A thread of the interpreter that runs jobs.
 pub trait Worker<J: Job> {
-    /// What a call into the interpreter may end with.
+    /// The error of a call into the interpreter.
     type Error;
 
-    /// Starts one more thread, which `job` shows to be needed. Where the system has none, [`Jobs::failed`] says so.
+    /// Starts one more thread, because of `job`. If the system has none left, this calls [`Jobs::failed`].
     ///
     /// # Errors
-    /// What the interpreter says.
+    /// The interpreter's error.
     fn start(&self, job: &J) -> Result<(), Self::Error>;
 
-    /// Whether this thread is to do `job`. One that no client waits for any longer is abandoned instead.
+    /// Whether this thread should run `job`. A job that no client waits for is abandoned instead.
     ///
     /// # Errors
-    /// What the interpreter says.
+    /// The interpreter's error.
     fn begins(&self, job: &J) -> Result<bool, Self::Error>;
 
-    /// Does `work` without the interpreter.
+    /// Runs `work` without holding the interpreter.
     fn detached<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R;
 }
 
-/// See the module.
+/// The jobs and threads of a host.
 pub struct Jobs<J: Job> {
     max: usize,
     state: Mutex<JobsState<J>>,
-    bell: Condvar,
-    /// A thread has left, or entered a handler.
+    wake_up: Condvar,
+    /// Signalled when a thread has left, or entered a handler.
     gone: Condvar,
 }
 
-/// The clients whose output is to be written.
+/// The clients with unwritten output.
 type Unwritten<J> = Vec<<J as Job>::Client>;
 
 struct JobsState<J: Job> {
@@ -74,45 +73,45 @@ struct JobsState<J: Job> {
     stalled: VecDeque<J>,
     threads: usize,
     idle: usize,
-    /// How many idle threads are called and have not woken yet.
+    /// The number of idle threads that are called and have not woken yet.
     called: usize,
-    /// A thread was called, or started, and is not in the interpreter yet.
+    /// The number of threads that were called or started and are not in the interpreter yet.
     arriving: usize,
     unwritten: Unwritten<J>,
-    /// How many threads are inside a handler.
+    /// The number of threads inside a handler.
     handling: usize,
     stopped: bool,
 }
 
-/// What must be done about waiting jobs.
+/// The action needed for waiting jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum ThreadNeed {
     /// Nothing.
     Nothing,
-    /// A thread must be started; where the system has none, [`Jobs::failed`] says so.
+    /// Start a thread; if the system has none left, call [`Jobs::failed`].
     Thread,
 }
 
 impl<J: Job> Jobs<J> {
-    /// For at most so many threads.
+    /// For at most `max` threads.
     pub fn new(max: usize) -> Self {
-        Self { max: max.max(1), state: Mutex::default(), bell: Condvar::new(), gone: Condvar::new() }
+        Self { max: max.max(1), state: Mutex::default(), wake_up: Condvar::new(), gone: Condvar::new() }
     }
 
-    /// Adds a job. [`Jobs::kick`] sees to it that it is taken.
+    /// Adds a job. Call [`Jobs::kick`] afterwards to have it taken.
     pub fn push(&self, job: J) {
         self.lock().jobs.push_back(job);
     }
 
-    /// Sees to it that waiting jobs are taken, after the jobs of one read were pushed.
+    /// Makes sure that waiting jobs are taken. Call it after pushing the jobs of one read.
     pub fn kick(&self) -> ThreadNeed {
         let mut state = self.lock();
         state.resume();
         self.call_someone(&mut state)
     }
 
-    /// The next job for one of the threads, what is to be done about the others, and what this thread writes first.
+    /// The next job for one of the threads, the action needed for the other threads, and the clients to write to first.
     fn take(&self) -> Option<(J, ThreadNeed, Unwritten<J>)> {
         let mut state = self.lock();
         if !state.is_ready() {
@@ -125,14 +124,14 @@ impl<J: Job> Jobs<J> {
         Some((job, need, unwritten))
     }
 
-    /// The next job for a thread that is none of these, and what it writes first.
+    /// The next job for a thread outside of the pool, and the clients to write to first.
     fn take_here(&self) -> (Option<J>, Unwritten<J>) {
         let mut state = self.lock();
         let job = if state.is_ready() { state.jobs.pop_front() } else { None };
         (job, std::mem::take(&mut state.unwritten))
     }
 
-    /// A new thread is in the interpreter.
+    /// Registers a new thread that is in the interpreter.
     pub fn enter<W: Worker<J>>(&self, worker: &W)
     where
         J::Client: Sync,
@@ -140,7 +139,7 @@ impl<J: Job> Jobs<J> {
         write::<J, W>(worker, &self.arrived());
     }
 
-    /// The next job for one of the threads, which waits for it. `None` ends the thread.
+    /// Waits for the next job for one of the threads. `None` ends the thread.
     ///
     /// # Errors
     /// As those of [`Worker`].
@@ -171,7 +170,7 @@ impl<J: Job> Jobs<J> {
         }
     }
 
-    /// The next job for a thread that is none of these: the same without waiting.
+    /// The next job for a thread outside of the pool, without waiting.
     ///
     /// # Errors
     /// As those of [`Worker`].
@@ -190,19 +189,19 @@ impl<J: Job> Jobs<J> {
         }
     }
 
-    /// A thread enters a handler.
+    /// Records that a thread enters a handler.
     fn handles(&self) {
         self.lock().handling += 1;
     }
 
-    /// A handler has returned. Returns whether its outcome is still of interest.
+    /// Records that a handler has returned. Returns whether its result is still needed.
     pub fn handled(&self) -> bool {
         let mut state = self.lock();
         state.handling -= 1;
         !state.stopped
     }
 
-    /// A called thread is in the interpreter: what others left unwritten is its first duty.
+    /// Records that a called thread is in the interpreter. Returns the clients that it must write to first.
     #[must_use]
     fn arrived(&self) -> Unwritten<J> {
         let mut state = self.lock();
@@ -210,13 +209,13 @@ impl<J: Job> Jobs<J> {
         std::mem::take(&mut state.unwritten)
     }
 
-    /// What was left unwritten.
+    /// Takes the clients with unwritten output.
     #[must_use]
     fn take_unwritten(&self) -> Unwritten<J> {
         std::mem::take(&mut self.lock().unwritten)
     }
 
-    /// An answer was appended whose writing is left to these threads.
+    /// Leaves writing the output of `client` to these threads.
     pub fn leave_unwritten(&self, client: J::Client) {
         let mut state = self.lock();
         if !state.unwritten.iter().any(|other| J::is_same(other, &client)) {
@@ -224,7 +223,7 @@ impl<J: Job> Jobs<J> {
         }
     }
 
-    /// Waits for a call; `false` if there is a job, or something to write, without one.
+    /// Waits to be called; `false` if there already is a job or unwritten output.
     fn rest(&self) -> bool {
         let mut state = self.lock();
         if state.is_ready() || !state.unwritten.is_empty() || state.stopped {
@@ -232,7 +231,7 @@ impl<J: Job> Jobs<J> {
         }
         state.idle += 1;
         while state.called == 0 && !state.stopped {
-            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wake_up.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.idle -= 1;
         if state.called == 0 {
@@ -242,7 +241,7 @@ impl<J: Job> Jobs<J> {
         true
     }
 
-    /// Whether this thread is to end.
+    /// Whether this thread should end.
     fn leave(&self) -> bool {
         let mut state = self.lock();
         if state.stopped {
@@ -252,7 +251,7 @@ impl<J: Job> Jobs<J> {
         state.stopped
     }
 
-    /// The thread that was to start cannot. Returns whether there is any other: the jobs wait for it.
+    /// Records that a thread could not be started. Returns whether there is another one, for which the jobs wait.
     pub fn failed(&self) -> bool {
         let mut state = self.lock();
         state.threads -= 1;
@@ -260,8 +259,9 @@ impl<J: Job> Jobs<J> {
         state.threads > 0
     }
 
-    /// The interpreter is about to end: lets every thread leave that is not inside a handler, and waits for them, a second at
-    /// most. A thread that comes back to an interpreter that is gone dies where it stands, which frames of Rust do not survive.
+    /// Called before the interpreter ends: lets every thread outside of handlers leave, and waits for them, but at most
+    /// one second. A thread that returns to an interpreter that has ended is terminated, and Rust frames on its stack
+    /// do not survive that.
     pub fn stop(&self) {
         self.retire();
         let inside = |state: &mut JobsState<J>| state.threads > state.handling;
@@ -269,20 +269,20 @@ impl<J: Job> Jobs<J> {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// The server is gone: lets every thread leave.
+    /// Lets every thread leave, because the server no longer exists.
     pub fn retire(&self) {
         self.lock().stopped = true;
-        self.bell.notify_all();
+        self.wake_up.notify_all();
     }
 
-    /// This process was forked: the threads stayed behind, and so did the clients of what waits.
+    /// Called in a forked process: the threads, and the clients of waiting jobs, belong to the parent.
     pub fn forked(&self) {
-        // A thread that stayed behind may hold the lock for ever; it does so for no more than a moment.
+        // A thread of the parent may have held the lock at the fork, though only for a moment.
         for _ in 0..FORK_TRIES {
             if let Ok(mut state) = self.state.try_lock() {
                 let before = std::mem::take(&mut *state);
                 drop(state);
-                // Dropping the jobs would speak to the parent's clients.
+                // Dropping the jobs would write to the parent's clients.
                 std::mem::forget(before);
                 return;
             }
@@ -290,18 +290,18 @@ impl<J: Job> Jobs<J> {
         }
     }
 
-    /// How many jobs wait.
+    /// The number of waiting jobs.
     pub fn waiting(&self) -> usize {
         let state = self.lock();
         state.jobs.len() + state.stalled.len()
     }
 
-    /// How many threads there are.
+    /// The number of threads.
     pub fn threads(&self) -> usize {
         self.lock().threads
     }
 
-    /// Calls one idle thread, unless nothing waits or one is on its way.
+    /// Calls one idle thread, unless no job waits or a thread is on its way.
     fn call_someone(&self, state: &mut JobsState<J>) -> ThreadNeed {
         if !state.is_ready() || state.arriving > 0 || state.stopped {
             return ThreadNeed::Nothing;
@@ -309,7 +309,7 @@ impl<J: Job> Jobs<J> {
         if state.idle > state.called {
             state.called += 1;
             state.arriving += 1;
-            self.bell.notify_one();
+            self.wake_up.notify_one();
         } else if state.threads < self.max {
             state.threads += 1;
             state.arriving += 1;
@@ -323,7 +323,7 @@ impl<J: Job> Jobs<J> {
     }
 }
 
-/// Writes what other threads have left.
+/// Writes the output that other threads have left.
 fn write<J: Job, W: Worker<J>>(worker: &W, unwritten: &Unwritten<J>)
 where
     J::Client: Sync,
@@ -356,8 +356,8 @@ impl<J: Job> Default for JobsState<J> {
 }
 
 impl<J: Job> JobsState<J> {
-    /// Whether there is a job whose answer has room; it is then the first. No handler starts for a client that does not
-    /// read.
+    /// Whether there is a job whose answer has room, and moves it to the front. No handler starts for a client that
+    /// does not read.
     fn is_ready(&mut self) -> bool {
         while let Some(job) = self.jobs.front() {
             if !J::is_full(job.client()) {
@@ -368,7 +368,7 @@ impl<J: Job> JobsState<J> {
         false
     }
 
-    /// Puts the jobs of clients that read again back, before all others: they have waited longest.
+    /// Moves the jobs of clients that read again to the front: they have waited longest.
     fn resume(&mut self) {
         if self.stalled.is_empty() {
             return;
@@ -438,7 +438,7 @@ mod tests {
         assert_eq!((jobs.threads(), jobs.waiting()), (1, 2));
     }
 
-    /// What is left unwritten is written by the thread on its way, or by the one that takes a job.
+    /// Unwritten output is written by the thread on its way, or by the one that takes a job.
     #[test]
     fn what_is_left_unwritten_is_written_once() {
         let (jobs, client) = (Jobs::new(1), Arc::new(Client::default()));

@@ -1,4 +1,4 @@
-//! What moves bytes and time between the world and the engine. Nothing here knows the protocol.
+//! Transports: pipes, sockets and clocks around the engine. Nothing here knows the protocol.
 
 mod audit;
 #[cfg(feature = "tracing")]
@@ -30,10 +30,10 @@ pub use host::Host;
 pub use peer::Peer;
 pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
-// Hidden, for bindings: whose own thread takes the records, and whose interpreter lets one thread in at a time.
+// Hidden, for bindings: their threads take records, and their interpreter runs one thread at a time.
 #[doc(hidden)]
 pub use jobs::{Job, Jobs, ThreadNeed, Worker};
-// Hidden, for the command: it reads files of other programs.
+// Hidden, for the command, which reads files of other programs.
 #[doc(hidden)]
 pub use document::text as document_text;
 #[cfg(feature = "client")]

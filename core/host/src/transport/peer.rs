@@ -1,4 +1,4 @@
-//! One client, as the code that answers it sees it: the other end of a pipe, or one exchange over HTTP.
+//! One client, as its handlers see it: the other end of a pipe, or one exchange over HTTP.
 
 use crate::transport::{Clock, Host, Pipe};
 use mcp_resources_engine::connection::{
@@ -10,7 +10,7 @@ use mcp_resources_engine::now::Now;
 use std::fmt;
 use std::sync::Arc;
 
-/// See the module. Cheap to clone; any thread may call. No method blocks.
+/// One client. Cheap to clone; any thread may call. No method blocks.
 #[derive(Clone)]
 pub struct Peer {
     reply_path: ReplyPath,
@@ -18,12 +18,12 @@ pub struct Peer {
     host: Arc<dyn Host>,
 }
 
-/// How its answers reach it.
+/// The path of its answers.
 #[derive(Clone)]
 enum ReplyPath {
     Pipe(Arc<Pipe>),
     Exchange(Exchange),
-    /// The response is complete: no event of it waits for an answer.
+    /// The response is complete: none of its events needs an answer.
     Over(ConnectionId),
 }
 
@@ -43,7 +43,7 @@ impl Peer {
         Self { reply_path: exchange.map_or(ReplyPath::Over(connection), ReplyPath::Exchange), clock, host }
     }
 
-    /// Whose tokens its requests have.
+    /// The connection to which the tokens of its requests belong.
     pub fn connection(&self) -> ConnectionId {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.id(),
@@ -52,7 +52,7 @@ impl Peer {
         }
     }
 
-    /// The time.
+    /// The current time.
     pub fn now(&self) -> Now {
         self.clock.now()
     }
@@ -66,7 +66,7 @@ impl Peer {
         }
     }
 
-    /// Takes a reply out, to be worded elsewhere; `None` if it was taken already, or nobody waits for it.
+    /// Takes a reply out, to be encoded elsewhere; `None` if it was taken before, or the answer is no longer wanted.
     pub fn detach(&self, token: RequestToken) -> Option<Reply> {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.detach(token),
@@ -75,7 +75,7 @@ impl Peer {
         }
     }
 
-    /// Gives an answer that was worded elsewhere.
+    /// Passes on an answer that was encoded elsewhere.
     pub fn finish(&self, encoded: Encoded) -> Outcome<'static> {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.finish(encoded),
@@ -84,7 +84,7 @@ impl Peer {
         }
     }
 
-    /// Frees the place of a request that gets no answer.
+    /// Frees the slot of a request that gets no answer.
     pub fn abandon(&self, token: RequestToken) {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.abandon(token),
@@ -93,7 +93,7 @@ impl Peer {
         }
     }
 
-    /// Sends what a handler reports before its answer, unless nobody waits for it.
+    /// Sends a handler's report before its answer, unless the answer is no longer wanted.
     pub fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]) {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.report(cancelled, message),
@@ -102,7 +102,7 @@ impl Peer {
         }
     }
 
-    /// Has `work` done to the reply of a request that was not detached; `None` if nobody waits for it.
+    /// Runs `work` on the reply of a request that was not detached; `None` if the answer is no longer wanted.
     pub fn with_reply<R>(&self, token: RequestToken, work: impl FnOnce(&mut Reply) -> R) -> Option<R> {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.with_reply(token, work),
@@ -111,8 +111,8 @@ impl Peer {
         }
     }
 
-    /// Sends what `word` makes of the reply of a request that was not detached, unless nobody waits for it: for a host that
-    /// answers on one thread.
+    /// Sends the message that `word` makes with the reply of a request that was not detached, unless its answer is no
+    /// longer wanted: for hosts that answer on one thread.
     pub fn report_in_place(
         &self,
         token: RequestToken,
@@ -145,22 +145,22 @@ impl Peer {
         }
     }
 
-    /// Has the host see to it that what was appended is written.
+    /// Lets the host write appended output.
     pub fn appended(&self) {
         self.host.appended(self);
     }
 
-    /// Has the host look at deadlines: a request is answered later.
+    /// Lets the host check deadlines, because a request will be answered later.
     pub fn pends(&self) {
         self.host.pends(self);
     }
 
-    /// Tells the host that a worker is done with a request that pended.
+    /// Reports to the host that a worker has ended a pending request.
     pub fn settled(&self) {
         self.host.settled(self);
     }
 
-    /// Has the host do what follows from an answer that another thread gave.
+    /// Lets the host handle the outcome of an answer given on another thread.
     pub fn follow(&self, outcome: Outcome<'static>) {
         let Outcome { events, misuse, .. } = outcome;
         if let Some(misuse) = misuse {
@@ -172,7 +172,7 @@ impl Peer {
         self.appended();
     }
 
-    /// Has the host do what `events` ask.
+    /// Lets the host handle `events`.
     pub fn handle(&self, events: Events<'_>) {
         self.host.handle(self, events);
     }
@@ -182,7 +182,7 @@ impl Peer {
         &self.host
     }
 
-    /// For the author's log: an answer that its event cannot have.
+    /// Logs a handler's answer that does not fit its event.
     pub fn misuse(&self, what: &str) {
         self.host.misuse(what);
     }

@@ -1,8 +1,8 @@
-//! One peer at the other end of a pipe, for a host whose event loop belongs to another language: the connection, the
-//! bytes on their way out, and the one lock around them.
+//! One peer at the other end of a pipe, for hosts whose event loop belongs to another language: the connection, its
+//! output buffer, and one lock around both.
 //!
-//! Law: the lock is a leaf. It is never held while a handler runs, while the host language's own lock is waited for, or
-//! while an answer that was detached is encoded; a write under it never blocks.
+//! Law: the lock is a leaf. It is never held while a handler runs, while waiting for the host language's own lock, or
+//! while a detached answer is encoded; writes under it never block.
 
 use crate::transport::Clock;
 use mcp_resources_engine::connection::{
@@ -18,11 +18,11 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// How much of an empty output buffer is kept in any case. Twice what the last output took is kept too, so that big
-/// answers that follow one another find their pages; the next small one gives them back.
+/// The capacity of an empty output buffer that is always kept. Up to twice the size of the last output is kept too, so
+/// that successive large answers reuse their memory; the next small one releases it.
 const KEPT: usize = 256 * 1024;
 
-/// See the module. `Send + Sync`; any thread may call.
+/// One peer at the other end of a pipe. `Send + Sync`; any thread may call.
 pub struct Pipe {
     id: ConnectionId,
     clock: Arc<Clock>,
@@ -34,29 +34,29 @@ pub struct Pipe {
 struct PipeState {
     connection: Connection,
     out: Vec<u8>,
-    /// How much of `out` was written.
+    /// How much of `out` has been written.
     sent: usize,
-    /// The hub has more to tell than there was room for.
+    /// Whether the hub has more notifications than there was room for.
     undelivered: bool,
-    /// The other side is gone: nothing is kept for it.
+    /// Whether the other side is gone; output is then discarded.
     broken: bool,
     /// Called when there is room again.
     room: Option<Waker>,
 }
 
-/// What became of the output.
+/// The result of writing the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flushed {
-    /// All is written.
+    /// Everything is written.
     All,
-    /// The other side takes no more now.
+    /// The other side accepts no more now.
     Blocked,
     /// The other side is gone.
     Broken,
 }
 
 impl Pipe {
-    /// The state of a new peer: the local process.
+    /// Makes the state of a new peer, which is the local process.
     pub fn new(engine: &Arc<Engine>, clock: Arc<Clock>) -> Self {
         let connection = engine.connect(ConnectionKind::Stdio);
         let id = connection.id();
@@ -66,14 +66,14 @@ impl Pipe {
         Self { id, clock, principal: Principal::local(), high_water, state: Mutex::new(state) }
     }
 
-    /// Has `waker` called when there is something for [`Pipe::deliver`]: see [`Connection::wake_with`]. It must not call the
-    /// pipe, whose lock may be held.
+    /// Sets the waker to call when there is work for [`Pipe::deliver`]: see [`Connection::wake_with`]. It must not call
+    /// the pipe, whose lock may be held.
     pub fn wake_with(&self, waker: Waker) {
         self.lock().connection.wake_with(waker);
     }
 
-    /// Has `waker` called by the thread that writes so much that [`Pipe::is_full`] becomes false: a host goes on with what
-    /// it put off, whichever thread has written. It must not call the pipe, whose lock is held.
+    /// Sets the waker to call when [`Pipe::is_full`] becomes false, on the thread that has written: the host then
+    /// continues with postponed lines. It must not call the pipe, whose lock is held.
     pub fn wake_for_room(&self, waker: Waker) {
         self.lock().room = Some(waker);
     }
@@ -83,7 +83,7 @@ impl Pipe {
         self.id
     }
 
-    /// Takes one line.
+    /// Handles one line.
     pub fn line<'l>(&'l self, line: Line<'l>) -> Outcome<'l> {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -111,12 +111,12 @@ impl Pipe {
         outcome
     }
 
-    /// Takes a reply out, to be worded without the lock. `None` if it was taken already.
+    /// Takes a reply out, to be encoded without the lock. `None` if it was taken before.
     pub fn detach(&self, token: RequestToken) -> Option<Reply> {
         self.lock().connection.detach(token)
     }
 
-    /// Appends an answer that was worded without the lock.
+    /// Appends an answer that was encoded without the lock.
     pub fn finish(&self, encoded: Encoded) -> Outcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -126,8 +126,8 @@ impl Pipe {
         outcome
     }
 
-    /// Appends what a handler reports before its answer, unless nobody waits for it. Dropped while the output is full:
-    /// a handler that reports in a loop cannot fill the memory.
+    /// Appends a handler's report before its answer, unless the answer is no longer wanted. Dropped while the output is
+    /// full, so that a handler that reports in a loop cannot fill the memory.
     pub fn report(&self, cancelled: &Cancelled, message: &[u8]) {
         let mut state = self.lock();
         if !cancelled.get() && !state.broken && state.pending() < self.high_water {
@@ -135,7 +135,7 @@ impl Pipe {
         }
     }
 
-    /// Has `work` done to the reply of a request that was not detached; `None` if nobody waits for it.
+    /// Runs `work` on the reply of a request that was not detached; `None` if the answer is no longer wanted.
     pub fn with_reply<R>(&self, token: RequestToken, work: impl FnOnce(&mut Reply) -> R) -> Option<R> {
         self.lock().connection.reply(token).map(work)
     }
@@ -151,25 +151,25 @@ impl Pipe {
         connection.ask(method, params, now, out)
     }
 
-    /// Appends what the hub has for this peer, as far as there is room; the rest follows while the output drains.
+    /// Appends notifications of the hub as far as there is room; the rest follows while the output drains.
     pub fn deliver(&self) {
         self.lock().deliver(self.high_water);
     }
 
-    /// Appends what the hub has for this peer, up to about `room` bytes.
+    /// Appends notifications of the hub, up to about `room` bytes.
     pub fn deliver_up_to(&self, room: usize) -> Delivered {
         let mut state = self.lock();
         let PipeState { connection, out, .. } = &mut *state;
         connection.deliver(room, out)
     }
 
-    /// Ends the open listens, at the end of input or of the server: [`Pipe::deliver`] appends their results.
-    /// What is in flight goes on.
+    /// Ends the open listens, at the end of input or of the server: [`Pipe::deliver`] appends their
+    /// results. Requests in flight continue.
     pub fn shutdown(&self) {
         self.lock().connection.shutdown();
     }
 
-    /// Lets time pass.
+    /// Handles time-outs.
     pub fn tick(&self) -> Outcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -179,7 +179,7 @@ impl Pipe {
         outcome
     }
 
-    /// Cancels what is in flight, without an answer: at the end of input, after the grace.
+    /// Cancels requests in flight without an answer: at the end of input, after the grace period.
     pub fn cancel_all(&self) -> Events<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -188,7 +188,7 @@ impl Pipe {
         events
     }
 
-    /// Ends the connection: what is in flight is cancelled.
+    /// Closes the connection and cancels requests in flight.
     pub fn close(&self) -> Events<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -197,7 +197,7 @@ impl Pipe {
         events
     }
 
-    /// The host gives no answer to this request, because its handler was cancelled. Frees its place.
+    /// Ends a request that the host will not answer, because its handler was cancelled. Frees its slot.
     pub fn abandon(&self, token: RequestToken) {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -205,27 +205,28 @@ impl Pipe {
         connection.abandon(token, now, out);
     }
 
-    /// When [`Pipe::tick`] must be called at the latest, on the clock of [`Now::tick`](mcp_resources_engine::now::Now::tick).
+    /// The latest time at which [`Pipe::tick`] must be called, on the clock of
+    /// [`Now::tick`](mcp_resources_engine::now::Now::tick).
     pub fn deadline(&self) -> Option<Millis> {
         self.lock().connection.deadline()
     }
 
-    /// How many requests wait for an answer of the host's.
+    /// The number of requests that wait for an answer of the host.
     pub fn in_flight(&self) -> usize {
         self.lock().connection.in_flight()
     }
 
-    /// Whether so much waits to be written that the host should stop reading, and start no further handler.
+    /// Whether so much output is unwritten that the host should stop reading, and start no further handler.
     pub fn is_full(&self) -> bool {
         self.lock().pending() >= self.high_water
     }
 
-    /// How many bytes wait to be written.
+    /// The number of unwritten bytes.
     pub fn pending(&self) -> usize {
         self.lock().pending()
     }
 
-    /// Writes what waits. `write` takes what it can and returns how much; 0 is nothing now.
+    /// Writes unwritten output. `write` returns how many bytes it accepted; 0 means none now.
     pub fn flush(&self, write: impl FnMut(&[u8]) -> io::Result<usize>) -> Flushed {
         let mut state = self.lock();
         let was_full = state.pending() >= self.high_water;
@@ -239,7 +240,7 @@ impl Pipe {
         flushed
     }
 
-    /// Takes what waits to be written: for a peer in the same process.
+    /// Takes the unwritten output: for a peer in the same process.
     pub fn take(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.flush(|some| {
@@ -255,7 +256,7 @@ impl Pipe {
 }
 
 impl PipeState {
-    /// Keeps nothing for a peer that is gone.
+    /// Discards the output of a peer that is gone.
     fn discard(&mut self) {
         if self.broken {
             self.out.clear();
@@ -303,7 +304,7 @@ impl PipeState {
         self.out.len() - self.sent
     }
 
-    /// Moves what is left to the front, once that is less than what was sent.
+    /// Moves unwritten output to the front, once it is shorter than the written part.
     fn compact(&mut self) {
         if self.sent > self.pending() {
             self.out.drain(..self.sent);
@@ -347,9 +348,9 @@ mod tests {
         }
     }
 
-    /// each thread that makes room says so, once, whether it has written all or not.
+    /// each thread that makes room calls the waker once, whether or not it has written everything.
     #[test]
-    fn room_is_told_when_a_full_output_drains() {
+    fn room_is_reported_when_a_full_output_drains() {
         let mut options = Options::default();
         options.limits.output = 1000;
         let engine = engine(options);
@@ -373,7 +374,7 @@ mod tests {
         assert_eq!((pipe.flush(|_| Err(gone())), told()), (Flushed::Broken, 1));
     }
 
-    /// A buffer that held a big answer serves the next one, and is given back after a small one.
+    /// A buffer that held a large answer is reused for the next one, and released after a small one.
     #[test]
     fn the_buffer_is_as_big_as_the_last_output() {
         let engine = engine(Options::default());

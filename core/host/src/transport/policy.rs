@@ -1,13 +1,13 @@
-//! The guard's policy from a file or a text: the only place where a policy meets the file system.
+//! Reads the guard's policy from a file or a text: the only place where a policy touches the file system.
 
 use super::document;
 use mcp_resources_engine::guard::{Amounts, Guard, Policy, PolicyError};
 use std::path::Path;
 
-/// Reads a policy from the text of a JSON object and looks at every glob, bound and detector in it.
+/// Parses a policy from the text of a JSON object, and checks every glob, limit and detector in it.
 ///
 /// # Errors
-/// [`PolicyError`] naming the member that is unknown or has a value that means nothing.
+/// [`PolicyError`] naming the member that is unknown or has an invalid value.
 pub fn read_policy(json: &str) -> Result<Policy, PolicyError> {
     checked(Policy::from_json(json)?)
 }
@@ -38,7 +38,7 @@ fn read_yaml(_: &str) -> Result<Policy, PolicyError> {
     Err(whole("YAML needs the feature `yaml`"))
 }
 
-/// An error that is about the whole document.
+/// An error about the whole document.
 fn whole(reason: impl Into<String>) -> PolicyError {
     PolicyError { field: String::new(), reason: reason.into() }
 }

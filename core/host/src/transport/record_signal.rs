@@ -1,15 +1,15 @@
-//! What the thread waits for that takes the records of requests, whichever language it belongs to.
+//! The signal for the thread that takes audit records, in whatever language it runs.
 //!
-//! Law: recording never waits. A flush, and the end, wait at most a second for a slow thread.
+//! Law: recording never waits. A flush, and the end, wait at most one second for a slow thread.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 use std::time::Duration;
 
-/// How long a flush, or the end, waits at most.
+/// Maximum time that a flush, or the end, waits.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// See the module. Waking it says that there are records.
+/// The signal for the thread that takes audit records. Waking it means that there are records.
 #[derive(Debug, Default)]
 pub struct RecordSignal {
     state: Mutex<RecordState>,
@@ -20,24 +20,24 @@ pub struct RecordSignal {
 struct RecordState {
     rung: bool,
     closed: bool,
-    /// The thread waits.
+    /// Whether the thread is waiting.
     idle: bool,
     gone: bool,
-    /// How often a flush was asked for, how often when the thread last went to work, and how many are done.
-    asked: u64,
+    /// The number of flushes requested, requested when the thread last started work, and completed.
+    requested: u64,
     seen: u64,
     done: u64,
 }
 
 impl RecordSignal {
-    /// The thread has taken all that there was: waits for more. `false`: it is to end.
+    /// Called by the thread when it has taken all records: waits for more. `false` if it should end.
     pub fn wait(&self) -> bool {
         let mut state = self.lock();
         (state.done, state.idle) = (state.seen, true);
         self.change.notify_all();
-        let waits = |state: &mut RecordState| !state.rung && !state.closed && state.asked == state.seen;
+        let waits = |state: &mut RecordState| !state.rung && !state.closed && state.requested == state.seen;
         let mut state = self.change.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
-        state.seen = state.asked;
+        state.seen = state.requested;
         state.gone = state.closed && !state.rung;
         if state.gone {
             self.change.notify_all();
@@ -47,17 +47,17 @@ impl RecordSignal {
         true
     }
 
-    /// Waits until the thread has taken all that is recorded now. There must be such a thread.
+    /// Waits until the thread has taken all current records. There must be a thread.
     pub fn flush(&self) {
         let mut state = self.lock();
-        state.asked += 1;
-        let asked = state.asked;
+        state.requested += 1;
+        let requested = state.requested;
         self.change.notify_all();
-        let waits = |state: &mut RecordState| state.done < asked && !state.gone;
+        let waits = |state: &mut RecordState| state.done < requested && !state.gone;
         drop(self.change.wait_timeout_while(state, PATIENCE, waits));
     }
 
-    /// Ends the thread when it has nothing to do.
+    /// Ends the thread when it is idle.
     pub fn close(&self) {
         self.lock().closed = true;
         self.change.notify_all();
@@ -69,12 +69,12 @@ impl RecordSignal {
         drop(self.change.wait_timeout_while(self.lock(), PATIENCE, waits));
     }
 
-    /// Whether there are records that no thread has looked for.
+    /// Whether there are records that the thread has not taken yet.
     pub(super) fn is_rung(&self) -> bool {
         self.lock().rung
     }
 
-    /// Whether the thread waits, or has ended.
+    /// Whether the thread is waiting, or has ended.
     pub(super) fn is_idle(&self) -> bool {
         self.lock().idle
     }
@@ -101,7 +101,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::thread;
 
-    /// A flush ends only when the thread has looked for records once more after it was asked for.
+    /// A flush returns only after the thread has checked for records once more.
     #[test]
     fn a_flush_waits_for_what_was_recorded_before_it() {
         let bell = Arc::new(RecordSignal::default());

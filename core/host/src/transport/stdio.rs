@@ -1,4 +1,4 @@
-//! The standard input and output of a server process, taken away from everything else in it.
+//! The standard input and output of a server process, reserved for the protocol.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open};
@@ -6,39 +6,39 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// The two ends that the client holds. Neither is inherited by processes that a handler starts.
+/// The descriptors of the connection to the client. Processes that a handler starts do not inherit them.
 #[derive(Debug)]
 pub struct Stdio {
     input: OwnedFd,
     output: OwnedFd,
-    /// Flags of open files that other processes may share, to be put back.
+    /// The original flags of open files that other processes may share, to be restored.
     before: Vec<(OwnedFd, OFlags)>,
 }
 
-/// What one read gave.
+/// The result of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(usize),
     /// Nothing yet.
     Nothing,
-    /// The client has closed its end, or is gone.
+    /// The client has closed its end, or has disconnected.
     End,
 }
 
 impl Stdio {
-    /// Moves descriptors 0 and 1 away: 0 becomes `/dev/null` and 1 what 2 is, so that a stray print, or a process that
-    /// a handler starts, neither eats a request nor breaks into an answer.
+    /// Moves descriptors 0 and 1 away: 0 becomes `/dev/null`, and 1 a copy of 2. So a stray print, or a process that a
+    /// handler starts, can neither consume a request nor write into an answer.
     ///
     /// # Errors
-    /// What the system says, if a descriptor is closed or there are too many.
+    /// The system's error, if a descriptor is closed or there are too many.
     pub fn take() -> io::Result<Self> {
         let mut before = Vec::new();
         Self::take_from(private(rustix::stdio::stdin(), OFlags::RDONLY, &mut before)?, before)
     }
 
-    /// The same, but a read waits for input: for a thread that has nothing else to do. Where the other side has made the
-    /// input non-blocking it may still give [`Received::Nothing`].
+    /// Like [`Stdio::take`], but reads block: for a thread that only reads. If the other side has made the input
+    /// non-blocking, a read may still return [`Received::Nothing`].
     ///
     /// # Errors
     /// As [`Stdio::take`].
@@ -51,17 +51,17 @@ impl Stdio {
         let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         rustix::stdio::dup2_stdin(&null)?;
         match rustix::stdio::dup2_stdout(rustix::stdio::stderr()) {
-            // Without a standard error stray output goes nowhere.
+            // Without a standard error, stray output is dropped.
             Err(Errno::BADF) => rustix::stdio::dup2_stdout(&null)?,
             other => other?,
         }
         Ok(Self { input, output, before })
     }
 
-    /// The two ends of another channel: pipes, or a socket twice.
+    /// Uses another pair of descriptors: pipes, or a socket twice.
     ///
     /// # Errors
-    /// What the system says of the descriptors.
+    /// The system's error for the descriptors.
     pub fn new(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
         for fd in [&input, &output] {
             fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK)?;
@@ -79,9 +79,9 @@ impl Stdio {
         self.output.as_fd()
     }
 
-    /// Shuts a socket down for writing, even if this process still holds it elsewhere. A pipe ends when it is dropped.
+    /// Shuts a socket down, even if this process still holds it elsewhere. A pipe ends when it is dropped.
     pub fn hang_up(&self) {
-        // Fails on what is not a socket, and on one whose other side is gone.
+        // Fails on other descriptors than sockets, and if the other side is gone.
         let _ = rustix::net::shutdown(&self.output, rustix::net::Shutdown::Both);
     }
 
@@ -95,7 +95,7 @@ impl Stdio {
         self.output.as_raw_fd()
     }
 
-    /// Reads what there is.
+    /// Reads the available data.
     pub fn read(&self, buffer: &mut [u8]) -> Received {
         loop {
             return match rustix::io::read(&self.input, &mut *buffer) {
@@ -108,7 +108,7 @@ impl Stdio {
         }
     }
 
-    /// Writes what the other side can take now; 0 is nothing yet.
+    /// Writes as much as the other side can accept now; returns 0 if that is nothing.
     ///
     /// # Errors
     /// The other side is gone.
@@ -124,17 +124,17 @@ impl Stdio {
     }
 }
 
-/// A shell goes on with the terminal that it shared.
+/// Restores the flags, for example for the shell that shares its terminal.
 impl Drop for Stdio {
     fn drop(&mut self) {
         for (fd, flags) in &self.before {
-            // Fails only on what nobody has any longer.
+            // Fails only if the file is no longer open anywhere.
             let _ = fcntl_setfl(fd, *flags);
         }
     }
 }
 
-/// Lets a pipe take an answer of a mebibyte at once, if the system allows that much.
+/// Enlarges a pipe so that it can take an answer of one mebibyte at once, if the system permits it.
 #[cfg(target_os = "linux")]
 fn enlarge(pipe: &OwnedFd) {
     let _refused = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
@@ -143,9 +143,9 @@ fn enlarge(pipe: &OwnedFd) {
 #[cfg(not(target_os = "linux"))]
 fn enlarge(_: &OwnedFd) {}
 
-/// A descriptor of our own that never blocks. The flag belongs to the *open file*, which other processes may share (a
-/// terminal, a pipe that standard error writes to): where the system can open it anew, theirs stays as it is.
-/// Elsewhere the flags that it had go to `before`.
+/// Returns a private descriptor that never blocks. The flag belongs to the *open file*, which other processes may share
+/// (a terminal, a pipe that standard error writes to). Where the system can reopen the file, theirs stays unchanged;
+/// otherwise its original flags are added to `before`.
 fn private(fd: BorrowedFd<'_>, access: OFlags, before: &mut Vec<(OwnedFd, OFlags)>) -> io::Result<OwnedFd> {
     let kind = FileType::from_raw_mode(fstat(fd)?.st_mode);
     if kind == FileType::RegularFile {
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-    /// A socket cannot be opened anew, as a terminal of macOS cannot: its flags are put back.
+    /// Sockets, and terminals on macOS, cannot be reopened: their flags are restored.
     #[test]
     fn what_is_shared_is_left_as_it_was() {
         let (kind, none) = (SocketType::STREAM, SocketFlags::empty());

@@ -1,6 +1,6 @@
-//! One thread that sleeps until a descriptor is ready, a time has come, or another thread has a word for it.
+//! A thread that sleeps until a descriptor is ready, a deadline is reached, or another thread signals it.
 //!
-//! Law: a word costs a system call only while the thread sleeps.
+//! Law: a signal costs a system call only while the thread sleeps.
 
 use mcp_resources_engine::now::Millis;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,35 +12,35 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
-/// What other threads hold: words are bits, and one that was said twice before it was heard is one word.
+/// The handle for other threads. Signals are bits: a signal that is set twice before it is read counts once.
 #[derive(Debug)]
 pub struct Wake {
     writer: OwnedFd,
     asleep: AtomicBool,
     words: AtomicU32,
-    /// When the thread wakes by itself.
+    /// The time at which the thread wakes by itself.
     armed: AtomicU64,
 }
 
-/// What the sleeping thread holds.
+/// The handle of the sleeping thread.
 #[derive(Debug)]
 pub struct Waiter {
     reader: OwnedFd,
     wake: Arc<Wake>,
 }
 
-/// What a thread waits for, besides words.
+/// The events to wait for, besides signals.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interest<'a> {
-    /// Something to read, or the end.
+    /// Data to read, or the end of input.
     pub input: Option<BorrowedFd<'a>>,
-    /// Room to write, or that the other side is gone.
+    /// Room to write, or the end of the other side.
     pub output: Option<BorrowedFd<'a>>,
-    /// At most so long; `None` is without end.
+    /// Maximum time to wait; `None` is without limit.
     pub timeout: Option<Duration>,
 }
 
-/// What has come.
+/// The events that occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
     /// A read would not block.
@@ -50,47 +50,47 @@ pub struct Ready {
 }
 
 impl Wake {
-    /// WordWaker the words in `bits`; wakes the thread if it sleeps.
+    /// Sets the signals in `bits`; wakes the thread if it sleeps.
     pub fn say(&self, bits: u32) {
         self.words.fetch_or(bits, Ordering::SeqCst);
         if self.asleep.swap(false, Ordering::SeqCst) {
-            // Fails only if a byte is there already, or the sleeper is gone.
+            // Fails only if a byte is already there, or the sleeping thread has ended.
             let _ = rustix::io::write(&self.writer, &[0]);
         }
     }
 
-    /// What says the words in `bits` when the engine calls it.
+    /// A waker that sets the signals in `bits`.
     pub fn waker(self: &Arc<Self>, bits: u32) -> Waker {
         Waker::from(Arc::new(WordWaker { wake: self.clone(), bits }))
     }
 
-    /// Takes the words that were said since the last time.
+    /// Takes the signals set since the last call.
     pub fn hear(&self) -> u32 {
         self.words.swap(0, Ordering::SeqCst)
     }
 
-    /// The thread wakes by itself at this time. It says [`Millis::MAX`] before it looks for the time to say here, so that
-    /// nobody relies on a time that is about to change.
+    /// Sets the time at which the thread wakes by itself. Set [`Millis::MAX`] before determining that time, so that
+    /// other threads do not rely on one that is about to change.
     pub fn arm(&self, at: Millis) {
         self.armed.store(at, Ordering::SeqCst);
     }
 
-    /// When the thread wakes by itself, on a clock that the two sides agree on.
+    /// The time at which the thread wakes by itself, on a clock that both sides agree on.
     pub fn armed(&self) -> Millis {
         self.armed.load(Ordering::SeqCst)
     }
 
-    /// Something is due at `at`: says `bits` unless the thread wakes by then anyway.
+    /// Sets `bits` for something due at `at`, unless the thread wakes by then anyway.
     pub fn due(&self, at: Millis, bits: u32) {
         if self.armed() > at {
             self.say(bits);
         }
     }
 
-    /// A descriptor that wakes the thread when a byte is written to it: for a signal handler.
+    /// A descriptor that wakes the thread when a byte is written to it: for signal handlers.
     ///
     /// # Errors
-    /// What the system says, if there are too many descriptors.
+    /// The system's error, if there are too many descriptors.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         self.writer.try_clone()
     }
@@ -112,10 +112,10 @@ impl std::task::Wake for WordWaker {
 }
 
 impl Waiter {
-    /// A waiter for the thread that will wait.
+    /// Makes a waiter for the thread that will sleep.
     ///
     /// # Errors
-    /// What the system says, if there are too many descriptors.
+    /// The system's error, if there are too many descriptors.
     pub fn new() -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let wake = Wake {
@@ -127,15 +127,15 @@ impl Waiter {
         Ok(Self { reader: reader.into(), wake: Arc::new(wake) })
     }
 
-    /// What to give to other threads.
+    /// The handle for other threads.
     pub fn wake(&self) -> &Arc<Wake> {
         &self.wake
     }
 
-    /// Sleeps until something has come; not at all if a word has.
+    /// Sleeps until an event occurs; returns at once if a signal is set.
     ///
     /// # Errors
-    /// What `poll(2)` says.
+    /// The system's error of `poll(2)`.
     pub fn wait(&self, interest: Interest<'_>) -> io::Result<Ready> {
         self.wake.asleep.store(true, Ordering::SeqCst);
         let waiting = self.wake.words.load(Ordering::SeqCst) != 0;
@@ -163,7 +163,7 @@ impl Waiter {
         }
         let [word, input, output] = fds.map(|fd| !fd.revents().is_empty());
         if word {
-            // Never blocks: `poll` saw a byte, and only this thread takes one.
+            // Does not block: `poll` saw a byte, and only this thread reads them.
             let _ = rustix::io::read(&self.reader, &mut [0; 16]);
         }
         Ok(Ready { input: interest.input.is_some() && input, output: interest.output.is_some() && output })
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_wakes_a_sleeper_and_is_heard_once() {
+    fn a_signal_wakes_the_thread_and_is_taken_once() {
         let waiter = Waiter::new().unwrap();
         let wake = waiter.wake().clone();
         let other = std::thread::spawn(move || wake.say(2));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_that_is_ready_is_told_apart() {
+    fn ready_descriptors_are_distinguished() {
         let waiter = Waiter::new().unwrap();
         let (reader, writer) = io::pipe().unwrap();
         let timeout = Some(Duration::ZERO);

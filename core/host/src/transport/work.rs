@@ -1,5 +1,5 @@
-//! What the engine asks of an author's function in another language: borrowed from the message where it is answered at
-//! once, owned where it waits for that language's event loop.
+//! The engine's requests to user functions in another language: borrowed from the message if answered at once, owned if
+//! they wait for that language's event loop.
 
 use mcp_resources_engine::catalog::HandlerId;
 use mcp_resources_engine::connection::{AskId, Caller, ClientInfo, Event, RequestToken};
@@ -13,34 +13,34 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What is to be done about an event.
+/// The action for an event.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "on the stack of one call; boxed where it waits")]
 pub enum Work<'m> {
-    /// A function is to be called.
+    /// Call a function.
     Ask(Request<'m>),
-    /// Nobody waits for the answer to this request any longer.
+    /// The answer to this request is no longer wanted.
     Cancel(RequestToken),
-    /// A client has answered a question with a result or an error (JSON text), or it has not.
+    /// A client has answered a question with a result or an error (JSON text); `None` after a time-out.
     Replied(AskId, Option<Result<Cow<'m, str>, Cow<'m, str>>>),
-    /// No binding looks at who watches, or hears what is not ours.
+    /// Nothing: the event is of no use for bindings.
     Nothing,
 }
 
 /// A function to call.
 #[derive(Debug)]
 pub struct Request<'m> {
-    /// Names the request in the answer.
+    /// Identifies the request in the answer.
     pub token: RequestToken,
-    /// The number of the author's functions.
+    /// The number of the handler.
     pub handler: HandlerId,
-    /// What it is called for.
+    /// The operation and its arguments.
     pub params: RequestParams<'m>,
-    /// Who asks.
+    /// The sender of the request.
     pub who: Who<'m>,
 }
 
-/// What a function is called for.
+/// The operation of a call, with its arguments.
 #[derive(Debug)]
 pub enum RequestParams<'m> {
     /// See [`ReadRequest`](mcp_resources_engine::connection::ReadRequest).
@@ -54,14 +54,14 @@ pub enum RequestParams<'m> {
     Complete {
         /// The variable to complete.
         variable: Cow<'m, str>,
-        /// What has been typed.
+        /// The text typed so far.
         value: Cow<'m, str>,
         /// The values chosen so far.
         arguments: Vec<(Cow<'m, str>, Cow<'m, str>)>,
     },
     /// See [`ListRequest`](mcp_resources_engine::connection::ListRequest).
     List {
-        /// Where to go on.
+        /// The cursor of the page.
         cursor: Option<String>,
     },
     /// See [`CallRequest`](mcp_resources_engine::connection::CallRequest).
@@ -73,7 +73,7 @@ pub enum RequestParams<'m> {
     },
 }
 
-/// Who asks, under which terms, and what a further round of the request brings.
+/// The sender of a request, its terms, and the input of a further round.
 #[derive(Clone, Debug, Default)]
 pub struct Who<'m> {
     principal: Option<Cow<'m, Arc<Principal>>>,
@@ -88,16 +88,16 @@ pub struct Who<'m> {
 /// The functions behind one number.
 #[derive(Debug)]
 pub struct Functions<F> {
-    /// Reads, or answers a method that is not ours.
+    /// Reads, or answers a custom method.
     pub reader: F,
-    /// Complete variables, by their names.
+    /// Completers, by variable.
     pub completers: HashMap<String, F>,
     /// Lists the resources of a template.
     pub lister: Option<F>,
 }
 
 impl<'m> Work<'m> {
-    /// What `event` calls for.
+    /// The action for `event`.
     pub fn of(event: Event<'m>) -> Self {
         let (token, handler, params, who) = match event {
             Event::Read(read) => {
@@ -130,7 +130,7 @@ impl<'m> Work<'m> {
         Self::Ask(Request { token, handler, params, who })
     }
 
-    /// For another thread; `None` if nothing is to be done.
+    /// Copies borrowed data, for use on another thread; `None` if there is nothing to do.
     pub fn into_owned(self) -> Option<Work<'static>> {
         match self {
             Self::Ask(request) => Some(Work::Ask(request.into_owned())),
@@ -171,7 +171,7 @@ impl Request<'_> {
         }
     }
 
-    /// What is requested, in a word for the author's log.
+    /// The kind of request, as a word for the log.
     pub fn what(&self) -> &str {
         match &self.params {
             RequestParams::Read { uri, .. } => uri,
@@ -200,7 +200,7 @@ impl<'m> Who<'m> {
         Self { inputs, state, ..Self::of(caller) }
     }
 
-    /// For later.
+    /// Copies borrowed data, for later use.
     pub fn into_owned(self) -> Who<'static> {
         Who {
             principal: self.principal.map(|principal| Cow::Owned(principal.into_owned())),
@@ -217,7 +217,7 @@ impl<'m> Who<'m> {
         }
     }
 
-    /// The identity that the transport verified; empty for the local process, and for a list that goes on from another
+    /// The identity verified by the transport; empty for the local process, and for a list that continues from another
     /// source.
     pub fn principal(&self) -> &str {
         self.principal.as_ref().map_or("", |principal| principal.id())
@@ -228,17 +228,17 @@ impl<'m> Who<'m> {
         self.headers.as_deref()
     }
 
-    /// The same with its scopes and claims; `None` for a list that goes on from another source.
+    /// The principal with its scopes and claims; `None` for a list that continues from another source.
     pub fn identity(&self) -> Option<&Arc<Principal>> {
         self.principal.as_deref()
     }
 
-    /// The revision that the request is served under; empty where nobody asks.
+    /// The revision of the request; empty for a list that continues from another source.
     pub fn revision(&self) -> &'static str {
         self.revision.map_or("", Revision::as_str)
     }
 
-    /// What the client says of itself, unverified: a JSON object.
+    /// The client's description of itself, unverified: a JSON object.
     pub fn client_info(&self) -> Option<&str> {
         self.client_info.as_str()
     }
@@ -248,19 +248,19 @@ impl<'m> Who<'m> {
         self.meta.as_deref()
     }
 
-    /// What the client answered to an earlier question: a JSON object.
+    /// The client's answers to an earlier question: a JSON object.
     pub fn inputs(&self) -> Option<&str> {
         self.inputs.as_deref()
     }
 
-    /// The author's own state from that question.
+    /// The handler's own state from that question.
     pub fn state(&self) -> Option<&[u8]> {
         self.state.as_deref()
     }
 }
 
 impl RequestParams<'_> {
-    /// What the function is called for, without its arguments.
+    /// The operation, without its arguments.
     pub fn purpose(&self) -> Purpose {
         match self {
             Self::Read { .. } => Purpose::Read,
@@ -278,7 +278,7 @@ impl<F> From<F> for Functions<F> {
 }
 
 impl<F> Functions<F> {
-    /// The one that is to be called; `None` if there is none of the kind.
+    /// The function for this operation; `None` if there is none.
     pub fn called(&self, params: &RequestParams<'_>) -> Option<&F> {
         match params {
             RequestParams::Read { .. } | RequestParams::Call { .. } => Some(&self.reader),
@@ -301,7 +301,7 @@ mod tests {
     use mcp_resources_engine::now::Now;
     use mcp_resources_engine::resource::Template;
 
-    /// What a handler is told does not change when the message is gone.
+    /// The owned request equals the borrowed one after the message is gone.
     #[test]
     fn what_is_owned_says_what_was_borrowed() {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };

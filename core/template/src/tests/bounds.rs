@@ -1,4 +1,4 @@
-//! Every bound has a test at the bound and one above it.
+//! Every limit has a test at the limit and one above it.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn captures_that_share_a_segment_are_bounded() {
     assert_eq!(refused_at(&with(9, "-")), Some(6 + 8 * 5 + 1));
     let raised = TemplateOptions { captures: 9, ..TemplateOptions::default() };
     assert!(UriTemplate::with_options(&with(9, "-"), &raised).is_ok());
-    // What the left or the right variable cannot hold parts them.
+    // A text that the left or the right variable cannot contain separates them.
     for text in [
         with(64, "/"),
         "x://h{/a,b,c,d,e,f,g,h,i,j}".into(),
@@ -43,7 +43,7 @@ fn captures_that_share_a_segment_are_bounded() {
     for text in ["x://h{.a,b,c,d,e,f,g,h,i}", "x://h/{+a,b,c,d,e,f,g,h,i}", "x://h{#a,b,c,d,e,f,g,h,i}"] {
         assert!(refused_at(text).is_some(), "{text}");
     }
-    // An optional expression parts nothing when it is absent.
+    // An optional expression separates nothing when it is absent.
     assert!(refused_at("x://{a}{/z}-{b}-{c}-{d}-{e}-{f}-{g}-{h}-{i}").is_some());
 }
 
@@ -59,7 +59,7 @@ fn uris_are_bounded_in_length() {
 }
 
 #[test]
-fn a_spent_budget_is_no_match_and_says_so() {
+fn an_exceeded_budget_is_reported_as_no_match() {
     let index = index(&["x://{a}-{b}"]);
     let uri = "x://1-2-3";
     let (found, steps) = index.lookup_within(uri, TemplateIndex::STEP_BUDGET);

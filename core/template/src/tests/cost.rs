@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// A URI of about so many bytes.
+/// A URI of about `n` bytes.
 type Uri = fn(usize) -> String;
 
-/// Templates with what makes each of them work hardest, as far as we know.
+/// Templates, each with the URIs that cause the most work, as far as known.
 fn hostile() -> Vec<(&'static str, Uri)> {
     fn repeated(before: &str, text: &str, bytes: usize, after: &str) -> String {
         format!("{before}{}{after}", text.repeat(bytes / text.len()))
@@ -16,7 +16,7 @@ fn hostile() -> Vec<(&'static str, Uri)> {
         ("x://{a}-{b}-{c}-{d}-{e}-{f}-{g}-{h}", |n| repeated("x://", "-", n, "")),
         ("x://{a}-{b}-{c}-{d}-{e}-{f}-{g}-{h}", |n| repeated("x:///", "-", n, "")),
         ("x://{a}--{b}--{c}--{d}--{e}--{f}--{g}--{h}", |n| repeated("x:///", "-", n, "")),
-        // No URI here has a `!`, so all of it is searched before it fails.
+        // No URI here contains `!`, so all of it is searched before the match fails.
         ("{+s}!{+a}/{+b}/{+c}/end", |n| repeated("x:", "/", n, "/end")),
         ("{+s}!{+a}x{+b}x{+c}x{+d}x{+e}x{+f}x{+g}", |n| repeated("x:", "x", n, "")),
         ("{+s}!{/a*}{.b*}-{c}-{d}{.e}", |n| repeated("x:", ".-", n, "a")),
@@ -72,7 +72,7 @@ fn many_ambiguous_templates_at_one_node_stay_within_the_budget() {
     }
 }
 
-/// No set of templates makes a lookup longer than the budget: it ends, and says so.
+/// No set of templates makes a lookup exceed the budget: it ends and reports that.
 #[test]
 fn a_uri_that_names_every_literal_ends_at_the_budget() {
     let templates: Vec<_> = (0..4_000).map(|number| parse(&format!("x://{{a}}-k{number}-{{b}}"))).collect();

@@ -1,4 +1,4 @@
-//! What `uritemplate-next` gets wrong by itself. The official cases are in `tests/rust/src/uritemplate.rs`.
+//! Cases that `uritemplate-next` alone gets wrong. The official cases are in `tests/rust/src/uritemplate.rs`.
 
 use super::*;
 

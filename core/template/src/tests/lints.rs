@@ -1,4 +1,4 @@
-//! What authors are told at registration.
+//! The warnings at registration.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn kinds(lints: &[Lint]) -> Vec<LintKind> {
 }
 
 #[test]
-fn templates_that_may_surprise_are_told() {
+fn suspicious_templates_are_reported() {
     for (text, expected) in [
         ("x://h/{id}", &[][..]),
         ("file:///{path}", &[LintKind::OneSegment]),
@@ -26,7 +26,7 @@ fn templates_that_may_surprise_are_told() {
 }
 
 #[test]
-fn shadowed_templates_are_told() {
+fn shadowed_templates_are_reported() {
     for (dead, winner) in [
         ("x://h/{a,b}", "x://h/{c}"),
         ("x://h/{name}{.ext}", "x://h/{name}"),

@@ -1,11 +1,11 @@
-//! Which template wins: the index agrees with trying the templates one after the other, in order.
+//! Precedence: the index agrees with trying the templates one after the other, in order.
 
 use super::*;
 use proptest::prelude::*;
 
 const BUDGET: u64 = TemplateIndex::STEP_BUDGET;
 
-/// The outcome without an index; `templates` are tried in the order of how specific they are.
+/// The result without an index; `templates` are tried in order of precedence.
 fn in_turn<'u>(templates: &[UriTemplate], normal: &'u str) -> Lookup<'u> {
     if let Some(index) = templates.iter().position(|template| template.0.exact().as_deref() == Some(normal)) {
         return Lookup::Match { index, params: Params::new(templates[index].0.variables.clone()) };
@@ -25,7 +25,7 @@ fn in_turn<'u>(templates: &[UriTemplate], normal: &'u str) -> Lookup<'u> {
     Lookup::None { exhausted: false }
 }
 
-/// Templates over few words, so that heads, nodes and needles are shared.
+/// Templates built from few words, so that heads, nodes and needles are shared.
 fn template() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "/", "/", "/", "-", ".", "a", "ab", "abc", "/a", "/ab/", "%2F", "2F", "{v}", "{v}", "{v}", "{v}",
@@ -52,7 +52,7 @@ fn uri() -> impl Strategy<Value = String> {
         .prop_map(|(start, pieces)| start.to_owned() + &pieces.concat())
 }
 
-/// Those of `texts` that are templates, without those that conflict with an earlier one.
+/// The valid templates among `texts`, without those that conflict with an earlier one.
 fn registrable(texts: &[String]) -> Vec<UriTemplate> {
     let mut templates: Vec<UriTemplate> = Vec::new();
     for template in texts.iter().filter_map(|text| UriTemplate::parse(text).ok()) {
@@ -90,7 +90,7 @@ proptest! {
         }
     }
 
-    /// More than eight programs at one node are behind a gate.
+    /// More than eight programs at one node use a gate.
     #[test]
     fn a_gate_changes_nothing(
         words in prop::collection::vec("[abk-]{0,4}", 9..40),

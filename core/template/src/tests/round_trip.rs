@@ -1,9 +1,9 @@
-//! Matching undoes expansion for templates that say so, whatever the values.
+//! Matching undoes expansion for reversible templates, whatever the values.
 
 use super::*;
 use proptest::prelude::*;
 
-/// An expression to be: operator, and for each variable whether it is exploded and its value.
+/// A draft of an expression: operator, and for each variable whether it is exploded and its value.
 type Draft = (&'static str, Vec<(bool, Option<Vec<String>>)>);
 
 /// A template with its values. Names are unique, and expressions are filled from the left.
@@ -72,7 +72,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 1..5).prop_map(|pieces| pieces.concat()).prop_filter("a triplet", is_plain)
 }
 
-/// The template with every policy off: values here are nasty on purpose.
+/// The template with all policies off, because the values here are nasty on purpose.
 fn permissive(text: &str) -> Option<UriTemplate> {
     let any = VariableOptions { policy: Some(ValuePolicy::Any), ..VariableOptions::default() };
     let names: Vec<String> = (0..16).map(|number| format!("v{number}")).collect();
@@ -95,8 +95,8 @@ proptest! {
         prop_assert_eq!(normalize(&again, 65_536).unwrap(), normalize(&uri, 65_536).unwrap(), "{}", &text);
     }
 
-    /// Every template, reversible or not, matches what it expands to: the search is complete. Text after a `{?x}` or
-    /// `{#x}` would move to the path when they are undefined, so these come last here.
+    /// Every template, reversible or not, matches the URIs that it expands to: the search is complete. Text after a
+    /// `{?x}` or `{#x}` would become part of the path if they are undefined, so these come last here.
     #[test]
     fn expansion_matches_its_template((text, values) in case()) {
         let sections = text.find("{?").or(text.find("{#")).map_or("", |at| &text[at..]);

@@ -1,4 +1,4 @@
-//! a URI is checked before anything else happens to it.
+//! a URI is validated before it is used.
 
 use super::*;
 use proptest::prelude::*;
@@ -89,7 +89,7 @@ fn decoding_is_once_and_utf8_only() {
     }
 }
 
-/// Texts that are nearly URIs: pieces that matter, in any order.
+/// Texts that are almost URIs: significant pieces in any order.
 fn nearly_uri() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "a",

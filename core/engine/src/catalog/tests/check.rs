@@ -1,4 +1,4 @@
-//! What registration refuses. Each case is a line: a field and a value, legal or not.
+//! Registrations that are refused. Each case is a line: a field and a value, valid or not.
 
 use super::*;
 use crate::resource::{Annotations, CacheHint, CacheScope, Icon, Parameter, ParameterKind};
@@ -76,7 +76,7 @@ fn uris() {
     assert!(error.contains("registered as a template"), "{error}");
 }
 
-/// A URI that a cursor could not name would end every walk.
+/// A URI too long for a cursor would end every walk of the list.
 #[test]
 fn uris_have_a_longest_key() {
     let long = format!("x:{}", "a".repeat(Cursor::MAX_KEY));
@@ -121,7 +121,7 @@ fn templates_are_refused_with_their_offset() {
     }
 }
 
-/// S-16: what is said of a variable must be possible.
+/// S-16: options of a variable must be consistent with the template.
 #[test]
 fn parameters_belong_to_the_template() {
     let note = || Template::new("note://{id}{?day}");

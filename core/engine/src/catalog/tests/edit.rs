@@ -1,4 +1,4 @@
-//! Edits: all or none, each snapshot for itself.
+//! Edits: all or none, and snapshots that do not affect each other.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn a_snapshot_does_not_change() {
     assert!(applied.resources_changed && applied.templates_changed);
 }
 
-/// what changed nothing announces nothing.
+/// an edit without effect announces no change.
 #[test]
 fn applied_says_what_changed() {
     let before = catalog([at("x:a"), matching("x:t/{id}")]);
@@ -45,7 +45,7 @@ fn applied_says_what_changed() {
     assert!(before.apply(vec![remove("not a uri")]).is_err());
 }
 
-/// A removed URI counts as updated, and so does one that is replaced.
+/// A removed or replaced URI counts as updated.
 #[test]
 fn removed_uris_are_canonical() {
     let before = catalog([at("x:a"), at("x:b")]);
@@ -85,7 +85,7 @@ fn templates_that_are_added_one_by_one_are_routed_and_refused_like_a_batch() {
     assert!(matches!(other.route("x7://1/2"), Route::Template(..)));
 }
 
-/// of few templates each edit tells which ones are shadowed; of many, a batch of edits does.
+/// with few templates, each edit reports the shadowed ones; with many, only a batch of edits does.
 #[test]
 fn shadows_are_looked_for_in_proportion_to_what_is_edited() {
     let shadowed = ["y://h/{a,b}", "y://h/{c}"];
@@ -102,9 +102,9 @@ fn shadows_are_looked_for_in_proportion_to_what_is_edited() {
     assert!(warned(&empty(), &[&many[..], &shadowed[..]].concat()));
 }
 
-/// R-071, and the lints of templates: told once, when the cause is registered.
+/// R-071, and the lints of templates: reported once, when the cause is registered.
 #[test]
-fn warnings_are_told_once() {
+fn warnings_are_reported_once() {
     let (one, applied) =
         empty().apply(vec![at("https://example.com/a"), matching("file:///{path}")]).unwrap();
     assert_eq!(applied.warnings.len(), 2, "{:?}", applied.warnings);
@@ -124,7 +124,7 @@ fn the_catalogue_has_bounds() {
     assert!(full.apply(vec![remove("x:a"), at("x:c")]).is_ok());
 }
 
-/// Many templates that are added one by one cost no index each: it is built when the first URI is looked up.
+/// Templates added one by one do not each build an index: it is built at the first lookup.
 #[test]
 fn templates_that_are_added_one_by_one_share_one_index() {
     let mut catalog = Catalog::new(&Limits::default());

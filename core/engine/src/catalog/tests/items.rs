@@ -48,7 +48,7 @@ fn items_have_the_fields_of_their_revision() {
     );
 }
 
-/// Absent is absent: no nulls, no empty objects.
+/// Absent values are omitted: no nulls, no empty objects.
 #[test]
 fn the_name_of_a_bare_item_is_its_uri() {
     let bare = catalog([resource(Resource::new("x:a").meta("{}")), matching("x:t/{id}")]);
@@ -56,7 +56,7 @@ fn the_name_of_a_bare_item_is_its_uri() {
     assert_eq!(templates(&bare, FieldSet::Full), [json!({"uriTemplate": "x:t/{id}", "name": "x:t/{id}"})]);
 }
 
-/// R-073, DEC-29: the author's spelling is listed, unless it is no URI in the narrow sense.
+/// R-073, DEC-29: a URI is listed as registered, unless RFC 3986 forbids one of its characters.
 #[test]
 fn uris_are_listed_as_given_or_in_canonical_form() {
     let listed = catalog([at("X:%61"), at("docs://ガ"), at("x:a|b")]);
@@ -95,7 +95,7 @@ fn templates_publish_their_parameters() {
     assert!(basic.get("_meta").is_none() && basic.get("title").is_none());
 }
 
-/// A callback's items are checked and encoded as registered ones are.
+/// Items that a callback returns are checked and encoded like registered ones.
 #[test]
 fn unregistered_items_are_encoded_alike() {
     let mut item = rich();

@@ -1,4 +1,4 @@
-//! Paging: every survivor once, whatever happens between two pages.
+//! Paging: every item that stays is listed once, whatever is edited between two pages.
 
 use super::*;
 use crate::seal::Seal;
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 const FIELDS: FieldSet = FieldSet::Full;
 
-/// A position as it travels: out through a sealed cursor and back.
+/// Sends a position through a sealed cursor and back, as a client does.
 fn travel(list: ListKind, after: &str) -> String {
     let seal = Seal::new(&Cursor::derived_key("test"), &[]);
     let scope = CursorScope { server: "test", principal: "" };
@@ -47,8 +47,8 @@ fn uri(number: u8) -> String {
 }
 
 proptest! {
-    /// any page size, any insertions and removals between pages. Nothing is listed twice, and what was
-    /// there all the time is listed.
+    /// with any page size, and any insertions and removals between pages, no item is listed twice, and
+    /// every item that was there all the time is listed.
     #[test]
     fn survivors_are_listed_exactly_once(
         start in proptest::collection::btree_set(any::<u8>(), 0..60),
@@ -73,7 +73,7 @@ proptest! {
     }
 }
 
-/// the last page says so, also when it is full.
+/// the last page is marked as the last, also when it is full.
 #[test]
 fn more_is_false_exactly_at_the_end() {
     let seven = catalog((0..7).map(|number| at(&uri(number))));
@@ -87,7 +87,8 @@ fn more_is_false_exactly_at_the_end() {
     assert_eq!(nothing, ListedPage::default());
 }
 
-/// A filter that hides nearly everything costs `scan` for each page, and the walk still reaches what it does not hide.
+/// A filter that hides nearly everything costs at most `scan` items for each page, and the walk still reaches every
+/// visible item.
 #[test]
 fn a_page_examines_no_more_than_its_scan() {
     let many = catalog((0..100).map(|number| at(&uri(number))));
@@ -114,7 +115,7 @@ fn uris_of(out: &[u8]) -> Vec<String> {
     listed(out).iter().map(|item| item["uri"].as_str().unwrap().to_owned()).collect()
 }
 
-/// a position outlives the item it names.
+/// a position stays valid when its item is removed.
 #[test]
 fn a_page_begins_after_a_key_that_is_gone() {
     let catalog = catalog([at("x:a"), at("x:c")]);

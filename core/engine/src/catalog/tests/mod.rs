@@ -1,4 +1,4 @@
-//! Tests of the catalogue through its public face.
+//! Tests of the catalogue through its public functions.
 
 mod check;
 mod edit;
@@ -58,7 +58,7 @@ fn everything(fields: FieldSet) -> Page {
     Page { items: usize::MAX, scan: usize::MAX, fields }
 }
 
-/// What `write` appends, as the items of an array.
+/// Parses the items that `write` appends as a JSON array.
 fn array(write: impl FnOnce(&mut Vec<u8>)) -> Vec<Value> {
     let mut out = b"[".to_vec();
     write(&mut out);

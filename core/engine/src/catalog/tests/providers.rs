@@ -1,4 +1,5 @@
-//! What providers register: sources and templates of mounts, a fallback, updates, and edits that are judged one by one.
+//! Registrations of providers: sources and templates of mounts, a fallback, updates, and edits that are judged one by
+//! one.
 
 use super::*;
 
@@ -111,9 +112,10 @@ fn the_fallback_comes_last() {
     assert!(matches!(gone.route("none:1"), Route::None { .. }));
 }
 
-/// a template of another server stands where its text belongs, is never routed, and may repeat another's text.
+/// a template of another server is listed in the order of its text, is never routed, and may repeat another
+/// template's text.
 #[test]
-fn foreign_templates_are_listed_in_their_place() {
+fn templates_of_other_servers_are_listed_in_their_place() {
     let edits = [
         matching("b:{x}"),
         foreign(OTHER, "b:{x}"),
@@ -157,7 +159,7 @@ fn foreign_templates_are_listed_in_their_place() {
 
 /// R-145, and the limits `list_item`, `nesting` and `templates`.
 #[test]
-fn unsound_foreign_templates_are_refused() {
+fn invalid_templates_of_other_servers_are_refused() {
     let small = Limits { list_item: 100, nesting: 3, templates: 2, ..Limits::default() };
     let add = |json: &str| {
         let uri_template = "a:{".into();
@@ -195,7 +197,7 @@ fn unsound_foreign_templates_are_refused() {
     assert_eq!(full.unwrap_err(), RegistrationError::LimitReached { what: "templates", limit: 2 });
 }
 
-/// a change in place is a change of the list; it removes nothing.
+/// updating a resource in place changes the list and removes nothing.
 #[test]
 fn a_resource_is_updated_in_place() {
     let before = catalog([resource(Resource::new("X:a").name("n").description("d").size(1)), at("x:b")]);
@@ -224,9 +226,9 @@ fn a_resource_is_updated_in_place() {
     assert!(before.apply(vec![wrong]).unwrap_err().to_string().contains("lastModified"));
 }
 
-/// One bad edit of many does not refuse the rest, and each report is about its own edit.
+/// One bad edit does not refuse the others, and each report is about its own edit.
 #[test]
-fn edits_are_judged_one_by_one() {
+fn edits_are_checked_one_by_one() {
     let before = catalog([matching("a:{x}"), at("x:a")]);
     let edits = vec![
         at("x:b"),
@@ -275,7 +277,7 @@ fn many_edits_are_one_change() {
     assert_eq!((after.len(), reports.iter().filter(|report| report.is_err()).count()), (9_900, 100));
 }
 
-/// S-57: a method and an extension belong to one mount, which alone removes them.
+/// S-57: a method and an extension belong to one mount, and only this mount can remove them.
 #[test]
 fn methods_and_extensions_belong_to_one_mount() {
     let method = |mount| Edit::AddMethod { mount, method: "notes/list".into(), handler: 4 };

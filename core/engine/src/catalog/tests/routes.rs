@@ -1,4 +1,4 @@
-//! Who answers a URI, what its values must be, and what lies above it.
+//! Routing: which entry serves a URI, how its values are checked, and which resources are its ancestors.
 
 use super::*;
 use crate::error::ReadError;
@@ -19,7 +19,7 @@ fn route(catalog: &Catalog, normal: &str) -> String {
     }
 }
 
-/// DEC-14: exact resources first, then the most specific template; a refused value is final.
+/// DEC-14: exact resources first, then the most specific template; no other template is tried after a refused value.
 #[test]
 fn resources_go_before_templates() {
     let catalog =
@@ -32,7 +32,7 @@ fn resources_go_before_templates() {
     assert_eq!(route(&empty(), "note://1"), "none");
 }
 
-/// Templates keep their place as others come and go.
+/// Routes stay correct while other templates are added and removed.
 #[test]
 fn routes_follow_the_templates_that_are_there() {
     let one = catalog([matching("b://{x}"), matching("d://{x}")]);
@@ -67,7 +67,7 @@ fn parameters_are_checked() {
     assert_eq!(check("weather://rome?days=3"), refused("city", "rome", "expected one of: tokyo, oslo"));
 }
 
-/// R-107, S-16: a function of the author's, else the values that the parameter allows.
+/// R-107, S-16: the handler completes a variable; without one, the values that the parameter allows do.
 #[test]
 fn completers() {
     let things = Template::new("x://{a}/{b}/{c}/{d}")
@@ -106,7 +106,7 @@ fn parents<'u>(catalog: &Catalog, normal: &'u str) -> Vec<&'u str> {
     catalog.parents_of(normal).collect()
 }
 
-/// A subscription to a directory hears of what is beneath it, by whole segments.
+/// Subscribers of a directory are notified of changes beneath it, by whole segments.
 #[test]
 fn parents_are_directories_above() {
     let directory = |uri: &str| resource(Resource::new(uri).children(true));
@@ -136,7 +136,7 @@ fn templates_have_children_too() {
     assert_eq!(parents(&files, "file:///docs/b/1"), ["file:///docs", "file:///docs/", "file:///docs/b/"]);
 }
 
-/// The cost is bounded by the depth that is looked at, not by what a URI holds.
+/// The cost depends on the depth that is examined, not on the length of the URI.
 #[test]
 fn parents_of_a_deep_path_are_bounded() {
     let files = catalog([template(Template::new("x://{+path}").children(true))]);

@@ -1,6 +1,6 @@
-//! Calls: of the host, and the reads that watches need.
+//! Calls: those of the host, and the reads that watches need.
 //!
-//! Law: a call ends once. One that only reads is made again, once, when its connection is lost.
+//! Law: each call ends exactly once. A call that only reads is repeated once if its connection is lost.
 
 use super::super::cache::Key;
 use super::super::decode::{self, Read, TEMPLATE, URI, refused};
@@ -15,13 +15,13 @@ use crate::version::{self, Method, Revision};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// How deep the params of a custom method may be nested.
+/// Maximum nesting of the params of a custom method.
 const NESTING: usize = 128;
 
-/// The machine's own number of a call.
+/// The machine's internal id of a call.
 pub(super) type CallId = u64;
 
-/// Whose call it is.
+/// The owner of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallOwner {
     Host(u64),
@@ -34,41 +34,41 @@ pub(super) enum CallOwner {
 pub(super) struct Pending {
     pub(super) caller: CallOwner,
     pub(super) call: Call,
-    /// What its result is kept under.
+    /// The key under which its result will be cached.
     key: Option<Key>,
     options: CallOptions,
     /// The id of its request, while one is in flight.
     wire: Option<u64>,
-    /// When it ends if it still waits for a connection or for an answer of the host's.
+    /// The time-out while it waits for a connection or for an answer of the host.
     pub(super) waits_until: Option<Millis>,
     /// Whether it has been made a second time.
     repeated: bool,
-    /// What the server asks first.
+    /// The input that the server has asked for.
     pub(super) round: Round,
 }
 
-/// See the module.
+/// All calls that have not ended.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     next: CallId,
     pub(super) pending: BTreeMap<CallId, Pending>,
     by_host: HashMap<u64, CallId>,
-    /// Those that wait for a connection.
+    /// The calls that wait for a connection.
     waiting: VecDeque<CallId>,
 }
 
 impl Calls {
-    /// The number of the next call.
+    /// The id of the next call.
     pub(super) fn next_slot(&self) -> CallId {
         self.next + 1
     }
 
-    /// Whether one waits for a connection.
+    /// Whether a call waits for a connection.
     pub(super) fn wait(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The host's number of a call whose progress it wants.
+    /// The host's number of a call that reports progress.
     pub(super) fn reports_progress(&self, slot: CallId) -> Option<u64> {
         let pending = self.pending.get(&slot).filter(|pending| pending.options.progress)?;
         match pending.caller {
@@ -78,9 +78,9 @@ impl Calls {
     }
 }
 
-/// How a host makes calls.
+/// Calls, as the host makes them.
 impl Machine {
-    /// Makes a call. `id` is the host's, and not in use; [`Effect::Finished`] has it.
+    /// Makes a call. `id` is chosen by the host and must not be in use; [`Effect::Finished`] reports it.
     pub fn call(&mut self, id: u64, call: Call, options: CallOptions, now: Now, out: &mut Effects) {
         let outcome = match self.begin(&call) {
             Err(error) => Err(error),
@@ -92,14 +92,14 @@ impl Machine {
         out.push(Effect::Finished { call: id, outcome });
     }
 
-    /// Takes a call back. It ends as cancelled, if it has not ended.
+    /// Cancels a call. Does nothing if it has ended.
     pub fn cancel(&mut self, id: u64, now: Now, out: &mut Effects) {
         let Some(slot) = self.calls.by_host.get(&id).copied() else { return };
         self.abandon(slot, now, out);
         self.reconcile(now, out);
     }
 
-    /// Ends a call whose answer is not wanted any more.
+    /// Ends a call whose answer is no longer wanted.
     pub(super) fn abandon(&mut self, slot: CallId, now: Now, out: &mut Effects) {
         if let Some(id) = self.calls.pending.get(&slot).and_then(|pending| pending.wire)
             && self.take_flight(id).is_some()
@@ -109,7 +109,7 @@ impl Machine {
         self.finish(slot, Err(Failure::Cancelled.into()), now, out);
     }
 
-    /// Refuses what is not allowed, before anything is sent; the key that the result of an allowed call is kept under.
+    /// Refuses a call that is not allowed, before anything is sent. Returns the cache key of an allowed call's result.
     fn begin(&self, call: &Call) -> Result<Option<Key>, ClientError> {
         let access = &self.reader.access;
         let key = match call {
@@ -135,7 +135,7 @@ impl Machine {
 }
 
 impl Machine {
-    /// Sends a call, or lets it wait for a connection.
+    /// Sends a call, or queues it until there is a connection.
     pub(super) fn start(
         &mut self,
         caller: CallOwner,
@@ -169,7 +169,7 @@ impl Machine {
         self.wait_until(slot, until);
     }
 
-    /// Sets how long a call waits for something else than the server's answer.
+    /// Sets the time-out for waiting on anything but the server's answer.
     pub(super) fn wait_until(&mut self, slot: CallId, until: Millis) {
         self.stop_waiting(slot);
         if let Some(pending) = self.calls.pending.get_mut(&slot) {
@@ -190,7 +190,7 @@ impl Machine {
         own.unwrap_or(self.reader.limits.timeout)
     }
 
-    /// A connection is there.
+    /// Sends the calls that waited for a connection.
     pub(super) fn send_waiting(&mut self, now: Now, out: &mut Effects) {
         for slot in std::mem::take(&mut self.calls.waiting) {
             self.send_call(slot, now, out);
@@ -208,7 +208,7 @@ impl Machine {
         self.finish(slot, Err(error.into()), now, out);
     }
 
-    /// Whether a call only waits to be sent once more, with the state that the server gave.
+    /// Whether a call only waits for its pause to end, to be sent again with the state that the server gave.
     fn may_ask_again(&self, slot: CallId) -> bool {
         let pending = self.calls.pending.get(&slot);
         matches!(self.phase, Phase::Ready { .. }) && pending.is_some_and(|pending| pending.round.has_state())
@@ -230,7 +230,7 @@ impl Machine {
         }
     }
 
-    /// The server has answered a call.
+    /// Handles the server's answer to a call.
     pub(super) fn answered(
         &mut self,
         slot: CallId,
@@ -244,7 +244,7 @@ impl Machine {
             Err(error) => Err(refused(error, pending.call.uri())),
             Ok(result) => match self.outcome(slot, result, now, out) {
                 Some(outcome) => outcome,
-                // It asks for input first.
+                // The server asks for input first.
                 None => return,
             },
         };
@@ -254,7 +254,7 @@ impl Machine {
         self.finish(slot, outcome, now, out);
     }
 
-    /// What a result says; `None` if the server asks for input first.
+    /// Decodes a result; `None` if the server asks for input first.
     fn outcome(
         &mut self,
         slot: CallId,
@@ -281,7 +281,7 @@ impl Machine {
             },
         };
         if odd > 0 {
-            out.push(Effect::Noted(format!("{odd} entries of a result were left out: they make no sense")));
+            out.push(Effect::Noted(format!("{odd} invalid entries of a result were left out")));
         }
         Some(outcome)
     }
@@ -289,7 +289,7 @@ impl Machine {
     fn keep(&mut self, slot: CallId, outcome: &Outcome, result: Json<'_>, now: Now) {
         let ttl = self.revision().map_or(0, |revision| decode::ttl(result, revision));
         let Some(pending) = self.calls.pending.get_mut(&slot).filter(|_| ttl > 0) else { return };
-        // The contents depend on the user's answers: a later read must ask again.
+        // The contents depend on the user's answers, so a later read must ask again.
         if pending.round.is_begun() {
             return;
         }
@@ -298,7 +298,7 @@ impl Machine {
         }
     }
 
-    /// Ends a call.
+    /// Ends a call with `outcome`.
     pub(super) fn finish(
         &mut self,
         slot: CallId,
@@ -319,7 +319,7 @@ impl Machine {
         }
     }
 
-    /// A request of a call could not be carried to its answer.
+    /// Handles a call's request that the transport could not complete.
     pub(super) fn call_not_carried(&mut self, slot: CallId, why: NotCarried, now: Now, out: &mut Effects) {
         let Some(pending) = self.calls.pending.get_mut(&slot) else { return };
         pending.wire = None;
@@ -334,8 +334,8 @@ impl Machine {
         self.finish(slot, Err(error), now, out);
     }
 
-    /// The connection is lost: what may be made again waits for the next one, the rest ends. What waited for the first
-    /// connection ends if there is none to be had.
+    /// Handles the loss of the connection. Calls that may be repeated wait for the next connection; all others end. A
+    /// call that waited for the first connection ends too, because the server could not be reached.
     pub(super) fn settle_calls(&mut self, lost: &Lost, was_ready: bool, out: &mut Effects) {
         let slots: Vec<CallId> = self.calls.pending.keys().copied().collect();
         for slot in slots {
@@ -367,7 +367,7 @@ impl Machine {
         }
     }
 
-    /// The machine is closed.
+    /// Ends all calls when the machine is closed.
     pub(super) fn cancel_calls(&mut self, out: &mut Effects) {
         self.calls.waiting.clear();
         for pending in std::mem::take(&mut self.calls.pending).into_values() {
@@ -380,7 +380,7 @@ impl Machine {
 }
 
 impl Call {
-    /// The URI that an error of it is about.
+    /// The URI that an error of this call names.
     fn uri(&self) -> Option<&str> {
         match self {
             Self::Read { uri } => Some(uri),
@@ -388,7 +388,7 @@ impl Call {
         }
     }
 
-    /// Whether it may be made again when its connection is lost.
+    /// Whether the call may be repeated if its connection is lost.
     fn only_reads(&self) -> bool {
         !matches!(self, Self::Custom { .. })
     }
@@ -404,7 +404,7 @@ fn page(page: Result<crate::client::Page, Failure>) -> (Result<Outcome, ClientEr
     }
 }
 
-/// The request of a call.
+/// Builds the request of a call.
 fn request(speaker: &mut Speaker, pending: &Pending) -> Result<Outgoing, Failure> {
     let progress = pending.options.progress;
     let ask = |method| Ask { progress, ..Ask::new(method) };

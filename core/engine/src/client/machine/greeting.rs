@@ -1,10 +1,11 @@
-//! Which era a server speaks (R-025, R-026, R-035 … ).
+//! Determines the era of a server (R-025, R-026, R-035 … ).
 //!
-//! A modern server answers `server/discover`; another refuses it, says nothing, or breaks the connection. The older
-//! handshake follows a refusal at once and silence after a while, and opens the next connection after a break.
+//! A modern server answers `server/discover`; an older one refuses it, stays silent, or closes the connection. The
+//! older handshake is sent at once after a refusal, after a delay without an answer, and first on the next connection
+//! after a close.
 //!
-//! Law: a server that has been asked in both ways decides with its last word. Where the connection has one era, some speak
-//! the older one from the moment at which they accept its handshake, though they have answered `server/discover` before.
+//! Law: if both were sent, the last answer decides. On transports where a connection has one era, some servers switch
+//! to the older one as soon as they accept its handshake, even if they have answered `server/discover`.
 
 use super::super::decode::{refused, text};
 use super::{Effects, Machine, Phase, Purpose, Timer};
@@ -15,17 +16,17 @@ use crate::now::{Millis, Now};
 use crate::version::{self, Revision};
 use std::sync::Arc;
 
-/// How long a server may at least take to start and to answer.
+/// Minimum time, in ms, that a server gets to start and to answer.
 const STARTING: Millis = 30_000;
 
-/// How far the two ways of asking are.
+/// The progress of the handshakes of both eras.
 #[derive(Debug, Default)]
 pub(super) struct Greeting {
     discover: DiscoverState,
     initialize: DiscoverState,
-    /// What the answer to `server/discover` has said.
+    /// The answer to `server/discover`.
     modern: Option<ServerAbout>,
-    /// Why the older handshake was refused.
+    /// The reason for which the older handshake was refused.
     refused: Option<Failure>,
 }
 
@@ -69,7 +70,7 @@ fn text_of(body: impl FnOnce(&mut crate::jsonrpc::ObjectWriter<'_>)) -> String {
 }
 
 impl Machine {
-    /// The first message on a new connection.
+    /// Sends the first message on a new connection.
     pub(super) fn greet(&mut self, now: Now, out: &mut Effects) {
         self.phase = Phase::Greeting(Greeting::default());
         match self.pinned {
@@ -88,7 +89,7 @@ impl Machine {
         }
     }
 
-    /// How long the handshake may take. A program may need longer to start than one request may take.
+    /// The time-out of the handshake, in ms. A program may take longer to start than one request may take.
     fn patience(&self) -> Millis {
         self.reader.limits.timeout.max(STARTING)
     }
@@ -107,8 +108,8 @@ impl Machine {
         }
     }
 
-    /// A server that says nothing to `server/discover` may be an old one, or a slow one. One that answers it, and then says
-    /// nothing to the older handshake, is modern.
+    /// Handles silence after `server/discover`: the server may be old, or slow, so the older handshake is sent too. A
+    /// server that has answered `server/discover` but not the older handshake is modern.
     pub(super) fn greet_in_both_eras(&mut self, now: Now, out: &mut Effects) {
         let Phase::Greeting(greeting) = &mut self.phase else { return };
         if let Some(about) = greeting.modern.take() {
@@ -137,7 +138,7 @@ impl Machine {
         }
     }
 
-    /// Nothing more is to be expected of `server/discover`.
+    /// Handles a final failure of `server/discover`: only the older handshake is left.
     pub(super) fn greet_after_silence(&mut self, now: Now, out: &mut Effects) {
         let Phase::Greeting(greeting) = &mut self.phase else { return };
         greeting.discover = DiscoverState::Answered;
@@ -165,7 +166,7 @@ impl Machine {
         }
     }
 
-    /// The older handshake has failed: what comes of `server/discover` counts, which some servers answer later.
+    /// Handles a failed older handshake: the answer to `server/discover` decides, even if it is still to come.
     fn not_initialized(&mut self, failure: Failure, now: Now, out: &mut Effects) {
         let Phase::Greeting(greeting) = &mut self.phase else { return };
         greeting.initialize = DiscoverState::Answered;
@@ -176,7 +177,8 @@ impl Machine {
         }
     }
 
-    /// The handshake could not be carried: over HTTP an older server refuses what it does not know with a status alone.
+    /// Handles a handshake that the transport could not complete. Over HTTP, an older server refuses an unknown method
+    /// with a status alone.
     pub(super) fn greeting_failed(
         &mut self,
         purpose: &Purpose,
@@ -194,7 +196,7 @@ impl Machine {
         }
     }
 
-    /// The server is there, and no session can begin.
+    /// Handles a server that is reachable but refuses every handshake.
     fn refuses(&mut self, failure: &Failure, now: Now, out: &mut Effects) {
         let lost = match failure {
             Failure::Unreachable { reason } => Lost::NotOpened(reason.clone()),
@@ -219,7 +221,7 @@ impl Machine {
 }
 
 impl ServerAbout {
-    /// Of a server that was not asked.
+    /// The description of a server that was not asked for one.
     fn unknown(revision: Revision) -> Self {
         let nothing = || "{}".to_owned();
         Self {
@@ -246,14 +248,11 @@ fn about_modern(result: Json<'_>) -> Option<ServerAbout> {
 
 fn about_legacy(result: Json<'_>) -> Result<ServerAbout, Failure> {
     let bad = |reason: &str| Failure::BadAnswer { reason: reason.into() };
-    let members = result.object().ok_or_else(|| bad("the result of the handshake is no object"))?;
+    let members = result.object().ok_or_else(|| bad("the result of the handshake is not an object"))?;
     let named = text(&members, "protocolVersion").unwrap_or_default();
     let known = Revision::parse(&named).filter(|revision| !revision.is_modern());
     let revision = known.ok_or_else(|| {
-        bad(&format!(
-            "it wants to speak revision {:?}, which this client does not have",
-            super::shown(&named)
-        ))
+        bad(&format!("it uses revision {:?}, which this client does not support", super::shown(&named)))
     })?;
     let info = members.get("serverInfo");
     Ok(about(revision, &members, info))

@@ -8,7 +8,7 @@
 //!      └── nothing is watched and nothing waits: stays, until the next call
 //! ```
 //!
-//! Law: no I/O, no clock, no randomness but from the seed. Every call ends with one [`Effect::Finished`], whatever the
+//! Law: no I/O, no clock, no randomness except from the seed. Every call ends with one [`Effect::Finished`], whatever the
 //! server does; a watch goes on until the host ends it, or an [`Effect::Changed`] with an error does.
 
 mod calls;
@@ -37,33 +37,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use watches::Watches;
 
-/// How a machine is made.
+/// Options of a machine.
 #[derive(Clone, Debug)]
 pub struct MachineOptions {
     /// The name of the server.
     pub server: Arc<str>,
-    /// What may be seen of it.
+    /// The allow-list for this server.
     pub access: Access,
     /// The only revision to speak; `None` is 2026-07-28 if the server has it, else the newest older one.
     pub revision: Option<Revision>,
     /// The client's `name` and `version`, for the server's logs.
     pub info: (String, String),
-    /// The methods of the questions that the host answers.
+    /// The methods of server questions that the host can answer.
     pub answers: Vec<String>,
-    /// Whether each request is an exchange of its own, as over HTTP, so that the era of one binds no other. Default `false`.
+    /// Whether each request is an exchange of its own, as over HTTP, so that its era does not bind other requests.
+    /// Default `false`.
     pub has_exchanges: bool,
     /// The limits.
     pub limits: ClientLimits,
-    /// Any number, another one for each client: it sets the jitter of pauses.
+    /// Seeds the jitter of pauses. Use another number for each client.
     pub seed: u64,
-    /// Whether every message is handed out as [`Effect::Heard`], and a modern revision is spoken without asking for it: for
-    /// [`TestClient`](super::TestClient). Default `false`.
+    /// For [`TestClient`](super::TestClient): reports every message as [`Effect::Heard`], and uses a modern revision
+    /// without sending `server/discover`. Default `false`.
     #[doc(hidden)]
     pub is_testing: bool,
 }
 
 impl MachineOptions {
-    /// Everything at its default.
+    /// The defaults for this server.
     pub fn new(server: impl Into<Arc<str>>, access: Access) -> Self {
         Self {
             server: server.into(),
@@ -79,14 +80,14 @@ impl MachineOptions {
     }
 }
 
-/// See the module.
+/// One server as a client sees it. See the module for its states.
 #[derive(Debug)]
 pub struct Machine {
     reader: Reader,
     speaker: Speaker,
     pinned: Option<Revision>,
     has_exchanges: bool,
-    /// Every message is handed out, and nothing is asked before the first call.
+    /// Every message is reported, and nothing is sent before the first call.
     is_testing: bool,
     answers: Vec<String>,
     phase: Phase,
@@ -97,13 +98,13 @@ pub struct Machine {
     watches: Watches,
     questions: Questions,
     cache: Cache,
-    /// The server broke its connection at `server/discover`: the next one begins with the older handshake.
+    /// The server closed its connection after `server/discover`: the next connection starts with the older handshake.
     shuns_discover: bool,
-    /// There was a connection once: what is lost comes back. Before that, what cannot be reached is an error.
+    /// The server was connected before: a lost connection is retried. Otherwise an unreachable server is an error.
     was_there: bool,
 }
 
-/// See the diagram of the module.
+/// The states in the module's diagram.
 #[derive(Debug)]
 enum Phase {
     Offline,
@@ -118,12 +119,12 @@ enum Phase {
 struct SentRequest {
     purpose: Purpose,
     deadline: Millis,
-    /// How long it may wait, and the end that no progress moves.
+    /// The time-out, and the latest end, which progress does not extend.
     timeout: Millis,
     latest: Millis,
 }
 
-/// What a request was sent for.
+/// The purpose of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Purpose {
     Discover,
@@ -134,16 +135,16 @@ enum Purpose {
     Listen,
 }
 
-/// What happens at a time.
+/// The event that happens when a timer fires.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// A request has had no answer.
+    /// A request has timed out.
     SentRequest(u64),
-    /// A call has found no connection, or its question no answer.
+    /// A call has waited too long for a connection, or for answers to its questions.
     Waiting(CallId),
     /// The next attempt to connect.
     Connect,
-    /// `server/discover` has had no answer yet.
+    /// `server/discover` has not been answered yet.
     Discover,
     /// A watched URI may be read, or subscribed to, again.
     Watch(Arc<str>),
@@ -153,9 +154,9 @@ enum Timer {
 
 type Effects = Vec<Effect>;
 
-/// How a host drives it.
+/// The functions for the host.
 impl Machine {
-    /// A machine that is not connected. It connects when something is asked of it.
+    /// A disconnected machine. It connects at the first call or watch.
     pub fn new(options: MachineOptions) -> Self {
         let MachineOptions {
             server,
@@ -194,12 +195,12 @@ impl Machine {
         &self.reader.server
     }
 
-    /// What may be seen of it.
+    /// The allow-list for this server.
     pub fn access(&self) -> &Access {
         &self.reader.access
     }
 
-    /// What the server says of itself, while there is a connection.
+    /// The server's description of itself, while connected.
     pub fn about(&self) -> Option<&Arc<ServerAbout>> {
         match &self.phase {
             Phase::Ready { about, .. } => Some(about),
@@ -207,12 +208,12 @@ impl Machine {
         }
     }
 
-    /// When [`Machine::tick`] wants to be called, in ms of [`Now::tick`].
+    /// The next time at which [`Machine::tick`] must be called, in ms of [`Now::tick`].
     pub fn deadline(&self) -> Option<Millis> {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// Lets time pass: what has run out of it ends, what waited for it goes on.
+    /// Handles timers: ends what has timed out and resumes what was delayed.
     pub fn tick(&mut self, now: Now, out: &mut Effects) {
         while let Some((at, timer)) = self.timers.first().cloned().filter(|(at, _)| *at <= now.tick) {
             self.timers.remove(&(at, timer.clone()));
@@ -229,12 +230,12 @@ impl Machine {
         self.reconcile(now, out);
     }
 
-    /// Connects, though nothing waits for it: to know about the server.
+    /// Connects without a call or watch, to learn about the server.
     pub fn connect_now(&mut self, out: &mut Effects) {
         self.connect(out);
     }
 
-    /// Connects, and stays connected, to hear of changes of the server's lists: [`Effect::ListChanged`].
+    /// Connects and stays connected, to report changes of the server's lists: [`Effect::ListChanged`].
     pub fn hear_lists(&mut self, now: Now, out: &mut Effects) {
         if !std::mem::replace(&mut self.watches.hears_lists, true) {
             self.watches.must_listen = true;
@@ -243,13 +244,13 @@ impl Machine {
         }
     }
 
-    /// Declares these capabilities from now on, a JSON object. For [`TestClient`](super::TestClient).
+    /// Replaces the declared capabilities, a JSON object. For [`TestClient`](super::TestClient).
     pub(super) fn declare(&mut self, capabilities: String) {
         self.speaker.capabilities = capabilities;
     }
 
-    /// Makes a call under the number that is the id of its request. For [`TestClient`](super::TestClient), once there is a
-    /// connection.
+    /// Makes a call whose number is the id of its request, and returns it. For [`TestClient`](super::TestClient), once
+    /// connected.
     pub(super) fn call_by_id(&mut self, call: Call, now: Now, out: &mut Effects) -> u64 {
         let id = self.speaker.next_id();
         self.call(id, call, CallOptions::default(), now, out);
@@ -266,15 +267,15 @@ impl Machine {
         })));
     }
 
-    /// The transport is open.
+    /// Call this when the transport is open.
     pub fn opened(&mut self, now: Now, out: &mut Effects) {
         if matches!(self.phase, Phase::Opening) {
             self.greet(now, out);
         }
     }
 
-    /// The transport could not be opened, or is gone. What is watched is watched again; a call that only reads is made once
-    /// more.
+    /// Call this when the transport could not be opened, or was closed. Watches are restored on the next connection,
+    /// and calls that only read are repeated once.
     pub fn lost(&mut self, lost: &Lost, now: Now, out: &mut Effects) {
         let mut greets_otherwise = false;
         let (was_sound, answered) = match &self.phase {
@@ -315,7 +316,7 @@ impl Machine {
         self.timers.insert((now.tick.saturating_add(pause), Timer::Connect));
     }
 
-    /// Ends everything: calls are cancelled, watches end silently, the transport is closed.
+    /// Closes the machine: cancels calls, ends watches without a report, closes the transport.
     pub fn close(&mut self, out: &mut Effects) {
         if matches!(self.phase, Phase::Closed) {
             return;
@@ -334,7 +335,7 @@ impl Machine {
         }
     }
 
-    /// Takes a message of the server's: a line, a body, or the data of an event.
+    /// Handles a message of the server: a line, a body, or the data of an event.
     pub fn received(&mut self, bytes: &[u8], now: Now, out: &mut Effects) {
         if matches!(self.phase, Phase::Closed | Phase::Offline | Phase::Opening) {
             return;
@@ -358,7 +359,7 @@ impl Machine {
         self.reconcile(now, out);
     }
 
-    /// A request could not be carried to its answer.
+    /// Call this when the transport could not complete a request.
     pub fn not_carried(&mut self, id: u64, why: NotCarried, now: Now, out: &mut Effects) {
         let Some(flight) = self.take_flight(id) else { return };
         match flight.purpose {
@@ -371,15 +372,15 @@ impl Machine {
         self.reconcile(now, out);
     }
 
-    /// The stream on which a legacy server sends its notifications has begun, or begun anew: what it sent before may be lost,
-    /// so all that is watched is read again.
+    /// Call this when a legacy server's notification stream was opened or reopened. Earlier notifications may be lost,
+    /// so all watched URIs are read again.
     pub fn stream_opened(&mut self, now: Now, out: &mut Effects) {
         self.watches.all_may_have_changed(now.tick, &mut self.timers);
         self.reconcile(now, out);
     }
 }
 
-/// What a message is.
+/// Dispatches messages by their kind.
 impl Machine {
     fn message(&mut self, message: Message<'_>, now: Now, out: &mut Effects) {
         match message {
@@ -401,9 +402,12 @@ impl Machine {
             out.push(Effect::Heard(Heard::answer(id, result)));
         }
         let Some((id, flight)) = id.and_then(|id| Some((id, self.take_flight(id)?))) else {
-            // An error without an id is about a message that the server could not read.
+            // An error without an id is about a message that the server could not parse.
             let said = result.err().map(|error| one_line(error.raw())).unwrap_or_default();
-            return out.push(Effect::Noted(format!("an answer to no request was ignored: {}", shown(&said))));
+            return out.push(Effect::Noted(format!(
+                "a response that matches no request was ignored: {}",
+                shown(&said)
+            )));
         };
         match flight.purpose {
             Purpose::Discover => self.discovered(result, now, out),
@@ -461,7 +465,7 @@ impl Machine {
     }
 }
 
-/// What all parts of it use.
+/// Helpers for all parts of the machine.
 impl Machine {
     fn connect(&mut self, out: &mut Effects) {
         if matches!(self.phase, Phase::Offline) {
@@ -475,7 +479,7 @@ impl Machine {
         self.calls.wait() || !self.watches.is_empty() || self.watches.hears_lists
     }
 
-    /// Sends a request and notes what for.
+    /// Sends a request and stores its purpose.
     fn send(
         &mut self,
         message: Outgoing,
@@ -505,7 +509,7 @@ impl Machine {
         self.timers.retain(|(_, timer)| !matches!(timer, Timer::SentRequest(_)));
     }
 
-    /// A request has had no answer in time.
+    /// Handles a request that has timed out.
     fn expired(&mut self, id: u64, now: Now, out: &mut Effects) {
         let Some(flight) = self.flights.remove(&id) else { return };
         let failure = Failure::Timeout { after: flight.timeout };
@@ -541,8 +545,8 @@ impl Machine {
         out.push(Effect::Abort(id));
     }
 
-    /// Before a connection is closed. Some servers end only when what they do for a request has ended, listens too. Over HTTP
-    /// the exchanges end with the client.
+    /// Cancels all requests, listens included, before a connection is closed: some servers exit only when their
+    /// handlers have ended. Not needed over HTTP, where the exchanges end with the connection.
     fn take_all_back(&mut self, out: &mut Effects) {
         if self.has_exchanges {
             return;
@@ -554,13 +558,13 @@ impl Machine {
         }
     }
 
-    /// What the server is said to be able to do, while there is a connection.
+    /// The agreed revision, while connected.
     fn revision(&self) -> Option<Revision> {
         self.about().map(|about| about.revision)
     }
 }
 
-/// Removes what only counts on a connection.
+/// Removes state that belongs to one connection.
 trait RemoveConnection {
     fn remove_connection(&mut self);
 }

@@ -1,4 +1,4 @@
-//! Questions of the server: requests of its own before 2026-07-28, rounds of input since (R-133 … R-138).
+//! Questions of the server: its own requests before 2026-07-28, rounds of input since then (R-133 … R-138).
 
 use super::calls::CallId;
 use super::{Effects, Machine};
@@ -8,22 +8,22 @@ use crate::now::{Millis, Now};
 use crate::version::{INVALID_REQUEST, METHOD_NOT_FOUND, Method};
 use std::collections::BTreeMap;
 
-/// How long a call waits before it is made again, where the server only gave a state.
+/// Pause in ms before a call is repeated if the server returned only a state.
 const AGAIN: Millis = 200;
 
 /// The input that one read needs.
 #[derive(Debug, Default)]
 pub(super) struct Round {
-    /// How many rounds there were.
+    /// The number of rounds so far.
     number: usize,
-    /// By key: the method, and the answer once it is there.
+    /// By key: the method, and the answer once there is one.
     asked: BTreeMap<String, (String, Option<String>)>,
-    /// As the server sent it: a JSON string.
+    /// The server's state, unchanged: a JSON string.
     state: Option<String>,
 }
 
 impl Round {
-    /// The methods of the questions that have no answer.
+    /// The methods of the unanswered questions.
     pub(super) fn methods(&self) -> Vec<String> {
         let open = self.asked.values().filter(|(_, answer)| answer.is_none());
         open.map(|(method, _)| method.clone()).collect()
@@ -38,7 +38,7 @@ impl Round {
         self.state.is_some()
     }
 
-    /// What a retry carries.
+    /// Writes the answers and the state into the params of a retry.
     pub(super) fn write(&self, params: &mut ObjectWriter<'_>) {
         if !self.asked.is_empty() {
             params.object("inputResponses", |responses| {
@@ -55,25 +55,25 @@ impl Round {
     }
 }
 
-/// Whose question it is.
+/// The origin of a question.
 #[derive(Debug)]
 enum QuestionSource {
-    /// A request of the server's own.
+    /// A request of the server.
     Server(OwnedId),
     /// A read, and the key of the question.
     Read(CallId, String),
 }
 
-/// The questions that the host has and has not answered.
+/// The questions that the host has not answered.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     next: u64,
     open: BTreeMap<u64, QuestionSource>,
 }
 
-/// How a host answers.
+/// Answers of the host.
 impl Machine {
-    /// Answers a question: the result, a JSON object, or why there is none.
+    /// Answers a question with a result, a JSON object, or with the reason for which there is none.
     pub fn answer(&mut self, question: u64, answer: Result<&str, &str>, now: Now, out: &mut Effects) {
         let Some(asker) = self.questions.open.remove(&question) else { return };
         let result = answer.ok().and_then(|text| Json::parse(text.as_bytes(), self.reader.limits.nesting));
@@ -94,7 +94,7 @@ impl Machine {
 }
 
 impl Machine {
-    /// A request of the server's.
+    /// Handles a request of the server.
     pub(super) fn asked(&mut self, id: Id<'_>, method: &str, params: &Params<'_>, _: Now, out: &mut Effects) {
         if method == Method::Ping.as_str() {
             let empty = Json::parse(b"{}", 1).unwrap_or(Json::NULL);
@@ -122,7 +122,7 @@ impl Machine {
         out.push(Effect::Asked(Question { id, server, method: method.to_owned(), params }));
     }
 
-    /// A read needs input first. Fails the read if the host does not answer such questions.
+    /// Asks the host for the input that a read needs. Fails the read if the host does not answer such questions.
     pub(super) fn ask(
         &mut self,
         slot: CallId,
@@ -166,12 +166,12 @@ impl Machine {
         self.finish(slot, Err(Failure::InputRequired { methods }.into()), now, out);
     }
 
-    /// The questions of a call that has ended need no answer.
+    /// Withdraws the questions of a call that has ended.
     pub(super) fn withdraw_questions_of(&mut self, slot: CallId, out: &mut Effects) {
         self.withdraw(|asker| matches!(asker, QuestionSource::Read(own, _) if *own == slot), out);
     }
 
-    /// Those of a connection that is lost neither.
+    /// Withdraws all questions when the connection is lost.
     pub(super) fn withdraw_questions(&mut self, out: &mut Effects) {
         self.withdraw(|_| true, out);
     }

@@ -1,4 +1,4 @@
-//! A machine and an engine of ours on simulated time: every cut, loss and burst can be played again.
+//! A machine and an engine on simulated time: every loss and burst can be replayed.
 
 use super::*;
 use crate::catalog::{Edit, Source};
@@ -20,7 +20,7 @@ pub(super) struct World {
     pub(super) machine: Machine,
     engine: Arc<Engine>,
     connection: Option<Connection>,
-    /// By URI: what a read gives; `None` is not found.
+    /// By URI: the contents of a read; `None` is not found.
     values: BTreeMap<String, Option<u64>>,
     /// Reads that the server has not answered.
     reads: VecDeque<(RequestToken, String)>,
@@ -28,17 +28,17 @@ pub(super) struct World {
     counts: BTreeMap<String, usize>,
     most_at_once: usize,
     pub(super) now: Now,
-    /// What the client was given last, by URI.
+    /// By URI: the contents that the client was given last.
     contexts: BTreeMap<String, Option<String>>,
-    /// What has happened, as the host of the client sees it.
+    /// The events in the order in which the client's host sees them.
     pub(super) log: Vec<String>,
     /// Whether the server can be reached.
     is_up: bool,
-    /// Whether what is sent to the server is kept from it.
+    /// Whether messages to the server are withheld.
     pub(super) is_deaf: bool,
-    /// What the server has said and the client has not taken.
+    /// The server's messages that the client has not received yet.
     inbox: VecDeque<Vec<u8>>,
-    /// What the client has sent since this was looked at.
+    /// The messages that the client has sent since they were last taken.
     pub(super) sent: Vec<Outgoing>,
 }
 
@@ -78,7 +78,7 @@ impl World {
         Self::new(Some(revision), &Allowed::Everything)
     }
 
-    /// Lets the client do something, and the rest follow.
+    /// Runs `act` on the client's machine, then everything that follows from it.
     pub(super) fn act(&mut self, act: impl FnOnce(&mut Machine, Now, &mut Effects)) {
         let mut effects = Vec::new();
         act(&mut self.machine, self.now, &mut effects);
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    /// Lets the client take what the server has said.
+    /// Delivers the server's messages to the client.
     fn pump(&mut self) {
         while let Some(line) = self.inbox.pop_front() {
             let mut effects = Vec::new();
@@ -168,7 +168,7 @@ impl World {
         self.inbox.extend(lines.map(<[u8]>::to_vec));
     }
 
-    /// Lets the server answer the read that has waited longest, or the last one.
+    /// Answers the oldest or the newest pending read of the server.
     fn answer(&mut self, last: bool) {
         let read = if last { self.reads.pop_back() } else { self.reads.pop_front() };
         let (Some((token, uri)), Some(connection)) = (read, &mut self.connection) else { return };
@@ -182,7 +182,7 @@ impl World {
         self.pump();
     }
 
-    /// What is to be said is said and answered, while no time passes.
+    /// Exchanges messages until nothing is left to send, while no time passes.
     fn settle(&mut self) {
         loop {
             self.pump();
@@ -195,7 +195,7 @@ impl World {
         }
     }
 
-    /// Lets the server tell what has changed; whether it had something to tell.
+    /// Writes the server's pending notifications; returns whether there were any.
     fn deliver(&mut self) -> bool {
         let Some(connection) = &mut self.connection else { return false };
         self.engine.tick(self.now);
@@ -228,7 +228,7 @@ impl World {
         self.act(|machine, now, out| machine.lost(&Lost::Broken("killed".into()), now, out));
     }
 
-    /// Lets time pass, one deadline after the other.
+    /// Advances time from one deadline to the next.
     pub(super) fn pass(&mut self, milliseconds: Millis) {
         let end = self.now.tick + milliseconds;
         loop {
@@ -277,7 +277,7 @@ fn text(contents: &[Contents<'_>]) -> String {
 
 pub(super) const ERAS: [Revision; 2] = [Revision::V2026_07_28, Revision::V2025_11_25];
 
-/// S-13: the same script gives the same events in either era.
+/// S-13: the same script produces the same events in either era.
 #[test]
 fn the_same_script_gives_the_same_events() {
     let logs = ERAS.map(|era| {
@@ -323,7 +323,7 @@ fn the_same_script_gives_the_same_events() {
     assert_eq!(logs[0], events);
 }
 
-/// S-13: a burst of changes is two reads at most, and one is in flight at any time.
+/// S-13: a burst of changes causes at most two reads, never more than one at a time.
 #[test]
 fn a_burst_is_two_reads() {
     for era in ERAS {
@@ -345,7 +345,8 @@ fn a_burst_is_two_reads() {
     }
 }
 
-/// R-222, S-13: whatever is lost in between, every context ends equal to the server, and no URI is read twice at once.
+/// R-222, S-13: whatever is lost in between, the client ends with the server's contents for every URI, and never reads
+/// a URI twice at once.
 #[test]
 fn a_hundred_losses_among_a_thousand_uris() {
     for (era, seed) in [(ERAS[0], 1), (ERAS[1], 2), (ERAS[0], 3), (ERAS[1], 4)] {
@@ -403,7 +404,7 @@ fn a_hundred_losses_among_a_thousand_uris() {
     }
 }
 
-/// A changed resource beneath a watched one is read for its watchers, if it is allowed (S-13).
+/// S-13: a changed resource beneath a watched one is read for its watchers, if the allow-list permits it.
 #[test]
 fn what_changes_beneath_is_read_too() {
     for era in ERAS {

@@ -1,7 +1,8 @@
-//! What is watched: first the contents, then the contents after each change (S-13).
+//! Watched resources: a watch reports the contents first, then again after each change (S-13).
 //!
-//! Law: the set of watched URIs outlives connections. Each connection subscribes to all of it, and reads each URI once its
-//! subscription stands, so no change falls between the two. A URI has one read in flight; changes meanwhile make one more.
+//! Law: the set of watched URIs outlives connections. Each connection subscribes to all of them, and reads each URI
+//! once its subscription is active, so no change is missed. A URI has at most one read in flight; changes during it
+//! cause one more.
 
 use super::calls::{CallId, CallOwner};
 use super::{Effects, Machine, Phase, Purpose, Timer};
@@ -19,53 +20,53 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// The first pause before something that failed is tried again.
+/// The first pause, in ms, before a failed request is repeated.
 const PAUSE: Millis = 250;
-/// How often a first read may fail for a reason that may pass.
+/// How often a first read may fail for a temporary reason.
 const TRIES: u32 = 3;
-/// What is known when a listen of this length ends: it stood.
+/// A listen that lasted this long, in ms, resets the count of failures.
 const STOOD: Millis = 1_000;
 
-/// See the module.
+/// All watches, and the subscriptions and reads that they need.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     /// By canonical URI.
     watched: BTreeMap<Arc<str>, Watched>,
     by_host: HashMap<u64, Arc<str>>,
-    /// May be read now.
+    /// The URIs that may be read now.
     due: BTreeSet<Arc<str>>,
-    /// Must be subscribed to, and need not any more (legacy).
+    /// The URIs to subscribe to, and those to unsubscribe from (legacy).
     unsubscribed: BTreeSet<Arc<str>>,
     leaving: Vec<String>,
-    /// The listen that stands, and the one that shall take its place (2026-07-28).
+    /// The active listen, and the one that will replace it (2026-07-28).
     listen: Option<Listen>,
     next: Option<Listen>,
     /// Whether the set of URIs has changed since the last listen was sent.
     pub(super) must_listen: bool,
-    /// Whether the host wants to hear of changes of the lists, also while nothing is watched.
+    /// Whether the host wants changes of the lists reported even if nothing is watched.
     pub(super) hears_lists: bool,
     listen_failures: u32,
     /// Reads and subscriptions in flight.
     requests: usize,
-    /// How many are only watched because they lie beneath another one.
+    /// How many URIs are watched only because they lie beneath another one.
     beneath: usize,
 }
 
-/// One URI.
+/// The state of one watched URI.
 #[derive(Debug)]
 struct Watched {
-    /// As it was first asked for.
+    /// The spelling of the first watch.
     spelling: String,
     watchers: Vec<u64>,
-    /// Those of the watchers that have not been given anything.
+    /// The watches that have not reported anything yet.
     fresh: Vec<u64>,
-    /// The watched URIs that it lies beneath, if it is not watched itself.
+    /// The watched URIs above it, if it is not watched itself.
     parents: Vec<Arc<str>>,
     subscription: Subscription,
     is_dirty: bool,
     reading: Option<CallId>,
     not_before: Millis,
-    given: LastContents,
+    reported: LastContents,
     failures: u32,
 }
 
@@ -78,7 +79,7 @@ enum Subscription {
     Refused,
 }
 
-/// What the watchers have been given last.
+/// The contents that were reported last.
 #[derive(Debug, PartialEq, Eq)]
 enum LastContents {
     Nothing,
@@ -93,9 +94,9 @@ struct Listen {
     since: Millis,
 }
 
-/// How a host watches.
+/// Watches, as the host starts and ends them.
 impl Machine {
-    /// Watches a resource. `id` is the host's, and not in use; [`Effect::Changed`] has it.
+    /// Watches a resource. `id` is chosen by the host and must not be in use; [`Effect::Changed`] reports it.
     pub fn watch(&mut self, id: u64, uri: &str, now: Now, out: &mut Effects) {
         let closed = matches!(self.phase, Phase::Closed);
         let is_full = self.watches.watched.len() >= self.reader.limits.watches;
@@ -128,7 +129,7 @@ impl Machine {
     }
 }
 
-/// What the server says.
+/// Messages of the server.
 impl Machine {
     pub(super) fn subscribed(
         &mut self,
@@ -157,7 +158,7 @@ impl Machine {
         self.watches.consider(uri, now.tick, &mut self.timers);
     }
 
-    /// The subscription had no answer.
+    /// Handles a subscription that was not answered.
     pub(super) fn subscribe_failed(&mut self, uri: &Arc<str>, now: Now) {
         self.watches.requests = self.watches.requests.saturating_sub(1);
         if let Some(watched) = self.watches.watched.get_mut(uri) {
@@ -166,7 +167,7 @@ impl Machine {
         }
     }
 
-    /// A listen stands.
+    /// Handles the acknowledgement of a listen.
     pub(super) fn acknowledged(&mut self, params: &Params<'_>, now: Now, out: &mut Effects) {
         let id = params.meta(meta::SUBSCRIPTION_ID).and_then(Json::as_u64);
         let Some(next) = self.watches.next.take_if(|next| Some(next.id) == id) else { return };
@@ -177,7 +178,7 @@ impl Machine {
             .flatten()
             .filter_map(|uri| Some(normalize(&uri.as_str()?, MAX_URI).ok()?.into_owned()))
             .collect();
-        // It may stand for ever.
+        // An active listen has no time-out.
         if let Some(flight) = self.flights.get_mut(&next.id) {
             self.timers.remove(&(flight.deadline, Timer::SentRequest(next.id)));
             flight.deadline = Millis::MAX;
@@ -217,7 +218,7 @@ impl Machine {
         self.listen_ended(id, now);
     }
 
-    /// The server tears a listen down.
+    /// Handles a listen that the server ends.
     pub(super) fn torn_down(&mut self, id: u64, now: Now, _: &mut Effects) {
         let is_ours = self.watches.is_listen(id);
         if is_ours && self.take_flight(id).is_some() {
@@ -225,7 +226,7 @@ impl Machine {
         }
     }
 
-    /// A listen is over. Another one follows after a pause.
+    /// Handles the end of a listen. Another one follows after a pause.
     pub(super) fn listen_ended(&mut self, id: u64, now: Now) {
         let watches = &mut self.watches;
         if watches.next.take_if(|next| next.id == id).is_some() {
@@ -259,7 +260,7 @@ impl Machine {
         self.timers.insert((now.tick.saturating_add(pause), Timer::Watch(uri.clone())));
     }
 
-    /// A resource has changed. One that lies beneath a watched one is read for its watchers.
+    /// Handles a changed resource. If it lies beneath a watched one, it is read for those watchers.
     pub(super) fn updated(&mut self, uri: &str, now: Now) {
         let Ok(canonical) = normalize(uri, MAX_URI) else { return };
         self.cache.remove(&Key::Read(canonical.clone().into_owned()));
@@ -286,7 +287,7 @@ impl Machine {
         }
     }
 
-    /// A watched URI was read, or could not be.
+    /// Handles the result of a read of a watched URI.
     pub(super) fn watch_was_read(
         &mut self,
         uri: &Arc<str>,
@@ -306,11 +307,11 @@ impl Machine {
             Ok(_) => return,
         };
         watched.failures = 0;
-        let given = contents
+        let reported = contents
             .as_deref()
             .map_or(LastContents::Gone, |contents| LastContents::Contents(digest(contents)));
-        let is_new = watched.given != given;
-        watched.given = given;
+        let is_new = watched.reported != reported;
+        watched.reported = reported;
         let fresh = std::mem::take(&mut watched.fresh);
         let watchers = match is_new {
             true => self.watches.watchers(uri),
@@ -329,21 +330,21 @@ impl Machine {
     fn watch_was_not_read(&mut self, uri: &Arc<str>, error: &ClientError, now: Now, out: &mut Effects) {
         let Some(watched) = self.watches.watched.get_mut(uri) else { return };
         let is_fatal = match error {
-            // The server was there: it comes back.
+            // The server answered before, so it is expected to come back.
             ClientError::Failed(Failure::Unreachable { .. }) => false,
             ClientError::Failed(Failure::Server { .. } | Failure::Timeout { .. }) => {
                 watched.failures + 1 >= TRIES
             }
             _ => true,
         };
-        if !watched.parents.is_empty() || (watched.given == LastContents::Nothing && is_fatal) {
+        if !watched.parents.is_empty() || (watched.reported == LastContents::Nothing && is_fatal) {
             return self.watches.fail(uri, error, out);
         }
         watched.is_dirty = true;
         self.again_later(uri, now);
     }
 
-    /// A pause of a watched URI is over.
+    /// Handles the end of a pause of a watched URI.
     pub(super) fn watch_is_due(&mut self, uri: &Arc<str>) {
         let Some(watched) = self.watches.watched.get_mut(uri) else { return };
         if matches!(watched.subscription, Subscription::None | Subscription::Refused)
@@ -357,7 +358,7 @@ impl Machine {
     }
 }
 
-/// What must be sent so that the server's state is the wanted one.
+/// Sends the requests that bring the server's state in line with the watches.
 impl Machine {
     pub(super) fn reconcile(&mut self, now: Now, out: &mut Effects) {
         let Phase::Ready { about, .. } = &self.phase else { return };
@@ -404,7 +405,8 @@ impl Machine {
         }
     }
 
-    /// One listen for all that is watched. A new one stands before the old one ends, so that nothing is missed.
+    /// Sends one listen for all watched URIs. The old listen ends only after the new one is active, so that no change
+    /// is missed.
     fn listen(&mut self, list_changes: bool, now: Now, out: &mut Effects) {
         if !self.watches.must_listen || self.watches.next.is_some() {
             return;
@@ -497,7 +499,7 @@ impl Watches {
         self.must_listen = true;
     }
 
-    /// What is only read for the watchers of another URI is forgotten once they have it.
+    /// Removes a URI that was only read for the watchers of another one, once they have its contents.
     fn forget_beneath(&mut self, uri: &Arc<str>) {
         let is_over =
             |watched: &Watched| !watched.parents.is_empty() && !watched.is_dirty && watched.reading.is_none();
@@ -506,7 +508,7 @@ impl Watches {
         }
     }
 
-    /// Lets a URI be read, now or as soon as it may be.
+    /// Schedules a read of a URI: now, or when its pause is over.
     fn consider(&mut self, uri: &Arc<str>, now: Millis, timers: &mut BTreeSet<(Millis, Timer)>) {
         let Some(watched) = self.watched.get(uri) else { return };
         if !watched.is_dirty || watched.reading.is_some() || !watched.is_settled() {
@@ -519,7 +521,7 @@ impl Watches {
         }
     }
 
-    /// Who must be given what is read of a URI.
+    /// The watches that get the contents of a URI.
     fn watchers(&self, uri: &Arc<str>) -> Vec<u64> {
         let Some(watched) = self.watched.get(uri) else { return Vec::new() };
         let parents = watched.parents.iter().filter_map(|parent| self.watched.get(parent));
@@ -533,7 +535,7 @@ impl Watches {
         watched.filter(|(_, watched)| watched.parents.is_empty()).map(|(uri, _)| uri.clone()).collect()
     }
 
-    /// The URIs to listen to, each as it was asked for.
+    /// The URIs to listen to, each in the spelling of its first watch.
     fn wanted(&self) -> BTreeMap<Arc<str>, String> {
         let own = self.watched.iter().filter(|(_, watched)| watched.parents.is_empty());
         own.map(|(uri, watched)| (uri.clone(), watched.spelling.clone())).collect()
@@ -548,9 +550,9 @@ impl Watches {
         self.remove(uri);
     }
 
-    /// Ends the watches that have not been given anything.
+    /// Ends with an error the watches that have not reported anything yet.
     fn fail_new(&mut self, error: &ClientError, out: &mut Effects) {
-        let new = self.watched.iter().filter(|(_, watched)| watched.given == LastContents::Nothing);
+        let new = self.watched.iter().filter(|(_, watched)| watched.reported == LastContents::Nothing);
         let uris: Vec<_> = new.map(|(uri, _)| uri.clone()).collect();
         uris.iter().for_each(|uri| self.fail(uri, error, out));
     }
@@ -560,10 +562,10 @@ impl Watches {
         uris.iter().for_each(|uri| self.fail(uri, error, out));
     }
 
-    /// The list has changed: what the server did not have, it may have now.
+    /// Handles a changed list: resources that did not exist may exist now.
     pub(super) fn lists_changed(&mut self, now: Millis, timers: &mut BTreeSet<(Millis, Timer)>) {
         let is_absent = |watched: &Watched| {
-            watched.subscription == Subscription::Refused || watched.given == LastContents::Gone
+            watched.subscription == Subscription::Refused || watched.reported == LastContents::Gone
         };
         let absent: Vec<_> = self
             .watched
@@ -577,12 +579,12 @@ impl Watches {
                 watched.is_dirty = true;
             }
             self.consider(&uri, now, timers);
-            // A server may forget the subscriptions of what it removes.
+            // A server may drop the subscriptions of resources that it removes.
             self.unsubscribed.insert(uri);
         }
     }
 
-    /// What was sent may have been lost.
+    /// Marks every URI for a read, because notifications may be lost.
     pub(super) fn all_may_have_changed(&mut self, now: Millis, timers: &mut BTreeSet<(Millis, Timer)>) {
         let uris: Vec<_> = self.watched.keys().cloned().collect();
         for uri in uris {
@@ -593,7 +595,7 @@ impl Watches {
         }
     }
 
-    /// No subscription outlives its connection.
+    /// Resets what depends on the connection: no subscription outlives it.
     pub(super) fn disconnected(&mut self) {
         self.watched.retain(|_, watched| watched.parents.is_empty());
         for watched in self.watched.values_mut() {
@@ -609,7 +611,7 @@ impl Watches {
         (self.requests, self.beneath) = (0, 0);
     }
 
-    /// A connection is there: all must be subscribed to.
+    /// Marks every URI for a subscription on the new connection.
     pub(super) fn connected(&mut self) {
         self.unsubscribed = self.watched.keys().cloned().collect();
         self.must_listen = true;
@@ -628,18 +630,18 @@ impl Watched {
             is_dirty: false,
             reading: None,
             not_before: 0,
-            given: LastContents::Nothing,
+            reported: LastContents::Nothing,
             failures: 0,
         }
     }
 
-    /// Whether a read now misses no change after it.
+    /// Whether a read that starts now misses no later change.
     fn is_settled(&self) -> bool {
         !self.parents.is_empty() || matches!(self.subscription, Subscription::Active | Subscription::Refused)
     }
 }
 
-/// The pause before the next try, in ms.
+/// Returns the pause before the next attempt, in ms.
 fn pause(failures: u32, longest: Millis) -> Millis {
     PAUSE.saturating_mul(1 << failures.min(20)).min(longest)
 }
@@ -652,7 +654,7 @@ fn unsupported() -> ClientError {
     Failure::Unsupported { what: "subscriptions".into() }.into()
 }
 
-/// What contents are compared by.
+/// A digest to compare contents by.
 fn digest(contents: &[Contents<'_>]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     let mut part = |bytes: &[u8]| {

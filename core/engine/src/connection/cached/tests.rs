@@ -1,4 +1,4 @@
-//! The cache as clients see it: over several connections, both eras, with cancellations, time-outs and purges.
+//! The read cache over several connections, in both eras, with cancellations, time-outs and purges.
 
 use super::*;
 use crate::catalog::{Edit, Source};
@@ -14,7 +14,8 @@ use std::task::{Wake, Waker};
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 const TTL: u64 = 60_000;
 
-/// Several clients of one engine. What a call gives is the number of the call, so that a second one shows.
+/// Several clients of one engine. A handler call returns its own sequence number, so a test can see which call a result
+/// is from.
 struct TestHost {
     engine: Arc<Engine>,
     clients: Vec<Client>,
@@ -63,7 +64,7 @@ impl TestHost {
         Self { engine, clients, now: Now::default() }
     }
 
-    /// Sends a message; the tokens of the calls that it makes.
+    /// Sends a message; returns the tokens of the handler calls that it causes.
     fn send(&mut self, client: usize, message: &str) -> Vec<RequestToken> {
         let Client { connection, principal, out, .. } = &mut self.clients[client];
         let arrival = Arrival { message: message.as_bytes(), principal, mirror: None };
@@ -80,7 +81,7 @@ impl TestHost {
         self.send(client, &request(id, &more)).pop()
     }
 
-    /// Answers a call. The clients that are woken.
+    /// Answers a handler call; returns the clients that are woken.
     fn answer(&mut self, client: usize, token: RequestToken, answer: Answer<'_>) -> Vec<usize> {
         let Client { connection, out, .. } = &mut self.clients[client];
         connection.respond(token, answer, self.now, out);
@@ -137,7 +138,7 @@ fn told(pairs: &[(u64, &str)]) -> Vec<(u64, String)> {
     pairs.iter().map(|(id, text)| (*id, (*text).to_owned())).collect()
 }
 
-/// R-220: fresh while now < received + ttlMs, and what is left of the time is said.
+/// R-220: a result is fresh while now < received + ttlMs, and the answer gives the remaining time.
 #[test]
 fn a_second_read_is_answered_from_the_cache_r_220() {
     let mut host = TestHost::new(&["ada"]);
@@ -158,7 +159,8 @@ fn a_second_read_is_answered_from_the_cache_r_220() {
     assert_eq!(host.engine.cache_counts().unwrap().hits, 1);
 }
 
-/// R-219: what is private is not found by another; what is public is. Without a time nothing is kept.
+/// R-219: no other principal gets a private result; every principal gets a public one. A result without a time is not
+/// cached.
 #[test]
 fn what_is_private_stays_so_r_219() {
     let mut host = TestHost::new(&["ada", "bob"]);
@@ -171,7 +173,8 @@ fn what_is_private_stays_so_r_219() {
     assert!(host.read(0, 2, "test://fresh").is_some());
 }
 
-/// One call for all who read at once, each with its own spelling and id; the waiting connections are woken.
+/// Concurrent reads cause one handler call; each answer has its own spelling of the URI and its own id, and the waiting
+/// connections are woken.
 #[test]
 fn concurrent_reads_make_one_call() {
     let mut host = TestHost::new(&["ada", "ada", "bob"]);
@@ -193,7 +196,7 @@ fn concurrent_reads_make_one_call() {
     assert_eq!(fresh, [true, false], "the second has the id of the first");
 }
 
-/// A failure is for those who waited for it, and for nobody after them (R-219: errors are not kept).
+/// A failure is sent to all requests that waited for it, and is not cached (R-219).
 #[test]
 fn a_failure_is_shared_and_not_kept() {
     let mut host = TestHost::new(&["ada", "ada"]);
@@ -205,7 +208,7 @@ fn a_failure_is_shared_and_not_kept() {
     assert!(host.read(1, 2, "test://kept").is_some());
 }
 
-/// R-117: a read after an update sees what is after it, also while one from before is under way.
+/// R-117: a read after an update never gets contents from before it, even if a read from before is still running.
 #[test]
 fn an_update_parts_before_from_after_r_117() {
     let mut host = TestHost::new(&["ada", "ada"]);
@@ -248,7 +251,7 @@ fn removals_and_changed_lists_purge() {
     assert!(kept(&mut host, 6), "now the template serves it");
 }
 
-/// R-128: a cancellation is a wish. Others wait for the call, so it goes on; without others it does not.
+/// R-128: a cancelled call continues if other requests wait for it, and ends if none does.
 #[test]
 fn a_call_goes_on_for_others_r_128() {
     let mut host = TestHost::new(&["ada", "ada"]);
@@ -269,9 +272,9 @@ fn a_call_goes_on_for_others_r_128() {
     assert!(host.texts(1).is_empty());
 }
 
-/// One that waits may be cancelled, or run out of time; its place is free when the call is over.
+/// A waiting request may be cancelled or time out; its slot is freed when the call has ended.
 #[test]
-fn those_who_wait_may_leave() {
+fn waiting_requests_may_be_cancelled() {
     let mut host = TestHost::new(&["ada", "ada"]);
     let token = host.read(0, 1, "test://kept").unwrap();
     host.read(1, 1, "test://kept");
@@ -283,7 +286,7 @@ fn those_who_wait_may_leave() {
     assert_eq!(host.clients[1].connection.in_flight(), 0);
 }
 
-/// R-214: a call that runs out of time does so for all.
+/// R-214: a call that times out does so for all requests that wait for it.
 #[test]
 fn a_time_out_is_for_all_r_214() {
     let mut host = TestHost::new(&["ada", "ada"]);
@@ -302,7 +305,7 @@ fn a_time_out_is_for_all_r_214() {
     assert!(host.read(1, 2, "test://kept").is_some());
 }
 
-/// R-118, R-219: a round of input is neither answered from the cache nor kept.
+/// R-118, R-219: a read with a round of input is neither answered from the cache nor cached.
 #[test]
 fn rounds_of_input_pass_by_r_219() {
     let mut host = TestHost::new(&["ada"]);
@@ -317,7 +320,7 @@ fn rounds_of_input_pass_by_r_219() {
     assert_eq!(host.texts(0), told(&[(1, "round"), (2, "kept"), (5, "kept")]));
 }
 
-/// A result has its own time, where the resource has none.
+/// A result may carry its own caching time where the resource has none.
 #[test]
 fn a_result_may_have_a_time_of_its_own() {
     let mut host = TestHost::new(&["ada"]);

@@ -1,4 +1,4 @@
-//! The cache against a naive model over random histories, and its bounds.
+//! The cache against a naive model over random histories, and its limits.
 
 use super::*;
 use crate::connection::{Contents, ReadResult};
@@ -11,7 +11,7 @@ enum Step {
         uri: usize,
         who: usize,
     },
-    /// Of the flights under way, one lands.
+    /// One of the flights ends.
     Land {
         which: usize,
         ttl: Millis,
@@ -42,7 +42,7 @@ fn connection() -> ConnectionId {
     crate::hub::Hub::new(&Limits::default()).connect()
 }
 
-/// A read that is routed and joined in one go.
+/// Routes a read and joins or starts its flight in one step.
 fn begin(cache: &Arc<ReadCache>, uri: &str, authority: &str) -> Result<Leader, Arc<Flight>> {
     cache.begin(uri, authority, true, (connection(), Waker::noop()), cache.epoch())
 }
@@ -60,7 +60,7 @@ fn kept(ttl_ms: Millis, public: bool) -> Arc<EncodedContents> {
     ))
 }
 
-/// What is under way, and how often its URI had been purged when it began.
+/// A flight, and how often its URI had been purged when it began.
 struct Flying {
     lead: Leader,
     uri: usize,
@@ -145,8 +145,8 @@ impl Model {
 }
 
 proptest! {
-    /// what is found is what a naive cache would find; nothing read before a purge is kept; what is private
-    /// is found by its principal alone; concurrent reads of the same make one call.
+    /// every lookup agrees with a naive cache; nothing read before a purge is cached; only its own
+    /// principal gets a private result; concurrent reads of the same resource make one call.
     #[test]
     fn agrees_with_a_naive_model_r_219_r_220(steps in prop::collection::vec(step(), 1..120)) {
         let cache = ReadCache::new(&Limits::default());
@@ -199,9 +199,10 @@ impl Wake for Count {
     }
 }
 
-/// A connection that waits is woken once, however many of its reads do; with the waker that it has when the call lands.
+/// A waiting connection is woken once, even if several of its reads wait, and with the waker it has when the flight
+/// ends.
 #[test]
-fn those_who_wait_are_woken_once() {
+fn waiting_connections_are_woken_once() {
     let cache = ReadCache::new(&Limits::default());
     let hub = crate::hub::Hub::new(&Limits::default());
     let counts: [Arc<Count>; 3] = Default::default();
@@ -222,7 +223,7 @@ fn those_who_wait_are_woken_once() {
     assert!(begin(&cache, "a", "").is_ok());
 }
 
-/// a read that was routed before a purge, and begins after it, is neither kept nor waited for.
+/// a read routed before a purge that begins after it is neither cached nor shared.
 #[test]
 fn a_purge_between_routing_and_joining_is_not_missed() {
     let cache = ReadCache::new(&Limits::default());
@@ -237,7 +238,7 @@ fn a_purge_between_routing_and_joining_is_not_missed() {
     assert!(Arc::ptr_eq(&cache.get("a", "", Now::default()).unwrap().0, &fresh));
 }
 
-/// a request that joins a call is counted at once, so the leader's cancellation does not end the call.
+/// a request that joins a flight counts at once, so that cancelling the leader does not end the call.
 #[test]
 fn a_leader_that_leaves_after_it_was_found_goes_on() {
     let cache = ReadCache::new(&Limits::default());
@@ -250,9 +251,9 @@ fn a_leader_that_leaves_after_it_was_found_goes_on() {
     assert!(matches!(flight.finished().unwrap().outcome, FlightOutcome::Contents(_)));
 }
 
-/// Reads that are not shared cost as little as others, however many of one URI are under way.
+/// Unshared reads cost as little as others, however many of one URI are running.
 #[test]
-fn calls_of_one_uri_that_nobody_may_wait_for_stand_apart() {
+fn unshared_calls_of_one_uri_are_independent() {
     let cache = ReadCache::new(&Limits::default());
     let leads: Vec<Leader> = (0..1_000)
         .map(|_| cache.begin("a", "", false, (connection(), Waker::noop()), cache.epoch()).unwrap())

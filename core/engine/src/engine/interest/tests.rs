@@ -8,10 +8,10 @@ use crate::resource::{Resource, Template};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// Keeps what it is told, and complains about what is out of order.
+/// Records reports, and panics if one is out of order.
 #[derive(Default)]
 struct Record {
-    told: Mutex<HashMap<String, ResourceInterest>>,
+    reported: Mutex<HashMap<String, ResourceInterest>>,
     lists: Mutex<bool>,
     wrong: Mutex<Vec<String>>,
     calls: AtomicU64,
@@ -22,13 +22,13 @@ impl Observer for Record {
         self.calls.fetch_add(1, Ordering::Relaxed);
         match change {
             Interest::Uri { uri, before, now } => {
-                let mut told = self.told.lock().unwrap();
-                let known = told.remove(&**uri).unwrap_or_default();
+                let mut reported = self.reported.lock().unwrap();
+                let known = reported.remove(&**uri).unwrap_or_default();
                 if known != before || before == now {
                     self.wrong.lock().unwrap().push(format!("{change:?}, but it knew {known:?}"));
                 }
                 if now.is_watched {
-                    told.insert(uri.to_string(), now);
+                    reported.insert(uri.to_string(), now);
                 }
             }
             Interest::Lists { on } => {
@@ -70,7 +70,7 @@ fn subscribes(method: &str, uri: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"resources/{method}","params":{{"uri":"{uri}"}}}}"#)
 }
 
-/// What is watched belongs to another from the moment when that is registered, and to nobody when it is gone.
+/// A watched URI is reported with its new handler as soon as that is registered, and without one when it is removed.
 #[test]
 fn a_change_of_routes_reroutes_what_is_watched() {
     let (engine, record) = engine();
@@ -79,7 +79,7 @@ fn a_change_of_routes_reroutes_what_is_watched() {
     send(&engine, &mut connection, HELLO);
     assert!(*record.lists.lock().unwrap(), "a session hears of the lists");
     send(&engine, &mut connection, &subscribes("subscribe", "x://a"));
-    let now = || record.told.lock().unwrap().get("x://a").copied().unwrap_or_default();
+    let now = || record.reported.lock().unwrap().get("x://a").copied().unwrap_or_default();
     assert_eq!(now(), ResourceInterest { is_watched: true, handler: Some(first) });
     let second = engine.new_handler();
     let (resource, source) = (Resource::new("x://a"), Source::Handler(second));
@@ -99,9 +99,10 @@ fn a_change_of_routes_reroutes_what_is_watched() {
     assert!(record.wrong.lock().unwrap().is_empty(), "{:?}", record.wrong);
 }
 
-/// 32 threads watch, cease to, leave and register: what is told of one URI is in order, and at the end agrees with the table.
+/// 32 threads watch, unwatch, register and remove: the reports about one URI are in order, and the last agrees with the
+/// table.
 #[test]
-fn what_is_told_agrees_with_the_table_whatever_the_threads_do() {
+fn reports_agree_with_the_table_whatever_the_threads_do() {
     let (engine, record) = engine();
     template(&engine);
     thread::scope(|scope| {
@@ -112,14 +113,14 @@ fn what_is_told_agrees_with_the_table_whatever_the_threads_do() {
     });
     engine.settle_interest();
     assert!(record.wrong.lock().unwrap().is_empty(), "{:?}", record.wrong);
-    assert!(record.told.lock().unwrap().is_empty() && !*record.lists.lock().unwrap());
+    assert!(record.reported.lock().unwrap().is_empty() && !*record.lists.lock().unwrap());
     assert!(record.calls.load(Ordering::Relaxed) > 100);
     assert_eq!(engine.subscriptions().uris, 0);
     let state = engine.interests.lock();
-    assert!(state.told.is_empty() && state.marked.is_empty() && !state.is_telling);
+    assert!(state.reported.is_empty() && state.marked.is_empty() && !state.is_reporting);
 }
 
-/// A thread of the model: what it does is random, and over at the end.
+/// A thread of the model: performs random operations and undoes them at the end.
 fn work(engine: &Arc<Engine>, thread: u64) {
     let mut random = thread.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = |max: u64| {
@@ -143,7 +144,7 @@ fn work(engine: &Arc<Engine>, thread: u64) {
             }
             _ => {
                 let (resource, source) = (Resource::new(&uri), Source::Handler(engine.new_handler()));
-                // Another thread may have been first.
+                // Another thread may have registered it first.
                 let _ = engine.publish(vec![Edit::AddResource { resource, source }], Now::default());
                 engine.settle_interest();
                 let _ = engine.publish(vec![Edit::RemoveResource { uri }], Now::default());
@@ -155,9 +156,9 @@ fn work(engine: &Arc<Engine>, thread: u64) {
     engine.settle_interest();
 }
 
-/// An observer that panics ends nothing: the next change is told.
+/// After a panic of the observer, the next change is still reported.
 #[test]
-fn an_observer_that_panics_hears_of_the_next_change() {
+fn an_observer_that_panics_gets_the_next_change() {
     struct Panics(AtomicU64);
     impl Observer for Panics {
         fn interest(&self, _change: Interest<'_>) {
@@ -176,9 +177,9 @@ fn an_observer_that_panics_hears_of_the_next_change() {
     assert_eq!(observer.0.load(Ordering::SeqCst), 2);
 }
 
-/// An observer that comes late is told what is watched already, and nothing of what no longer is.
+/// An observer that is set late gets what is already watched, and nothing that no longer is.
 #[test]
-fn an_observer_that_comes_late_is_told_who_waits_already() {
+fn a_late_observer_gets_the_existing_watches() {
     let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
     let engine = Engine::new(info, Options::default()).unwrap();
     let handler = template(&engine);
@@ -194,11 +195,11 @@ fn an_observer_that_comes_late_is_told_who_waits_already() {
     assert_eq!(record.calls.load(Ordering::Relaxed), 0);
     engine.settle_interest();
     let waits = ResourceInterest { is_watched: true, handler: Some(handler) };
-    assert_eq!(*record.told.lock().unwrap(), HashMap::from([("x://1".into(), waits)]));
+    assert_eq!(*record.reported.lock().unwrap(), HashMap::from([("x://1".into(), waits)]));
     assert!(*record.lists.lock().unwrap());
 
     drop(connection.close(Now::default()));
     engine.settle_interest();
-    assert_eq!(*record.told.lock().unwrap(), HashMap::new());
+    assert_eq!(*record.reported.lock().unwrap(), HashMap::new());
     assert_eq!(*record.wrong.lock().unwrap(), Vec::<String>::new());
 }

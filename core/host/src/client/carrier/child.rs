@@ -1,7 +1,7 @@
-//! A server that this process has started, and everything that it has started in turn.
+//! A server that this process has started, with all of its descendants.
 //!
-//! Law: a thread waits for the child, so that it is reaped whatever becomes of the runtime. Its group is only signalled
-//! while the child is not reaped: until then no other process can have its number.
+//! Law: a thread waits for the child, so that it is reaped even if the runtime ends. Its group is signalled only until
+//! the child is reaped, because after that another process may have its number.
 
 use super::stderr::LastLines;
 use rustix::io::{Errno, ioctl_fionread};
@@ -17,10 +17,10 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How long a child has to end after its stdin is closed, and again after SIGTERM.
+/// How long a child may take to exit after its stdin is closed, and again after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A program, and how it is started.
+/// A program with its arguments and environment.
 pub(super) struct Program<'t> {
     pub(super) program: &'t str,
     pub(super) args: &'t [String],
@@ -28,34 +28,34 @@ pub(super) struct Program<'t> {
     pub(super) directory: Option<&'t Path>,
 }
 
-/// A child that leads a process group of its own. Dropped, the group is killed.
+/// A child that leads its own process group. Dropping it kills the group.
 #[derive(Debug)]
 pub(super) struct Child {
     group: Arc<Group>,
     exited: Exited,
 }
 
-/// Hears how the child has ended.
+/// Reports how the child has exited.
 #[derive(Clone, Debug)]
 pub(super) struct Exited {
     status: watch::Receiver<Option<ExitStatus>>,
     stderr: LastLines,
 }
 
-/// The number of the group; `None` once the child is reaped.
+/// The id of the group; `None` once the child is reaped.
 #[derive(Debug)]
 struct Group(Mutex<Option<Pid>>);
 
 impl Program<'_> {
-    /// Starts it.
+    /// Starts the program.
     ///
     /// # Errors
-    /// What cannot be started, why, and what to do about it.
+    /// The program that cannot be started, the reason, and the remedy.
     pub(super) fn start(&self) -> Result<(Child, ChildStdin, ChildStdout), String> {
-        // Before the child, so that no child is left without its threads.
-        let (give, given) = mpsc::channel();
+        // Started before the child, so that there is never a child without its threads.
+        let (sender, receiver) = mpsc::channel();
         let thread = std::thread::Builder::new().name("mcp-child".into());
-        thread.spawn(move || reap(&given)).map_err(|error| self.failed(&error))?;
+        thread.spawn(move || reap(&receiver)).map_err(|error| self.failed(&error))?;
         let (stderr, follow) = LastLines::begin().map_err(|error| self.failed(&error))?;
         let mut command = Command::new(self.program);
         command.args(self.args).envs(self.env).process_group(0);
@@ -69,8 +69,8 @@ impl Program<'_> {
         let _ = child.stderr.take().map(|stderr| follow.send(stderr));
         let group = Arc::new(Group(Mutex::new(Pid::from_raw(child.id().cast_signed()))));
         let (tell, status) = watch::channel(None);
-        // The thread waits for this, and ends after the child only.
-        let _ = give.send((child, group.clone(), tell));
+        // The thread waits for this, and ends only after the child.
+        let _ = sender.send((child, group.clone(), tell));
         let child = Child { group, exited: Exited { status, stderr } };
         let (input, output) = pipes.ok_or_else(|| format!("{:?} has no pipes", self.program))?;
         let input = ChildStdin::from_std(input).map_err(|error| self.failed(&error))?;
@@ -94,21 +94,22 @@ impl Program<'_> {
 }
 
 impl Child {
-    /// Hears of its end.
+    /// Returns a receiver for the child's exit.
     pub(super) fn exited(&self) -> Exited {
         self.exited.clone()
     }
 
-    /// Waits for its end, once its stdin is closed; asks with SIGTERM 2 s later, and kills 2 s after that.
+    /// Waits for the child to exit after its stdin is closed; sends SIGTERM 2 s later, and kills it 2 s after that
+    ///
     pub(super) async fn end(mut self) {
         for signal in [Signal::TERM, Signal::KILL] {
             if timeout(PATIENCE, self.exited.wait()).await.is_ok() {
-                // What it has said comes before what is said of it.
+                // Its own messages are passed on before the report about its exit.
                 return self.exited.stderr.over().await;
             }
             self.group.signal(signal);
         }
-        // A killed child ends at once, unless the system itself is stuck.
+        // A killed child exits at once, unless the system itself hangs.
         let _ = timeout(PATIENCE, self.exited.wait()).await;
     }
 }
@@ -120,7 +121,7 @@ impl Drop for Child {
 }
 
 impl Exited {
-    /// How the child has ended, as a sentence, once it has: with the last that it has said on stderr if it failed.
+    /// Waits for the child to exit, and describes how in a sentence; after a failure with its last lines on stderr.
     pub(super) async fn wait(&mut self) -> String {
         let status = self.status.wait_for(Option::is_some).await.ok().and_then(|status| *status);
         let mut sentence = match status.map(|status| (status.code(), status.signal())) {
@@ -144,12 +145,12 @@ impl Exited {
 impl Group {
     fn signal(&self, signal: Signal) {
         if let Some(group) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            // It fails if all of them have ended.
+            // Fails if all processes of the group have exited.
             let _ = kill_process_group(group, signal);
         }
     }
 
-    /// Kills what the child has left, and forgets the number.
+    /// Kills the remaining processes of the group, and clears its id.
     fn finish(&self) {
         if let Some(group) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = kill_process_group(group, Signal::KILL);
@@ -157,16 +158,16 @@ impl Group {
     }
 }
 
-/// How many bytes of what was written to a child it has not read.
+/// The number of bytes written to a child that it has not read yet.
 pub(super) fn unread(stdin: &ChildStdin) -> u64 {
     ioctl_fionread(stdin).unwrap_or_default()
 }
 
 type ReapJob = (std::process::Child, Arc<Group>, watch::Sender<Option<ExitStatus>>);
 
-/// Waits for a child to end, kills what is left of its group, and reaps it.
-fn reap(given: &mpsc::Receiver<ReapJob>) {
-    let Ok((mut child, group, tell)) = given.recv() else { return };
+/// Waits for a child to exit, kills the rest of its group, and reaps it.
+fn reap(receiver: &mpsc::Receiver<ReapJob>) {
+    let Ok((mut child, group, tell)) = receiver.recv() else { return };
     if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
         let unreaped = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while matches!(waitid(WaitId::Pid(pid), unreaped), Err(Errno::INTR)) {}

@@ -1,7 +1,7 @@
 //! One endpoint of Streamable HTTP: its session, and the course of an exchange with it.
 //!
-//! Law: what an endpoint answers is bounded before it is kept, redirects are not followed, and no error names more of a URL
-//! than scheme, host, port and path: headers and queries can be secrets.
+//! Law: an answer is limited in size before it is kept, redirects are not followed, and errors show only scheme, host,
+//! port and path of a URL, because headers and queries can be secrets.
 
 use super::Inbound;
 use super::events::Fault;
@@ -19,21 +19,21 @@ use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
-/// How long the end of a session may take.
+/// How long ending a session may take.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How long what comes after an answer is read, so that its connection can be used again.
+/// How long the rest of a body is read after the answer, so that the connection can be reused.
 const REST: Duration = Duration::from_millis(100);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// See the module.
+/// The client's side of one endpoint.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     client: HttpClient,
     uri: Uri,
-    /// What of the URL may be shown.
+    /// The part of the URL that may be shown.
     place: String,
     headers: HeaderMap,
     inbound: Sender<Inbound>,
@@ -41,21 +41,21 @@ pub(super) struct Endpoint {
     session: Mutex<Session>,
 }
 
-/// A legacy session: nothing before the handshake, nor for a message that stands for itself.
+/// A legacy session; empty before the handshake, and for self-contained messages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Session {
-    /// A server without sessions gives none.
+    /// `None` for a server without sessions.
     id: Option<HeaderValue>,
     revision: Option<&'static str>,
-    /// That it has ended is told. Until the next handshake its id is still sent: what is sent before that is heard of
-    /// belongs to it, and is not taken for something else.
+    /// Whether the end of the session was reported. Its id is still sent until the next handshake, so that messages
+    /// sent before the report is handled are not mistaken for messages without a session.
     has_ended: bool,
 }
 
-/// What a response may be an answer to.
+/// The request that a response may answer.
 #[derive(Clone, Copy, Debug)]
 struct ExpectedAnswer {
-    /// `None` for what is not a request.
+    /// `None` for a message other than a request.
     id: Option<u64>,
     is_modern: bool,
 }
@@ -73,7 +73,7 @@ impl Endpoint {
         Ok(Self { client, uri, place, headers, inbound, longest, session: Mutex::default() })
     }
 
-    /// The session that a message belongs to. A handshake begins a new one.
+    /// The session of a message. A handshake starts a new one.
     pub(super) fn session_of(&self, message: &Outgoing) -> Session {
         if message.is_modern {
             return Session::default();
@@ -86,7 +86,7 @@ impl Endpoint {
         session.clone()
     }
 
-    /// Carries a message, and what is answered; whether it was accepted.
+    /// Posts a message and passes on the answer; returns whether the message was accepted.
     pub(super) async fn post(&self, message: Outgoing, session: &Session) -> bool {
         let id = message.id;
         match self.exchange(message, session).await {
@@ -101,8 +101,8 @@ impl Endpoint {
         false
     }
 
-    /// Opens a stream of events that belongs to a session: the standing one, or one that broke after the event `last`
-    ///
+    /// Opens an event stream of a session: the notification stream, or one that broke after the event `last` (R-173,
+    ///
     pub(super) async fn stream(
         &self,
         session: &Session,
@@ -130,12 +130,12 @@ impl Endpoint {
         if session.id.is_some() && !session.has_ended {
             let mut request = self.request(Verb::DELETE, String::new());
             session.put(request.headers_mut());
-            // A server may not want that: it will find out by itself.
+            // A server may refuse this; it then ends the session later by itself.
             let _ = timeout(FAREWELL, self.fetch(request)).await;
         }
     }
 
-    /// Tells that the server does not know the session any more; once, as all its exchanges find out.
+    /// Reports that the server no longer knows the session. Only once, although each exchange detects it.
     pub(super) async fn end_session(&self, ended: &HeaderValue) {
         let is_news = {
             let mut session = self.session();
@@ -147,25 +147,25 @@ impl Endpoint {
     }
 
     pub(super) async fn tell(&self, inbound: Inbound) {
-        // Nobody listens to a client that is gone.
+        // Fails if the client no longer exists.
         let _ = self.inbound.send(inbound).await;
     }
 
     async fn exchange(&self, message: Outgoing, session: &Session) -> Result<(), Fault> {
-        let asked = ExpectedAnswer { id: message.id, is_modern: message.is_modern };
+        let expected = ExpectedAnswer { id: message.id, is_modern: message.is_modern };
         let begins = Method::parse(&message.method) == Some(Method::Initialize);
         let request = self.posting(message, session)?;
         let response = self.fetch(request).await?;
         if !response.status().is_success() {
-            return self.refused(response, asked, session).await;
+            return self.refused(response, expected, session).await;
         }
         if begins {
             self.session().id = response.headers().get(SESSION).cloned();
         }
-        let Some(id) = asked.id else { return Ok(()) };
+        let Some(id) = expected.id else { return Ok(()) };
         if wire::is_type(response.headers(), EVENT_STREAM) {
             let mut body =
-                self.follow(response.into_body(), id, (!asked.is_modern).then_some(session)).await?;
+                self.follow(response.into_body(), id, (!expected.is_modern).then_some(session)).await?;
             let _ = timeout(REST, async { while let Some(Ok(_)) = wire::frame(&mut body).await {} }).await;
             return Ok(());
         }
@@ -180,7 +180,7 @@ impl Endpoint {
         if is_answer { Ok(()) } else { Err(bad(status, "it does not answer the request".into())) }
     }
 
-    /// A POST with the headers that repeat a part of the message, and the session that it belongs to.
+    /// Builds a POST with its session and the headers that repeat parts of the message.
     fn posting(&self, message: Outgoing, session: &Session) -> Result<Request<String>, Fault> {
         let body = String::from_utf8(message.body)
             .map_err(|_| bad(StatusCode::BAD_REQUEST, "the request is not UTF-8".into()))?;
@@ -198,11 +198,11 @@ impl Endpoint {
         Ok(request)
     }
 
-    /// What a status says that is none of success.
+    /// Handles a status that is not a success.
     async fn refused(
         &self,
         response: Response<Incoming>,
-        asked: ExpectedAnswer,
+        expected: ExpectedAnswer,
         session: &Session,
     ) -> Result<(), Fault> {
         let (head, body) = response.into_parts();
@@ -210,7 +210,7 @@ impl Endpoint {
             return Err(Fault::SessionEnded(ended.clone()));
         }
         let fault = self.status_fault(head.status, &head.headers);
-        let Some(id) = asked.id.filter(|_| wire::is_type(&head.headers, JSON)) else { return Err(fault) };
+        let Some(id) = expected.id.filter(|_| wire::is_type(&head.headers, JSON)) else { return Err(fault) };
         let Ok(body) = self.whole(body, head.status).await else { return Err(fault) };
         if wire::answers(&body, id) {
             self.tell(Inbound::Message(body)).await;
@@ -245,7 +245,7 @@ impl Endpoint {
         }
     }
 
-    /// A whole body, if it is not longer than the limit.
+    /// Reads a whole body, up to the limit.
     async fn whole(&self, mut body: Incoming, status: StatusCode) -> Result<Vec<u8>, Fault> {
         let mut whole = Vec::new();
         while let Some(frame) = wire::frame(&mut body).await {
@@ -262,12 +262,12 @@ impl Endpoint {
         self.client.request(request).await.map_err(|error| self.broken(&error))
     }
 
-    /// The connection failed, for this reason.
+    /// A fault for a connection that failed with `error`.
     pub(super) fn broken(&self, error: &dyn std::error::Error) -> Fault {
         self.ended(&wire::reason(error))
     }
 
-    /// The connection failed, or ended too early.
+    /// A fault for a connection that failed or ended too early.
     pub(super) fn ended(&self, reason: &str) -> Fault {
         not_carried(None, Failure::Unreachable { reason: format!("{}: {reason}", self.place) })
     }
@@ -292,7 +292,7 @@ impl Session {
     }
 }
 
-/// What cannot stand in a header is left out: the server then says what is missing.
+/// A text that is not a valid header value is omitted; the server's error then says what is missing.
 fn value(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(text).ok()
 }

@@ -1,4 +1,4 @@
-//! Streams of events: the answer to a request, and what a server says by itself; resumed where they broke.
+//! Event streams: the answer to a request, and the notifications of a server; resumed after a break.
 
 use super::Inbound;
 use super::endpoint::{Endpoint, Session, not_carried};
@@ -11,31 +11,31 @@ use mcp_resources_engine::client::{Failure, NotCarried};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often one stream is resumed, or the standing one opened, in vain.
+/// How many failed attempts to resume a stream, or to open the notification stream, are made.
 const TRIES: u32 = 5;
-/// The shortest and the longest time before that.
+/// The shortest and the longest pause before an attempt.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
-/// Why an exchange did not come to its end.
+/// The reason for which an exchange did not complete.
 #[derive(Debug)]
 pub(super) enum Fault {
     NotCarried(NotCarried),
-    /// The server does not know this session any more.
+    /// The server no longer knows this session.
     SessionEnded(HeaderValue),
 }
 
-/// One stream, however often it is resumed.
+/// One stream, across all its resumptions.
 struct Stream {
     events: Events,
-    /// The request that it answers; `None` for the standing one.
+    /// The request that it answers; `None` for the notification stream.
     id: Option<u64>,
-    /// How often it was opened since an event came.
+    /// The number of attempts to open it since the last event.
     tries: u32,
 }
 
 impl Endpoint {
-    /// Passes on what comes until the answer to the request `id` has come; the rest of its body. What belongs to a session
-    /// is resumed.
+    /// Passes on messages until the answer to the request `id`, and returns the rest of the body. Resumes a stream that
+    /// belongs to a session.
     pub(super) async fn follow(
         &self,
         mut body: Incoming,
@@ -54,14 +54,15 @@ impl Endpoint {
         }
     }
 
-    /// Passes on what the server says by itself, until the session ends or the server has no such stream.
+    /// Passes on notifications of the server, until the session ends, or at once if the server has no notification
+    /// stream.
     pub(super) async fn stand(&self, session: &Session) {
         let mut stream = Stream { events: Events::new(self.longest), id: None, tries: 0 };
         let mut opened = self.stream(session, None).await;
         let fault = loop {
             let fault = match opened {
                 Ok(mut body) => {
-                    // Resumed after an event it has lost nothing.
+                    // Nothing is lost if the stream was resumed after an event.
                     if stream.events.id().is_none() {
                         self.tell(Inbound::StreamOpened).await;
                     }
@@ -70,7 +71,7 @@ impl Endpoint {
                         Err(fault) => break fault,
                     }
                 }
-                // 405, or another way to say that there is none.
+                // 405, or another status with which servers say that they have no such stream.
                 Err(fault) if stream.tries == 0 && fault.is_final() => match fault {
                     Fault::SessionEnded(_) => break fault,
                     Fault::NotCarried(_) => return,
@@ -91,7 +92,7 @@ impl Endpoint {
         }
     }
 
-    /// Passes on messages: `None` once the answer has come, else why the stream ended.
+    /// Passes on messages: `None` after the answer, else the reason for which the stream ended.
     async fn pour(&self, stream: &mut Stream, body: &mut Incoming) -> Result<Option<Fault>, Fault> {
         let mut fault = self.ended("the stream ended before the answer");
         while let Some(frame) = wire::frame(body).await {
@@ -119,7 +120,7 @@ impl Endpoint {
         Ok(Some(fault))
     }
 
-    /// Opens a stream again, a bounded number of times; the error is `fault` or a later one.
+    /// Reopens a stream, up to [`TRIES`] times. The error is `fault` or a later one.
     async fn resume(
         &self,
         stream: &mut Stream,
@@ -127,7 +128,7 @@ impl Endpoint {
         mut fault: Fault,
     ) -> Result<Incoming, Fault> {
         let mut failures = 0;
-        // A standing stream may be silent for long, whatever stands between closes it: only what cannot be opened counts.
+        // Proxies close notification streams that are silent for long, so for those only failures to open count.
         while failures < TRIES && (stream.tries < TRIES || stream.id.is_none()) {
             sleep(stream.pause()).await;
             stream.tries = stream.tries.saturating_add(1);
@@ -136,7 +137,7 @@ impl Endpoint {
                 Err(found) => found,
             };
             match found {
-                // Too old to resume after: what came meanwhile is lost, but not what is to come.
+                // The event is too old to resume after. Its successors are lost, but later notifications are not.
                 Fault::NotCarried(_)
                     if found.is_final() && stream.id.is_none() && stream.events.id().is_some() =>
                 {
@@ -152,19 +153,19 @@ impl Endpoint {
 }
 
 impl Stream {
-    /// How long to wait: what the server wants, or longer each time. Not the same for all clients of a server that has
-    /// restarted.
+    /// The pause before the next attempt: the server's `retry`, or longer each time. Randomized, so that the clients of
+    /// a restarted server do not return all at once.
     fn pause(&self) -> Duration {
         let (shortest, longest) = PAUSES;
-        let asked = self.events.retry().map(|retry| retry.clamp(shortest, longest));
+        let requested = self.events.retry().map(|retry| retry.clamp(shortest, longest));
         let grown = || (Duration::from_secs(1) * 2_u32.saturating_pow(self.tries)).min(longest);
         let jitter = f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX);
-        asked.unwrap_or_else(|| grown().mul_f64(0.5 + jitter / 2.0))
+        requested.unwrap_or_else(|| grown().mul_f64(0.5 + jitter / 2.0))
     }
 }
 
 impl Fault {
-    /// Whether another try would give the same.
+    /// Whether another attempt would fail in the same way.
     fn is_final(&self) -> bool {
         let is_refusal = |status| (StatusCode::OK.as_u16()..500).contains(&status);
         match self {

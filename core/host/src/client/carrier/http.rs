@@ -1,4 +1,4 @@
-//! Streamable HTTP, in both eras: one POST for each message, and for a session a stream of what the server says by itself.
+//! Streamable HTTP, in both eras: one POST for each message, and for a session a stream of notifications.
 
 use super::Inbound;
 use super::endpoint::Endpoint;
@@ -10,27 +10,27 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// How many requests are under way at a time; more wait in order. Streams that stay open do not count.
+/// How many requests are in progress at a time; others wait in order. Streams that stay open do not count.
 const EXCHANGES: usize = 256;
 
-/// An endpoint, and what is under way.
+/// An endpoint, with its exchanges.
 #[derive(Debug)]
 pub(super) struct Http {
     pub(super) endpoint: Arc<Endpoint>,
     room: Arc<Semaphore>,
     tasks: JoinSet<()>,
     requests: HashMap<u64, AbortHandle>,
-    /// Of the handshake: what is sent after it must not arrive before it.
+    /// Set by the handshake: later messages must not arrive before it.
     begun: Option<watch::Receiver<bool>>,
-    /// What the server says by itself in a session.
+    /// The notification stream of the session.
     standing: Option<AbortHandle>,
 }
 
 impl Http {
-    /// Nothing is sent yet.
+    /// Prepares the endpoint. Sends nothing yet.
     ///
     /// # Errors
-    /// What is wrong with the URL or a header, or why the system's certificates cannot be read.
+    /// The reason for which the URL or a header is invalid, or the system's certificates cannot be read.
     pub(super) fn open(
         url: &str,
         headers: &BTreeMap<String, String>,
@@ -56,14 +56,14 @@ impl Http {
             return self.begin(message);
         }
         let method = Method::parse(&message.method);
-        // Now and not later: by then another session may have begun.
+        // Determined now, because another session may have begun later.
         let session = self.endpoint.session_of(&message);
         let (endpoint, begun, id) = (self.endpoint.clone(), self.begun.clone(), message.id);
-        // A listen stays open.
+        // A listen stays open, so it takes no slot.
         let room = (method != Some(Method::Listen)).then(|| self.room.clone());
         let handle = self.tasks.spawn(async move {
             if let Some(mut begun) = begun {
-                // The handshake has failed if this does: the server says so.
+                // Fails if the handshake has failed; the server's answer then says so.
                 let _ = begun.wait_for(|begun| *begun).await;
             }
             let _room = match &room {
@@ -77,7 +77,7 @@ impl Http {
         }
     }
 
-    /// Ends a handshake; then listens to what the server says by itself.
+    /// Sends a handshake; then opens the notification stream.
     fn begin(&mut self, message: Outgoing) {
         let (tell, begun) = watch::channel(false);
         self.begun = Some(begun);

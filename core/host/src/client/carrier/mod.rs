@@ -1,4 +1,4 @@
-//! What carries messages to one server and back, once it is open: the pipes of a child, HTTP, or a pair of sockets.
+//! The transport between a client and one server, once it is open: the pipes of a child, HTTP, or a pair of sockets.
 
 mod child;
 mod endpoint;
@@ -20,25 +20,25 @@ use std::os::unix::net::UnixStream;
 use std::sync::PoisonError;
 use tokio::sync::mpsc::Sender;
 
-/// What comes from a server, or from its transport.
+/// A message of the server, or an event of its transport.
 #[derive(Debug)]
 pub(super) enum Inbound {
     /// A message: a line without its end, a body of HTTP, or the data of an event.
     Message(Vec<u8>),
-    /// The request with this id cannot be carried to its answer.
+    /// The exchange of the request with this id has failed.
     NotCarried(u64, NotCarried),
-    /// The stream of a session of HTTP that carries notifications (GET) is open: at first, and again after it broke without
-    /// being resumed. What the server sent before is lost.
+    /// The notification stream (GET) of an HTTP session is open: initially, and again after a break without resuming.
+    /// Earlier notifications may be lost.
     StreamOpened,
-    /// A session of HTTP has ended: the server does not know its id any more.
+    /// The HTTP session has ended: the server no longer knows its id.
     SessionEnded,
-    /// The server has ended and had read nothing; nothing comes after this.
+    /// The server has exited without reading anything. The last event.
     NotHeard(String),
-    /// The transport is broken, or the server has ended it; nothing comes after this.
+    /// The transport failed, or the server closed it. The last event.
     Lost(String),
 }
 
-/// An open transport. Dropped, it ends at once: a child is killed with its group, exchanges are broken off.
+/// An open transport. Dropping it ends it at once: a child is killed with its group, and exchanges are aborted.
 #[derive(Debug)]
 pub(super) struct Carrier(CarrierKind);
 
@@ -49,10 +49,10 @@ enum CarrierKind {
 }
 
 impl Carrier {
-    /// Opens the transport. `longest` is the longest message that is accepted, in bytes. Needs a tokio runtime.
+    /// Opens the transport. `longest` is the maximum length of a message in bytes. Needs a tokio runtime.
     ///
     /// # Errors
-    /// Why it cannot be opened, as a sentence for a person.
+    /// The reason, as a sentence for people.
     pub(super) async fn open(
         target: &Target,
         inbound: Sender<Inbound>,
@@ -75,7 +75,7 @@ impl Carrier {
                 let again = theirs.try_clone().map_err(|error| no_socket(&error))?;
                 let server = server.clone();
                 let serve = async move {
-                    // What ends it ends its socket too.
+                    // The reason for which it ends also ends its socket.
                     let _ = server.run_on(again, theirs).await;
                 };
                 let far = Far::Server(pipe::Task(tokio::spawn(serve)));
@@ -98,7 +98,7 @@ impl Carrier {
         Ok(Self(CarrierKind::Pipe(Pipe::open(input, (output, None), far, inbound, longest))))
     }
 
-    /// Sends a message. Never waits: what cannot be sent is reported as [`Inbound`].
+    /// Sends a message without waiting. A failure is reported as [`Inbound`].
     pub(super) fn send(&mut self, message: Outgoing) {
         match &mut self.0 {
             CarrierKind::Pipe(pipe) => pipe.send(message.body),
@@ -114,8 +114,8 @@ impl Carrier {
         }
     }
 
-    /// Ends it as the protocol wants: stdin is closed, and a child that does not end within 2 s is asked with SIGTERM, and
-    /// killed 2 s later; a session of HTTP is deleted.
+    /// Ends the transport gracefully: closes stdin, sends SIGTERM to a child that does not exit within 2 s, and kills
+    /// it 2 s later; deletes an HTTP session.
     pub(super) async fn close(self) {
         match self.0 {
             CarrierKind::Pipe(pipe) => pipe.close().await,

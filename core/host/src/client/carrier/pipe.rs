@@ -1,6 +1,6 @@
-//! Messages as lines, to and from a child or over a socket.
+//! Messages as lines, over the pipes of a child or a socket.
 //!
-//! Law: one task reads and writes, and it alone says that the transport is lost: nothing comes after that.
+//! Law: one task reads and writes, and only this task reports that the transport is lost, as its last event.
 
 use super::Inbound;
 use super::child::{Child, Exited};
@@ -16,13 +16,13 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Bytes of one read.
+/// The size of one read in bytes.
 const CHUNK: usize = 64 * 1024;
-/// How many bytes may wait for a server that does not read.
+/// Maximum number of bytes queued for a server that does not read.
 const WAITING: usize = 64 << 20;
-/// How long the last lines of a server that has ended are waited for, or the end of one that has closed its output.
+/// How long to wait for the last lines of a server that has exited, or for the exit of one that has closed its output.
 const LAST_LINES: Duration = Duration::from_secs(1);
-/// How long the other end of a socket has to end.
+/// How long the other end of a socket may take to finish.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An open pair of pipes, or a socket.
@@ -35,7 +35,7 @@ pub(super) struct Pipe {
     pub(super) far: Far,
 }
 
-/// What is at the other end, if it ends with the pipe.
+/// The other end, if it ends together with the pipe.
 #[derive(Debug)]
 pub(super) enum Far {
     /// A process.
@@ -43,24 +43,24 @@ pub(super) enum Far {
     /// A server in this process.
     #[cfg(feature = "server")]
     Server(Task),
-    /// Something that others have started.
+    /// Something started elsewhere.
     Other,
 }
 
-/// A task that ends with its owner.
+/// A task that is aborted when this is dropped.
 #[derive(Debug)]
 pub(super) struct Task(pub(super) JoinHandle<()>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// More waits to be written than may.
+    /// The queue exceeds its limit.
     Full,
-    /// What still comes is read and thrown away, so that a server that writes can end.
+    /// Remaining input is read and dropped, so that a server that is still writing can exit.
     Closing,
 }
 
-/// How many bytes of what was written the other end has not read.
+/// Returns how many written bytes the other end has not read.
 pub(super) type Unread<W> = fn(&W) -> u64;
 
 /// Writes lines.
@@ -73,7 +73,7 @@ struct Writer<W> {
     written: u64,
 }
 
-/// The side of the task.
+/// The task's side of the pipe.
 struct Pump {
     inbound: Sender<Inbound>,
     longest: usize,
@@ -82,8 +82,8 @@ struct Pump {
 }
 
 impl Pipe {
-    /// Begins to read `input` and to write `output`. `unread` gives what the other side has not read yet, where that
-    /// can be known.
+    /// Starts reading `input` and writing `output`. `unread` returns how many bytes the other side has not read, if
+    /// that can be determined.
     pub(super) fn open<W: AsyncWrite + Send + Unpin + 'static>(
         input: impl AsyncRead + Send + Unpin + 'static,
         (output, unread): (W, Option<Unread<W>>),
@@ -105,7 +105,7 @@ impl Pipe {
         Self { queue, waiting, phase, task, far }
     }
 
-    /// Puts a line behind those that wait to be written.
+    /// Queues a line.
     pub(super) fn send(&self, mut body: Vec<u8>) {
         body.push(b'\n');
         if self.waiting.fetch_add(body.len(), Ordering::Relaxed) + body.len() > WAITING {
@@ -117,18 +117,18 @@ impl Pipe {
                 is_new
             });
         } else {
-            // The task has ended if this fails: it has said why.
+            // Fails if the task has ended, which has then reported the reason.
             let _ = self.queue.send(body);
         }
     }
 
-    /// Writes what waits, closes the pipe, and waits for the other end to end.
+    /// Writes the queue, closes the pipe, and waits for the other end to finish.
     pub(super) async fn close(self) {
         self.phase.send_replace(Phase::Closing);
         drop(self.queue);
         match self.far {
             Far::Child(child) => child.end().await,
-            // Its own end comes after that of its socket.
+            // The server ends after its socket.
             #[cfg(feature = "server")]
             Far::Server(server) => drop(timeout(PATIENCE, server.ended()).await),
             Far::Other => drop(timeout(PATIENCE, self.task.ended()).await),
@@ -138,7 +138,7 @@ impl Pipe {
 
 impl Task {
     async fn ended(mut self) {
-        // It cannot fail: nobody aborts it while this waits.
+        // Cannot fail: the task is not aborted during this wait.
         let _ = (&mut self.0).await;
     }
 }
@@ -160,13 +160,13 @@ impl Pump {
         };
         let is_closing = *phase.borrow() == Phase::Closing;
         if !is_closing {
-            // Nobody listens to a client that is gone.
+            // Fails if the client no longer exists.
             let lost = if writer.was_read() { Inbound::Lost } else { Inbound::NotHeard };
             let _ = self.inbound.send(lost(reason)).await;
         }
     }
 
-    /// Reads and writes until the other end is gone: why it ended.
+    /// Reads and writes until the other end is gone; returns the reason.
     async fn pump(
         &mut self,
         input: impl AsyncRead + Unpin,
@@ -192,7 +192,7 @@ impl Pump {
         .unwrap_or_else(|| "the server has closed the connection".into())
     }
 
-    /// Reads to the end: what is wrong, unless it is just the end.
+    /// Reads to the end; returns an error, if there was one.
     async fn read(&mut self, mut input: impl AsyncRead + Unpin) -> Option<String> {
         let (mut lines, mut chunk) = (Lines::new(self.longest), vec![0; CHUNK]);
         loop {
@@ -206,10 +206,10 @@ impl Pump {
             }
             while let Some(line) = lines.next() {
                 let Line::Message(message) = line else {
-                    // The answer to a request may have been in it, so that going on would leave that waiting.
+                    // It may have contained the answer to a request, which would then wait for ever.
                     return Some(format!("a line of the server's is longer than {} bytes", self.longest));
                 };
-                // A closed client has dropped the other end of this.
+                // The receiver is dropped if the client is closed.
                 if let Err(TrySendError::Full(message)) =
                     self.inbound.try_send(Inbound::Message(message.to_vec()))
                 {
@@ -227,7 +227,8 @@ impl Pump {
 }
 
 impl<W: AsyncWrite + Unpin> Writer<W> {
-    /// Writes what comes until there is nothing more, and closes the output. Lines that wait together leave in one write.
+    /// Writes queued lines until the queue is closed, then closes the output. Lines that are queued together are
+    /// written at once.
     async fn run(&mut self) -> std::io::Result<()> {
         let Some(output) = &mut self.output else { return Ok(()) };
         while let Some(mut lines) = self.queued.recv().await {
@@ -246,7 +247,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         closed
     }
 
-    /// Whether the other end has read anything; yes if that is not known.
+    /// Whether the other end has read anything; `true` if that is unknown.
     fn was_read(&self) -> bool {
         self.output.as_ref().zip(self.unread).is_none_or(|(output, unread)| self.written > unread(output))
     }

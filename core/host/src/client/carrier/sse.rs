@@ -1,56 +1,56 @@
-//! Server-sent events as a client reads them (the HTML standard, section 9.2.6).
+//! A parser for server-sent events (the HTML standard, section 9.2.6).
 //!
-//! Law: however the stream is cut, the events are the same; no line and no data is kept beyond the limit.
+//! Law: the events do not depend on how the stream is cut into chunks. Lines and data beyond the limit are never kept.
 
 use hyper::header::HeaderValue;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The longest id of an event that is kept, in bytes: it is sent back in a header.
+/// Maximum length of an event id in bytes: ids are sent back in a header.
 const LONGEST_ID: usize = 1024;
-/// Room of a line beside its data: the name of the field.
+/// Room in a line for the name of the field, in bytes.
 const FIELD: usize = 64;
 
-/// Cuts streams into messages, one after the other if a stream is resumed.
+/// Parses streams into messages. If a stream is resumed, its continuation follows.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     longest: usize,
     line: Vec<u8>,
-    /// The line before ended with `\r`: a `\n` belongs to it.
+    /// Whether the previous line ended with `\r`, so that a `\n` is part of its end.
     after_return: bool,
-    /// A byte-order mark may come.
+    /// Whether a byte-order mark may follow.
     begins: bool,
     event: Event,
-    /// Of the last whole event that had one.
+    /// The id of the last complete event that had one.
     id: Option<HeaderValue>,
     retry: Option<Duration>,
     ready: VecDeque<Vec<u8>>,
     has_progress: bool,
 }
 
-/// The event that is being read.
+/// The event being parsed.
 #[derive(Debug, Default)]
 struct Event {
     data: Option<Vec<u8>>,
-    /// Its name is not `message`.
+    /// Whether its name is not `message`.
     is_other: bool,
     id: Option<Option<HeaderValue>>,
 }
 
-/// A message is longer than the limit.
+/// A message exceeds the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
 impl Events {
-    /// `longest`: of a message, in bytes.
+    /// `longest` is the maximum length of a message in bytes.
     pub(super) fn new(longest: usize) -> Self {
         Self { longest, begins: true, ..Self::default() }
     }
 
-    /// Takes the next bytes of the stream.
+    /// Parses the next bytes of the stream.
     ///
     /// # Errors
-    /// [`TooLong`]; nothing can be read after it.
+    /// [`TooLong`]; the stream cannot be parsed any further.
     pub(super) fn push(&mut self, mut chunk: &[u8]) -> Result<(), TooLong> {
         while let Some(first) = chunk.first() {
             if std::mem::take(&mut self.after_return) && *first == b'\n' {
@@ -77,24 +77,25 @@ impl Events {
         self.ready.pop_front()
     }
 
-    /// Forgets the unfinished event of a stream that broke, so that the next can begin; whether there was a whole event.
+    /// Drops the unfinished event of a broken stream, so that another stream can follow. Returns whether there was a
+    /// complete event.
     pub(super) fn restart(&mut self) -> bool {
         (self.event, self.after_return, self.begins) = (Event::default(), false, true);
         self.line.clear();
         std::mem::take(&mut self.has_progress)
     }
 
-    /// The id to resume after.
+    /// The id after which to resume.
     pub(super) fn id(&self) -> Option<&HeaderValue> {
         self.id.as_ref()
     }
 
-    /// Forgets where to resume.
+    /// Clears the id after which to resume.
     pub(super) fn forget(&mut self) {
         self.id = None;
     }
 
-    /// How long the server wants a client to wait before it comes back.
+    /// The time that the server asks clients to wait before they reconnect.
     pub(super) fn retry(&self) -> Option<Duration> {
         self.retry
     }
@@ -121,7 +122,7 @@ impl Events {
                 let text = std::str::from_utf8(value).unwrap_or_default();
                 self.retry = text.parse().ok().map(Duration::from_millis).or(self.retry);
             }
-            // A comment, or a field that nobody knows.
+            // A comment or an unknown field.
             _ => {}
         }
         Ok(())
@@ -133,7 +134,7 @@ impl Events {
         if let Some(id) = event.id {
             self.id = id;
         }
-        // Without data it says its id alone (R-175).
+        // An event without data only sets its id (R-175).
         let data = event.data.filter(|data| !event.is_other && !data.trim_ascii().is_empty());
         self.ready.extend(data);
     }
@@ -169,7 +170,7 @@ mod tests {
         (messages, events)
     }
 
-    /// R-164: ends of lines, comments, other events, several lines of data, in any pieces.
+    /// R-164: line ends, comments, other events, several lines of data, in any chunks.
     #[test]
     fn any_cutting_gives_the_same_messages() {
         let stream = b"\xef\xbb\xbfdata: 1\r\n\r\n:c\rdata:2\rdata: 3\r\rid: a-1\nretry: 70\nevent: message\ndata:  4\n\n\
@@ -177,7 +178,7 @@ mod tests {
         for size in [1, 2, 3, 7, stream.len()] {
             let (messages, mut events) = read(stream, size);
             assert_eq!(messages, ["1", "2\n3", " 4", "5"], "{size}");
-            // R-174: the id of an event that did not come whole is not one to resume after.
+            // R-174: the id of an incomplete event is not one to resume after.
             assert_eq!(events.id().unwrap(), "b");
             assert_eq!(events.retry(), Some(Duration::from_millis(70)));
             assert!(events.restart() && !events.restart());

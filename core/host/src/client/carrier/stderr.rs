@@ -1,6 +1,7 @@
-//! What a child writes to stderr: passed on as it comes, and its last lines kept for the error that says how the child ended.
+//! The stderr of a child: passed on as it arrives, with its last lines kept for the error message about its exit.
 //!
-//! Law: a thread reads and writes, so that a stderr that nobody reads holds up this child alone. At most [`KEPT`] bytes are kept.
+//! Law: a thread of its own reads and writes, so that if this process's stderr blocks, only this child is affected. At
+//! most [`KEPT`] bytes are kept.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::process::ChildStderr;
@@ -9,52 +10,52 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How many bytes are kept.
+/// Maximum number of bytes that are kept.
 const KEPT: usize = 4_096;
-/// How many lines are shown, and how many characters of each.
+/// Maximum number of lines in a message, and of characters in each.
 const SHOWN: (usize, usize) = (3, 200);
-/// How long the end is waited for: something that the child has started may hold its stderr open.
+/// How long to wait for the end: descendants of the child may keep its stderr open.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The end of what a child has written to stderr.
+/// The last lines that a child has written to stderr.
 #[derive(Clone, Debug)]
 pub(super) struct LastLines {
-    kept: Arc<Mutex<Vec<u8>>>,
-    /// Its sender is dropped at the end.
+    tail: Arc<Mutex<Vec<u8>>>,
+    /// Its sender is dropped at the end of stderr.
     over: watch::Receiver<()>,
 }
 
 impl LastLines {
-    /// Starts the thread, which waits for what it is to follow.
+    /// Starts the thread, which first waits for the stderr to follow.
     ///
     /// # Errors
     /// The thread cannot be started.
     pub(super) fn begin() -> io::Result<(Self, mpsc::Sender<ChildStderr>)> {
-        let (give, given) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let (open, over) = watch::channel(());
-        let lines = Self { kept: Arc::default(), over };
-        let kept = lines.kept.clone();
+        let lines = Self { tail: Arc::default(), over };
+        let tail = lines.tail.clone();
         let thread = std::thread::Builder::new().name("mcp-stderr".into());
         thread.spawn(move || {
-            if let Ok(stderr) = given.recv() {
-                pass_on(stderr, &kept);
+            if let Ok(stderr) = receiver.recv() {
+                pass_on(stderr, &tail);
             }
             drop(open);
         })?;
-        Ok((lines, give))
+        Ok((lines, sender))
     }
 
-    /// Waits until all was passed on, for a while.
+    /// Waits a short time until all lines are passed on.
     pub(super) async fn over(&mut self) {
-        // An error says that the sender is gone, which is what is waited for.
+        // An error means that the sender was dropped, which is the expected end.
         let _ = timeout(PATIENCE, self.over.changed()).await;
     }
 
-    /// The last lines, once there will be no more, or after a while; `None` if there are none.
+    /// The last lines, at the end of stderr or after a short wait; `None` if there are none.
     pub(super) async fn text(&mut self) -> Option<String> {
         self.over().await;
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&kept);
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&tail);
         let shown =
             |line: &str| -> String { line.chars().filter(|char| !char.is_control()).take(SHOWN.1).collect() };
         let lines: Vec<String> =
@@ -64,7 +65,7 @@ impl LastLines {
     }
 }
 
-fn pass_on(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
+fn pass_on(mut stderr: impl Read, tail: &Mutex<Vec<u8>>) {
     let mut chunk = [0; KEPT];
     loop {
         let piece = match stderr.read(&mut chunk) {
@@ -75,11 +76,11 @@ fn pass_on(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
         if piece.is_empty() {
             return;
         }
-        // Nobody may read the stderr of this process.
+        // Fails if the stderr of this process is closed.
         let _ = io::stderr().write_all(piece);
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend_from_slice(piece);
-        let surplus = kept.len().saturating_sub(KEPT);
-        kept.drain(..surplus);
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend_from_slice(piece);
+        let surplus = tail.len().saturating_sub(KEPT);
+        tail.drain(..surplus);
     }
 }

@@ -16,15 +16,15 @@ use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::timeout;
 
-/// Generous: nothing is measured, a test that fails must only end.
+/// Generous, because it only limits how long a failing test hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 const LONGEST: usize = 1 << 20;
 
-/// A carrier, and what has come from it.
+/// A carrier, with its inbound events.
 struct Talk {
     carrier: Carrier,
     inbound: Receiver<Inbound>,
-    /// How often a stream of notifications was opened.
+    /// How often a notification stream was opened.
     opened: usize,
     /// The id of the last request.
     sent: u64,
@@ -66,7 +66,7 @@ impl Talk {
         }
     }
 
-    /// Sends a request of this revision: its id.
+    /// Sends a request of this revision; returns its id.
     fn ask(&mut self, revision: Revision, method: &str, mut params: Value) -> u64 {
         self.sent += 1;
         let (id, is_modern, is_handshake) = (self.sent, revision.is_modern(), method == "initialize");
@@ -109,7 +109,7 @@ fn server() -> crate::server::ResourceServer {
         .unwrap()
 }
 
-/// the same framing in the same process, and its end.
+/// R-145: line framing within one process, and the end of the transport.
 #[cfg(feature = "server")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_in_memory_answers() {
@@ -121,7 +121,7 @@ async fn a_server_in_memory_answers() {
     assert!(timeout(DEADLINE, talk.inbound.recv()).await.unwrap().is_none());
 }
 
-/// a pair of sockets serves once, and its end is told.
+/// a pair of sockets serves once, and its end is reported.
 #[tokio::test]
 async fn a_socket_is_opened_once() {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();

@@ -1,4 +1,4 @@
-//! What HTTP needs of a library: a client, URLs, headers, bodies in pieces; and what of an answer is looked at.
+//! Helpers around the HTTP library: a client, URLs, headers, body frames, and the parts of an answer that are checked.
 
 use bytes::Bytes;
 use http_body::Body;
@@ -19,19 +19,19 @@ use std::time::Duration;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// How long a connection may take to be made.
+/// Time-out for opening a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long one is kept for the next request: shorter than the 5 s after which common servers close it.
+/// How long an idle connection is kept. Shorter than the 5 s after which common servers close it.
 const IDLE: Duration = Duration::from_secs(4);
-/// After how long a silent connection is asked whether its other end is still there.
+/// After this time a silent connection is probed.
 const ALIVE: Duration = Duration::from_secs(30);
 const NESTING: usize = 128;
-/// How much of a server's text is shown.
+/// Maximum number of characters of a server's text that are shown.
 const SHOWN: usize = 200;
 
 pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 pub(super) const NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// Headers that every request has a value of its own for, or that say where its body ends.
+/// Headers that every request sets itself, or that delimit its body.
 const OURS: [&str; 13] = [
     "accept",
     "connection",
@@ -50,7 +50,7 @@ const OURS: [&str; 13] = [
 
 pub(super) type HttpClient = Client<HttpsConnector<HttpConnector>, String>;
 
-/// A URL, and what of it may be shown: neither its query nor its user.
+/// Parses a URL; also returns the part that may be shown, without query and user.
 pub(super) fn parse(url: &str) -> Result<(Uri, String), String> {
     let uri: Uri = url.parse().map_err(|error| format!("the URL cannot be used: {error}"))?;
     let (scheme, authority) = (uri.scheme_str(), uri.authority());
@@ -64,7 +64,7 @@ pub(super) fn parse(url: &str) -> Result<(Uri, String), String> {
     Ok((uri, place))
 }
 
-/// The headers that every request has. Their values are never shown.
+/// Parses the headers that every request has. Their values are never shown.
 pub(super) fn configured(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
@@ -81,7 +81,7 @@ pub(super) fn configured(headers: &BTreeMap<String, String>) -> Result<HeaderMap
     Ok(map)
 }
 
-/// A client that keeps connections for a while. With TLS it trusts whom the system trusts.
+/// A client that keeps connections for a while. With TLS it trusts the system's certificates.
 pub(super) fn client(encrypted: bool) -> Result<HttpClient, String> {
     let failed = |error: &dyn std::error::Error| format!("TLS cannot be used: {error}");
     let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
@@ -117,24 +117,24 @@ pub(super) async fn frame(body: &mut Incoming) -> Option<Result<Bytes, hyper::Er
     }
 }
 
-/// Whether a body is of this type, whatever its parameters.
+/// Whether a body has this type, ignoring parameters.
 pub(super) fn is_type(headers: &HeaderMap, expected: &str) -> bool {
     let own = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let own = own.split_once(';').map_or(own, |(own, _)| own);
     own.trim().eq_ignore_ascii_case(expected)
 }
 
-/// The type of a body, to be shown.
+/// The type of a body, for messages.
 pub(super) fn type_of(headers: &HeaderMap) -> String {
     let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     text.map_or_else(|| "nothing".into(), |text| format!("{:?}", shown(text)))
 }
 
-/// Where a redirect from `from` leads, without the query: it can be a secret.
+/// The target of a redirect from `from`, without the query, which can be a secret.
 pub(super) fn redirect_target(headers: &HeaderMap, from: &Uri) -> String {
     let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
     let target = location.and_then(|text| text.parse::<Uri>().ok()).and_then(|uri| {
-        // A path alone is on the same server.
+        // A relative path leads to the same server.
         let of = if uri.host().is_some() { &uri } else { from };
         let (scheme, host) = (uri.scheme_str().or(from.scheme_str())?, of.host()?);
         let port = of.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -143,7 +143,7 @@ pub(super) fn redirect_target(headers: &HeaderMap, from: &Uri) -> String {
     target.unwrap_or_else(|| "another URL".into())
 }
 
-/// The cause of an error, which is what the system or the library below says.
+/// The cause of an error: the message of the system or of the library below.
 pub(super) fn reason(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
@@ -164,7 +164,7 @@ pub(super) fn answers(body: &[u8], id: u64) -> bool {
     is_answer(json) || json.array().is_some_and(|mut batch| batch.any(is_answer))
 }
 
-/// The error of a response that names no request.
+/// The error in a response without an id.
 pub(super) fn error_without_id(body: &[u8]) -> Option<Failure> {
     let message = Json::parse(body.trim_ascii(), NESTING)?.object()?;
     if message.get("id").is_some_and(|id| id.kind() != JsonKind::Null) {

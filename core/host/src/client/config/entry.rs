@@ -1,4 +1,4 @@
-//! One entry of `mcpServers`: which keys it may have, and what they are once variables are replaced.
+//! One entry of `mcpServers`: its permitted keys, and its values after variables are replaced.
 
 use super::expand::Scope;
 use super::{ServerConfig, Target};
@@ -7,10 +7,10 @@ use mcp_resources_engine::suggest::unexpected;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// An entry as it stands in the file.
+/// An entry as it is written in the file.
 pub(super) type JsonEntry = Map<String, Value>;
 
-/// Keys that mean something here.
+/// The keys with a meaning here.
 const KNOWN: [&str; 13] = [
     "command",
     "args",
@@ -58,17 +58,17 @@ const IGNORED: [&str; 27] = [
     "version",
 ];
 
-/// Whether a key is a remark: it begins with `_` or `x-`, or names a schema.
+/// Whether a key is a comment: it begins with `_` or `x-`, or names a schema.
 pub(super) fn is_comment(key: &str) -> bool {
     key.starts_with('_') || key.starts_with("x-") || key == "$schema"
 }
 
-/// Whether an entry that was checked says that the server is not to be used.
+/// Whether a checked entry disables its server.
 pub(super) fn is_disabled(entry: &JsonEntry) -> bool {
     entry.get("disabled") == Some(&Value::Bool(true)) || entry.get("enabled") == Some(&Value::Bool(false))
 }
 
-/// Whether each key is known, and its value of the right type.
+/// Checks that each key is known and has a value of the right type.
 ///
 /// # Errors
 /// A sentence that begins with `at`, the path of the entry.
@@ -84,7 +84,7 @@ pub(super) fn check_keys(at: &str, entry: &JsonEntry) -> Result<(), String> {
                     string(&join(&path, name), value)?;
                     if !is_field(key, name) {
                         let what = if key == "env" { "a variable" } else { "a header" };
-                        return Err(format!("{}: this cannot be the name of {what}", join(&path, name)));
+                        return Err(format!("{}: this is not a valid name of {what}", join(&path, name)));
                     }
                 }
             }
@@ -109,7 +109,8 @@ pub(super) fn check_keys(at: &str, entry: &JsonEntry) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an entry is whole: as [`check_keys`], with exactly one of `command` and `url`, and only what goes with it.
+/// Checks that an entry is complete: as [`check_keys`], with exactly one of `command` and `url`, and only keys that
+/// belong to it.
 ///
 /// # Errors
 /// A sentence that begins with `at`, the path of the entry.
@@ -141,7 +142,7 @@ pub(super) fn check(at: &str, entry: &JsonEntry) -> Result<(), String> {
         true => ("command", &["headers"][..]),
         false => ("url", &["args", "env", "envFile", "cwd"][..]),
     };
-    // Empty ones are written by clients that write every key.
+    // Some clients write every key, so empty ones are ignored.
     let is_given = |key: &&&str| entry.get(**key).is_some_and(|value| !is_empty(value));
     match strange.iter().find(is_given) {
         Some(key) => Err(format!("{} does not go with \"{there}\": it would have no effect", join(at, key))),
@@ -149,8 +150,8 @@ pub(super) fn check(at: &str, entry: &JsonEntry) -> Result<(), String> {
     }
 }
 
-/// An agent's entry laid over the definition of the same name. `resources` of the definition does not count; if the agent says
-/// that the server is elsewhere, neither does what belongs to the other way of reaching it.
+/// Merges an agent's entry into the definition of the same name. The definition's `resources` do not apply. If the
+/// agent sets another way to reach the server, the keys of the previous one do not apply either.
 pub(super) fn overlay(definition: Option<&JsonEntry>, laid: &JsonEntry) -> JsonEntry {
     let mut whole = definition.cloned().unwrap_or_default();
     whole.remove("resources");
@@ -171,7 +172,7 @@ pub(super) fn overlay(definition: Option<&JsonEntry>, laid: &JsonEntry) -> JsonE
     whole
 }
 
-/// The server that a checked entry describes, its variables replaced.
+/// Resolves a checked entry to a server, with its variables replaced.
 ///
 /// # Errors
 /// A sentence that begins with `at`, the path of the entry, or a key of it.
@@ -239,7 +240,7 @@ fn headers(at: &str, entry: &JsonEntry, scope: &Scope<'_>) -> Result<BTreeMap<St
     }
 }
 
-/// The map `env` or `headers`.
+/// Resolves the map `env` or `headers`.
 fn fields(
     key: &str,
     at: &str,
@@ -255,7 +256,7 @@ fn fields(
     pairs.collect()
 }
 
-/// What `resources` allows. Globs with variables are looked at when these are replaced.
+/// Resolves the allow-list in `resources`. Globs with variables are checked after replacing those.
 fn allowed(at: &str, value: &Value) -> Result<Allowed, String> {
     let globs = match value {
         Value::String(glob) => vec![(at.to_owned(), glob.as_str())],
@@ -275,7 +276,7 @@ fn allowed(at: &str, value: &Value) -> Result<Allowed, String> {
     }
 }
 
-/// A string or a list of strings with its variables replaced.
+/// Replaces the variables in a string or a list of strings.
 fn expanded(value: &Value, at: &str, scope: &Scope<'_>) -> Result<Value, String> {
     match value {
         Value::String(text) => scope.expand(text, at).map(Value::String),
@@ -284,7 +285,7 @@ fn expanded(value: &Value, at: &str, scope: &Scope<'_>) -> Result<Value, String>
     }
 }
 
-/// How an entry says that its server is reached.
+/// The way an entry's server is reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transport {
     Stdio,
@@ -334,7 +335,7 @@ fn strings<'v>(at: &str, value: &'v Value) -> Result<Vec<(String, &'v str)>, Str
     strings.collect()
 }
 
-/// What a value is, for messages: its text may be a secret.
+/// The type of a value, for messages, which must not show its text: it may be a secret.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -355,7 +356,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Whether `name` can be the name of a variable (`env`) or of a header.
+/// Whether `name` is a valid name of a variable (`env`) or of a header.
 fn is_field(key: &str, name: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     match key {
@@ -375,7 +376,7 @@ fn is_url(text: &str) -> bool {
     (begins("http://") || begins("https://")) && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// A URL may hold a password, so it is not shown.
+/// Does not show the URL, which may contain a password.
 fn not_http(at: &str) -> String {
     format!("{at} must begin with http:// or https:// and have no spaces")
 }

@@ -1,22 +1,24 @@
-//! What strings of a configuration stand for: variables of the environment, names of folders, and files of variables.
+//! Replaces variables in the strings of a configuration: environment variables, names of folders, and files of
+//! variables.
 
 use crate::transport::document;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Where variables come from.
+/// The sources of variables.
 pub(super) struct Scope<'s> {
     folder: &'s Path,
     variable: &'s dyn Fn(&str) -> Option<String>,
 }
 
 impl<'s> Scope<'s> {
-    /// `folder` is where relative paths begin; `variable` looks up a variable of the environment.
+    /// `folder` is the base of relative paths; `variable` looks up an environment variable.
     pub(super) fn new(folder: &'s Path, variable: &'s dyn Fn(&str) -> Option<String>) -> Self {
         Self { folder, variable }
     }
 
-    /// Replaces each `${…}`. What comes out is not looked at again, and `${…}` that is no name stays as it is, as does `$NAME`.
+    /// Replaces each `${…}`. Replacements are not expanded again; `$NAME`, and `${…}` with an invalid name, stay
+    /// unchanged.
     ///
     /// # Errors
     /// A sentence with `key` and the name of a variable that is not set.
@@ -43,7 +45,7 @@ impl<'s> Scope<'s> {
         }
     }
 
-    /// What stands for `${inner}`; `None` if it is no name.
+    /// The value of `${inner}`; `None` if it is not a valid name.
     fn value(&self, inner: &str) -> Result<Option<String>, String> {
         let (name, default) = inner.split_once(":-").map_or((inner, None), |(name, text)| (name, Some(text)));
         let project = || {
@@ -63,7 +65,9 @@ impl<'s> Scope<'s> {
             _ => name.strip_prefix("env:").unwrap_or(name),
         };
         if let Some((what @ ("input" | "command" | "config"), _)) = name.split_once(':') {
-            return Err(format!("${{{what}:…}} is answered by an editor alone; use a variable: ${{NAME}}"));
+            return Err(format!(
+                "${{{what}:…}} works only in an editor; use an environment variable: ${{NAME}}"
+            ));
         }
         if !is_name(name) {
             return Ok(None);
@@ -73,7 +77,7 @@ impl<'s> Scope<'s> {
         value.map(Some).ok_or_else(missing)
     }
 
-    /// A path of the configuration, beginning at its folder if it is relative.
+    /// Resolves a path, relative to the configuration's folder.
     pub(super) fn path(&self, text: &str, key: &str) -> Result<PathBuf, String> {
         let text = self.expand(text, key)?;
         match text.strip_prefix("~/").zip((self.variable)("HOME")) {
@@ -82,11 +86,11 @@ impl<'s> Scope<'s> {
         }
     }
 
-    /// The variables of a file with lines `NAME=value`: empty lines and those that begin with `#` are skipped, `export` and
-    /// quotes around a value are taken off.
+    /// Reads the variables of a file with lines `NAME=value`. Skips empty lines and those that begin with `#`; removes
+    /// `export`, and quotes around a value.
     ///
     /// # Errors
-    /// A sentence with `key` if the file cannot be read, or with the number of a line that makes no sense.
+    /// A sentence with `key` if the file cannot be read, or with the number of an invalid line.
     pub(super) fn env_file(&self, path: &str, key: &str) -> Result<BTreeMap<String, String>, String> {
         let path = self.path(path, key)?;
         let text = document::text(&path)
@@ -109,13 +113,13 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// A value without the quotes around it.
+/// A value without surrounding quotes.
 fn unquoted(value: &str) -> &str {
     let inside = |quote| value.strip_prefix(quote).and_then(|rest: &str| rest.strip_suffix(quote));
     inside('"').or_else(|| inside('\'')).unwrap_or(value)
 }
 
-/// Whether a text can be the name of a variable.
+/// Whether a text is a valid name of a variable.
 fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A configuration that has been read and checked.
+/// A parsed and checked configuration.
 ///
 /// ```yaml
 /// mcpServers:
@@ -45,12 +45,12 @@ use std::path::{Path, PathBuf};
 /// Keys about tools and appearance, such as `autoApprove` and `description`, are ignored; so are keys that begin with `_` or
 /// `x-`. Any other key is an error.
 ///
-/// In strings, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for variables of the environment; `${workspaceFolder}`,
-/// `${workspaceFolderBasename}`, `${userHome}`, `${pathSeparator}` and `${/}` are what VS Code and Cursor make of them. They
-/// are replaced when the server is used: a variable that is not set harms nobody else.
+/// In strings, `${NAME}`, `${env:NAME}` and `${NAME:-default}` are replaced by environment variables; `${workspaceFolder}`,
+/// `${workspaceFolderBasename}`, `${userHome}`, `${pathSeparator}` and `${/}` as VS Code and Cursor do it. They are replaced
+/// when the server is used, so a variable that is not set affects only this server.
 #[derive(Clone, Default)]
 pub struct Config {
-    /// What messages begin with: the path of the file and a colon, or nothing.
+    /// The beginning of messages: the path of the file and a colon, or nothing.
     source: String,
     folder: PathBuf,
     servers: BTreeMap<String, JsonEntry>,
@@ -60,7 +60,7 @@ pub struct Config {
 #[derive(Clone, Default)]
 struct Agent {
     token: Option<Token>,
-    /// Its entries, already laid over the definitions.
+    /// Its entries, already merged with the definitions.
     servers: BTreeMap<String, JsonEntry>,
 }
 
@@ -70,21 +70,21 @@ enum Token {
     Variable(String),
 }
 
-/// One server as one agent, or everybody, may use it.
+/// One server, as an agent may use it, or any client if there is no agent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerConfig {
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its address.
     pub target: Target,
-    /// What may be seen of it.
+    /// The allow-list.
     pub resources: Allowed,
-    /// Whether the key `resources` is there.
+    /// Whether the key `resources` is present.
     pub is_restricted: bool,
-    /// How long one request may take, in ms.
+    /// The time-out of a request, in ms.
     pub timeout: Option<Millis>,
-    /// What a gateway puts before its URIs.
+    /// The prefix that a gateway adds to its URIs.
     pub prefix: Option<String>,
 }
 
@@ -96,7 +96,7 @@ impl ServerConfig {
     }
 }
 
-/// What is wrong with a configuration.
+/// An error in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// One sentence that names the key, the agent, the server or the file.
@@ -111,7 +111,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Names alone: values may be secrets.
+/// Shows names only, because values may be secrets.
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let agents = self.agents.iter().map(|(name, agent)| (name, agent.servers.keys().collect::<Vec<_>>()));
@@ -134,24 +134,24 @@ impl Config {
         let failed = |reason: String| ConfigError { message: format!("{source}{reason}") };
         let value = document::value(path).map_err(failed)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // A child may run in a directory of its own, so what is relative to the file is made absolute now.
+        // A child may run in another directory, so relative paths are made absolute now.
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
         let mut config = Self::checked(value, folder).map_err(failed)?;
         config.source = source;
         Ok(config)
     }
 
-    /// Reads the text of a JSON object. `folder` is where relative paths begin.
+    /// Parses the text of a JSON object. `folder` is the base of relative paths.
     ///
     /// # Errors
-    /// [`ConfigError`] for a key that is unknown, a value of the wrong type, neither or both of `command` and `url`, a glob
-    /// that is none, and a server of an agent that is defined nowhere.
+    /// [`ConfigError`] for an unknown key, a value of the wrong type, neither or both of `command` and `url`, an
+    /// invalid glob, and a server of an agent without a definition.
     pub fn parse(text: &str, folder: impl Into<PathBuf>) -> Result<Self, ConfigError> {
         let config = document::json(text).and_then(|value| Self::checked(value, folder.into()));
         config.map_err(|message| ConfigError { message })
     }
 
-    /// The names of the servers in `mcpServers`, also of those that are disabled.
+    /// The names of all servers in `mcpServers`, including disabled ones.
     pub fn server_names(&self) -> impl Iterator<Item = &str> {
         self.servers.keys().map(String::as_str)
     }
@@ -161,22 +161,22 @@ impl Config {
         self.agents.keys().map(String::as_str)
     }
 
-    /// The servers of `agent`, in the order of their names; without an agent those of `mcpServers` themselves. Those that are
-    /// disabled are left out.
+    /// The servers of `agent`, or those of `mcpServers` without an agent, sorted by name, without disabled ones.
     ///
     /// # Errors
-    /// [`ConfigError`] for an agent that the file does not have, a variable that is not set, an `envFile` that cannot be read,
-    /// and a server that speaks the transport SSE of 2024-11-05 alone.
+    /// [`ConfigError`] for an unknown agent, a variable that is not set, an `envFile` that cannot be read, and a server
+    /// that supports only the SSE transport of 2024-11-05.
     pub fn servers(&self, agent: Option<&str>) -> Result<Vec<ServerConfig>, ConfigError> {
         let (key, entries) = self.entries(agent)?;
         let used = entries.iter().filter(|(_, entry)| !entry::is_disabled(entry));
         used.map(|(name, entry)| self.resolve(&key, name, entry)).collect()
     }
 
-    /// The one server `name` of `agent`, also if it is disabled: who names it wants it. Variables of others are not looked at.
+    /// The server `name` of `agent`, even if it is disabled, because it was asked for by name. Variables of other
+    /// servers are not resolved.
     ///
     /// # Errors
-    /// [`ConfigError`] for a server that there is not, and as [`Config::servers`].
+    /// [`ConfigError`] for an unknown server, and as [`Config::servers`].
     pub fn server(&self, name: &str, agent: Option<&str>) -> Result<ServerConfig, ConfigError> {
         let (key, entries) = self.entries(agent)?;
         let Some(entry) = entries.get(name) else {
@@ -186,10 +186,10 @@ impl Config {
         self.resolve(&key, name, entry)
     }
 
-    /// The bearer token of `agent`: its `token`, or the variable that `token_env` names. `None` if it has neither.
+    /// The bearer token of `agent`: its `token`, or the variable named by `token_env`. `None` if it has neither.
     ///
     /// # Errors
-    /// [`ConfigError`] for an agent that the file does not have, and a variable that is not set or empty.
+    /// [`ConfigError`] for an unknown agent, and for a variable that is empty or not set.
     pub fn token(&self, agent: &str) -> Result<Option<String>, ConfigError> {
         let key = join("agents", agent);
         let scope = Scope::new(&self.folder, &process_variable);
@@ -302,7 +302,7 @@ impl Agent {
             if definition.is_none() && !laid.contains_key("command") && !laid.contains_key("url") {
                 return Err(undefined(name, server, definitions));
             }
-            // First by itself, so that a message never blames the agent for the definition.
+            // Checked separately first, so that errors of the definition are not attributed to the agent.
             entry::check_keys(&at, laid)?;
             let whole = entry::overlay(definition, laid);
             entry::check(&at, &whole)?;
@@ -320,7 +320,7 @@ fn undefined(agent: &str, server: &str, definitions: &BTreeMap<String, JsonEntry
     format!("agent {agent:?} names the server {server:?}, which \"mcpServers\" does not have; {hint}")
 }
 
-/// The members of an object by their names, so that the order of a file does not matter.
+/// The members of an object by name, so that their order in the file has no effect.
 fn map<'v>(key: &str, value: &'v Value) -> Result<BTreeMap<&'v String, &'v Value>, String> {
     object(key, value).map(|members| members.iter().collect())
 }

@@ -14,7 +14,7 @@ fn one(entry: &str) -> Result<ServerConfig, String> {
     servers.pop().ok_or_else(|| "none".into())
 }
 
-/// S-10, S-11: the example of the issue, as it stands there.
+/// S-10, S-11: the example of the issue, unchanged.
 #[test]
 #[cfg(feature = "yaml")]
 fn the_example_of_the_issue_is_read() {
@@ -62,7 +62,7 @@ fn resources_are_nothing_everything_or_globs() {
     }
 }
 
-/// What is wrong (the file, its one server, or its one agent), and how the message begins.
+/// Errors in the file, its one server, or its one agent, each with the beginning of the message.
 const ERRORS: &str = r#"
 file []
     a configuration must be an object with the key "mcpServers", not a list
@@ -93,9 +93,9 @@ server {"command": "a", "args": ["b", 1]}
 server {"command": "a", "env": {"A": null}}
     mcpServers.fs.env.A must be a string, not null
 server {"command": "a", "env": {"A=B": ""}}
-    mcpServers.fs.env["A=B"]: this cannot be the name of a variable
+    mcpServers.fs.env["A=B"]: this is not a valid name of a variable
 server {"url": "http://a", "headers": {"A B": ""}}
-    mcpServers.fs.headers["A B"]: this cannot be the name of a header
+    mcpServers.fs.headers["A B"]: this is not a valid name of a header
 server {"url": "ftp://secret@a"}
     mcpServers.fs.url must begin with http:// or https:// and have no spaces
 server {"command": "a", "timeout": 0}
@@ -134,7 +134,7 @@ agent {"mcpServers": ["fs"]}
     agents.ui.mcpServers must be an object, not a list
 "#;
 
-/// What is wrong is named by its key, server and agent, with the fix where there is one.
+/// Each message names the key, the server and the agent, and the fix where there is one.
 #[test]
 fn each_error_names_what_is_wrong() {
     let server = |entry: &str| format!(r#"{{"mcpServers": {{"fs": {entry}}}}}"#);
@@ -156,7 +156,8 @@ fn each_error_names_what_is_wrong() {
     assert_eq!(none.message, r#"there is no agent "ui": the file has no key "agents""#);
 }
 
-/// S-10: only the servers that an agent names, its `resources` alone, and its other keys over those of the definition.
+/// S-10: an agent has only the servers that it names, with its own `resources`; its other keys override those of the
+/// definition.
 #[test]
 fn an_agents_entry_is_laid_over_the_definition() {
     let config = parse(
@@ -177,7 +178,7 @@ fn an_agents_entry_is_laid_over_the_definition() {
     );
     assert_eq!(servers[0].resources, Allowed::Globs(vec!["a://b".into()]));
     assert!(matches!(&servers[2].target, Target::Command { program, .. } if program == "local"));
-    // The agent does not say what it may see of these.
+    // The agent sets no `resources` for these.
     assert_eq!((&servers[1].resources, &servers[2].resources), (&Allowed::Nothing, &Allowed::Nothing));
     assert_eq!(config.servers(None).unwrap().len(), 3);
     assert!(config.server("other", Some("ui")).is_err() && config.server("other", None).is_ok());
@@ -197,7 +198,7 @@ fn keys_of_other_clients_are_honoured_or_ignored() {
     assert_eq!(one(r#"{"command": "a", "enabled": false}"#).unwrap_err(), "none");
     let sse = one(r#"{"type": "sse", "url": "http://a/sse"}"#).unwrap_err();
     assert!(sse.starts_with("mcpServers.fs.type: the transport SSE of 2024-11-05 is not supported"), "{sse}");
-    // What VS Code writes.
+    // The form that VS Code writes.
     let config = parse(r#"{"inputs": [], "servers": {"a": {"type": "stdio", "command": "a"}}}"#).unwrap();
     assert_eq!(config.server_names().collect::<Vec<_>>(), ["a"]);
 }
@@ -235,7 +236,7 @@ fn variables_are_replaced_where_a_server_is_used() {
         missing,
         "mcpServers.fs.args[0]: the variable NONE is not set; set it, or write ${NONE:-default}"
     );
-    // A variable that is missing harms only those who use the server.
+    // A missing variable affects only its own server.
     let config = parse(&format!(
         r#"{{"mcpServers": {{{FS}, "web": {{"url": "http://${{MCP_NONE_OF_THESE}}"}}}},
             "agents": {{"ui": {{"mcpServers": {{"fs": {{}}}}}}}}}}"#
@@ -267,7 +268,7 @@ fn files_of_variables_and_relative_folders_begin_at_the_file() {
     assert!(config.servers(None).unwrap_err().message.contains("cannot be read"), "{config:?}");
 }
 
-/// No part of a file that may be a secret is repeated.
+/// Messages repeat no part of a file that may be secret.
 #[test]
 fn errors_hold_no_secrets() {
     let folder = Folder::new("secrets");

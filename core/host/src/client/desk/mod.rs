@@ -1,11 +1,11 @@
-//! A client behind an event loop of another language. Calls have numbers; what they give waits on a desk until the loop takes it.
+//! A client for an event loop of another language. Calls have numbers; their results are queued until the loop takes them.
 //!
 //! ```text
 //!   the loop: Desk::read(call, …) ──▶ a task of the client's thread ──▶ News, in their order ──▶ ring, for the loop
-//!   the loop hears ──▶ Desk::take ──▶ futures, promises, callbacks of the author's
+//!   the loop wakes ──▶ Desk::take ──▶ futures, promises, user callbacks
 //! ```
 //!
-//! Law: the client's thread waits for nothing here and never enters the other language.
+//! Law: the client's thread never blocks here, and never runs code of the other language.
 
 mod owned;
 mod settings;
@@ -28,10 +28,10 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-/// Notes and progress that come while so much waits are left out: a loop that is held up must not cost memory.
+/// Notes and progress are dropped while this many results are queued: a blocked loop must not use unlimited memory.
 const MOST_WAITING: usize = 1_000;
 
-/// See the module. Dropped, it cancels all calls.
+/// A client with a queue for an event loop. Dropping it cancels all calls.
 #[derive(Debug)]
 pub struct Desk {
     client: Client,
@@ -40,52 +40,52 @@ pub struct Desk {
     tasks: Mutex<HashMap<u64, AbortHandle>>,
 }
 
-/// The end of a call, or what happens before it.
+/// The end of a call, or an event before it.
 #[derive(Debug)]
 pub enum News {
-    /// A call has ended and gave nothing, or an iteration has.
+    /// A call has ended without a result, or an iteration has ended.
     Done,
     /// A call has failed.
     Failed(ClientError),
-    /// The contents of a read: one text or blob by itself.
+    /// The contents of a read: a single text or blob without further members.
     Contents(Vec<Contents<'static>>),
-    /// The contents of a read with what they have besides their bodies.
+    /// The contents of a read, with all their members.
     Entries(Vec<Contents<'static>>),
     /// A result, as JSON text.
     Json(String),
-    /// Entries of a list, of one server.
+    /// Entries of one server's list.
     Listed(Vec<Listed>),
     /// A watched resource has changed.
     Change(Change),
-    /// Of a completion.
+    /// The result of a completion.
     Completion(Completion<'static>),
-    /// What a server says of itself.
+    /// A server's description of itself.
     About(Arc<ServerAbout>),
     /// The list of this server has changed.
     ListChanged(Arc<str>),
-    /// How far a call is.
+    /// The progress of a call.
     Progress(Progress),
-    /// A question, and the capability that it belongs to. Its number is for [`Desk::answer`].
+    /// A question, with the capability that it belongs to. Its number is for [`Desk::answer`].
     Question(Question, &'static str),
-    /// The question with this number needs no answer any more.
+    /// The question with this number no longer needs an answer.
     Withdrawn,
-    /// A server, and a sentence about it.
+    /// A server, and a note about it.
     Note(String, String),
 }
 
-/// How one call is made.
+/// Options of one call.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
-    /// The only server to ask; `None` is every one.
+    /// The only server to use; `None` for all.
     pub server: Option<String>,
-    /// How long a request may take, in ms; `None` is the client's default.
+    /// The time-out of a request in ms; `None` for the client's default.
     pub timeout: Option<Millis>,
-    /// Whether its progress is reported.
+    /// Whether to report progress.
     pub progress: bool,
 }
 
-/// What is iterated: a list, the changes of a resource, the changes of lists. Dropped, it ends, and what is watched for it is
-/// watched no longer.
+/// An iteration: a list, the changes of a resource, or the changes of lists. Dropping it ends the iteration and its
+/// watch.
 #[derive(Clone, Debug)]
 pub struct Stream(Arc<tokio::sync::Mutex<Option<Source>>>);
 
@@ -98,27 +98,27 @@ enum Source {
 
 type Reply = oneshot::Sender<Result<String, String>>;
 
-/// What both threads hold.
+/// The state shared by both threads.
 struct Tray {
     ring: Box<dyn Fn() + Send + Sync>,
     news: Mutex<Vec<(u64, News)>>,
-    /// The number of the last question, and those that are open.
+    /// The number of the last question, and the open questions.
     questions: Mutex<(u64, HashMap<u64, Reply>)>,
 }
 
 impl News {
-    /// Whether it is the last of its call.
+    /// Whether it is the last news of its call.
     pub fn is_end(&self) -> bool {
         !matches!(self, Self::Progress(_) | Self::Question(..) | Self::Withdrawn | Self::Note(..))
     }
 }
 
 impl Desk {
-    /// Makes a client; nothing is started yet. `ring` is called on the client's thread for each piece of
-    /// news. For a server in the same process, the other end of the pipe comes with it.
+    /// Makes a client; nothing is started yet. `ring` is called on the client's thread for each piece of news. For a
+    /// server in the same process, also returns the other end of the pipe.
     ///
     /// # Errors
-    /// [`ConfigError`] says what is wrong with the settings, or with the configuration file.
+    /// [`ConfigError`] for invalid settings, or an invalid configuration file.
     pub fn open(
         settings: Settings,
         runtime: Handle,
@@ -131,13 +131,13 @@ impl Desk {
         Ok((Self { client, runtime, tray, tasks: Mutex::default() }, far))
     }
 
-    /// The client, for what is known without asking.
+    /// The client, for information that needs no request.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Reads a resource; `whole` is whether all that contents have is wanted. What comes of it arrives under the number `call`,
-    /// which is the caller's, and not in use.
+    /// Reads a resource; `whole` asks for all members of the contents. The result arrives under the number `call`,
+    /// which the caller chooses and which must not be in use.
     pub fn read(&self, call: u64, uri: String, whole: bool, options: CallOptions) {
         let client = self.scoped(call, options);
         self.start(call, async move {
@@ -146,7 +146,7 @@ impl Desk {
         });
     }
 
-    /// Completes a variable of a template: `what` is the template, the variable, and what is typed so far.
+    /// Completes a variable; `what` is the template, the variable, and the text typed so far.
     pub fn complete(
         &self,
         call: u64,
@@ -168,13 +168,13 @@ impl Desk {
         self.start(call, async move { client.request(&method, &params).await.map(News::Json) });
     }
 
-    /// Asks what a server says of itself.
+    /// Gets a server's description of itself.
     pub fn about(&self, call: u64, options: CallOptions) {
         let client = self.scoped(call, options);
         self.start(call, async move { client.about().await.map(News::About) });
     }
 
-    /// Ends the client, and the servers that it has started.
+    /// Closes the client, and the servers that it has started.
     pub fn close(&self, call: u64) {
         let client = self.client.clone();
         self.start(call, async move {
@@ -183,26 +183,26 @@ impl Desk {
         });
     }
 
-    /// A list: of templates, or of resources. Its progress arrives under the number `call`.
+    /// Starts a list of templates or of resources. Its progress arrives under the number `call`.
     pub fn list(&self, call: u64, templates: bool, options: CallOptions) -> Stream {
         let client = self.scoped(call, options);
         let list = if templates { client.list_templates() } else { client.list() };
         Stream::new(Source::Listing(Box::new(list)))
     }
 
-    /// A watched resource.
+    /// Starts watching a resource.
     pub fn watch(&self, uri: &str, options: CallOptions) -> Stream {
-        // To find the server of several, the client starts a task.
+        // The client may start a task to find the right one of several servers.
         let _inside = self.runtime.enter();
         Stream::new(Source::Watch(self.scoped(0, options).watch(uri)))
     }
 
-    /// The changes of lists.
+    /// Starts listening for changes of lists.
     pub fn list_changes(&self) -> Stream {
         Stream::new(Source::ListChanges(self.client.list_changes()))
     }
 
-    /// Asks for what comes next of a stream; [`News::Done`] at its end.
+    /// Asks for the next item of a stream; [`News::Done`] at its end.
     pub fn next(&self, call: u64, stream: &Stream) {
         let source = stream.0.clone();
         self.start(call, async move {
@@ -213,7 +213,7 @@ impl Desk {
         });
     }
 
-    /// Ends a stream, once no call asks for what comes next.
+    /// Ends a stream as soon as no call is waiting for its next item.
     pub fn end(&self, stream: &Stream) {
         if let Ok(mut source) = stream.0.try_lock() {
             return drop(source.take());
@@ -222,22 +222,22 @@ impl Desk {
         self.runtime.spawn(async move { source.lock().await.take() });
     }
 
-    /// Takes a call back.
+    /// Cancels a call.
     pub fn cancel(&self, call: u64) {
         if let Some(task) = locked(&self.tasks).remove(&call) {
             task.abort();
         }
     }
 
-    /// Answers a question: the text of a JSON object, or why there is no answer.
+    /// Answers a question with the text of a JSON object, or with the reason for which there is no answer.
     pub fn answer(&self, question: u64, answer: Result<String, String>) {
         if let Some(reply) = self.tray.reply(question) {
-            // The server may have taken the question back.
+            // Fails if the server has withdrawn the question.
             let _ = reply.send(answer);
         }
     }
 
-    /// Takes what has arrived, in order, each with the number of its call or question.
+    /// Takes all news in order, each with the number of its call or question.
     pub fn take(&self) -> Vec<(u64, News)> {
         let news = std::mem::take(&mut *locked(&self.tray.news));
         let mut tasks = locked(&self.tasks);
@@ -254,7 +254,7 @@ impl Desk {
         self.client.with(Scope { server, timeout, progress })
     }
 
-    /// Does something on the client's thread; how it ends arrives under the number of the call.
+    /// Runs `work` on the client's thread; its end is reported under the number of the call.
     fn start(&self, call: u64, work: impl Future<Output = Result<News, ClientError>> + Send + 'static) {
         let ending = Ending { tray: self.tray.clone(), call, news: None };
         let task = self.runtime.spawn(async move {
@@ -281,7 +281,7 @@ impl Source {
     async fn next(&mut self) -> Result<News, ClientError> {
         let news = match self {
             Self::Listing(listing) => listing.next().await.transpose()?.map(|first| {
-                // The rest of the page crosses with its first entry.
+                // The rest of the page is passed on together with its first entry.
                 News::Listed(std::iter::once(first).chain(listing.ready()).collect())
             }),
             Self::Watch(watch) => watch.next().await.transpose()?.map(News::Change),
@@ -302,7 +302,7 @@ impl Tray {
         (self.ring)();
     }
 
-    /// Has the author's function for this capability answer on the loop.
+    /// Lets the loop's function for this capability answer a question.
     async fn ask(self: Arc<Self>, question: Question, capability: &'static str) -> Result<String, String> {
         let (reply, answer) = oneshot::channel();
         let number = {
@@ -322,7 +322,7 @@ impl Tray {
     }
 }
 
-/// Leaves the end of a call, also of one whose task was aborted.
+/// Reports the end of a call, even if its task was aborted.
 struct Ending {
     tray: Arc<Tray>,
     call: u64,
@@ -336,7 +336,7 @@ impl Drop for Ending {
     }
 }
 
-/// A question that is open. Dropped before it is answered, it is withdrawn.
+/// An open question. It is withdrawn if this is dropped before the answer.
 struct OpenQuestion {
     tray: Arc<Tray>,
     number: u64,

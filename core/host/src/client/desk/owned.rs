@@ -1,8 +1,8 @@
-//! What belongs to the threads of one process.
+//! Values that belong to the threads of one process.
 //!
-//! Law: a process that was forked has no such threads, and its locks may be held for ever: there it is left alone.
+//! Law: a forked process has no such threads, and its locks may be held for ever, so there the value is never touched.
 
-/// See the module.
+/// A value that is only accessible in the process that made it.
 #[derive(Debug)]
 pub struct Owned<T> {
     value: Option<T>,
@@ -15,13 +15,13 @@ impl<T> Owned<T> {
         Self { value: Some(value), process: std::process::id() }
     }
 
-    /// The value; `None` in a process that was forked since.
+    /// The value; `None` in a process that was forked later.
     pub fn get(&self) -> Option<&T> {
         self.value.as_ref().filter(|_| self.process == std::process::id())
     }
 }
 
-/// In a process that was forked nothing of it is dropped.
+/// A forked process drops nothing.
 impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
         if self.process != std::process::id() {

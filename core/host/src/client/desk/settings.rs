@@ -1,4 +1,4 @@
-//! What a client of another language is made from: options by name.
+//! The settings of a client for another language, as options by name.
 
 use super::{News, Tray};
 use crate::client::{Allowed, Client, ClientBuilder, ConfigError, ServerConfig, Target};
@@ -23,11 +23,11 @@ pub struct Settings {
     env: Vec<(String, String)>,
     cwd: Option<PathBuf>,
     headers: Vec<(String, String)>,
-    /// `None` is everything.
+    /// `None` allows everything.
     resources: Option<Vec<String>>,
     timeout: Option<Millis>,
     revision: Option<Revision>,
-    /// The questions that are answered, by capability.
+    /// The answered questions, by capability.
     answers: Vec<String>,
     notes: bool,
 }
@@ -71,7 +71,7 @@ impl Named for Settings {
     }
 }
 
-/// A builder, and the other end of the pipe for a server in the same process.
+/// Makes a builder, and the other end of the pipe for a server in the same process.
 pub(super) fn builder(
     mut settings: Settings,
     tray: &Arc<Tray>,
@@ -124,7 +124,7 @@ fn target(settings: &mut Settings) -> Result<(Target, Option<OwnedFd>), ConfigEr
     Ok((Target::Command { program, args: words.collect(), env, directory: settings.cwd.take() }, None))
 }
 
-/// A path: a text, or bytes as the system has them.
+/// Parses a path: a text, or bytes in the system's encoding.
 fn path(value: OptionValue) -> Result<Option<PathBuf>, OptionError> {
     match value {
         OptionValue::Bytes(bytes) => Ok(Some(std::ffi::OsString::from_vec(bytes).into())),

@@ -3,15 +3,15 @@ use mcp_resources_engine::option::{FromOption, OptionValue};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Generous: nothing is measured, a test that fails must only end.
+/// Generous, because it only limits how long a failing test hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A desk of a client whose server says nothing, the other end of the pipe, and how often it rings.
+/// A desk whose server never answers, the other end of the pipe, and a receiver for its rings.
 fn desk(options: Vec<(String, OptionValue)>) -> (Desk, OwnedFd, Receiver<()>) {
     let (bell, rings) = channel();
     let settings = Settings::from_option(OptionValue::Members(options)).unwrap();
     let ring = move || {
-        // The test may be over.
+        // Fails if the test is over.
         let _ = bell.send(());
     };
     let (desk, far) = Desk::open(settings, crate::client::runtime().unwrap(), ring).unwrap();
@@ -25,7 +25,7 @@ fn failed(news: &[(u64, News)], call: u64) -> &'static str {
     }
 }
 
-/// S-14: every call ends with news under its number, whatever ends it.
+/// S-14: every call ends with news under its number, however it ends.
 #[test]
 fn each_call_ends_once() {
     let (desk, far, rings) = desk(Vec::new());
@@ -43,9 +43,9 @@ fn each_call_ends_once() {
     assert!(locked(&desk.tasks).is_empty());
 }
 
-/// A loop that takes nothing costs no memory for what it may miss; ends of calls are kept.
+/// A loop that takes nothing does not use unlimited memory for droppable news; ends of calls are kept.
 #[test]
-fn what_may_be_lost_is_bounded() {
+fn droppable_news_is_limited() {
     let (desk, _far, _rings) = desk(Vec::new());
     for _ in 0..2 * MOST_WAITING {
         desk.tray.put(0, News::Note("server".into(), "a note".into()));
@@ -56,7 +56,7 @@ fn what_may_be_lost_is_bounded() {
     assert!(matches!(news.last(), Some((1, News::Done))));
 }
 
-/// S-10: a wrong option is named, with what it may be.
+/// S-10: the error about a wrong option names it, and what is allowed.
 #[test]
 fn a_wrong_option_is_named() {
     let set = |name: &str, value: OptionValue| {

@@ -7,7 +7,7 @@ use mcp_resources_engine::engine::Extension;
 const METHOD: &str = "notes/list";
 const EXTENSION: &str = "io.modelcontextprotocol/notes";
 
-/// Answers each call with what it was asked.
+/// Answers each call with its own params.
 struct Answers(&'static str);
 
 impl Provider for Answers {
@@ -37,7 +37,7 @@ fn extensions(served: &TestServer) -> Value {
     served.wait(1)[0]["result"]["capabilities"]["extensions"].clone()
 }
 
-/// S-57, R-054: a method of a mount is called and its extension declared for as long as it is mounted.
+/// S-57, R-054: the method of a mount can be called, and its extension is declared, while it is mounted.
 #[test]
 fn a_mount_declares_methods_and_an_extension() {
     let served = TestServer::new(Limits::default());
@@ -51,7 +51,10 @@ fn a_mount_declares_methods_and_an_extension() {
     assert_eq!((&answer["resultType"], &answer["ttlMs"]), (&json!("complete"), &json!(0)), "it is a list");
     served.ask(2, "notes/fails", json!({}));
     assert_eq!(kind(&served.wait(1)[0]), "read_error");
-    assert_eq!(served.said(), ["notes: no answer was given to a list, a completion, a call"]);
+    assert_eq!(
+        served.said(),
+        ["notes: the provider dropped a list, a completion or a call without an answer"]
+    );
     served.mounts.unmount(id);
     served.ask(3, METHOD, json!({}));
     assert_eq!(served.wait(1)[0]["error"]["code"], -32601);
@@ -60,7 +63,7 @@ fn a_mount_declares_methods_and_an_extension() {
     served.mount(Arc::new(Answers("again")));
 }
 
-/// S-57: what is declared twice is refused, and the error names the first.
+/// S-57: a second declaration is refused, and the error names the first.
 #[test]
 fn what_is_declared_twice_is_refused() {
     let served = TestServer::new(Limits::default());

@@ -1,8 +1,8 @@
-//! Providers that come and go, and that collide.
+//! Providers that are mounted, unmounted, and that conflict.
 
 use super::*;
 
-/// Unmounting gives everything back: the catalogue, the handlers, the threads, the provider, what waits.
+/// Unmounting frees everything: catalogue entries, handlers, threads, the provider, queued requests.
 #[test]
 fn unmounting_gives_everything_back() {
     let served = TestServer::new(Limits::default());
@@ -33,7 +33,7 @@ fn unmounting_gives_everything_back() {
     assert!(served.mounts.is_empty());
 }
 
-/// What waits for a thread when its provider is unmounted fails at once.
+/// Queued requests fail at once when their provider is unmounted.
 #[test]
 fn what_waits_fails_when_its_provider_is_unmounted() {
     let served = TestServer::new(Limits::default());
@@ -56,9 +56,9 @@ fn what_waits_fails_when_its_provider_is_unmounted() {
     assert_eq!(served.pipe.in_flight(), 0);
 }
 
-/// A feed is dead once its provider is unmounted, and speaks of its own resources alone.
+/// A feed works only while its provider is mounted, and only for its own resources.
 #[test]
-fn a_feed_speaks_of_its_own_while_it_is_mounted() {
+fn a_feed_reports_its_own_resources_while_mounted() {
     struct Fed(Mutex<Option<Feed>>);
     impl Provider for Fed {
         fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
@@ -102,7 +102,7 @@ fn a_feed_speaks_of_its_own_while_it_is_mounted() {
     assert_eq!(served.engine.catalog().len(), 1, "the constant alone");
 }
 
-/// A mount that collides is refused as a whole, and the error names who was first.
+/// A mount that conflicts is refused as a whole, and the error names the existing one.
 #[test]
 fn a_mount_that_collides_names_the_first() {
     let served = TestServer::new(Limits::default());
@@ -117,7 +117,7 @@ fn a_mount_that_collides_names_the_first() {
     assert_eq!(served.mounts.len(), 1);
 }
 
-/// Of several providers all are mounted or none, and none twice; what was refused hears no more of the server.
+/// Several providers are mounted together or not at all, and none twice; a refused one gets no further calls.
 #[test]
 fn several_are_mounted_or_none() {
     let served = TestServer::new(Limits::default());
@@ -133,7 +133,7 @@ fn several_are_mounted_or_none() {
     assert_eq!(served.mounts.len(), 1);
 }
 
-/// A provider that panics while it is mounted is not.
+/// A provider that panics in `mount` is not mounted.
 #[test]
 fn a_provider_that_panics_while_it_is_mounted_is_not() {
     struct Panics;
@@ -147,7 +147,7 @@ fn a_provider_that_panics_while_it_is_mounted_is_not() {
     assert!(served.mounts.mount(Arc::new(Panics)).is_err() && served.mounts.is_empty());
 }
 
-/// Of several fallbacks the first that has something there answers, in the order of their mounts.
+/// Fallbacks are tried in the order of their mounts, until one has the resource.
 #[test]
 fn fallbacks_are_asked_in_the_order_of_their_mounts() {
     let served = TestServer::new(Limits::default());
@@ -174,7 +174,7 @@ fn fallbacks_are_asked_in_the_order_of_their_mounts() {
     assert_eq!(served.pipe.in_flight(), 0);
 }
 
-/// Keeps its feed.
+/// Stores its feed.
 struct Keeps(Mutex<Option<Feed>>);
 
 impl Provider for Keeps {
@@ -188,8 +188,8 @@ impl Provider for Keeps {
     }
 }
 
-/// What a provider logs without a request reaches the host of the client that reads or waits, under the name of the mount; what
-/// comes before any has is kept, and nothing comes after the mount.
+/// Log messages of a provider outside of requests go to the host of the client that reads or watches, under the name of
+/// the mount. Earlier messages are queued; none is logged after unmounting.
 #[test]
 fn a_provider_logs() {
     let served = TestServer::new(Limits::default());
@@ -207,7 +207,7 @@ fn a_provider_logs() {
     served.mounts.unmount(mount);
     feed.log("too late");
     assert!(served.said().is_empty());
-    // A host may say where all of it goes.
+    // A host may set another destination for all of them.
     let (sender, said) = channel();
     let sender = Mutex::new(sender);
     served.mounts.log_with(Box::new(move |what| lock(&sender).send(what.to_owned()).unwrap()));

@@ -58,7 +58,7 @@ fn lists_and_maps_have_their_types() {
     assert_eq!(any, BTreeMap::from([("a".into(), "1".into()), ("b".into(), "2".into())]));
 }
 
-/// DEC-20: `invalid_parameter` names the variable and says what it should have been.
+/// DEC-20: `invalid_parameter` names the variable and the expected value.
 #[test]
 fn what_does_not_fit_is_named() {
     for (uri, parameter, expected) in [
@@ -85,9 +85,9 @@ fn a_required_variable_that_is_undefined_is_named() {
     assert_eq!(error, ReadError::InvalidParameter { parameter: "days".into(), expected: "a value".into() });
 }
 
-/// The words of an author's own type stay on the author's side.
+/// The message of a user-defined type is not sent to the client.
 #[test]
-fn custom_messages_are_not_told() {
+fn custom_messages_are_not_sent() {
     #[derive(Debug, Deserialize)]
     struct Address {
         #[expect(dead_code, reason = "never read")]

@@ -1,4 +1,4 @@
-//! What the author's `redact` sees, and what the cache makes of reads.
+//! The server's `redact` function, and cached reads.
 
 use super::*;
 use mcp_resources_engine::connection::{Body, ReadResult};
@@ -12,7 +12,8 @@ fn kept(uri: &str) -> Resource {
     resource
 }
 
-/// S-19: text and blob, constants and handlers, each entry with its own URI; a failure sends nothing of the contents.
+/// S-19: `redact` gets text and blobs, constants and handlers' results, each entry with its own URI; after an error no
+/// contents are sent.
 #[tokio::test]
 async fn contents_pass_the_authors_redact_s_19() {
     let server = quiet()
@@ -55,7 +56,7 @@ async fn contents_pass_the_authors_redact_s_19() {
     assert_eq!(client.read_text("a://later").await.unwrap(), "a://later: *");
 }
 
-/// S-18: detectors come after the author's function, and find what it leaves.
+/// S-18: detectors run after `redact`, on its result.
 #[tokio::test]
 async fn detectors_find_what_is_left_s_18() {
     let mut policy = Policy::default();
@@ -73,7 +74,7 @@ async fn detectors_find_what_is_left_s_18() {
     assert_eq!(client.read_text("a://live").await.unwrap(), "[redacted:stripe-key]");
 }
 
-/// Two clients read at once: one call, two answers. A later read needs none, until an update.
+/// Concurrent reads of two clients cause one call and two answers. A later read causes none, until an update.
 #[tokio::test]
 async fn concurrent_reads_make_one_call_r_219() {
     let calls = Arc::new(AtomicUsize::new(0));
@@ -101,7 +102,7 @@ async fn concurrent_reads_make_one_call_r_219() {
     }
     gate.notify_one();
     for (client, ids) in clients.iter_mut().zip(ids.chunks(2)) {
-        // Whichever was asked first: a read that shared the call may be answered before the one that made it.
+        // The read that shared the call may be answered before the one that made it.
         for id in ids.iter().rev() {
             let answer = client.answer(*id).await.unwrap();
             assert_eq!(answer["contents"][0]["text"], "call 0");

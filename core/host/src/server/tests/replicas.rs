@@ -1,4 +1,4 @@
-//! Several processes behind one name: what one seals, another opens if they share their keys.
+//! Several processes as one deployment: with shared keys, each opens the texts that another has sealed.
 
 use super::*;
 use mcp_resources_engine::seal::SealKey;
@@ -13,7 +13,7 @@ async fn ask(request: ReadRequest) -> Handled {
     Ok(Answer::InputRequired(InputRequired { requests, state: Some(b"kept".as_slice().into()) }))
 }
 
-/// One process: a server with two pages, and a read that asks.
+/// One process: a server with two pages, and a read that asks for input.
 fn replica(key: Option<&str>) -> ResourceServer {
     let mut limits = Limits::default();
     limits.page = 1;
@@ -25,7 +25,7 @@ fn replica(key: Option<&str>) -> ResourceServer {
     }
 }
 
-/// Begins a walk and a read with one server and goes on with another; the second page, and the second round.
+/// Starts a walk and a read on one server and continues on another; returns the second page and the second round.
 async fn go_on(one: &ResourceServer, other: &ResourceServer) -> [Option<String>; 2] {
     let [mut one, mut other] = [one, other]
         .map(|server| Client::modern(server).unwrap().with_capabilities(json!({"elicitation": {}})));
@@ -53,7 +53,7 @@ async fn processes_with_the_same_keys_go_on_for_one_another() {
     assert_eq!((first.as_deref(), second.as_deref()), (Some("a://two"), Some("answered")));
 }
 
-/// without keys each process has its own, which nobody can guess from its name.
+/// without keys each process has its own random one.
 #[tokio::test]
 async fn a_process_without_keys_opens_its_own_texts_alone() {
     let one = replica(None);

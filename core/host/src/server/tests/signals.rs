@@ -1,4 +1,4 @@
-//! What a signal does to a server over stdio: this test starts itself again as the server.
+//! The effect of a signal on a server over stdio: this test runs itself again as the server.
 
 use super::*;
 use std::io::{BufRead, BufReader, Write};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 const SERVES: &str = "MCP_RESOURCES_TEST_SERVES";
 
-/// SIGINT and SIGTERM end it as if the client had closed its end, though the client has not.
+/// SIGINT and SIGTERM end it like the end of input, although the client has not closed its end.
 #[test]
 fn a_signal_ends_a_server_over_stdio() {
     if std::env::var_os(SERVES).is_some() {

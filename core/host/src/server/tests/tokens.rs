@@ -1,11 +1,11 @@
-//! Bearer tokens are for HTTP: a pipe asks for none.
+//! Bearer tokens are for HTTP; a pipe requires none.
 
 use super::*;
 use crate::transport::http::{StaticTokens, Verified};
 use mcp_resources_engine::http::Auth;
 
-/// an endpoint that asks for tokens has no effect on a pipe of the same server. The client of a pipe has no scopes,
-/// so what needs one is for it as if it were not there.
+/// requiring tokens over HTTP has no effect on a pipe of the same server. The client of a pipe has no scopes, so
+/// resources that require some do not exist for it.
 #[tokio::test]
 async fn a_pipe_asks_for_no_token_and_gives_no_scopes() {
     let server = quiet()

@@ -1,6 +1,6 @@
-//! The body of a response: whole, or written as its exchange gives it.
+//! The body of a response: complete, or written piece by piece from its exchange.
 //!
-//! Law: bytes are made when hyper asks for them, so a client that does not read costs marks, not memory.
+//! Law: data is encoded when hyper asks for it, so a client that does not read costs dirty marks instead of memory.
 
 use super::HttpServer;
 use bytes::Bytes;
@@ -17,10 +17,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-/// How much is worded at once for a client that reads.
+/// How many bytes are encoded at once for a client that reads.
 const ROOM: usize = 64 * 1024;
 
-/// See the module.
+/// The body of a response.
 #[derive(Debug)]
 pub struct ResponseBody(Kind);
 
@@ -88,7 +88,7 @@ impl Body for ResponseBody {
     }
 }
 
-/// Writes what an exchange gives. When it is dropped before the end, the client is gone.
+/// Writes the data of an exchange. Dropping it before the end means that the client has disconnected.
 pub(super) struct Writer {
     server: Arc<HttpServer>,
     exchange: Exchange,
@@ -105,7 +105,7 @@ impl Writer {
         self.ended
     }
 
-    /// Ready when there is a head, something in `out`, or the end.
+    /// Ready with a head, with data in `out`, or at the end.
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -140,7 +140,7 @@ impl Writer {
         let at = || Instant::now() + Duration::from_millis(left);
         let (armed, sleep) =
             self.alarm.get_or_insert_with(|| (deadline, Box::pin(tokio::time::sleep_until(at()))));
-        // An alarm that comes too early is set again; one that is for later than the deadline is moved.
+        // A timer that fired too early is set again; one that is later than the deadline is moved.
         if *armed > deadline || sleep.is_elapsed() {
             sleep.as_mut().reset(at());
             *armed = deadline;

@@ -1,4 +1,4 @@
-//! One token that is being verified, for a host that polls by itself.
+//! The verification of one token, for hosts that poll by themselves.
 
 use super::{Verified, Verifier, Verifying};
 use mcp_resources_engine::http::Denied;
@@ -6,16 +6,16 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-/// See the module. Any thread may poll.
+/// A token being verified. Any thread may poll it.
 pub struct TokenCheck(Mutex<Option<Verifying<'static>>>);
 
 impl TokenCheck {
-    /// Begins with the first poll.
+    /// Starts at the first poll.
     pub fn new(verifier: Arc<dyn Verifier>, token: String) -> Self {
         Self(Mutex::new(Some(Box::pin(async move { verifier.verify(&token).await }))))
     }
 
-    /// What the token stands for, once. Afterwards it can no longer be found out.
+    /// The result, once. Afterwards [`Denied::Unavailable`].
     pub fn poll(&self, context: &mut Context<'_>) -> Poll<Result<Verified, Denied>> {
         let mut checking = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(future) = checking.as_mut() else { return Poll::Ready(Err(Denied::Unavailable)) };

@@ -1,4 +1,4 @@
-//! The body of a request, within a bound of size and of time.
+//! Reads the body of a request within limits of size and time.
 
 use super::phase::{Either, either};
 use bytes::{Bytes, BytesMut};
@@ -8,19 +8,19 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// Why there is no body.
+/// The reason for which there is no body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoBody {
-    /// It is larger than it may be, or did not come in time.
+    /// It exceeds the size or time limit.
     Refused(Box<Response>),
-    /// The client is gone, or broke its own promise.
+    /// The client disconnected, or the body does not match its declared length.
     Broken,
 }
 
-/// Reads the whole body. One that came with the head is not copied, and needs no timer: hyper hands it over in the turn
-/// after it was first asked.
+/// Reads the whole body. A body that arrived with the head is not copied and needs no timer, because hyper provides it
+/// one turn after the first poll.
 ///
-/// Also returns whether it had to wait for the client.
+/// Also returns whether the client had to be waited for.
 pub(super) async fn collect<B>(body: B, request: &Identified) -> Result<(Bytes, bool), NoBody>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -45,7 +45,7 @@ where
     }
 }
 
-/// Lets the task's other half work: a future that wants to be polled again is polled at once.
+/// Yields once, so that the other half of the task is polled.
 async fn next_turn() {
     let mut is_next = false;
     poll_fn(|context| {
@@ -65,7 +65,7 @@ struct Collecting<'r, B> {
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Collecting<'_, B> {
-    /// Takes what is there; `None` if that is not all.
+    /// Reads the available part; `None` if that is not all.
     async fn at_once(&mut self) -> Option<Result<Bytes, NoBody>> {
         poll_fn(|context| {
             std::task::Poll::Ready(match Pin::new(&mut self.body).poll_frame(context) {
@@ -94,7 +94,7 @@ impl<B: Body<Data = Bytes> + Unpin> Collecting<'_, B> {
         }
     }
 
-    /// Puts the data of the first frame into `whole`; whether it was the end.
+    /// Appends the data of the first frame to `whole`; returns whether it was the last.
     fn take<E>(&mut self, frame: Option<Result<http_body::Frame<Bytes>, E>>) -> Result<bool, NoBody> {
         let Some(data) = data(frame)? else { return Ok(true) };
         self.whole = data;
@@ -109,7 +109,7 @@ fn count(receiving: &mut Receiving, data: &Bytes) -> Result<(), NoBody> {
     receiving.take(data.len()).map_err(|response| NoBody::Refused(Box::new(response)))
 }
 
-/// The data of a frame; `None` at the end. Trailers say nothing here.
+/// The data of a frame; `None` at the end. Trailers are ignored.
 fn data<E>(frame: Option<Result<http_body::Frame<Bytes>, E>>) -> Result<Option<Bytes>, NoBody> {
     let Some(frame) = frame else { return Ok(None) };
     Ok(Some(frame.map_err(|_| NoBody::Broken)?.into_data().unwrap_or_default()))

@@ -1,4 +1,4 @@
-//! Keys from a URL.
+//! Fetches keys from a URL.
 
 use super::jwks::Delivery;
 use std::io;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use ureq::Proxy;
 
-/// How long an answer may take.
+/// Time-out for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LARGEST: u64 = 1 << 20;
 
-/// Whether nobody on the way can change what comes from `url`: it is `https`, or on this machine.
+/// Whether the answer of `url` cannot be changed in transit: it is `https`, or on this machine.
 pub(super) fn is_safe(url: &str) -> bool {
     let is_local = |start: &&str| {
         url.strip_prefix(*start).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
@@ -20,7 +20,7 @@ pub(super) fn is_safe(url: &str) -> bool {
     !has_user && (is_encrypted(url) || local.iter().any(is_local))
 }
 
-/// Starts to get the text at `url`, on a thread of its own: it needs no runtime.
+/// Starts fetching the text at `url` on a thread of its own, without a runtime.
 pub(super) fn start(url: &Arc<str>, delivery: Delivery) {
     let url = url.clone();
     let work = move || {
@@ -28,12 +28,12 @@ pub(super) fn start(url: &Arc<str>, delivery: Delivery) {
             delivery.take(&text);
         }
     };
-    // Without a thread the delivery is dropped: the request has failed.
+    // If there is no thread, the delivery is dropped, which fails the request.
     drop(std::thread::Builder::new().name("mcp-jwks".into()).spawn(work));
 }
 
-/// The text at `url`. Redirects are not followed: keys come from where the author said. The proxy of the environment is
-/// used for `https` alone: it could change keys that it carries in plain text.
+/// Fetches the text at `url`. Redirects are not followed, so keys come only from the configured URL. The environment's
+/// proxy is used for `https` only, because it could change keys in plain text.
 fn get(url: &str, patience: Duration, proxy: Option<Proxy>) -> io::Result<String> {
     let proxy = proxy.filter(|_| is_encrypted(url));
     let config = ureq::Agent::config_builder().timeout_global(Some(patience)).max_redirects(0).proxy(proxy);
@@ -55,7 +55,8 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
-    /// A server that answers each request with the next of these, as it is, and then with nothing. Its URL.
+    /// A server that answers each request with the next of `answers`, unchanged, and then with nothing. Returns its
+    /// URL.
     fn serving(answers: Vec<Vec<u8>>) -> Arc<str> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/keys", listener.local_addr().unwrap()).into();
@@ -65,7 +66,7 @@ mod tests {
                 let _ = socket.read(&mut [0; 4_096]);
                 let _ = socket.write_all(&answer);
             }
-            // Held open without an answer until the client gives up.
+            // Kept open without an answer until the client gives up.
             if let Ok((mut socket, _)) = listener.accept() {
                 while socket.read(&mut [0; 4_096]).is_ok_and(|size| size > 0) {}
             }
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_counts() {
+    fn only_the_answer_of_the_url_itself_counts() {
         let large = "x".repeat(2 << 20);
         let elsewhere = serving(vec![answer("200 OK", "stolen")]);
         let url = serving(vec![
@@ -98,19 +99,19 @@ mod tests {
     fn an_issuer_that_does_not_answer_is_not_waited_for() {
         let url = serving(Vec::new());
         assert!(get(&url, Duration::from_millis(100), None).is_err());
-        // Nor one that says something now and then.
+        // Nor is one that trickles its answer.
         let slow = serving(vec![b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{".to_vec()]);
         assert!(get(&slow, Duration::from_millis(100), None).is_err());
     }
 
-    /// Keys on this machine are in plain text: no proxy carries them.
+    /// Keys from this machine are in plain text, so no proxy is used for them.
     #[test]
     fn a_proxy_never_carries_keys_in_plain_text() {
         let proxy = serving(vec![answer("200 OK", "forged")]);
         let proxy = Proxy::new(proxy.trim_end_matches("/keys")).unwrap();
         let url = serving(vec![answer("200 OK", "keys")]);
         assert_eq!(get(&url, PATIENCE, Some(proxy.clone())).unwrap(), "keys");
-        // The proxy works: it is asked for a tunnel, and answers with forged keys at most.
+        // The proxy is used: it is asked for a tunnel and answers with forged keys at most.
         assert!(get("https://127.0.0.1:1/keys", Duration::from_millis(500), Some(proxy)).is_err());
     }
 

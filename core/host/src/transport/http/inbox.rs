@@ -1,7 +1,8 @@
-//! What the server's threads have for the event loop of another language: owned, in order, taken in batches.
+//! A queue from the server's threads to the event loop of another language: owned items, in order, taken in batches.
 //!
-//! Law: a thread that leaves something never waits for that language, and the loop is woken once for a batch. No lock is held
-//! while it is woken. What waits is bounded by the connections and by the requests in flight on each (`Limits`).
+//! Law: a thread that adds an item never waits for the other language, and the loop is woken once for a batch. No lock
+//! is held while it is woken. The queue is limited by the number of connections and of requests in flight on each
+//! (`Limits`).
 
 use super::{Verified, Verifier, Verifying};
 use crate::transport::{Host, Peer, Work};
@@ -16,46 +17,46 @@ use tokio::sync::oneshot;
 /// Wakes the event loop, from any thread.
 pub type WakeLoop = Arc<dyn Fn() + Send + Sync>;
 
-/// See the module. `X` is what a host itself leaves.
+/// The queue. `X` is the type of a host's own items.
 pub struct Inbox<X> {
     items: Mutex<Vec<Item<X>>>,
-    /// Whether the loop is to look already.
+    /// Whether the loop has already been woken.
     is_due: AtomicBool,
     wake_loop: Mutex<Option<WakeLoop>>,
 }
 
-/// Something for the event loop.
+/// An item for the event loop.
 #[derive(Debug)]
 pub enum Item<X> {
-    /// An event, and where its answer goes.
+    /// An event, with the peer that gets its answer.
     Work(Peer, Box<Work<'static>>),
-    /// A token is to be verified.
+    /// A token to verify.
     Verify(String, TokenReply),
-    /// The author gave an answer that its event cannot have: for the log.
+    /// A handler's answer does not fit its event: for the log.
     Misuse(String),
-    /// A request was refused that an option would let in: for the log.
+    /// A request was refused that an option would allow: for the log.
     Warning(String),
     /// The server has stopped.
     Ended,
-    /// The host's own.
+    /// An item of the host.
     Own(X),
 }
 
-/// Where the reply on a token goes: the first one counts. Dropped without one, it could not be found out.
+/// Takes the result for a token, once. Dropping it without one means that verification was impossible.
 #[derive(Debug)]
 pub struct TokenReply(Mutex<Option<oneshot::Sender<Result<Verified, Denied>>>>);
 
-/// An inbox as the HTTP server sees it: the author's functions, and who verifies tokens.
+/// An inbox for the HTTP server: as its host, and as its verifier of tokens.
 pub struct Reach<X>(Weak<Inbox<X>>);
 
 impl<X> Inbox<X> {
-    /// Empty. `wake_loop` wakes the loop; without one the loop asks [`Inbox::is_due`] before it rests.
+    /// An empty queue. `wake_loop` wakes the loop; without it the loop calls [`Inbox::is_due`] before it sleeps.
     pub fn new(wake_loop: Option<WakeLoop>) -> Arc<Self> {
         let (items, is_due) = Default::default();
         Arc::new(Self { items, is_due, wake_loop: Mutex::new(wake_loop) })
     }
 
-    /// Leaves something, and wakes the loop. Leaving nothing wakes it too.
+    /// Adds items, and wakes the loop, even without any item.
     pub fn leave(&self, items: impl IntoIterator<Item = Item<X>>) {
         lock(&self.items).extend(items);
         if self.is_due.swap(true, Ordering::AcqRel) {
@@ -67,12 +68,12 @@ impl<X> Inbox<X> {
         }
     }
 
-    /// Leaves something on the thread of the loop, which looks before it rests.
+    /// Adds an item on the loop's own thread, which checks the queue before it sleeps.
     pub fn leave_quietly(&self, item: Item<X>) {
         lock(&self.items).push(item);
     }
 
-    /// Whether the loop is to be told to look, as nobody else has.
+    /// Whether the loop must still be woken.
     pub fn is_due(&self) -> bool {
         !lock(&self.items).is_empty() && !self.is_due.swap(true, Ordering::AcqRel)
     }
@@ -83,20 +84,20 @@ impl<X> Inbox<X> {
         std::mem::take(&mut *lock(&self.items))
     }
 
-    /// Drops the function that wakes the loop: it is woken no longer.
+    /// Drops the function that wakes the loop, so that it is not woken any more.
     pub fn close(&self) {
         let wake_loop = lock(&self.wake_loop).take();
         drop(wake_loop);
     }
 
-    /// For the HTTP server. It holds nothing: a server whose loop is gone gives up what it has.
+    /// A weak handle for the HTTP server: if the loop is gone, the server gives up its requests.
     pub fn reach(self: &Arc<Self>) -> Arc<Reach<X>> {
         Arc::new(Reach(Arc::downgrade(self)))
     }
 }
 
 impl<X: Clone + Send + Sync + 'static> Inbox<X> {
-    /// What leaves `item` each time it is woken, on any thread. It holds nothing.
+    /// A waker that adds `item` each time it is woken, on any thread. Holds only a weak reference.
     pub fn waker(self: &Arc<Self>, item: X) -> Waker {
         Waker::from(Arc::new(Leaves { inbox: Arc::downgrade(self), item }))
     }
@@ -117,19 +118,19 @@ impl<X: Clone + Send + Sync + 'static> Wake for Leaves<X> {
 }
 
 impl TokenReply {
-    /// The token is good.
+    /// Accepts the token.
     pub fn accept(&self, verified: Verified) {
         self.send(Ok(verified));
     }
 
-    /// The token is not good, or that cannot be found out now.
+    /// Refuses the token, or reports that it cannot be verified now.
     pub fn refuse(&self, unavailable: bool) {
         self.send(Err(if unavailable { Denied::Unavailable } else { Denied::Invalid }));
     }
 
     fn send(&self, reply: Result<Verified, Denied>) {
         if let Some(waiting) = lock(&self.0).take() {
-            // The client may be gone.
+            // Fails if the client has disconnected.
             let _ = waiting.send(reply);
         }
     }
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_quietly_is_told_of_once() {
+    fn items_added_quietly_are_reported_once() {
         let (rung, inbox) = counted();
         assert!(!inbox.is_due());
         inbox.leave_quietly(Item::Own(1));

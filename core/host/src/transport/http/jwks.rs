@@ -1,8 +1,8 @@
 //! The keys of an issuer (a JWKS, RFC 7517), fixed or fetched.
 //!
-//! Law: a request for the keys belongs to no client: it goes on when the client that caused it leaves. There is at most
-//! one at a time and their rate is bounded, whatever tokens come. A token whose key is known never waits for one,
-//! unless the keys were not asked for in the last hour.
+//! Law: a request for the keys belongs to no client, and continues when the client that caused it disconnects. There is
+//! at most one at a time, and their rate is limited, whatever tokens arrive. A token with a known key never waits for
+//! one, unless no request was made in the last hour.
 
 use super::jwt::JwksError;
 use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
@@ -14,24 +14,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// Starts to get the text of a JWKS and returns. The text is delivered later, from any thread.
+/// Starts fetching the text of a JWKS and returns. The text is delivered later, from any thread.
 pub(super) type Fetch = Box<dyn Fn(Delivery) + Send + Sync>;
 
-/// The time.
+/// Returns the current time.
 type Clock = Box<dyn Fn() -> Instant + Send + Sync>;
 
-/// How often keys are asked for.
+/// The times between requests for keys.
 #[derive(Clone, Copy)]
 struct Pace {
-    /// Keys are asked for again after this, while the known ones are still used.
+    /// Keys are requested again after this time, while the known ones are still used.
     stale: Duration,
-    /// If the issuer was not asked for so long, tokens wait for its answer: a withdrawn key is not used once more.
+    /// If the last request is older than this, tokens wait for the answer, so that a withdrawn key is not used again.
     old: Duration,
-    /// A token with an unknown key causes a request, but not more often than this.
+    /// A token with an unknown key causes a request, but no more often than this.
     pause: Duration,
-    /// The same while there are no keys at all.
+    /// Like `pause`, while there are no keys at all.
     retry: Duration,
-    /// A request without an answer for so long is given up.
+    /// A request without an answer is given up after this time.
     patience: Duration,
 }
 
@@ -43,7 +43,7 @@ const PACE: Pace = Pace {
     patience: Duration::from_secs(30),
 };
 
-/// The algorithms that sign with a private key and are verified with a public one.
+/// The algorithms that sign with a private key and verify with a public one.
 pub(super) const PUBLIC: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -56,13 +56,13 @@ pub(super) const PUBLIC: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// Where keys come from.
+/// The source of keys.
 pub(super) enum Source {
     Fixed(Arc<Keys>),
     Fetched(Arc<Fetched>),
 }
 
-/// Keys that are asked for.
+/// Fetched keys.
 pub(super) struct Fetched {
     fetch: Fetch,
     pace: Pace,
@@ -74,26 +74,26 @@ pub(super) struct Fetched {
 #[derive(Default)]
 struct KeyCache {
     keys: Option<Arc<Keys>>,
-    /// When they were fetched.
+    /// The time at which they were fetched.
     fetched: Option<Instant>,
-    /// When they were last asked for, with success or without.
-    asked: Option<Instant>,
-    /// When the last request ended, with success or without.
+    /// The time of the last request, successful or not.
+    requested: Option<Instant>,
+    /// The time at which the last request ended, successfully or not.
     answered: Option<Instant>,
-    /// Whether a request is under way.
+    /// Whether a request is in progress.
     is_asking: bool,
 }
 
-/// Takes the text of a JWKS, once. Dropped without one, the request has failed.
+/// Takes the text of a JWKS, once. Dropping it without one fails the request.
 pub(super) struct Delivery {
     of: Arc<Fetched>,
     keys: Option<Keys>,
 }
 
-/// What a token does about keys.
+/// How a token proceeds.
 struct Plan {
     starts: bool,
-    /// What it goes on with; `None` if it waits.
+    /// The keys to use; `None` if it waits.
     found: Option<Result<Arc<Keys>, Denied>>,
 }
 
@@ -102,7 +102,7 @@ impl Source {
         Self::paced(fetch, PACE, Box::new(Instant::now))
     }
 
-    /// With keys that `fetch` gets, on the runtime of the caller.
+    /// Fetches keys with `fetch`, on the caller's runtime.
     pub(super) fn from_future<F, Fut>(fetch: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -116,7 +116,7 @@ impl Source {
         Self::Fetched(Arc::new(Fetched { fetch, pace, clock, cache, arrived }))
     }
 
-    /// The keys, with the one named `kid` among them if the issuer has it.
+    /// The keys, including the one named `kid` if the issuer has it.
     pub(super) async fn keys(&self, kid: Option<&str>) -> Result<Arc<Keys>, Denied> {
         match self {
             Self::Fixed(keys) => Ok(keys.clone()),
@@ -145,7 +145,7 @@ where
 
 impl Fetched {
     async fn keys(self: &Arc<Self>, kid: Option<&str>) -> Result<Arc<Keys>, Denied> {
-        // Made before the plan: an answer that lands in between is not missed.
+        // Created before the plan, so that an answer in between is not missed.
         let mut arrived = pin!(self.arrived.notified());
         arrived.as_mut().enable();
         let plan = self.cache().plan(kid, self.pace, (self.clock)());
@@ -156,7 +156,7 @@ impl Fetched {
             return found;
         }
         arrived.await;
-        // The old keys are better than none while the issuer is away.
+        // While the issuer is unavailable, outdated keys are better than none.
         self.cache().keys.clone().ok_or(Denied::Unavailable)
     }
 
@@ -187,15 +187,15 @@ impl KeyCache {
     fn plan(&mut self, kid: Option<&str>, pace: Pace, now: Instant) -> Plan {
         let within = |at: Option<Instant>, span| at.is_some_and(|at| now.duration_since(at) < span);
         let known = self.keys.clone().filter(|keys| kid.is_none_or(|kid| keys.has(kid)));
-        let is_asking = self.is_asking && within(self.asked, pace.patience);
+        let is_asking = self.is_asking && within(self.requested, pace.patience);
         let is_due = match (&self.keys, &known) {
-            (None, _) => !within(self.asked, pace.retry),
-            (Some(_), Some(_)) => !within(self.fetched, pace.stale) && !within(self.asked, pace.pause),
-            (Some(_), None) => !within(self.asked, pace.pause),
+            (None, _) => !within(self.requested, pace.retry),
+            (Some(_), Some(_)) => !within(self.fetched, pace.stale) && !within(self.requested, pace.pause),
+            (Some(_), None) => !within(self.requested, pace.pause),
         };
         let starts = is_due && !is_asking;
         if starts {
-            (self.is_asking, self.asked) = (true, Some(now));
+            (self.is_asking, self.requested) = (true, Some(now));
         }
         let found = match known {
             Some(keys) if within(self.answered, pace.old) => Some(Ok(keys)),
@@ -206,7 +206,7 @@ impl KeyCache {
     }
 }
 
-/// The keys of an issuer that are for signatures.
+/// The signature keys of an issuer.
 pub(super) struct Keys(Vec<Key>);
 
 pub(super) struct Key {
@@ -226,7 +226,7 @@ impl Keys {
         self.0.iter().any(|key| key.id.as_deref() == Some(kid))
     }
 
-    /// The keys that a token with this header may be signed by.
+    /// The keys that may have signed a token with this header.
     pub(super) fn find<'k>(
         &'k self,
         kid: Option<&'k str>,
@@ -262,13 +262,13 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::{Context, Poll, Waker};
 
-    /// An issuer whose keys can be changed; `None` is away. Counts how often it was asked, and answers when it is told to.
+    /// An issuer whose keys can be changed; `None` is unavailable. Counts requests, and answers when the test says so.
     #[derive(Clone, Default)]
     struct Issuer {
         kids: Arc<Mutex<Option<Vec<&'static str>>>>,
-        asked: Arc<AtomicUsize>,
+        requested: Arc<AtomicUsize>,
         open: Arc<Mutex<Vec<Delivery>>>,
-        /// How much time has passed.
+        /// The simulated time.
         passed: Arc<Mutex<Duration>>,
     }
 
@@ -286,7 +286,7 @@ mod tests {
         fn source(&self) -> Source {
             let (issuer, passed, began) = (self.clone(), self.passed.clone(), Instant::now());
             let fetch = move |delivery| {
-                issuer.asked.fetch_add(1, Ordering::SeqCst);
+                issuer.requested.fetch_add(1, Ordering::SeqCst);
                 issuer.open.lock().unwrap().push(delivery);
             };
             Source::paced(Box::new(fetch), PACE, Box::new(move || began + *passed.lock().unwrap()))
@@ -296,7 +296,7 @@ mod tests {
             *self.passed.lock().unwrap() += time;
         }
 
-        /// Answers what it was asked.
+        /// Answers the open requests.
         fn answer(&self) {
             let open = std::mem::take(&mut *self.open.lock().unwrap());
             let text = self.kids.lock().unwrap().as_ref().map(|kids| jwks(kids));
@@ -308,13 +308,13 @@ mod tests {
         }
 
         fn count(&self) -> usize {
-            self.asked.load(Ordering::SeqCst)
+            self.requested.load(Ordering::SeqCst)
         }
 
-        /// Whether the source has the key once the issuer has answered.
+        /// Whether the source has the key after the issuer has answered.
         fn knows(&self, source: &Source, kid: &str) -> Result<bool, Denied> {
-            let mut asked = pin!(source.keys(Some(kid)));
-            let mut poll = || asked.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            let mut requested = pin!(source.keys(Some(kid)));
+            let mut poll = || requested.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             let found = match poll() {
                 Poll::Ready(found) => found,
                 Poll::Pending => {
@@ -327,7 +327,7 @@ mod tests {
         }
     }
 
-    /// What is found without waiting.
+    /// The result that is available without waiting.
     fn at_once(source: &Source, kid: &str) -> Option<Result<bool, Denied>> {
         match pin!(source.keys(Some(kid))).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(found) => Some(found.map(|keys| keys.has(kid))),
@@ -345,7 +345,7 @@ mod tests {
         format!(r#"{{"keys":[{}]}}"#, kids.iter().map(key).collect::<Vec<_>>().join(","))
     }
 
-    /// R-202: the first token that names a new key makes the issuer be asked.
+    /// R-202: the first token with a new key causes a request to the issuer.
     #[test]
     fn keys_are_rotated() {
         let issuer = Issuer::with(&["old"]);
@@ -380,7 +380,7 @@ mod tests {
         issuer.has(Some(&["one"]));
         issuer.pass(PACE.retry);
         assert_eq!(issuer.knows(&source, "one"), Ok(true));
-        // Away again: the known keys go on being used.
+        // Unavailable again: the known keys are still used.
         issuer.has(None);
         issuer.pass(PACE.pause);
         assert_eq!(issuer.knows(&source, "two"), Ok(false));
@@ -399,7 +399,7 @@ mod tests {
         assert_eq!(issuer.count(), 1);
     }
 
-    /// Clients that come and go neither repeat nor break off the request to the issuer.
+    /// Clients that come and go neither repeat nor abort the request to the issuer.
     #[test]
     fn a_client_that_leaves_takes_nothing_along() {
         let issuer = Issuer::with(&["one"]);
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(issuer.count(), 1);
         issuer.answer();
         assert_eq!(at_once(&source, "one"), Some(Ok(true)));
-        // The same while keys are known: an invented key makes nobody else wait.
+        // With known keys too: an invented key makes no other token wait.
         issuer.pass(PACE.pause);
         assert_eq!(at_once(&source, "invented"), None);
         assert_eq!(at_once(&source, "one"), Some(Ok(true)));

@@ -1,6 +1,6 @@
-//! Bearer tokens that are signed JWTs (RFC 9068), verified against the keys of their issuer (a JWKS, RFC 7517).
+//! Bearer tokens that are signed JWTs (RFC 9068), verified with the keys of their issuer (a JWKS, RFC 7517).
 //!
-//! Law: the key decides the algorithm, never the token; only signatures by public keys count.
+//! Law: the key determines the algorithm, never the token; only signatures by public keys are accepted.
 
 use super::jwks::{Keys, PUBLIC, Source};
 use super::options::{Verified, Verifier, Verifying};
@@ -17,12 +17,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the identity of a client begins with, in a token without a subject.
+/// The prefix of a client's identity, in a token without a subject.
 const CLIENT: &str = "client_id:";
 
-/// Verifies signed JWTs: type (`typ`: none, `JWT` or `at+jwt`), signature, `exp`, `nbf`, `iss` and `aud`. The principal is
-/// the token's `sub`; in a token without one `client_id:` and its `client_id`, and no `sub` may begin so. The scopes are
-/// those of `scope` (or `scp`).
+/// Verifies signed JWTs: type (`typ`: none, `JWT` or `at+jwt`), signature, `exp`, `nbf`, `iss` and `aud`. The principal
+/// is the token's `sub`; without one, `client_id:` followed by its `client_id`. A `sub` with this prefix is refused.
+/// The scopes are those of `scope` (or `scp`).
 pub struct JwtVerifier {
     source: Source,
     issuer: String,
@@ -31,7 +31,7 @@ pub struct JwtVerifier {
     algorithms: Vec<Algorithm>,
 }
 
-/// What is wrong with a set of keys.
+/// An invalid set of keys.
 #[derive(Debug)]
 pub struct JwksError(pub(super) Box<dyn Error + Send + Sync>);
 
@@ -48,11 +48,11 @@ impl Error for JwksError {
 }
 
 impl JwtVerifier {
-    /// Tokens of `issuer` for `audience` (this server's canonical URL, as a rule), signed by one of the keys in `jwks`,
-    /// a JSON text.
+    /// Verifies tokens of `issuer` for `audience` (usually this server's canonical URL), signed by one of the keys in
+    /// `jwks`, a JSON text.
     ///
     /// # Errors
-    /// [`JwksError`] if it is no JWKS, or has no key to verify signatures with.
+    /// [`JwksError`] if it is not a JWKS, or has no key to verify signatures with.
     pub fn from_jwks(
         jwks: &str,
         issuer: impl Into<String>,
@@ -62,10 +62,10 @@ impl JwtVerifier {
         Ok(Self::new(Source::Fixed(Arc::new(keys)), issuer.into(), audience.into()))
     }
 
-    /// The same with the keys from a file.
+    /// Like [`JwtVerifier::from_jwks`], with keys from a file.
     ///
     /// # Errors
-    /// As [`JwtVerifier::from_jwks`]; or the file cannot be read.
+    /// As [`JwtVerifier::from_jwks`]; also if the file cannot be read.
     pub fn from_jwks_file(
         path: impl AsRef<Path>,
         issuer: impl Into<String>,
@@ -75,10 +75,10 @@ impl JwtVerifier {
         Self::from_jwks(&text, issuer, audience)
     }
 
-    /// The same with keys that `fetch` gets: from the issuer's `jwks_uri`, with the author's own client. It is called for the
-    /// first token, then every ten minutes, and for a token of an unknown key, but at most twice a minute. While it fails,
-    /// the keys that there are go on being used; without any, tokens are answered with 503, and it is called again after
-    /// two seconds.
+    /// Like [`JwtVerifier::from_jwks`], with keys fetched by `fetch`: from the issuer's `jwks_uri`, with an HTTP client
+    /// of your own. It is called for the first token, then every ten minutes, and for a token with an unknown key, but
+    /// at most twice a minute. If it fails, the known keys are still used; without any, tokens are answered with 503,
+    /// and it is called again after two seconds.
     pub fn from_source<F, Fut>(fetch: F, issuer: impl Into<String>, audience: impl Into<String>) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -87,11 +87,12 @@ impl JwtVerifier {
         Self::new(Source::from_future(fetch), issuer.into(), audience.into())
     }
 
-    /// The same with keys from a URL: `https`, or `http` on this machine. A redirect is not followed; an answer has ten seconds
-    /// and at most 1 MiB. Only an answer with status 200 counts. See [`JwtVerifier::from_source`] for how often it is asked.
+    /// Like [`JwtVerifier::from_jwks`], with keys from a URL: `https`, or `http` on this machine. Redirects are not
+    /// followed; an answer may take ten seconds and have 1 MiB. Only status 200 is accepted. See
+    /// [`JwtVerifier::from_source`] for the times of requests.
     ///
     /// # Errors
-    /// Another sort of URL.
+    /// [`JwksError`] for any other URL.
     #[cfg(feature = "auth-fetch")]
     pub fn from_jwks_url(
         url: impl Into<String>,
@@ -110,16 +111,16 @@ impl JwtVerifier {
         Self { source, issuer, audiences: vec![audience], leeway: 60, algorithms: PUBLIC.to_vec() }
     }
 
-    /// Another audience that is this server.
+    /// Adds another accepted audience.
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audiences.push(audience.into());
         self
     }
 
-    /// The algorithms that tokens may be signed with, such as `ES256`. Default: each of them that fits the key.
+    /// Sets the accepted signature algorithms, such as `ES256`. Default: all that fit the key.
     ///
     /// # Errors
-    /// [`JwksError`] if one is unknown, is `none`, or signs with a shared secret; or there is none.
+    /// [`JwksError`] if one is unknown, is `none`, or signs with a shared secret; or if the list is empty.
     pub fn algorithms<A: AsRef<str>>(
         mut self,
         names: impl IntoIterator<Item = A>,
@@ -128,7 +129,7 @@ impl JwtVerifier {
         if self.algorithms.is_empty() { Err(JwksError("no algorithm is named".into())) } else { Ok(self) }
     }
 
-    /// How far the clocks of issuer and server may be apart, in seconds. Default 60.
+    /// Sets the tolerated difference between the clocks of issuer and server, in seconds. Default 60.
     pub fn leeway(mut self, seconds: u64) -> Self {
         self.leeway = seconds;
         self
@@ -161,15 +162,15 @@ fn algorithm(name: &str) -> Result<Algorithm, JwksError> {
     })
 }
 
-/// Whether it is the header of an access token (RFC 9068, section 4). A header that this verifier does not understand but
-/// must (`crit`, RFC 7515, section 4.1.11) refuses the token: none of those extensions is implemented.
+/// Whether it is the header of an access token (RFC 9068, section 4). A header with critical extensions (`crit`, RFC
+/// 7515, section 4.1.11) is refused, because none is implemented.
 fn is_acceptable(header: &Header) -> bool {
     const TYPES: [&str; 3] = ["JWT", "at+jwt", "application/at+jwt"];
     let fits = |typ: &String| TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ));
     header.crit.is_none() && header.typ.as_ref().is_none_or(fits)
 }
 
-/// The claims as the issuer wrote them.
+/// The claims in the issuer's own JSON.
 fn payload(token: &str) -> Option<Arc<str>> {
     let bytes = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
     String::from_utf8(bytes).ok().map(Into::into)
@@ -198,12 +199,12 @@ struct Claims {
     client_id: Option<String>,
     exp: f64,
     nbf: Option<f64>,
-    /// Not compared with anything, but it must be a time.
+    /// Not used, but must be a valid time.
     #[serde(rename = "iat")]
     _iat: Option<f64>,
     #[serde(default)]
     scope: Scope,
-    /// What some issuers write instead.
+    /// The name that some issuers use instead.
     #[serde(default)]
     scp: Scope,
 }
@@ -235,13 +236,13 @@ impl Claims {
         }
         let subject = identity(self.sub, self.client_id).ok_or(Denied::Invalid)?;
         let scopes = self.scope.words().into_iter().chain(self.scp.words());
-        // Not negative, as `now` is not; a cast saturates.
+        // Not negative, because `now` is not; the cast saturates.
         let expires = ((self.exp + leeway) * 1_000.0) as Millis;
         Ok(Verified::new(subject).scopes(scopes).expires(expires))
     }
 }
 
-/// The subject, or the client itself in a token without one. No subject is taken for a client of the same name.
+/// The subject, or the client in a token without one. A subject can never be taken for a client of the same name.
 fn identity(subject: Option<String>, client: Option<String>) -> Option<String> {
     match (subject, client) {
         (Some(subject), _) => Some(subject).filter(|name| !name.is_empty() && !name.starts_with(CLIENT)),

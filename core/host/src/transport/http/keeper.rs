@@ -1,4 +1,4 @@
-//! Time for the engine and the sessions: one task for a server, with one timer.
+//! Timers for the engine and the sessions: one task for each server, with one timer.
 
 use super::HttpServer;
 use super::phase::{Either, Phase, either, reach};
@@ -13,18 +13,18 @@ use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long it sleeps when nothing is due.
+/// How long it sleeps if nothing is due, in ms.
 const LONGEST: Millis = 60_000;
 
-/// See the module.
+/// The task that runs the timers.
 pub(super) struct Keeper {
     started: AtomicBool,
-    /// When the task wakes by itself; 0 while it looks around.
+    /// The time at which the task wakes by itself; 0 while it is checking.
     armed: AtomicU64,
     notify: Arc<Notify>,
 }
 
-/// Wakes the task when the engine has something that is due earlier than before.
+/// Wakes the task when the engine's deadline becomes earlier.
 struct KeeperWaker(Arc<Notify>);
 
 impl Wake for KeeperWaker {
@@ -61,13 +61,13 @@ impl Keeper {
     }
 }
 
-/// When something is due.
+/// The next deadline.
 fn next(server: &HttpServer) -> Option<Millis> {
     let endpoint = &server.endpoint;
     [endpoint.engine().deadline(), endpoint.deadline()].into_iter().flatten().min()
 }
 
-/// Until the server is gone or over. It is not held while the task sleeps.
+/// Runs until the server is dropped or ended. Does not keep the server alive while it sleeps.
 async fn keep(server: Weak<HttpServer>, _timekeeper: Timekeeper) {
     loop {
         let Some(strong) = server.upgrade() else { return };
@@ -85,7 +85,7 @@ async fn keep(server: Weak<HttpServer>, _timekeeper: Timekeeper) {
     }
 }
 
-/// Until `due`, by the timer of the machine, or by the clock if a test has stopped it.
+/// Sleeps until `due`, by the machine's timer, or by the clock if a test has stopped it.
 async fn sleep(clock: &Clock, due: Millis, now: Millis) {
     let mut timer = pin!(tokio::time::sleep(Duration::from_millis(due.saturating_sub(now).max(1))));
     poll_fn(|context| match clock.stands(context.waker()) {
@@ -96,7 +96,7 @@ async fn sleep(clock: &Clock, due: Millis, now: Millis) {
     .await;
 }
 
-/// Does what is due.
+/// Runs everything that is due.
 fn turn(server: &HttpServer) {
     let (endpoint, now) = (&server.endpoint, server.now());
     if endpoint.engine().deadline().is_some_and(|deadline| deadline <= now.tick) {

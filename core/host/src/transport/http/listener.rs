@@ -1,4 +1,4 @@
-//! Listening: connections in, one task each, and the way out.
+//! Listening: accepting connections, one task for each, and shutting down.
 
 use super::HttpServer;
 use super::phase::{Either, Phase, either, reach};
@@ -19,14 +19,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
-/// After an error of `accept`, such as too many descriptors: others may close theirs meanwhile.
+/// Pause after an error of `accept`, such as too many descriptors: other connections may close meanwhile.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What the last answers have to be written, when everything else is over.
+/// The time for writing the last answers at the end of a shutdown.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
 impl HttpServer {
-    /// Serves what `listener` accepts, until [`HttpServer::shutdown`] has run its course. Needs a tokio runtime with I/O
-    /// and time.
+    /// Serves the connections of `listener`, until the shutdown by [`HttpServer::shutdown`] is complete. Needs a tokio
+    /// runtime with I/O and time.
     pub async fn serve(self: &Arc<Self>, listener: TcpListener) {
         let limits = self.endpoint.engine().limits();
         let max = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
@@ -79,7 +79,7 @@ struct Connections {
     places: Arc<Places>,
 }
 
-/// What a connection has for itself as long as it lives.
+/// The data of one connection, for its lifetime.
 struct Own {
     client: IpAddr,
     _place: Place,
@@ -103,7 +103,7 @@ impl Connections {
         tokio::spawn(async move {
             #[cfg(feature = "tls")]
             if server.tls.is_some() {
-                // On the heap: the state of a handshake must not cost every plain connection its memory.
+                // Boxed, so that plain connections do not need memory for the state of a handshake.
                 return Box::pin(encrypted(builder, server, socket, own)).await;
             }
             connection(&builder, server, socket, own).await;
@@ -116,7 +116,7 @@ async fn encrypted(builder: http1::Builder, server: Arc<HttpServer>, socket: Tcp
     let Some(tls) = server.tls.clone() else { return };
     let mut phase = server.phases.watch();
     let accepted = timeout(head_timeout(&server), tls.accept(socket));
-    // A handshake has nothing to finish: a server that stops does not wait for it.
+    // A handshake has nothing to finish, so a shutdown does not wait for it.
     if let Either::Second(Ok(Ok(socket))) = either(reach(&mut phase, Phase::Draining), accepted).await {
         connection(&builder, server, socket, own).await;
     }
@@ -126,13 +126,13 @@ fn head_timeout(server: &HttpServer) -> Duration {
     Duration::from_millis(server.endpoint.engine().limits().head_timeout)
 }
 
-/// Serves one connection until it ends, the server drains and it is idle, or everything is over.
+/// Serves one connection until it ends, it is idle during a shutdown, or the shutdown ends.
 async fn connection<S>(builder: &http1::Builder, server: Arc<HttpServer>, socket: S, own: Own)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut phase = server.phases.watch();
-    // On the heap, for as long as it takes: hyper keeps room for it in each connection, idle ones and listeners too.
+    // Boxed while it runs: otherwise hyper reserves room for it in each connection, including idle ones and listeners.
     let stall = Duration::from_millis(server.endpoint.engine().limits().write_timeout);
     let (anyone, socket) =
         (Principal::anonymous(Some(own.client)), Checked::new(socket, head_timeout(&server), stall));

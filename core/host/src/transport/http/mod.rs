@@ -6,7 +6,7 @@
 //!                                    any thread: Exchange::finish ─▶ wakes the task, which writes the answer
 //! ```
 //!
-//! Law: it moves [`Turn`](mcp_resources_engine::http::Turn)s and knows no word of the protocol. What the engine can
+//! Law: it passes on [`Turn`](mcp_resources_engine::http::Turn)s and knows nothing about the protocol. What the engine can
 //! answer never leaves the task that read it.
 
 mod body;
@@ -34,7 +34,7 @@ mod wire;
 
 pub use crate::transport::Host;
 pub use body::ResponseBody;
-// Hidden, for bindings: their own thread polls.
+// Hidden, for bindings, whose own threads poll.
 #[doc(hidden)]
 pub use check::TokenCheck;
 pub use inbox::{Inbox, Item, Reach, TokenReply, WakeLoop};
@@ -57,8 +57,8 @@ use phase::Phases;
 use std::fmt;
 use std::sync::Arc;
 
-/// One HTTP endpoint of a server. Shared by its listeners and by other callers that hand it requests; every method may be
-/// called from any thread.
+/// One HTTP endpoint of a server. Shared by its listeners and by other callers that pass requests to it; every method
+/// may be called from any thread.
 pub struct HttpServer {
     endpoint: Arc<Endpoint>,
     clock: Arc<Clock>,
@@ -71,10 +71,10 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// An endpoint of `engine`. `clock` is the one that the engine's other channels have.
+    /// Makes an endpoint of `engine`. `clock` must be the clock of the engine's other transports.
     ///
     /// # Errors
-    /// [`RulesError`] if the rules cannot be applied.
+    /// [`RulesError`] if a rule is invalid.
     pub fn new(
         engine: &Arc<Engine>,
         clock: Arc<Clock>,
@@ -94,19 +94,20 @@ impl HttpServer {
         }))
     }
 
-    /// The rules and the sessions.
+    /// The endpoint's rules and sessions.
     pub fn endpoint(&self) -> &Arc<Endpoint> {
         &self.endpoint
     }
 
-    /// Something may be due earlier than before: a request that was asked of a client.
+    /// Updates the timers after a request was sent to a client, which has a deadline.
     pub fn look(&self) {
         self.keeper.look(self);
     }
 
-    /// Stops this endpoint. It takes no new connection and no new request (503); listens end with their results, and so do
-    /// streams of notifications. What is in flight has [`Limits::grace`](mcp_resources_engine::limits::Limits::grace), then
-    /// every connection is closed and [`HttpServer::serve`] returns.
+    /// Shuts this endpoint down. It accepts no new connections and refuses new requests (503); listens end with their
+    /// results, and so do notification streams. Requests in flight get
+    /// [`Limits::grace`](mcp_resources_engine::limits::Limits::grace); then every connection is closed and
+    /// [`HttpServer::serve`] returns.
     pub fn shutdown(&self) {
         if self.phases.drain() {
             self.endpoint.shutdown();
@@ -128,7 +129,7 @@ impl fmt::Debug for HttpServer {
     }
 }
 
-/// Names for sessions, from the system's randomness.
+/// A source of session ids that uses the system's randomness.
 pub fn session_ids() -> SessionIds {
     Box::new(|| {
         let mut id = [0; SESSION_ID_BYTES];

@@ -1,4 +1,4 @@
-//! What an author sets about the HTTP server.
+//! The options of the HTTP server.
 
 use mcp_resources_engine::http::{Denied, Rules};
 use std::fmt;
@@ -7,34 +7,34 @@ use std::sync::Arc;
 
 pub use mcp_resources_engine::http::Verified;
 
-/// What an author sets about the HTTP server. Its bounds are in [`Limits`](mcp_resources_engine::limits::Limits).
+/// The options of the HTTP server. Its limits are in [`Limits`](mcp_resources_engine::limits::Limits).
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct HttpOptions {
-    /// Where the endpoint is, who may ask, how it answers.
+    /// The endpoint's paths, the clients that may use it, and the form of answers.
     pub rules: Rules,
-    /// Who verifies bearer tokens; needed where [`Rules::auth`] is set.
+    /// The verifier of bearer tokens; required if [`Rules::auth`] is set.
     pub verifier: Option<Arc<dyn Verifier>>,
     /// The certificate to serve with. Default none: plain HTTP.
     #[cfg(feature = "tls")]
     pub tls: Option<super::Tls>,
 }
 
-/// What a verifier gives: see [`Verifier::verify`].
+/// The future of a verification: see [`Verifier::verify`].
 pub type Verifying<'v> = Pin<Box<dyn Future<Output = Result<Verified, Denied>> + Send + 'v>>;
 
-/// Finds out whether a bearer token is good: signature, expiry, issuer, and this server as its audience. Never
-/// log the token; it is kept nowhere but as a digest.
+/// Verifies bearer tokens: signature, expiry, issuer, and this server as the audience. Never log a token
+/// only its digest is stored.
 pub trait Verifier: Send + Sync + 'static {
-    /// Looks at one token. It may wait for another server.
+    /// Verifies one token. May wait for another server.
     ///
     /// # Errors
-    /// [`Denied`]: it is not good, or that cannot be found out now.
+    /// [`Denied`] if the token is invalid, or cannot be verified now.
     fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v>;
 }
 
 impl HttpOptions {
-    /// With these rules, without tokens and TLS.
+    /// Options with these rules, without tokens and TLS.
     pub fn new(rules: Rules) -> Self {
         Self { rules, ..Self::default() }
     }

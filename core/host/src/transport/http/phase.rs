@@ -1,21 +1,21 @@
-//! Serving, then draining, then over: what every connection of a server looks at.
+//! The phases of a server, observed by all of its connections: serving, draining, over.
 
 use std::pin::pin;
 use std::task::Poll;
 use tokio::sync::watch;
 
-/// Where a server is in its life. It only goes forward.
+/// The phase of a server. It only moves forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// Takes connections and requests.
+    /// Accepts connections and requests.
     Serving,
-    /// Finishes what it has.
+    /// Finishes requests in flight.
     Draining,
-    /// Everything is dropped.
+    /// All connections are dropped.
     Over,
 }
 
-/// See the module.
+/// The phase of a server, with its observers.
 pub(super) struct Phases(watch::Sender<Phase>);
 
 impl Default for Phases {
@@ -33,7 +33,7 @@ impl Phases {
         self.0.subscribe()
     }
 
-    /// Whether that is new.
+    /// Starts draining; returns whether that is new.
     pub(super) fn drain(&self) -> bool {
         self.advance(Phase::Draining)
     }
@@ -53,19 +53,19 @@ impl Phases {
     }
 }
 
-/// Waits until the server is at least at `phase`.
+/// Waits until the server has reached `phase`.
 pub(super) async fn reach(watch: &mut watch::Receiver<Phase>, phase: Phase) {
-    // The sender lives as long as the server, and the waiting task holds the server.
+    // Cannot fail: the sender exists as long as the server, which the waiting task holds.
     let _ = watch.wait_for(|now| *now >= phase).await;
 }
 
-/// Which of two came first.
+/// The first of two results.
 pub(super) enum Either<A, B> {
     First(A),
     Second(B),
 }
 
-/// Waits for the first of two; when both are there, `first`.
+/// Waits for the first of two futures; if both are ready, `first` wins.
 pub(super) async fn either<A, B>(
     first: impl Future<Output = A>,
     second: impl Future<Output = B>,

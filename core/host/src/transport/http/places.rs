@@ -1,4 +1,4 @@
-//! How many connections each client has: one address does not take the places of all others.
+//! Counts the connections of each client, so that one address cannot take all connections.
 
 use mcp_resources_engine::principal::Network;
 use std::collections::HashMap;
@@ -6,14 +6,14 @@ use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// See the module. Bounded by the connections themselves.
+/// The number of connections by client. Limited by the total number of connections.
 #[derive(Debug)]
 pub(super) struct Places {
     max: usize,
     taken: Mutex<HashMap<Network, usize>>,
 }
 
-/// The place of one connection, until it is dropped.
+/// Counts one connection until it is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     network: Network,
@@ -25,7 +25,7 @@ impl Places {
         Arc::new(Self { max, taken: Mutex::default() })
     }
 
-    /// `None` if this client has too many.
+    /// Counts a connection; `None` if this client has too many.
     pub(super) fn take(self: &Arc<Self>, client: IpAddr) -> Option<Place> {
         let network = Network::of(client);
         let mut taken = self.lock();

@@ -1,4 +1,4 @@
-//! One request to its response.
+//! Responds to one request.
 
 use super::HttpServer;
 use super::body::{ResponseBody, Writer};
@@ -21,7 +21,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The client is gone, or its request breaks off: there is nobody to answer.
+/// The client disconnected, or its request was cut off, so there is nothing to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disconnected;
 
@@ -36,9 +36,9 @@ impl Error for Disconnected {}
 type Answer = hyper::Response<ResponseBody>;
 
 impl HttpServer {
-    /// Answers one request, of any HTTP library that speaks the `http` crate's types. Needs a tokio runtime. A
-    /// [`SocketAddr`] among the request's extensions is the client's address: what clients without a token may use is bounded
-    /// by it.
+    /// Answers one request, of any HTTP library that uses the types of the crate `http`. Needs a tokio runtime. A
+    /// [`SocketAddr`] among the request's extensions is taken as the client's address, by which clients without a token
+    /// are limited.
     ///
     /// # Errors
     /// [`Disconnected`]: close the connection.
@@ -50,7 +50,7 @@ impl HttpServer {
         self.respond_to(Principal::anonymous(client), request).await
     }
 
-    /// Answers one request. `anyone` is its principal where no token is needed.
+    /// Answers one request. `anyone` is its principal if no token is required.
     pub(super) async fn respond_to<B>(
         self: Arc<Self>,
         anyone: Arc<Principal>,
@@ -88,7 +88,7 @@ impl HttpServer {
                 let now = if has_waited { self.now() } else { now };
                 self.open(&identified, &body, now).await
             }
-            // A body where none belongs is not read.
+            // A body that is not allowed is not read.
             Err(NoBody::Refused(_)) if identified.body_limit() == 0 => {
                 let now = self.now();
                 self.open(&identified, &[], now).await
@@ -98,7 +98,7 @@ impl HttpServer {
         }
     }
 
-    /// Does what a turn asks for besides writing.
+    /// Handles everything in a turn except writing.
     pub(super) fn after(&self, turn: Turn<'_>, exchange: Option<&Exchange>) {
         if let Some(misuse) = &turn.misuse {
             self.host.misuse(misuse);
@@ -144,7 +144,7 @@ impl HttpServer {
         let mut out = Vec::new();
         let Opened { mut turn, exchange } = self.endpoint.open(identified, body, now, &mut out);
         let head = turn.head.take();
-        // Made first: if a handler panics through, the client is told that it is over.
+        // Made first, so that its drop ends the response if a handler panics.
         let writer = exchange.map(|exchange| (Writer::new(self.clone(), exchange.clone()), exchange));
         self.after(turn, writer.as_ref().map(|(_, exchange)| exchange));
         let Some((mut writer, _)) = writer else { return whole(head, out) };
@@ -178,7 +178,7 @@ fn word(head: ResponseHead, body: ResponseBody) -> Answer {
             Cow::Borrowed(text) => Ok(HeaderValue::from_static(text)),
             Cow::Owned(text) => HeaderValue::try_from(text),
         };
-        // The rules word visible ASCII; what is not cannot be sent.
+        // The rules write visible ASCII; any other value cannot be sent.
         if let Ok(value) = value {
             answer.headers_mut().append(HeaderName::from_static(name), value);
         }

@@ -1,4 +1,4 @@
-//! What is asked of the system for each connection.
+//! The options of each connection's socket.
 
 use mcp_resources_engine::limits::Limits;
 use socket2::{SockRef, TcpKeepalive};
@@ -6,8 +6,8 @@ use std::io;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// Answers leave at once, and a client that is gone without a word, or takes nothing for so long, is noticed by the
-/// system.
+/// Sends answers without delay, and lets the system detect a client that has disappeared, or that accepts no data for
+/// too long.
 pub(super) fn prepare(socket: &TcpStream, limits: &Limits) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let stalled = Duration::from_millis(limits.write_timeout);

@@ -1,4 +1,4 @@
-//! Bearer tokens that are known in advance.
+//! A fixed list of bearer tokens.
 
 use super::options::{Verified, Verifier, Verifying};
 use mcp_resources_engine::http::{Denied, RulesError, is_token};
@@ -6,11 +6,11 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::hint::black_box;
 
-/// Verifies tokens by a list: for tests, or for a few clients whose tokens an administrator makes. Each token should have
+/// Verifies tokens with a fixed list: for tests, or for a few clients with tokens from an administrator. Each should have
 /// at least 128 random bits.
 ///
-/// A token is compared by its SHA-256 with all of the list, in time that does not depend on where they differ. The tokens
-/// themselves are not kept (R-208).
+/// The SHA-256 of a token is compared with all entries, in time that does not depend on where they differ. The tokens
+/// themselves are not stored (R-208).
 ///
 /// ```
 /// use mcp_resources::{StaticTokens, Verified};
@@ -21,11 +21,11 @@ use std::hint::black_box;
 pub struct StaticTokens(Vec<([u8; 32], Verified)>);
 
 impl StaticTokens {
-    /// Takes each token with what it stands for.
+    /// Takes each token with the result of its verification.
     ///
     /// # Errors
-    /// [`RulesError`] if a token could not stand in an `Authorization` header (RFC 6750, section 2.1). The message does not
-    /// repeat it.
+    /// [`RulesError`] if a token is not valid in an `Authorization` header (RFC 6750, section 2.1). The message does
+    /// not contain the token.
     pub fn new<T: AsRef<str>>(tokens: impl IntoIterator<Item = (T, Verified)>) -> Result<Self, RulesError> {
         let entry = |(token, verified): (T, Verified)| {
             let token = token.as_ref();

@@ -1,4 +1,4 @@
-//! The server on threads of its own, for a host whose event loop belongs to another language.
+//! Runs the server on threads of its own, for hosts whose event loop belongs to another language.
 
 use super::HttpServer;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::runtime::Builder;
 
-/// A server that runs. It stops when this is dropped, without waiting.
+/// A running server. Dropping it stops the server without waiting.
 #[derive(Debug)]
 pub struct Running {
     server: Arc<HttpServer>,
@@ -16,11 +16,11 @@ pub struct Running {
 }
 
 impl HttpServer {
-    /// Serves `listener` on a thread of its own, or with `threads` of more than 1 on so many. `ended` is called there when
-    /// the server has stopped.
+    /// Serves `listener` on a thread of its own, or on several if `threads` is more than 1. `ended` is called there
+    /// when the server has stopped.
     ///
     /// # Errors
-    /// What the system says of the socket or the threads.
+    /// The system's error for the socket or the threads.
     pub fn run(
         self: &Arc<Self>,
         listener: TcpListener,
@@ -52,17 +52,17 @@ impl HttpServer {
 }
 
 impl Running {
-    /// Where it listens.
+    /// The address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops it: see [`HttpServer::shutdown`].
+    /// Shuts the server down: see [`HttpServer::shutdown`].
     pub fn shutdown(&self) {
         self.server.shutdown();
     }
 
-    /// Waits until it has stopped.
+    /// Waits until the server has stopped.
     ///
     /// # Errors
     /// Its thread panicked.

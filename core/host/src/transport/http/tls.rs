@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
-/// The certificate that a server shows, and how it speaks TLS.
+/// The certificate of a server, and its TLS configuration.
 #[derive(Clone)]
 pub struct Tls(TlsAcceptor);
 
@@ -20,7 +20,7 @@ impl Tls {
     /// TLS 1.2 and 1.3 with the certificates (the server's own first) and the private key of these PEM files.
     ///
     /// # Errors
-    /// A file cannot be read, or has nothing of that kind; the key does not belong to the certificate. The message names
+    /// A file cannot be read, or has no such content; or the key does not belong to the certificate. The message names
     /// the file.
     pub fn from_pem(certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> io::Result<Self> {
         let (certificates, key) = (certificates.as_ref(), key.as_ref());
@@ -39,7 +39,7 @@ impl Tls {
         config.map(Self::new).map_err(|error| unusable(key, expected, &error))
     }
 
-    /// As `config` says; it is told that HTTP/1.1 is spoken.
+    /// Uses `config`, and adds HTTP/1.1 as its protocol.
     pub fn new(mut config: ServerConfig) -> Self {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Self(TlsAcceptor::from(Arc::new(config)))

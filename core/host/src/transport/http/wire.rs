@@ -1,10 +1,12 @@
-//! The bytes of a connection before hyper reads them: requests whose end is in doubt are refused, and slow heads.
+//! Checks the bytes of a connection before hyper reads them: refuses requests with an ambiguous end, and heads that
+//! take too long.
 //!
-//! hyper accepts line ends without a carriage return, and drops a second length before anybody sees it. A proxy in front may
-//! read such a request otherwise, and be made to take a part of its body for another request (RFC 9112, section 11.2). So
-//! the first line that is in doubt is cut off with a byte that no head may have: hyper answers 400, and the connection ends.
+//! hyper accepts line ends without a carriage return, and drops a second length before it can be seen. A proxy in front
+//! may parse such a request differently, and be tricked into taking a part of its body for another request (RFC 9112,
+//! section 11.2). So the first ambiguous line is cut off with a byte that no head may contain: hyper answers 400, and
+//! the connection ends.
 //!
-//! Law: a state and a few bytes for a connection; no byte is copied unless a line of a head comes in pieces.
+//! Law: one state and a few bytes for each connection. Bytes are copied only if a line of a head arrives in pieces.
 
 use std::io;
 use std::pin::Pin;
@@ -13,26 +15,26 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// The longest line that is looked at: more than a length or a coding takes.
+/// The part of a line that is examined; longer than any length or coding.
 const LINE: usize = 64;
 
-/// See the module.
+/// A socket whose input is checked.
 pub(super) struct Checked<S> {
     socket: S,
     scan: Scan,
     /// How long a head may take.
     patience: Duration,
     alarm: Option<Pin<Box<Sleep>>>,
-    /// How long the client may take nothing. Some systems notice that by themselves, and not all.
+    /// How long the client may accept no data. Some systems detect that themselves, but not all.
     stall: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-/// Where the next byte belongs.
+/// The part of a request that the next byte belongs to.
 #[derive(Debug, PartialEq, Eq)]
 enum At {
     Head,
-    /// So many bytes of a body, or of a chunk with its line end.
+    /// The remaining bytes of a body, or of a chunk with its line end.
     Body(u64),
     Chunk(u64),
     ChunkSize,
@@ -43,29 +45,29 @@ enum At {
 
 struct Scan {
     at: At,
-    /// Lines of this head so far.
+    /// The number of lines of this head so far.
     lines: usize,
     length: Option<u64>,
     is_chunked: bool,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an incomplete line.
     line: [u8; LINE],
     held: usize,
-    /// The last byte of it.
+    /// Its last byte.
     last: u8,
     /// Whether a head was complete on this connection.
     is_known: bool,
 }
 
-/// A line that is in doubt.
+/// A line is ambiguous.
 struct Doubt;
 
 impl<S> Checked<S> {
-    /// `patience` is for a head, `stall` for a client that takes nothing.
+    /// `patience` limits a head, `stall` a client that accepts no data.
     pub(super) fn new(socket: S, patience: Duration, stall: Duration) -> Self {
         Self { socket, scan: Scan::new(), patience, alarm: None, stall, stalled: None }
     }
 
-    /// What became of a write, or that the client has taken nothing for too long.
+    /// Passes on the result of a write, or an error if the client has accepted no data for too long.
     fn written<T>(&mut self, poll: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if poll.is_ready() {
             self.stalled = None;
@@ -167,12 +169,12 @@ impl Scan {
         }
     }
 
-    /// Whether a head has begun, or the first has not.
+    /// Whether a head is incomplete, or the first one has not begun.
     fn waits(&self) -> bool {
         self.at == At::Head && (self.lines > 0 || self.held > 0 || !self.is_known)
     }
 
-    /// Looks at further bytes; where the doubt is, if there is one.
+    /// Checks further bytes; returns the position of the first ambiguous line, if any.
     fn feed(&mut self, new: &[u8]) -> Result<(), usize> {
         let mut from = 0;
         while let Some(rest) = new.get(from..).filter(|rest| !rest.is_empty()) {
@@ -203,7 +205,7 @@ impl Scan {
         usize::try_from(left.min(there)).unwrap_or(usize::MAX)
     }
 
-    /// Keeps the beginning of a line.
+    /// Stores the beginning of a line.
     fn hold(&mut self, part: &[u8]) {
         for (place, byte) in self.line.iter_mut().skip(self.held).zip(part) {
             *place = *byte;
@@ -212,7 +214,7 @@ impl Scan {
         self.last = part.last().copied().unwrap_or(self.last);
     }
 
-    /// A line is complete with `part`.
+    /// Completes a line with `part`.
     fn end_of_line(&mut self, part: &[u8]) -> Result<(), Doubt> {
         if self.held == 0 {
             let line = part.strip_suffix(b"\r").ok_or(Doubt)?;
@@ -226,7 +228,7 @@ impl Scan {
         self.line(kept.get(..length - 1).unwrap_or(&kept), length > LINE)
     }
 
-    /// One line without its end. `is_long`: it may be cut.
+    /// Checks one line without its end. If `is_long`, it may be truncated.
     fn line(&mut self, line: &[u8], is_long: bool) -> Result<(), Doubt> {
         match self.at {
             At::ChunkSize => {
@@ -238,7 +240,7 @@ impl Scan {
             }
             At::Trailer if line.is_empty() => self.at = At::Head,
             At::Head if line.is_empty() && self.lines > 0 => self.end_of_head(),
-            // Empty lines before a request.
+            // Empty lines before a request are allowed.
             At::Head if line.is_empty() => {}
             At::Head => {
                 self.lines += 1;
@@ -249,9 +251,9 @@ impl Scan {
         Ok(())
     }
 
-    /// RFC 9112, section 6.3: one field says how long the body is, and says it once.
+    /// RFC 9112, section 6.3: exactly one field may give the length of the body, once.
     fn field(&mut self, line: &[u8], is_long: bool) -> Result<(), Doubt> {
-        // The colon says first whether the name can be one of the two: most lines are done with here.
+        // The position of the colon is compared first, which rules out most lines.
         let named = |own: &[u8]| match line.split_at_checked(own.len()) {
             Some((name, [b':', value @ ..])) if name.eq_ignore_ascii_case(own) => Some(value),
             _ => None,
@@ -268,7 +270,7 @@ impl Scan {
             return Ok(());
         };
         let digits = digits.trim_ascii();
-        // What is no number is refused by hyper, and a number beyond every bound by the rules.
+        // hyper refuses a value that is not a number; the rules refuse a number beyond every limit.
         let digits = std::str::from_utf8(digits).unwrap_or_default();
         self.length = Some(digits.parse().unwrap_or(u64::MAX));
         Ok(())
@@ -289,7 +291,7 @@ impl Scan {
 mod tests {
     use super::*;
 
-    /// Where the doubt is, however the bytes are cut.
+    /// The position of the ambiguity, however the bytes are cut.
     fn doubt(bytes: &[u8]) -> Option<usize> {
         let whole = Scan::new().feed(bytes).err();
         for size in [1, 2, 7] {
@@ -335,7 +337,7 @@ mod tests {
         assert!(doubt(long.as_bytes()).is_some());
     }
 
-    /// Nothing is taken for a head that is a part of a body.
+    /// Parts of a body are never taken for a head.
     #[test]
     fn bodies_are_skipped() {
         let inner = "POST / HTTP/1.1\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n";
@@ -351,7 +353,7 @@ mod tests {
         assert!(doubt(format!("{chunked}{inner}").as_bytes()).is_some());
     }
 
-    /// A socket that takes nothing.
+    /// A socket that accepts no data.
     struct Stuck;
 
     impl AsyncWrite for Stuck {
@@ -368,7 +370,7 @@ mod tests {
         }
     }
 
-    /// R-214: also where the system does not notice a client that takes nothing.
+    /// R-214: also on systems that do not detect a client that accepts no data.
     #[tokio::test]
     async fn a_client_that_takes_nothing_is_gone() {
         let mut checked = Checked::new(Stuck, Duration::from_secs(30), Duration::from_millis(1));

@@ -1,34 +1,34 @@
-//! Counts the threads inside a function of the author's, so that a program can end without one of them in it.
+//! Counts the threads inside user functions, so that a program can end when none is inside.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long the end of the program waits for threads to leave.
+/// How long to wait for threads to leave when the program ends.
 const LEAVING: Duration = Duration::from_secs(1);
-/// How often it looks.
+/// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// See the module.
+/// Counts the threads inside user functions.
 #[derive(Debug, Default)]
 pub struct Gate {
     inside: AtomicUsize,
     is_closed: AtomicBool,
 }
 
-/// A thread is inside until this is dropped.
+/// Counts a thread as inside until it is dropped.
 #[derive(Debug)]
 pub struct Inside<'g>(&'g Gate);
 
 impl Gate {
-    /// Lets a thread in; `None` once the gate is closed.
+    /// Counts a thread; `None` once the gate is closed.
     pub fn enter(&self) -> Option<Inside<'_>> {
-        // Counted before it looks: `close` sees the thread, or the thread sees that it is closed.
+        // Counted before the check: either `close` sees the thread, or the thread sees that the gate is closed.
         self.inside.fetch_add(1, Ordering::SeqCst);
         let inside = Inside(self);
         (!self.is_closed.load(Ordering::SeqCst)).then_some(inside)
     }
 
-    /// Lets no thread in any more, and waits until all have left; a second at most.
+    /// Closes the gate, and waits until all threads have left, but at most one second.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         let until = Instant::now() + LEAVING;
@@ -37,7 +37,7 @@ impl Gate {
         }
     }
 
-    /// This process was forked: the threads of its parent are not in it.
+    /// Called in a forked process: threads of the parent are not counted any more.
     pub fn forked(&self) {
         self.inside.store(0, Ordering::SeqCst);
     }

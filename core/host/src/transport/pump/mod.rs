@@ -2,12 +2,12 @@
 //! deadlines the loop must wait for. Also wakers, a timer and the table of pending calls for the bindings.
 //!
 //! ```text
-//!   bytes ──▶ Pump::feed ──▶ Pipe ── events ──▶ EventLoop::handle ──▶ the author's functions, in their language
+//!   bytes ──▶ Pump::feed ──▶ Pipe ── events ──▶ EventLoop::handle ──▶ user functions, in the loop's language
 //!   bytes ◀── Pump::settle ◀── Pipe ◀──────────────────── answers, from any thread
 //!                  └──▶ EventLoop::drive(Step): wait for this, call back then
 //! ```
 //!
-//! Law: no lock is held while [`EventLoop`] is called: the language may call anything here.
+//! Law: no lock is held while [`EventLoop`] is called, because user code may call anything here.
 
 mod gate;
 mod pending;
@@ -38,121 +38,121 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::thread::ThreadId;
 
-/// How much one read takes.
+/// The size of one read in bytes.
 const CHUNK: usize = 64 * 1024;
-/// Output beyond this is written without waiting for the other answers of a turn of the loop.
+/// Output beyond this size, in bytes, is written without waiting for other answers of the loop's turn.
 const SOON: usize = 64 * 1024;
-/// [`Pump::polled`]: what the loop waits for.
+/// Bits of [`Pump::polled`]: the descriptors that the loop waits for.
 const READ: u8 = 1;
 const WRITE: u8 = 2;
 
-/// What an event loop must do.
+/// An action for an event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Wait for input, and for room for output, or no longer.
+    /// Wait for input, and for room for output, or stop waiting.
     Poll {
-        /// Call [`Pump::readable`], or [`Pump::feed`], when there is input.
+        /// Whether to call [`Pump::readable`] or [`Pump::feed`] when there is input.
         read: bool,
-        /// Call [`Pump::writable`] when there is room.
+        /// Whether to call [`Pump::writable`] when there is room.
         write: bool,
     },
-    /// Take the output: it is not written here, or was not taken whole.
+    /// Take the output: it is not written here, or was not written completely.
     Output,
-    /// Call [`Pump::timer`] in so many milliseconds, instead of when it was to be called.
+    /// Call [`Pump::timer`] in this many milliseconds, replacing the previous alarm.
     Alarm(Millis),
     /// Call [`Pump::flush`] at the end of this turn.
     Flush {
-        /// Already when promises that are settled have answered.
+        /// Whether to call it as soon as settled promises have answered.
         settled: bool,
     },
-    /// The client has closed its end, or is gone.
+    /// The client has closed its end, or has disconnected.
     Ended,
-    /// After the end: nothing is in flight, and all is written.
+    /// After the end: no request is in flight, and everything is written.
     Idle,
 }
 
-/// An event loop of another language, as it is inside one call of a [`Pump`].
+/// An event loop of another language, during one call of a [`Pump`].
 pub trait EventLoop {
-    /// What a call into the language may end with.
+    /// The error of a call into the language.
     type Error;
 
-    /// Whether the loop writes what the client does not take at once, and calls [`Pump::writable`] after that. Another loop
-    /// waits for room.
+    /// Whether the loop itself writes the output that the client does not accept at once, and then calls
+    /// [`Pump::writable`]. Other loops wait for room.
     const DRAINS: bool;
-    /// Whether output waits until promises that are settled have answered.
+    /// Whether output is delayed until settled promises have answered.
     const DEFERS: bool;
 
-    /// Does a step.
+    /// Performs a step.
     ///
     /// # Errors
-    /// What the language says.
+    /// The language's error.
     fn drive(&self, step: Step) -> Result<(), Self::Error>;
 
-    /// Calls the author's functions for `events`, and does what comes of that.
+    /// Calls the user functions for `events`, and handles their results.
     ///
     /// # Errors
-    /// What the language says.
+    /// The language's error.
     fn handle(&self, events: Events<'_>) -> Result<(), Self::Error>;
 
-    /// Logs what the author did wrong.
+    /// Logs a mistake of a user function.
     ///
     /// # Errors
-    /// What the language says.
+    /// The language's error.
     fn misused(&self, what: String) -> Result<(), Self::Error>;
 
-    /// Makes a change, and delivers to the clients that it has woken before this returns.
+    /// Makes a change, and delivers to the clients that it wakes before returning.
     ///
     /// # Errors
-    /// What the language says while it delivers.
+    /// The language's error during delivery.
     fn delivering<R>(&self, change: impl FnOnce() -> R) -> Result<R, Self::Error>;
 
-    /// All events of one call were handled: calls that were queued can start.
+    /// Called after all events of one call: queued calls can start.
     ///
     /// # Errors
-    /// What the language says.
+    /// The language's error.
     fn handled(&self) -> Result<(), Self::Error> {
         Ok(())
     }
 }
 
-/// See the module. Only the thread of the loop calls it, where nothing else is said.
+/// Serves a pipe on an event loop. Only the loop's thread may call it, unless a method says otherwise.
 pub struct Pump {
     pipe: Arc<Pipe>,
     engine: Arc<Engine>,
     clock: Arc<Clock>,
-    /// The thread of the loop.
+    /// The loop's thread.
     thread: ThreadId,
-    /// Has the loop look at the output and the time.
+    /// Makes the loop check output and timers.
     waker: Waker,
-    /// Whether notifications are written as soon as they are there.
+    /// Whether notifications are written immediately.
     delivers: bool,
-    /// Whether there are descriptors to read and write; else the client is in the same process.
+    /// Whether there are descriptors to read and write; otherwise the client is in the same process.
     is_stdio: bool,
     stdio: Mutex<Option<Stdio>>,
-    /// `None` while it is worked on.
+    /// `None` while it is in use.
     input: Mutex<Option<Input>>,
     timer: Timer,
-    /// The loop works on input and will write at its end.
+    /// Whether the loop is handling input, and will write at its end.
     is_pumping: AtomicBool,
-    /// Lines wait for room in the output.
+    /// Whether lines wait for room in the output.
     has_lines_left: AtomicBool,
     is_flush_due: AtomicBool,
-    /// The loop writes output that was taken.
+    /// Whether the loop is writing output that it took.
     is_blocked: AtomicBool,
     has_ended: AtomicBool,
     is_idle: AtomicBool,
     polled: AtomicU8,
 }
 
-/// What has come in, and where it is read to.
+/// The received lines and the read buffer.
 struct Input {
     lines: Lines,
     buffer: Vec<u8>,
 }
 
 impl Pump {
-    /// For the loop of this thread, which `waker` has call [`Pump::settle`] from any other thread. With `delivers` it writes
-    /// notifications as soon as they are there.
+    /// Makes a pump for this thread's loop. From other threads, `waker` makes the loop call [`Pump::settle`]. With
+    /// `delivers`, notifications are written immediately.
     pub fn new(
         engine: &Arc<Engine>,
         clock: Arc<Clock>,
@@ -191,12 +191,12 @@ impl Pump {
         &self.pipe
     }
 
-    /// Whether this is the thread of the loop. Any thread may ask.
+    /// Whether this is the loop's thread. Any thread may call.
     pub fn is_on_loop(&self) -> bool {
         std::thread::current().id() == self.thread
     }
 
-    /// Shows the descriptors to `look`; `None` for a client in the same process.
+    /// Calls `look` with the descriptors; `None` for a client in the same process.
     pub fn with_stdio<R>(&self, look: impl FnOnce(&Stdio) -> R) -> Option<R> {
         lock(&self.stdio).as_ref().map(look)
     }
@@ -207,10 +207,10 @@ impl Pump {
         drop(stdio);
     }
 
-    /// There is input: reads it, answers what can be answered, starts handlers, writes.
+    /// Called when there is input: reads it, answers it or starts handlers, and writes.
     ///
     /// # Errors
-    /// As those of [`EventLoop`], here and in all that follows.
+    /// As those of [`EventLoop`], here and in all other methods.
     pub fn readable<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
         let Some(mut input) = self.take_input() else { return Ok(()) };
         input.buffer.resize(CHUNK, 0);
@@ -222,7 +222,7 @@ impl Pump {
         if received == Some(Received::End) { self.end(on) } else { result }
     }
 
-    /// Takes input that was read elsewhere.
+    /// Handles input that was read elsewhere.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -232,7 +232,7 @@ impl Pump {
         self.serve(on, input)
     }
 
-    /// The end of input.
+    /// Handles the end of input.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -248,7 +248,7 @@ impl Pump {
         self.settle(on)
     }
 
-    /// No further input is wanted: open listens end with their results.
+    /// Stops reading input, and ends open listens with their results.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -259,7 +259,7 @@ impl Pump {
         self.settle(on)
     }
 
-    /// There is room for output, or the loop has written what it took.
+    /// Called when there is room for output, or the loop has written the output it took.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -269,7 +269,7 @@ impl Pump {
         self.resume(on)
     }
 
-    /// Writes what waits, as [`Step::Flush`] asks.
+    /// Writes unwritten output, after [`Step::Flush`].
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -278,7 +278,7 @@ impl Pump {
         self.settle(on)
     }
 
-    /// It is time.
+    /// Called when the loop's timer fires.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -289,7 +289,7 @@ impl Pump {
         self.work(on, events)
     }
 
-    /// Cancels what is in flight.
+    /// Cancels requests in flight.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -297,7 +297,7 @@ impl Pump {
         self.work(on, self.pipe.cancel_all())
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -305,7 +305,7 @@ impl Pump {
         self.work(on, self.pipe.close())
     }
 
-    /// Takes all output, for a client in the same process, and that of lines that waited for room.
+    /// Takes all output for a client in the same process, including that of lines that waited for room.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -318,7 +318,7 @@ impl Pump {
         Ok(bytes)
     }
 
-    /// Takes `max` bytes of the output, for a loop that writes them.
+    /// Takes up to `max` bytes of the output, for a loop that writes them itself.
     pub fn take_part(&self, max: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.pipe.flush(|some| {
@@ -329,7 +329,7 @@ impl Pump {
         bytes
     }
 
-    /// The hub has something for this client. Any thread.
+    /// Delivers notifications of the hub to this client. Any thread may call.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -348,8 +348,8 @@ impl Pump {
         if L::DEFERS { self.flush_soon(on, true) } else { self.settle(on) }
     }
 
-    /// Does what another thread, or the engine, has left for the loop, beside events: delivers with `delivers`, writes, and
-    /// goes on with lines that were left.
+    /// Handles work that other threads or the engine have left for the loop, except events: delivers if `delivers` is
+    /// set, writes, and continues with waiting lines.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -359,15 +359,15 @@ impl Pump {
         self.resume(on)
     }
 
-    /// Appends notifications that wait, before the loop writes; nothing where the host asks for them itself.
+    /// Appends pending notifications before the loop writes; does nothing if the host requests them itself.
     pub fn append_notifications(&self) {
         if self.delivers {
             self.pipe.deliver();
         }
     }
 
-    /// An answer or a report was given, on any thread: it is written at the end of the turn, or at once if nothing else is
-    /// expected.
+    /// Called after an answer or a report was appended, on any thread: it is written at the end of the turn, or at once
+    /// if nothing else is expected.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -385,7 +385,7 @@ impl Pump {
         self.flush_soon(on, false)
     }
 
-    /// Writes as much as the client takes, on any thread; the loop sees to the rest.
+    /// Writes as much as the client accepts, on any thread; the loop writes the rest.
     pub fn write_elsewhere(&self) {
         let is_all = self.write_out() == Flushed::All && self.is_stdio;
         if !is_all || self.has_ended.load(Ordering::Acquire) {
@@ -393,17 +393,17 @@ impl Pump {
         }
     }
 
-    /// Has the loop look at the output and the time. Any thread.
+    /// Makes the loop check output and timers. Any thread may call.
     pub fn wake_loop(&self) {
         self.waker.wake_by_ref();
     }
 
-    /// Whether this thread works on input, and writes at its end.
+    /// Whether this thread is handling input, and will write at its end.
     pub fn will_write(&self) -> bool {
         self.is_pumping.load(Ordering::Acquire) && self.is_on_loop()
     }
 
-    /// Writes, and tells the loop what to wait for.
+    /// Writes, and updates what the loop waits for.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -431,7 +431,7 @@ impl Pump {
         if is_idle && !self.is_idle.swap(true, Ordering::AcqRel) { on.drive(Step::Idle) } else { Ok(()) }
     }
 
-    /// Arms the loop's timer for the earliest deadline, unless it rings before that anyway. Any thread.
+    /// Arms the loop's timer for the earliest deadline, unless it fires before that anyway. Any thread may call.
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -444,7 +444,7 @@ impl Pump {
         delay.map_or(Ok(()), |delay| on.drive(Step::Alarm(delay)))
     }
 
-    /// Has the loop look at the time, if its timer rings too late. Any other thread.
+    /// Makes the loop check its timer, if that fires too late. For other threads.
     fn rearm_elsewhere(&self) {
         if self.timer.is_late_for(&self.deadlines()) {
             self.wake_loop();
@@ -455,7 +455,7 @@ impl Pump {
         [self.pipe.deadline(), self.engine.deadline()]
     }
 
-    /// Serves the lines that have come, as long as the client reads the answers; then writes.
+    /// Handles received lines as long as the client reads the answers; then writes.
     fn serve<L: EventLoop>(&self, on: &L, mut input: Input) -> Result<(), L::Error> {
         self.is_pumping.store(true, Ordering::Release);
         let result = on.delivering(|| {
@@ -479,7 +479,7 @@ impl Pump {
         result.map(drop)
     }
 
-    /// Serves lines while there is room for answers; whether some may be left.
+    /// Handles lines while there is room for answers; returns whether some may be left.
     fn lines<L: EventLoop>(&self, on: &L, lines: &mut Lines) -> Result<bool, L::Error> {
         while !self.pipe.is_full() {
             let Some(line) = lines.next() else { return Ok(false) };
@@ -488,7 +488,7 @@ impl Pump {
         Ok(true)
     }
 
-    /// Goes on with lines that were left while the output was full.
+    /// Continues with lines that were left while the output was full.
     fn resume<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
         if self.pipe.is_full() {
             return Ok(());
@@ -496,7 +496,7 @@ impl Pump {
         self.take_input().map_or(Ok(()), |input| self.serve(on, input))
     }
 
-    /// Handles events outside of input, then writes.
+    /// Handles events that do not come from input, then writes.
     fn work<L: EventLoop>(&self, on: &L, events: Events<'_>) -> Result<(), L::Error> {
         on.handle(events)?;
         on.handled()?;
@@ -522,7 +522,7 @@ impl Pump {
         on.drive(Step::Poll { read, write })
     }
 
-    /// Writes as much as the client takes; nothing while the loop writes what it took.
+    /// Writes as much as the client accepts; nothing while the loop writes the output it took.
     fn write_out(&self) -> Flushed {
         if self.is_blocked.load(Ordering::Acquire) {
             return Flushed::Blocked;
@@ -541,7 +541,7 @@ impl fmt::Debug for Pump {
     }
 }
 
-/// The events of an outcome, after what the author did wrong is logged.
+/// The events of an outcome, after logging mistakes of user functions.
 fn logged<'m, L: EventLoop>(on: &L, outcome: Outcome<'m>) -> Result<Events<'m>, L::Error> {
     outcome.misuse.map_or(Ok(()), |misuse| on.misused(misuse))?;
     Ok(outcome.events)

@@ -1,4 +1,4 @@
-//! Calls that are under way: the reply of each, and what an event loop keeps under the number of each.
+//! Calls in progress: the reply of each, and the values that an event loop stores for them.
 
 use crate::transport::Peer;
 use mcp_resources_engine::connection::{AskError, AskId, Cancelled, Gather, Reply, RequestToken};
@@ -9,7 +9,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The reply that a handler's reports and its answer share, from any thread. It is gone once the answer is there.
+/// The reply shared by a handler's reports and its answer, on any thread. It is taken by the answer.
 #[derive(Debug)]
 pub struct PendingReply {
     peer: Peer,
@@ -18,11 +18,12 @@ pub struct PendingReply {
     reply: Mutex<Option<Reply>>,
 }
 
-/// What an event loop keeps for calls of several connections, until their answers are there. `K` is a number of a connection.
+/// The values that an event loop stores for calls of several connections, until they are answered. `K` is a number
+/// within a connection.
 pub struct PendingCalls<K, V>(Mutex<HashMap<(ConnectionId, K), V>>);
 
 impl PendingReply {
-    /// Takes the reply of a request out of its connection; `None` if no client waits for it any longer.
+    /// Takes the reply of a request out of its connection; `None` if the answer is no longer wanted.
     pub fn detach(peer: &Peer, token: RequestToken) -> Option<Arc<Self>> {
         let Some(reply) = peer.detach(token) else {
             peer.abandon(token);
@@ -32,17 +33,17 @@ impl PendingReply {
         Some(Arc::new(Self { peer, token, cancelled, reply: Mutex::new(Some(reply)) }))
     }
 
-    /// Which request it answers.
+    /// The request that it answers.
     pub fn token(&self) -> RequestToken {
         self.token
     }
 
-    /// Whether no client waits for the answer any longer.
+    /// Whether the answer is no longer wanted.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.get()
     }
 
-    /// Sends what `word` makes of the reply, unless it is answered. Whether something was sent.
+    /// Sends the message that `word` makes with the reply, unless it is answered. Returns whether something was sent.
     pub fn report(&self, word: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>) -> bool {
         let now = self.peer.now();
         let message = self.lock().as_mut().and_then(|reply| word(reply, now));
@@ -52,12 +53,13 @@ impl PendingReply {
         message.is_some()
     }
 
-    /// What the chunks of an answer are pushed into, and whether anything waits for them; `None` once it is answered.
+    /// Starts gathering an answer in chunks; also returns whether the answer is still wanted. `None` once it is
+    /// answered.
     pub fn gather(&self) -> Option<(Gather, Cancelled)> {
         self.lock().as_ref().map(|reply| (reply.gather(), self.cancelled.clone()))
     }
 
-    /// Takes it, to answer.
+    /// Takes the reply, to answer it.
     pub fn take(&self) -> Option<Reply> {
         self.lock().take()
     }
@@ -68,23 +70,23 @@ impl PendingReply {
 }
 
 impl<K: Eq + Hash, V> PendingCalls<K, V> {
-    /// Keeps `value` for a call. Whether it is the only one.
+    /// Stores `value` for a call. Returns whether it is the only one.
     pub fn insert(&self, connection: ConnectionId, number: K, value: V) -> bool {
         let mut calls = self.lock();
         let is_first = calls.is_empty();
         let before = calls.insert((connection, number), value);
         drop(calls);
-        // A value of another language is dropped without the lock.
+        // A value of another language must be dropped without the lock.
         drop(before);
         is_first
     }
 
-    /// Removes the entry of a call; `None` if it has none any more.
+    /// Removes the value of a call; `None` if there is none.
     pub fn take(&self, connection: ConnectionId, number: K) -> Option<V> {
         self.lock().remove(&(connection, number))
     }
 
-    /// How many calls there are.
+    /// The number of stored calls.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
@@ -100,12 +102,12 @@ impl<K: Eq + Hash, V> PendingCalls<K, V> {
 }
 
 impl<V> PendingCalls<AskId, V> {
-    /// Sends a request to the client of `peer`, and keeps `value` until it is answered.
+    /// Sends a request to the client of `peer`, and stores `value` until it is answered.
     ///
     /// # Errors
-    /// [`AskError`]; nothing is sent or kept then.
+    /// [`AskError`]; nothing is sent or stored then.
     pub fn ask(&self, peer: &Peer, method: &str, params: &str, value: V) -> Result<(), AskError> {
-        // Held until `value` is there: a thread of the server may have the answer before `ask` returns.
+        // Held until `value` is stored: a thread of the server may have the answer before `ask` returns.
         let mut calls = self.lock();
         let ask = peer.ask(method, params)?;
         calls.insert((peer.connection(), ask), value);

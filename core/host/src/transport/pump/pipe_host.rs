@@ -1,6 +1,6 @@
-//! A pipe as threads of providers answer through it, where any thread may write.
+//! A pipe as a host for providers' threads, where any thread may write.
 //!
-//! Law: nothing here enters the language of the loop, or waits for it.
+//! Law: nothing here runs code of the loop's language, or waits for it.
 
 use super::Pump;
 use crate::transport::http::Reach;
@@ -9,14 +9,14 @@ use mcp_resources_engine::connection::Events;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-/// See the module. It keeps nothing alive: answers to a client that is gone go nowhere.
+/// A pipe as a host. Holds weak references only: answers to a client that is gone are dropped.
 pub struct PipeHost<X> {
     pump: Weak<Pump>,
     reach: Arc<Reach<X>>,
 }
 
 impl<X> PipeHost<X> {
-    /// Events are left in the inbox that `reach` reaches.
+    /// Adds events to the inbox of `reach`.
     pub fn new(pump: &Arc<Pump>, reach: Arc<Reach<X>>) -> Self {
         Self { pump: Arc::downgrade(pump), reach }
     }
@@ -35,7 +35,7 @@ impl<X: Send + 'static> Host for PipeHost<X> {
         }
     }
 
-    /// The loop looks at deadlines after all that it does.
+    /// The loop checks deadlines after each of its turns.
     fn pends(&self, _peer: &Peer) {
         if let Some(pump) = self.pump.upgrade()
             && !pump.is_on_loop()

@@ -1,27 +1,28 @@
-//! The thread of another language that takes the records of requests, one in each process.
+//! The thread of another language that takes audit records, one for each process.
 
 use crate::transport::RecordSignal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// See the module. No method enters the language, except through the function that `begin` is given.
+/// The thread that takes audit records. No method runs code of the language, except through the function passed to
+/// `begin`.
 #[derive(Debug, Default)]
 pub struct RecordThread {
     bell: Arc<RecordSignal>,
-    /// The process whose thread runs; 0 is none.
+    /// The process in which the thread runs; 0 is none.
     process: AtomicU32,
 }
 
 impl RecordThread {
-    /// What the thread waits for, and records wake.
+    /// The signal that the thread waits for, and that new records send.
     pub fn bell(&self) -> &Arc<RecordSignal> {
         &self.bell
     }
 
-    /// There must be a thread in this process: `start` starts it, unless there is one.
+    /// Starts the thread with `start`, unless this process has one.
     ///
     /// # Errors
-    /// What `start` says; the next call tries again.
+    /// The error of `start`; the next call tries again.
     pub fn begin<E>(&self, start: impl FnOnce(Arc<RecordSignal>) -> Result<(), E>) -> Result<(), E> {
         let process = std::process::id();
         if self.process.swap(process, Ordering::AcqRel) == process {
@@ -30,14 +31,14 @@ impl RecordThread {
         start(self.bell.clone()).inspect_err(|_| self.process.store(0, Ordering::Release))
     }
 
-    /// Waits until the thread has taken all that is recorded now; a second at most.
+    /// Waits until the thread has taken all current records, but at most one second.
     pub fn flush(&self) {
         if self.is_running() {
             self.bell.flush();
         }
     }
 
-    /// Ends the thread, after all that is recorded now; waits for it, a second at most.
+    /// Ends the thread after all current records; waits at most one second.
     pub fn end(&self) {
         self.flush();
         self.close();
@@ -63,7 +64,7 @@ mod tests {
     #[test]
     fn one_thread_is_started_and_another_attempt_follows_a_failure() {
         let (records, mut started) = (RecordThread::default(), 0);
-        // Nothing to wait for without a thread.
+        // Without a thread there is nothing to wait for.
         records.flush();
         assert_eq!(records.begin(|_| Err("no thread")), Err("no thread"));
         for _ in 0..2 {

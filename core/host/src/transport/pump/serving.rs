@@ -1,4 +1,4 @@
-//! What one server serves: its pipes and endpoints, and how an endpoint of it is read and written.
+//! The pipes and endpoints of one server, and the side that reads and writes for an endpoint.
 
 use crate::transport::Pipe;
 use crate::transport::http::HttpServer;
@@ -11,41 +11,41 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
-/// The pipes and endpoints of one server, to end their listens. It keeps none of them.
+/// The pipes and endpoints of one server, for ending their listens. Holds weak references only.
 #[derive(Default)]
 pub struct Serving {
     pipes: Mutex<HashMap<ConnectionId, Weak<Pipe>>>,
     endpoints: Mutex<Vec<Weak<Endpoint>>>,
 }
 
-/// Which side reads and writes for an endpoint.
+/// The side that reads and writes for an endpoint.
 #[derive(Clone, Debug)]
 pub enum HttpSide {
-    /// A server in the language of the event loop, on it.
+    /// A server in the event loop's language, on its thread.
     Loop(Arc<Endpoint>),
     /// Threads of this crate.
     Native(Arc<HttpServer>),
 }
 
 impl Serving {
-    /// A pipe is served.
+    /// Registers a pipe.
     pub fn join(&self, pipe: &Arc<Pipe>) {
         lock(&self.pipes).insert(pipe.id(), Arc::downgrade(pipe));
     }
 
-    /// It is served no longer.
+    /// Removes a pipe.
     pub fn leave(&self, id: ConnectionId) {
         lock(&self.pipes).remove(&id);
     }
 
-    /// An endpoint is served.
+    /// Registers an endpoint.
     pub fn serve(&self, endpoint: &Arc<Endpoint>) {
         let mut endpoints = lock(&self.endpoints);
         endpoints.retain(|endpoint| endpoint.strong_count() > 0);
         endpoints.push(Arc::downgrade(endpoint));
     }
 
-    /// Ends every listen that is open now with its result.
+    /// Ends every open listen with its result.
     pub fn shutdown(&self) {
         let pipes: Vec<_> = lock(&self.pipes).values().filter_map(Weak::upgrade).collect();
         pipes.iter().for_each(|pipe| pipe.shutdown());
@@ -55,7 +55,7 @@ impl Serving {
 }
 
 impl HttpSide {
-    /// The rules and sessions.
+    /// The endpoint's rules and sessions.
     pub fn endpoint(&self) -> &Arc<Endpoint> {
         match self {
             Self::Loop(endpoint) => endpoint,
@@ -71,17 +71,18 @@ impl HttpSide {
         }
     }
 
-    /// Whether the event loop must see to time, and to what is left for it before it rests. Native threads do so themselves.
+    /// Whether the event loop must run the timers, and check its queue before it sleeps. Native threads do so
+    /// themselves.
     pub fn is_on_loop(&self) -> bool {
         matches!(self, Self::Loop(_))
     }
 
-    /// Has `waker` woken when something is due earlier than before, where the loop must see to time.
+    /// Wakes `waker` when the next deadline becomes earlier, if the loop must run the timers.
     pub fn keep_time(&self, waker: Waker) -> Option<Timekeeper> {
         self.is_on_loop().then(|| self.endpoint().engine().keep_time(waker))
     }
 
-    /// When the sessions and the hub must be looked at, where the loop must see to time.
+    /// The deadlines of the sessions and of the hub, if the loop must run the timers.
     pub fn deadlines(&self) -> [Option<Millis>; 2] {
         match self {
             Self::Loop(endpoint) => [endpoint.deadline(), endpoint.engine().deadline()],

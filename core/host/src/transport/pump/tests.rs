@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicUsize;
 use std::task::Wake;
 
-/// A loop that notes what it is to do. `JS`: it drains and defers, as that of Node does.
+/// A loop that records its steps. `JS`: it drains and defers like that of Node.
 #[derive(Default)]
 struct Loop<const JS: bool> {
     steps: RefCell<Vec<Step>>,
@@ -32,7 +32,7 @@ impl<const JS: bool> EventLoop for Loop<JS> {
     const DEFERS: bool = JS;
 
     fn drive(&self, step: Step) -> Result<(), Infallible> {
-        // Deadlines are in other tests.
+        // Deadlines are covered by other tests.
         if !matches!(step, Step::Alarm(_)) {
             self.steps.borrow_mut().push(step);
         }
@@ -63,7 +63,7 @@ impl Wake for Count {
     }
 }
 
-/// `test://text` is a text of `size` bytes, `test://function` is read by a handler.
+/// `test://text` is a text of `size` bytes; `test://function` has a handler.
 fn engine(size: usize, output: usize) -> Arc<Engine> {
     let mut options = Options::default();
     options.limits.output = output;
@@ -91,7 +91,7 @@ fn connected(engine: &Arc<Engine>) -> (Arc<Pump>, Arc<Count>, UnixStream) {
     (pump, woken, far)
 }
 
-/// So many requests, each with an id of its own.
+/// `count` requests with different ids.
 fn reads(uri: &str, count: usize) -> Vec<u8> {
     let meta = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
     let params = format!(r#"{{"uri":"{uri}","_meta":{{{meta}}}}}"#);
@@ -110,7 +110,7 @@ fn answer(pump: &Pump, token: RequestToken) {
     assert!(pump.pipe().respond(token, Answer::Contents(contents)).misuse.is_none());
 }
 
-/// R-149: a client that writes ahead of what it reads gets every answer, and no more is kept than there is room for.
+/// R-149: a client that writes faster than it reads gets every answer, and the output never exceeds its limit.
 #[test]
 fn a_client_in_the_same_process_takes_all_answers_though_the_output_was_full() {
     let (pump, _) = pump(&engine(600, 1_000), None);
@@ -122,7 +122,7 @@ fn a_client_in_the_same_process_takes_all_answers_though_the_output_was_full() {
     assert_eq!(own.steps().last(), Some(&Step::Poll { read: true, write: false }));
 }
 
-/// R-150: the end is reported once, and that nothing is in flight once the last answer is written.
+/// R-150: the end is reported once, and idleness once the last answer is written.
 #[test]
 fn the_end_of_input_waits_for_what_is_in_flight() {
     let (pump, _) = pump(&engine(1, 1_000), None);
@@ -161,7 +161,7 @@ fn a_loop_that_waits_for_room_writes_the_rest_then() {
     assert_eq!(own.steps(), [Step::Poll { read: false, write: false }, Step::Idle, Step::Ended]);
 }
 
-/// A loop that drains takes the rest once, and nothing is written beside it before that is done.
+/// A loop that drains takes the rest once, and nothing is written in parallel before that is done.
 #[test]
 fn a_loop_that_drains_takes_the_rest_in_order() {
     let (pump, _, mut far) = connected(&engine(1 << 20, 1 << 22));
@@ -189,7 +189,7 @@ fn a_loop_that_drains_takes_the_rest_in_order() {
     assert_eq!(lines(&reads.join().unwrap()), 2);
 }
 
-/// What a call in flight may still answer in this turn is written with the rest, once.
+/// Further answers in this turn of the loop are written together with the rest, once.
 #[test]
 fn a_loop_that_defers_flushes_once_for_the_answers_of_a_turn() {
     let (pump, _) = pump(&engine(1, 1_000), None);
@@ -207,7 +207,7 @@ fn a_loop_that_defers_flushes_once_for_the_answers_of_a_turn() {
     assert_eq!(lines(&pump.take(&own).unwrap()), 3);
 }
 
-/// Another thread writes without the loop, and wakes it only for what is the loop's to do.
+/// Another thread writes without the loop, and wakes it only for work of the loop.
 #[test]
 fn another_thread_writes_and_wakes_the_loop_for_the_rest() {
     let (pump, woken, mut far) = connected(&engine(1, 1 << 20));
@@ -236,7 +236,7 @@ fn another_thread_writes_and_wakes_the_loop_for_the_rest() {
     assert_eq!(own.steps().last(), Some(&Step::Idle));
 }
 
-/// A server ends the listens of pipes that are still there.
+/// A server ends the listens of pipes that still exist.
 #[test]
 fn a_pipe_that_is_gone_is_not_kept() {
     let (serving, engine) = (Serving::default(), engine(1, 1_000));

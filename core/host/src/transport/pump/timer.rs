@@ -1,9 +1,9 @@
-//! The one timer that an event loop keeps for what it serves.
+//! The single timer of an event loop.
 
 use mcp_resources_engine::now::{Millis, Now};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// For when the loop's timer is armed. Any thread may look; only the loop arms it.
+/// The time for which the loop's timer is armed. Any thread may read it; only the loop arms it.
 #[derive(Debug)]
 pub struct Timer(AtomicU64);
 
@@ -14,17 +14,18 @@ impl Default for Timer {
 }
 
 impl Timer {
-    /// It has rung: it is armed no longer.
+    /// The timer has fired, so it is no longer armed.
     pub fn rang(&self) {
         self.0.store(u64::MAX, Ordering::Release);
     }
 
-    /// Whether it rings too late for the earliest of `deadlines`.
+    /// Whether it fires too late for the earliest of `deadlines`.
     pub fn is_late_for(&self, deadlines: &[Option<Millis>]) -> bool {
         earliest(deadlines).is_some_and(|deadline| deadline < self.0.load(Ordering::Acquire))
     }
 
-    /// Arms it for the earliest of `deadlines`: in how many milliseconds. `None` if it rings early enough already.
+    /// Arms it for the earliest of `deadlines`; returns the time until then in ms, or `None` if it already fires early
+    /// enough.
     pub fn arm(&self, deadlines: &[Option<Millis>], now: Now) -> Option<Millis> {
         let deadline = earliest(deadlines)?;
         if deadline >= self.0.load(Ordering::Acquire) {

@@ -1,4 +1,4 @@
-//! How what the engine wakes reaches an event loop: from any thread, and without its language.
+//! Carries wake-ups of the engine to an event loop: from any thread, and without running code of the loop's language.
 //!
 //! ```text
 //!   Waker ─▶ LoopWaker::wake ──▶ `ring`: a byte in a pipe, a function that libuv calls ──▶ the loop takes the reasons
@@ -6,7 +6,7 @@
 //!                                before the call returns. Nothing goes through the kernel
 //! ```
 //!
-//! Law: waking takes no lock, waits for nothing and never enters the language.
+//! Law: waking takes no lock, never blocks, and never runs code of the loop's language.
 
 use crate::transport::http::Inbox;
 use std::cell::RefCell;
@@ -16,17 +16,17 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
 use std::thread::{LocalKey, ThreadId};
 
-/// There is something to deliver.
+/// There are notifications to deliver.
 pub const DELIVER: u8 = 1;
-/// Something is due earlier than before.
+/// The next deadline is earlier than before.
 pub const TIME: u8 = 2;
-/// The loop is to look at events, output, and jobs that were put off.
+/// Check events, output, and postponed jobs.
 pub const WORK: u8 = 4;
 
-/// What other threads hold of an event loop. Reasons are bits: the loop sees one that was given twice once.
+/// The handle that other threads have of an event loop. Reasons are bits: a reason that is set twice is seen once.
 pub struct LoopWaker<O> {
     reasons: AtomicU8,
-    /// The loop, or the end of a change, takes the reasons soon.
+    /// Whether the loop, or the end of a change, will take the reasons soon.
     is_rung: AtomicBool,
     is_closed: AtomicBool,
     ring: Box<dyn Fn() + Send + Sync>,
@@ -34,51 +34,51 @@ pub struct LoopWaker<O> {
     owner: OnceLock<O>,
 }
 
-/// The wakers that a change on this thread has woken; `None` outside of one.
+/// The wakers called by a change on this thread; `None` outside of a change.
 pub type Woken<O> = RefCell<Option<Vec<Arc<LoopWaker<O>>>>>;
 
-/// What an event loop serves. A waker does not keep it alive: it holds a weak reference.
+/// The owner of a loop: the object it serves. Holds the waker; the waker has only a weak reference to it.
 pub trait Owner: Send + Sync + Sized + 'static {
-    /// Where [`collect`] keeps the wakers of this thread: a `thread_local!` of the binding's.
+    /// The thread's storage for [`collect`]: a `thread_local!` of the binding.
     fn woken() -> &'static LocalKey<Woken<Self>>;
 
-    /// Whether only the thread of the loop works for it.
+    /// Whether only the loop's thread works for it.
     fn is_bound(&self) -> bool;
 }
 
-/// Wakes a loop for one reason.
+/// A waker with one reason.
 struct Reason<O>(Arc<LoopWaker<O>>, u8);
 
 impl<O: Owner> LoopWaker<O> {
-    /// For the loop of this thread. `ring` makes it look, from any thread and without waiting.
+    /// Makes the waker of this thread's loop. `ring` wakes the loop, from any thread and without blocking.
     pub fn new(ring: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
         let (reasons, is_rung, is_closed, owner) = Default::default();
         let (ring, thread) = (Box::new(ring), std::thread::current().id());
         Arc::new(Self { reasons, is_rung, is_closed, ring, thread, owner })
     }
 
-    /// Sets what the loop serves, once.
+    /// Sets the owner. Call it once.
     pub fn belongs_to(&self, owner: O) {
         let _ = self.owner.set(owner);
     }
 
-    /// What the loop serves, once that is set.
+    /// The owner, once set.
     pub fn owner(&self) -> Option<&O> {
         self.owner.get()
     }
 
-    /// What the engine wakes the loop with, for this reason.
+    /// A waker for the engine, with this reason.
     pub fn waker(self: &Arc<Self>, reason: u8) -> Waker {
         Waker::from(Arc::new(Reason(self.clone(), reason)))
     }
 
-    /// What other threads leave for the loop.
+    /// Makes a queue of items for the loop.
     pub fn inbox<X>(self: &Arc<Self>) -> Arc<Inbox<X>> {
         let waker = self.clone();
         Inbox::new(Some(Arc::new(move || waker.wake(WORK))))
     }
 
-    /// Adds a reason, and sees to it that the loop takes it.
+    /// Adds a reason, and makes sure that the loop takes it.
     pub fn wake(self: &Arc<Self>, reason: u8) {
         self.reasons.fetch_or(reason, Ordering::SeqCst);
         if !self.is_rung.swap(true, Ordering::SeqCst) && !self.is_collected() {
@@ -86,7 +86,7 @@ impl<O: Owner> LoopWaker<O> {
         }
     }
 
-    /// Whether there may be reasons: for a loop that looks often.
+    /// Whether there may be reasons: for a loop that checks often.
     pub fn is_woken(&self) -> bool {
         self.is_rung.load(Ordering::Relaxed)
     }
@@ -97,7 +97,7 @@ impl<O: Owner> LoopWaker<O> {
         self.reasons.swap(0, Ordering::SeqCst)
     }
 
-    /// Takes the reasons that the thread of a change works off; those for the loop stay.
+    /// Takes the reasons that the thread of a change can handle; reasons for the loop stay.
     pub fn take_collected(self: &Arc<Self>) -> u8 {
         let reasons = self.take();
         if reasons & WORK != 0 {
@@ -106,29 +106,29 @@ impl<O: Owner> LoopWaker<O> {
         reasons
     }
 
-    /// Makes the loop look now.
+    /// Wakes the loop now.
     pub fn ring(&self) {
         (self.ring)();
     }
 
-    /// The loop looks no longer.
+    /// Closes the waker: the loop is not woken any more.
     pub fn close(&self) {
         if !self.is_closed.swap(true, Ordering::SeqCst) {
             self.ring();
         }
     }
 
-    /// Whether the loop looks no longer.
+    /// Whether the waker is closed.
     pub fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::SeqCst)
     }
 
-    /// Whether this is the thread of the loop.
+    /// Whether this is the loop's thread.
     pub fn is_on_loop(&self) -> bool {
         std::thread::current().id() == self.thread
     }
 
-    /// Whether a change on this thread works off the reasons when it is made.
+    /// Whether a change on this thread will handle the reasons at its end.
     fn is_collected(self: &Arc<Self>) -> bool {
         if self.owner().is_some_and(Owner::is_bound) && !self.is_on_loop() {
             return false;
@@ -140,19 +140,19 @@ impl<O: Owner> LoopWaker<O> {
             }
             None => false,
         };
-        // When the thread ends, nothing takes the list any more.
+        // While the thread ends, the list is no longer handled.
         O::woken().try_with(collect).unwrap_or(false)
     }
 }
 
-/// Makes a change. Returns what it has woken on this thread: the caller works that off.
+/// Makes a change. Returns the wakers that it called on this thread, for the caller to handle.
 pub fn collect<O: Owner, R>(change: impl FnOnce() -> R) -> (R, Vec<Arc<LoopWaker<O>>>) {
     let collecting = Collecting(O::woken().replace(Some(Vec::new())));
     let result = change();
     (result, collecting.end())
 }
 
-/// Restores what a change around this one has collected.
+/// Restores the list of an outer change.
 struct Collecting<O: Owner>(Option<Vec<Arc<LoopWaker<O>>>>);
 
 impl<O: Owner> Collecting<O> {
@@ -163,7 +163,7 @@ impl<O: Owner> Collecting<O> {
     }
 }
 
-/// The change has panicked: what it woke is left to the loops.
+/// If the change has panicked, its wakers are passed to their loops.
 impl<O: Owner> Drop for Collecting<O> {
     fn drop(&mut self) {
         let woken = O::woken().replace(self.0.take());
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!((rung.load(Ordering::SeqCst), waker.is_closed()), (3, true));
     }
 
-    /// A change delivers before it returns; what the loop itself must do stays with the loop.
+    /// A change delivers before it returns; reasons for the loop itself stay with the loop.
     #[test]
     fn a_change_collects_what_it_wakes_and_rings_for_the_rest() {
         let (rung, waker) = counted();

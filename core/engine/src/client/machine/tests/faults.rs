@@ -1,4 +1,4 @@
-//! Servers that are slow, old, gone, or ask back.
+//! Servers that are slow, old, unreachable, or ask questions.
 
 use super::{ERAS, World};
 use crate::client::machine::{Lost, Machine, MachineOptions};
@@ -6,7 +6,7 @@ use crate::client::{Access, Allowed, Call, CallOptions, Effect, Failure, NotCarr
 use crate::now::Now;
 use crate::version::Revision;
 
-/// A machine alone, whose server is this test.
+/// A machine without a server; the test plays the server.
 struct Alone {
     machine: Machine,
     now: Now,
@@ -20,7 +20,7 @@ impl Alone {
         Self { machine: Machine::new(options), now: Now::default(), effects: Vec::new() }
     }
 
-    /// One that reads `x://a`, and has opened its transport.
+    /// A machine that reads `x://a` over an open transport.
     fn reading() -> Self {
         let mut alone = Self::new();
         let call = Call::Read { uri: "x://a".into() };
@@ -30,7 +30,7 @@ impl Alone {
         alone
     }
 
-    /// What it sends next.
+    /// The next message that the machine sends.
     fn sent(&mut self) -> Outgoing {
         let at = self.effects.iter().position(|effect| matches!(effect, Effect::Send(_)));
         match self.effects.remove(at.expect("nothing was sent")) {
@@ -53,7 +53,7 @@ impl Alone {
         self.machine.tick(self.now, &mut self.effects);
     }
 
-    /// How the call `1` has ended.
+    /// The outcome of the call `1`.
     fn finished(&mut self) -> String {
         let finished = self.effects.iter().find_map(|effect| match effect {
             Effect::Finished { call: 1, outcome } => Some(super::worded(outcome)),
@@ -62,7 +62,7 @@ impl Alone {
         finished.unwrap_or_else(|| panic!("not finished: {:?}", self.effects))
     }
 
-    /// Does the older handshake.
+    /// Completes the older handshake.
     fn shake_hands(&mut self) {
         let initialize = self.sent();
         assert_eq!(initialize.method, "initialize");
@@ -75,7 +75,7 @@ impl Alone {
 const REFUSED: &str = r#""error":{"code":-32601,"message":"Method not found"}"#;
 const FOUND: &str = r#""result":{"contents":[{"uri":"x://a","text":"here"}]}"#;
 
-/// R-026, R-045, R-224: a server that refuses `server/discover` is spoken to in the older way.
+/// R-026, R-045, R-224: the older handshake is used with a server that refuses `server/discover`.
 #[test]
 fn an_old_server_refuses_discover() {
     let mut alone = Alone::reading();
@@ -92,10 +92,10 @@ fn an_old_server_refuses_discover() {
 const MODERN: &str = r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{}}"#;
 const MODERN_FOR_GOOD: &str = r#""error":{"code":-32022,"message":"modern for good"}"#;
 
-/// R-026, R-045: one that says nothing is asked in both ways. On a connection with one era its last word counts: some
-/// servers speak the older one from the handshake on, though they have answered `server/discover` before.
+/// R-026, R-045: a silent server gets both handshakes. On a connection with one era its last answer decides: some
+/// servers use the older era from its handshake on, even if they have answered `server/discover`.
 #[test]
-fn a_silent_server_is_asked_in_both_eras() {
+fn a_silent_server_gets_both_handshakes() {
     for (discover_first, is_accepted) in [(true, false), (true, true), (false, false), (false, true)] {
         let mut alone = Alone::reading();
         let discover = alone.sent();
@@ -120,9 +120,9 @@ fn a_silent_server_is_asked_in_both_eras() {
     }
 }
 
-/// One that never answers the older handshake is modern after a while, and over HTTP at once.
+/// A server that never answers the older handshake is modern: after a delay, and at once over HTTP.
 #[test]
-fn a_handshake_without_an_answer_holds_up_nobody() {
+fn an_unanswered_handshake_delays_no_call() {
     for has_exchanges in [false, true] {
         let mut alone = Alone::reading();
         alone.machine.has_exchanges = has_exchanges;
@@ -137,7 +137,8 @@ fn a_handshake_without_an_answer_holds_up_nobody() {
     }
 }
 
-/// A server that refuses both ways is an error with its words, in whatever order it refuses them, and if it answers one alone.
+/// A server that refuses both handshakes, in either order, or refuses one and stays silent on the other, causes an
+/// error with its message.
 #[test]
 fn a_server_may_refuse_both_eras() {
     for last in ["initialize", "discover", "silence"] {
@@ -160,7 +161,7 @@ fn a_server_may_refuse_both_eras() {
     }
 }
 
-/// A request that may take little time leaves a program the time to start: the handshake goes on when the call has ended.
+/// The handshake continues after the time-out of the call that started it, so that a program has time to start.
 #[test]
 fn a_short_time_out_does_not_end_the_handshake() {
     for revision in [None, Some(Revision::V2026_07_28), Some(Revision::V2025_11_25)] {
@@ -176,7 +177,7 @@ fn a_short_time_out_does_not_end_the_handshake() {
     }
 }
 
-/// R-127: what is in flight when the client is closed is taken back, as some servers end only with their handlers.
+/// R-127: closing the client cancels its requests in flight, because some servers exit only with their handlers.
 #[test]
 fn a_client_that_is_closed_takes_its_requests_back() {
     for (has_exchanges, expected) in [(false, 2), (true, 0)] {
@@ -208,7 +209,8 @@ fn a_client_that_is_closed_takes_its_requests_back() {
     }
 }
 
-/// One that breaks at `server/discover` is greeted in the older way at once; if it breaks at that too, it is an error.
+/// A server that closes the connection at `server/discover` gets the older handshake on the next one; if it closes that
+/// too, it is an error.
 #[test]
 fn a_server_that_breaks_at_discover_is_greeted_otherwise() {
     for comes_back in [true, false] {
@@ -236,7 +238,7 @@ fn a_server_that_breaks_at_discover_is_greeted_otherwise() {
     }
 }
 
-/// A server that refuses to be listened to, and says why.
+/// A server that refuses a listen with a reason.
 #[test]
 fn a_listen_that_is_refused_says_why() {
     let mut alone = Alone::new();
@@ -258,7 +260,7 @@ fn a_listen_that_is_refused_says_why() {
     assert!(ended, "{:?}", alone.effects);
 }
 
-/// Over HTTP the status alone may say that a server is old; credentials that are wanted do not.
+/// Over HTTP, a status alone can show that a server is old; a status that asks for credentials does not.
 #[test]
 fn a_status_says_that_a_server_is_old() {
     for (status, is_old) in [(400, true), (404, true), (405, true), (401, false), (403, false), (500, false)]
@@ -276,9 +278,9 @@ fn a_status_says_that_a_server_is_old() {
     }
 }
 
-/// A server that speaks no revision of ours, or none at all, is an error that says so; and a server that cannot be reached.
+/// No common revision, an invalid answer, and an unreachable server each cause an error with the reason.
 #[test]
-fn what_cannot_begin_says_why() {
+fn failed_handshakes_are_errors_with_the_reason() {
     let mut alone = Alone::reading();
     let discover = alone.sent();
     alone.answer(&discover, REFUSED);
@@ -296,7 +298,7 @@ fn what_cannot_begin_says_why() {
     assert!(alone.finished().contains("no answer within 30000 ms"));
 }
 
-/// R-124: progress prolongs the time, within bounds; R-127: what takes too long is taken back.
+/// R-124: progress extends the time-out, up to a limit. R-127: a request that times out is cancelled.
 #[test]
 fn progress_prolongs_the_time() {
     let mut alone = Alone::reading();
@@ -324,8 +326,8 @@ fn progress_prolongs_the_time() {
     assert!(String::from_utf8(cancelled.body).unwrap().contains(&format!(r#""requestId":{id}"#)));
 }
 
-/// R-133 … R-138, R-219, R-223: a read that needs input asks the host, and is made again with its answers and the
-/// state; without anybody to ask it fails. R-004: a legacy server asks by a request of its own.
+/// R-133 … R-138, R-219, R-223: a read that needs input asks the host and is repeated with the answers and the state;
+/// it fails if the host answers no questions. R-004: a legacy server asks with a request of its own.
 #[test]
 fn questions_are_answered() {
     let mut alone = Alone::reading();
@@ -385,7 +387,7 @@ fn questions_are_answered() {
     assert_eq!(alone.sent().body, br#"{"jsonrpc":"2.0","id":6,"result":{}}"#);
 }
 
-/// A read whose connection is lost is made once more, and not twice; a method of somebody else's is not.
+/// A read whose connection is lost is repeated once, and not twice; a custom method is not repeated.
 #[test]
 fn what_only_reads_is_made_again() {
     for era in ERAS {
@@ -411,7 +413,7 @@ fn what_only_reads_is_made_again() {
     }
 }
 
-/// R-099: nothing is subscribed to twice, and the last watch of a URI ends its subscription.
+/// R-099: a URI is subscribed to once, and its last watch ends the subscription.
 #[test]
 fn subscriptions_follow_the_watches() {
     for era in ERAS {
@@ -443,7 +445,7 @@ fn subscriptions_follow_the_watches() {
     }
 }
 
-/// A server without subscriptions cannot be watched, and says so at once.
+/// Watching a server without subscriptions fails at once.
 #[test]
 fn what_cannot_be_watched_is_an_error() {
     let mut alone = Alone::new();
@@ -461,7 +463,7 @@ fn what_cannot_be_watched_is_an_error() {
     assert_eq!(error.as_deref(), Some("Failed to read resource: the server has no subscriptions"));
 }
 
-/// A session of HTTP that has ended is begun anew at once, and what is watched is read again.
+/// An expired HTTP session is replaced at once, and all watched URIs are read again.
 #[test]
 fn an_ended_session_is_begun_anew() {
     let mut world = World::open(Revision::V2025_11_25);
@@ -476,9 +478,9 @@ fn an_ended_session_is_begun_anew() {
     assert_eq!(world.logged(), ["#1 n://a = 3"]);
 }
 
-/// R-073, R-087: a host that wants to hear of the lists does, in either era, also after a loss.
+/// R-073, R-087: changes of the lists are reported in either era, also after a lost connection.
 #[test]
-fn changes_of_lists_are_heard() {
+fn changes_of_lists_are_reported() {
     for era in ERAS {
         let mut world = World::open(era);
         world.act(Machine::hear_lists);
@@ -493,8 +495,8 @@ fn changes_of_lists_are_heard() {
     }
 }
 
-/// S-13: a server over HTTP that is away while a watch begins comes back, however long that takes; one that answers a first read
-/// with errors alone does not.
+/// S-13: a watch that starts while its HTTP server is unreachable waits until the server is back, however long that
+/// takes. If the server answers the first read with errors only, the watch ends.
 #[test]
 fn a_first_read_waits_for_the_server_to_come_back() {
     for is_away in [true, false] {

@@ -1,4 +1,4 @@
-//! What a hostile server may send: nothing of it ends the machine, stops the rest, or is kept without a bound.
+//! Messages of a hostile server: none stops the machine, affects valid entries, or makes it keep data without limit.
 
 use super::World;
 use crate::client::{Allowed, Call, CallOptions};
@@ -6,7 +6,7 @@ use crate::now::Now;
 use crate::version::Revision;
 use proptest::prelude::*;
 
-/// Sends a list call to a deaf server and answers it with `result`.
+/// Sends a list call and answers it with `result`.
 fn listed(result: &str, templates: bool) -> Vec<String> {
     let mut world = World::open(Revision::V2026_07_28);
     world.read(1, "n://none");
@@ -20,7 +20,7 @@ fn listed(result: &str, templates: bool) -> Vec<String> {
     world.logged()
 }
 
-/// S-12: an odd entry is left out and counted, and the others stand.
+/// S-12: an invalid entry is left out and counted; the others are kept.
 #[test]
 fn odd_entries_leave_the_others() {
     let long = format!(r#"{{"uri":"a://long","name":"{}"}}"#, "x".repeat(70_000));
@@ -53,7 +53,7 @@ fn odd_entries_leave_the_others() {
     }
 }
 
-/// What comes back under another URI is checked too (S-12), and bytes that are no base64 are left out.
+/// S-12: contents under another URI are checked too, and invalid base64 is left out.
 #[test]
 fn contents_are_checked() {
     let allowed = Allowed::Globs(vec!["n://a*".into()]);
@@ -79,7 +79,7 @@ fn contents_are_checked() {
     assert!(read("7").contains("no entry of the contents makes sense"));
 }
 
-/// R-216: a result without a type is complete; one of an unknown type is an error.
+/// R-216: a result without a type counts as complete; an unknown type is an error.
 #[test]
 fn unknown_types_of_results_are_errors() {
     for (kind, expected) in [
@@ -103,7 +103,7 @@ fn unknown_types_of_results_are_errors() {
     }
 }
 
-/// An error of a server is shown without its control characters, and shortened.
+/// An error message of a server is shown shortened and without control characters.
 #[test]
 fn messages_are_shortened() {
     let mut world = World::open(Revision::V2026_07_28);
@@ -119,7 +119,7 @@ fn messages_are_shortened() {
     assert!(line.len() < 700 && !line.contains('\u{1b}'), "{line}");
 }
 
-/// R-217, S-14: what the servers of other libraries say of a URI that they do not have.
+/// R-217, S-14: the "not found" errors of other libraries' servers are recognized.
 #[test]
 fn not_found_is_recognised() {
     let not_found = "2: Resource not found: n://x";
@@ -153,7 +153,7 @@ fn not_found_is_recognised() {
     }
 }
 
-/// Words of the protocol in any order and any shape.
+/// Messages with members of the protocol in any order and any shape.
 fn messages() -> impl Strategy<Value = String> {
     let id =
         prop_oneof![(0u64..12).prop_map(|id| id.to_string()), Just("null".into()), Just("\"1\"".to_owned())];
@@ -194,7 +194,7 @@ fn messages() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever comes in whatever order: no panic, and what is kept stays bounded.
+    /// No sequence of messages causes a panic or unlimited memory use.
     #[test]
     fn nothing_ends_the_machine(messages in proptest::collection::vec(messages(), 1..60), modern in any::<bool>()) {
         let revision = if modern { Revision::V2026_07_28 } else { Revision::V2025_11_25 };

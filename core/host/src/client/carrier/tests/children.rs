@@ -1,4 +1,4 @@
-//! Children that behave, and that do not. Whatever happens, no process of theirs is left.
+//! Children that behave well or badly. In every case none of their processes is left over.
 
 use super::super::CarrierKind;
 use super::super::pipe::Far;
@@ -7,7 +7,7 @@ use rustix::process::{Pid, test_kill_process};
 use std::io::Read;
 use std::path::PathBuf;
 
-/// A FIFO that every process of a test holds open for writing: once it ends, all of them have.
+/// A FIFO that every process of a test keeps open for writing: when it ends, all of them have exited.
 struct Alive {
     path: PathBuf,
     file: tokio::task::JoinHandle<std::fs::File>,
@@ -18,7 +18,7 @@ impl Alive {
         let path = std::env::temp_dir().join(format!("mcp-carrier-{}-{name}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        // It opens when the child has opened it too.
+        // Opening blocks until the child has opened it too.
         let own = path.clone();
         Self { path, file: tokio::task::spawn_blocking(|| std::fs::File::open(own).unwrap()) }
     }
@@ -31,7 +31,7 @@ impl Alive {
     }
 }
 
-/// A shell that holds `alive`, says its number, and goes on with `script`.
+/// A shell that holds `alive`, prints its process id, and continues with `script`.
 fn shell(alive: &Alive, script: &str) -> Target {
     let script = format!("exec 9>'{}'; echo $$; {script}", alive.path.display());
     command("sh", &["-c", &script])
@@ -42,12 +42,12 @@ fn command(program: &str, args: &[&str]) -> Target {
     Target::Command { program: program.into(), args, env: BTreeMap::new(), directory: None }
 }
 
-/// What the shell said first.
+/// The process id that the shell printed first.
 async fn number(talk: &mut Talk) -> Pid {
     Pid::from_raw(talk.message().await.as_i64().unwrap().try_into().unwrap()).unwrap()
 }
 
-/// Waits until there is no such process, not even one that nobody has reaped.
+/// Waits until the process does not exist any more, not even as a zombie.
 async fn reaped(pid: Pid) {
     let gone = async {
         while test_kill_process(pid).is_ok() {
@@ -57,7 +57,7 @@ async fn reaped(pid: Pid) {
     timeout(DEADLINE, gone).await.unwrap();
 }
 
-/// stdin is closed, and a server that ends then is not signalled.
+/// stdin is closed, and a server that exits because of that is not signalled.
 #[tokio::test]
 async fn a_child_ends_with_its_stdin() {
     let alive = Alive::new("ends");
@@ -74,7 +74,7 @@ async fn a_child_ends_with_its_stdin() {
     std::fs::remove_file(file).unwrap();
 }
 
-/// one that ignores the end of its stdin and SIGTERM is killed, with what it has started.
+/// a server that ignores the end of stdin and SIGTERM is killed, with its descendants.
 #[tokio::test]
 async fn a_child_that_does_not_end_is_killed() {
     let alive = Alive::new("stubborn");
@@ -86,7 +86,7 @@ async fn a_child_that_does_not_end_is_killed() {
     alive.ended().await;
 }
 
-/// One that ends on SIGTERM is not killed.
+/// A server that exits after SIGTERM is not killed.
 #[tokio::test]
 async fn a_child_may_end_on_sigterm() {
     let alive = Alive::new("term");
@@ -101,7 +101,7 @@ async fn a_child_may_end_on_sigterm() {
     std::fs::remove_file(file).unwrap();
 }
 
-/// A carrier that is dropped leaves nothing, even if its runtime ends with it.
+/// A dropped carrier leaves no process, even if its runtime ends at the same time.
 #[test]
 fn a_dropped_carrier_leaves_no_process() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -126,9 +126,9 @@ fn a_dropped_carrier_leaves_no_process() {
     });
 }
 
-/// what a child said comes first, then how it ended; what it leaves behind is killed.
+/// a child's messages come before the report about its exit, and its descendants are killed.
 #[tokio::test]
-async fn the_end_of_a_child_is_told() {
+async fn the_exit_of_a_child_is_reported() {
     for (name, script, expected) in [
         ("status", "echo '{}'; exit 3", "the server ended with exit status 3"),
         ("signal", "echo '{}'; kill -9 $$", "the server was ended by signal 9"),
@@ -147,7 +147,8 @@ async fn the_end_of_a_child_is_told() {
     }
 }
 
-/// A server that dies of its own accord is told from one that dies of what it was sent; with the last that it has said.
+/// The messages distinguish a server that dies by itself from one that dies after it was sent something, and contain
+/// its last lines on stderr.
 #[tokio::test]
 async fn a_child_that_dies_at_start_says_why() {
     let said = "echo one >&2; echo two >&2; echo three >&2; printf 'a\\033[1mb\n\n' >&2; exit 3";
@@ -164,9 +165,9 @@ async fn a_child_that_dies_at_start_says_why() {
     }
 }
 
-/// A program that is not there, and one that is none.
+/// A missing program, and a file that is not a program.
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
+async fn programs_that_cannot_start_are_errors_with_the_reason() {
     let absent = Talk::open(&command("mcp-no-such-program", &[])).await.err().unwrap();
     assert!(absent.starts_with("\"mcp-no-such-program\" cannot be started: "), "{absent}");
     assert!(absent.contains("No such file") && absent.ends_with("on the PATH?"), "{absent}");
@@ -178,7 +179,7 @@ async fn what_cannot_be_started_says_why() {
     assert!(nowhere.contains("its directory /mcp-no-such-directory is not there"), "{nowhere}");
 }
 
-/// Its variables and its directory are those of the target; the descriptors of this process are not its own.
+/// A child has the target's variables and directory, and no descriptors of this process.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_child_has_what_the_target_says_and_no_more() {
@@ -194,7 +195,7 @@ async fn a_child_has_what_the_target_says_and_no_more() {
     assert_eq!(talk.message().await, json!("word /"));
     let descriptors = talk.message().await;
     assert!(!descriptors.as_str().unwrap().contains(own.to_str().unwrap()), "{descriptors}");
-    // Nor those of other children: this one ends with its stdin although the other lives.
+    // Nor descriptors of other children: this one exits with its stdin, although the other still runs.
     first.carrier.send(outgoing(Some(1), "ping", "{}"));
     assert_eq!(first.message().await, json!({}));
     let Talk { carrier, .. } = first;
@@ -210,16 +211,16 @@ async fn a_child_has_what_the_target_says_and_no_more() {
     drop(talk);
 }
 
-/// A child that floods its stdout is read as fast as the client takes it; a line without an end is not kept.
+/// A child that floods its stdout is read only as fast as the client takes messages; an endless line is not kept.
 #[tokio::test]
-async fn a_flood_is_bounded() {
+async fn a_flood_is_limited() {
     let alive = Alive::new("flood");
     let mut talk = Talk::open(&shell(&alive, "exec yes '{}'")).await.unwrap();
     let pid = number(&mut talk).await;
     for _ in 0..1_000 {
         assert_eq!(talk.message().await, json!({}));
     }
-    // It can end although nobody takes what it still writes.
+    // It can exit although the client takes no more messages.
     timeout(DEADLINE, talk.carrier.close()).await.unwrap();
     reaped(pid).await;
     alive.ended().await;
@@ -232,9 +233,9 @@ async fn a_flood_is_bounded() {
     alive.ended().await;
 }
 
-/// A child that does not read is not written to without end.
+/// The queue for a child that does not read is limited.
 #[tokio::test]
-async fn what_waits_for_a_child_is_bounded() {
+async fn the_queue_for_a_child_is_limited() {
     let alive = Alive::new("deaf");
     let mut talk = Talk::open(&shell(&alive, "sleep 1000")).await.unwrap();
     number(&mut talk).await;
@@ -248,7 +249,7 @@ async fn what_waits_for_a_child_is_bounded() {
     alive.ended().await;
 }
 
-/// One that closes its stdin does not answer any more.
+/// A child that closes its stdin is lost.
 #[tokio::test]
 async fn a_child_that_closes_its_stdin_is_lost() {
     let alive = Alive::new("closes");

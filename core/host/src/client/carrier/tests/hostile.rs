@@ -1,4 +1,4 @@
-//! HTTP servers that break, lie, or never end.
+//! HTTP servers that break, lie, or never finish.
 
 use super::*;
 use mcp_resources_engine::client::Failure;
@@ -7,8 +7,8 @@ use std::net::{TcpListener, TcpStream};
 
 type Requests = Arc<Mutex<Vec<String>>>;
 
-/// A server that answers each request with what `answer` makes of it, as it is, and closes the connection: its URL, and the
-/// requests that came.
+/// A server that sends the result of `answer` unchanged for each request, and closes the connection. Returns its URL,
+/// and the requests.
 fn serving(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp?token=secret", listener.local_addr().unwrap());
@@ -27,7 +27,7 @@ fn serving(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> (St
     (url, requests)
 }
 
-/// A head in lower case, and its body.
+/// Reads a request: its head in lower case, and its body.
 fn request(socket: &TcpStream) -> String {
     let (mut reader, mut head, mut length) = (BufReader::new(socket), String::new(), 0);
     loop {
@@ -63,7 +63,7 @@ fn legacy() -> Outgoing {
     Outgoing { revision: Some("2025-11-25"), ..outgoing(Some(7), "resources/read", r#"{"id":7}"#) }
 }
 
-/// What becomes of one request that is answered so.
+/// The fault of one request that gets this answer.
 async fn fault(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> NotCarried {
     let (url, _) = serving(answer);
     let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
@@ -78,9 +78,9 @@ async fn answered(text: String) -> (Option<u16>, String) {
     (fault.status, fault.failure.to_string())
 }
 
-/// Each answer that is none says what is wrong, and nothing secret.
+/// Each invalid answer causes an error with the reason, without secrets.
 #[tokio::test]
-async fn what_is_no_answer_says_what_it_is() {
+async fn invalid_answers_are_errors_with_the_reason() {
     let html = "Content-Type: text/html\r\n";
     let location = |to: &str| format!("Location: {to}\r\n");
     let no_id = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no\u0007 way"}}"#;
@@ -121,7 +121,7 @@ async fn what_is_no_answer_says_what_it_is() {
     }
 }
 
-/// An error that has the id is the answer, whatever its status (R-161).
+/// An error with the id of the request is its answer, whatever its status (R-161).
 #[tokio::test]
 async fn an_error_with_the_id_is_the_answer() {
     let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}"#;
@@ -131,7 +131,7 @@ async fn an_error_with_the_id_is_the_answer() {
     assert_eq!(talk.message().await["error"]["code"], -32601);
 }
 
-/// A body, a line and an event without end are given up at the limit.
+/// An endless body, line or event is aborted at the limit.
 #[tokio::test]
 async fn what_never_ends_is_given_up() {
     for (head, chunk) in [
@@ -148,7 +148,7 @@ async fn what_never_ends_is_given_up() {
     }
 }
 
-/// A JSON body that is another message is passed on, and is not taken for the answer.
+/// A JSON body with another message is passed on, and is not taken for the answer.
 #[tokio::test]
 async fn another_message_is_not_the_answer() {
     let other = r#"{"jsonrpc":"2.0","id":8,"result":{}}"#;
@@ -159,7 +159,7 @@ async fn another_message_is_not_the_answer() {
     assert!(talk.not_carried(7).await.failure.to_string().contains("does not answer"));
 }
 
-/// R-179, R-181, R-225: what a request says in its head; the author's headers are there, a session is not.
+/// R-179, R-181, R-225: the head of a modern request has the repeated parts and the configured headers, and no session.
 #[tokio::test]
 async fn the_head_repeats_the_message() {
     let (url, requests) =
@@ -183,7 +183,7 @@ async fn the_head_repeats_the_message() {
     assert!(!request.contains("mcp-session-id"), "{request}");
 }
 
-/// R-174, R-176: an answer that broke off is resumed after its last whole event, and a session that ends then is told.
+/// R-174, R-176: a broken answer is resumed after its last complete event; if the session has ended, that is reported.
 #[tokio::test]
 async fn a_broken_answer_is_resumed() {
     let (url, requests) = serving(|request, socket| {
@@ -203,7 +203,7 @@ async fn a_broken_answer_is_resumed() {
     assert!(requests[1].contains("mcp-protocol-version: 2025-11-25"), "{requests:?}");
 }
 
-/// One that never comes is resumed a bounded number of times.
+/// An answer that always breaks is resumed a limited number of times.
 #[tokio::test]
 async fn a_stream_that_always_breaks_is_given_up() {
     let (url, requests) = serving(|request, socket| {
@@ -216,7 +216,8 @@ async fn a_stream_that_always_breaks_is_given_up() {
     assert_eq!(requests.lock().unwrap().len(), 6);
 }
 
-/// R-169, R-171 … R-173: the session's id is sent back, a server may have no standing stream, and the end is told once.
+/// R-169, R-171 … R-173: the session id is sent back, a server may lack a notification stream, and the end of the
+/// session is reported once.
 #[tokio::test]
 async fn a_session_lives_and_ends() {
     let (url, requests) = serving(|request, socket| {
@@ -248,7 +249,7 @@ async fn a_session_lives_and_ends() {
     assert!(requests.iter().all(|request| !request.starts_with("DELETE")), "{requests:?}");
 }
 
-/// R-172, R-173: the standing stream is opened again where it broke, and the session is deleted in the end.
+/// R-172, R-173: the notification stream is reopened where it broke, and the session is deleted at the end.
 #[tokio::test]
 async fn a_standing_stream_is_opened_again() {
     let (url, requests) = serving(|request, socket| {
@@ -271,7 +272,7 @@ async fn a_standing_stream_is_opened_again() {
     talk.carrier.send(outgoing(None, "notifications/initialized", "{}"));
     for (number, opened) in [(1, 1), (2, 1), (1, 2), (2, 2)] {
         assert_eq!(talk.message().await, json!({ "n": number }));
-        // One that is resumed has lost nothing.
+        // A resumed stream has lost nothing.
         assert_eq!(talk.opened, opened);
     }
     timeout(DEADLINE, talk.carrier.close()).await.unwrap();
@@ -279,7 +280,7 @@ async fn a_standing_stream_is_opened_again() {
     assert!(last.starts_with("DELETE /mcp") && last.contains("mcp-session-id: abc"), "{last}");
 }
 
-/// A standing stream that cannot be opened any more is a loss: nobody would hear of changes.
+/// If the notification stream cannot be reopened, the transport is lost, because changes would go unnoticed.
 #[tokio::test]
 async fn a_standing_stream_that_stays_away_is_a_loss() {
     let (url, _) = serving(|request, socket| {
@@ -298,7 +299,7 @@ async fn a_standing_stream_that_stays_away_is_a_loss() {
     assert!(reason.starts_with("the stream of notifications broke") && reason.contains("503"), "{reason}");
 }
 
-/// R-094: the connection of an exchange that is broken off is closed; so are all when the carrier is dropped.
+/// R-094: aborting an exchange closes its connection; dropping the carrier closes all.
 #[tokio::test]
 async fn what_is_broken_off_is_closed() {
     let (tell, told) = std::sync::mpsc::channel();
@@ -320,9 +321,10 @@ async fn what_is_broken_off_is_closed() {
     assert_eq!(told, Ok(0));
 }
 
-/// Nobody listens there, there is no such name, and no TLS where it is asked for: each says its host and why.
+/// A refused connection, an unknown host name, and a server without TLS each cause an error with the host and the
+/// reason.
 #[tokio::test]
-async fn what_cannot_be_reached_says_why() {
+async fn unreachable_servers_are_errors_with_the_reason() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (plain, _) = serving(|_, socket| drop(socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n")));
     for (url, expected) in [
@@ -332,7 +334,7 @@ async fn what_cannot_be_reached_says_why() {
     ] {
         let mut talk = match Talk::open(&endpoint(&url)).await {
             Ok(talk) => talk,
-            // A machine without certificates.
+            // On a machine without certificates.
             Err(error) => {
                 assert!(url.starts_with("https://") && error.starts_with("TLS cannot be used"), "{error}");
                 continue;
@@ -349,7 +351,7 @@ async fn what_cannot_be_reached_says_why() {
     }
 }
 
-/// What cannot be an endpoint is said before anything is sent, without secrets.
+/// An invalid endpoint is refused before anything is sent, without secrets in the error.
 #[tokio::test]
 async fn a_target_that_makes_no_sense_is_refused() {
     for (url, name, value, expected) in [

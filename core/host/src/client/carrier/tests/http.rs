@@ -8,7 +8,7 @@ use mcp_resources_engine::http::Answers;
 const LEGACY: Revision = Revision::V2025_11_25;
 const MODERN: Revision = Revision::V2026_07_28;
 
-/// Serves until the runtime of the test ends: the URL.
+/// Serves until the runtime of the test ends; returns the URL.
 async fn serve(server: &ResourceServer, answers: Answers) -> Target {
     let listener = server.http().answers(answers).bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.address());
@@ -21,7 +21,7 @@ fn initialized() -> Outgoing {
     Outgoing { revision: Some(LEGACY.as_str()), ..outgoing(None, "notifications/initialized", body) }
 }
 
-/// R-160 …: requests that stand for themselves, answered in either form.
+/// R-160 …: self-contained requests, answered in either form.
 #[tokio::test(flavor = "multi_thread")]
 async fn modern_requests_are_answered() {
     for answers in [Answers::Json, Answers::Events] {
@@ -31,7 +31,7 @@ async fn modern_requests_are_answered() {
             ("server/discover", json!({}), "/result/supportedVersions"),
             ("resources/list", json!({}), "/result/resources/0/uri"),
             ("resources/read", json!({ "uri": "note://a" }), "/result/contents/0/text"),
-            // an error has a status of its own, and is an answer all the same.
+            // an error with its own HTTP status is an answer too.
             ("resources/read", json!({ "uri": "note://none" }), "/error/code"),
             ("no/method", json!({}), "/error/code"),
         ] {
@@ -44,7 +44,7 @@ async fn modern_requests_are_answered() {
     }
 }
 
-/// a listen tells of changes until its exchange is broken off; others go on meanwhile.
+/// a listen delivers changes until its exchange is aborted; other requests continue.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_listen_stays_open_until_it_is_broken_off() {
     let server = server();
@@ -57,12 +57,12 @@ async fn a_listen_stays_open_until_it_is_broken_off() {
     assert_eq!(talk.message().await["params"]["uri"], "note://a");
     talk.carrier.abort(listen);
     server.notify_updated("note://a").unwrap();
-    // What comes next is the answer to the next request, and nothing of the listen.
+    // The next message answers the next request, and is not from the listen.
     let id = talk.ask(MODERN, "resources/read", json!({ "uri": "note://a" }));
     assert_eq!(talk.message().await["id"], json!(id));
 }
 
-/// a session, and what the server says by itself in it.
+/// a session, and its notifications.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_entered_and_left() {
     for answers in [Answers::Json, Answers::Events] {
@@ -80,7 +80,7 @@ async fn a_session_is_entered_and_left() {
         let id = talk.ask(LEGACY, "resources/read", json!({ "uri": "note://a" }));
         assert_eq!(talk.message().await["id"], json!(id));
 
-        // once it has ended, that is told once, by whatever finds out first.
+        // the end of the session is reported once, by the exchange that detects it first.
         let CarrierKind::Http(http) = &talk.carrier.0 else { panic!() };
         timeout(DEADLINE, http.endpoint.clone().delete()).await.unwrap();
         for _ in 0..3 {
@@ -93,7 +93,7 @@ async fn a_session_is_entered_and_left() {
     }
 }
 
-/// More requests than may be under way at a time are answered all the same, each once.
+/// More requests than may be in progress at a time are each answered once.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_requests_take_turns() {
     let target = serve(&server(), Answers::Either).await;
@@ -106,11 +106,11 @@ async fn many_requests_take_turns() {
     }
 }
 
-/// A server with TLS is believed if the system trusts its certificate, and not otherwise. What the system trusts is the
-/// process's own to know, so the first half runs in another.
+/// A TLS server is accepted if and only if the system trusts its certificate. The set of trusted certificates is fixed
+/// for a process, so the first half runs in another one.
 #[cfg(feature = "tls")]
 #[tokio::test(flavor = "multi_thread")]
-async fn tls_trusts_whom_the_system_trusts() {
+async fn tls_trusts_the_certificates_of_the_system() {
     const TRUSTS: &str = "MCP_CARRIER_TRUSTS";
     let keys = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rust/src/sockets/keys");
     let (certificate, key) = (keys.join("certificate.pem"), keys.join("tls.pem"));
@@ -122,7 +122,7 @@ async fn tls_trusts_whom_the_system_trusts() {
     let trusts = std::env::var_os(TRUSTS).is_some();
     let mut talk = match Talk::open(&target).await {
         Ok(talk) => talk,
-        // This machine trusts nobody.
+        // This machine has no trusted certificates.
         Err(error) => return assert!(!trusts && error.starts_with("TLS cannot be used"), "{error}"),
     };
     let id = talk.ask(MODERN, "resources/read", json!({ "uri": "note://a" }));
@@ -132,7 +132,7 @@ async fn tls_trusts_whom_the_system_trusts() {
     }
     let reason = talk.not_carried(id).await.failure.to_string();
     assert!(reason.contains("certificate"), "{reason}");
-    let name = concat!(module_path!(), "::tls_trusts_whom_the_system_trusts");
+    let name = concat!(module_path!(), "::tls_trusts_the_certificates_of_the_system");
     let name = name.split_once("::").unwrap().1;
     let mut again = std::process::Command::new(std::env::current_exe().unwrap());
     again.args(["--exact", name]).env("SSL_CERT_FILE", certificate).env(TRUSTS, "1");
