@@ -54,7 +54,7 @@ impl Log {
             std::mem::take(&mut state.waiting)
         };
         for message in waiting {
-            peer.misuse(&message);
+            peer.host().report(&message);
         }
     }
 
@@ -75,7 +75,7 @@ impl Log {
             host
         };
         if let Some(host) = host {
-            host.misuse(&message);
+            host.report(&message);
         }
     }
 

@@ -410,7 +410,8 @@ impl Part {
             Ok(place) => place,
             Err(_full) => {
                 if !mounted.is_full.swap(true, Ordering::Relaxed) {
-                    peer.misuse(&format!("{}: as many requests wait as may; more are refused", mounted.name));
+                    let what = format!("{}: as many requests wait as may; more are refused", mounted.name);
+                    peer.host().report(&what);
                 }
                 let busy = Answer::Failed(ReadError::RateLimited { retry_after: BUSY });
                 return peer.finish(reply.encode(busy, peer.now()));

@@ -37,6 +37,11 @@ pub trait Host: Send + Sync + 'static {
         self.misuse(what);
     }
 
+    /// A provider reports a problem with what it serves, such as a file that it cannot parse: for the log.
+    fn report(&self, what: &str) {
+        self.misuse(what);
+    }
+
     /// The author gave an answer that its event cannot have: for the log.
     fn misuse(&self, what: &str);
 }
