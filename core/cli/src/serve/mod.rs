@@ -215,26 +215,33 @@ impl Serving {
 
     /// Reads the file again. Providers that have not changed stay mounted, with their subscriptions.
     fn reload(&mut self, path: &Path) {
-        match Document::of_file(path).and_then(|document| self.replace(&document)) {
-            Ok(changed) => output::say("note", &format!("{}: read again, {changed}", path.display())),
+        let read = Document::of_file(path)
+            .and_then(|document| self.replace(&document).map(|changed| (document, changed)));
+        match read {
+            Ok((document, changed)) => {
+                self.warn_of_restart(&document);
+                output::say("note", &format!("{}: read again, {changed}", path.display()));
+            }
             Err(reason) => {
                 output::say("error", &format!("{}; what was served before is still served", masked(&reason)));
             }
         }
     }
 
-    fn replace(&mut self, document: &Document) -> Result<&'static str, String> {
-        let (is_guarded_alike, is_described_alike) =
-            (document.guard.source == self.guard, document.about == self.about);
+    /// Says what of a file takes effect later.
+    fn warn_of_restart(&self, document: &Document) {
         for (what, is_same) in [
-            ("guard", is_guarded_alike),
-            ("name, version, title, description or instructions", is_described_alike),
+            ("guard", document.guard.source == self.guard),
+            ("name, version, title, description or instructions", document.about == self.about),
         ] {
             if !is_same {
                 let text = format!("a change of {what} takes effect when the server is started again");
                 output::say("warning", &text);
             }
         }
+    }
+
+    fn replace(&mut self, document: &Document) -> Result<&'static str, String> {
         let is_kept = |mounted: &Mounted| document.providers.contains(&mounted.declared);
         let new: Vec<_> = document
             .providers
@@ -247,7 +254,7 @@ impl Serving {
         let (kept, old): (Vec<_>, Vec<_>) = std::mem::take(&mut self.mounted).into_iter().partition(is_kept);
         self.mounted = kept;
         if old.is_empty() && new.is_empty() {
-            return Ok("nothing has changed");
+            return Ok("no provider has changed");
         }
         for (_, id) in old.iter().flat_map(|mounted| &mounted.providers) {
             self.server.unmount(*id);
