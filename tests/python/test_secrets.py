@@ -329,6 +329,42 @@ def everything(url: str) -> list[str]:
     return heard
 
 
+URL = f"postgres://me:{PLANTED}@127.0.0.1:1/x"
+MISTAKES: list[tuple[object, str]] = [
+    ({"db": URL}, "db is"),
+    ({"db": None, "databases": {"shop": {"url": URL}}}, '"databases", "db"'),
+    ({"kind": "db", "url": URL, "password": PLANTED}, '"password"'),
+    (URL, "it is"),
+    ({"db": {"databases": {"shop": URL}}}, '"shop"'),
+    ({"db": {"databases": [URL]}}, "db.databases"),
+    ({"db": {"databases": {"shop": {"url": {"env": URL}, "tables": ["a"]}}}}, "not set"),
+    ({"db": {"databases": {"shop": {"url": URL, "tabels": ["a"]}}}}, '"tables"'),
+    ({"git": URL.replace("postgres", "https")}, "does not exist"),
+    ({"env": [f"PASSWORD={PLANTED}"]}, "has no `=`"),
+    ({"api": {"apis": {"a": {"endpoints": {"b": {"url": URL.replace("postgres", "http")}}}}}}, "password"),
+    ({"api": {"apis": {"a": {"endpoints": {"b": {"url": "http://h/{id}", "headers": f"Bearer {TOKEN}"}}}}}}, "headers"),
+]
+"""Entries that are wrong, each with a secret near the mistake."""
+
+
+@pytest.mark.parametrize(("entry", "named"), MISTAKES)
+def test_no_planted_secret_is_in_an_error_at_start(program: Path, tmp_path: Path, entry: object, named: str) -> None:
+    """S-02, S-04, S-20: the message says where the mistake is, and leaves out the value if it may be a secret."""
+    file = tmp_path / "resources.json"
+    file.write_text(json.dumps({"providers": [entry]}), "utf-8")
+    ended = subprocess.run([program, "serve", "--config", file], input=b"", capture_output=True, timeout=60)
+    said = ended.stderr.decode()
+    assert ended.returncode == 2
+    assert "providers[0]" in said
+    assert named in said
+    assert PLANTED not in said
+    assert TOKEN not in said
+    words = subprocess.run([program, "serve", URL], input=b"", capture_output=True, timeout=60)
+    assert words.returncode == 2
+    assert b"db:NAME=URL,TABLE" in words.stderr
+    assert PLANTED.encode() not in words.stderr
+
+
 def test_no_planted_secret_leaves(served: tuple[str, "subprocess.Popen[bytes]"], folder: Path) -> None:
     """S-01 to S-07, S-20: of files, a repository, databases, APIs or the environment; also while files are broken."""
     url, process = served

@@ -133,6 +133,7 @@ async def test_two_folders_are_two_roots(program: Path, project: Path) -> None:
         (["fils:."], "files"),
         (["files:none"], "none"),
         (["none"], "none"),
+        (["README.md"], "write --config README.md"),
         (["files:README.md"], "README.md"),
         (["files:a=.", "files:a=src"], '"a"'),
         (["files:a/b=."], "a/b"),
@@ -199,8 +200,9 @@ async def test_a_file_says_what_is_served(program: Path, project: Path, form: st
         ({"providers": [{"files": {}}]}, "roots"),
         ({"providers": [{"files": {"roots": "nowhere"}}]}, "nowhere"),
         ({"name": 3}, "name is 3"),
-        ({"guard": []}, "guard is []"),
-        ({"guard": {"dney": "**"}}, "guard.dney"),
+        ({"guard": []}, "guard is a list"),
+        ({"guard": {"dney": "**"}}, 'guard: unexpected key "dney"; did you mean "deny"?'),
+        ({"guard": {"http": {"path": "mcp"}}}, 'guard.http: path is "mcp", expected a text that begins with a slash'),
         ({"guard": {"deny": ""}}, "guard.deny"),
         ({"guard": {"limits": {"content": 1}}}, "contents"),
         ({"guard": {"limits": {"contents": "1"}}}, "contents"),
@@ -303,9 +305,10 @@ async def test_sighup_reads_the_file_again(serve: Start, project: Path) -> None:
             assert "nowhere" in served.wait_for("error:")
             assert await client.read("file:///code/main.py") == "print('hello')\n"
 
-            config(project.parent, guard={"deny": "**"})
+            config(project.parent, guard={"deny": "**"}, instructions="Read less.")
             served.process.send_signal(signal.SIGHUP)
-            served.wait_for("guard")
+            served.wait_for("a change of guard takes effect when the server is started again")
+            served.wait_for("a change of name, version, title, description or instructions takes effect")
             served.wait_for("read again")
             with pytest.raises(LookupError):
                 await client.read("file:///code/main.py")

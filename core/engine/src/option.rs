@@ -216,7 +216,8 @@ impl fmt::Display for OptionValue {
             Self::None => f.write_str("nothing"),
             Self::Bool(value) => value.fmt(f),
             Self::Integer(value) => value.fmt(f),
-            Self::Number(value) => value.fmt(f),
+            // With its point or exponent: 1e3 is not a whole number to an option.
+            Self::Number(value) => write!(f, "{value:?}"),
             Self::Text(text) => write!(f, "{text:?}"),
             Self::Bytes(_) => f.write_str("bytes"),
             Self::List(_) => f.write_str("a list"),

@@ -231,7 +231,9 @@ pub(crate) fn nothing(kind: &str, options: &OptionValue) -> Result<(), OptionErr
     match options {
         OptionValue::None => Ok(()),
         OptionValue::Members(members) if members.is_empty() => Ok(()),
-        _ => Err(OptionError::sentence(format!("{kind} has no options; leave out {options}"))),
+        _ => Err(OptionError::sentence(format!(
+            "{kind} has no options; write {{{kind}: {{}}}}, or {kind}: with the command"
+        ))),
     }
 }
 
@@ -248,6 +250,18 @@ pub fn word(word: &str) -> Result<(String, OptionValue), OptionError> {
         if options.is_ok() || word.contains(':') || !Path::new(word).is_dir() {
             return Ok((kind.into(), options?));
         }
+    }
+    if Path::new(word).is_file() {
+        return Err(OptionError::sentence(format!(
+            "{word:?} is a file, not a directory; write --config {word} if it says what to serve, config:{word},KEY to serve its \
+             keys, or name the directory that it is in"
+        )));
+    }
+    if rest.starts_with("//") {
+        // Without the rest, which may have a password in it.
+        return Err(OptionError::sentence(format!(
+            "a URL such as {kind}://… is not a source; write db:NAME=URL,TABLE for a database, or api:FILE for an HTTP API"
+        )));
     }
     if Path::new(word).is_dir() || word.contains('/') {
         return Ok(("files".into(), word.into()));
@@ -285,6 +299,13 @@ mod tests {
             ("files", "\"files:\" names no directory; write files:DIR or files:NAME=DIR"),
             ("files:", "\"files:\" names no directory"),
             ("files:two=", "is \"\", expected the path of a directory"),
+            ("src/lib.rs", "\"src/lib.rs\" is a file, not a directory; write --config src/lib.rs if"),
+            ("Cargo.toml", "config:Cargo.toml,KEY to serve its keys"),
+            (
+                "postgres://me:hunter2@h/x",
+                "a URL such as postgres://… is not a source; write db:NAME=URL,TABLE",
+            ),
+            ("memory:x", "memory has no options; write {memory: {}}, or memory: with the command"),
             ("files:one=src/files", "files: two roots have the name \"one\": "),
             ("files:two=no/such", "files: the root no/such does not exist"),
             (
@@ -293,7 +314,7 @@ mod tests {
             ),
         ] {
             let said = add(text).unwrap_err().to_string();
-            assert!(said.contains(message), "{said}");
+            assert!(said.contains(message) && !said.contains("hunter2"), "{said}");
         }
         assert_eq!(set.providers().len(), 2);
         assert!(NAMES.is_sorted());

@@ -13,9 +13,12 @@ use std::borrow::Cow;
 pub(crate) const MASK: &str = "[redacted:key-name]";
 
 /// A name is secret with one of these in it.
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 16] = [
     "password",
     "passwd",
+    "passwort",
+    "パスワード",
+    "pwd",
     "passphrase",
     "passcode",
     "secret",
@@ -25,10 +28,14 @@ const PARTS: [&str; 11] = [
     "apikey",
     "authorization",
     "cookie",
+    "signature",
+    "mnemonic",
 ];
 /// A name is secret with one of these as a word of it.
 const WORDS: [&str; 12] =
-    ["key", "keys", "pass", "pwd", "pw", "dsn", "cred", "creds", "salt", "jwt", "bearer", "otp"];
+    ["key", "keys", "pass", "pw", "dsn", "cred", "creds", "salt", "jwt", "bearer", "otp", "hmac"];
+/// What ends with `pass` and is not a password.
+const PASSAGES: [&str; 4] = ["compass", "bypass", "overpass", "underpass"];
 
 /// Which values are masked, and which are shown whatever they are.
 #[derive(Debug)]
@@ -51,14 +58,13 @@ impl Masks {
     /// # Errors
     /// There is no such detector, or a glob cannot be read.
     pub(crate) fn new(detectors: &Detectors, reveal: &[String]) -> Result<Self, OptionError> {
-        let all: Vec<&str> = Redactor::names().collect();
         let redactor = match detectors {
-            Detectors::All => Redactor::new(&all),
-            Detectors::Named(names) => Redactor::new(names),
+            Detectors::All => Redactor::all(),
+            Detectors::Named(names) => Redactor::new(names).map_err(|name| {
+                let all: Vec<&str> = Redactor::names().collect();
+                OptionError::sentence(format!("redact: {}", unexpected("detector", name, &all)))
+            })?,
         };
-        let redactor = redactor.map_err(|name| {
-            OptionError::sentence(format!("redact: {}", unexpected("detector", name, &all)))
-        })?;
         Ok(Self { redactor, reveal: globs("reveal", reveal)? })
     }
 
@@ -81,7 +87,8 @@ impl Masks {
 /// Whether the name of a value says that it is secret: `db_password`, `apiKey`, `PGPASSWORD`, `DSN`.
 pub(crate) fn is_secret(name: &str) -> bool {
     let lower = name.to_lowercase();
-    if lower.ends_with("key") || PARTS.iter().any(|part| lower.contains(part)) {
+    let is_pass = lower.ends_with("pass") && !PASSAGES.iter().any(|word| lower.ends_with(word));
+    if is_pass || lower.ends_with("key") || PARTS.iter().any(|part| lower.contains(part)) {
         return true;
     }
     let mut word = String::new();
@@ -162,6 +169,12 @@ mod tests {
             "privateKeyFile",
             "pass",
             "db-pass",
+            "dbpass",
+            "requirepass",
+            "OLDPWD",
+            "mysqlpwd",
+            "データベースのパスワード",
+            "webhookSignature",
             "client-secret",
             "Set-Cookie",
             "jwt",
@@ -175,6 +188,7 @@ mod tests {
             "user",
             "passenger",
             "compass",
+            "bypass",
             "keyboard",
             "design",
             "url",

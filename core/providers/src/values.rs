@@ -138,15 +138,19 @@ pub(crate) fn json(text: &str, limits: Limits) -> Result<Value, Fault> {
     })
 }
 
-/// The value of a YAML text of one document. `words` says whether `yes`, `no`, `on` and `off` are booleans, as in YAML 1.1.
+/// The value of a YAML text of one document. `is_1_1` says whether `yes`, `no`, `on` and `off` are
+/// booleans and `0644` is octal, as in YAML 1.1.
 ///
 /// # Errors
 /// It is not YAML, has a key twice, or exceeds a limit.
-pub(crate) fn yaml(text: &str, limits: Limits, words: bool) -> Result<Value, Fault> {
+pub(crate) fn yaml(text: &str, limits: Limits, is_1_1: bool) -> Result<Value, Fault> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_nodes: limits.values, max_depth: limits.depth },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: limits.values },
-        strict_booleans: !words,
+        strict_booleans: !is_1_1,
+        legacy_octal_numbers: is_1_1,
+        // JSON has no such numbers: they are texts, as those of TOML.
+        reject_non_finite_typeless_float: false,
         with_snippet: false,
     };
     Counters::new(limits).read("it is not YAML", false, |seed| {

@@ -218,6 +218,33 @@ async fn secrets_are_masked() {
     );
 }
 
+/// S-04: a name that says secret may be the value of a key, or the argument before the secret.
+#[tokio::test]
+async fn secrets_beside_their_names_are_masked() {
+    let file = File::new(
+        "pod.yaml",
+        "
+env: [{name: DB_PASSWORD, value: hunter2-canary}, {name: LOG_LEVEL, value: debug}]
+setting: {Key: API_TOKEN, Value: hunter2-canary, note: shown}
+args: [run, --level, debug, --db-password, hunter2-canary, --requirepass, hunter2-canary, end]
+url: 'postgres://me:p@hunter2-canary@host/x'
+",
+    );
+    let (mut client, _) = client(file.options(["**"]));
+    let masked = "[redacted:key-name]";
+    let env = json!([{"name": "DB_PASSWORD", "value": masked}, {"name": "LOG_LEVEL", "value": "debug"}]);
+    let args = json!(["run", "--level", "debug", "--db-password", masked, "--requirepass", masked, "end"]);
+    assert_eq!(
+        json_at(&mut client, "config:///demo").await,
+        json!({
+            "env": env,
+            "setting": {"Key": masked, "Value": masked, "note": "shown"},
+            "args": args,
+            "url": "postgres://me:[redacted:url-password]@host/x",
+        })
+    );
+}
+
 /// S-04: keys with slashes, tildes, dots and any text have one URI each, and completion spells it.
 #[tokio::test]
 async fn odd_keys_have_one_spelling() {
@@ -276,9 +303,10 @@ async fn a_half_written_file_keeps_its_values() {
         let said = std::mem::take(&mut *log.lock().unwrap());
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(
-            said[0].contains("app.json") && said[0].contains("what it said before is still served"),
-            "{said:?}"
+            said[0].starts_with("warning: config: ") && said[0].contains("app.json"),
+            "it is no answer that is wrong: {said:?}"
         );
+        assert!(said[0].contains("what it said before is still served"), "{said:?}");
         assert!(!said[0].contains(CANARY), "{said:?}");
     }
     file.write(r#"{"a": 4}"#);
@@ -325,6 +353,22 @@ async fn an_object_alone_is_not_what_is_in_it() {
     let (mut client, log) = client(file.options(["server"]));
     assert_eq!(json_at(&mut client, "config:///demo/server").await, json!({}));
     assert!(log.lock().unwrap()[0].contains("add \"server/**\""));
+}
+
+/// S-04: a file of which nothing is allowed is said, with the form of a path; an empty list allows nothing on purpose.
+#[tokio::test]
+async fn nothing_that_matches_is_said() {
+    let file = File::new("app.toml", "[server]\nport = 8080");
+    for (allow, lines) in [(&["server.port"][..], 1), (&[], 0)] {
+        let options = Options::new().app("demo", &file.path).allow(allow.iter().copied());
+        let (mut client, log) = client(options);
+        for _ in 0..2 {
+            assert_eq!(json_at(&mut client, "config:///demo").await, json!({}));
+        }
+        let said = log.lock().unwrap();
+        assert_eq!(said.len(), lines, "{said:?}");
+        assert!(said.iter().all(|line| line.contains("no key of \"demo\" matches allow")), "{said:?}");
+    }
 }
 
 /// S-04, R-083, R-092: only keys whose value has changed are updated; the lists change when keys are added or removed.

@@ -13,18 +13,25 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
 const KEYS: [&str; 7] = ["name", "version", "title", "description", "instructions", "providers", "guard"];
-/// The keys of `guard` that are not the policy's own.
-const GUARD_KEYS: [&str; 3] = ["limits", "http", "audit"];
+/// The keys of `guard`: those of a policy, and behind them three more.
+const GUARD_KEYS: [&str; 11] = [
+    "allow",
+    "deny",
+    "scopes",
+    "principals",
+    "rate",
+    "concurrency",
+    "max_size",
+    "redact",
+    "limits",
+    "http",
+    "audit",
+];
 
 /// What a server serves, and under which rules. Nothing of it is opened yet.
 #[derive(Debug)]
 pub struct Document {
-    /// The members of a file that describe the server, but for `name` as texts.
-    pub(super) name: String,
-    pub(super) version: Option<String>,
-    pub(super) title: Option<String>,
-    pub(super) description: Option<String>,
-    pub(super) instructions: Option<String>,
+    pub(super) about: About,
     /// The providers by their kinds, in the order of their first entries.
     pub(super) providers: Vec<Declared>,
     pub(super) guard: Guard,
@@ -32,6 +39,16 @@ pub struct Document {
     file: Option<PathBuf>,
     /// The kinds of all entries, in their order in the file.
     order: Vec<String>,
+}
+
+/// The members of a file that describe the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct About {
+    pub(super) name: String,
+    pub(super) version: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) instructions: Option<String>,
 }
 
 /// All entries of one kind.
@@ -109,13 +126,13 @@ impl Document {
         let text = |key: &str| match members.get(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(format!("{key} is {other}, expected a text")),
+            Some(other) => Err(format!("{key} is {}, expected a text", options_of(other))),
         };
         let mut document = Self::empty(text("name")?.unwrap_or_else(|| name.into()));
-        document.version = text("version")?;
-        document.title = text("title")?;
-        document.description = text("description")?;
-        document.instructions = text("instructions")?;
+        document.about.version = text("version")?;
+        document.about.title = text("title")?;
+        document.about.description = text("description")?;
+        document.about.instructions = text("instructions")?;
         let providers = members.get("providers").ok_or("the key \"providers\" is missing")?;
         let Value::Array(providers) = providers else {
             return Err("providers must be a list, such as [{files: {roots: {project: .}}}]".into());
@@ -137,11 +154,7 @@ impl Document {
 
     fn empty(name: String) -> Self {
         Self {
-            name,
-            version: None,
-            title: None,
-            description: None,
-            instructions: None,
+            about: About { name, ..About::default() },
             providers: Vec::new(),
             guard: Guard::default(),
             file: None,
@@ -165,16 +178,34 @@ impl Guard {
         let mut members = match value {
             Value::Null => Map::new(),
             Value::Object(members) => members.clone(),
-            other => return Err(format!("guard is {other}, expected an object with the keys of a policy")),
+            other => {
+                let given = options_of(other);
+                return Err(format!("guard is {given}, expected an object with the keys of a policy"));
+            }
         };
-        let [limits, http, audit] = GUARD_KEYS.map(|key| members.remove(key).unwrap_or(Value::Null));
+        if let Some(key) = members.keys().find(|key| !GUARD_KEYS.contains(&key.as_str())) {
+            return Err(format!("guard: {}", unexpected("key", key, &GUARD_KEYS)));
+        }
+        let mut taken = |key: &str| members.remove(key).unwrap_or(Value::Null);
+        let (limits, http, audit) = (taken("limits"), taken("http"), taken("audit"));
         let mut guard = Self { source, ..Self::default() };
         set("guard.limits", &mut guard.limits, limits)?;
         set("guard.http", &mut guard.rules, http)?;
+        // Not only when it is served over HTTP: a file is right or wrong, whatever the words of the command are.
+        guard.rules.check().map_err(|error| format!("guard.http: {error}"))?;
+        if guard.rules.auth.is_some() {
+            return Err(
+                "guard.http: auth needs a verifier of tokens, which `serve` does not have; leave it out, \
+                        or write a server of your own"
+                    .into(),
+            );
+        }
         guard.audit = match audit {
             Value::Null => None,
             Value::String(path) if !path.is_empty() => Some(path.into()),
-            other => return Err(format!("guard.audit is {other}, expected the path of a file")),
+            other => {
+                return Err(format!("guard.audit is {}, expected the path of a file", options_of(&other)));
+            }
         };
         guard.policy = read_policy(&Value::Object(members).to_string()).map_err(|error| {
             match error.field.is_empty() {
@@ -191,21 +222,29 @@ fn set(key: &str, options: &mut impl Named, value: Value) -> Result<(), String> 
     let members = match value {
         Value::Null => return Ok(()),
         Value::Object(members) => members,
-        other => return Err(format!("{key} is {other}, expected an object")),
+        other => return Err(format!("{key} is {}, expected an object", options_of(&other))),
     };
     let refused = |error: OptionError| format!("{key}: {error}");
     members.iter().try_for_each(|(name, value)| options.set(name, options_of(value)).map_err(refused))
 }
 
-/// The one kind of an entry, and its options.
+/// The one kind of an entry, and its options. An error has the keys of an entry without their values: one of them may be
+/// the URL of a database.
 fn entry_of(entry: &Value) -> Result<(&str, &Value), String> {
-    let members = entry.as_object().filter(|members| members.len() == 1);
-    let (kind, options) = members.and_then(|members| members.iter().next()).ok_or_else(|| {
-        format!(
-            "it is {entry}, expected one kind of provider with its options, such as {{files: {{roots: .}}}}"
-        )
-    })?;
-    Ok((kind, options))
+    const EXPECTED: &str =
+        "expected one kind of provider with its options below it, such as {files: {roots: .}}";
+    let Value::Object(members) = entry else {
+        return Err(format!("it is {}, {EXPECTED}", options_of(entry)));
+    };
+    let mut all = members.iter();
+    match (all.next(), all.next()) {
+        (Some((kind, options)), None) => Ok((kind, options)),
+        (None, _) => Err(format!("it has no key, {EXPECTED}")),
+        _ => {
+            let keys: Vec<String> = members.keys().map(|key| format!("{key:?}")).collect();
+            Err(format!("it has the keys {}, {EXPECTED}", keys.join(", ")))
+        }
+    }
 }
 
 /// A value of a file as options are given one.
@@ -222,5 +261,76 @@ fn options_of(value: &Value) -> OptionValue {
         Value::Object(members) => OptionValue::Members(
             members.iter().map(|(name, value)| (name.clone(), options_of(value))).collect(),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn wrong(value: Value) -> String {
+        Document::parse(value, "test").unwrap_err()
+    }
+
+    /// S-01, S-20: an entry that is wrong is described without its values: a password may be one of them.
+    #[test]
+    fn values_of_a_wrong_entry_are_not_quoted() {
+        let url = "postgres://me:hunter2@host/x";
+        for (entry, said) in [
+            (
+                json!({"db": null, "databases": {"shop": {"url": url}}}),
+                "it has the keys \"databases\", \"db\"",
+            ),
+            (json!({"kind": "db", "password": "hunter2"}), "it has the keys \"kind\", \"password\""),
+            (json!([url]), "it is a list, expected one kind of provider with its options"),
+            (json!({}), "it has no key"),
+            (json!("files:."), "it is \"files:.\""),
+        ] {
+            let error = wrong(json!({"providers": [entry]}));
+            assert!(error.starts_with(&format!("providers[0]: {said}")), "{error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+        assert_eq!(
+            wrong(json!({"providers": [], "guard": [url]})),
+            "guard is a list, expected an object with the keys of a policy"
+        );
+        assert_eq!(
+            wrong(json!({"providers": [], "title": {"a": url}})),
+            "title is an object, expected a text"
+        );
+    }
+
+    /// S-01: a misspelled key of the guard is named with the nearest one, also where it is not of a policy.
+    #[test]
+    fn keys_of_the_guard_are_known() {
+        let guard =
+            |guard: Value| Document::parse(json!({"providers": [], "guard": guard}), "test").map(drop);
+        for (key, meant) in [("limit", "limits"), ("audti", "audit"), ("dney", "deny"), ("rates", "rate")] {
+            let error = guard(json!({ key: {} })).unwrap_err();
+            assert_eq!(error, format!("guard: unexpected key {key:?}; did you mean {meant:?}?"));
+        }
+        for key in GUARD_KEYS {
+            let error = guard(json!({ key: false })).unwrap_err();
+            assert!(error.starts_with(&format!("guard.{key}")) && !error.contains("unknown"), "{error}");
+        }
+        let error = guard(json!({"rate": 5})).unwrap_err();
+        assert!(
+            error.ends_with("expected an object with read, completion, list, subscribe or call"),
+            "{error}"
+        );
+    }
+
+    /// S-01: rules that no endpoint can have are errors of the file, over stdio too.
+    #[test]
+    fn rules_of_http_are_checked() {
+        let http = |http: Value| wrong(json!({"providers": [], "guard": {"http": http}}));
+        assert!(
+            http(json!({"path": "resources"})).starts_with("guard.http: path is \"resources\", expected")
+        );
+        assert!(http(json!({"metrics": "/mcp"})).starts_with("guard.http: metrics is \"/mcp\", expected"));
+        let auth =
+            json!({"resource": "https://a.example/mcp", "authorization_servers": ["https://b.example"]});
+        assert!(http(json!({ "auth": auth })).starts_with("guard.http: auth needs a verifier"));
     }
 }

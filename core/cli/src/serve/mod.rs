@@ -13,10 +13,11 @@ use crate::Outcome;
 use crate::args::{Serve, Triggers};
 use crate::error::Failed;
 use crate::output;
-use document::{Declared, Guard};
+use document::{About, Declared, Guard};
 use mcp_resources_engine::catalog::MountId;
+use mcp_resources_engine::guard::Redactor;
 use mcp_resources_host::provider::Provider;
-use mcp_resources_host::server::{Builder, ResourceServer};
+use mcp_resources_host::server::{Builder, Diagnostic, ResourceServer};
 use mcp_resources_host::transport::AuditFile;
 use mcp_resources_providers::db;
 use mcp_resources_providers::declared::{self, Set};
@@ -32,7 +33,7 @@ pub use document::Document;
 
 /// Serves until stdin closes, or a signal ends it. Both are an orderly end: status 0.
 pub(crate) fn run(args: &Serve) -> Outcome {
-    let document = document(args)?;
+    let document = document(args).map_err(Failed::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
     let ended = runtime.block_on(serve(document, args));
     // A worker that reads from a disk that does not answer must not keep the program.
@@ -46,10 +47,11 @@ pub(crate) fn triggers(args: &Triggers) -> Outcome {
         Some(path) => Document::of_file(path),
         None => Document::of_words(&args.provider),
     };
-    let document = document.map_err(Failed::usage)?;
+    let usage = |reason: String| Failed::usage(masked(&reason));
+    let document = document.map_err(usage)?;
     let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
     let databases = document.declared().filter(|(kind, _)| *kind == "db").map(|(_, options)| options.clone());
-    let sql = db::triggers(databases, &folder).map_err(|error| Failed::usage(error.to_string()))?;
+    let sql = db::triggers(databases, &folder).map_err(|error| usage(error.to_string()))?;
     io::stdout().lock().write_all(sql.as_bytes())?;
     Ok(0)
 }
@@ -67,13 +69,13 @@ pub(crate) fn options() -> Outcome {
     Ok(0)
 }
 
-fn document(args: &Serve) -> Result<Document, Failed> {
+fn document(args: &Serve) -> Result<Document, String> {
     let read = match &args.config {
         Some(path) => Document::of_file(path),
         None if args.provider.is_empty() => Document::of_words(&here()),
         None => Document::of_words(&args.provider),
     };
-    read.map_err(Failed::usage)
+    read.map_err(|reason| masked(&reason))
 }
 
 /// What is served if nothing is named: the files of the current directory and, if it is the root of one, its git repository.
@@ -153,6 +155,7 @@ struct Serving {
     server: ResourceServer,
     folder: PathBuf,
     mounted: Vec<Mounted>,
+    about: About,
     /// The guard as it was written.
     guard: Value,
 }
@@ -170,22 +173,22 @@ impl Serving {
             .iter()
             .map(|declared| made(&document, declared, &folder).map(|providers| (declared.clone(), providers)))
             .collect::<Result<_, _>>()
-            .map_err(Failed::usage)?;
-        let wrong = |reason: String| Failed::usage(document.named(reason));
-        let guard = document.guard.source.clone();
-        let version = document.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
-        let mut builder = ResourceServer::builder(&document.name, version);
-        if let Some(title) = &document.title {
+            .map_err(|reason: String| Failed::usage(masked(&reason)))?;
+        let wrong = |reason: String| Failed::usage(masked(&document.named(reason)));
+        let (about, guard) = (document.about.clone(), document.guard.source.clone());
+        let version = about.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
+        let mut builder = ResourceServer::builder(&about.name, version);
+        if let Some(title) = &about.title {
             builder = builder.title(title);
         }
-        if let Some(description) = &document.description {
+        if let Some(description) = &about.description {
             builder = builder.description(description);
         }
         let kinds = made.iter().map(|(declared, _)| declared.kind.as_str());
-        builder = builder.instructions(document.instructions.clone().unwrap_or_else(|| about(kinds)));
+        builder = builder.instructions(about.instructions.clone().unwrap_or_else(|| sentences(kinds)));
         let builder = guarded(builder, &document.guard, &folder).map_err(wrong)?;
         let server = builder.build().map_err(|error| wrong(error.to_string()))?;
-        let mut serving = Self { server, folder, mounted: Vec::new(), guard };
+        let mut serving = Self { server, folder, mounted: Vec::new(), about, guard };
         for (declared, providers) in made {
             serving.mount(declared, providers).map_err(wrong)?;
         }
@@ -212,18 +215,33 @@ impl Serving {
 
     /// Reads the file again. Providers that have not changed stay mounted, with their subscriptions.
     fn reload(&mut self, path: &Path) {
-        match Document::of_file(path).and_then(|document| self.replace(&document)) {
-            Ok(changed) => output::say("note", &format!("{}: read again, {changed}", path.display())),
+        let read = Document::of_file(path)
+            .and_then(|document| self.replace(&document).map(|changed| (document, changed)));
+        match read {
+            Ok((document, changed)) => {
+                self.warn_of_restart(&document);
+                output::say("note", &format!("{}: read again, {changed}", path.display()));
+            }
             Err(reason) => {
-                output::say("error", &format!("{reason}; what was served before is still served"));
+                output::say("error", &format!("{}; what was served before is still served", masked(&reason)));
+            }
+        }
+    }
+
+    /// Says what of a file takes effect later.
+    fn warn_of_restart(&self, document: &Document) {
+        for (what, is_same) in [
+            ("guard", document.guard.source == self.guard),
+            ("name, version, title, description or instructions", document.about == self.about),
+        ] {
+            if !is_same {
+                let text = format!("a change of {what} takes effect when the server is started again");
+                output::say("warning", &text);
             }
         }
     }
 
     fn replace(&mut self, document: &Document) -> Result<&'static str, String> {
-        if document.guard.source != self.guard {
-            output::say("warning", "a change of guard takes effect when the server is started again");
-        }
         let is_kept = |mounted: &Mounted| document.providers.contains(&mounted.declared);
         let new: Vec<_> = document
             .providers
@@ -236,7 +254,7 @@ impl Serving {
         let (kept, old): (Vec<_>, Vec<_>) = std::mem::take(&mut self.mounted).into_iter().partition(is_kept);
         self.mounted = kept;
         if old.is_empty() && new.is_empty() {
-            return Ok("nothing has changed");
+            return Ok("no provider has changed");
         }
         for (_, id) in old.iter().flat_map(|mounted| &mounted.providers) {
             self.server.unmount(*id);
@@ -256,7 +274,7 @@ impl Serving {
 }
 
 /// The default `instructions`: which kinds of resources there are, and their URIs.
-fn about<'k>(kinds: impl Iterator<Item = &'k str>) -> String {
+fn sentences<'k>(kinds: impl Iterator<Item = &'k str>) -> String {
     let of = |kind: &str| declared::kinds().find(|known| known.name == kind).map(|known| known.about);
     let all: Vec<&str> = kinds.filter_map(of).collect();
     all.join(" ")
@@ -273,14 +291,26 @@ fn made(document: &Document, declared: &Declared, folder: &Path) -> Result<Vec<A
 }
 
 fn guarded(builder: Builder, guard: &Guard, folder: &Path) -> Result<Builder, String> {
-    let builder = builder
-        .limits(guard.limits.clone())
-        .guard(guard.policy.clone())
-        .diagnostics(|diagnostic| output::say("warning", &diagnostic.to_string()));
+    let builder =
+        builder.limits(guard.limits.clone()).guard(guard.policy.clone()).diagnostics(|diagnostic| {
+            match diagnostic {
+                Diagnostic::Warning(text) => output::say("warning", text),
+                other => output::say("warning", &other.to_string()),
+            }
+        });
     let Some(path) = &guard.audit else { return Ok(builder) };
     let path = folder.join(path);
-    let file = AuditFile::open(&path).map_err(|error| format!("guard.audit: {}: {error}", path.display()))?;
+    let file = AuditFile::open(&path).map_err(|error| format!("guard.{error}"))?;
     Ok(builder.audit(file))
+}
+
+/// A message without the secrets that it may quote, such as the password in the URL of a database.
+fn masked(message: &str) -> String {
+    // The form that a message recommends is not a secret.
+    const FORM: &str = "postgres://USER:PASSWORD@HOST";
+    let redactor = Redactor::all();
+    let parts: Vec<_> = message.split(FORM).map(|part| redactor.redact(part.into())).collect();
+    parts.join(FORM)
 }
 
 fn folder_of(path: &Path) -> PathBuf {
@@ -289,4 +319,25 @@ fn folder_of(path: &Path) -> PathBuf {
 
 fn system(error: io::Error) -> Failed {
     Failed::new(format!("the system refuses what is needed: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::masked;
+
+    /// S-20: what a message quotes is masked, and what it recommends is not.
+    #[test]
+    fn messages_have_no_secrets() {
+        let form = "write postgres://USER:PASSWORD@HOST:PORT/NAME";
+        for (message, expected) in [
+            (
+                "db is \"postgres://me:hunter2@host/x\", expected an object",
+                "db is \"postgres://me:[redacted:url-password]@host/x\", expected an object",
+            ),
+            ("the root ././a does not exist", "the root ././a does not exist"),
+            (form, form),
+        ] {
+            assert_eq!(masked(message), expected);
+        }
+    }
 }

@@ -35,7 +35,7 @@ const CLASSES: usize = 5;
 
 /// A request rate of one principal: `burst` requests at once, `per_second` on average.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with per_second and burst")]
 pub struct Rate {
     /// Requests per second; more than 0.
     pub per_second: f64,
@@ -56,7 +56,7 @@ impl Rate {
 
 /// The rates of one principal, by class. Unset rates are unlimited, except for completions.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "an object with read, completion, list, subscribe or call")]
 pub struct Rates {
     /// Of `resources/read`. Default: none.
     pub read: Option<Rate>,

@@ -59,11 +59,11 @@ const DETECTORS: [(&str, Form, &str); 13] = [
     ("stripe-key", Form::Whole, r"(?-u:\b)[rs]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
     ("npm-token", Form::Whole, r"(?-u:\b)npm_[A-Za-z0-9]{36}"),
     ("bearer-token", Form::Group, r"(?i)(?-u:\b)bearer[ \t]{1,8}([A-Za-z0-9._~+/-]{16,}=*)"),
-    ("url-password", Form::Group, r"://[^\s/?#:@]{0,255}:([^\s/?#@]{1,255})@"),
+    ("url-password", Form::Group, r"://[^\s/?#:@]{0,255}:([^\s/?#]{1,255})@"),
     (
         "generic-assignment",
         Form::Assigned,
-        r#"(?i)(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?)(?:[_.-][a-z0-9_.-]{0,32})?\\?["']?[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}"#,
+        r#"(?i)(?:password|passwd|pwd|passphrase|secret|token|(?:api|access|account|private)[_-]?key|credentials?)(?:[_.-][a-z0-9_.-]{0,32})?\\?["']?[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}"#,
     ),
 ];
 
@@ -77,9 +77,18 @@ impl Redactor {
         if let Some(unknown) = names.iter().map(AsRef::as_ref).find(|name| !known(name)) {
             return Err(unknown);
         }
-        let asked = DETECTORS.iter().filter(|(own, ..)| names.iter().any(|name| name.as_ref() == *own));
+        Ok(Self::of(|own| names.iter().any(|name| name.as_ref() == own)))
+    }
+
+    /// All detectors.
+    pub fn all() -> Self {
+        Self::of(|_| true)
+    }
+
+    fn of(is_asked: impl Fn(&str) -> bool) -> Self {
+        let asked = DETECTORS.iter().filter(|(name, ..)| is_asked(name));
         let detectors = asked.filter_map(|(name, form, pattern)| Some((*name, Find::new(*form, pattern)?)));
-        Ok(Self { detectors: detectors.collect() })
+        Self { detectors: detectors.collect() }
     }
 
     /// The names of all detectors.
@@ -316,6 +325,8 @@ mod tests {
             ),
             (r#"{\"api_key\": \"abcdefgh\"}"#, r#"{\"api_key\": \"[redacted:generic-assignment]\"}"#),
             ("API-KEY=abcdefgh&x=1", "API-KEY=[redacted:generic-assignment]&x=1"),
+            ("Server=h;Pwd=abcdefgh;", "Server=h;Pwd=[redacted:generic-assignment];"),
+            ("AccountKey=abcdefgh==;", "AccountKey=[redacted:generic-assignment];"),
             ("secret.name: 'no end\nnext", "secret.name: '[redacted:generic-assignment]\nnext"),
             ("password: ${PASSWORD_OF_IT}", "password: ${PASSWORD_OF_IT}"),
             ("token: short", "token: short"),

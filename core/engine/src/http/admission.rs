@@ -115,8 +115,7 @@ pub(super) enum Verb {
 
 impl Gate {
     pub(super) fn new(rules: Rules, limits: &Limits, revisions: &[Revision]) -> Result<Self, RulesError> {
-        check_paths(&rules)?;
-        rules.check_names()?;
+        rules.check()?;
         let legacy = revisions.iter().any(|revision| !revision.is_modern());
         Ok(Self {
             sse24: rules.sse24.clone().filter(|_| legacy),
@@ -287,24 +286,6 @@ impl Gate {
         };
         if enough { Ok(()) } else { refuse(406, "Accept must allow application/json and text/event-stream") }
     }
-}
-
-/// Checks that an endpoint can be served at the paths of `rules`.
-fn check_paths(rules: &Rules) -> Result<(), RulesError> {
-    let is_path = |path: &str| path.starts_with('/') && !path.contains(['?', '#', ' ', '\r', '\n']);
-    let older = rules.sse24.iter().flat_map(|paths| [("sse24", &paths.events), ("sse24", &paths.messages)]);
-    let health = rules.health.iter().map(|path| ("health", path));
-    let metrics = rules.metrics.iter().map(|path| ("metrics", path));
-    let mut paths = [("path", &rules.path)].into_iter().chain(health).chain(metrics).chain(older);
-    if let Some((field, wrong)) = paths.find(|(_, path)| !is_path(path)) {
-        let expected = "a text that begins with a slash, without ?, # and white space";
-        return Err(RulesError::new(field, expected).with(&**wrong));
-    }
-    let is_taken = |own: &&String| **own == rules.path || rules.health.as_ref() == Some(*own);
-    if let Some(own) = rules.metrics.as_ref().filter(is_taken) {
-        return Err(RulesError::new("metrics", "a path of its own").with(&**own));
-    }
-    Ok(())
 }
 
 impl Gate {

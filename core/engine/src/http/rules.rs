@@ -1,6 +1,6 @@
 //! The HTTP options of a server: the endpoint's paths, the clients that may use it, and the form of answers.
 
-use super::auth::{Auth, RulesError};
+use super::auth::{Auth, AuthHeaders, RulesError};
 use crate::now::Millis;
 use crate::option::{FromOption, Named, OptionError, OptionValue, by_name};
 
@@ -117,8 +117,37 @@ impl Rules {
         Named::set(self, name, value.into())
     }
 
+    /// Checks what [`Endpoint::new`](super::Endpoint::new) would refuse.
+    ///
+    /// # Errors
+    /// The first option that no endpoint can have.
+    pub fn check(&self) -> Result<(), RulesError> {
+        self.check_paths()?;
+        self.check_names()?;
+        self.auth.clone().map(AuthHeaders::new).transpose().map(drop)
+    }
+
+    /// Checks that an endpoint can be served at these paths.
+    fn check_paths(&self) -> Result<(), RulesError> {
+        let is_path = |path: &str| path.starts_with('/') && !path.contains(['?', '#', ' ', '\r', '\n']);
+        let older =
+            self.sse24.iter().flat_map(|paths| [("sse24", &paths.events), ("sse24", &paths.messages)]);
+        let health = self.health.iter().map(|path| ("health", path));
+        let metrics = self.metrics.iter().map(|path| ("metrics", path));
+        let mut paths = [("path", &self.path)].into_iter().chain(health).chain(metrics).chain(older);
+        if let Some((field, wrong)) = paths.find(|(_, path)| !is_path(path)) {
+            let expected = "a text that begins with a slash, without ?, # and white space";
+            return Err(RulesError::new(field, expected).with(&**wrong));
+        }
+        let is_taken = |own: &&String| **own == self.path || self.health.as_ref() == Some(*own);
+        if let Some(own) = self.metrics.as_ref().filter(is_taken) {
+            return Err(RulesError::new("metrics", "a path of its own").with(&**own));
+        }
+        Ok(())
+    }
+
     /// Checks that each host and origin can occur in a request: any other would silently refuse every client.
-    pub(super) fn check_names(&self) -> Result<(), RulesError> {
+    fn check_names(&self) -> Result<(), RulesError> {
         if let Hosts::These(hosts) = &self.hosts
             && let Some(wrong) = hosts.iter().find(|host| !names_host(host))
         {

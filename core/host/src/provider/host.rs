@@ -75,6 +75,10 @@ impl<H: Host> Host for Providers<H> {
         self.rest.warn(what);
     }
 
+    fn report(&self, what: &str) {
+        self.rest.report(what);
+    }
+
     fn misuse(&self, what: &str) {
         self.rest.misuse(what);
     }

@@ -55,7 +55,7 @@ impl Log {
             std::mem::take(&mut state.waiting)
         };
         for message in waiting {
-            peer.misuse(&message);
+            peer.host().report(&message);
         }
     }
 
@@ -76,7 +76,7 @@ impl Log {
             host
         };
         if let Some(host) = host {
-            host.misuse(&message);
+            host.report(&message);
         }
     }
 

@@ -410,7 +410,11 @@ impl Part {
             Ok(place) => place,
             Err(_full) => {
                 if !mounted.is_full.swap(true, Ordering::Relaxed) {
-                    peer.misuse(&format!("{}: the queue of waiting requests is full; further ones are refused until a worker is free", mounted.name));
+                    let what = format!(
+                        "{}: the queue of waiting requests is full; further ones are refused until a worker is free",
+                        mounted.name
+                    );
+                    peer.host().report(&what);
                 }
                 let busy = Answer::Failed(ReadError::RateLimited { retry_after: BUSY });
                 return peer.finish(reply.encode(busy, peer.now()));

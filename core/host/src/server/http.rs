@@ -249,6 +249,10 @@ impl Host for HttpHost {
         self.shared.diagnose(&Diagnostic::Refused(what));
     }
 
+    fn report(&self, what: &str) {
+        self.shared.diagnose(&Diagnostic::Warning(what));
+    }
+
     fn misuse(&self, what: &str) {
         self.shared.diagnose(&Diagnostic::Misuse(what));
     }

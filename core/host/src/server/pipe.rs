@@ -123,6 +123,10 @@ impl Host for PipeHost {
         }
     }
 
+    fn report(&self, what: &str) {
+        self.shared.diagnose(&Diagnostic::Warning(what));
+    }
+
     fn misuse(&self, what: &str) {
         self.shared.diagnose(&Diagnostic::Misuse(what));
     }

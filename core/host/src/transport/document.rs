@@ -1,7 +1,7 @@
 //! Configuration files: their maximum size, and YAML as JSON values.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 /// Maximum size of a file in bytes.
@@ -14,8 +14,14 @@ const MOST: u64 = 16 << 20;
 pub fn text(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     // Limits the bytes that are read instead of the file's size, because a pipe has no size.
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(MOST + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    let read = File::open(path).and_then(|file| file.take(MOST + 1).read_to_string(&mut text));
+    read.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => "it does not exist; create it, or name another file".to_owned(),
+        ErrorKind::PermissionDenied => "it cannot be opened; let this process read it".to_owned(),
+        ErrorKind::IsADirectory => "it is a directory; name a file".to_owned(),
+        ErrorKind::InvalidData => "it is not UTF-8".to_owned(),
+        _ => error.to_string(),
+    })?;
     match text.len() as u64 > MOST {
         true => Err(format!("it is larger than {MOST} bytes")),
         false => Ok(text),
@@ -35,17 +41,142 @@ fn is_yaml(path: &Path) -> bool {
 #[cfg(feature = "client")]
 pub fn value(path: &Path) -> Result<serde_json::Value, String> {
     let text = text(path)?;
-    if is_yaml(path) { yaml(&text) } else { json(&text) }
+    if is_yaml(path) {
+        return yaml(&text);
+    }
+    let is_json = path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json"));
+    json(&text).map_err(|reason| match is_json {
+        true => reason,
+        false => format!("{reason}; the name of a YAML file ends with .yaml or .yml"),
+    })
 }
 
-/// Parses a JSON text.
+/// Parses a JSON text in which no object has a key twice.
 ///
 /// # Errors
 /// The reason and the position.
 #[cfg(feature = "client")]
 pub(crate) fn json(text: &str) -> Result<serde_json::Value, String> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))
+    use serde::de::DeserializeSeed as _;
+    let mut from = serde_json::Deserializer::from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let read = unique::Unique.deserialize(&mut from).and_then(|value| from.end().map(|()| value));
+    read.map_err(|error| match error.is_data() {
+        true => error.to_string(),
+        false => format!("it is not JSON: {error}"),
+    })
+}
+
+/// JSON values without repeated keys. The usual reader takes the last of two, so that a mistake would go unnoticed.
+#[cfg(feature = "client")]
+mod unique {
+    use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+    use serde_json::{Map, Value, map::Entry};
+    use std::fmt;
+
+    #[derive(Clone, Copy)]
+    pub(super) struct Unique;
+
+    impl<'de> DeserializeSeed<'de> for Unique {
+        type Value = Value;
+
+        fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+            from.deserialize_any(self)
+        }
+    }
+
+    impl<'de> Visitor<'de> for Unique {
+        type Value = Value;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a value")
+        }
+
+        fn visit_unit<E: Error>(self) -> Result<Value, E> {
+            Ok(Value::Null)
+        }
+
+        fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+            Ok(value.into())
+        }
+
+        fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+            Ok(value.into())
+        }
+
+        fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+            Ok(value.into())
+        }
+
+        fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+            Ok(value.into())
+        }
+
+        fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+            Ok(value.into())
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+            let mut values = Vec::new();
+            while let Some(value) = items.next_element_seed(self)? {
+                values.push(value);
+            }
+            Ok(values.into())
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+            let mut read = Map::new();
+            while let Some(key) = members.next_key::<String>()? {
+                let value = members.next_value_seed(self)?;
+                match read.entry(key) {
+                    Entry::Vacant(entry) => drop(entry.insert(value)),
+                    Entry::Occupied(entry) => {
+                        return Err(A::Error::custom(format!("the key {:?} stands twice", entry.key())));
+                    }
+                }
+            }
+            Ok(read.into())
+        }
+    }
+}
+
+#[cfg(all(test, feature = "client"))]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// S-01: a key that stands twice is refused in JSON as it is in YAML; all else is what any reader takes.
+    #[test]
+    fn no_key_stands_twice() {
+        let text = r#"{"a": [null, true, -1, 18446744073709551615, 1.5, "x\ud83d\ude00"], "b": {"a": {}}}"#;
+        assert_eq!(json(text).unwrap(), serde_json::from_str::<Value>(text).unwrap());
+        assert_eq!(json("\u{feff}[]").unwrap(), json!([]));
+        for (text, said) in [
+            (r#"{"a": 1, "a": 2}"#, "the key \"a\" stands twice at line 1 column"),
+            ("{\"b\": [{\"a\": 1,\n \"a\": 2}]}", "the key \"a\" stands twice at line 2 column"),
+            ("{} {}", "it is not JSON: trailing characters at line 1"),
+            ("", "it is not JSON: EOF"),
+        ] {
+            let error = json(text).unwrap_err();
+            assert!(error.starts_with(said), "{error}");
+        }
+    }
+
+    /// S-01: what is wrong with a file, with the fix.
+    #[test]
+    fn faults_of_files_have_a_fix() {
+        let folder = std::env::temp_dir().join(format!("mcp-resources-document-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = |name: &str, bytes: &[u8]| {
+            std::fs::write(folder.join(name), bytes).unwrap();
+            value(&folder.join(name)).unwrap_err()
+        };
+        assert_eq!(file("a.json", b"\xff"), "it is not UTF-8");
+        assert!(file("a.conf", b"a: 1").ends_with("; the name of a YAML file ends with .yaml or .yml"));
+        assert!(!file("a.json", b"a: 1").contains(".yaml"));
+        assert_eq!(value(&folder).unwrap_err(), "it is a directory; name a file");
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(value(&folder).unwrap_err(), "it does not exist; create it, or name another file");
+    }
 }
 
 /// Parses YAML as a JSON value, so that later errors can name the member and not only the line. Aliases cannot make it

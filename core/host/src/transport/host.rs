@@ -39,6 +39,11 @@ pub trait Host: Send + Sync + 'static {
         self.misuse(what);
     }
 
+    /// A provider reports a problem with what it serves, such as a file that it cannot parse: for the log.
+    fn report(&self, what: &str) {
+        self.misuse(what);
+    }
+
     /// A handler's answer does not fit its event: for the log.
     fn misuse(&self, what: &str);
 }

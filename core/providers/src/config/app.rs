@@ -138,12 +138,14 @@ impl App {
             }
             Err(error) => {
                 if !std::mem::replace(&mut state.is_down, true) {
-                    let what = format!(
-                        "{} cannot be read: {}; reads fail until it can",
-                        self.file.display(),
-                        error.kind()
-                    );
-                    state.say(what);
+                    let why = match error.kind() {
+                        std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
+                        kind => kind.to_string(),
+                    };
+                    state.say(format!(
+                        "{} cannot be read: {why}; reads fail until it can",
+                        self.file.display()
+                    ));
                 }
                 return;
             }
@@ -181,7 +183,14 @@ impl App {
         digest: u64,
         facts: Facts,
     ) {
+        let is_empty = members.is_empty();
         let (root, hollow) = Node::root(members, &self.settings);
+        if !is_empty && root.is_hollow() && !self.settings.allow.is_empty() {
+            state.say(format!(
+                "no key of {:?} matches allow, so nothing of it is served; the path of a key has slashes: \"server/port\"",
+                self.name
+            ));
+        }
         if let Some(path) = hollow {
             state.say(format!(
                 "allow names {path:?} of {:?}, but nothing in it; add {:?} to serve that too",

@@ -147,7 +147,7 @@ impl Declare for Config {
         let mut parts = rest.split(',');
         let file = named::word(parts.next().unwrap_or_default());
         let mut members = vec![("apps".to_owned(), OptionValue::List(vec![file]))];
-        let globs: Vec<OptionValue> = parts.map(OptionValue::from).collect();
+        let globs: Vec<OptionValue> = parts.map(|glob| glob.trim().into()).collect();
         if !globs.is_empty() {
             members.push(("allow".into(), OptionValue::List(globs)));
         }

@@ -98,6 +98,10 @@ mod tests {
             value(Format::Toml, "a = 1979-05-27T07:32:00Z\nb = inf"),
             r#"{"a":"1979-05-27T07:32:00Z","b":"inf"}"#
         );
+        assert_eq!(
+            value(Format::Yaml, "{a: 0644, b: .inf, c: -.INF, d: .nan, e: 1e400}"),
+            r#"{"a":420,"b":".inf","c":"-.inf","d":".nan","e":".inf"}"#
+        );
         assert_eq!(value(Format::Json, r#"{"a": 18446744073709551615}"#), r#"{"a":18446744073709551615}"#);
         assert_eq!(value(Format::Json, &format!("{{\"{TOML_TIME}\": 1}}")), format!("{{\"{TOML_TIME}\":1}}"));
     }

@@ -67,6 +67,11 @@ impl Node {
         (Self { name: String::new(), is_allowed: true, body }, maker.hollow)
     }
 
+    /// Whether it is an object of which nothing is served.
+    pub(super) fn is_hollow(&self) -> bool {
+        matches!(&self.body, Body::Members(members) if members.is_empty())
+    }
+
     /// The key at `path`, if it has a URI; the root at an empty one.
     pub(super) fn find(&self, path: &str) -> Option<&Self> {
         if path.is_empty() {
@@ -188,7 +193,7 @@ impl Maker<'_> {
         above: &str,
         is_masked: bool,
     ) -> BTreeMap<String, Node> {
-        let mut made = BTreeMap::new();
+        let (mut made, is_pair) = (BTreeMap::new(), is_secret_pair(&members));
         for (name, value) in members {
             // A key without a character has no segment; one that holds a secret must not become one.
             if name.is_empty() || name.len() > LONGEST {
@@ -196,7 +201,7 @@ impl Maker<'_> {
             }
             let text = path::text(name.as_bytes());
             let path = if above.is_empty() { text.clone() } else { format!("{above}/{text}") };
-            let is_masked = is_masked || is_secret(&name);
+            let is_masked = is_masked || is_secret(&name) || is_pair && is_value(&name);
             if path.len() <= LONGEST
                 && let Some(node) = self.node(name, value, &path, is_masked)
             {
@@ -240,14 +245,41 @@ fn covered(value: Value, masks: &Masks) -> Value {
             Cow::Borrowed(_) => Value::String(text),
             Cow::Owned(covered) => Value::String(covered),
         },
-        Value::Array(items) => items.into_iter().map(|item| covered(item, masks)).collect(),
+        Value::Array(items) => {
+            // Arguments of a command: the one behind `--password` is the password.
+            let mut is_argument = false;
+            let shown = items.into_iter().map(|item| {
+                let is_masked = std::mem::replace(&mut is_argument, is_secret_flag(&item));
+                if is_masked && item.is_string() { MASK.into() } else { covered(item, masks) }
+            });
+            shown.collect()
+        }
         Value::Object(members) => {
+            let is_pair = is_secret_pair(&members);
             let shown = members.into_iter().filter(|(name, _)| !masks.finds_in(name)).map(|(name, value)| {
-                let value = if is_secret(&name) { MASK.into() } else { covered(value, masks) };
+                let is_masked = is_secret(&name) || is_pair && is_value(&name);
+                let value = if is_masked { MASK.into() } else { covered(value, masks) };
                 (name, value)
             });
             Value::Object(shown.collect())
         }
         other => other,
     }
+}
+
+/// Whether an object is a name that says secret, with its value: `{name: DB_PASSWORD, value: …}`.
+fn is_secret_pair(members: &Map<String, Value>) -> bool {
+    members.iter().any(|(key, name)| {
+        let is_name = key.eq_ignore_ascii_case("name") || key.eq_ignore_ascii_case("key");
+        is_name && name.as_str().is_some_and(is_secret)
+    })
+}
+
+fn is_value(key: &str) -> bool {
+    key.eq_ignore_ascii_case("value")
+}
+
+/// Whether an argument of a command is an option that the next one is the secret value of: `--db-password`.
+fn is_secret_flag(item: &Value) -> bool {
+    item.as_str().is_some_and(|text| text.starts_with('-') && !text.contains(['=', ' ']) && is_secret(text))
 }
