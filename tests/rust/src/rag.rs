@@ -324,6 +324,12 @@ fn mistakes_at_the_start() {
         (kb(members(&[("folders", ".".into())])), "unexpected option \"folders\"; did you mean \"folder\"?"),
         (kb(members(&[("folder", "no/such".into())])), "rag: the folder no/such does not exist"),
         (kb(members(&[])), "either a folder or a drive"),
+        (kb("".into()), "collections.kb is \"\", expected the path of a folder"),
+        (kb(members(&[("folder", "".into())])), "folder is \"\", expected the path of a folder"),
+        (
+            members(&[("collections", members(&[("kb", ".".into())])), ("poll", "0s".into())]),
+            "rag: poll is 0ns, expected a time from 10ms to 1d",
+        ),
         (
             members(&[("collections", members(&[("kb", ".".into())])), ("index", "src".into())]),
             "rag: the index src is no file; name one that may be written",

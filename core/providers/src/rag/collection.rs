@@ -55,8 +55,18 @@ pub(super) struct Documents {
     token: Option<String>,
     asked: Option<Instant>,
     fault: Option<String>,
-    /// Documents that could not be read, by id, with the reason: they are asked for again with the next changes.
-    unread: BTreeMap<String, (Listed, String)>,
+    /// Documents that could not be read, or not be put into the index, by id.
+    unread: BTreeMap<String, Unread>,
+}
+
+/// What could not be taken over of a document.
+#[derive(Clone, Debug)]
+struct Unread {
+    listed: Listed,
+    /// As it was logged.
+    reason: String,
+    /// Whether it is asked for only once it has changed; otherwise with the next changes.
+    is_final: bool,
 }
 
 /// Shared by requests and the thread.
@@ -340,11 +350,15 @@ impl Keeper<'_> {
             self.remove(collection, &mut now, &id);
         }
         let reported: HashSet<String> = changed.iter().map(|listed| listed.id.clone()).collect();
-        let again = now.unread.values().filter(|(listed, _)| !reported.contains(&listed.id));
-        changed.extend(again.map(|(listed, _)| listed.clone()));
+        let again = now.unread.values().filter(|unread| !reported.contains(&unread.listed.id));
+        changed.extend(again.map(|unread| unread.listed.clone()));
         for listed in changed {
             let old = now.all.get(&listed.id).cloned();
-            if old.as_ref().is_none_or(|old| old.stamp != listed.stamp) {
+            let is_wanted = match now.unread.get(&listed.id) {
+                Some(unread) => !unread.is_final || unread.listed.stamp != listed.stamp,
+                None => old.as_ref().is_none_or(|old| old.stamp != listed.stamp),
+            };
+            if is_wanted {
                 self.fetch(collection, &mut now, listed, old.as_deref());
             }
             if !self.feed.is_alive() {
@@ -364,7 +378,8 @@ impl Keeper<'_> {
             let vectors = Arc::make_mut(&mut now.vectors);
             keys.iter().for_each(|key| drop(vectors.remove(key)));
         }
-        self.change(collection, &[], &keys);
+        // What stays in the index is not found: it belongs to no document.
+        let _ = self.change(collection, &[], &keys);
         now.generation += 1;
         now.lists += 1;
     }
@@ -376,17 +391,21 @@ impl Keeper<'_> {
             Ok(fetched) => fetched,
             Err(SourceError::NotFound) => return self.remove(collection, now, &listed.id),
             Err(SourceError::Failed(reason)) => {
-                if before.is_none_or(|(_, said)| said != reason) {
-                    self.feed.log(&format!("{}/{} cannot be read: {reason}", collection.name, listed.id));
-                }
-                now.unread.insert(listed.id.clone(), (listed, reason));
-                return;
+                let reason = format!("cannot be read: {reason}");
+                return self.put_off(collection, now, Unread { listed, reason, is_final: false }, before);
+            }
+            Err(SourceError::Unreadable(reason)) => {
+                self.remove(collection, now, &listed.id);
+                let reason = format!("cannot be read: {reason}");
+                return self.put_off(collection, now, Unread { listed, reason, is_final: true }, before);
             }
         };
+        let again = listed.clone();
         let Listed { id, title, stamp, modified, size } = listed;
         let own = digest(fetched.text.as_bytes());
         let size = size.unwrap_or(fetched.text.len() as u64);
-        if let Some(old) = old.filter(|old| old.digest == own && (title.is_none() || old.title == title)) {
+        let is_same = |old: &&Document| old.digest == own && (title.is_none() || old.title == title);
+        if let Some(old) = old.filter(is_same).filter(|_| before.is_none()) {
             let same = Document { stamp, modified, size, ..old.clone() };
             Arc::make_mut(&mut now.all).insert(id, Arc::new(same));
             return;
@@ -402,20 +421,36 @@ impl Keeper<'_> {
             stamp,
             chunks: cut.chunks.len(),
         };
-        let before = old.map_or(0, |old| old.chunks);
-        let gone: Vec<String> = (document.chunks..before).map(|at| chunk_key(&id, at)).collect();
-        self.change(collection, &document.puts(&cut.chunks), &gone);
-        self.embed(collection, now, &id, &cut.chunks, before);
-        now.generation += 1;
+        let known = old.map_or(0, |old| old.chunks);
+        let gone: Vec<String> = (document.chunks..known).map(|at| chunk_key(&id, at)).collect();
+        let put = self.change(collection, &document.puts(&cut.chunks), &gone);
         now.lists += u64::from(old.is_none_or(|old| old.title != document.title));
-        Arc::make_mut(&mut now.all).insert(id, Arc::new(document));
+        Arc::make_mut(&mut now.all).insert(id.clone(), Arc::new(document));
+        match put {
+            Ok(()) => {
+                self.embed(collection, now, &id, &cut.chunks, known);
+                now.generation += 1;
+            }
+            // Meanwhile it can be read.
+            Err(error) => {
+                let reason = format!("cannot be searched: the index could not be written: {error}");
+                self.put_off(collection, now, Unread { listed: again, reason, is_final: false }, before);
+            }
+        }
     }
 
-    fn change(&self, collection: &Collection, puts: &[Put], gone: &[String]) {
-        let changed = self.store.with_index(collection, |index| index.change(&collection.name, puts, gone));
-        if let Some(Err(error)) = changed {
-            self.feed.log(&format!("the search index could not be written: {error}"));
+    /// Remembers what could not be taken over, and logs the reason unless it is known.
+    fn put_off(&self, collection: &Collection, now: &mut Documents, unread: Unread, before: Option<Unread>) {
+        let Unread { listed, reason, .. } = &unread;
+        if before.is_none_or(|before| before.reason != *reason) {
+            self.feed.log(&format!("{}/{} {reason}", collection.name, listed.id));
         }
+        now.unread.insert(listed.id.clone(), unread);
+    }
+
+    fn change(&self, collection: &Collection, puts: &[Put], gone: &[String]) -> Result<(), rusqlite::Error> {
+        let changed = self.store.with_index(collection, |index| index.change(&collection.name, puts, gone));
+        changed.unwrap_or(Ok(()))
     }
 
     /// Makes the vectors of a document's chunks, if something makes any.

@@ -91,6 +91,11 @@ impl Rag {
                 format!("rag: hits is {}, expected a whole number from 1 to {MOST_HITS}", options.hits);
             return Err(OptionError::sentence(reason));
         }
+        let (poll, allowed) = (options.poll, Duration::from_millis(10)..=Duration::from_secs(86_400));
+        if !allowed.contains(&poll) {
+            let reason = format!("rag: poll is {poll:?}, expected a time from 10ms to 1d");
+            return Err(OptionError::sentence(reason));
+        }
         let index = IndexFile::new("rag", options.index.clone())?;
         let mut rag = Self { collections: Vec::new(), own: Own::default(), store: Mutex::new(None) };
         for (name, origin) in &options.collections {
@@ -395,7 +400,9 @@ impl Rag {
             let known = known()?;
             let mut both =
                 self.collections.iter().zip(&known).filter(|(collection, _)| collection.origin.is_some());
-            let found = both.find(|(_, documents)| documents.all.contains_key(id));
+            let found = both.find(|(collection, documents)| {
+                documents.all.contains_key(id) && retrieve::permits(collection, id, &permits)
+            });
             let (collection, documents) = found.ok_or(ReadError::NotFound)?;
             return self.document(collection, documents, id, request, reply);
         }
@@ -453,7 +460,7 @@ impl Rag {
         reply.facts(document.size)?;
         let fetched = collection.source.fetch(id).map_err(|error| match error {
             SourceError::NotFound => ReadError::NotFound,
-            SourceError::Failed(reason) => {
+            SourceError::Failed(reason) | SourceError::Unreadable(reason) => {
                 reply.log(&format!("{}/{id} cannot be read: {reason}", collection.name));
                 ReadError::Failed
             }

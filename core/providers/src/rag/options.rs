@@ -107,7 +107,7 @@ impl Options {
         self
     }
 
-    /// How often Drive is asked for changes. Default 30 s.
+    /// How often Drive is asked for changes: 10 ms to 1 day. Default 30 s.
     #[must_use]
     pub fn poll(mut self, every: Duration) -> Self {
         self.poll = every;
@@ -195,7 +195,7 @@ impl Named for OriginOptions {
 
     fn set(&mut self, name: &str, value: OptionValue) -> Result<(), OptionError> {
         let read = match name {
-            "folder" => String::from_option(value).map(|dir| self.folder = Some(dir.into())),
+            "folder" => String::from_option(value).and_then(folder).map(|dir| self.folder = Some(dir)),
             "drive" => read_drive(value).map(|drive| self.drive = Some(drive)),
             _ => return Err(OptionError::unknown("option", name, Self::NAMES)),
         };
@@ -205,7 +205,7 @@ impl Named for OriginOptions {
 
 fn read_origin(value: OptionValue) -> Result<Origin, OptionError> {
     if let OptionValue::Text(dir) = value {
-        return Ok(Origin::Folder(dir.into()));
+        return folder(dir).map(Origin::Folder);
     }
     let mut own = OriginOptions::default();
     set_all(&mut own, value)?;
@@ -215,6 +215,14 @@ fn read_origin(value: OptionValue) -> Result<Origin, OptionError> {
         _ => Err(OptionError::sentence(
             "a collection has either a folder or a drive: {folder: DIR} or {drive: {…}}",
         )),
+    }
+}
+
+/// A folder's path: a variable of a shell that is not set must not serve the current directory.
+fn folder(path: String) -> Result<PathBuf, OptionError> {
+    match path.is_empty() {
+        true => Err(OptionError::not_allowed(&path.into(), "the path of a folder")),
+        false => Ok(path.into()),
     }
 }
 

@@ -37,9 +37,10 @@ struct Passage {
     text: String,
 }
 
-/// Which documents the client may see; each is asked of once.
+/// Which documents there are that the client may see; each is asked of once.
 struct Permitted<'p> {
     collection: &'p Collection,
+    documents: &'p Documents,
     permits: &'p dyn Fn(&str) -> bool,
     known: RefCell<HashMap<String, bool>>,
 }
@@ -49,7 +50,7 @@ impl Permitted<'_> {
         if let Some(is) = self.known.borrow().get(id) {
             return *is;
         }
-        let is = permits(self.collection, id, self.permits);
+        let is = self.documents.all.contains_key(id) && permits(self.collection, id, self.permits);
         self.known.borrow_mut().insert(id.to_owned(), is);
         is
     }
@@ -70,7 +71,7 @@ pub(super) fn search(
     permits: &dyn Fn(&str) -> bool,
     log: &dyn Fn(&str),
 ) -> Result<ReadResult<'static>, String> {
-    let permitted = Permitted { collection, permits, known: RefCell::default() };
+    let permitted = Permitted { collection, documents, permits, known: RefCell::default() };
     let by_words = words(store, collection, documents, query, &permitted)?;
     let (ranking, ranked) = match collection.embedder.as_ref().and_then(|own| vector(&**own, text, log)) {
         None => ("bm25", by_words.iter().map(|(passage, score)| (key(passage), *score)).collect()),
