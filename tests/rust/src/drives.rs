@@ -228,14 +228,14 @@ async fn a_large_document_with_a_short_text_is_read() {
 /// S-03: the project that pays for the calls is sent along, if the credentials name one.
 #[tokio::test]
 async fn the_quota_project_is_sent() {
-    let (drive, folder) = drive();
-    let (_server, mut client, _) = serve(options(&drive, &folder));
-    assert_eq!(listed(&mut client).await.len(), 2);
-    assert_eq!(drive.state().project, "");
-    folder.write("credentials.json", &CREDENTIALS.replace('{', r#"{"quota_project_id": "books-1", "#));
-    let (_server, mut client, _) = serve(options(&drive, &folder));
-    assert_eq!(listed(&mut client).await.len(), 2);
-    assert_eq!(drive.state().project, "books-1");
+    let named = CREDENTIALS.replace('{', r#"{"quota_project_id": "books-1", "#);
+    for (credentials, project) in [(CREDENTIALS, ""), (&*named, "books-1")] {
+        let (drive, folder) = drive();
+        folder.write("credentials.json", credentials);
+        let (_server, mut client, _) = serve(options(&drive, &folder));
+        assert_eq!(listed(&mut client).await.len(), 2);
+        assert_eq!(drive.state().project, project);
+    }
 }
 
 /// S-03: a file of two collections is read if the guard lets it through in one of them.

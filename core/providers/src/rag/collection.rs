@@ -9,7 +9,7 @@
 
 use super::chunk;
 use super::document::{Document, chunk_key, digest, of_body, of_key};
-use super::embed::{Embedder, VECTORS};
+use super::embed::{self, Embedder, VECTORS};
 use super::source::{Changes, DocumentSource, Listed, SourceError};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put};
@@ -331,7 +331,7 @@ impl Keeper<'_> {
         if now.fault.take().is_some() {
             self.feed.log(&format!("the collection {:?} is up to date again", collection.name));
         }
-        now.is_known = true;
+        let is_first = !std::mem::replace(&mut now.is_known, true);
         let (mut changed, gone) = match changes {
             Changes::All { documents, token } => {
                 now.token = token;
@@ -345,6 +345,10 @@ impl Keeper<'_> {
                 (changed, gone)
             }
         };
+        if is_first && changed.is_empty() {
+            let what = "there is no Markdown and no text in it";
+            self.feed.log(&format!("the collection {:?} has no document: {what}", collection.name));
+        }
         for id in gone {
             now.unread.remove(&id);
             self.remove(collection, &mut now, &id);
@@ -471,22 +475,15 @@ impl Keeper<'_> {
         }
         for (batch, texts) in chunks.chunks(EMBEDDED).enumerate() {
             let texts: Vec<&str> = texts.iter().map(|chunk| &*chunk.text).collect();
-            match embedder.embed(&texts) {
-                Ok(vectors) if vectors.len() != texts.len() => {
-                    let (made, given) = (vectors.len(), texts.len());
-                    self.feed
-                        .log(&format!("{}/{id} has no vectors: {made} for {given} texts", collection.name));
-                    return;
-                }
-                Ok(vectors) => {
-                    for (at, vector) in vectors.into_iter().enumerate() {
-                        known.insert(chunk_key(id, batch * EMBEDDED + at), vector.into());
-                    }
-                }
+            let length = known.values().next().map(|vector| vector.len());
+            let vectors = match embed::vectors(&**embedder, &texts, length) {
+                Ok(vectors) => vectors,
                 Err(reason) => {
-                    self.feed.log(&format!("{}/{id} has no vectors: {reason}", collection.name));
-                    return;
+                    return self.feed.log(&format!("{}/{id} has no vectors: {reason}", collection.name));
                 }
+            };
+            for (at, vector) in vectors.into_iter().enumerate() {
+                known.insert(chunk_key(id, batch * EMBEDDED + at), vector.into());
             }
         }
     }

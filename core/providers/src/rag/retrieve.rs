@@ -11,7 +11,7 @@
 use super::chunk::Chunk;
 use super::collection::{Collection, Documents, Store};
 use super::document::{chunk_key, of_body, of_key};
-use super::embed::{Embedder, cosine, fuse};
+use super::embed::{self, Embedder, cosine, fuse};
 use crate::search::{Query, Row, Tokens};
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use serde_json::json;
@@ -73,13 +73,14 @@ pub(super) fn search(
 ) -> Result<ReadResult<'static>, String> {
     let permitted = Permitted { collection, documents, permits, known: RefCell::default() };
     let by_words = words(store, collection, documents, query, &permitted)?;
-    let (ranking, ranked) = match collection.embedder.as_ref().and_then(|own| vector(&**own, text, log)) {
-        None => ("bm25", by_words.iter().map(|(passage, score)| (key(passage), *score)).collect()),
-        Some(vector) => {
-            let by_words = by_words.iter().map(|(passage, _)| key(passage)).collect();
-            ("bm25+vectors", fuse(&[by_words, nearest(documents, &vector, &permitted)]))
-        }
-    };
+    let (ranking, ranked) =
+        match collection.embedder.as_ref().and_then(|own| vector(&**own, documents, text, log)) {
+            None => ("bm25", by_words.iter().map(|(passage, score)| (key(passage), *score)).collect()),
+            Some(vector) => {
+                let by_words = by_words.iter().map(|(passage, _)| key(passage)).collect();
+                ("bm25+vectors", fuse(&[by_words, nearest(documents, &vector, &permitted)]))
+            }
+        };
     let ranked: Vec<(String, f64)> = ranked;
     let mut known: HashMap<String, Passage> =
         by_words.into_iter().map(|(passage, _)| (key(&passage), passage)).collect();
@@ -102,10 +103,17 @@ pub(super) fn search(
     Ok(ReadResult { contents, cache: None })
 }
 
-/// The vector of a question.
-fn vector(embedder: &dyn Embedder, text: &str, log: &dyn Fn(&str)) -> Option<Vec<f32>> {
-    let made = embedder.embed(&[text]).and_then(|mut all| all.pop().ok_or_else(|| "there is none".into()));
-    made.inspect_err(|reason| log(&format!("a question has no vector: {reason}"))).ok()
+/// The vector of a question, if there are vectors to compare it with.
+fn vector(
+    embedder: &dyn Embedder,
+    documents: &Documents,
+    text: &str,
+    log: &dyn Fn(&str),
+) -> Option<Vec<f32>> {
+    let length = documents.vectors.values().next().map(|vector| vector.len());
+    let made = embed::vectors(embedder, &[text], length);
+    let made = made.inspect_err(|reason| log(&format!("a question has no vector: {reason}"))).ok()?;
+    made.into_iter().next().filter(|_| length.is_some())
 }
 
 /// Passages by BM25, best first.
