@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The folder that all files are in, which is the top of My Drive.
 pub const FOLDER: &str = "FOLDER";
@@ -52,6 +53,8 @@ pub struct DriveState {
     pub refusals: Vec<(String, u16, String)>,
     /// Page tokens of changes below this are lost, and those of lists if it is the greatest number.
     pub lost: usize,
+    /// Requests whose target has this in it wait for as long as it stands here.
+    pub held: Option<String>,
     /// The size that files are said to have, in place of that of their texts.
     pub size: Option<usize>,
     /// The project that the last request was for.
@@ -144,6 +147,13 @@ impl LoopbackDrive {
 fn answer(mut stream: TcpStream, state: &Mutex<DriveState>) {
     let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
     while let Some(Request { target, token, project }) = request(&mut reader) {
+        let is_held = || {
+            let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.held.as_ref().is_some_and(|part| target.contains(part))
+        };
+        while is_held() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let (status, answer) = {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             state.project = project;

@@ -7,6 +7,7 @@ use mcp_resources_host::server::ResourceServer;
 use mcp_resources_host::testing::Client;
 use mcp_resources_providers::declared::{self, Set};
 use mcp_resources_providers::rag::{DriveOptions, Options, Rag};
+use serde_json::json;
 use std::time::{Duration, Instant};
 
 const DOCUMENT: &str = "application/vnd.google-apps.document";
@@ -214,6 +215,38 @@ async fn what_is_refused_is_said_with_the_reason() {
         let said = log.lock().unwrap().join("\n");
         assert!(said.contains(message) && !said.contains("canary"), "{said}");
     }
+}
+
+/// S-03: a Drive that does not answer holds up neither lists nor searches of what there is; what is missing is said, and
+/// reported when it is there.
+#[tokio::test]
+async fn a_slow_drive_holds_up_nothing_else() {
+    let (drive, folder) = drive();
+    folder.write("notes/a.md", "# A\n\nKawagoe\n");
+    drive.state().held = Some("files/txt2".into());
+    let options =
+        Options::new().drive("kb", options(&drive, &folder)).folder("notes", folder.0.join("notes"));
+    let (server, _) = served(Rag::new(options.patience(Duration::ZERO)).unwrap(), "{}");
+    let mut client = Client::modern(&server).unwrap();
+    let listen = client.listen(&[], true).await.unwrap();
+    let begun = Instant::now();
+    while listed(&mut client).await.is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+    assert_eq!(found(&mut client, "rag:///notes/search/kawagoe").await, ["rag:///notes/doc/a.md"]);
+    assert_eq!(found(&mut client, "rag:///kb/search/kawagoe").await, ["rag:///kb/doc/doc1"]);
+    let passage = &passages(&mut client, "rag:///kb/search/kawagoe").await[0];
+    assert_eq!(passage["_meta"]["incomplete"], true);
+    let contents = client.read("rag:///kb/").await.unwrap();
+    assert_eq!(contents["contents"][0]["_meta"]["incomplete"], true);
+    assert_eq!(listed(&mut client).await, ["rag:///kb/doc/doc1"]);
+    let all = client.request("list", json!({})).await.unwrap();
+    assert!(all["_meta"].to_string().contains("\"kb\""), "{all}");
+    drive.state().held = None;
+    client.next(&listen).await.unwrap();
+    assert_eq!(found(&mut client, "rag:///kb/search/espresso").await, ["rag:///kb/doc/txt2"]);
+    let passage = &passages(&mut client, "rag:///kb/search/kawagoe").await[0];
+    assert!(passage["_meta"].get("incomplete").is_none(), "{passage}");
 }
 
 /// S-03: the size of a document of Google's own is not that of its text.

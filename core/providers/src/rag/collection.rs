@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 const IDLE: Duration = Duration::from_secs(10);
 /// How many texts are embedded at once.
 const EMBEDDED: usize = 64;
+/// While documents are read for the first time, those that are there are published so often, and each of the first few at once.
+const PUBLISHED: Duration = Duration::from_millis(100);
+const FEW: usize = 64;
 /// How many digests of what was last read are remembered.
 const READS: usize = 4_096;
 
@@ -36,6 +39,8 @@ pub(super) struct Collection {
     /// The beginning of the URIs of what documents were made of, as `gdrive:///`.
     pub(super) origin: Option<&'static str>,
     pub(super) poll: Duration,
+    /// How long a request waits for the first documents.
+    pub(super) patience: Duration,
     pub(super) list_max: usize,
     pub(super) hits: usize,
     pub(super) embedder: Option<Arc<dyn Embedder>>,
@@ -48,8 +53,10 @@ pub(super) struct Documents {
     pub(super) all: Arc<BTreeMap<String, Arc<Document>>>,
     /// The vectors of chunks, by key.
     pub(super) vectors: Arc<BTreeMap<String, Arc<[f32]>>>,
-    /// Whether the source has answered at least once, and whether it did the last time.
+    /// Whether the source has answered at least once.
     pub(super) is_known: bool,
+    /// Whether all that it has answered was read.
+    pub(super) is_whole: bool,
     pub(super) generation: u64,
     lists: u64,
     token: Option<String>,
@@ -86,6 +93,8 @@ struct StoreState {
     watched: HashMap<Arc<str>, Option<u64>>,
     lists: bool,
     has_news: bool,
+    /// Whether a request was answered before all documents were there.
+    is_partly_seen: bool,
     reported: Option<u64>,
     reads: HashMap<u64, u64>,
 }
@@ -101,6 +110,7 @@ impl Store {
             watched: HashMap::new(),
             lists: false,
             has_news: false,
+            is_partly_seen: false,
             reported: None,
             reads: HashMap::new(),
         };
@@ -116,8 +126,8 @@ impl Store {
         self.indexes.with(&collection.index, ask)
     }
 
-    /// What is known of each collection. Waits for the thread, which begins if there is none. `None` if the request is cancelled,
-    /// or there is no thread to be had.
+    /// What is known of each collection. Waits for the thread, which begins if there is none, but no longer than a collection's
+    /// patience: then a part of the documents may be missing. `None` if the request is cancelled, or there is no thread to be had.
     pub(super) fn documents(
         self: &Arc<Self>,
         collections: &[Arc<Collection>],
@@ -125,7 +135,9 @@ impl Store {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Option<Vec<Arc<Documents>>> {
         let mut state = self.lock();
-        state.used = Some(Instant::now());
+        let begun = Instant::now();
+        let patience = collections.iter().map(|collection| collection.patience).min().unwrap_or_default();
+        state.used = Some(begun);
         let mut tries = 0;
         loop {
             if state.is_ready && state.is_running {
@@ -136,6 +148,10 @@ impl Store {
                 if tries > 2 || !self.begin(&mut state, collections, feed.clone()?) {
                     return None;
                 }
+            }
+            if begun.elapsed() >= patience {
+                state.is_partly_seen |= state.collections.iter().any(|documents| !documents.is_whole);
+                return Some(state.collections.clone());
             }
             if is_cancelled() {
                 return None;
@@ -212,18 +228,25 @@ struct Keeper<'k> {
 impl Keeper<'_> {
     fn run(&self) {
         self.open();
+        // Folders first: they answer at once.
+        let mut order: Vec<_> = self.collections.iter().enumerate().collect();
+        order.sort_by_key(|(_, collection)| collection.origin.is_some());
         while self.wait() {
-            for (at, collection) in self.collections.iter().enumerate() {
-                let before = self.store.lock().collections.get(at).cloned().unwrap_or_default();
+            for (at, collection) in &order {
+                let before = self.store.lock().collections.get(*at).cloned().unwrap_or_default();
                 let is_due = before.asked.is_none_or(|then| then.elapsed() >= collection.poll);
                 if is_due {
-                    let now = self.ask(collection, &before);
-                    if let Some(place) = self.store.lock().collections.get_mut(at) {
-                        *place = Arc::new(now);
-                    }
+                    let publish = |now: Documents| self.publish(*at, now);
+                    publish(self.ask(collection, &before, &publish));
                 }
             }
             self.report();
+        }
+    }
+
+    fn publish(&self, at: usize, now: Documents) {
+        if let Some(place) = self.store.lock().collections.get_mut(at) {
+            *place = Arc::new(now);
         }
     }
 
@@ -313,8 +336,8 @@ impl Keeper<'_> {
         }
     }
 
-    /// Asks a source for changes.
-    fn ask(&self, collection: &Collection, before: &Documents) -> Documents {
+    /// Asks a source for changes. What there is already is published if there was nothing whole before.
+    fn ask(&self, collection: &Collection, before: &Documents, publish: &dyn Fn(Documents)) -> Documents {
         let mut now = Documents { asked: Some(Instant::now()), ..before.clone() };
         let changes = match collection.source.changes_since(before.token.as_deref()) {
             Ok(changes) => changes,
@@ -356,7 +379,12 @@ impl Keeper<'_> {
         let reported: HashSet<String> = changed.iter().map(|listed| listed.id.clone()).collect();
         let again = now.unread.values().filter(|unread| !reported.contains(&unread.listed.id));
         changed.extend(again.map(|unread| unread.listed.clone()));
+        let mut published = Instant::now();
         for listed in changed {
+            if !now.is_whole && (now.all.len() < FEW || published.elapsed() >= PUBLISHED) {
+                publish(now.clone());
+                published = Instant::now();
+            }
             let old = now.all.get(&listed.id).cloned();
             let is_wanted = match now.unread.get(&listed.id) {
                 Some(unread) => !unread.is_final || unread.listed.stamp != listed.stamp,
@@ -366,9 +394,10 @@ impl Keeper<'_> {
                 self.fetch(collection, &mut now, listed, old.as_deref());
             }
             if !self.feed.is_alive() {
-                break;
+                return now;
             }
         }
+        now.is_whole = true;
         now
     }
 
@@ -502,7 +531,8 @@ impl Keeper<'_> {
             }
         }
         let lists = collections.iter().map(|documents| documents.lists).fold(0, u64::wrapping_add);
-        let is_listed_otherwise = state.reported.replace(lists).is_some_and(|before| before != lists);
+        let is_listed_otherwise = state.reported.replace(lists).is_some_and(|before| before != lists)
+            | std::mem::take(&mut state.is_partly_seen);
         drop(state);
         self.store.changed.notify_all();
         for uri in updated {

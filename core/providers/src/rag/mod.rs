@@ -178,7 +178,8 @@ fn collection_of(
     uri.push('/');
     let (poll, list_max, hits) = (FOLDERS, options.list_max, options.hits);
     let (name, index) = (name.to_owned(), index.clone());
-    Ok(Collection { name, uri, source, origin: None, poll, list_max, hits, embedder: None, index })
+    let (origin, embedder, patience) = (None, None, options.patience);
+    Ok(Collection { name, uri, source, origin, poll, patience, list_max, hits, embedder, index })
 }
 
 impl Declare for Rag {
@@ -283,7 +284,7 @@ impl Provider for Rag {
             while rest.next_if(|item| !place(item)).is_some() {}
         }
         let mut page = page(request.limit(), rest, key, |(collection, document)| item(collection, document));
-        let missing = self.collections.iter().zip(&known).filter(|(_, documents)| !documents.is_known);
+        let missing = self.collections.iter().zip(&known).filter(|(_, documents)| !documents.is_whole);
         page.missing = missing.map(|(collection, _)| collection.name.clone()).collect();
         reply.send(Ok(page));
     }
@@ -439,7 +440,9 @@ impl Rag {
             _ => {
                 self.saw(request, documents.lists());
                 let text = contents(collection, documents, &permits);
-                Ok(Contents::text(text).with_mime_type("text/markdown").into())
+                let contents = Contents::text(text).with_mime_type("text/markdown");
+                let is_whole = documents.is_whole;
+                Ok(if is_whole { contents } else { contents.with_meta(r#"{"incomplete":true}"#) }.into())
             }
         }
     }

@@ -8,6 +8,9 @@ use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// How long a request waits for the first documents: many clients give up after ten seconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// The options of [`Rag`](super::Rag), for all collections that they name.
 ///
 /// ```
@@ -21,6 +24,7 @@ pub struct Options {
     pub(super) folder: FolderOptions,
     pub(super) list_max: usize,
     pub(super) poll: Duration,
+    pub(super) patience: Duration,
     pub(super) hits: usize,
     pub(super) index: Option<PathBuf>,
 }
@@ -46,6 +50,7 @@ impl Options {
             folder: FolderOptions::new(),
             list_max: 1_000,
             poll: Duration::from_secs(30),
+            patience: PATIENCE,
             hits: 10,
             index: None,
         }
@@ -111,6 +116,14 @@ impl Options {
     #[must_use]
     pub fn poll(mut self, every: Duration) -> Self {
         self.poll = every;
+        self
+    }
+
+    /// How long a request waits for the first documents before it is answered with those that are there: for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 

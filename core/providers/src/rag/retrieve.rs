@@ -14,7 +14,7 @@ use super::document::{chunk_key, of_body, of_key};
 use super::embed::{self, Embedder, cosine, fuse};
 use crate::search::{Query, Row, Tokens};
 use mcp_resources_engine::connection::{Contents, ReadResult};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -97,7 +97,7 @@ pub(super) fn search(
     }
     if contents.is_empty() {
         // A read has something.
-        let meta = json!({ "hits": 0, "ranking": ranking }).to_string();
+        let meta = meta(documents, json!({ "hits": 0, "ranking": ranking }));
         contents.push(Contents::text("").with_mime_type("text/plain").with_meta(meta));
     }
     Ok(ReadResult { contents, cache: None })
@@ -200,7 +200,7 @@ fn content(
     let Passage { id, at, heading, text } = passage;
     let document = documents.all.get(id);
     let uri = collection.document_uri(id);
-    let meta = json!({
+    let about = json!({
         "score": score,
         "position": at,
         "chunks": document.map_or(0, |document| document.chunks),
@@ -209,5 +209,14 @@ fn content(
         "source": collection.source_uri(id).unwrap_or_else(|| uri.clone()),
         "ranking": ranking,
     });
-    Contents::text(text.clone()).with_uri(uri).with_mime_type("text/plain").with_meta(meta.to_string())
+    let meta = meta(documents, about);
+    Contents::text(text.clone()).with_uri(uri).with_mime_type("text/plain").with_meta(meta)
+}
+
+/// What is said of a passage, and that others may be missing while documents are not all read.
+fn meta(documents: &Documents, mut about: Value) -> String {
+    if let Some(members) = about.as_object_mut().filter(|_| !documents.is_whole) {
+        members.insert("incomplete".into(), true.into());
+    }
+    about.to_string()
 }
