@@ -495,11 +495,8 @@ impl Keeper<'_> {
                 self.log_once(&what);
             }
             Err(Gone) => {
-                self.log_once(&format!(
-                    "the site {:?} cannot be opened: {}",
-                    site.name(),
-                    site.folder.dir().display()
-                ));
+                let dir = site.folder.dir().display();
+                self.log_once(&format!("the site {:?} cannot be opened: {dir}", site.name()));
                 let now = Snapshot { is_there: false, is_whole: true, ..copy(&before) };
                 self.publish(at, now, before.is_there);
                 return;

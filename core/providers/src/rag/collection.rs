@@ -379,6 +379,17 @@ impl Keeper<'_> {
         let reported: HashSet<String> = changed.iter().map(|listed| listed.id.clone()).collect();
         let again = now.unread.values().filter(|unread| !reported.contains(&unread.listed.id));
         changed.extend(again.map(|unread| unread.listed.clone()));
+        self.read(collection, now, changed, publish)
+    }
+
+    /// Reads what may have changed.
+    fn read(
+        &self,
+        collection: &Collection,
+        mut now: Documents,
+        changed: Vec<Listed>,
+        publish: &dyn Fn(Documents),
+    ) -> Documents {
         let mut published = Instant::now();
         for listed in changed {
             if !now.is_whole && (now.all.len() < FEW || published.elapsed() >= PUBLISHED) {
