@@ -135,6 +135,11 @@ impl Entry {
         self.sections.iter().map(|(slug, _)| &**slug)
     }
 
+    /// Whether the index has this file as it is.
+    fn is_of(&self, path: &[u8], facts: &FileFacts) -> bool {
+        self.is_indexed && self.stamp.is_some() && self.stamp == facts.stamp() && self.path == path
+    }
+
     /// As the index keeps it for the next process.
     fn head(&self) -> String {
         let Description { title, description, priority, audience, lang } = &self.description;
@@ -507,9 +512,7 @@ impl Keeper<'_> {
         let mut found = Found { gone, ..Found::default() };
         for (key, (path, facts)) in files {
             let old = before.pages.get(&key);
-            let is_known =
-                |old: &Arc<Entry>| old.stamp.is_some() && old.stamp == facts.stamp() && old.path == path;
-            if old.is_some_and(|old| old.is_indexed && is_known(old)) {
+            if old.is_some_and(|old| old.is_of(&path, &facts)) {
                 continue;
             }
             self.read(site, key, path, old, &mut found);

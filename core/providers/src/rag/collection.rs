@@ -126,8 +126,9 @@ impl Store {
         self.indexes.with(&collection.index, ask)
     }
 
-    /// What is known of each collection. Waits for the thread, which begins if there is none, but no longer than a collection's
-    /// patience: then a part of the documents may be missing. `None` if the request is cancelled, or there is no thread to be had.
+    /// What is known of each collection. Waits for the thread, which begins if there is none, but no longer than a
+    /// collection's patience: then a part of the documents may be missing. `None` if the request is cancelled, or there is no
+    /// thread to be had.
     pub(super) fn documents(
         self: &Arc<Self>,
         collections: &[Arc<Collection>],
