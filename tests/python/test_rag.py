@@ -172,8 +172,9 @@ async def test_what_an_embedder_returns_is_checked(tmp_path: Path, caplog: pytes
     server = ResourceServer("short", version="1")
     server.mount(providers.rag({"kb": notes}, embedder=lambda texts: [[1.0]] * (len(texts) + 1)))
     async with Direct(server) as client, client.listen(["rag:///kb/doc/pets.md"]):
-        assert await ranked(server, "orbit") == [("rag:///kb/doc/space.md", "bm25+vectors")]
+        assert await ranked(server, "orbit") == [("rag:///kb/doc/space.md", "bm25")]
         await logged(caplog, "kb/space.md has no vectors: 2 for 1 texts")
+        await logged(caplog, "a question has no vector: 2 for 1 texts")
     for wrong in (5, ranked):
         with pytest.raises(TypeError, match="expected a function that is not async"):
             providers.rag({"kb": notes}, embedder=wrong)  # type: ignore[arg-type]

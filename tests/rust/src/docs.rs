@@ -513,13 +513,14 @@ async fn hostile_pages_are_served_within_bounds() {
     folder.write("long.md", format!("# {}\n\n{}\n", "t".repeat(100_000), "x".repeat(1_000_000)));
     folder.write("fronts.md", format!("---\na: {}\n---\n# F\n", "[".repeat(50_000)));
     folder.write("title.md", "---\ntitle: \"a](docs:///x)\\n\\u0000b\"\n---\n");
+    folder.write("sjis.md", b"# \x8c\x9f\x8d\xf5\n\nneedle\n");
     folder.write("large.md", vec![b'a'; 5 << 20]);
     std::os::unix::fs::symlink("/etc/passwd", folder.0.join("link.md")).unwrap();
     std::os::unix::fs::symlink("good.md", folder.0.join("inside.md")).unwrap();
-    let (server, _) = served(folder.options().max_bytes(2 << 20), "{}");
+    let (server, log) = served(folder.options().max_bytes(2 << 20), "{}");
     let mut client = Client::modern(&server).unwrap();
     let uris = listed(&mut client).await;
-    assert_eq!(uris.len(), 2 + 9, "{uris:?}");
+    assert_eq!(uris.len(), 2 + 10, "{uris:?}");
     for uri in uris.iter().filter(|uri| !uri.ends_with("large.md")) {
         assert!(client.read(uri).await.is_ok(), "{uri}");
     }
@@ -527,11 +528,37 @@ async fn hostile_pages_are_served_within_bounds() {
     assert_eq!(error.data["kind"], "size_exceeded", "{error:?}");
     let mut hits = found(&mut client, "docs:///book/search/needle").await;
     hits.sort();
-    assert_eq!(hits, ["docs:///book/bytes.md#bytes-", "docs:///book/deep.md", "docs:///book/good.md#good"]);
+    // What is not UTF-8 is found as a whole: a hit can be read.
+    let pages = ["bytes.md", "deep.md", "good.md#good", "sjis.md"];
+    assert_eq!(hits, pages.map(|page| format!("docs:///book/{page}")));
+    for uri in hits {
+        assert!(client.read(&uri).await.is_ok(), "{uri}");
+    }
+    assert_eq!(log.lock().unwrap().join("\n").matches("book/sjis.md: it is not UTF-8").count(), 1, "{log:?}");
     for link in ["link.md", "inside.md"] {
         assert!(client.read(&format!("docs:///book/{link}")).await.is_err());
     }
     assert!(!client.read_text("docs:///book/").await.unwrap().contains("a](docs:///x"));
+}
+
+/// S-07: a page that is cut for its size has its sections, wherever the cut falls, and a site without a page says so.
+#[tokio::test]
+async fn large_pages_and_empty_sites() {
+    let folder = Folder::with([]);
+    for (name, start) in [("0.md", "# A\n"), ("1.md", "# A\n\n"), ("2.md", "# A\n\n\n")] {
+        folder.write(name, format!("{start}{}", "あ".repeat(2 << 20)));
+    }
+    let mut client = client(folder.options().max_bytes(16 << 20));
+    for name in ["0.md", "1.md", "2.md"] {
+        let text = client.read_text(&format!("docs:///book/{name}#a")).await.unwrap();
+        assert!(text.ends_with('あ') && text.len() > (4 << 20) - 4, "{name}: {}", text.len());
+    }
+    let empty = Folder::with([("note.txt", "needle")]);
+    let (server, log) = served(empty.options(), "{}");
+    let mut client = Client::modern(&server).unwrap();
+    assert_eq!(found(&mut client, "docs:///book/search/needle").await, [""; 0]);
+    let said = log.lock().unwrap().join("\n");
+    assert!(said.contains("the site \"book\" has no page: ") && said.contains(".md"), "{said}");
 }
 
 /// S-07: an index in a file is used again, compared with what is there, and built again when it is damaged.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The folder that all files are in, which is the top of My Drive.
 pub const FOLDER: &str = "FOLDER";
@@ -48,8 +49,16 @@ pub struct DriveState {
     pub is_revoked: bool,
     /// The next answers have these statuses, from the last on.
     pub statuses: Vec<u16>,
+    /// Every request whose target has the first text is answered with the second: a status, and a body that may be a reason.
+    pub refusals: Vec<(String, u16, String)>,
     /// Page tokens of changes below this are lost, and those of lists if it is the greatest number.
     pub lost: usize,
+    /// Requests whose target has this in it wait for as long as it stands here.
+    pub held: Option<String>,
+    /// The size that files are said to have, in place of that of their texts.
+    pub size: Option<usize>,
+    /// The project that the last request was for.
+    pub project: String,
     /// The requests, each with its path and query.
     pub heard: Vec<String>,
 }
@@ -88,6 +97,13 @@ impl LoopbackDrive {
         state.changes.push((id.into(), drive.clone()));
         let (name, mime_type, text) = (name.into(), mime_type.into(), text.into());
         state.files.insert(id.into(), DriveFile { name, mime_type, text, drive });
+    }
+
+    /// From now on, a request whose target has `part` in it is refused for a reason, as the documentation words it.
+    pub fn refuse(&self, part: &str, status: u16, reason: &str) {
+        let errors = json!([{"domain": "global", "reason": reason, "message": "canary"}]);
+        let body = json!({"error": {"code": status, "message": "canary", "errors": errors}}).to_string();
+        self.state().refusals.push((part.into(), status, body));
     }
 
     /// Removes a file.
@@ -130,9 +146,19 @@ impl LoopbackDrive {
 /// Answers the requests of one connection.
 fn answer(mut stream: TcpStream, state: &Mutex<DriveState>) {
     let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
-    while let Some((target, token)) = request(&mut reader) {
-        let (status, answer) =
-            respond(&mut state.lock().unwrap_or_else(PoisonError::into_inner), &target, &token);
+    while let Some(Request { target, token, project }) = request(&mut reader) {
+        let is_held = || {
+            let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.held.as_ref().is_some_and(|part| target.contains(part))
+        };
+        while is_held() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let (status, answer) = {
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.project = project;
+            respond(&mut state, &target, &token)
+        };
         let retry = if status == 429 { "Retry-After: 0\r\n" } else { "" };
         let head = format!("HTTP/1.1 {status} X\r\n{retry}Content-Length: {}\r\n\r\n", answer.len());
         if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(answer.as_bytes())).is_err() {
@@ -141,9 +167,16 @@ fn answer(mut stream: TcpStream, state: &Mutex<DriveState>) {
     }
 }
 
-/// The target and the token of the next request; its body is read and left out.
-fn request(reader: &mut impl BufRead) -> Option<(String, String)> {
-    let (mut line, mut token, mut length) = (String::new(), String::new(), 0);
+/// What is heard of a request.
+struct Request {
+    target: String,
+    token: String,
+    project: String,
+}
+
+/// The next request; its body is read and left out.
+fn request(reader: &mut impl BufRead) -> Option<Request> {
+    let (mut line, mut token, mut project, mut length) = (String::new(), String::new(), String::new(), 0);
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
     loop {
         let mut header = String::new();
@@ -152,12 +185,13 @@ fn request(reader: &mut impl BufRead) -> Option<(String, String)> {
         match name.to_ascii_lowercase().as_str() {
             "" => break,
             "authorization" => token = value.trim().replace("Bearer ", ""),
+            "x-goog-user-project" => project = value.trim().to_owned(),
             "content-length" => length = value.trim().parse().ok()?,
             _ => {}
         }
     }
     reader.take(length).read_to_end(&mut Vec::new()).ok()?;
-    Some((line.split(' ').nth(1)?.to_owned(), token))
+    Some(Request { target: line.split(' ').nth(1)?.to_owned(), token, project })
 }
 
 /// The query of a request.
@@ -196,6 +230,9 @@ fn respond(state: &mut DriveState, target: &str, token: &str) -> (u16, String) {
     }
     if let Some(status) = state.statuses.pop() {
         return (status, json!({"error": {"code": status}}).to_string());
+    }
+    if let Some((_, status, body)) = state.refusals.iter().find(|(part, ..)| target.contains(part)) {
+        return (*status, body.clone());
     }
     match path.strip_prefix("/drive/v3/").unwrap_or_default() {
         "changes/startPageToken" => {
@@ -272,7 +309,7 @@ fn described(state: &DriveState, id: &str) -> Option<Value> {
     let DriveFile { name, mime_type, text, drive } = state.files.get(id)?;
     let version = state.changes.iter().filter(|(other, _)| other == id).count().to_string();
     let mut file = json!({
-        "id": id, "name": name, "mimeType": mime_type, "version": version, "size": text.len().to_string(),
+        "id": id, "name": name, "mimeType": mime_type, "version": version, "size": state.size.unwrap_or(text.len()).to_string(),
         "modifiedTime": "2026-01-02T03:04:05.000Z", "trashed": false, "parents": [FOLDER]
     });
     if let (Some(drive), Some(members)) = (drive, file.as_object_mut()) {

@@ -7,7 +7,8 @@ use mcp_resources_host::server::ResourceServer;
 use mcp_resources_host::testing::Client;
 use mcp_resources_providers::declared::{self, Set};
 use mcp_resources_providers::rag::{DriveOptions, Options, Rag};
-use std::time::Duration;
+use serde_json::json;
+use std::time::{Duration, Instant};
 
 const DOCUMENT: &str = "application/vnd.google-apps.document";
 const CREDENTIALS: &str = r#"{"type": "authorized_user", "client_id": "canary-id", "client_secret": "canary-secret", "refresh_token": "canary-refresh"}"#;
@@ -31,6 +32,15 @@ fn serve(drive: DriveOptions) -> (ResourceServer, Client, Log) {
     let (server, log) = served(Rag::new(options).unwrap(), "{}");
     let client = Client::modern(&server).unwrap();
     (server, client, log)
+}
+
+/// Waits until something has happened.
+async fn until(has_happened: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !has_happened() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 async fn listed(client: &mut Client) -> Vec<String> {
@@ -139,6 +149,139 @@ async fn a_lost_page_token_is_a_whole_list() {
     assert_eq!(found(&mut client, "rag:///kb/search/nara").await, ["rag:///kb/doc/doc1"]);
 }
 
+/// S-03: an answer that is no JSON leaves what is known; the log says so once.
+#[tokio::test]
+async fn an_answer_that_is_no_json_is_no_empty_list() {
+    let (drive, folder) = drive();
+    let (_server, mut client, log) = serve(options(&drive, &folder));
+    assert_eq!(listed(&mut client).await.len(), 2);
+    {
+        let mut state = drive.state();
+        (state.lost, state.heard) = (1_000, Vec::new());
+        state.refusals = vec![("/files?".into(), 200, "<html>".into())];
+    }
+    drive.put("doc1", "Plan", DOCUMENT, "# Plan\n\nOpen the shop in Nara.\n");
+    until(|| drive.state().heard.iter().filter(|one| one.contains("/files?")).count() > 1).await;
+    assert_eq!(listed(&mut client).await.len(), 2);
+    let said = log.lock().unwrap().join("\n");
+    assert_eq!(said.matches("Drive's answer is no JSON").count(), 1, "{said}");
+    drive.state().refusals.clear();
+    eventually(&mut client, "rag:///kb/search/nara", &["rag:///kb/doc/doc1"]).await;
+}
+
+/// S-03: a file that cannot be exported or is too large is logged with the reason, asked for once until it changes, and holds up
+/// no other.
+#[tokio::test]
+async fn what_cannot_be_read_is_asked_for_once() {
+    let (drive, folder) = drive();
+    drive.put("large4", "large.txt", "text/plain", &"word ".repeat(1 << 20));
+    drive.put("sheet5", "sheet", "application/vnd.google-apps.spreadsheet", "Nara");
+    drive.refuse("files/sheet5/export", 403, "exportSizeLimitExceeded");
+    let (_server, mut client, log) = serve(options(&drive, &folder));
+    assert_eq!(listed(&mut client).await, ["rag:///kb/doc/doc1", "rag:///kb/doc/txt2"]);
+    drive.state().heard.clear();
+    until(|| drive.state().heard.len() > 3).await;
+    let heard = drive.state().heard.join("\n");
+    assert!(!heard.contains("files/"), "{heard}");
+    let said = log.lock().unwrap().join("\n");
+    for message in [
+        "kb/large4 cannot be read: it is larger than 4 MiB",
+        "kb/sheet5 cannot be read: Drive answers with 403 (exportSizeLimitExceeded)",
+    ] {
+        assert_eq!(said.matches(message).count(), 1, "{said}");
+    }
+    drive.state().refusals.clear();
+    drive.put("sheet5", "sheet", "application/vnd.google-apps.spreadsheet", "Nara, and less");
+    eventually(&mut client, "rag:///kb/search/nara", &["rag:///kb/doc/sheet5"]).await;
+    // What has become too large is no longer found: it could not be read.
+    drive.put("txt2", "notes.txt", "text/plain", &"Espresso ".repeat(1 << 20));
+    eventually(&mut client, "rag:///kb/search/espresso", &[]).await;
+}
+
+/// S-03: the log says what Drive refuses a call for, and what helps, but none of its texts.
+#[tokio::test]
+async fn what_is_refused_is_said_with_the_reason() {
+    for (part, status, reason, message) in [
+        ("changes/start", 403, "insufficientPermissions", "sign in again with the scope"),
+        ("changes/start", 403, "accessNotConfigured", "enable the Google Drive API"),
+        ("changes/start", 404, "notFound", "check `drive` and `folder`"),
+        ("/files?", 404, "notFound", "check `drive` and `folder`"),
+        ("/files?", 403, "domainPolicy", "403 (domainPolicy)"),
+    ] {
+        let (drive, folder) = drive();
+        drive.refuse(part, status, reason);
+        let (_server, mut client, log) = serve(options(&drive, &folder));
+        assert!(listed(&mut client).await.is_empty());
+        let said = log.lock().unwrap().join("\n");
+        assert!(said.contains(message) && !said.contains("canary"), "{said}");
+    }
+}
+
+/// S-03: a Drive that does not answer holds up neither lists nor searches of what there is; what is missing is said, and
+/// reported when it is there.
+#[tokio::test]
+async fn a_slow_drive_holds_up_nothing_else() {
+    let (drive, folder) = drive();
+    folder.write("notes/a.md", "# A\n\nKawagoe\n");
+    drive.state().held = Some("files/txt2".into());
+    let options =
+        Options::new().drive("kb", options(&drive, &folder)).folder("notes", folder.0.join("notes"));
+    let (server, _) = served(Rag::new(options.patience(Duration::ZERO)).unwrap(), "{}");
+    let mut client = Client::modern(&server).unwrap();
+    let listen = client.listen(&[], true).await.unwrap();
+    let begun = Instant::now();
+    while listed(&mut client).await.is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+    assert_eq!(found(&mut client, "rag:///notes/search/kawagoe").await, ["rag:///notes/doc/a.md"]);
+    assert_eq!(found(&mut client, "rag:///kb/search/kawagoe").await, ["rag:///kb/doc/doc1"]);
+    let passage = &passages(&mut client, "rag:///kb/search/kawagoe").await[0];
+    assert_eq!(passage["_meta"]["incomplete"], true);
+    let contents = client.read("rag:///kb/").await.unwrap();
+    assert_eq!(contents["contents"][0]["_meta"]["incomplete"], true);
+    assert_eq!(listed(&mut client).await, ["rag:///kb/doc/doc1"]);
+    let all = client.request("list", json!({})).await.unwrap();
+    assert!(all["_meta"].to_string().contains("\"kb\""), "{all}");
+    drive.state().held = None;
+    client.next(&listen).await.unwrap();
+    assert_eq!(found(&mut client, "rag:///kb/search/espresso").await, ["rag:///kb/doc/txt2"]);
+    let passage = &passages(&mut client, "rag:///kb/search/kawagoe").await[0];
+    assert!(passage["_meta"].get("incomplete").is_none(), "{passage}");
+}
+
+/// S-03: the size of a document of Google's own is not that of its text.
+#[tokio::test]
+async fn a_large_document_with_a_short_text_is_read() {
+    let (drive, folder) = drive();
+    drive.state().size = Some(1 << 30);
+    let (_server, mut client, _) = serve(options(&drive, &folder));
+    assert!(client.read_text("gdrive:///doc1").await.unwrap().contains("Kawagoe"));
+}
+
+/// S-03: the project that pays for the calls is sent along, if the credentials name one.
+#[tokio::test]
+async fn the_quota_project_is_sent() {
+    let named = CREDENTIALS.replace('{', r#"{"quota_project_id": "books-1", "#);
+    for (credentials, project) in [(CREDENTIALS, ""), (&*named, "books-1")] {
+        let (drive, folder) = drive();
+        folder.write("credentials.json", credentials);
+        let (_server, mut client, _) = serve(options(&drive, &folder));
+        assert_eq!(listed(&mut client).await.len(), 2);
+        assert_eq!(drive.state().project, project);
+    }
+}
+
+/// S-03: a file of two collections is read if the guard lets it through in one of them.
+#[tokio::test]
+async fn a_file_of_two_collections_needs_one() {
+    let (drive, folder) = drive();
+    let rag =
+        Options::new().drive("closed", options(&drive, &folder)).drive("open", options(&drive, &folder));
+    let (server, _) = served(Rag::new(rag).unwrap(), r#"{"deny": ["rag:///closed/**"]}"#);
+    let mut client = Client::modern(&server).unwrap();
+    assert!(client.read_text("gdrive:///doc1").await.unwrap().contains("Kawagoe"));
+}
+
 /// S-03: once the grant is gone, what is known stays, reads fail, and the log says what to do and no secret.
 #[tokio::test]
 async fn a_revoked_grant_is_said() {
@@ -190,6 +333,8 @@ fn mistakes_at_the_start() {
         ("half.json", r#"{"client_id": "canary", "client_secret": "canary"}"#),
         ("service.json", r#"{"type": "service_account", "private_key": "canary"}"#),
         ("text.json", "canary"),
+        ("client.json", r#"{"installed": {"client_id": "canary", "client_secret": "canary"}}"#),
+        ("client.yaml", "credentials: client.json\n"),
         ("unknown.yaml", "credentials: credentials.json\nfolders: x\n"),
         ("none.yaml", "folder: x\n"),
         ("lost.yaml", "credentials: no-such.json\n"),
@@ -218,6 +363,12 @@ fn mistakes_at_the_start() {
         ("half.yaml", format!("the file of credentials {} has no refresh_token", at("half.json"))),
         ("service.yaml", "is the key of a service account; sign in as a user".to_owned()),
         ("text.yaml", "is no JSON; it needs client_id, client_secret, refresh_token".to_owned()),
+        (
+            "client.yaml",
+            "is what the console gives for a program, not what a sign-in gives; sign in with it".to_owned(),
+        ),
+        ("credentials.json", "has credentials in it; write another file with `credentials: FILE`".to_owned()),
+        ("service.json", "has credentials in it".to_owned()),
         ("list.yaml", "has no options by their names, such as credentials: FILE".to_owned()),
         ("open.yaml", "it is not YAML; mend it".to_owned()),
     ] {

@@ -135,6 +135,54 @@ async fn an_index_outlives_a_kill(kind: &str) {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// Where the file of the index cannot grow, clients are answered and the file is sound; once it can, all is found.
+async fn an_index_outlives_a_full_disk(kind: &str) {
+    let folder = std::env::temp_dir().join(format!("mcp-{kind}-full-{}", std::process::id()));
+    let (pages, file) = (folder.join("pages"), folder.join("kb.index"));
+    std::fs::create_dir_all(&pages).unwrap();
+    for page in 0..20 {
+        std::fs::write(pages.join(format!("{page}.md")), format!("# Page {page}\n\nword1\n")).unwrap();
+    }
+    // Both indexes exist before the disk is full.
+    let server = indexed::server(kind, &pages, Some(&file), |_| {});
+    assert_eq!(indexed::found(&server, kind, "word1").await.len(), 20);
+    drop(server);
+    wait_for_free(&file).await;
+    let text: String = (0..60_000).map(|number| format!("w{number} ")).collect();
+    std::fs::write(pages.join("new.md"), format!("# New\n\nword1\n\n{text}\n")).unwrap();
+    // As a full disk: no file may grow beyond 160 KiB, and a write beyond it fails.
+    let script = "trap '' XFSZ; ulimit -S -f 160; exec \"$@\"";
+    let mut child = Command::new("bash")
+        .args(["-c", script, "bash"])
+        .arg(program("search-index"))
+        .arg(kind)
+        .args([&pages, &file])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert_eq!((lines.next().as_deref(), lines.next().as_deref()), (Some("begun"), Some("20")));
+    let limit = ["--pid", &child.id().to_string(), "--fsize=unlimited:unlimited"].map(str::to_owned);
+    assert!(Command::new("prlimit").args(limit).status().unwrap().success());
+    assert_eq!(lines.next().as_deref(), Some("21"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(rows(&file) >= 21);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// S-07: a full disk costs pages only what they could not be searched for.
+#[tokio::test]
+async fn an_index_of_pages_outlives_a_full_disk() {
+    an_index_outlives_a_full_disk("docs").await;
+}
+
+/// S-03: nor more of documents.
+#[tokio::test]
+async fn an_index_of_documents_outlives_a_full_disk() {
+    an_index_outlives_a_full_disk("rag").await;
+}
+
 /// S-07: the index of pages is whole, and answers are right, whenever the process is killed.
 #[tokio::test]
 async fn an_index_of_pages_outlives_a_kill() {

@@ -228,6 +228,34 @@ async fn vectors_are_fused() {
     assert!((passages[0]["_meta"]["score"].as_f64().unwrap() - 1.0 / 61.0).abs() < 1e-9);
 }
 
+/// Makes vectors of one length, and then of another.
+#[derive(Debug, Default)]
+struct Shrinking(AtomicUsize);
+
+impl Embedder for Shrinking {
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
+        let length = if self.0.fetch_add(1, Ordering::Relaxed) == 0 { 3 } else { 2 };
+        Ok(vec![vec![1.0; length]; texts.len()])
+    }
+}
+
+/// S-03: vectors that cannot be compared are logged, and the words alone decide.
+#[tokio::test]
+async fn vectors_of_another_length_are_said() {
+    let folder = Folder::with([("a.md", "needle\n"), ("b.md", "hay\n")]);
+    let rag = Rag::new(Options::new().folder("kb", &folder.0)).unwrap();
+    let (server, log) = served(rag.with_embedder(Arc::new(Shrinking::default())), "{}");
+    let mut client = Client::modern(&server).unwrap();
+    let passages = passages(&mut client, "rag:///kb/search/needle").await;
+    assert_eq!(passages.len(), 1);
+    assert_eq!(passages[0]["_meta"]["ranking"], "bm25");
+    let said = log.lock().unwrap().join("\n");
+    let wrong = "a vector has 2 numbers, and others have 3";
+    for who in [".md has no vectors", "a question has no vector"] {
+        assert!(said.contains(&format!("{who}: {wrong}")), "{said}");
+    }
+}
+
 /// One document, whose reads fail as often as `faults` says, and how often it was asked for.
 #[derive(Clone, Debug, Default)]
 struct Faulty {
@@ -310,6 +338,22 @@ async fn an_index_outlives_its_server() {
     assert!(log.lock().unwrap().join("\n").contains("cannot be brought up to date"), "{log:?}");
 }
 
+/// S-03: a document that is too large is named in the log, and a folder without any says so.
+#[tokio::test]
+async fn what_is_not_served_is_said() {
+    let folder = Folder::with([("a.txt", "needle"), ("large.txt", &*"needle ".repeat(1 << 20))]);
+    let (server, log) = served(Rag::new(Options::new().folder("kb", &folder.0)).unwrap(), "{}");
+    let mut client = Client::modern(&server).unwrap();
+    assert_eq!(found(&mut client, "rag:///kb/search/needle").await, ["rag:///kb/doc/a.txt"]);
+    assert!(client.read("rag:///kb/doc/large.txt").await.is_err());
+    assert!(log.lock().unwrap().join("\n").contains("kb/large.txt cannot be read: it is larger than 4 MiB"));
+    let empty = Folder::with([("a.png", "x")]);
+    let (server, log) = served(Rag::new(Options::new().folder("kb", &empty.0)).unwrap(), "{}");
+    let mut client = Client::modern(&server).unwrap();
+    assert_eq!(found(&mut client, "rag:///kb/search/needle").await, [""; 0]);
+    assert_eq!(log.lock().unwrap().join("\n").matches("the collection \"kb\" has no document").count(), 1);
+}
+
 /// S-03: what is wrong at the start is named with the fix.
 #[test]
 fn mistakes_at_the_start() {
@@ -324,6 +368,12 @@ fn mistakes_at_the_start() {
         (kb(members(&[("folders", ".".into())])), "unexpected option \"folders\"; did you mean \"folder\"?"),
         (kb(members(&[("folder", "no/such".into())])), "rag: the folder no/such does not exist"),
         (kb(members(&[])), "either a folder or a drive"),
+        (kb("".into()), "collections.kb is \"\", expected the path of a folder"),
+        (kb(members(&[("folder", "".into())])), "folder is \"\", expected the path of a folder"),
+        (
+            members(&[("collections", members(&[("kb", ".".into())])), ("poll", "0s".into())]),
+            "rag: poll is 0ns, expected a time from 10ms to 1d",
+        ),
         (
             members(&[("collections", members(&[("kb", ".".into())])), ("index", "src".into())]),
             "rag: the index src is no file; name one that may be written",

@@ -9,7 +9,7 @@
 //! Law: what the watcher says is where to look. A page counts as changed if its bytes have another digest, and each
 //! watched URI is compared by what a reader of it would get.
 
-use super::page::{Description, INDEXED, Page, digest, page_digest};
+use super::page::{Description, INDEXED, Page, digest, page_digest, text_of};
 use super::site::{self, Site, Target};
 use crate::files::folder::{Changes, FileFacts, FolderWatch, Gone};
 use crate::indexes::{IndexFile, Indexes};
@@ -69,6 +69,8 @@ pub(super) struct Entry {
     sections: Vec<(String, u64)>,
     /// What the file was like; `None` if a later change need not show in that.
     stamp: Option<String>,
+    /// Whether the index has it. If it could not be written, the next walk puts it there.
+    is_indexed: bool,
 }
 
 /// All pages of a site at one time.
@@ -133,6 +135,11 @@ impl Entry {
         self.sections.iter().map(|(slug, _)| &**slug)
     }
 
+    /// Whether the index has this file as it is.
+    fn is_of(&self, path: &[u8], facts: &FileFacts) -> bool {
+        self.is_indexed && self.stamp.is_some() && self.stamp == facts.stamp() && self.path == path
+    }
+
     /// As the index keeps it for the next process.
     fn head(&self) -> String {
         let Description { title, description, priority, audience, lang } = &self.description;
@@ -152,7 +159,7 @@ impl Entry {
             .collect();
         let description = Description { title, description, priority, audience, lang };
         let stamp = Some(stamp).filter(|stamp| !stamp.is_empty());
-        Some(Self { key, path, description, size, modified, digest, sections, stamp })
+        Some(Self { key, path, description, size, modified, digest, sections, stamp, is_indexed: true })
     }
 }
 
@@ -493,11 +500,8 @@ impl Keeper<'_> {
                 self.log_once(&what);
             }
             Err(Gone) => {
-                self.log_once(&format!(
-                    "the site {:?} cannot be opened: {}",
-                    site.name(),
-                    site.folder.dir().display()
-                ));
+                let dir = site.folder.dir().display();
+                self.log_once(&format!("the site {:?} cannot be opened: {dir}", site.name()));
                 let now = Snapshot { is_there: false, is_whole: true, ..copy(&before) };
                 self.publish(at, now, before.is_there);
                 return;
@@ -508,7 +512,7 @@ impl Keeper<'_> {
         let mut found = Found { gone, ..Found::default() };
         for (key, (path, facts)) in files {
             let old = before.pages.get(&key);
-            if old.is_some_and(|old| old.stamp.is_some() && old.stamp == facts.stamp() && old.path == path) {
+            if old.is_some_and(|old| old.is_of(&path, &facts)) {
                 continue;
             }
             self.read(site, key, path, old, &mut found);
@@ -523,6 +527,13 @@ impl Keeper<'_> {
             }
         }
         self.apply(site, &mut now, &mut found);
+        if now.pages.is_empty() {
+            let dir = site.folder.dir().display();
+            self.log_once(&format!(
+                "the site {:?} has no page: {dir} has no .md or .markdown file to serve",
+                site.name()
+            ));
+        }
         now.is_whole = true;
         self.publish(at, now, !before.is_there);
     }
@@ -564,37 +575,41 @@ impl Keeper<'_> {
         found.bytes += bytes.len();
         let own = page_digest(&bytes, &facts);
         let (size, modified, stamp) = (facts.size, facts.modified(), facts.stamp());
-        if let Some(old) = old.filter(|old| old.digest == own && old.path == path && old.size == size) {
+        let is_same = |old: &&Arc<Entry>| old.digest == own && old.path == path && old.size == size;
+        if let Some(old) = old.filter(is_same).filter(|old| old.is_indexed) {
             found.pages.push(Arc::new(Entry { modified, stamp, ..Entry::clone(old) }));
             return;
         }
-        if bytes.len() as u64 > INDEXED {
+        let is_cut = bytes.len() as u64 > INDEXED;
+        if is_cut {
             self.log_once(&format!(
                 "{}/{key} is larger than {INDEXED} bytes; what follows is not searched",
                 site.name()
             ));
             bytes.truncate(INDEXED as usize);
         }
-        let text = String::from_utf8_lossy(&bytes);
-        let page = Page::parse(&text);
+        let text = text_of(&bytes, is_cut);
+        let page = text.map_or_else(|| Page::without_sections(&bytes), Page::parse);
         if let Some(fault) = &page.fault {
             self.log_once(&format!("{}/{key}: {fault}", site.name()));
         }
         let sections = page.sections.iter().filter(|section| !section.slug.is_empty());
         let sections = sections
             .map(|section| {
-                (section.slug.clone(), digest(text.get(section.bytes.clone()).unwrap_or_default().as_bytes()))
+                let own = text.and_then(|text| text.get(section.bytes.clone())).unwrap_or_default();
+                (section.slug.clone(), digest(own.as_bytes()))
             })
             .collect();
         let description = page.description.clone();
-        let entry = Entry { key, path, description, size, modified, digest: own, sections, stamp };
+        let entry =
+            Entry { key, path, description, size, modified, digest: own, sections, stamp, is_indexed: true };
         found.puts.push(put(&entry, &page));
         found.pages.push(Arc::new(entry));
     }
 
     /// Takes over what was found, in the index too.
     fn apply(&self, site: &Site, now: &mut Snapshot, found: &mut Found) {
-        let Found { puts, pages, gone, .. } = std::mem::take(found);
+        let Found { puts, mut pages, gone, .. } = std::mem::take(found);
         if pages.is_empty() && gone.is_empty() {
             return;
         }
@@ -603,7 +618,12 @@ impl Keeper<'_> {
             let changed =
                 self.library.with_index(&site.group, |index| index.change(site.name(), &puts, &gone));
             if let Some(Err(error)) = changed {
-                self.feed.log(&format!("the search index could not be written: {error}"));
+                self.log_once(&format!(
+                    "the search index could not be written: {error}; this is tried again, and searches lack what has changed"
+                ));
+                let lacking: HashSet<&str> = puts.iter().map(|put| &*put.key).collect();
+                let lacking = pages.iter_mut().filter(|page| lacking.contains(&*page.key));
+                lacking.for_each(|page| Arc::make_mut(page).is_indexed = false);
             }
         }
         for key in gone {

@@ -39,7 +39,7 @@ use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provid
 use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
 #[cfg(not(feature = "rag"))]
 use page::Page;
-use page::{INDEXED, digest, page_digest};
+use page::{INDEXED, NO_TEXT, digest, page_digest, text_of};
 use search::Request;
 use site::{SCHEME, Site};
 use std::path::Path;
@@ -292,37 +292,24 @@ impl Docs {
                     ReadError::Failed
                 }
             })?;
-        let mut seen = page_digest(&bytes, &facts);
-        let contents = match String::from_utf8(bytes) {
-            Err(_) if section.is_some() => return Err(ReadError::NotFound),
-            Err(error) => Contents::blob(error.into_bytes()).with_mime_type("application/octet-stream"),
-            Ok(text) => {
-                let page = Page::parse(&text);
-                if let Some(fault) = &page.fault {
-                    let fault = format!("{}/{key}: {fault}", site.name());
-                    if self.library().is_new_fault(&fault) {
-                        reply.log(&fault);
-                    }
-                }
-                let text = match section {
-                    None => text,
-                    Some(slug) => {
-                        let bytes = page.section(slug).ok_or(ReadError::NotFound)?.bytes.clone();
-                        let cut = text.get(bytes).unwrap_or_default();
-                        reply.facts(cut.len() as u64)?;
-                        seen = digest(cut.as_bytes());
-                        cut.to_owned()
-                    }
-                };
-                let contents = Contents::text(text).with_mime_type(MARKDOWN);
-                match list::meta(&page.description) {
-                    Some(meta) => contents.with_meta(meta),
-                    None => contents,
-                }
+        let fault = |fault: &str| {
+            let fault = format!("{}/{key}: {fault}", site.name());
+            if self.library().is_new_fault(&fault) {
+                reply.log(&fault);
             }
         };
-        self.saw(request, seen);
-        Ok(contents.into())
+        let Some(slug) = section else {
+            self.saw(request, page_digest(&bytes, &facts));
+            return Ok(whole(bytes, &fault).into());
+        };
+        let text = text_of(&bytes, facts.size > max).ok_or(ReadError::NotFound)?;
+        let page = Page::parse(text);
+        page.fault.iter().for_each(|what| fault(what));
+        let bytes = page.section(slug).ok_or(ReadError::NotFound)?.bytes.clone();
+        let own = text.get(bytes).unwrap_or_default();
+        reply.facts(own.len() as u64)?;
+        self.saw(request, digest(own.as_bytes()));
+        Ok(markdown(own.to_owned(), &page).into())
     }
 
     /// A page of that name, if there is one; else a search.
@@ -369,11 +356,12 @@ impl Docs {
     ) -> Result<ReadResult<'static>, ReadError> {
         let snapshot = self.snapshot(site, reply)?;
         let library = self.library();
-        let text = search::search(&library, site, wanted, snapshot.is_whole, &|uri| request.permits(uri))
-            .map_err(|reason| {
+        let text = search::search(&library, site, wanted, &snapshot, &|uri| request.permits(uri)).map_err(
+            |reason| {
                 reply.log(&reason);
                 ReadError::Failed
-            })?;
+            },
+        )?;
         self.saw(request, snapshot.generation());
         Ok(unless_whole(&snapshot, Contents::text(text).with_mime_type(JSON)).into())
     }
@@ -416,6 +404,30 @@ impl Docs {
         if let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI) {
             self.library().saw(&uri, digest);
         }
+    }
+}
+
+/// A whole page.
+fn whole(bytes: Vec<u8>, fault: &dyn Fn(&str)) -> Contents<'static> {
+    match String::from_utf8(bytes) {
+        Ok(text) => {
+            let page = Page::parse(&text);
+            page.fault.iter().for_each(|what| fault(what));
+            markdown(text, &page)
+        }
+        Err(error) => {
+            fault(NO_TEXT);
+            Contents::blob(error.into_bytes()).with_mime_type("application/octet-stream")
+        }
+    }
+}
+
+/// A page or a part of it.
+fn markdown(text: String, page: &Page) -> Contents<'static> {
+    let contents = Contents::text(text).with_mime_type(MARKDOWN);
+    match list::meta(&page.description) {
+        Some(meta) => contents.with_meta(meta),
+        None => contents,
     }
 }
 

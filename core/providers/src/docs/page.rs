@@ -26,6 +26,10 @@ const TITLE: usize = 256;
 const DESCRIPTION: usize = 1_024;
 const LANG: usize = 35;
 
+/// What is wrong with a page that is not UTF-8.
+pub(super) const NO_TEXT: &str =
+    "it is not UTF-8, so it is served as bytes, without sections; save it as UTF-8";
+
 /// The most of a page that is searched, in bytes.
 pub(super) const INDEXED: u64 = 4 << 20;
 
@@ -45,6 +49,16 @@ pub(super) fn page_digest(bytes: &[u8], facts: &FileFacts) -> u64 {
         }
         _ => digest(bytes),
     }
+}
+
+/// The bytes of a page as text, without a character that `is_cut` off at the end. `None` if they are not UTF-8.
+pub(super) fn text_of(bytes: &[u8], is_cut: bool) -> Option<&str> {
+    let valid = match std::str::from_utf8(bytes) {
+        Ok(text) => return Some(text),
+        Err(error) if is_cut && error.error_len().is_none() => error.valid_up_to(),
+        Err(_) => return None,
+    };
+    std::str::from_utf8(bytes.get(..valid)?).ok()
 }
 
 /// What is said of a page.
@@ -101,6 +115,14 @@ impl Page {
                 .find(|heading| !heading.is_empty());
             page.description.title = heading.map(|heading| cut(heading, TITLE));
         }
+        page
+    }
+
+    /// Reads a file that is not UTF-8. Clients get its bytes, so no section has a URI.
+    pub(super) fn without_sections(bytes: &[u8]) -> Self {
+        let mut page = Self::parse(&String::from_utf8_lossy(bytes));
+        page.sections.iter_mut().for_each(|section| section.slug.clear());
+        page.fault = Some(NO_TEXT.into());
         page
     }
 
@@ -198,7 +220,7 @@ fn sections(body: &str, offset: usize) -> Vec<Section> {
         bytes: offset..offset + body.len(),
         level: 0,
     };
-    let mut reader = Reader { sections: vec![first], slugs: Slugs::default(), heading: None, gap: false };
+    let mut reader = Reader { sections: vec![first], ..Reader::default() };
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
@@ -237,28 +259,49 @@ fn sections(body: &str, offset: usize) -> Vec<Section> {
 }
 
 /// Gathers sections from what the parser finds.
+#[derive(Default)]
 struct Reader {
     sections: Vec<Section>,
     slugs: Slugs,
-    /// The text of a heading that is being read, and where it begins.
-    heading: Option<(u8, usize, String)>,
+    heading: Option<Heading>,
+    /// The lines of a block of HTML that is being read.
+    html: String,
+    /// How many images the text is in: it is their alternative text.
+    images: usize,
     /// Whether a line has ended in the middle of a paragraph.
     gap: bool,
 }
 
+/// A heading that is being read.
+struct Heading {
+    level: u8,
+    /// Where it begins.
+    start: usize,
+    text: String,
+    /// What its slug is made of: GitHub leaves out the ends of lines and what stands for an image.
+    plain: String,
+}
+
 impl Reader {
-    fn begin(&mut self, level: HeadingLevel, at: usize) {
-        self.heading = Some((level as u8, at, String::new()));
+    fn begin(&mut self, level: HeadingLevel, start: usize) {
+        self.heading = Some(Heading { level: level as u8, start, text: String::new(), plain: String::new() });
         self.gap = false;
     }
 
     fn event(&mut self, event: Event<'_>) {
         match event {
+            Event::Start(Tag::Image { .. }) => self.images += 1,
+            Event::End(TagEnd::Image) => self.images = self.images.saturating_sub(1),
             Event::End(TagEnd::Heading(_)) => self.end(),
             Event::Text(text) | Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
                 self.push(&text);
             }
-            Event::Html(html) => self.push(&without_tags(&html)),
+            Event::Html(html) => self.html.push_str(&html),
+            Event::End(TagEnd::HtmlBlock) => {
+                let html = std::mem::take(&mut self.html);
+                self.push(&shown(&html));
+                self.space('\n');
+            }
             Event::SoftBreak => self.gap = true,
             Event::HardBreak | Event::Rule => self.space('\n'),
             Event::End(TagEnd::TableCell) => self.space(' '),
@@ -268,7 +311,6 @@ impl Reader {
                 | TagEnd::CodeBlock
                 | TagEnd::TableRow
                 | TagEnd::TableHead
-                | TagEnd::HtmlBlock
                 | TagEnd::DefinitionListTitle
                 | TagEnd::DefinitionListDefinition,
             ) => self.space('\n'),
@@ -278,13 +320,16 @@ impl Reader {
 
     fn text(&mut self) -> Option<&mut String> {
         match &mut self.heading {
-            Some((.., text)) => Some(text),
+            Some(heading) => Some(&mut heading.text),
             None => self.sections.last_mut().map(|section| &mut section.text),
         }
     }
 
     fn push(&mut self, piece: &str) {
         let gap = std::mem::take(&mut self.gap);
+        if let Some(heading) = self.heading.as_mut().filter(|_| self.images == 0) {
+            heading.plain.push_str(piece);
+        }
         let Some(text) = self.text() else { return };
         // Between characters of a script without spaces, the end of a line is none.
         let joins = text.chars().next_back().is_some_and(is_cjk) && piece.chars().next().is_some_and(is_cjk);
@@ -305,33 +350,41 @@ impl Reader {
     }
 
     fn end(&mut self) {
-        let Some((level, start, heading)) = self.heading.take() else { return };
+        let Some(Heading { level, start, text, plain }) = self.heading.take() else { return };
         if self.sections.len() > SECTIONS {
-            return self.push(&heading);
+            return self.push(&text);
         }
-        let slug = self.slugs.of(&heading);
+        let slug = self.slugs.of(&plain);
         let end = self.sections.first().map_or(start, |first| first.bytes.end);
-        let heading = heading.trim().to_owned();
+        let heading = text.trim().to_owned();
         self.sections.push(Section { slug, heading, text: String::new(), bytes: start..end, level });
     }
 }
 
-/// HTML without what stands between `<` and `>`.
-fn without_tags(html: &str) -> String {
+/// The text that a reader sees of HTML: without tags, comments, scripts and styles.
+fn shown(html: &str) -> String {
     let mut out = String::new();
-    let mut depth = 0_usize;
-    for char in html.chars() {
-        match char {
-            '<' => depth += 1,
-            '>' if depth > 0 => {
-                depth -= 1;
-                out.push(' ');
-            }
-            _ if depth == 0 => out.push(char),
-            _ => {}
-        }
+    let mut rest = html;
+    while let Some((before, tag)) = rest.split_once('<') {
+        out.push_str(before);
+        out.push(' ');
+        // What the tag begins with, and what ends all that is not shown.
+        let ends = [("!--", "-->"), ("script", "</script"), ("style", "</style")];
+        let begins = |name: &str| tag.get(..name.len()).is_some_and(|own| own.eq_ignore_ascii_case(name));
+        let end = ends.iter().find(|(name, _)| begins(name)).map_or(">", |(_, end)| *end);
+        let after = end_of(tag, end);
+        rest = if end.ends_with('>') { after } else { end_of(after, ">") };
     }
+    out.push_str(rest);
     out
+}
+
+/// What follows the first `end` of a text, in any case; nothing if there is none.
+fn end_of<'t>(text: &'t str, end: &str) -> &'t str {
+    let places = text.char_indices().map(|(at, _)| at);
+    let mut found =
+        places.filter(|at| text.get(*at..at + end.len()).is_some_and(|own| own.eq_ignore_ascii_case(end)));
+    found.next().and_then(|at| text.get(at + end.len()..)).unwrap_or_default()
 }
 
 /// The fragments of a page's headings, as GitHub makes them.
@@ -344,13 +397,11 @@ struct Slugs {
 impl Slugs {
     fn of(&mut self, heading: &str) -> String {
         let mut plain = String::with_capacity(heading.len());
-        for char in heading.trim().nfc().flat_map(char::to_lowercase) {
+        for char in heading.nfc().flat_map(char::to_lowercase) {
             match char {
                 ' ' => plain.push('-'),
-                '-' | '_' => plain.push(char),
-                _ if char.is_alphanumeric() || unicode_normalization::char::is_combining_mark(char) => {
-                    plain.push(char)
-                }
+                '-' => plain.push(char),
+                _ if is_of_word(char) => plain.push(char),
                 _ => {}
             }
         }
@@ -362,6 +413,18 @@ impl Slugs {
         }
         slug
     }
+}
+
+/// Whether GitHub keeps a character in a slug: a letter, a mark, a decimal digit or a connector such as `_`.
+fn is_of_word(char: char) -> bool {
+    let is_connector = matches!(char, '_' | '‿' | '⁀' | '⁔' | '︳' | '︴' | '﹍'..='﹏' | '＿');
+    // Of the numbers that are no decimal digits, those that headings have: ², ½, ①, ❶, ㈠, 🄀.
+    let is_other_number = matches!(char,
+        '²' | '³' | '¹' | '¼'..='¾' | '⁰' | '⁴'..='⁹' | '₀'..='₉' | '⅐'..='⅟' | '↉' | '①'..='⒛' | '⓪'..='⓿' | '❶'..='➓'
+        | '㆒'..='㆕' | '㈠'..='㈩' | '㉈'..='㉏' | '㉑'..='㉟' | '㊀'..='㊉' | '㊱'..='㊿' | '🄀'..='🄌');
+    is_connector
+        || unicode_normalization::char::is_combining_mark(char)
+        || char.is_alphanumeric() && !is_other_number
 }
 
 #[cfg(test)]
@@ -391,11 +454,21 @@ mod tests {
             ("全角　空白", "全角空白"),
             ("**bold** [link](x.md)", "bold-link"),
             ("ガイド", "ガイド"),
+            ("① 準備", "-準備"),
+            ("第２章 Ⅳ", "第２章-ⅳ"),
+            ("x² ½ ❶ ㈠ 🄂", "x----"),
+            ("full＿width", "full＿width"),
+            ("🚀 Start", "-start"),
+            ("⚙️ Settings", "\u{fe0f}-settings"),
+            ("👨\u{200d}👩 family", "-family"),
+            ("Title ![badge](x.png)", "title-"),
+            ("<a name=\"x\"></a> Title", "-title"),
         ] {
             assert_eq!(slugs(&format!("# {heading}\n")), [slug], "{heading}");
         }
         assert_eq!(slugs("# A\n# A\n# A-1\n# A\n"), ["a", "a-1", "a-1-1", "a-2"]);
         assert_eq!(slugs("# !\n# ?\nX\n===\nY\n---\n"), ["section", "-1", "x", "y"]);
+        assert_eq!(slugs("Two\nlines\n---\n"), ["twolines"]);
         assert_eq!(slugs("```\n# no\n```\n> # yes\n"), ["yes"]);
     }
 
@@ -431,6 +504,30 @@ mod tests {
             assert!(plain.contains(shown), "{shown}: {plain}");
         }
         assert!(!plain.contains("hidden"), "{plain}");
+        for (html, expected) in [
+            ("<!--\nhidden\n\nhidden > x\n-->\n\nshown\n", "shown"),
+            ("<script src=x>\nhidden < 3;\n</script>\nshown\n", "shown"),
+            ("<div>\n<STYLE>\nhidden {}\n</STYLE>shown\n</div>\n", "shown"),
+            ("<p>日本<b>語</b></p>\n", "日本 語"),
+            ("<!-- open\n", ""),
+            ("<", "<"),
+        ] {
+            let page = Page::parse(html);
+            let words: Vec<_> = page.sections[0].text.split_whitespace().collect();
+            assert_eq!(words.join(" "), expected, "{html}");
+        }
+    }
+
+    /// S-07: what is cut off at the end is no fault; anything else that is not UTF-8 is.
+    #[test]
+    fn bytes_are_texts() {
+        let text = "あ検".as_bytes();
+        assert_eq!(text_of(text, true), Some("あ検"));
+        assert_eq!(text_of(&text[..5], true), Some("あ"));
+        assert_eq!((text_of(&text[..5], false), text_of(b"a\xffb", true)), (None, None));
+        let page = Page::without_sections(b"# A\xff\n\nneedle\n");
+        assert!(page.sections.iter().all(|section| section.slug.is_empty()));
+        assert!(page.sections[1].text.contains("needle") && page.fault.unwrap().contains("not UTF-8"));
     }
 
     /// S-07: a front matter describes the page; one that is wrong is said to be so, and the rest counts.

@@ -3,7 +3,7 @@
 //! Law: a page or section that a client may not see is not counted, scored or mentioned. The index gives candidates; all that is
 //! said of them is computed from what may be seen.
 
-use super::library::Library;
+use super::library::{Library, Snapshot};
 use super::site::Site;
 use crate::search::{Query, Row, Tokens, score, snippet};
 use mcp_resources_engine::error::ReadError;
@@ -96,13 +96,15 @@ pub(super) fn search(
     library: &Library,
     site: &Site,
     request: &Request,
-    is_whole: bool,
+    snapshot: &Snapshot,
     permits: &dyn Fn(&str) -> bool,
 ) -> Result<String, String> {
+    let is_whole = snapshot.is_whole;
     let Request { text, query, max, lang } = request;
     let wanted = max.saturating_add(WIDER);
     let found = library.with_index(&site.group, |index| {
-        let mut permits = |key: &str| permits(&site.page_uri(key));
+        // The index may have a page that is gone, if it could not be written.
+        let mut permits = |key: &str| snapshot.pages.contains_key(key) && permits(&site.page_uri(key));
         index.candidates(site.name(), query, lang.as_deref(), wanted, &mut permits)
     });
     let (rows, mut more) = match found {

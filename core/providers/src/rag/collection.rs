@@ -9,7 +9,7 @@
 
 use super::chunk;
 use super::document::{Document, chunk_key, digest, of_body, of_key};
-use super::embed::{Embedder, VECTORS};
+use super::embed::{self, Embedder, VECTORS};
 use super::source::{Changes, DocumentSource, Listed, SourceError};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put};
@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 const IDLE: Duration = Duration::from_secs(10);
 /// How many texts are embedded at once.
 const EMBEDDED: usize = 64;
+/// While documents are read for the first time, those that are there are published so often, and each of the first few at once.
+const PUBLISHED: Duration = Duration::from_millis(100);
+const FEW: usize = 64;
 /// How many digests of what was last read are remembered.
 const READS: usize = 4_096;
 
@@ -36,6 +39,8 @@ pub(super) struct Collection {
     /// The beginning of the URIs of what documents were made of, as `gdrive:///`.
     pub(super) origin: Option<&'static str>,
     pub(super) poll: Duration,
+    /// How long a request waits for the first documents.
+    pub(super) patience: Duration,
     pub(super) list_max: usize,
     pub(super) hits: usize,
     pub(super) embedder: Option<Arc<dyn Embedder>>,
@@ -48,15 +53,27 @@ pub(super) struct Documents {
     pub(super) all: Arc<BTreeMap<String, Arc<Document>>>,
     /// The vectors of chunks, by key.
     pub(super) vectors: Arc<BTreeMap<String, Arc<[f32]>>>,
-    /// Whether the source has answered at least once, and whether it did the last time.
+    /// Whether the source has answered at least once.
     pub(super) is_known: bool,
+    /// Whether all that it has answered was read.
+    pub(super) is_whole: bool,
     pub(super) generation: u64,
     lists: u64,
     token: Option<String>,
     asked: Option<Instant>,
     fault: Option<String>,
-    /// Documents that could not be read, by id, with the reason: they are asked for again with the next changes.
-    unread: BTreeMap<String, (Listed, String)>,
+    /// Documents that could not be read, or not be put into the index, by id.
+    unread: BTreeMap<String, Unread>,
+}
+
+/// What could not be taken over of a document.
+#[derive(Clone, Debug)]
+struct Unread {
+    listed: Listed,
+    /// As it was logged.
+    reason: String,
+    /// Whether it is asked for only once it has changed; otherwise with the next changes.
+    is_final: bool,
 }
 
 /// Shared by requests and the thread.
@@ -76,6 +93,8 @@ struct StoreState {
     watched: HashMap<Arc<str>, Option<u64>>,
     lists: bool,
     has_news: bool,
+    /// Whether a request was answered before all documents were there.
+    is_partly_seen: bool,
     reported: Option<u64>,
     reads: HashMap<u64, u64>,
 }
@@ -91,6 +110,7 @@ impl Store {
             watched: HashMap::new(),
             lists: false,
             has_news: false,
+            is_partly_seen: false,
             reported: None,
             reads: HashMap::new(),
         };
@@ -106,8 +126,9 @@ impl Store {
         self.indexes.with(&collection.index, ask)
     }
 
-    /// What is known of each collection. Waits for the thread, which begins if there is none. `None` if the request is cancelled,
-    /// or there is no thread to be had.
+    /// What is known of each collection. Waits for the thread, which begins if there is none, but no longer than a
+    /// collection's patience: then a part of the documents may be missing. `None` if the request is cancelled, or there is no
+    /// thread to be had.
     pub(super) fn documents(
         self: &Arc<Self>,
         collections: &[Arc<Collection>],
@@ -115,7 +136,9 @@ impl Store {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Option<Vec<Arc<Documents>>> {
         let mut state = self.lock();
-        state.used = Some(Instant::now());
+        let begun = Instant::now();
+        let patience = collections.iter().map(|collection| collection.patience).min().unwrap_or_default();
+        state.used = Some(begun);
         let mut tries = 0;
         loop {
             if state.is_ready && state.is_running {
@@ -126,6 +149,10 @@ impl Store {
                 if tries > 2 || !self.begin(&mut state, collections, feed.clone()?) {
                     return None;
                 }
+            }
+            if begun.elapsed() >= patience {
+                state.is_partly_seen |= state.collections.iter().any(|documents| !documents.is_whole);
+                return Some(state.collections.clone());
             }
             if is_cancelled() {
                 return None;
@@ -202,18 +229,25 @@ struct Keeper<'k> {
 impl Keeper<'_> {
     fn run(&self) {
         self.open();
+        // Folders first: they answer at once.
+        let mut order: Vec<_> = self.collections.iter().enumerate().collect();
+        order.sort_by_key(|(_, collection)| collection.origin.is_some());
         while self.wait() {
-            for (at, collection) in self.collections.iter().enumerate() {
-                let before = self.store.lock().collections.get(at).cloned().unwrap_or_default();
+            for (at, collection) in &order {
+                let before = self.store.lock().collections.get(*at).cloned().unwrap_or_default();
                 let is_due = before.asked.is_none_or(|then| then.elapsed() >= collection.poll);
                 if is_due {
-                    let now = self.ask(collection, &before);
-                    if let Some(place) = self.store.lock().collections.get_mut(at) {
-                        *place = Arc::new(now);
-                    }
+                    let publish = |now: Documents| self.publish(*at, now);
+                    publish(self.ask(collection, &before, &publish));
                 }
             }
             self.report();
+        }
+    }
+
+    fn publish(&self, at: usize, now: Documents) {
+        if let Some(place) = self.store.lock().collections.get_mut(at) {
+            *place = Arc::new(now);
         }
     }
 
@@ -303,8 +337,8 @@ impl Keeper<'_> {
         }
     }
 
-    /// Asks a source for changes.
-    fn ask(&self, collection: &Collection, before: &Documents) -> Documents {
+    /// Asks a source for changes. What there is already is published if there was nothing whole before.
+    fn ask(&self, collection: &Collection, before: &Documents, publish: &dyn Fn(Documents)) -> Documents {
         let mut now = Documents { asked: Some(Instant::now()), ..before.clone() };
         let changes = match collection.source.changes_since(before.token.as_deref()) {
             Ok(changes) => changes,
@@ -321,7 +355,7 @@ impl Keeper<'_> {
         if now.fault.take().is_some() {
             self.feed.log(&format!("the collection {:?} is up to date again", collection.name));
         }
-        now.is_known = true;
+        let is_first = !std::mem::replace(&mut now.is_known, true);
         let (mut changed, gone) = match changes {
             Changes::All { documents, token } => {
                 now.token = token;
@@ -335,22 +369,47 @@ impl Keeper<'_> {
                 (changed, gone)
             }
         };
+        if is_first && changed.is_empty() {
+            let what = "there is no Markdown and no text in it";
+            self.feed.log(&format!("the collection {:?} has no document: {what}", collection.name));
+        }
         for id in gone {
             now.unread.remove(&id);
             self.remove(collection, &mut now, &id);
         }
         let reported: HashSet<String> = changed.iter().map(|listed| listed.id.clone()).collect();
-        let again = now.unread.values().filter(|(listed, _)| !reported.contains(&listed.id));
-        changed.extend(again.map(|(listed, _)| listed.clone()));
+        let again = now.unread.values().filter(|unread| !reported.contains(&unread.listed.id));
+        changed.extend(again.map(|unread| unread.listed.clone()));
+        self.read(collection, now, changed, publish)
+    }
+
+    /// Reads what may have changed.
+    fn read(
+        &self,
+        collection: &Collection,
+        mut now: Documents,
+        changed: Vec<Listed>,
+        publish: &dyn Fn(Documents),
+    ) -> Documents {
+        let mut published = Instant::now();
         for listed in changed {
+            if !now.is_whole && (now.all.len() < FEW || published.elapsed() >= PUBLISHED) {
+                publish(now.clone());
+                published = Instant::now();
+            }
             let old = now.all.get(&listed.id).cloned();
-            if old.as_ref().is_none_or(|old| old.stamp != listed.stamp) {
+            let is_wanted = match now.unread.get(&listed.id) {
+                Some(unread) => !unread.is_final || unread.listed.stamp != listed.stamp,
+                None => old.as_ref().is_none_or(|old| old.stamp != listed.stamp),
+            };
+            if is_wanted {
                 self.fetch(collection, &mut now, listed, old.as_deref());
             }
             if !self.feed.is_alive() {
-                break;
+                return now;
             }
         }
+        now.is_whole = true;
         now
     }
 
@@ -364,7 +423,8 @@ impl Keeper<'_> {
             let vectors = Arc::make_mut(&mut now.vectors);
             keys.iter().for_each(|key| drop(vectors.remove(key)));
         }
-        self.change(collection, &[], &keys);
+        // What stays in the index is not found: it belongs to no document.
+        let _ = self.change(collection, &[], &keys);
         now.generation += 1;
         now.lists += 1;
     }
@@ -376,17 +436,21 @@ impl Keeper<'_> {
             Ok(fetched) => fetched,
             Err(SourceError::NotFound) => return self.remove(collection, now, &listed.id),
             Err(SourceError::Failed(reason)) => {
-                if before.is_none_or(|(_, said)| said != reason) {
-                    self.feed.log(&format!("{}/{} cannot be read: {reason}", collection.name, listed.id));
-                }
-                now.unread.insert(listed.id.clone(), (listed, reason));
-                return;
+                let reason = format!("cannot be read: {reason}");
+                return self.put_off(collection, now, Unread { listed, reason, is_final: false }, before);
+            }
+            Err(SourceError::Unreadable(reason)) => {
+                self.remove(collection, now, &listed.id);
+                let reason = format!("cannot be read: {reason}");
+                return self.put_off(collection, now, Unread { listed, reason, is_final: true }, before);
             }
         };
+        let again = listed.clone();
         let Listed { id, title, stamp, modified, size } = listed;
         let own = digest(fetched.text.as_bytes());
         let size = size.unwrap_or(fetched.text.len() as u64);
-        if let Some(old) = old.filter(|old| old.digest == own && (title.is_none() || old.title == title)) {
+        let is_same = |old: &&Document| old.digest == own && (title.is_none() || old.title == title);
+        if let Some(old) = old.filter(is_same).filter(|_| before.is_none()) {
             let same = Document { stamp, modified, size, ..old.clone() };
             Arc::make_mut(&mut now.all).insert(id, Arc::new(same));
             return;
@@ -402,20 +466,36 @@ impl Keeper<'_> {
             stamp,
             chunks: cut.chunks.len(),
         };
-        let before = old.map_or(0, |old| old.chunks);
-        let gone: Vec<String> = (document.chunks..before).map(|at| chunk_key(&id, at)).collect();
-        self.change(collection, &document.puts(&cut.chunks), &gone);
-        self.embed(collection, now, &id, &cut.chunks, before);
-        now.generation += 1;
+        let known = old.map_or(0, |old| old.chunks);
+        let gone: Vec<String> = (document.chunks..known).map(|at| chunk_key(&id, at)).collect();
+        let put = self.change(collection, &document.puts(&cut.chunks), &gone);
         now.lists += u64::from(old.is_none_or(|old| old.title != document.title));
-        Arc::make_mut(&mut now.all).insert(id, Arc::new(document));
+        Arc::make_mut(&mut now.all).insert(id.clone(), Arc::new(document));
+        match put {
+            Ok(()) => {
+                self.embed(collection, now, &id, &cut.chunks, known);
+                now.generation += 1;
+            }
+            // Meanwhile it can be read.
+            Err(error) => {
+                let reason = format!("cannot be searched: the index could not be written: {error}");
+                self.put_off(collection, now, Unread { listed: again, reason, is_final: false }, before);
+            }
+        }
     }
 
-    fn change(&self, collection: &Collection, puts: &[Put], gone: &[String]) {
-        let changed = self.store.with_index(collection, |index| index.change(&collection.name, puts, gone));
-        if let Some(Err(error)) = changed {
-            self.feed.log(&format!("the search index could not be written: {error}"));
+    /// Remembers what could not be taken over, and logs the reason unless it is known.
+    fn put_off(&self, collection: &Collection, now: &mut Documents, unread: Unread, before: Option<Unread>) {
+        let Unread { listed, reason, .. } = &unread;
+        if before.is_none_or(|before| before.reason != *reason) {
+            self.feed.log(&format!("{}/{} {reason}", collection.name, listed.id));
         }
+        now.unread.insert(listed.id.clone(), unread);
+    }
+
+    fn change(&self, collection: &Collection, puts: &[Put], gone: &[String]) -> Result<(), rusqlite::Error> {
+        let changed = self.store.with_index(collection, |index| index.change(&collection.name, puts, gone));
+        changed.unwrap_or(Ok(()))
     }
 
     /// Makes the vectors of a document's chunks, if something makes any.
@@ -436,22 +516,15 @@ impl Keeper<'_> {
         }
         for (batch, texts) in chunks.chunks(EMBEDDED).enumerate() {
             let texts: Vec<&str> = texts.iter().map(|chunk| &*chunk.text).collect();
-            match embedder.embed(&texts) {
-                Ok(vectors) if vectors.len() != texts.len() => {
-                    let (made, given) = (vectors.len(), texts.len());
-                    self.feed
-                        .log(&format!("{}/{id} has no vectors: {made} for {given} texts", collection.name));
-                    return;
-                }
-                Ok(vectors) => {
-                    for (at, vector) in vectors.into_iter().enumerate() {
-                        known.insert(chunk_key(id, batch * EMBEDDED + at), vector.into());
-                    }
-                }
+            let length = known.values().next().map(|vector| vector.len());
+            let vectors = match embed::vectors(&**embedder, &texts, length) {
+                Ok(vectors) => vectors,
                 Err(reason) => {
-                    self.feed.log(&format!("{}/{id} has no vectors: {reason}", collection.name));
-                    return;
+                    return self.feed.log(&format!("{}/{id} has no vectors: {reason}", collection.name));
                 }
+            };
+            for (at, vector) in vectors.into_iter().enumerate() {
+                known.insert(chunk_key(id, batch * EMBEDDED + at), vector.into());
             }
         }
     }
@@ -470,7 +543,8 @@ impl Keeper<'_> {
             }
         }
         let lists = collections.iter().map(|documents| documents.lists).fold(0, u64::wrapping_add);
-        let is_listed_otherwise = state.reported.replace(lists).is_some_and(|before| before != lists);
+        let is_listed_otherwise = state.reported.replace(lists).is_some_and(|before| before != lists)
+            | std::mem::take(&mut state.is_partly_seen);
         drop(state);
         self.store.changed.notify_all();
         for uri in updated {

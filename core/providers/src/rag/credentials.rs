@@ -8,6 +8,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 const MEMBERS: [&str; 3] = ["client_id", "client_secret", "refresh_token"];
+/// What a sign-in must allow: to read Drive, and what `gcloud` asks for besides.
+pub(super) const SCOPE: &str = "https://www.googleapis.com/auth/drive.readonly";
+const CLOUD: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// Where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +20,13 @@ pub(super) enum Credentials {
     Env(String),
 }
 
-/// What is sent for an access token, each with its name.
-pub(super) type Secrets = [(&'static str, String); 3];
+/// What they say.
+pub(super) struct Secrets {
+    /// What is sent for an access token, each with its name.
+    pub(super) form: [(&'static str, String); 3],
+    /// The project that calls are counted for; without it, that of the client.
+    pub(super) quota_project: Option<String>,
+}
 
 impl Credentials {
     /// Makes a relative path begin at `folder`.
@@ -51,13 +59,20 @@ impl Credentials {
         if value.get("type").and_then(Value::as_str) == Some("service_account") {
             return Err(format!("{self} is the key of a service account; sign in as a user instead"));
         }
-        let mut secrets = MEMBERS.map(|name| (name, String::new()));
-        for (name, secret) in &mut secrets {
+        if ["installed", "web"].iter().any(|kind| value.get(kind).is_some()) {
+            return Err(format!(
+                "{self} is what the console gives for a program, not what a sign-in gives; sign in with it: \
+                 gcloud auth application-default login --client-id-file=FILE --scopes={SCOPE},{CLOUD}"
+            ));
+        }
+        let mut form = MEMBERS.map(|name| (name, String::new()));
+        for (name, secret) in &mut form {
             let text = value.get(*name).and_then(Value::as_str).filter(|text| !text.is_empty());
             *secret =
                 text.ok_or_else(|| format!("{self} has no {name}; sign in again, and replace it"))?.into();
         }
-        Ok(secrets)
+        let quota_project = value.get("quota_project_id").and_then(Value::as_str);
+        Ok(Secrets { form, quota_project: quota_project.map(str::to_owned) })
     }
 }
 

@@ -8,8 +8,8 @@
 //! Law: the credentials are the operator's, never a client's, and stand in no message. A page token that Drive does not know any
 //! longer is answered with a whole listing.
 
-use super::credentials::Credentials;
-use super::source::{BYTES, Changes, DOCUMENTS, DocumentSource, Fetched, Listed, SourceError};
+use super::credentials::{Credentials, SCOPE};
+use super::source::{BYTES, Changes, DOCUMENTS, DocumentSource, Fetched, Listed, SourceError, TOO_LARGE};
 use crate::option_file;
 use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, Step};
 use serde_json::Value;
@@ -34,6 +34,19 @@ const FIELDS: &str = "id,name,mimeType,modifiedTime,size,md5Checksum,version,tra
 const DOCUMENT: &str = "application/vnd.google-apps.document";
 const SHEET: &str = "application/vnd.google-apps.spreadsheet";
 const SLIDES: &str = "application/vnd.google-apps.presentation";
+/// Why a call is refused that may be answered later.
+const BUSY: [&str; 2] = ["rateLimitExceeded", "userRateLimitExceeded"];
+/// Why the text of a file is refused until the file changes.
+const UNREADABLE: [&str; 8] = [
+    "appNotAuthorizedToFile",
+    "cannotDownloadAbusiveFile",
+    "cannotDownloadFile",
+    "cannotExportFile",
+    "exportSizeLimitExceeded",
+    "fileNotDownloadable",
+    "fileNotExportable",
+    "insufficientFilePermissions",
+];
 
 /// Which documents of Google Drive are taken.
 #[derive(Clone, Debug, Default)]
@@ -65,8 +78,15 @@ impl DriveOptions {
         let named =
             |reason: String| OptionError::sentence(format!("rag: the file {}{reason}", file.display()));
         let value = option_file::read("rag", file)?;
-        if !matches!(value, OptionValue::Members(_)) {
+        let OptionValue::Members(members) = &value else {
             return Err(named(" has no options by their names, such as credentials: FILE".into()));
+        };
+        let is_secret =
+            |name: &str| ["client_id", "refresh_token", "private_key", "installed"].contains(&name);
+        if members.iter().any(|(name, _)| is_secret(name)) {
+            let help =
+                " has credentials in it; write another file with `credentials: FILE`, and name that one";
+            return Err(named(help.into()));
         }
         let mut own = Self::from_option(value).map_err(|error| named(format!(": {error}")))?;
         own.at(file.parent().unwrap_or(Path::new("")));
@@ -122,9 +142,17 @@ pub(super) struct Drive {
     api: String,
     token_url: String,
     agent: ureq::Agent,
-    token: Mutex<Option<(String, Instant)>>,
+    token: Mutex<Option<AccessToken>>,
     /// The id of the top of My Drive, once it is known.
     root: OnceLock<String>,
+}
+
+/// What calls are made with.
+#[derive(Clone)]
+struct AccessToken {
+    text: String,
+    quota_project: Option<String>,
+    until: Instant,
 }
 
 /// An answer of Drive's.
@@ -195,26 +223,26 @@ impl Drive {
             for (name, value) in query {
                 request = request.query(*name, *value);
             }
-            let sent = request.header("authorization", format!("Bearer {token}")).call();
+            if let Some(project) = &token.quota_project {
+                request = request.header("x-goog-user-project", project);
+            }
+            let sent = request.header("authorization", format!("Bearer {}", token.text)).call();
             let answer = sent.map_err(|error| failed(&error)).and_then(|sent| read(sent, max));
-            let wait = match &answer {
+            let (wait, fault) = match answer {
                 Ok(answer) if answer.status == 401 && !is_renewed => {
                     is_renewed = true;
-                    self.forget(&token);
+                    self.forget(&token.text);
                     continue;
                 }
-                Ok(answer) if !answer.is_busy() => {
-                    return Ok(Answer { body: answer.body.clone(), ..*answer });
-                }
-                Ok(answer) => answer.retry_after,
-                Err(_) => None,
+                Ok(answer) if !answer.is_busy() => return Ok(answer),
+                Ok(answer) => (answer.retry_after, answer.refused()),
+                Err(error @ SourceError::Unreadable(_)) => return Err(error),
+                Err(error) => (None, error),
             };
             tries += 1;
             let wait = wait.unwrap_or_else(|| Duration::from_millis(250 << tries));
             if tries >= TRIES || begun.elapsed() + wait > WAIT {
-                return answer.and_then(|answer| {
-                    Err(SourceError::Failed(format!("Drive answers with {}", answer.status)))
-                });
+                return Err(fault);
             }
             std::thread::sleep(wait);
         }
@@ -223,48 +251,43 @@ impl Drive {
     /// This access token is refused. Another thread may have a new one already.
     fn forget(&self, token: &str) {
         let mut known = self.token.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.as_ref().is_some_and(|(known, _)| known == token) {
+        if known.as_ref().is_some_and(|known| known.text == token) {
             *known = None;
         }
     }
 
-    /// The same, whose answer is JSON.
-    fn json(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, SourceError> {
-        let answer = self.get(path, query, ANSWER)?;
-        match answer.status {
-            200 => serde_json::from_slice(&answer.body)
-                .map_err(|_| SourceError::Failed("Drive's answer is no JSON".into())),
-            404 => Err(SourceError::NotFound),
-            status => Err(SourceError::Failed(format!("Drive answers with {status}"))),
-        }
-    }
-
-    fn access_token(&self) -> Result<String, SourceError> {
+    fn access_token(&self) -> Result<AccessToken, SourceError> {
         let mut known = self.token.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((token, until)) = &*known
-            && Instant::now() < *until
-        {
+        if let Some(token) = known.as_ref().filter(|token| Instant::now() < token.until) {
             return Ok(token.clone());
         }
         let secrets = self.credentials.read().map_err(SourceError::Failed)?;
-        let form =
-            secrets.iter().map(|(name, secret)| (*name, &**secret)).chain([("grant_type", "refresh_token")]);
+        let form = secrets.form.iter().map(|(name, secret)| (*name, &**secret));
+        let form = form.chain([("grant_type", "refresh_token")]);
         let sent = self.agent.post(&*self.token_url).send_form(form).map_err(|error| failed(&error))?;
         let answer = read(sent, ANSWER)?;
-        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-        if body.get("error").and_then(Value::as_str) == Some("invalid_grant") {
+        let reason = answer.reason();
+        if reason.as_deref() == Some("invalid_grant") {
             return Err(SourceError::Failed(format!(
                 "the refresh token is no longer valid (invalid_grant); sign in again and replace {}",
                 self.credentials
             )));
         }
-        let token = body.get("access_token").and_then(Value::as_str).filter(|_| answer.status == 200);
-        let token =
-            token.ok_or_else(|| SourceError::Failed(format!("no access token: status {}", answer.status)))?;
+        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let Some(text) = body.get("access_token").and_then(Value::as_str).filter(|_| answer.status == 200)
+        else {
+            let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+            let status = answer.status;
+            return Err(SourceError::Failed(format!(
+                "there is no access token: Google answers with {status}{reason}; check {}",
+                self.credentials
+            )));
+        };
         let seconds = body.get("expires_in").and_then(Value::as_u64).unwrap_or(3_600).min(86_400);
         let until = Instant::now() + Duration::from_secs(seconds).saturating_sub(MARGIN);
-        *known = Some((token.to_owned(), until));
-        Ok(token.to_owned())
+        let token = AccessToken { text: text.to_owned(), quota_project: secrets.quota_project, until };
+        *known = Some(token.clone());
+        Ok(token)
     }
 
     /// What Drive is told of shared drives, whatever is asked.
@@ -283,7 +306,7 @@ impl Drive {
             other => return Ok(other),
         }
         if self.root.get().is_none() {
-            let body = self.json("files/root", &[("fields", "id")])?;
+            let body = self.get("files/root", &[("fields", "id")], ANSWER)?.json().map_err(of_all)?;
             let id = body.get("id").and_then(Value::as_str).filter(|id| is_id(id));
             let id = id.ok_or_else(|| SourceError::Failed("Drive does not say what the root is".into()))?;
             let _ = self.root.set(id.to_owned());
@@ -314,10 +337,7 @@ impl Drive {
             if page.is_some() && answer.is_lost() {
                 return Ok(None);
             }
-            if answer.status != 200 {
-                return Err(SourceError::Failed(format!("Drive answers with {}", answer.status)));
-            }
-            let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+            let body = answer.json()?;
             let files = body.get("files").and_then(Value::as_array).into_iter().flatten();
             let files = files.filter_map(|file| self.file(file, folder)).filter(|file| file.is_there);
             documents.extend(files.map(|file| file.listed));
@@ -342,7 +362,8 @@ impl Drive {
         });
         let is_inside =
             is_inside && self.options.drive.as_deref().is_none_or(|drive| text("driveId") == Some(drive));
-        let is_there = !is_trashed && is_inside && export(&mime_type).is_some();
+        let form = export(&mime_type);
+        let is_there = !is_trashed && is_inside && form.is_some();
         let stamp =
             ["version", "modifiedTime", "md5Checksum"].map(|name| text(name).unwrap_or_default()).join("/");
         let listed = Listed {
@@ -350,7 +371,8 @@ impl Drive {
             title: text("name").map(|name| name.chars().take(256).collect()),
             stamp,
             modified: text("modifiedTime").map(str::to_owned),
-            size: text("size").and_then(|size| size.parse().ok()),
+            // What is exported has another size than its document.
+            size: text("size").filter(|_| matches!(form, Some((None, _)))).and_then(|size| size.parse().ok()),
         };
         Some(File { listed, mime_type, is_there })
     }
@@ -368,10 +390,7 @@ impl Drive {
             if answer.is_lost() {
                 return Ok(None);
             }
-            if answer.status != 200 {
-                return Err(SourceError::Failed(format!("Drive answers with {}", answer.status)));
-            }
-            let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+            let body = answer.json()?;
             for change in body.get("changes").and_then(Value::as_array).into_iter().flatten() {
                 let Some(id) = change.get("fileId").and_then(Value::as_str) else { continue };
                 let is_removed = change.get("removed").and_then(Value::as_bool).unwrap_or(false);
@@ -401,7 +420,7 @@ impl Drive {
 impl DocumentSource for Drive {
     fn list(&self) -> Result<Vec<Listed>, SourceError> {
         for _ in 0..2 {
-            if let Some(documents) = self.listing()? {
+            if let Some(documents) = self.listing().map_err(of_all)? {
                 return Ok(documents);
             }
         }
@@ -413,12 +432,16 @@ impl DocumentSource for Drive {
             return Err(SourceError::NotFound);
         }
         let path = format!("files/{id}");
-        let described = self.json(&path, &[("fields", FIELDS), ("supportsAllDrives", "true")])?;
+        let described =
+            self.get(&path, &[("fields", FIELDS), ("supportsAllDrives", "true")], ANSWER)?.json()?;
         let file = self
             .file(&described, self.folder()?)
             .filter(|file| file.is_there)
             .ok_or(SourceError::NotFound)?;
         let (exported, mime_type) = export(&file.mime_type).ok_or(SourceError::NotFound)?;
+        if file.listed.size.is_some_and(|size| size > BYTES) {
+            return Err(SourceError::Unreadable(TOO_LARGE.into()));
+        }
         let answer = match exported {
             Some(form) => self.get(&format!("{path}/export"), &[("mimeType", form)], BYTES)?,
             None => self.get(&path, &[("alt", "media"), ("supportsAllDrives", "true")], BYTES)?,
@@ -426,7 +449,7 @@ impl DocumentSource for Drive {
         match answer.status {
             200 => Ok(Fetched { text: String::from_utf8_lossy(&answer.body).into_owned(), mime_type }),
             404 => Err(SourceError::NotFound),
-            status => Err(SourceError::Failed(format!("Drive answers with {status}"))),
+            _ => Err(answer.refused()),
         }
     }
 
@@ -439,7 +462,7 @@ impl DocumentSource for Drive {
         // Before the list: what changes meanwhile is a change.
         let mut query = vec![("supportsAllDrives", "true")];
         query.extend(self.options.drive.as_deref().map(|drive| ("driveId", drive)));
-        let body = self.json("changes/startPageToken", &query)?;
+        let body = self.get("changes/startPageToken", &query, ANSWER)?.json().map_err(of_all)?;
         let token = body.get("startPageToken").and_then(Value::as_str).map(str::to_owned);
         Ok(Changes::All { documents: self.list()?, token })
     }
@@ -448,11 +471,44 @@ impl DocumentSource for Drive {
 impl Answer {
     /// Whether the same call may be answered later.
     fn is_busy(&self) -> bool {
-        let is_limited = || {
-            let body = String::from_utf8_lossy(&self.body);
-            ["rateLimitExceeded", "userRateLimitExceeded"].iter().any(|reason| body.contains(reason))
-        };
+        let is_limited = || self.reason().is_some_and(|reason| BUSY.contains(&&*reason));
         self.status == 429 || self.status >= 500 || self.status == 403 && is_limited()
+    }
+
+    /// Its body, if it is one and JSON.
+    fn json(&self) -> Result<Value, SourceError> {
+        match self.status {
+            200 => serde_json::from_slice(&self.body)
+                .map_err(|_| SourceError::Failed("Drive's answer is no JSON".into())),
+            404 => Err(SourceError::NotFound),
+            _ => Err(self.refused()),
+        }
+    }
+
+    /// Google's word for what is wrong. Nothing else of an answer is logged.
+    fn reason(&self) -> Option<String> {
+        let body: Value = serde_json::from_slice(&self.body).ok()?;
+        let error = body.get("error")?;
+        let listed = || error.get("errors")?.get(0)?.get("reason")?.as_str();
+        let word = error.as_str().or_else(listed)?;
+        let is_word = (1..=64).contains(&word.len())
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        is_word.then(|| word.to_owned())
+    }
+
+    /// Why there is no answer, and what helps.
+    fn refused(&self) -> SourceError {
+        let (status, reason) = (self.status, self.reason().unwrap_or_default());
+        let help = match &*reason {
+            "insufficientPermissions" => format!("; sign in again with the scope {SCOPE}"),
+            "accessNotConfigured" => {
+                "; enable the Google Drive API in the project of the credentials".to_owned()
+            }
+            _ => String::new(),
+        };
+        let named = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+        let what = format!("Drive answers with {status}{named}{help}");
+        if UNREADABLE.contains(&&*reason) { SourceError::Unreadable(what) } else { SourceError::Failed(what) }
     }
 
     /// Whether a page token is not known any longer.
@@ -467,15 +523,30 @@ fn read(sent: ureq::http::Response<ureq::Body>, max: u64) -> Result<Answer, Sour
         parts.headers.get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
     let retry_after = seconds.map(Duration::from_secs);
     // One byte more than it may have is an error.
-    let body = body.with_config().limit(max).read_to_vec().map_err(|error| failed(&error))?;
+    let body = body.with_config().limit(max).read_to_vec().map_err(|error| match error {
+        ureq::Error::BodyExceedsLimit(_) => {
+            SourceError::Unreadable(format!("it is larger than {} MiB", max >> 20))
+        }
+        other => failed(&other),
+    })?;
     Ok(Answer { status: parts.status.as_u16(), retry_after, body })
+}
+
+/// What is not found is no document, where all of them are asked for.
+fn of_all(error: SourceError) -> SourceError {
+    match error {
+        SourceError::NotFound => SourceError::Failed(
+            "Drive does not find it (404); check `drive` and `folder`, and that this account may see them"
+                .into(),
+        ),
+        other => other,
+    }
 }
 
 /// In words that hold no address and no token.
 fn failed(error: &ureq::Error) -> SourceError {
     let what = match error {
         ureq::Error::Timeout(_) => "Drive does not answer in time",
-        ureq::Error::BodyExceedsLimit(_) => "the answer is larger than may be",
         ureq::Error::HostNotFound | ureq::Error::ConnectionFailed | ureq::Error::Io(_) => {
             "Drive cannot be reached"
         }

@@ -18,6 +18,32 @@ pub trait Embedder: fmt::Debug + Send + Sync + 'static {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String>;
 }
 
+/// The vectors of some texts. `length` is that of the vectors that there are already.
+///
+/// # Errors
+/// There are none, or they cannot be compared.
+pub(super) fn vectors(
+    embedder: &dyn Embedder,
+    texts: &[&str],
+    length: Option<usize>,
+) -> Result<Vec<Vec<f32>>, String> {
+    let vectors = embedder.embed(texts)?;
+    fault(&vectors, texts.len(), length).map_or(Ok(vectors), Err)
+}
+
+fn fault(vectors: &[Vec<f32>], texts: usize, length: Option<usize>) -> Option<String> {
+    if vectors.len() != texts {
+        return Some(format!("{} for {texts} texts", vectors.len()));
+    }
+    let length = length.or_else(|| vectors.first().map(Vec::len)).unwrap_or_default();
+    vectors.iter().find_map(|vector| match vector.len() {
+        0 => Some("a vector is empty".to_owned()),
+        own if own != length => Some(format!("a vector has {own} numbers, and others have {length}")),
+        _ if vector.iter().all(|number| number.is_finite()) => None,
+        _ => Some("a vector has a number that is not finite".to_owned()),
+    })
+}
+
 /// The cosine of the angle between two vectors; 0 if one is empty or they have another length.
 pub(super) fn cosine(one: &[f32], other: &[f32]) -> f32 {
     if one.len() != other.len() {
@@ -49,6 +75,22 @@ pub(super) fn fuse(orders: &[Vec<String>]) -> Vec<(String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// S-03: vectors that cannot be compared are refused.
+    #[test]
+    fn vectors_are_checked() {
+        let of = |vectors: &[&[f32]], texts, length| {
+            let vectors: Vec<_> = vectors.iter().map(|vector| vector.to_vec()).collect();
+            fault(&vectors, texts, length).unwrap_or_default()
+        };
+        assert_eq!(of(&[&[1.0, 0.0], &[0.0, 0.0]], 2, Some(2)), "");
+        assert_eq!(of(&[], 0, None), "");
+        assert_eq!(of(&[&[1.0]], 2, None), "1 for 2 texts");
+        assert_eq!(of(&[&[1.0], &[]], 2, None), "a vector is empty");
+        assert_eq!(of(&[&[1.0]], 1, Some(3)), "a vector has 1 numbers, and others have 3");
+        assert_eq!(of(&[&[1.0], &[1.0, 2.0]], 2, None), "a vector has 2 numbers, and others have 1");
+        assert_eq!(of(&[&[f32::NAN]], 1, None), "a vector has a number that is not finite");
+    }
 
     /// S-03: what two orders agree on comes first.
     #[test]

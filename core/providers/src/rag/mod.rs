@@ -91,6 +91,11 @@ impl Rag {
                 format!("rag: hits is {}, expected a whole number from 1 to {MOST_HITS}", options.hits);
             return Err(OptionError::sentence(reason));
         }
+        let (poll, allowed) = (options.poll, Duration::from_millis(10)..=Duration::from_secs(86_400));
+        if !allowed.contains(&poll) {
+            let reason = format!("rag: poll is {poll:?}, expected a time from 10ms to 1d");
+            return Err(OptionError::sentence(reason));
+        }
         let index = IndexFile::new("rag", options.index.clone())?;
         let mut rag = Self { collections: Vec::new(), own: Own::default(), store: Mutex::new(None) };
         for (name, origin) in &options.collections {
@@ -173,7 +178,8 @@ fn collection_of(
     uri.push('/');
     let (poll, list_max, hits) = (FOLDERS, options.list_max, options.hits);
     let (name, index) = (name.to_owned(), index.clone());
-    Ok(Collection { name, uri, source, origin: None, poll, list_max, hits, embedder: None, index })
+    let (origin, embedder, patience) = (None, None, options.patience);
+    Ok(Collection { name, uri, source, origin, poll, patience, list_max, hits, embedder, index })
 }
 
 impl Declare for Rag {
@@ -278,7 +284,7 @@ impl Provider for Rag {
             while rest.next_if(|item| !place(item)).is_some() {}
         }
         let mut page = page(request.limit(), rest, key, |(collection, document)| item(collection, document));
-        let missing = self.collections.iter().zip(&known).filter(|(_, documents)| !documents.is_known);
+        let missing = self.collections.iter().zip(&known).filter(|(_, documents)| !documents.is_whole);
         page.missing = missing.map(|(collection, _)| collection.name.clone()).collect();
         reply.send(Ok(page));
     }
@@ -395,7 +401,9 @@ impl Rag {
             let known = known()?;
             let mut both =
                 self.collections.iter().zip(&known).filter(|(collection, _)| collection.origin.is_some());
-            let found = both.find(|(_, documents)| documents.all.contains_key(id));
+            let found = both.find(|(collection, documents)| {
+                documents.all.contains_key(id) && retrieve::permits(collection, id, &permits)
+            });
             let (collection, documents) = found.ok_or(ReadError::NotFound)?;
             return self.document(collection, documents, id, request, reply);
         }
@@ -432,7 +440,9 @@ impl Rag {
             _ => {
                 self.saw(request, documents.lists());
                 let text = contents(collection, documents, &permits);
-                Ok(Contents::text(text).with_mime_type("text/markdown").into())
+                let contents = Contents::text(text).with_mime_type("text/markdown");
+                let is_whole = documents.is_whole;
+                Ok(if is_whole { contents } else { contents.with_meta(r#"{"incomplete":true}"#) }.into())
             }
         }
     }
@@ -453,7 +463,7 @@ impl Rag {
         reply.facts(document.size)?;
         let fetched = collection.source.fetch(id).map_err(|error| match error {
             SourceError::NotFound => ReadError::NotFound,
-            SourceError::Failed(reason) => {
+            SourceError::Failed(reason) | SourceError::Unreadable(reason) => {
                 reply.log(&format!("{}/{id} cannot be read: {reason}", collection.name));
                 ReadError::Failed
             }

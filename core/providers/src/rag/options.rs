@@ -8,6 +8,9 @@ use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// How long a request waits for the first documents: many clients give up after ten seconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// The options of [`Rag`](super::Rag), for all collections that they name.
 ///
 /// ```
@@ -21,6 +24,7 @@ pub struct Options {
     pub(super) folder: FolderOptions,
     pub(super) list_max: usize,
     pub(super) poll: Duration,
+    pub(super) patience: Duration,
     pub(super) hits: usize,
     pub(super) index: Option<PathBuf>,
 }
@@ -46,6 +50,7 @@ impl Options {
             folder: FolderOptions::new(),
             list_max: 1_000,
             poll: Duration::from_secs(30),
+            patience: PATIENCE,
             hits: 10,
             index: None,
         }
@@ -107,10 +112,18 @@ impl Options {
         self
     }
 
-    /// How often Drive is asked for changes. Default 30 s.
+    /// How often Drive is asked for changes: 10 ms to 1 day. Default 30 s.
     #[must_use]
     pub fn poll(mut self, every: Duration) -> Self {
         self.poll = every;
+        self
+    }
+
+    /// How long a request waits for the first documents before it is answered with those that are there: for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -195,7 +208,7 @@ impl Named for OriginOptions {
 
     fn set(&mut self, name: &str, value: OptionValue) -> Result<(), OptionError> {
         let read = match name {
-            "folder" => String::from_option(value).map(|dir| self.folder = Some(dir.into())),
+            "folder" => String::from_option(value).and_then(folder).map(|dir| self.folder = Some(dir)),
             "drive" => read_drive(value).map(|drive| self.drive = Some(drive)),
             _ => return Err(OptionError::unknown("option", name, Self::NAMES)),
         };
@@ -205,7 +218,7 @@ impl Named for OriginOptions {
 
 fn read_origin(value: OptionValue) -> Result<Origin, OptionError> {
     if let OptionValue::Text(dir) = value {
-        return Ok(Origin::Folder(dir.into()));
+        return folder(dir).map(Origin::Folder);
     }
     let mut own = OriginOptions::default();
     set_all(&mut own, value)?;
@@ -215,6 +228,14 @@ fn read_origin(value: OptionValue) -> Result<Origin, OptionError> {
         _ => Err(OptionError::sentence(
             "a collection has either a folder or a drive: {folder: DIR} or {drive: {…}}",
         )),
+    }
+}
+
+/// A folder's path: a variable of a shell that is not set must not serve the current directory.
+fn folder(path: String) -> Result<PathBuf, OptionError> {
+    match path.is_empty() {
+        true => Err(OptionError::not_allowed(&path.into(), "the path of a folder")),
+        false => Ok(path.into()),
     }
 }
 

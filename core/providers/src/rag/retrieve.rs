@@ -11,10 +11,10 @@
 use super::chunk::Chunk;
 use super::collection::{Collection, Documents, Store};
 use super::document::{chunk_key, of_body, of_key};
-use super::embed::{Embedder, cosine, fuse};
+use super::embed::{self, Embedder, cosine, fuse};
 use crate::search::{Query, Row, Tokens};
 use mcp_resources_engine::connection::{Contents, ReadResult};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -37,9 +37,10 @@ struct Passage {
     text: String,
 }
 
-/// Which documents the client may see; each is asked of once.
+/// Which documents there are that the client may see; each is asked of once.
 struct Permitted<'p> {
     collection: &'p Collection,
+    documents: &'p Documents,
     permits: &'p dyn Fn(&str) -> bool,
     known: RefCell<HashMap<String, bool>>,
 }
@@ -49,7 +50,7 @@ impl Permitted<'_> {
         if let Some(is) = self.known.borrow().get(id) {
             return *is;
         }
-        let is = permits(self.collection, id, self.permits);
+        let is = self.documents.all.contains_key(id) && permits(self.collection, id, self.permits);
         self.known.borrow_mut().insert(id.to_owned(), is);
         is
     }
@@ -70,15 +71,16 @@ pub(super) fn search(
     permits: &dyn Fn(&str) -> bool,
     log: &dyn Fn(&str),
 ) -> Result<ReadResult<'static>, String> {
-    let permitted = Permitted { collection, permits, known: RefCell::default() };
+    let permitted = Permitted { collection, documents, permits, known: RefCell::default() };
     let by_words = words(store, collection, documents, query, &permitted)?;
-    let (ranking, ranked) = match collection.embedder.as_ref().and_then(|own| vector(&**own, text, log)) {
-        None => ("bm25", by_words.iter().map(|(passage, score)| (key(passage), *score)).collect()),
-        Some(vector) => {
-            let by_words = by_words.iter().map(|(passage, _)| key(passage)).collect();
-            ("bm25+vectors", fuse(&[by_words, nearest(documents, &vector, &permitted)]))
-        }
-    };
+    let (ranking, ranked) =
+        match collection.embedder.as_ref().and_then(|own| vector(&**own, documents, text, log)) {
+            None => ("bm25", by_words.iter().map(|(passage, score)| (key(passage), *score)).collect()),
+            Some(vector) => {
+                let by_words = by_words.iter().map(|(passage, _)| key(passage)).collect();
+                ("bm25+vectors", fuse(&[by_words, nearest(documents, &vector, &permitted)]))
+            }
+        };
     let ranked: Vec<(String, f64)> = ranked;
     let mut known: HashMap<String, Passage> =
         by_words.into_iter().map(|(passage, _)| (key(&passage), passage)).collect();
@@ -95,16 +97,23 @@ pub(super) fn search(
     }
     if contents.is_empty() {
         // A read has something.
-        let meta = json!({ "hits": 0, "ranking": ranking }).to_string();
+        let meta = meta(documents, json!({ "hits": 0, "ranking": ranking }));
         contents.push(Contents::text("").with_mime_type("text/plain").with_meta(meta));
     }
     Ok(ReadResult { contents, cache: None })
 }
 
-/// The vector of a question.
-fn vector(embedder: &dyn Embedder, text: &str, log: &dyn Fn(&str)) -> Option<Vec<f32>> {
-    let made = embedder.embed(&[text]).and_then(|mut all| all.pop().ok_or_else(|| "there is none".into()));
-    made.inspect_err(|reason| log(&format!("a question has no vector: {reason}"))).ok()
+/// The vector of a question, if there are vectors to compare it with.
+fn vector(
+    embedder: &dyn Embedder,
+    documents: &Documents,
+    text: &str,
+    log: &dyn Fn(&str),
+) -> Option<Vec<f32>> {
+    let length = documents.vectors.values().next().map(|vector| vector.len());
+    let made = embed::vectors(embedder, &[text], length);
+    let made = made.inspect_err(|reason| log(&format!("a question has no vector: {reason}"))).ok()?;
+    made.into_iter().next().filter(|_| length.is_some())
 }
 
 /// Passages by BM25, best first.
@@ -191,7 +200,7 @@ fn content(
     let Passage { id, at, heading, text } = passage;
     let document = documents.all.get(id);
     let uri = collection.document_uri(id);
-    let meta = json!({
+    let about = json!({
         "score": score,
         "position": at,
         "chunks": document.map_or(0, |document| document.chunks),
@@ -200,5 +209,14 @@ fn content(
         "source": collection.source_uri(id).unwrap_or_else(|| uri.clone()),
         "ranking": ranking,
     });
-    Contents::text(text.clone()).with_uri(uri).with_mime_type("text/plain").with_meta(meta.to_string())
+    let meta = meta(documents, about);
+    Contents::text(text.clone()).with_uri(uri).with_mime_type("text/plain").with_meta(meta)
+}
+
+/// What is said of a passage, and that others may be missing while documents are not all read.
+fn meta(documents: &Documents, mut about: Value) -> String {
+    if let Some(members) = about.as_object_mut().filter(|_| !documents.is_whole) {
+        members.insert("incomplete".into(), true.into());
+    }
+    about.to_string()
 }

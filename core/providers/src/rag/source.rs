@@ -5,12 +5,14 @@
 
 use crate::docs::{is_page, key};
 use crate::files::folder::{Folder, Gone, Unread};
+use mcp_resources_engine::error::ReadError;
 use std::fmt;
 
 /// The most documents of a source.
 pub(super) const DOCUMENTS: usize = 20_000;
-/// The most of a document that is read, in bytes.
+/// The largest document, in bytes.
 pub(super) const BYTES: u64 = 4 << 20;
+pub(super) const TOO_LARGE: &str = "it is larger than 4 MiB";
 
 /// Documents that are retrieved from.
 pub trait DocumentSource: fmt::Debug + Send + Sync + 'static {
@@ -85,13 +87,15 @@ pub enum SourceError {
     NotFound,
     /// It does not answer now. The reason is for the log.
     Failed(String),
+    /// The document has no text that can be served. It is not asked for again until it changes. The reason is for the log.
+    Unreadable(String),
 }
 
 impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound => f.write_str("there is no such document"),
-            Self::Failed(reason) => f.write_str(reason),
+            Self::Failed(reason) | Self::Unreadable(reason) => f.write_str(reason),
         }
     }
 }
@@ -154,10 +158,15 @@ impl DocumentSource for FolderSource {
 
     fn fetch(&self, id: &str) -> Result<Fetched, SourceError> {
         let path = self.locate(id).ok_or(SourceError::NotFound)?;
-        let read = self.folder.read(&path, BYTES, &|own| key(own) == id, &|_| Ok(()));
+        let check = |size: u64| match size > BYTES {
+            true => Err(ReadError::SizeExceeded { limit: BYTES, size: Some(size) }),
+            false => Ok(()),
+        };
+        let read = self.folder.read(&path, BYTES + 1, &|own| key(own) == id, &check);
         let (bytes, _) = read.map_err(|unread| match unread {
             Unread::Failed(reason) => SourceError::Failed(reason),
-            Unread::NotFound | Unread::Refused(_) => SourceError::NotFound,
+            Unread::Refused(_) => SourceError::Unreadable(TOO_LARGE.into()),
+            Unread::NotFound => SourceError::NotFound,
         })?;
         let mime_type = if is_page(&path) { "text/markdown" } else { "text/plain" };
         Ok(Fetched { text: String::from_utf8_lossy(&bytes).into_owned(), mime_type })

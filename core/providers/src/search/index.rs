@@ -10,7 +10,7 @@
 //! lost with it.
 
 use super::query::Query;
-use rusqlite::{Connection, Error, OptionalExtension, params};
+use rusqlite::{Connection, Error, OptionalExtension, ffi, params};
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -102,8 +102,8 @@ impl Index {
         let fault = match Self::open(file) {
             Ok(Some(index)) => return Ok((index, None)),
             Ok(None) => "it is damaged, or of another version".to_owned(),
-            // Another process has it: it is not ours to replace.
-            Err(error) if is_busy(&error) => return Err(error),
+            // Nothing says that it is damaged: it stays where it is.
+            Err(error) if is_of_system(&error) => return Err(error),
             Err(error) => error.to_string(),
         };
         let aside = set_aside(file);
@@ -115,6 +115,9 @@ impl Index {
     /// `None`: it is there and cannot be used.
     fn open(file: &Path) -> Result<Option<Self>, Error> {
         let db = Connection::open(file)?;
+        if db.is_readonly("main")? {
+            return Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_READONLY), None));
+        }
         db.busy_timeout(Duration::from_millis(500))?;
         db.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = NORMAL;")?;
         let log_ahead = || db.execute_batch("PRAGMA journal_mode = WAL;");
@@ -135,11 +138,13 @@ impl Index {
             return Ok(None);
         }
         let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        let is_sound = said == "ok"
-            && ["words", "heads"].iter().all(|table| {
-                db.execute_batch(&format!("INSERT INTO {table}({table}) VALUES('integrity-check')")).is_ok()
-            });
-        Ok(is_sound.then_some(Self { db, is_scattered: false }))
+        if said != "ok" {
+            return Ok(None);
+        }
+        for table in ["words", "heads"] {
+            db.execute_batch(&format!("INSERT INTO {table}({table}) VALUES('integrity-check')"))?;
+        }
+        Ok(Some(Self { db, is_scattered: false }))
     }
 
     /// Why `file` may not be written: it is something else. One that is not there may be.
@@ -386,10 +391,21 @@ impl Index {
     }
 }
 
-fn is_busy(error: &Error) -> bool {
+/// Whether an error says nothing about the file: another process has it, the disk is full, or it may not be opened.
+fn is_of_system(error: &Error) -> bool {
+    use rusqlite::ErrorCode as Code;
     matches!(
         error.sqlite_error_code(),
-        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked)
+        Some(
+            Code::DatabaseBusy
+                | Code::DatabaseLocked
+                | Code::ReadOnly
+                | Code::DiskFull
+                | Code::CannotOpen
+                | Code::PermissionDenied
+                | Code::SystemIoFailure
+                | Code::OutOfMemory
+        )
     )
 }
 
@@ -529,7 +545,7 @@ mod tests {
         let (mut index, said) = open();
         assert_eq!(said, None);
         fill(&mut index);
-        assert!(is_busy(&Index::file(&file).unwrap_err()));
+        assert!(is_of_system(&Index::file(&file).unwrap_err()));
         drop(index);
         let (mut index, said) = open();
         assert_eq!((said, found(&index, "検索", None)), (None, vec!["a".to_owned()]));
@@ -549,6 +565,9 @@ mod tests {
         bytes[middle..].fill(0x55);
         std::fs::write(&file, bytes).unwrap();
         assert!(open().1.is_some());
+        // What cannot be opened is not known to be damaged.
+        std::fs::create_dir(folder.join("made-later")).unwrap();
+        assert!(Index::file(&folder.join("made-later")).is_err() && folder.join("made-later").is_dir());
         let other = Connection::open(folder.join("other.db")).unwrap();
         other.execute_batch("CREATE TABLE t(a)").unwrap();
         assert!(Index::refuses(&folder.join("other.db")).unwrap().contains("another program"));

@@ -112,6 +112,7 @@ impl Query {
 /// Questions, of which any word may occur.
 #[cfg(feature = "rag")]
 mod question {
+    use super::super::words::is_cjk;
     use super::{PHRASES, Phrase, QUERY, Query};
 
     /// A script, as far as words end where it changes.
@@ -119,6 +120,9 @@ mod question {
     enum Script {
         Hiragana,
         Katakana,
+        /// Kanji, and what else is written without spaces.
+        Cjk,
+        /// Letters and digits between spaces.
         Other,
     }
 
@@ -164,6 +168,7 @@ mod question {
         match char {
             'ぁ'..='ゟ' => Script::Hiragana,
             'ァ'..='ヿ' | 'ｦ'..='ﾟ' => Script::Katakana,
+            _ if is_cjk(char) => Script::Cjk,
             _ => Script::Other,
         }
     }
@@ -179,6 +184,8 @@ mod question {
                 ("how to restart", r#""how" OR "to" OR "restart""#),
                 ("サーバーの再起動手順は？", r#""サー ーバ" OR "再起 起動 動手 手順""#),
                 ("する", r#""する""#),
+                ("VPN接続エラー", r#""vpn" OR "接続" OR "エラ ラー""#),
+                ("max_bytesの既定値", r#""max bytes" OR "既定 定値""#),
                 ("AND OR", r#""and" OR "or""#),
                 ("", ""),
             ] {

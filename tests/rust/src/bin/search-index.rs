@@ -1,6 +1,6 @@
 //! Serves a directory with its search index in a file, and searches it again and again: `search-index docs|rag DIR
-//! FILE`. It writes a line before the first search and goes on until it is killed. For the test that the index outlives
-//! that.
+//! FILE`. It writes a line before the first search, then the number of pages that have a word whenever it is another, and goes
+//! on until it is killed. For the tests that the index outlives that, and a full disk.
 #![expect(clippy::expect_used, reason = "what goes wrong here ends a test")]
 
 use mcp_resources_tests::indexed;
@@ -13,7 +13,12 @@ async fn main() {
     let server = indexed::server(kind, dir.as_ref(), Some(file.as_ref()), |_| {});
     println!("begun");
     std::io::stdout().flush().expect("somebody reads");
+    let mut before = None;
     loop {
-        indexed::found(&server, kind, "word1").await;
+        let found = indexed::found(&server, kind, "word1").await.len();
+        if before.replace(found) != Some(found) {
+            // The test may have stopped reading.
+            let _ = writeln!(std::io::stdout(), "{found}");
+        }
     }
 }
