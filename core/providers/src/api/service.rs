@@ -142,7 +142,7 @@ impl Service {
                 return;
             }
             let kept = lock(&self.cache).get(&key);
-            let is_paused = flights.is_paused(&key, now);
+            let is_paused = flights.paused_until(&key, now).is_some();
             let known = match kept {
                 Some(kept) if kept.fresh_until > now => Some(Outcome::Fresh(kept)),
                 Some(kept) if is_paused && kept.copy.may_be_stale => Some(Outcome::Stale(kept)),
@@ -179,6 +179,11 @@ impl Service {
             Some(landing) => (landing.recv().unwrap_or(Outcome::Failed), None),
             None => self.fly(key),
         }
+    }
+
+    /// Until when the server of a resource must not be asked.
+    pub(super) fn paused_until(&self, key: &Key) -> Option<Instant> {
+        lock(&self.flights).paused_until(key, Instant::now())
     }
 
     /// Makes the request of a flight that was opened, and gives the outcome to all that wait for it.
@@ -245,12 +250,10 @@ impl Service {
 
     /// The resource that a URI names.
     pub(super) fn key_of(&self, uri: &str) -> Option<Key> {
-        let (endpoint, rest) = self
-            .endpoints
-            .iter()
-            .enumerate()
-            .find_map(|(number, served)| Some((number, uri.strip_prefix(&*served.uri)?)))
-            .filter(|(_, rest)| rest.is_empty() || rest.starts_with('/'))?;
+        let (endpoint, rest) = self.endpoints.iter().enumerate().find_map(|(number, served)| {
+            let rest = uri.strip_prefix(&*served.uri)?;
+            (rest.is_empty() || rest.starts_with('/')).then_some((number, rest))
+        })?;
         let takes_id = self.endpoints.get(endpoint)?.checked.url.takes_id();
         let id = path::decoded(rest.strip_prefix('/').unwrap_or_default())?;
         (takes_id != id.is_empty() && id.len() <= super::ID).then(|| Key { endpoint, id: id.into() })
@@ -278,8 +281,8 @@ impl Service {
 }
 
 impl Flights {
-    fn is_paused(&self, key: &Key, now: Instant) -> bool {
-        self.paused.get(key).is_some_and(|until| *until > now)
+    fn paused_until(&self, key: &Key, now: Instant) -> Option<Instant> {
+        self.paused.get(key).copied().filter(|until| *until > now)
     }
 
     fn pause(&mut self, key: &Key, until: Option<Instant>, now: Instant) {
