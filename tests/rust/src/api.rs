@@ -342,7 +342,8 @@ async fn a_poll_obeys_retry_after() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     tokio::time::sleep(Duration::from_millis(700)).await;
-    let asked: Vec<String> = upstream.asked.lock().unwrap().iter().map(|asked| asked.target.clone()).collect();
+    let asked: Vec<String> =
+        upstream.asked.lock().unwrap().iter().map(|asked| asked.target.clone()).collect();
     assert_eq!(asked, ["/1", "/2"]);
 }
 
@@ -362,7 +363,8 @@ async fn an_answer_may_be_as_large_as_its_limit() {
 /// S-20: a server that repeats what it is sent does not give a value of the environment to clients.
 #[tokio::test]
 async fn a_repeated_secret_is_not_served() {
-    let upstream = Upstream::new(|asked| (json_head(""), json!({ "headers": asked.headers }).to_string().into()));
+    let upstream =
+        Upstream::new(|asked| (json_head(""), json!({ "headers": asked.headers }).to_string().into()));
     let endpoint = Endpoint::new(upstream.url("/{id}")).header("X-Plain", "no-secret");
     let (mut plain, _) = client(options(endpoint.clone()));
     assert!(plain.read_text("api:///shop/item/1").await.unwrap().contains("no-secret"));

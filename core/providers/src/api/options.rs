@@ -121,7 +121,8 @@ impl Endpoint {
         let headers: Vec<(HeaderName, HeaderValue)> =
             self.headers.iter().map(|header| checked(header).map_err(refused)).collect::<Result<_, _>>()?;
         let is_secret = |(_, source): &&(String, HeaderSource)| matches!(source, HeaderSource::Env(_));
-        let secret = self.headers.iter().filter(is_secret).filter_map(|(name, _)| name.parse().ok()).collect();
+        let secret =
+            self.headers.iter().filter(is_secret).filter_map(|(name, _)| name.parse().ok()).collect();
         Ok(Checked { url, headers, secret, pick, ids: self.ids.clone() })
     }
 }
