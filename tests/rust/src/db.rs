@@ -563,6 +563,10 @@ fn mistakes_at_the_start() {
             "no table has such a column; write TABLE.COLUMN, or COLUMN for all tables",
         ),
         (
+            &[url(), ("tables", list(&["customers"])), ("columns_deny", list(&["*"]))],
+            "columns_deny has \"*\", and no table has such a column; write TABLE.COLUMN",
+        ),
+        (
             &[url(), ("tables", list(&["pay"])), ("columns_deny", list(&["card"]))],
             "the denied column \"card\" in its key",
         ),

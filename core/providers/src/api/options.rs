@@ -236,7 +236,7 @@ impl Options {
         self
     }
 
-    /// How often a resource is requested while clients watch it. Default: 30 s.
+    /// How often a resource is requested while clients watch it. Default: 30 s, at least 100 ms.
     #[must_use]
     pub fn poll(mut self, poll: Duration) -> Self {
         self.poll = poll;
@@ -261,7 +261,7 @@ option_table!(Options, "an object of options" {
         "The largest answer." =>
         |own, value| { own.bytes = Size::from_option(value)?.0; Ok(()) };
     "poll": "a time", Some("30s"),
-        "How often a resource is requested while clients watch it." =>
+        "How often a resource is requested while clients watch it; at least 100ms." =>
         |own, value| { own.poll = Span::from_option(value)?.0; Ok(()) };
 });
 

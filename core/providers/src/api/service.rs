@@ -22,7 +22,9 @@ use std::time::{Duration, Instant};
 const STALE: &str = r#"{"io.github.mcp-resources/stale":true}"#;
 /// For how long a server is not asked that gives no time itself, and the longest time that it can give.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
-/// How many endpoints and resources are remembered as down.
+/// The lower limit of the option `poll`.
+const SHORTEST_POLL: Duration = Duration::from_millis(100);
+/// How many resources are remembered as down.
 const DOWN: usize = 1_000;
 
 /// An endpoint with its names.
@@ -85,13 +87,15 @@ impl Service {
                 "api: there is no endpoint; name one: `apis: {NAME: {endpoints: {NAME: {url: \"https://host/items/{id}\"}}}}`",
             ));
         }
-        for (name, is_nothing) in [
-            ("timeout", options.timeout.is_zero()),
-            ("bytes", options.bytes == 0),
-            ("poll", options.poll < Duration::from_millis(100)),
+        for (name, value, least, is_less) in [
+            ("timeout", format!("{:?}", options.timeout), "1ms", options.timeout < Duration::from_millis(1)),
+            ("bytes", options.bytes.to_string(), "1", options.bytes == 0),
+            ("poll", format!("{:?}", options.poll), "100ms", options.poll < SHORTEST_POLL),
         ] {
-            if is_nothing {
-                return Err(OptionError::sentence(format!("api: {name} is too small; give a larger one")));
+            if is_less {
+                return Err(OptionError::sentence(format!(
+                    "api: {name} is {value}, expected {least} or more"
+                )));
             }
         }
         let mut endpoints: Vec<Served> = Vec::new();

@@ -177,7 +177,7 @@ impl Source {
     /// `known` are all columns of the database, each with its table, and with the table's schema if there are schemas.
     ///
     /// A name that stands in one list for many databases need not exist in each, so it is a fault only if it looks like a
-    /// column that exists, or if it names its table.
+    /// column that exists, names its table, or is a pattern.
     pub(super) fn check_denied(&self, known: &[(String, String)], catalog: &mut Catalog) {
         let is_known = |denied: &Denied| {
             known.iter().any(|(table, column)| {
@@ -198,7 +198,7 @@ impl Source {
             let what = format!("columns_deny has {given:?}, and no table has such a column");
             match closest(&given, names.iter().map(String::as_str)) {
                 Some(close) => catalog.faults.push(format!("{what}; did you mean {close:?}?")),
-                None if denied.table.is_some() => {
+                None if denied.table.is_some() || given.contains(['*', '%']) => {
                     catalog.faults.push(format!("{what}; write TABLE.COLUMN, or COLUMN for all tables"));
                 }
                 None => catalog.notes.push(what),

@@ -7,6 +7,7 @@ use crate::db::options::MOST_ROWS;
 use crate::db::query::of_row;
 use crate::db::source::{Declared, DeclaredView, Source};
 use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 /// The tables in which this role may read at least one column.
@@ -182,7 +183,10 @@ async fn read_view(
     let statement = match link.client.prepare(&format!("SELECT * FROM (\n{plain}\n) AS v")).await {
         Ok(statement) => statement,
         Err(error) => match error.as_db_error() {
-            Some(error) => return Ok(Err(format!("{}; a view is one SELECT", error.message()))),
+            Some(error) if *error.code() == SqlState::SYNTAX_ERROR => {
+                return Ok(Err(format!("{}; a view is one SELECT", error.message())));
+            }
+            Some(error) => return Ok(Err(error.message().to_owned())),
             None => return Err(error),
         },
     };
@@ -208,6 +212,9 @@ async fn read_view(
         }
         let kind = column.type_();
         columns.push(Column::new(column.name(), kind.name(), None, form_of(kind.name())));
+    }
+    if columns.is_empty() {
+        return Ok(Err("it has no column".into()));
     }
     if let Some(name) = twice(&columns) {
         return Ok(Err(format!(
