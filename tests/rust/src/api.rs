@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const CANARY: &str = "hunter2-canary";
 
@@ -76,6 +76,15 @@ impl Upstream {
 
     fn count(&self) -> usize {
         self.asked.lock().unwrap().len()
+    }
+
+    /// Waits for so many requests.
+    async fn reached(&self, count: usize) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while self.count() < count {
+            assert!(Instant::now() < until, "{} of {count} requests", self.count());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 }
 
@@ -322,9 +331,7 @@ async fn a_name_that_begins_with_another_is_watched() {
     let options = options.endpoint("shop", "items", Endpoint::new(upstream.url("/items/{id}")));
     let (mut client, _) = client(options);
     let listen = client.listen(&["api:///shop/items/1"], false).await.unwrap();
-    while upstream.count() == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    upstream.reached(1).await;
     assert_eq!(upstream.asked.lock().unwrap()[0].target, "/items/1");
     *value.lock().unwrap() = 2;
     assert_eq!(client.next(&listen).await.unwrap().params["uri"], "api:///shop/items/1");
@@ -338,9 +345,7 @@ async fn a_poll_obeys_retry_after() {
     assert!(client.read("api:///shop/item/1").await.is_err());
     client.listen(&["api:///shop/item/1", "api:///shop/item/2"], false).await.unwrap();
     // Another resource is asked for once, so the thread has looked at both.
-    while upstream.count() < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    upstream.reached(2).await;
     tokio::time::sleep(Duration::from_millis(700)).await;
     let asked: Vec<String> =
         upstream.asked.lock().unwrap().iter().map(|asked| asked.target.clone()).collect();

@@ -404,7 +404,9 @@ async fn a_database_that_hangs_delays_no_other() {
     let mut client = Client::modern(&server).unwrap();
     client.read_text("db:///shop/customers/1").await.unwrap();
     let listen = client.listen(&["db:///down/orders/1", "db:///shop/customers/1"], false).await.unwrap();
+    let until = std::time::Instant::now() + Duration::from_secs(60);
     while !hangs.load(Ordering::SeqCst) {
+        assert!(std::time::Instant::now() < until, "nothing has connected");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     shop.run("UPDATE customers SET name = 'Eve' WHERE id = 1");
