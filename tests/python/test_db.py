@@ -335,7 +335,12 @@ def test_postgres_denies_columns(program: Path, tmp_path: Path, server: Postgres
         assert row == '{"id":1,"name":"Ada"}', denied
     for denied in ("pin", "orders.pin", "sales.orders.pin"):
         assert read("db:///shop/sales.orders/1", tables=["sales.orders"], columns_deny=[denied]) == '{"id":1}'
-        for select in ("pin AS a FROM", "* FROM", "upper(pin) AS a FROM", "id FROM sales.orders ORDER BY pin) UNION (SELECT id FROM"):
+        for select in (
+            "pin AS a FROM",
+            "* FROM",
+            "upper(pin) AS a FROM",
+            "id FROM sales.orders ORDER BY pin) UNION (SELECT id FROM",
+        ):
             said = read("db:///shop/query/v", views={"v": f"(SELECT {select} sales.orders)"}, columns_deny=[denied])
             assert "denied" in said, (denied, select, said)
             assert "canary" not in said
@@ -350,7 +355,10 @@ def test_postgres_denies_columns(program: Path, tmp_path: Path, server: Postgres
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ((PASSWORD, "other-canary"), 'password authentication failed for user "shop"; write the right user and password'),
+        (
+            (PASSWORD, "other-canary"),
+            'password authentication failed for user "shop"; write the right user and password',
+        ),
         (("/postgres", "/nothing"), 'database "nothing" does not exist; write the name of a database'),
         (("/postgres", ""), 'database "shop" does not exist; write the name of a database'),
     ],

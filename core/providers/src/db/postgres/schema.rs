@@ -6,9 +6,9 @@ use crate::db::key::Affinity;
 use crate::db::options::MOST_ROWS;
 use crate::db::query::of_row;
 use crate::db::source::{Declared, DeclaredView, Source};
-use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
+use tokio_postgres::{Error, Statement};
 
 /// The tables in which this role may read at least one column.
 const TABLES: &str = "SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, pg_table_is_visible(c.oid) \
@@ -193,6 +193,41 @@ async fn read_view(
     if statement.params().len() != view.statement.names.len() {
         return Ok(Err("it has a parameter that is not written as :name".into()));
     }
+    let columns = match view_columns(source, &statement, link).await? {
+        Ok(columns) => columns,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let types: Vec<String> = statement.params().iter().map(type_name).collect();
+    let cast = |number: usize, index: usize| {
+        let kind = types.get(index).map_or("text", String::as_str);
+        format!("CAST(${number}::text AS {kind})")
+    };
+    let names: Vec<String> = (0..columns.len()).map(|at| format!("c{at}")).collect();
+    let select: Vec<String> = columns
+        .iter()
+        .zip(&names)
+        .map(|(column, name)| match column.form {
+            Form::Plain => format!("v.{name}"),
+            Form::Text | Form::Json => format!("v.{name}::text"),
+        })
+        .collect();
+    let own = view.statement.render(|index| cast(index + 1, index));
+    let sql = format!(
+        "SELECT {} FROM (\n{own}\n) AS v({}) LIMIT {}",
+        select.join(", "),
+        names.join(", "),
+        MOST_ROWS + 1
+    );
+    let casts = (0..types.len()).map(|index| format!("SELECT {}", cast(1, index))).collect();
+    Ok(Ok(View { sql, casts, columns }))
+}
+
+/// The columns of a statement, or why they cannot be served.
+async fn view_columns(
+    source: &Source,
+    statement: &Statement,
+    link: &Connection,
+) -> Result<Result<Vec<Column>, String>, Error> {
     let mut columns = Vec::new();
     for column in statement.columns() {
         let origin = match (column.table_oid(), column.column_id()) {
@@ -221,29 +256,7 @@ async fn read_view(
             "two of its columns have the name {name:?}; write AS NAME behind one of them"
         )));
     }
-    let types: Vec<String> = statement.params().iter().map(type_name).collect();
-    let cast = |number: usize, index: usize| {
-        let kind = types.get(index).map_or("text", String::as_str);
-        format!("CAST(${number}::text AS {kind})")
-    };
-    let names: Vec<String> = (0..columns.len()).map(|at| format!("c{at}")).collect();
-    let select: Vec<String> = columns
-        .iter()
-        .zip(&names)
-        .map(|(column, name)| match column.form {
-            Form::Plain => format!("v.{name}"),
-            Form::Text | Form::Json => format!("v.{name}::text"),
-        })
-        .collect();
-    let own = view.statement.render(|index| cast(index + 1, index));
-    let sql = format!(
-        "SELECT {} FROM (\n{own}\n) AS v({}) LIMIT {}",
-        select.join(", "),
-        names.join(", "),
-        MOST_ROWS + 1
-    );
-    let casts = (0..types.len()).map(|index| format!("SELECT {}", cast(1, index))).collect();
-    Ok(Ok(View { sql, casts, columns }))
+    Ok(Ok(columns))
 }
 
 fn form_of(kind: &str) -> Form {
