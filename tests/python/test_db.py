@@ -243,9 +243,13 @@ def test_postgres_types(program: Path, tmp_path: Path, server: Postgres) -> None
         }  # fmt: skip
         assert ask("days/2026-01-02,abc") == {"day": "2026-01-02", "n": "abc"}
         assert ask("sales.orders/1") == {"id": 1}
-        for path in ("days/2026-1-2,abc", "days/2026-01-02,abcd", "days/never,abc", "kinds/x", "orders/1"):
+        for path in (
+            "days/2026-1-2,abc", "days/2026-01-02,abcd", "days/never,abc", "kinds/x", "orders/1",
+            "kinds/~", "days/~,abc", "days/2026-01-02,~x616263", "days/2026-01-02,~u616263",
+        ):  # fmt: skip
             assert "not found" in ask(path)["message"], path
-        assert "after" in ask("days?after=never,abc")["message"]
+        for after in ("never,abc", "~,abc", "2026-01-02,~", "2026-01-02,~x00"):
+            assert "after" in ask(f"days?after={after}")["message"], after
         assert ask("query/since?day=2026-01-01&n=x") == {"rows": [{"day": "2026-01-02", "n": "abc"}]}
         assert "day" in ask("query/since?day=never&n=x")["message"]
         assert ask("query/odd") == {"rows": [{"a": "::x", "b": ":y", "c": {}}]}
@@ -307,6 +311,85 @@ def test_postgres_writes_nothing(program: Path, tmp_path: Path, server: Postgres
     assert 'did you mean "keyless"' in serve({"tables": ["keylss"]}).stderr
     assert "it has keyless, t" in serve({}).stderr
     assert PLANTED not in serve({}).stderr
+
+
+@NEEDS_POSTGRES
+def test_postgres_denies_columns(program: Path, tmp_path: Path, server: Postgres) -> None:
+    """S-20: a denied column is in no table and no view, however its table is named; a misspelled one is an error."""
+    server.run(
+        """DROP SCHEMA public CASCADE; CREATE SCHEMA public; DROP SCHEMA IF EXISTS sales CASCADE; CREATE SCHEMA sales;
+        CREATE TABLE people (id int PRIMARY KEY, name text, pin text); INSERT INTO people VALUES (1, 'Ada', 'canary');
+        CREATE TABLE sales.orders (id int PRIMARY KEY, pin text); INSERT INTO sales.orders VALUES (1, 'canary')"""
+    )
+
+    def read(uri: str, **shop: object) -> str:
+        file = tmp_path / "resources.json"
+        declared = {"db": {"databases": {"shop": {"url": server.url} | shop}}}
+        file.write_text(json.dumps({"providers": [declared]}), "utf-8")
+        command = [program, "read", uri, "--", program, "serve", "--config", file]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return done.stdout + done.stderr
+
+    for denied in ("pin", "people.pin", "public.people.pin", "PIN"):
+        row = read("db:///shop/people/1", tables=["people"], columns_deny=[denied])
+        assert row == '{"id":1,"name":"Ada"}', denied
+    for denied in ("pin", "orders.pin", "sales.orders.pin"):
+        assert read("db:///shop/sales.orders/1", tables=["sales.orders"], columns_deny=[denied]) == '{"id":1}'
+        for select in (
+            "pin AS a FROM",
+            "* FROM",
+            "upper(pin) AS a FROM",
+            "id FROM sales.orders ORDER BY pin) UNION (SELECT id FROM",
+        ):
+            said = read("db:///shop/query/v", views={"v": f"(SELECT {select} sales.orders)"}, columns_deny=[denied])
+            assert "denied" in said, (denied, select, said)
+            assert "canary" not in said
+    said = read("db:///shop/people/1", tables=["people"], columns_deny=["people.pim"])
+    assert 'did you mean "people.pin"?' in said
+    said = read("db:///shop/query/v", views={"v": "SELECT id FROM people WHERE id = $1"})
+    assert "a parameter that is not written as :name" in said
+    assert 'did you mean "sales.orders"?' in read("db:///shop/orders", tables=["orders"])
+
+
+@NEEDS_POSTGRES
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            (PASSWORD, "other-canary"),
+            'password authentication failed for user "shop"; write the right user and password',
+        ),
+        (("/postgres", "/nothing"), 'database "nothing" does not exist; write the name of a database'),
+        (("/postgres", ""), 'database "shop" does not exist; write the name of a database'),
+    ],
+)
+def test_postgres_refuses_at_once(
+    program: Path, tmp_path: Path, server: Postgres, change: tuple[str, str], said: str
+) -> None:
+    """S-20: what the server refuses for good is an error at the start, without the password."""
+    url = server.url.replace(*change) if change[0] == PASSWORD else server.url.removesuffix(change[0]) + change[1]
+    command = [program, "serve", f"db:shop={url},customers"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "canary" not in done.stderr
+
+
+@NEEDS_POSTGRES
+def test_large_rows_are_taken_one_at_a_time(program: Path, tmp_path: Path, server: Postgres) -> None:
+    """S-20: a page of large rows is cut without all of them in memory."""
+    server.run(
+        """DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TABLE large (id int PRIMARY KEY, x text);
+        INSERT INTO large SELECT i, repeat('x', 10000000) FROM generate_series(1, 40) i"""
+    )
+    with running([str(program), "serve", f"db:shop={server.url},large"]) as served:
+        answer = served.ask(1, "resources/read", {"uri": "db:///shop/large"})
+        page = json.loads(answer["result"]["contents"][0]["text"])
+        assert [row["id"] for row in page["rows"]] == [1]
+        assert page["next"] == "db:///shop/large?after=1"
+        status = Path(f"/proc/{served.process.pid}/status").read_text("utf-8")
+        peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+        assert peak < 200_000, f"{peak} kB"
 
 
 @NEEDS_POSTGRES

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const CANARY: &str = "hunter2-canary";
 
@@ -76,6 +76,15 @@ impl Upstream {
 
     fn count(&self) -> usize {
         self.asked.lock().unwrap().len()
+    }
+
+    /// Waits for so many requests.
+    async fn reached(&self, count: usize) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while self.count() < count {
+            assert!(Instant::now() < until, "{} of {count} requests", self.count());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 }
 
@@ -310,6 +319,67 @@ async fn changes_of_the_value_are_notified() {
     let before = upstream.count();
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(upstream.count(), before, "nobody watches any longer");
+}
+
+/// S-20: an endpoint whose name begins with that of another one is polled too.
+#[tokio::test]
+async fn a_name_that_begins_with_another_is_watched() {
+    let value = Arc::new(Mutex::new(1));
+    let own = value.clone();
+    let upstream = Upstream::new(move |_| (json_head(""), own.lock().unwrap().to_string().into_bytes()));
+    let options = options(Endpoint::new(upstream.url("/item/{id}")));
+    let options = options.endpoint("shop", "items", Endpoint::new(upstream.url("/items/{id}")));
+    let (mut client, _) = client(options);
+    let listen = client.listen(&["api:///shop/items/1"], false).await.unwrap();
+    upstream.reached(1).await;
+    assert_eq!(upstream.asked.lock().unwrap()[0].target, "/items/1");
+    *value.lock().unwrap() = 2;
+    assert_eq!(client.next(&listen).await.unwrap().params["uri"], "api:///shop/items/1");
+}
+
+/// S-20: a poll waits for as long as the server wants no request, also if a read was refused.
+#[tokio::test]
+async fn a_poll_obeys_retry_after() {
+    let upstream = Upstream::new(|_| ("429 Too Many Requests\r\nretry-after: 60".into(), Vec::new()));
+    let (mut client, _) = client(options(Endpoint::new(upstream.url("/{id}"))));
+    assert!(client.read("api:///shop/item/1").await.is_err());
+    client.listen(&["api:///shop/item/1", "api:///shop/item/2"], false).await.unwrap();
+    // Another resource is asked for once, so the thread has looked at both.
+    upstream.reached(2).await;
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let asked: Vec<String> =
+        upstream.asked.lock().unwrap().iter().map(|asked| asked.target.clone()).collect();
+    assert_eq!(asked, ["/1", "/2"]);
+}
+
+/// S-20: an answer may have as many bytes as `bytes` says, and not one more.
+#[tokio::test]
+async fn an_answer_may_be_as_large_as_its_limit() {
+    let upstream = Upstream::new(|asked| {
+        let size = asked.target.trim_start_matches('/').parse().unwrap();
+        ("200 OK\r\ncontent-type: text/plain".into(), vec![b'x'; size])
+    });
+    let (mut client, _) = client(options(Endpoint::new(upstream.url("/{id}"))).bytes(1_000));
+    assert_eq!(client.read_text("api:///shop/item/1000").await.unwrap().len(), 1_000);
+    let error = client.read("api:///shop/item/1001").await.unwrap_err();
+    assert!(format!("{error:?}").contains("size_exceeded"), "{error:?}");
+}
+
+/// S-20: a server that repeats what it is sent does not give a value of the environment to clients.
+#[tokio::test]
+async fn a_repeated_secret_is_not_served() {
+    let upstream =
+        Upstream::new(|asked| (json_head(""), json!({ "headers": asked.headers }).to_string().into()));
+    let endpoint = Endpoint::new(upstream.url("/{id}")).header("X-Plain", "no-secret");
+    let (mut plain, _) = client(options(endpoint.clone()));
+    assert!(plain.read_text("api:///shop/item/1").await.unwrap().contains("no-secret"));
+    let secret = std::env::var("PATH").unwrap();
+    let (mut client, log) = client(options(endpoint.header_from_env("X-Key", "PATH")));
+    let error = client.read("api:///shop/item/1").await.unwrap_err();
+    assert!(upstream.asked.lock().unwrap()[1].header("x-key") == Some(&*secret));
+    let said = log.lock().unwrap().join("\n");
+    assert!(said.contains("repeats the value of the header x-key"), "{said}");
+    assert!(!format!("{error:?}{said}").contains(&secret), "{error:?} {said}");
 }
 
 /// S-20: headers of the operator's go to the declared origin alone, redirects are not followed unless that is said, and

@@ -9,8 +9,10 @@ use mcp_resources_providers::db::{Database, Db, Options};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Read as _;
+use std::net::TcpListener;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -222,6 +224,8 @@ async fn a_wrong_variable_is_named() {
         ("customers?rows=%2B1", "rows"),
         ("customers?after=x", "after"),
         ("customers?after=1,2", "after"),
+        ("customers?after=~", "after"),
+        ("lines?after=~,1", "after"),
         ("lines?after=2", "after"),
         ("query/by_city", "city"),
     ] {
@@ -264,6 +268,23 @@ async fn odd_keys_have_one_spelling() {
     shop.run("INSERT INTO codes VALUES (NULL, 'null too'), (NULL, 'and more')");
     assert!(client.read("db:///shop/codes/~").await.is_err());
     assert_eq!(walked(&mut client, "db:///shop/codes?rows=1").await.len(), 13);
+}
+
+/// S-20: a key that is not UTF-8 has its place among the texts, so no page loses a row behind it.
+#[tokio::test]
+async fn a_key_need_not_be_utf_8() {
+    let shop = Shop::new(
+        "CREATE TABLE names (name TEXT PRIMARY KEY, at INTEGER);
+         INSERT INTO names VALUES ('Ada', 1), (CAST(x'4DFC' AS TEXT), 2), ('Zoe', 3), (x'4DFC', 4);",
+    );
+    let mut client = client(shop.database(["names"]));
+    let rows = walked(&mut client, "db:///shop/names?rows=1").await;
+    assert_eq!(rows.iter().map(|row| row["at"].clone()).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert_eq!(rows[1]["name"], json!({ "base64": "Tfw=" }));
+    for (key, at) in [("~u4DFC", 2), ("~x4DFC", 4)] {
+        assert_eq!(json_at(&mut client, &format!("db:///shop/names/{key}")).await["at"], at, "{key}");
+    }
+    assert!(client.read("db:///shop/names/~u416461").await.is_err(), "another spelling of Ada");
 }
 
 /// S-20: rows that are inserted between the pages lose none of those that were there.
@@ -358,6 +379,53 @@ async fn only_what_changed_is_reported() {
         assert_eq!(client.next(&listen).await.unwrap().params["uri"], uris[3]);
         assert!(log.lock().unwrap().is_empty(), "{log:?}");
     }
+}
+
+/// S-20: a server that takes connections and says nothing delays no report of another database.
+#[tokio::test]
+async fn a_database_that_hangs_delays_no_other() {
+    let shop = Shop::new(SHOP);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://me@{}/x", listener.local_addr().unwrap());
+    let (hangs, is_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (begun, ended) = (hangs.clone(), is_over.clone());
+    std::thread::spawn(move || {
+        // The first connection is the one of the start.
+        drop(listener.accept());
+        let Ok((mut socket, _)) = listener.accept() else { return };
+        begun.store(true, Ordering::SeqCst);
+        while matches!(socket.read(&mut [0; 1_024]), Ok(1..)) {}
+        ended.store(true, Ordering::SeqCst);
+    });
+    let options = Options::new()
+        .database("down", Database::new(url).tables(["orders"]))
+        .database("shop", shop.database(["customers"]).poll(Duration::from_millis(20)));
+    let server = ResourceServer::builder("db", "1").mount(Db::new(options).unwrap()).build().unwrap();
+    let mut client = Client::modern(&server).unwrap();
+    client.read_text("db:///shop/customers/1").await.unwrap();
+    let listen = client.listen(&["db:///down/orders/1", "db:///shop/customers/1"], false).await.unwrap();
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while !hangs.load(Ordering::SeqCst) {
+        assert!(std::time::Instant::now() < until, "nothing has connected");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    shop.run("UPDATE customers SET name = 'Eve' WHERE id = 1");
+    assert_eq!(client.next(&listen).await.unwrap().params["uri"], "db:///shop/customers/1");
+    assert!(!is_over.load(Ordering::SeqCst), "the report came after the attempt to connect had ended");
+}
+
+/// S-20: a denied column that no table has is logged, unless it looks like a mistake: a list may be for many databases.
+#[tokio::test]
+async fn a_denied_column_may_be_absent() {
+    let shop = Shop::new(SHOP);
+    let (server, log) = served(shop.database(["log"]).columns_deny(["password", "ssn"]), "{}");
+    let mut client = Client::modern(&server).unwrap();
+    for _ in 0..2 {
+        client.read_text("db:///shop/log").await.unwrap();
+    }
+    let said = log.lock().unwrap().join("\n");
+    assert_eq!(said.matches("columns_deny has \"ssn\", and no table has such a column").count(), 1, "{said}");
+    assert!(!said.contains("\"password\""), "{said}");
 }
 
 /// S-20, R-076: a legacy session hears too; a database that is locked, gone and there again costs no change.
@@ -455,7 +523,8 @@ fn members(members: &[(&str, OptionValue)]) -> OptionValue {
 #[expect(clippy::too_many_lines, reason = "one conversation, from its beginning to its end")]
 fn mistakes_at_the_start() {
     let shop = Shop::new(&format!(
-        "{SHOP} CREATE TABLE schema (a); CREATE TABLE pay (card TEXT PRIMARY KEY) WITHOUT ROWID; CREATE VIEW v AS SELECT 1;"
+        "{SHOP} CREATE TABLE schema (a); CREATE TABLE pay (card TEXT PRIMARY KEY) WITHOUT ROWID; CREATE VIEW v AS SELECT 1;
+         CREATE VIRTUAL TABLE words USING fts5(word);"
     ));
     let url = || ("url", OptionValue::from(format!("sqlite:{}", shop.path.display())));
     let list = |names: &[&str]| OptionValue::List(names.iter().map(|name| (*name).into()).collect());
@@ -475,13 +544,39 @@ fn mistakes_at_the_start() {
             &[url(), ("tables", list(&["schema"]))],
             "a table \"schema\", whose URI is that of something else; serve it with a view",
         ),
-        (&[url(), ("tables", list(&["v"]))], "the table \"v\" does not exist"),
+        (
+            &[url(), ("tables", list(&["v"]))],
+            "the table \"v\" is a view of the database; serve it with a view: `views: {v: \"SELECT * FROM v\"}`",
+        ),
+        (
+            &[url(), ("tables", list(&["words"]))],
+            "the table \"words\" is a virtual table; serve it with a view",
+        ),
+        (
+            &[url(), ("tables", list(&["customers"])), ("columns_deny", list(&["pasword"]))],
+            "columns_deny has \"pasword\", and no table has such a column; did you mean \"password\"?",
+        ),
+        (
+            &[url(), ("tables", list(&["customers"])), ("columns_deny", list(&["customer.password"]))],
+            "did you mean \"customers.password\"?",
+        ),
+        (
+            &[url(), ("tables", list(&["customers"])), ("columns_deny", list(&["main.customers.password"]))],
+            "no table has such a column; write TABLE.COLUMN, or COLUMN for all tables",
+        ),
+        (
+            &[url(), ("tables", list(&["customers"])), ("columns_deny", list(&["*"]))],
+            "columns_deny has \"*\", and no table has such a column; write TABLE.COLUMN",
+        ),
         (
             &[url(), ("tables", list(&["pay"])), ("columns_deny", list(&["card"]))],
             "the denied column \"card\" in its key",
         ),
         (&[url(), ("tables", list(&["log", "log"]))], "names the table \"log\" twice"),
-        (&[url(), ("views", view("DELETE FROM log"))], "the view \"v\" cannot be served: not authorized"),
+        (
+            &[url(), ("views", view("DELETE FROM log"))],
+            "the view \"v\" cannot be served: it does more than to read; a view is one SELECT",
+        ),
         (
             &[url(), ("views", view("SELECT 1; SELECT 2"))],
             "has the view \"v\", which has more than one statement",

@@ -132,10 +132,18 @@ impl Fetcher {
         if response.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
             return Fetched::Failed("the answer is compressed, which was not asked for".into());
         }
-        let bytes = match response.body_mut().with_config().limit(self.bytes).read_to_vec() {
+        // The client refuses what reaches its limit.
+        let limit = self.bytes.saturating_add(1);
+        let bytes = match response.body_mut().with_config().limit(limit).read_to_vec() {
             Ok(bytes) => bytes,
             Err(error) => return self.failed(&error),
         };
+        if let Some(name) = endpoint.repeated_secret(&bytes) {
+            return Fetched::Failed(format!(
+                "the answer repeats the value of the header {name}, which comes from the environment; if it is no secret, \
+                 write the value itself"
+            ));
+        }
         match contents(bytes, response.headers(), endpoint) {
             Ok((body, mime_type)) => {
                 let copy = Answer {

@@ -53,6 +53,8 @@ pub(super) struct Checked {
     pub(super) url: UrlTemplate,
     /// Values are marked as sensitive: they are not shown when they are formatted.
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+    /// The headers whose values come from the environment.
+    secret: Vec<HeaderName>,
     pub(super) pick: Option<Pointer>,
     pub(super) ids: Vec<String>,
 }
@@ -116,9 +118,26 @@ impl Endpoint {
                 return Err(refused(format!("the id {id:?} cannot stand in a URI; leave it out")));
             }
         }
-        let headers =
+        let headers: Vec<(HeaderName, HeaderValue)> =
             self.headers.iter().map(|header| checked(header).map_err(refused)).collect::<Result<_, _>>()?;
-        Ok(Checked { url, headers, pick, ids: self.ids.clone() })
+        let is_secret = |(_, source): &&(String, HeaderSource)| matches!(source, HeaderSource::Env(_));
+        let secret =
+            self.headers.iter().filter(is_secret).filter_map(|(name, _)| name.parse().ok()).collect();
+        Ok(Checked { url, headers, secret, pick, ids: self.ids.clone() })
+    }
+}
+
+impl Checked {
+    /// The header whose value from the environment is in `answer`: whole, or a word of it such as the token behind `Bearer`.
+    pub(super) fn repeated_secret(&self, answer: &[u8]) -> Option<&HeaderName> {
+        /// Shorter words may be in an answer by chance.
+        const SHORTEST: usize = 8;
+        let is_in = |word: &[u8]| answer.windows(word.len()).any(|window| window == word);
+        let is_repeated = |value: &HeaderValue| {
+            value.as_bytes().split(|byte| *byte == b' ').any(|word| word.len() >= SHORTEST && is_in(word))
+        };
+        let mut of_environment = self.headers.iter().filter(|(name, _)| self.secret.contains(name));
+        of_environment.find(|(_, value)| is_repeated(value)).map(|(name, _)| name)
     }
 }
 
@@ -217,7 +236,7 @@ impl Options {
         self
     }
 
-    /// How often a resource is requested while clients watch it. Default: 30 s.
+    /// How often a resource is requested while clients watch it. Default: 30 s, at least 100 ms.
     #[must_use]
     pub fn poll(mut self, poll: Duration) -> Self {
         self.poll = poll;
@@ -242,7 +261,7 @@ option_table!(Options, "an object of options" {
         "The largest answer." =>
         |own, value| { own.bytes = Size::from_option(value)?.0; Ok(()) };
     "poll": "a time", Some("30s"),
-        "How often a resource is requested while clients watch it." =>
+        "How often a resource is requested while clients watch it; at least 100ms." =>
         |own, value| { own.poll = Span::from_option(value)?.0; Ok(()) };
 });
 

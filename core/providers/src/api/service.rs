@@ -22,7 +22,9 @@ use std::time::{Duration, Instant};
 const STALE: &str = r#"{"io.github.mcp-resources/stale":true}"#;
 /// For how long a server is not asked that gives no time itself, and the longest time that it can give.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
-/// How many endpoints and resources are remembered as down.
+/// The lower limit of the option `poll`.
+const SHORTEST_POLL: Duration = Duration::from_millis(100);
+/// How many resources are remembered as down.
 const DOWN: usize = 1_000;
 
 /// An endpoint with its names.
@@ -85,13 +87,15 @@ impl Service {
                 "api: there is no endpoint; name one: `apis: {NAME: {endpoints: {NAME: {url: \"https://host/items/{id}\"}}}}`",
             ));
         }
-        for (name, is_nothing) in [
-            ("timeout", options.timeout.is_zero()),
-            ("bytes", options.bytes == 0),
-            ("poll", options.poll < Duration::from_millis(100)),
+        for (name, value, least, is_less) in [
+            ("timeout", format!("{:?}", options.timeout), "1ms", options.timeout < Duration::from_millis(1)),
+            ("bytes", options.bytes.to_string(), "1", options.bytes == 0),
+            ("poll", format!("{:?}", options.poll), "100ms", options.poll < SHORTEST_POLL),
         ] {
-            if is_nothing {
-                return Err(OptionError::sentence(format!("api: {name} is too small; give a larger one")));
+            if is_less {
+                return Err(OptionError::sentence(format!(
+                    "api: {name} is {value}, expected {least} or more"
+                )));
             }
         }
         let mut endpoints: Vec<Served> = Vec::new();
@@ -142,7 +146,7 @@ impl Service {
                 return;
             }
             let kept = lock(&self.cache).get(&key);
-            let is_paused = flights.is_paused(&key, now);
+            let is_paused = flights.paused_until(&key, now).is_some();
             let known = match kept {
                 Some(kept) if kept.fresh_until > now => Some(Outcome::Fresh(kept)),
                 Some(kept) if is_paused && kept.copy.may_be_stale => Some(Outcome::Stale(kept)),
@@ -179,6 +183,11 @@ impl Service {
             Some(landing) => (landing.recv().unwrap_or(Outcome::Failed), None),
             None => self.fly(key),
         }
+    }
+
+    /// Until when the server of a resource must not be asked.
+    pub(super) fn paused_until(&self, key: &Key) -> Option<Instant> {
+        lock(&self.flights).paused_until(key, Instant::now())
     }
 
     /// Makes the request of a flight that was opened, and gives the outcome to all that wait for it.
@@ -245,12 +254,10 @@ impl Service {
 
     /// The resource that a URI names.
     pub(super) fn key_of(&self, uri: &str) -> Option<Key> {
-        let (endpoint, rest) = self
-            .endpoints
-            .iter()
-            .enumerate()
-            .find_map(|(number, served)| Some((number, uri.strip_prefix(&*served.uri)?)))
-            .filter(|(_, rest)| rest.is_empty() || rest.starts_with('/'))?;
+        let (endpoint, rest) = self.endpoints.iter().enumerate().find_map(|(number, served)| {
+            let rest = uri.strip_prefix(&*served.uri)?;
+            (rest.is_empty() || rest.starts_with('/')).then_some((number, rest))
+        })?;
         let takes_id = self.endpoints.get(endpoint)?.checked.url.takes_id();
         let id = path::decoded(rest.strip_prefix('/').unwrap_or_default())?;
         (takes_id != id.is_empty() && id.len() <= super::ID).then(|| Key { endpoint, id: id.into() })
@@ -278,8 +285,8 @@ impl Service {
 }
 
 impl Flights {
-    fn is_paused(&self, key: &Key, now: Instant) -> bool {
-        self.paused.get(key).is_some_and(|until| *until > now)
+    fn paused_until(&self, key: &Key, now: Instant) -> Option<Instant> {
+        self.paused.get(key).copied().filter(|until| *until > now)
     }
 
     fn pause(&mut self, key: &Key, until: Option<Instant>, now: Instant) {

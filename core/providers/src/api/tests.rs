@@ -111,6 +111,16 @@ fn wrong_options_are_named() {
     let url = || ("url", OptionValue::from("https://host/{id}"));
     let header =
         |name: &str, value: OptionValue| declared(members(&[url(), ("headers", members(&[(name, value)]))]));
+    for (options, message) in [
+        (one("https://host/{id}").timeout(Duration::ZERO), "api: timeout is 0ns, expected 1ms or more"),
+        (one("https://host/{id}").bytes(0), "api: bytes is 0, expected 1 or more"),
+        (
+            one("https://host/{id}").poll(Duration::from_millis(50)),
+            "api: poll is 50ms, expected 100ms or more",
+        ),
+    ] {
+        assert_eq!(Api::new(options).unwrap_err().to_string(), message);
+    }
     for (value, message) in [
         (members(&[]), "api: there is no endpoint; name one"),
         (declared(members(&[])), "api: shop/item: there is no url"),

@@ -1,6 +1,6 @@
 //! Resources that somebody watches are requested again and again; subscribers are notified if what is served has changed.
 //!
-//! Law: a request that fails changes nothing, and is made less and less often.
+//! Law: a request that fails changes nothing, and is made less and less often, and not before the time that the server gave.
 
 use super::service::Service;
 use crate::watching::Watched;
@@ -50,6 +50,10 @@ fn look(services: &[Arc<Service>], uri: &Arc<str>, state: &mut Poll, feed: &Feed
         state.due = Instant::now() + Duration::from_secs(3_600);
         return;
     };
+    if let Some(until) = service.paused_until(&key) {
+        state.due = until;
+        return;
+    }
     let (outcome, what) = service.poll(&key);
     let digest = service.digest(&outcome);
     state.failures = if digest.is_some() { 0 } else { state.failures.saturating_add(1) };

@@ -14,8 +14,10 @@ pub(super) struct Catalog {
     pub(super) tables: Vec<Table>,
     /// By the numbers of the declared statements; `None` is one that the database refuses.
     pub(super) views: Vec<Option<View>>,
-    /// Why a declared table or statement cannot be served, one sentence each.
+    /// Why something that is declared cannot be served, one sentence each.
     pub(super) faults: Vec<String>,
+    /// What may be a mistake, for the log.
+    pub(super) notes: Vec<String>,
     /// All tables that could be declared. For messages at the start.
     pub(super) all: Vec<String>,
 }
@@ -67,6 +69,7 @@ pub(super) struct KeyColumn {
     /// As SQL.
     pub(super) expression: String,
     pub(super) affinity: Affinity,
+    pub(super) is_nullable: bool,
     /// The type that a text is cast to, as SQL. SQLite casts none.
     pub(super) cast: Option<String>,
 }
@@ -136,7 +139,7 @@ impl Table {
     /// The values that a key's text stands for; `None` if it is none of this table. With `is_cursor` it may have the value of
     /// [`Table::tie`] too.
     pub(super) fn read_key(&self, text: &str, is_cursor: bool) -> Option<Vec<Value>> {
-        let values = key::decode(text, |at| self.affinity(at))?;
+        let values = self.decode(text)?;
         let is_tied = is_cursor && self.tie.is_some() && values.len() == self.key.len() + 1;
         (is_tied || values.len() == self.key.len()).then_some(values)
     }
@@ -145,10 +148,22 @@ impl Table {
     pub(super) fn read_prefix(&self, typed: &str) -> Option<(Vec<Value>, String)> {
         let (first, last) = typed.rsplit_once(',').map_or((None, typed), |(first, last)| (Some(first), last));
         let first = match first {
-            Some(first) => key::decode(first, |at| self.affinity(at))?,
+            Some(first) => self.decode(first)?,
             None => Vec::new(),
         };
         (first.len() < self.key.len()).then(|| key::decode_prefix(last).map(|last| (first, last))).flatten()
+    }
+
+    /// The values of columns, unless a column has no such value: no statement is made for that.
+    fn decode(&self, text: &str) -> Option<Vec<Value>> {
+        let values = key::decode(text, |at| self.affinity(at))?;
+        let is_possible = |(column, value): (&KeyColumn, &Value)| match value {
+            Value::Null => column.is_nullable,
+            // Postgres casts a text to the type of the column.
+            Value::Blob(_) | Value::OddText(_) => column.cast.is_none(),
+            _ => true,
+        };
+        self.key.iter().zip(&values).all(is_possible).then_some(values)
     }
 
     fn affinity(&self, at: usize) -> Affinity {
@@ -198,7 +213,9 @@ pub(super) fn twice(columns: &[Column]) -> Option<&str> {
 
 /// That a table is not there.
 pub(super) fn absent(name: &str, all: &[String]) -> String {
-    let close = closest(name, all.iter().map(String::as_str));
+    let in_schema =
+        || all.iter().find(|other| other.rsplit_once('.').is_some_and(|(_, other)| other == name));
+    let close = closest(name, all.iter().map(String::as_str)).or_else(|| in_schema().map(String::as_str));
     let fix = close.map(|close| format!("; did you mean {close:?}?")).unwrap_or_default();
     match (fix.is_empty(), all.is_empty()) {
         (false, _) => format!("does not exist{fix}"),

@@ -4,6 +4,7 @@
 //!  a text      its characters; `/` is ~2F, `,` is ~2C, other characters that a path may not hold likewise
 //!  ~           NULL                      ~~      an empty text
 //!  ~x0A1B      bytes                     ~t3     a text that would read as a number, where a number may stand
+//!  ~u4DFC      a text that is not UTF-8
 //!  ~7E         a tilde at the beginning of a text, or before two hexadecimal digits
 //! ```
 //!
@@ -57,16 +58,21 @@ fn spell(value: &Value, affinity: Affinity, is_strict: bool) -> String {
         Value::Integer(whole) => whole.to_string(),
         Value::Real(number) => format!("{number:?}"),
         Value::Single(number) => format!("{number:?}"),
-        Value::Blob(bytes) => bytes.iter().fold("~x".into(), |mut text, byte| {
-            let _ = write!(text, "{byte:02X}");
-            text
-        }),
+        Value::Blob(bytes) => spell_bytes("~x", bytes),
+        Value::OddText(bytes) => spell_bytes("~u", bytes),
         Value::Text(text) | Value::Json(text) if text.is_empty() => "~~".into(),
         Value::Text(text) | Value::Json(text) => {
             let prefix = if affinity != Affinity::Text && number(text).is_some() { "~t" } else { "" };
             format!("{prefix}{}", spell_text(text, is_strict))
         }
     }
+}
+
+fn spell_bytes(prefix: &str, bytes: &[u8]) -> String {
+    bytes.iter().fold(prefix.into(), |mut text, byte| {
+        let _ = write!(text, "{byte:02X}");
+        text
+    })
 }
 
 fn spell_text(text: &str, is_strict: bool) -> String {
@@ -94,11 +100,10 @@ fn read(token: &str, affinity: Affinity) -> Option<Value> {
         _ => {}
     }
     if let Some(digits) = token.strip_prefix("~x") {
-        let mut bytes = Vec::with_capacity(digits.len() / 2);
-        for at in (0..digits.len()).step_by(2) {
-            bytes.push(hex_pair(digits.as_bytes().get(at..)?)?);
-        }
-        return Some(Value::Blob(bytes));
+        return read_bytes(digits).map(Value::Blob);
+    }
+    if let Some(digits) = token.strip_prefix("~u") {
+        return read_bytes(digits).map(Value::OddText);
     }
     if let Some(text) = token.strip_prefix("~t") {
         return read_text(text).map(Value::Text);
@@ -108,6 +113,10 @@ fn read(token: &str, affinity: Affinity) -> Option<Value> {
         Affinity::Number => number(token).or_else(|| read_text(token).map(Value::Text)),
         Affinity::Integer => number(token).filter(|value| matches!(value, Value::Integer(_))),
     }
+}
+
+fn read_bytes(digits: &str) -> Option<Vec<u8>> {
+    (0..digits.len()).step_by(2).map(|at| hex_pair(digits.as_bytes().get(at..)?)).collect()
 }
 
 /// The number that is written exactly so.
@@ -146,6 +155,7 @@ mod tests {
             (vec![text("HEAD~1")], Affinity::Text, "HEAD~1"),
             (vec![Value::Null, text("")], Affinity::Number, "~,~~"),
             (vec![Value::Blob(vec![10, 255])], Affinity::Number, "~x0AFF"),
+            (vec![Value::OddText(vec![0x4D, 0xFC])], Affinity::Text, "~u4DFC"),
             (vec![text("~x0A"), text("~t")], Affinity::Text, "~7Ex0A,~7Et"),
             (vec![text("3"), Value::Integer(3), text("03")], Affinity::Number, "~t3,3,03"),
             (vec![text("3")], Affinity::Text, "3"),

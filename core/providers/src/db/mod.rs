@@ -65,11 +65,12 @@ pub struct Db {
 
 impl Db {
     /// The databases of `options`. Each is opened here once and closed again, so that what is wrong is known at the
-    /// start. A Postgres server that cannot be reached is waited for 5 seconds; requests then say that it is down.
+    /// start. A Postgres server that cannot be reached is waited for 5 seconds; that is logged, and reads fail until it is back.
     ///
     /// # Errors
-    /// There is no database, two have the same name, a URL or a name cannot be served, a SQLite file cannot be opened,
-    /// or a table or statement that is declared cannot be served.
+    /// There is no database, two have the same name, a URL or a name cannot be served, a SQLite file cannot be opened, a
+    /// Postgres server refuses the user, the password or the database, a table or statement that is declared cannot be served,
+    /// or a denied column does not exist.
     pub fn new(options: Options) -> Result<Self, OptionError> {
         if options.databases.is_empty() {
             return Err(OptionError::sentence(
@@ -127,8 +128,8 @@ impl Declare for Db {
 
     /// `NAME=URL,TABLE,…` or `URL,TABLE,…`: the database, and the tables that are served.
     fn word(rest: &str) -> Result<OptionValue, OptionError> {
-        let mut parts = rest.split(',').map(str::trim);
-        let first = parts.next().unwrap_or_default();
+        let (first, tables) = rest.split_at(url_length(rest));
+        let (first, parts) = (first.trim(), tables.split(',').skip(1).map(str::trim));
         let (name, url) = match first.split_once('=') {
             Some((name, url)) if !name.contains([':', '/']) => (name.to_owned(), url),
             _ => (own_name(first), first),
@@ -149,6 +150,15 @@ impl Declare for Db {
     }
 }
 
+/// How much of a word is before its tables. A password and a list of hosts may have commas too.
+fn url_length(word: &str) -> usize {
+    let authority = word.find("://").map_or(0, |at| at + 3);
+    let rest = word.get(authority..).unwrap_or_default();
+    let path = rest.find('/').or_else(|| rest.rfind('@')).unwrap_or_default();
+    let comma = rest.get(path..).and_then(|path| path.find(','));
+    comma.map_or(word.len(), |at| authority + path + at)
+}
+
 /// The name of a database that is given none: that of the file, or the last part of the URL.
 fn own_name(url: &str) -> String {
     let path = url.split(['?', '#']).next().unwrap_or_default();
@@ -161,8 +171,13 @@ fn own_name(url: &str) -> String {
 
 impl Provider for Db {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
-        self.own.mount("db", feed)?;
-        self.watch.begin_anew();
+        self.own.mount("db", feed.clone())?;
+        for source in &self.sources {
+            if let Some(what) = source.down.get() {
+                feed.log(&format!("{}: {what}; reads fail until it is back", source.name));
+            }
+        }
+        self.sources.iter().for_each(|source| source.watching.begin_anew());
         let index = Resource::new(INDEX)
             .name("db")
             .title("The databases that are served, with their tables and views")
@@ -352,5 +367,26 @@ impl Db {
             })?;
             Ok(keys)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S-20: the tables begin behind the URL, which may have commas in its password and its hosts.
+    #[test]
+    fn tables_stand_behind_the_url() {
+        for (word, length) in [
+            ("sqlite:shop.db,a,b", "sqlite:shop.db"),
+            ("shop=sqlite:///srv/shop.db,a", "shop=sqlite:///srv/shop.db"),
+            ("postgres://h/shop,a", "postgres://h/shop"),
+            ("postgres://me:1,2@h,i/shop,a,b", "postgres://me:1,2@h,i/shop"),
+            ("postgres://me:1,2@h,a", "postgres://me:1,2@h"),
+            ("postgres://h/shop", "postgres://h/shop"),
+            (",a", ""),
+        ] {
+            assert_eq!(&word[..url_length(word)], length, "{word}");
+        }
     }
 }

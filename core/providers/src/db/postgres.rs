@@ -17,9 +17,11 @@ use super::session::{Change, Fault, LARGEST, Session, TIME, Visit};
 use super::source::{Location, Source};
 use super::triggers::CHANNEL;
 use super::value::Value;
+use futures_util::TryStreamExt as _;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -73,7 +75,7 @@ struct Notifications {
 struct Refused {
     until: Instant,
     pause: Duration,
-    what: String,
+    fault: Fault,
 }
 
 impl Postgres {
@@ -132,7 +134,7 @@ impl Postgres {
         }
         self.link = None;
         if let Some(refused) = self.refused.as_ref().filter(|refused| Instant::now() < refused.until) {
-            return Err(Fault::Down(refused.what.clone()));
+            return Err(refused.fault.clone());
         }
         let Location::Postgres(config) = &self.source.location else {
             return Err(Fault::Down("it is no Postgres".into()));
@@ -147,18 +149,17 @@ impl Postgres {
         let limit = config.get_connect_timeout().copied().unwrap_or(TIME);
         let connected = runtime.block_on(async { timeout(limit, Connection::open(config)).await });
         self.runtime = Some(runtime);
-        let what = match connected {
+        let fault = match connected {
             Ok(Ok(link)) => {
                 (self.link, self.refused, self.catalog) = (Some(link), None, None);
                 return Ok(());
             }
-            Ok(Err(error)) => said(config, &error),
-            Err(_) => "it does not answer in time".into(),
+            Ok(Err(error)) => unconnected(config, &error),
+            Err(_) => Fault::Down("it cannot be connected to: it does not answer in time".into()),
         };
         let pause = self.refused.as_ref().map_or(PAUSES.0, |refused| (refused.pause * 2).min(PAUSES.1));
-        let what = format!("it cannot be connected to: {what}");
-        self.refused = Some(Refused { until: Instant::now() + pause, pause, what: what.clone() });
-        Err(Fault::Down(what))
+        self.refused = Some(Refused { until: Instant::now() + pause, pause, fault: fault.clone() });
+        Err(fault)
     }
 
     fn fault(&self, error: &tokio_postgres::Error) -> Fault {
@@ -313,13 +314,15 @@ impl Connection {
         let transaction = self.client.build_transaction().read_only(true).start().await?;
         let portal = transaction.bind_raw(&statement, bound.values.iter().map(text_of)).await?;
         'all: loop {
-            let rows = transaction.query_portal(&portal, CHUNK).await?;
-            for row in &rows {
-                if !take(row)? {
+            // A row at a time: rows may be large.
+            let mut rows = pin!(transaction.query_portal_raw(&portal, CHUNK).await?);
+            while let Some(row) = rows.try_next().await? {
+                if !take(&row)? {
                     break 'all;
                 }
             }
-            if rows.len() < usize::try_from(CHUNK).unwrap_or_default() {
+            // It is known once the portal has no more rows.
+            if rows.rows_affected().is_some() {
                 break;
             }
         }
@@ -338,7 +341,7 @@ fn text_of(value: &Value) -> Option<String> {
         Value::Single(number) => Some(number.to_string()),
         Value::Text(text) | Value::Json(text) => Some(text.clone()),
         // No column of Postgres has such a key: those of bytes are texts here.
-        Value::Blob(_) => None,
+        Value::Blob(_) | Value::OddText(_) => None,
     }
 }
 
@@ -370,6 +373,18 @@ fn said(config: &Config, error: &tokio_postgres::Error) -> String {
     match config.get_password().and_then(|password| std::str::from_utf8(password).ok()) {
         Some(password) if !password.is_empty() => text.replace(password, "…"),
         _ => text,
+    }
+}
+
+/// Why there is no connection.
+fn unconnected(config: &Config, error: &tokio_postgres::Error) -> Fault {
+    let what = format!("it cannot be connected to: {}", said(config, error));
+    match error.code().map(tokio_postgres::error::SqlState::code) {
+        Some(code) if code.starts_with("28") => {
+            Fault::Refused(format!("{what}; write the right user and password in `url`, or in `password`"))
+        }
+        Some("3D000") => Fault::Refused(format!("{what}; write the name of a database at the end of `url`")),
+        _ => Fault::Down(what),
     }
 }
 

@@ -37,6 +37,8 @@ pub(super) enum Fault {
     Size(u64),
     /// The database cannot be reached, or refuses. The text is for the log and has no password.
     Down(String),
+    /// The same, because the server takes neither the user nor the password, or has no database of this name.
+    Refused(String),
     /// The same, because the schema has changed; it will be read again.
     Stale(String),
 }
@@ -55,7 +57,7 @@ impl Fault {
             }
             Self::Time => ReadError::Timeout { after: u64::try_from(TIME.as_millis()).unwrap_or(u64::MAX) },
             Self::Size(limit) => ReadError::SizeExceeded { limit, size: None },
-            Self::Down(what) | Self::Stale(what) => {
+            Self::Down(what) | Self::Refused(what) | Self::Stale(what) => {
                 log(&what);
                 ReadError::Failed
             }

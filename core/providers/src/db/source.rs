@@ -5,11 +5,13 @@ use super::options::{Database, Engine, Secret};
 use super::session::{self, Fault};
 use super::statement::Statement;
 use crate::path;
+use crate::watching::Watching;
 use mcp_resources_engine::option::OptionError;
+use mcp_resources_engine::suggest::closest;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio_postgres::config::SslMode;
 
@@ -30,6 +32,9 @@ pub(super) struct Source {
     pub(super) views: Vec<DeclaredView>,
     pub(super) rows: usize,
     pub(super) poll: Duration,
+    pub(super) watching: Arc<Watching>,
+    /// Why the database could not be reached at the start.
+    pub(super) down: OnceLock<String>,
     /// The faults that were logged last.
     faults: Mutex<Vec<String>>,
 }
@@ -94,6 +99,8 @@ impl Source {
             views: Vec::new(),
             rows: database.rows,
             poll: database.poll,
+            watching: Arc::default(),
+            down: OnceLock::new(),
             faults: Mutex::default(),
             uri,
             name: name.clone(),
@@ -144,17 +151,67 @@ impl Source {
 
     /// Whether a column of a table is not served. The case of letters does not matter, as in SQLite.
     pub(super) fn denies(&self, table: &str, column: &str) -> bool {
-        self.denied.iter().any(|denied| {
-            denied.column.eq_ignore_ascii_case(column)
-                && denied.table.as_deref().is_none_or(|only| only.eq_ignore_ascii_case(table))
-        })
+        self.denied.iter().any(|denied| denied.is(table, column))
+    }
+
+    /// The same for a table in a schema of Postgres, which may be named with its schema or without.
+    pub(super) fn denies_in(&self, schema: &str, table: &str, column: &str) -> bool {
+        self.denies(table, column) || self.denies(&format!("{schema}.{table}"), column)
+    }
+
+    pub(super) fn has_denied(&self) -> bool {
+        !self.denied.is_empty()
+    }
+
+    /// A denied column that a statement names. It may be that of another table of the statement.
+    pub(super) fn denied_in(&self, statement: &Statement) -> Option<&str> {
+        let is_named = |name: &str| statement.mentions(name, self.engine());
+        let last = |name: &'_ str| name.rsplit('.').next().map(is_named).unwrap_or_default();
+        let mut denied = self.denied.iter();
+        let found =
+            denied.find(|denied| is_named(&denied.column) && denied.table.as_deref().is_none_or(last));
+        found.map(|denied| denied.column.as_str())
+    }
+
+    /// Adds to `catalog` each denied column that does not exist: if it is misspelled, the column that is meant would be served.
+    /// `known` are all columns of the database, each with its table, and with the table's schema if there are schemas.
+    ///
+    /// A name that stands in one list for many databases need not exist in each, so it is a fault only if it looks like a
+    /// column that exists, names its table, or is a pattern.
+    pub(super) fn check_denied(&self, known: &[(String, String)], catalog: &mut Catalog) {
+        let is_known = |denied: &Denied| {
+            known.iter().any(|(table, column)| {
+                denied.is(table, column) || denied.is(table.rsplit('.').next().unwrap_or_default(), column)
+            })
+        };
+        for denied in self.denied.iter().filter(|denied| !is_known(denied)) {
+            let (given, names): (String, Vec<String>) = match &denied.table {
+                Some(table) => {
+                    let short = |table: &'_ str| table.rsplit('.').next().unwrap_or_default().to_owned();
+                    let names = known.iter().flat_map(|(table, column)| {
+                        [table.clone(), short(table)].map(|table| format!("{table}.{column}"))
+                    });
+                    (format!("{table}.{}", denied.column), names.collect())
+                }
+                None => (denied.column.clone(), known.iter().map(|(_, column)| column.clone()).collect()),
+            };
+            let what = format!("columns_deny has {given:?}, and no table has such a column");
+            match closest(&given, names.iter().map(String::as_str)) {
+                Some(close) => catalog.faults.push(format!("{what}; did you mean {close:?}?")),
+                None if denied.table.is_some() || given.contains(['*', '%']) => {
+                    catalog.faults.push(format!("{what}; write TABLE.COLUMN, or COLUMN for all tables"));
+                }
+                None => catalog.notes.push(what),
+            }
+        }
     }
 
     /// Opens the database once to check the declaration, and closes it again.
     ///
     /// # Errors
-    /// A file is absent, a table or statement cannot be served, or nothing is declared. An unreachable Postgres server
-    /// is not an error here; requests will fail until it is back.
+    /// A file is absent, a table or statement cannot be served, or nothing is declared; or a Postgres server refuses the user,
+    /// the password or the name of the database. An unreachable server is not an error here; requests will fail until
+    /// it is back.
     pub(super) fn check(self: &Arc<Self>) -> Result<(), OptionError> {
         let wrong =
             |what: &str| Err(OptionError::sentence(format!("db: the database {:?}: {what}", self.name)));
@@ -162,6 +219,11 @@ impl Source {
         let catalog = match self.read_catalog() {
             Ok(catalog) => Some(catalog),
             Err(Fault::Down(what)) if self.engine() == Engine::Sqlite => return wrong(&what),
+            Err(Fault::Refused(what)) => return wrong(&what),
+            Err(Fault::Down(what)) => {
+                let _ = self.down.set(what);
+                None
+            }
             Err(_) => None,
         };
         if is_empty {
@@ -188,16 +250,16 @@ impl Source {
         checking.join().map_err(|_| ended())?
     }
 
-    /// Logs the faults of a catalog once.
+    /// Logs the faults and notes of a catalog once.
     pub(super) fn report(&self, catalog: &Catalog, log: &dyn Fn(&str)) {
         {
             let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-            if *faults == catalog.faults {
+            if faults.iter().eq(catalog.faults.iter().chain(&catalog.notes)) {
                 return;
             }
-            faults.clone_from(&catalog.faults);
+            *faults = catalog.faults.iter().chain(&catalog.notes).cloned().collect();
         }
-        catalog.faults.iter().for_each(|fault| log(&format!("{}: {fault}", self.name)));
+        catalog.faults.iter().chain(&catalog.notes).for_each(|fault| log(&format!("{}: {fault}", self.name)));
     }
 }
 
@@ -255,6 +317,11 @@ impl Denied {
             Some((table, column)) => Self { table: Some(table.into()), column: column.into() },
             None => Self { table: None, column: text.into() },
         }
+    }
+
+    fn is(&self, table: &str, column: &str) -> bool {
+        self.column.eq_ignore_ascii_case(column)
+            && self.table.as_deref().is_none_or(|only| only.eq_ignore_ascii_case(table))
     }
 }
 

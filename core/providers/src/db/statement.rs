@@ -61,6 +61,22 @@ impl Statement {
         Ok(statement)
     }
 
+    /// Whether a name in the text is `name`, quoted or not; the case of letters does not matter.
+    pub(super) fn mentions(&self, name: &str, engine: Engine) -> bool {
+        self.texts.iter().any(|text| {
+            let mut rest = text.as_str();
+            while let Ok(Some(token)) = Token::next(rest, engine) {
+                let token = token.text();
+                let plain = token.strip_prefix('"').and_then(|token| token.strip_suffix('"'));
+                if plain.unwrap_or(token).eq_ignore_ascii_case(name) {
+                    return true;
+                }
+                rest = rest.get(token.len()..).unwrap_or_default();
+            }
+            false
+        })
+    }
+
     /// The text with `parameter(index)` in the place of each parameter.
     pub(super) fn render(&self, parameter: impl Fn(usize) -> String) -> String {
         let mut sql = String::new();
@@ -206,6 +222,20 @@ mod tests {
             read("SELECT [a:b], `c:d`, :e", Engine::Sqlite),
             Ok(("SELECT [a:b], `c:d`, $1".into(), "e".into()))
         );
+    }
+
+    /// S-20: a denied column is found where a statement names it, and not in a text.
+    #[test]
+    fn names_are_found() {
+        for (sql, is_named) in [
+            ("SELECT upper(password) FROM customers", true),
+            ("SELECT id FROM customers WHERE c.PassWord = :p", true),
+            ("SELECT id FROM customers ORDER BY \"password\" DESC", true),
+            ("SELECT 'password', :password, my_password, passwords FROM customers -- password", false),
+        ] {
+            let statement = Statement::parse(sql, Engine::Postgres).unwrap();
+            assert_eq!(statement.mentions("password", Engine::Postgres), is_named, "{sql}");
+        }
     }
 
     /// S-20: several statements, none, or one that has no end are refused.

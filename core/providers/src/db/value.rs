@@ -19,6 +19,8 @@ pub(super) enum Value {
     /// With fewer digits than `Real`.
     Single(f32),
     Text(String),
+    /// A text of SQLite that is not UTF-8. It is served as bytes, but stands among the texts in the order of keys.
+    OddText(Vec<u8>),
     Blob(Vec<u8>),
     /// JSON as the database writes it.
     Json(String),
@@ -35,7 +37,7 @@ impl Value {
             Self::Real(number) => write_number(&format!("{number:?}"), number.is_finite(), out),
             Self::Single(number) => write_number(&format!("{number:?}"), number.is_finite(), out),
             Self::Text(text) => json_text::escape_into(text, out),
-            Self::Blob(bytes) => {
+            Self::Blob(bytes) | Self::OddText(bytes) => {
                 out.extend_from_slice(b"{\"base64\":\"");
                 base64::encode_into(bytes, out);
                 out.extend_from_slice(b"\"}");

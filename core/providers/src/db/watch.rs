@@ -5,13 +5,13 @@
 //! ```
 //!
 //! Law: the first comparison of a resource is with what a client last read of it, so a change between the read and the
-//! subscription is reported. The thread has its own sessions, which end with it.
+//! subscription is reported. Each database has a thread and a session of its own, so one that does not answer delays no other.
 
 use super::contents::{self, Reader, RowsState};
 use super::session::{self, Change, Fault, Session};
 use super::source::Source;
 use super::target::{Target, Templates};
-use crate::watching::{Watched, Watching};
+use crate::watching::Watched;
 use mcp_resources_host::provider::{Feed, Interest};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,13 +19,10 @@ use std::time::{Duration, Instant};
 
 /// The most reads that are remembered in each of two generations.
 const REMEMBERED: usize = 2_048;
-/// The longest pause of the thread.
-const IDLE: Duration = Duration::from_secs(1);
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    watching: Arc<Watching>,
     reads: Arc<ReadStates>,
 }
 
@@ -53,51 +50,50 @@ impl ReadStates {
 }
 
 impl Watch {
-    /// A new mount.
-    pub(super) fn begin_anew(&self) {
-        self.watching.begin_anew();
-    }
-
     /// Records the state that a client has read.
     pub(super) fn remember(&self, number: usize, target: &Target, state: RowsState) {
         self.reads.insert(number, target, state);
     }
 
-    /// Records a change of interest. The lists never change, because tables are declared.
+    /// Records a change of interest. The lists and the index never change, because tables are declared.
     pub(super) fn interest(&self, change: Interest<'_>, feed: Option<Feed>, sources: &[Arc<Source>]) {
-        if matches!(change, Interest::Lists { .. }) {
-            return;
-        }
-        self.watching.interest(change, feed, "mcp-db", || {
+        let Interest::Uri { uri, .. } = change else { return };
+        let is_under =
+            |source: &Source| uri.strip_prefix(&*source.uri).is_some_and(|rest| rest.starts_with('/'));
+        let Some(number) = sources.iter().position(|source| is_under(source)) else { return };
+        let Some(source) = sources.get(number) else { return };
+        source.watching.interest(change, feed, "mcp-db", || {
             let mut watcher = Watcher {
+                number,
+                source: source.clone(),
+                sources: sources.to_vec(),
                 templates: None,
                 reads: self.reads.clone(),
-                sources: sources.to_vec(),
-                each: sources.iter().map(|_| WatchedSource::default()).collect(),
                 targets: HashMap::new(),
+                session: None,
+                states: HashMap::new(),
+                next: None,
+                is_behind: false,
+                said: None,
             };
             move |feed, watched| watcher.look(feed, watched)
         });
     }
 }
 
-/// The state of the thread.
+/// The state of the thread of one database.
 struct Watcher {
+    number: usize,
+    source: Arc<Source>,
+    sources: Vec<Arc<Source>>,
     templates: Option<Templates>,
     reads: Arc<ReadStates>,
-    sources: Vec<Arc<Source>>,
-    each: Vec<WatchedSource>,
-    /// The targets of the watched URIs; `None` for the index, which never changes.
-    targets: HashMap<Arc<str>, Option<(usize, Target)>>,
-}
-
-/// A database that is watched.
-#[derive(Default)]
-struct WatchedSource {
+    /// The targets of the watched URIs; `None` for those that name nothing.
+    targets: HashMap<Arc<str>, Option<Target>>,
     session: Option<Box<dyn Session>>,
     /// The last state of each URI.
     states: HashMap<Arc<str>, RowsState>,
-    /// When to check it again.
+    /// When to check the database again.
     next: Option<Instant>,
     /// Whether a change has not been compared yet.
     is_behind: bool,
@@ -108,59 +104,39 @@ struct WatchedSource {
 impl Watcher {
     fn look(&mut self, feed: &Feed, watched: &Watched) -> Duration {
         self.targets.retain(|uri, _| watched.uris.contains(uri));
-        let (sources, templates) = (&self.sources, &mut self.templates);
+        self.states.retain(|uri, _| watched.uris.contains(uri));
         for uri in &watched.uris {
             if !self.targets.contains_key(uri) {
-                let templates = templates.get_or_insert_with(|| Templates::new(sources));
-                let target = templates.target(sources, uri).filter(|(_, target)| *target != Target::Index);
-                self.targets.insert(uri.clone(), target);
+                let templates = self.templates.get_or_insert_with(|| Templates::new(&self.sources));
+                let found = templates.target(&self.sources, uri).filter(|(number, _)| *number == self.number);
+                self.targets.insert(uri.clone(), found.map(|(_, target)| target));
             }
         }
-        let mut wait = IDLE;
-        for (number, (source, each)) in self.sources.iter().zip(&mut self.each).enumerate() {
-            let own: Vec<_> = self
-                .targets
-                .iter()
-                .filter_map(|(uri, target)| Some((uri, target.as_ref().filter(|(own, _)| *own == number)?)))
-                .collect();
-            if own.is_empty() {
-                *each = WatchedSource::default();
-                continue;
-            }
-            each.states.retain(|uri, _| self.targets.contains_key(uri));
-            let now = Instant::now();
-            let is_new = own.iter().any(|(uri, _)| !each.states.contains_key(*uri));
-            if is_new || each.next.is_none_or(|next| next <= now) {
-                each.look(feed, source, &own, &self.reads);
-                each.next = Some(Instant::now() + source.poll);
-            }
-            let left = each.next.map_or(source.poll, |next| next.saturating_duration_since(Instant::now()));
-            wait = wait.min(left);
+        let mut named = self.targets.iter().filter(|(_, target)| target.is_some()).peekable();
+        if named.peek().is_none() {
+            self.session = None;
+            return self.source.poll;
         }
-        wait
-    }
-}
-
-impl WatchedSource {
-    fn look(
-        &mut self,
-        feed: &Feed,
-        source: &Arc<Source>,
-        own: &[(&Arc<str>, &(usize, Target))],
-        reads: &ReadStates,
-    ) {
-        let log = |what: &str| feed.log(&format!("{}: {what}", source.name));
-        let session = self.session.get_or_insert_with(|| session::open(source));
-        let change = match session.changed() {
-            Ok(change) => change,
-            Err(fault) => {
+        let is_new = named.any(|(uri, _)| !self.states.contains_key(uri));
+        if is_new || self.next.is_none_or(|next| next <= Instant::now()) {
+            if let Err(fault) = self.compare(feed) {
                 self.is_behind = true;
-                return self.say(fault, &log);
+                self.say(fault, feed);
             }
-        };
+            self.next = Some(Instant::now() + self.source.poll);
+        }
+        self.next.map_or(self.source.poll, |next| next.saturating_duration_since(Instant::now()))
+    }
+
+    /// Reports what has changed, if the database may have.
+    fn compare(&mut self, feed: &Feed) -> Result<(), Fault> {
+        let source = &self.source;
+        let session = self.session.get_or_insert_with(|| session::open(source));
+        let change = session.changed()?;
+        let targets = || self.targets.iter().filter_map(|(uri, target)| Some((uri, target.as_ref()?)));
         if change == Change::Lost {
             // A value may have changed and changed back.
-            own.iter().for_each(|(uri, _)| drop(feed.updated(uri)));
+            targets().for_each(|(uri, _)| drop(feed.updated(uri)));
         }
         let is_behind = std::mem::take(&mut self.is_behind) || change != Change::Nothing;
         let reader = Reader {
@@ -168,49 +144,45 @@ impl WatchedSource {
             fits: &|size| if size > session::LARGEST { Err(Fault::Size(session::LARGEST)) } else { Ok(()) },
             log: &|what| feed.log(what),
         };
-        for (uri, place) in own {
-            let before = self.states.get(*uri).copied();
+        for (uri, target) in targets() {
+            let before = self.states.get(uri).copied();
             if before.is_some() && !is_behind {
                 continue;
             }
-            let read = reads.get(place);
+            let read = self.reads.get(&(self.number, target.clone()));
             let rows = read.map(|read| read.rows);
-            match contents::state(source, session.as_mut(), &place.1, rows, &reader) {
+            let state = match contents::state(source, session.as_mut(), target, rows, &reader) {
                 Ok(state) => {
-                    let shown = before.or(read);
-                    if shown.is_some_and(|shown| shown.digest != state.digest) && change != Change::Lost {
-                        // It is in canonical form: nothing is wrong with it.
-                        let _ = feed.updated(uri);
-                    }
-                    self.states.insert((*uri).clone(), state);
                     self.said = None;
+                    state
                 }
                 // An absent row has a state too: it may appear.
-                Err(Fault::NotFound | Fault::Parameter { .. }) => {
-                    let state = RowsState { digest: 0, rows: 0 };
-                    if before.or(read).is_some_and(|shown| shown != state) {
-                        let _ = feed.updated(uri);
-                    }
-                    self.states.insert((*uri).clone(), state);
-                }
-                Err(fault) => {
-                    self.is_behind = true;
-                    return self.say(fault, &log);
-                }
+                Err(Fault::NotFound | Fault::Parameter { .. }) => RowsState { digest: 0, rows: 0 },
+                Err(fault) => return Err(fault),
+            };
+            let is_changed = before.or(read).is_some_and(|shown| shown.digest != state.digest);
+            if is_changed && change != Change::Lost {
+                // It is in canonical form: nothing is wrong with it.
+                let _ = feed.updated(uri);
             }
+            self.states.insert(uri.clone(), state);
         }
+        Ok(())
     }
 
     /// Logs a fault, if it is another than before.
-    fn say(&mut self, fault: Fault, log: &dyn Fn(&str)) {
+    fn say(&mut self, fault: Fault, feed: &Feed) {
         let what = match fault {
-            Fault::Down(what) | Fault::Stale(what) => what,
+            Fault::Down(what) | Fault::Refused(what) | Fault::Stale(what) => what,
             Fault::Time => "what is watched takes too long to read".into(),
             Fault::Size(_) => "what is watched is too large".into(),
             Fault::NotFound | Fault::Parameter { .. } => return,
         };
         if self.said.as_ref() != Some(&what) {
-            log(&format!("{what}; changes are reported when it can be read again"));
+            feed.log(&format!(
+                "{}: {what}; changes are reported when it can be read again",
+                self.source.name
+            ));
             self.said = Some(what);
         }
     }

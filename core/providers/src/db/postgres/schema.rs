@@ -6,8 +6,9 @@ use crate::db::key::Affinity;
 use crate::db::options::MOST_ROWS;
 use crate::db::query::of_row;
 use crate::db::source::{Declared, DeclaredView, Source};
-use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
+use tokio_postgres::{Error, Statement};
 
 /// The tables in which this role may read at least one column.
 const TABLES: &str = "SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, pg_table_is_visible(c.oid) \
@@ -21,9 +22,15 @@ const COLUMNS: &str = "SELECT a.attname::text, format_type(a.atttypid, a.atttypm
       WHERE i.indrelid = a.attrelid AND i.indisprimary AND k.place <= i.indnkeyatts AND k.attnum = a.attnum) \
      FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid \
      WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
-/// The name of a column, and that of its table.
-const ORIGIN: &str = "SELECT c.relname::text, a.attname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
+/// The name of a column, that of its table, and that of the schema.
+const ORIGIN: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text FROM pg_attribute a \
+     JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE a.attrelid = $1 AND a.attnum = $2";
+/// All columns, each with its table and its schema.
+const ALL_COLUMNS: &str = "SELECT n.nspname::text || '.' || c.relname::text, a.attname::text FROM pg_attribute a \
+     JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' \
+     AND a.attnum > 0 AND NOT a.attisdropped";
 
 /// A table that could be served.
 struct TableRow {
@@ -92,6 +99,13 @@ pub(super) async fn read(source: &Source, link: &mut Connection) -> Result<Catal
             }
         }
     }
+    if source.has_denied() {
+        let mut known = Vec::new();
+        for row in link.client.query(ALL_COLUMNS, &[]).await? {
+            known.push((row.try_get(0)?, row.try_get(1)?));
+        }
+        source.check_denied(&known, &mut catalog);
+    }
     Ok(catalog)
 }
 
@@ -129,9 +143,7 @@ async fn read_table(
             found.label()
         )));
     }
-    let denies = |column: &ColumnRow| {
-        source.denies(&found.name, &column.name) || source.denies(&declared.name, &column.name)
-    };
+    let denies = |column: &ColumnRow| source.denies_in(&found.schema, &found.name, &column.name);
     if let Some(column) = keys.iter().find(|column| denies(column) || !column.is_readable) {
         return Ok(Err(format!(
             "has the denied column {:?} in its key, which would stand in URIs; serve it with a view",
@@ -142,6 +154,7 @@ async fn read_table(
         name: column.name.clone(),
         expression: of_row(&column.name),
         affinity: Affinity::Text,
+        is_nullable: false,
         cast: Some(column.cast.clone()),
     });
     let shown = columns.iter().filter(|column| column.is_readable && !denies(column)).map(|column| {
@@ -163,36 +176,27 @@ async fn read_view(
     view: &DeclaredView,
     link: &Connection,
 ) -> Result<Result<View, String>, Error> {
+    if let Some(column) = source.denied_in(&view.statement) {
+        return Ok(Err(format!("it names the denied column {column:?}")));
+    }
     let plain = view.statement.render(|index| format!("${}", index + 1));
     let statement = match link.client.prepare(&format!("SELECT * FROM (\n{plain}\n) AS v")).await {
         Ok(statement) => statement,
         Err(error) => match error.as_db_error() {
-            Some(error) => return Ok(Err(format!("it must be one SELECT: {}", error.message()))),
+            Some(error) if *error.code() == SqlState::SYNTAX_ERROR => {
+                return Ok(Err(format!("{}; a view is one SELECT", error.message())));
+            }
+            Some(error) => return Ok(Err(error.message().to_owned())),
             None => return Err(error),
         },
     };
-    let mut columns = Vec::new();
-    for column in statement.columns() {
-        let origin = match (column.table_oid(), column.column_id()) {
-            (Some(table), Some(column)) => link.client.query_opt(ORIGIN, &[&table, &column]).await?,
-            _ => None,
-        };
-        let origin: Option<(String, String)> = match origin {
-            Some(row) => Some((row.try_get(0)?, row.try_get(1)?)),
-            None => None,
-        };
-        let is_denied = origin.is_some_and(|(table, name)| source.denies(&table, &name));
-        if is_denied || source.denies("", column.name()) {
-            return Ok(Err(format!("its column {:?} is denied", column.name())));
-        }
-        let kind = column.type_();
-        columns.push(Column::new(column.name(), kind.name(), None, form_of(kind.name())));
+    if statement.params().len() != view.statement.names.len() {
+        return Ok(Err("it has a parameter that is not written as :name".into()));
     }
-    if let Some(name) = twice(&columns) {
-        return Ok(Err(format!(
-            "two of its columns have the name {name:?}; write AS NAME behind one of them"
-        )));
-    }
+    let columns = match view_columns(source, &statement, link).await? {
+        Ok(columns) => columns,
+        Err(reason) => return Ok(Err(reason)),
+    };
     let types: Vec<String> = statement.params().iter().map(type_name).collect();
     let cast = |number: usize, index: usize| {
         let kind = types.get(index).map_or("text", String::as_str);
@@ -216,6 +220,43 @@ async fn read_view(
     );
     let casts = (0..types.len()).map(|index| format!("SELECT {}", cast(1, index))).collect();
     Ok(Ok(View { sql, casts, columns }))
+}
+
+/// The columns of a statement, or why they cannot be served.
+async fn view_columns(
+    source: &Source,
+    statement: &Statement,
+    link: &Connection,
+) -> Result<Result<Vec<Column>, String>, Error> {
+    let mut columns = Vec::new();
+    for column in statement.columns() {
+        let origin = match (column.table_oid(), column.column_id()) {
+            (Some(table), Some(column)) => link.client.query_opt(ORIGIN, &[&table, &column]).await?,
+            _ => None,
+        };
+        let is_denied = match origin {
+            Some(row) => {
+                let (schema, table, name): (&str, &str, &str) =
+                    (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+                source.denies_in(schema, table, name)
+            }
+            None => false,
+        };
+        if is_denied || source.denies("", column.name()) {
+            return Ok(Err(format!("its column {:?} is denied", column.name())));
+        }
+        let kind = column.type_();
+        columns.push(Column::new(column.name(), kind.name(), None, form_of(kind.name())));
+    }
+    if columns.is_empty() {
+        return Ok(Err("it has no column".into()));
+    }
+    if let Some(name) = twice(&columns) {
+        return Ok(Err(format!(
+            "two of its columns have the name {name:?}; write AS NAME behind one of them"
+        )));
+    }
+    Ok(Ok(columns))
 }
 
 fn form_of(kind: &str) -> Form {

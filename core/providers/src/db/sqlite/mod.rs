@@ -256,10 +256,9 @@ impl From<ValueRef<'_>> for Value {
             ValueRef::Null => Self::Null,
             ValueRef::Integer(whole) => Self::Integer(whole),
             ValueRef::Real(number) => Self::Real(number),
-            // Invalid UTF-8 is served as bytes.
             ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => Self::Text(text.into()),
-                Err(_) => Self::Blob(bytes.into()),
+                Err(_) => Self::OddText(bytes.into()),
             },
             ValueRef::Blob(bytes) => Self::Blob(bytes.into()),
         }
@@ -275,6 +274,7 @@ impl ToSql for Value {
             Self::Real(number) => ValueRef::Real(*number),
             Self::Single(number) => ValueRef::Real(f64::from(*number)),
             Self::Text(text) | Self::Json(text) => ValueRef::Text(text.as_bytes()),
+            Self::OddText(bytes) => ValueRef::Text(bytes),
             Self::Blob(bytes) => ValueRef::Blob(bytes),
         }))
     }

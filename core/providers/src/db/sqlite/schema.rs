@@ -11,6 +11,14 @@ use crate::db::source::{Declared, Source};
 /// The names of the rowid, each with its SQL. A column may shadow one.
 const ROWIDS: [(&str, &str); 3] = [("rowid", "r.rowid"), ("_rowid_", "r._rowid_"), ("oid", "r.oid")];
 
+/// A table as SQLite describes it.
+struct TableRow {
+    name: String,
+    /// `table`, `view`, `virtual`, or `shadow`: the table of a virtual one.
+    kind: String,
+    is_without_rowid: bool,
+}
+
 /// A column as SQLite describes it.
 struct ColumnRow {
     name: String,
@@ -24,10 +32,15 @@ impl Open {
     pub(super) fn read_catalog(&self, source: &Source) -> Result<Catalog, Fault> {
         let mut catalog = Catalog::default();
         let all = self.tables()?;
-        catalog.all = all.iter().map(|(name, _)| name.clone()).collect();
+        let tables = all.iter().filter(|table| table.kind == "table");
+        catalog.all = tables.map(|table| table.name.clone()).collect();
         for declared in &source.tables {
-            let table = match all.iter().find(|(name, _)| *name == declared.name) {
-                Some((name, is_without_rowid)) => self.table(source, declared, name, *is_without_rowid)?,
+            let table = match all.iter().find(|table| table.name == declared.name) {
+                Some(table) if table.kind == "table" => self.table(source, declared, table)?,
+                Some(TableRow { name, kind, .. }) => Err(format!(
+                    "is {}; serve it with a view: `views: {{{name}: \"SELECT * FROM {name}\"}}`",
+                    if kind == "view" { "a view of the database" } else { "a virtual table" },
+                )),
                 None => Err(absent(&declared.name, &catalog.all)),
             };
             match table {
@@ -47,31 +60,36 @@ impl Open {
                 Err(other) => return Err(other),
             }
         }
+        if source.has_denied() {
+            let mut known = Vec::new();
+            for TableRow { name, .. } in &all {
+                // Those of a virtual table are unknown if its module is.
+                let columns = self.columns(name).unwrap_or_default();
+                known.extend(columns.into_iter().map(|column| (name.clone(), column.name)));
+            }
+            source.check_denied(&known, &mut catalog);
+        }
         Ok(catalog)
     }
 
-    /// The tables that could be served, and whether each is WITHOUT ROWID.
-    fn tables(&self) -> Result<Vec<(String, bool)>, Fault> {
+    /// The tables and views of the file.
+    fn tables(&self) -> Result<Vec<TableRow>, Fault> {
         self.allowed.enter(Scope::Nothing);
         let mut statement = self.connection.prepare("PRAGMA table_list").map_err(fault)?;
         let mut rows = statement.query([]).map_err(fault)?;
         let mut all = Vec::new();
         while let Some(row) = rows.next().map_err(fault)? {
             let read = || -> rusqlite::Result<_> {
-                Ok((
-                    row.get::<_, String>(0)?,
-                    row.get::<_, String>(1)?,
-                    row.get::<_, String>(2)?,
-                    row.get(4)?,
-                ))
+                let table = TableRow { name: row.get(1)?, kind: row.get(2)?, is_without_rowid: row.get(4)? };
+                Ok((row.get::<_, String>(0)?, table))
             };
             // A name that is no text cannot be declared.
-            let Ok((schema, name, kind, is_without_rowid)) = read() else { continue };
-            if schema == "main" && kind == "table" && !name.to_ascii_lowercase().starts_with("sqlite_") {
-                all.push((name, is_without_rowid));
+            let Ok((schema, table)) = read() else { continue };
+            if schema == "main" && !table.name.to_ascii_lowercase().starts_with("sqlite_") {
+                all.push(table);
             }
         }
-        all.sort();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
     }
 
@@ -92,9 +110,9 @@ impl Open {
         &self,
         source: &Source,
         declared: &Declared,
-        name: &str,
-        is_without_rowid: bool,
+        table: &TableRow,
     ) -> Result<Result<Table, String>, Fault> {
+        let (name, is_without_rowid) = (table.name.as_str(), table.is_without_rowid);
         let columns = self.columns(name)?;
         let mut keys: Vec<&ColumnRow> = columns.iter().filter(|column| column.key > 0).collect();
         keys.sort_by_key(|column| column.key);
@@ -112,21 +130,22 @@ impl Open {
             column.declared.eq_ignore_ascii_case("integer") && keys.len() == 1 && !is_without_rowid
         };
         let is_nullable = |column: &ColumnRow| !column.is_not_null && !is_without_rowid && !is_rowid(column);
-        let key_column = |name: &str, expression: String, affinity| KeyColumn {
+        let key_column = |name: &str, expression: String, affinity, is_nullable| KeyColumn {
             name: name.into(),
             expression,
             affinity,
+            is_nullable,
             cast: None,
         };
         let key = match (keys.as_slice(), rowid) {
-            ([], Some((alias, sql))) => vec![key_column(alias, sql.into(), Affinity::Integer)],
+            ([], Some((alias, sql))) => vec![key_column(alias, sql.into(), Affinity::Integer, false)],
             ([], None) => return Ok(Err("has no key; give it a primary key".into())),
             (keys, _) => keys
                 .iter()
                 .map(|column| {
                     let affinity =
                         if is_rowid(column) { Affinity::Integer } else { affinity(&column.declared) };
-                    key_column(&column.name, of_row(&column.name), affinity)
+                    key_column(&column.name, of_row(&column.name), affinity, is_nullable(column))
                 })
                 .collect(),
         };
@@ -147,7 +166,12 @@ impl Open {
     /// A statement of the operator's, if it only reads.
     fn view(&self, sql: &str, parameters: usize) -> Result<View, Fault> {
         self.allowed.enter(Scope::Statement);
-        let statement = self.connection.prepare(sql).map_err(fault)?;
+        let statement = self.connection.prepare(sql).map_err(|error| match fault(error) {
+            Fault::Down(what) if what == "not authorized" => {
+                Fault::Down("it does more than to read; a view is one SELECT".into())
+            }
+            other => other,
+        })?;
         let refused = |reason: &str| Err(Fault::Down(reason.into()));
         if !statement.readonly() || statement.column_count() == 0 || statement.is_explain() != 0 {
             return refused("it is no SELECT");
