@@ -314,6 +314,10 @@ mod tests {
             let error = guard(json!({ key: false })).unwrap_err();
             assert!(error.starts_with(&format!("guard.{key}")) && !error.contains("unknown"), "{error}");
         }
+        // The keys of a policy are all there: its own message lists them, and then quotes the unknown one.
+        let listed = read_policy(r#"{"?": 1}"#).unwrap_err().reason;
+        let known = GUARD_KEYS.iter().filter(|key| listed.contains(&format!("`{key}`"))).count();
+        assert_eq!(2 * (known + 1), listed.matches('`').count(), "{listed}");
         let error = guard(json!({"rate": 5})).unwrap_err();
         assert!(
             error.ends_with("expected an object with read, completion, list, subscribe or call"),
