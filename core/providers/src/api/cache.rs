@@ -51,11 +51,15 @@ pub(super) struct Cache {
 }
 
 impl Body {
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn bytes(&self) -> &[u8] {
         match self {
-            Self::Text(text) => text.len(),
-            Self::Blob(bytes) => bytes.len(),
+            Self::Text(text) => text.as_bytes(),
+            Self::Blob(bytes) => bytes,
         }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes().len()
     }
 }
 

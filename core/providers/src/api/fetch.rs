@@ -138,14 +138,14 @@ impl Fetcher {
             Ok(bytes) => bytes,
             Err(error) => return self.failed(&error),
         };
-        if let Some(name) = endpoint.repeated_secret(&bytes) {
-            return Fetched::Failed(format!(
-                "the answer repeats the value of the header {name}, which comes from the environment; if it is no secret, \
-                 write the value itself"
-            ));
-        }
         match contents(bytes, response.headers(), endpoint) {
             Ok((body, mime_type)) => {
+                if let Some(name) = endpoint.repeated_secret(body.bytes()) {
+                    return Fetched::Failed(format!(
+                        "the answer repeats the value of the header {name}, which comes from the environment; if it is no secret, \
+                         write the value itself"
+                    ));
+                }
                 let copy = Answer {
                     body,
                     mime_type,

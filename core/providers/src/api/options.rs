@@ -128,11 +128,12 @@ impl Endpoint {
 }
 
 impl Checked {
-    /// The header whose value from the environment is in `answer`: whole, or a word of it such as the token behind `Bearer`.
-    pub(super) fn repeated_secret(&self, answer: &[u8]) -> Option<&HeaderName> {
+    /// The header whose value from the environment is in what would be served: whole, or a word of it such as the
+    /// token behind `Bearer`.
+    pub(super) fn repeated_secret(&self, body: &[u8]) -> Option<&HeaderName> {
         /// Shorter words may be in an answer by chance.
         const SHORTEST: usize = 8;
-        let is_in = |word: &[u8]| answer.windows(word.len()).any(|window| window == word);
+        let is_in = |word: &[u8]| body.windows(word.len()).any(|window| window == word);
         let is_repeated = |value: &HeaderValue| {
             value.as_bytes().split(|byte| *byte == b' ').any(|word| word.len() >= SHORTEST && is_in(word))
         };
