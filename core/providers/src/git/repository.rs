@@ -85,9 +85,8 @@ impl Repository {
         let refused = |reason: &dyn std::fmt::Display| {
             OptionError::sentence(format!("git: the repository {} {reason}", dir.display()))
         };
-        let layout = Layout::find(&dir).map_err(|refusal| refused(&refusal))?;
-        open(&layout)
-            .map_err(|error| refused(&format!("cannot be opened ({error}); `git fsck` says more")))?;
+        let (layout, _) = Layout::find(&dir).map_err(|refusal| refused(&refusal))?;
+        open(&layout).map_err(|error| refused(&unopened(&error)))?;
         let name = path::text(name.as_bytes());
         let mut uri = String::from(INDEX);
         path::append(&mut uri, &name);
@@ -138,13 +137,11 @@ impl Repository {
             ReadError::Failed
         };
         let mut opened = self.lock();
-        let is_same = |opened: &OpenRepository| opened.layout.signature(&self.dir) == opened.signature;
-        if !opened.as_ref().is_some_and(is_same) {
+        if !opened.as_mut().is_some_and(|opened| opened.is_current(&self.dir)) {
             let generation = opened.take().map_or(0, |opened| opened.generation + 1);
             *self.objects() = ObjectCache::default();
-            let layout = Layout::find(&self.dir).map_err(|refusal| failed(&refusal))?;
-            let signature = layout.signature(&self.dir);
-            let shared = open(&layout).map_err(|error| failed(&error))?;
+            let (layout, signature) = Layout::find(&self.dir).map_err(|refusal| failed(&refusal))?;
+            let shared = open(&layout).map_err(|error| failed(&unopened(&error)))?;
             *opened = Some(OpenRepository { layout, signature, shared, idle: Vec::new(), generation });
         }
         let opened = opened.as_mut().ok_or(ReadError::Failed)?;
@@ -182,6 +179,26 @@ impl Repository {
     }
 }
 
+impl OpenRepository {
+    /// Whether the repository in `dir` is still this one. It is checked again if its parts may have been replaced.
+    fn is_current(&mut self, dir: &Path) -> bool {
+        let now = self.layout.signature(dir);
+        if now == self.signature {
+            return true;
+        }
+        if now.identity != self.signature.identity {
+            return false;
+        }
+        match Layout::find(dir) {
+            Ok((layout, signature)) if layout == self.layout && signature.identity == now.identity => {
+                self.signature = signature;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Opens the repository with reduced trust: settings that name a program or a path are ignored.
 fn open(layout: &Layout) -> gix::Result<gix::ThreadSafeRepository> {
     gix::open::Options::isolated()
@@ -193,6 +210,12 @@ fn open(layout: &Layout) -> gix::Result<gix::ThreadSafeRepository> {
             Some(dir) => dir.join(".git"),
             None => layout.git_dir.clone(),
         })
+}
+
+/// Why the library does not open a repository, and what to do.
+fn unopened(error: &gix::Error) -> String {
+    let causes: Vec<String> = error.iter_errors().map(ToString::to_string).collect();
+    format!("cannot be opened: {}; `git fsck` says more", causes.join(": "))
 }
 
 /// The full names that `name` may stand for, in order of preference.
@@ -322,7 +345,7 @@ pub(super) fn check_folders(folders: &[String]) -> Result<(), OptionError> {
         let is_plain = |part: &str| {
             !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         };
-        if !folder.split('/').all(is_plain) {
+        if !folder.split('/').all(is_plain) || folder == "refs" || folder.starts_with("refs/") {
             let reason = format!(
                 "git: refs has {folder:?}, which is no folder of refs; heads and tags are, and remotes or remotes/origin"
             );
