@@ -15,6 +15,7 @@ use crate::named::{self, NamedPath};
 use crate::path;
 use crate::selection::Selection;
 use crate::spell;
+use gix::bstr::BStr;
 use gix::objs::Kind;
 use gix::objs::tree::EntryMode;
 use gix::{ObjectId, hash};
@@ -284,6 +285,15 @@ impl Handle<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether `name` in a URI is something else than the reference `full`, which ends with it: HEAD, an id, or a reference that
+    /// is found first.
+    pub(super) fn means_another(&self, name: &str, full: &BStr) -> bool {
+        let is_found = |other: String| matches!(self.try_find_reference(other.as_str()), Ok(Some(_)));
+        let mut before =
+            full_names(name, &self.own.settings.refs).take_while(|other| other.as_bytes() != &**full);
+        name == "HEAD" || is_id(name) || before.any(is_found)
     }
 
     /// The object of a reference; `None` if it is symbolic and its target does not exist.
