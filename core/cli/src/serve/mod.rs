@@ -16,7 +16,7 @@ use crate::output;
 use document::{Declared, Guard};
 use mcp_resources_engine::catalog::MountId;
 use mcp_resources_host::provider::Provider;
-use mcp_resources_host::server::{Builder, ResourceServer};
+use mcp_resources_host::server::{Builder, Diagnostic, ResourceServer};
 use mcp_resources_host::transport::AuditFile;
 use mcp_resources_providers::db;
 use mcp_resources_providers::declared::{self, Set};
@@ -273,10 +273,14 @@ fn made(document: &Document, declared: &Declared, folder: &Path) -> Result<Vec<A
 }
 
 fn guarded(builder: Builder, guard: &Guard, folder: &Path) -> Result<Builder, String> {
-    let builder = builder
-        .limits(guard.limits.clone())
-        .guard(guard.policy.clone())
-        .diagnostics(|diagnostic| output::say("warning", &diagnostic.to_string()));
+    let builder =
+        builder.limits(guard.limits.clone()).guard(guard.policy.clone()).diagnostics(|diagnostic| {
+            match diagnostic {
+                // Here it is a provider that reports, not a handler that answered wrongly.
+                Diagnostic::Warning(text) | Diagnostic::Misuse(text) => output::say("warning", text),
+                other => output::say("warning", &other.to_string()),
+            }
+        });
     let Some(path) = &guard.audit else { return Ok(builder) };
     let path = folder.join(path);
     let file = AuditFile::open(&path).map_err(|error| format!("guard.audit: {}: {error}", path.display()))?;
