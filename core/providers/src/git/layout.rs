@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 const LARGEST: u64 = 64 * 1024;
 /// The deepest nesting of alternates.
 const ALTERNATES: usize = 5;
-/// The parts of a repository that are read. Links in their place must lead inside; other links, such as `hooks`, may lead anywhere.
+/// The parts of a repository that are read. Links in their place must lead inside; other links, such as `hooks`, may lead
+/// anywhere.
 const READ: [&str; 7] = ["HEAD", "config", "config.worktree", "index", "objects", "packed-refs", "refs"];
 /// Leads to the repository that a directory is a part of.
 const COMMON_DIR: &str = "commondir";
@@ -103,16 +104,19 @@ impl Layout {
         let text = text_of(dot).ok_or_else(|| refusal("has a .git file that cannot be read".into()))?;
         let named = text.strip_prefix("gitdir:").map(str::trim).filter(|path| !path.is_empty());
         let named = named.ok_or_else(|| refusal("has a .git file that names no directory".into()))?;
+        let target = fs::canonicalize(root.join(named)).ok();
         let outside = || {
-            let fix = match named.contains("/modules/") {
-                true => format!("to serve the submodule, name {}", root.join(named).display()),
-                false => "name the repository itself, or a worktree that `git worktree add` made; if one of them was moved, \
+            let fix = match &target {
+                Some(target) if named.contains("/modules/") => {
+                    format!("to serve the submodule, name {}", target.display())
+                }
+                _ => "name the repository itself, or a worktree that `git worktree add` made; if one of them was moved, \
                           run `git worktree repair`"
                     .into(),
             };
             refusal(format!("has a .git file that leads out of it, to {named}; {fix}"))
         };
-        let git_dir = fs::canonicalize(root.join(named)).map_err(|_| outside())?;
+        let Some(git_dir) = target.clone() else { return Err(outside()) };
         let work_dir = Some(root.to_owned());
         if git_dir.starts_with(root) && !has_common_dir(&git_dir) {
             return Ok(Self { common_dir: git_dir.clone(), git_dir, work_dir });

@@ -215,8 +215,13 @@ fn open(layout: &Layout) -> gix::Result<gix::ThreadSafeRepository> {
 
 /// Why the library does not open a repository, and what to do.
 fn unopened(error: &gix::Error) -> String {
-    let causes: Vec<String> = error.iter_errors().map(ToString::to_string).collect();
-    format!("cannot be opened: {}; `git fsck` says more", causes.join(": "))
+    let mut causes: Vec<String> = error.iter_errors().map(ToString::to_string).collect();
+    causes.dedup();
+    let causes = causes.join(": ");
+    if causes.contains("extensions.objectFormat") {
+        return "has other ids than SHA-1, which are not supported; name a repository with SHA-1 ids".into();
+    }
+    format!("cannot be opened: {causes}; `git fsck` says more")
 }
 
 /// The full names that `name` may stand for, in order of preference.

@@ -103,7 +103,7 @@ fn relatives_of_repositories() {
     folder.repository("project");
     folder.git("project", &["submodule", "--quiet", "add", "../module", "lib"]);
     let said = refused(folder.at("project/lib"));
-    let modules = folder.at("project/lib/../.git/modules/lib");
+    let modules = folder.at("project/.git/modules/lib");
     assert!(said.contains(&format!("to serve the submodule, name {}", modules.display())), "{said}");
     assert!(Git::new(Options::new().repo("lib", modules)).is_ok());
     folder.git("module", &["worktree", "add", "-q", "-b", "own", "../own"]);
@@ -130,8 +130,9 @@ fn mistakes_at_the_start() {
     for (value, message) in [
         (members(vec![]), "git: there is no repository; name one"),
         (path("plain"), "plain is not the root of a git repository; name the directory that has .git"),
-        (path("none"), "does not exist"),
-        (path("sha256"), "sha256 cannot be opened: "),
+        (path("none"), "does not exist; create it"),
+        (path("~/none"), "does not exist; `~` is not expanded here"),
+        (path("sha256"), "sha256 has other ids than SHA-1, which are not supported"),
         (with("refs", OptionValue::List(vec!["refs/heads".into()])), "refs has \"refs/heads\""),
         (path("reftable"), "reftable, which is not supported"),
         (with("log_max", 0_u64.into()), "log_max is 0, expected a whole number from 1"),
