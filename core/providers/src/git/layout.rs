@@ -48,11 +48,14 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// Device, inode, time and size.
+pub(super) type Part = (u64, u64, i64, i64, u64);
+
 /// What a repository is compared with, to see that it is still the one that was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
-    /// Device, inode, time and size of the parts that decide what is read: others are another repository.
-    pub(super) identity: Vec<Option<(u64, u64, i64, i64, u64)>>,
+    /// Of the parts that decide what is read: others are another repository.
+    pub(super) identity: Vec<Option<Part>>,
     /// When an entry of its directories was last added, replaced or removed: it must be checked again. Programs cannot set
     /// these times.
     entries: Vec<Option<(i64, i64)>>,
