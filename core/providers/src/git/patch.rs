@@ -185,8 +185,8 @@ fn hunks(out: &mut String, old: &[u8], new: &[u8]) {
 fn middle(input: &InternedInput<&[u8]>) -> Hunk {
     let (before, after) = (&input.before, &input.after);
     let first = before.iter().zip(after).take_while(|(old, new)| old == new).count();
-    let most = before.len().min(after.len()) - first;
-    let pairs = before.iter().rev().zip(after.iter().rev()).take(most);
+    let limit = before.len().min(after.len()) - first;
+    let pairs = before.iter().rev().zip(after.iter().rev()).take(limit);
     let last = pairs.take_while(|(old, new)| old == new).count();
     let range = |lines: usize| first as u32..(lines - last) as u32;
     Hunk { before: range(before.len()), after: range(after.len()) }
