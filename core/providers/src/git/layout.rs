@@ -12,7 +12,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -170,34 +170,22 @@ impl Layout {
 
     /// The signature as it is now, without a check. `dir` is the declared directory.
     pub(super) fn signature(&self, dir: &Path) -> Signature {
-        let stat = |path: &Path, is_file: bool| {
-            let found = fs::symlink_metadata(path).ok()?;
-            let times = if is_file { (found.mtime(), found.mtime_nsec(), found.size()) } else { (0, 0, 0) };
-            Some((found.dev(), found.ino(), times.0, times.1, times.2))
+        let stat = |path: &Path| fs::symlink_metadata(path).ok();
+        let directory = |found: &Option<Metadata>| found.as_ref().map(|of| (of.dev(), of.ino(), 0, 0, 0));
+        let file = |found: &Option<Metadata>| {
+            found.as_ref().map(|of| (of.dev(), of.ino(), of.mtime(), of.mtime_nsec(), of.size()))
         };
-        let changed = |path: &Path| {
-            let found = fs::symlink_metadata(path).ok()?;
-            Some((found.ctime(), found.ctime_nsec()))
-        };
+        let changed = |found: &Option<Metadata>| found.as_ref().map(|of| (of.ctime(), of.ctime_nsec()));
         let (objects, refs) = (self.common_dir.join("objects"), self.common_dir.join("refs"));
+        let identity = [stat(&dir.join(".git")), stat(&self.git_dir), stat(&objects)];
+        let settings = [stat(&self.common_dir.join("config")), stat(&objects.join("info/alternates"))];
+        let below = [objects.join("info"), objects.join("pack"), refs.join("heads"), refs.join("tags"), refs];
+        let common = if self.common_dir == self.git_dir { None } else { stat(&self.common_dir) };
+        let [_, own, own_objects] = &identity;
+        let entries = [own, own_objects, &common].into_iter().map(changed);
         Signature {
-            identity: vec![
-                stat(&dir.join(".git"), false),
-                stat(&self.git_dir, false),
-                stat(&self.common_dir.join("config"), true),
-                stat(&objects, false),
-                stat(&objects.join("info/alternates"), true),
-            ],
-            entries: vec![
-                changed(&self.git_dir),
-                changed(&self.common_dir),
-                changed(&objects),
-                changed(&objects.join("info")),
-                changed(&objects.join("pack")),
-                changed(&refs),
-                changed(&refs.join("heads")),
-                changed(&refs.join("tags")),
-            ],
+            entries: entries.chain(below.iter().map(|path| changed(&stat(path)))).collect(),
+            identity: identity.iter().map(directory).chain(settings.iter().map(file)).collect(),
         }
     }
 }
@@ -223,7 +211,7 @@ fn is_git_dir(dir: &Path) -> bool {
 /// A small file, as text.
 fn text_of(path: &Path) -> Option<String> {
     // Looked at first: opening a FIFO would wait.
-    let is_small = |found: fs::Metadata| found.is_file() && found.len() <= LARGEST;
+    let is_small = |found: Metadata| found.is_file() && found.len() <= LARGEST;
     fs::metadata(path).is_ok_and(is_small).then_some(())?;
     let mut text = String::new();
     let read = fs::File::open(path).ok()?.take(LARGEST + 1).read_to_string(&mut text).ok()?;
