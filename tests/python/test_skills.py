@@ -45,6 +45,15 @@ def configured(program: Path, folder: Path) -> StdioServerParameters:
     return StdioServerParameters(command=str(program), args=["serve", "--config", str(file)])
 
 
+def test_the_command_says_what_it_leaves_out(program: Path, folder: Path) -> None:
+    """S-56: in one line for each skill, whatever asks for it."""
+    (folder / "broken").mkdir()
+    (folder / "broken" / "SKILL.md").write_text("---\nname: broken\n---\n", "utf-8")
+    server = [program, "serve", f"skills:{folder}"]
+    done = subprocess.run([program, "ls", "--", *server], capture_output=True, text=True, check=True)
+    assert done.stderr == "warning: skills: broken is not served: its SKILL.md has no description\n"
+
+
 @pytest.mark.parametrize("mode", [LEGACY, MODERN])
 def test_the_official_client_is_served(program: Path, folder: Path, mode: str) -> None:
     """S-50 to S-57: entries, directories and resources, through `serve --config`."""

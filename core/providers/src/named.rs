@@ -97,6 +97,9 @@ pub(crate) fn directory(kind: &str, what: &str, named: &NamedPath) -> Result<(St
         OptionError::sentence(format!("{kind}: the {what} {} {fault}; {fix}", dir.display()))
     };
     let metadata = std::fs::metadata(dir).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound if dir.components().any(|part| part.as_os_str() == "~") => {
+            refused("does not exist", "`~` is not expanded here: write the path of the home directory")
+        }
         std::io::ErrorKind::NotFound => refused("does not exist", "create it, or name another directory"),
         std::io::ErrorKind::PermissionDenied => {
             refused("cannot be opened", "let this process read it, or name another directory")

@@ -29,6 +29,11 @@ pub fn encode(path: &[u8]) -> String {
     out
 }
 
+/// The path as the decoded value of a variable.
+pub(crate) fn unencoded(path: &[u8]) -> String {
+    path.split(|byte| *byte == b'/').map(text).collect::<Vec<_>>().join("/")
+}
+
 /// The path that the decoded `text` of a URI names, without a slash at its end; `None` if it names none.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut path = Vec::with_capacity(text.len());

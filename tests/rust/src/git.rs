@@ -8,6 +8,7 @@ use mcp_resources_engine::version::Revision;
 use mcp_resources_host::server::ResourceServer;
 use mcp_resources_host::testing::Client;
 use mcp_resources_providers::git::{Git, Options};
+use mcp_resources_template::Values;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -435,6 +436,106 @@ async fn repositories_of_every_shape() {
     folder.write("unborn/a.txt", "a");
     folder.commit("unborn", "First");
     assert_eq!(client.read_text("git:///unborn/blob/trunk/a.txt").await.unwrap(), "a");
+}
+
+/// S-02: the oldest commit of a shallow clone counts as a first one, as it does for git.
+#[tokio::test]
+async fn the_end_of_a_shallow_clone() {
+    let (folder, ids) = project();
+    let url = format!("file://{}", folder.at("project").display());
+    folder.git("", &["clone", "-q", "--depth=1", &url, "shallow"]);
+    let mut client = client(Options::new().repo("project", folder.at("shallow")));
+    let commit = json_at(&mut client, "git:///project/commit/HEAD").await;
+    assert_eq!(commit["id"], ids[2]);
+    assert_eq!(each(&commit, "files", "path"), ["README.md", "src/a b%.txt", "src/main.rs"]);
+    // A fetch of older commits leaves the newest one as it is.
+    let listen = client.listen(&["git:///project/log"], false).await.unwrap();
+    assert_eq!(each(&json_at(&mut client, "git:///project/log").await, "commits", "id"), [&*ids[2]]);
+    folder.git("shallow", &["fetch", "-q", "--unshallow"]);
+    assert_eq!(client.next(&listen).await.unwrap().params["uri"], "git:///project/log");
+    assert_eq!(each(&json_at(&mut client, "git:///project/log").await, "commits", "id").len(), 3);
+}
+
+/// S-02: messages and names are in the encoding that the commit names, as `git log` shows them.
+#[tokio::test]
+async fn commits_in_other_encodings() {
+    let folder = Folder::new();
+    folder.repository("project");
+    for (label, text) in
+        [("ISO-8859-1", &b"caf\xe9"[..]), ("Shift_JIS", b"\x8c\x9f\x8d\xf5"), ("none", b"caf\xe9")]
+    {
+        folder.write("message", [text, b"\n\n", text].concat());
+        let setting = format!("i18n.commitEncoding={label}");
+        folder.git("project", &["-c", &setting, "commit", "-q", "--allow-empty", "-F", "../message"]);
+    }
+    let mut client = client(options(&folder));
+    let log = json_at(&mut client, "git:///project/log?n=3").await;
+    assert_eq!(each(&log, "commits", "subject"), ["caf\u{fffd}", "検索", "café"]);
+    let commit = json_at(&mut client, "git:///project/commit/HEAD~1").await;
+    assert_eq!(commit["message"], "検索\n\n検索\n");
+}
+
+/// S-02: each reference that is listed is read by its URI, also if a tag, HEAD or a branch of another folder has its name.
+#[tokio::test]
+async fn names_that_two_references_have() {
+    let (folder, ids) = project();
+    let refs = [
+        ("refs/remotes/origin/main", 0),
+        ("refs/remotes/origin/HEAD", 0),
+        ("refs/heads/v1", 2),
+        (&*format!("refs/heads/{}", ids[0]), 1),
+    ];
+    for (name, at) in refs {
+        folder.git("project", &["update-ref", name, &ids[at]]);
+    }
+    folder.git("project", &["tag", "tree", "HEAD^{tree}"]);
+    let mut client = client(options(&folder).refs(["heads", "remotes/origin", "tags"]));
+    let branches = json_at(&mut client, "git:///project/branches").await;
+    let names = ["feature/x", &format!("heads/{}", ids[0]), "heads/v1", "main", "remotes/origin/HEAD"];
+    assert_eq!(each(&branches, "branches", "name"), [&names[..], &["remotes/origin/main"]].concat());
+    for branch in branches["branches"].as_array().unwrap() {
+        let log = json_at(&mut client, branch["uri"].as_str().unwrap()).await;
+        assert_eq!(log["commits"][0]["id"], branch["id"], "{branch}");
+    }
+    // A tag of a tree has no commits.
+    let log = json_at(&mut client, "git:///project/log/tree").await;
+    assert_eq!(log, json!({"commits": [], "more": false}));
+}
+
+/// S-02: what is staged in a sparse index, and a file that becomes a link.
+#[tokio::test]
+async fn what_is_staged_in_a_sparse_index() {
+    let folder = Folder::new();
+    folder.repository("project");
+    for path in ["in/a", "in/b", "out/c", "out/deep/d"] {
+        folder.write(format!("project/{path}"), "a\n");
+    }
+    folder.commit("project", "Add");
+    folder.git("project", &["sparse-checkout", "init", "--cone", "--sparse-index"]);
+    folder.git("project", &["sparse-checkout", "set", "in"]);
+    assert!(folder.git("project", &["ls-files", "--sparse"]).contains("out/\n"));
+    let mut client = client(options(&folder));
+    assert_eq!(json_at(&mut client, "git:///project/status").await["clean"], true);
+    folder.write("project/in/a", "b\n");
+    fs::remove_file(folder.at("project/in/b")).unwrap();
+    symlink("a", folder.at("project/in/b")).unwrap();
+    folder.git("project", &["add", "in"]);
+    let status = json_at(&mut client, "git:///project/status").await;
+    let staged = json!([{"path": "in/a", "change": "modified"}, {"path": "in/b", "change": "type_changed"}]);
+    assert_eq!((&status["staged"], &status["unstaged"]), (&staged, &json!([])));
+}
+
+/// S-02: the values that complete the path of a log can be put into its template, which percent-encodes them.
+#[tokio::test]
+async fn a_completed_path_of_a_log_is_read() {
+    let (folder, _) = project();
+    let mut client = client(options(&folder));
+    let found = client.complete("git:///{repo}/log{?n,path}", "path", "src/a", &[]).await.unwrap();
+    assert_eq!(found.values, ["src/a b%.txt"]);
+    let values = Values::new().with("repo", "project").with("path", &*found.values[0]);
+    let uri = mcp_resources_template::expand("git:///{repo}/log{?n,path}", &values).unwrap();
+    let log = json_at(&mut client, &uri).await;
+    assert_eq!(each(&log, "commits", "subject"), ["Add sources"]);
 }
 
 /// S-02: merges: the log of a path is git's own.

@@ -525,6 +525,47 @@ async fn the_guard_is_asked_first() {
     assert!(client.complete("skill://{+path}", "path", "git", &[]).await.unwrap().values.is_empty());
 }
 
+/// S-50, R-075: hiding a `SKILL.md` hides the whole skill, also within another one.
+#[tokio::test]
+async fn a_hidden_skill_has_no_files() {
+    let folder = Folder::usual();
+    folder.write("git-workflow/notes.md", "notes");
+    let policy = r#"{"deny": ["skill://git-workflow/SKILL.md", "skill://pdf/parts/ocr/SKILL.md"]}"#;
+    let (server, _) = served(folder.options(), policy, 100);
+    let mut client = Client::modern(&server).unwrap();
+    let skills = skills(&mut client).await;
+    assert_eq!(uris(&skills), ["skill://acme/billing/refunds/SKILL.md", "skill://pdf/SKILL.md"]);
+    let resources = skills[1]["resources"].as_array().unwrap();
+    assert_eq!(uris(resources), ["skill://pdf/SKILL.md", "skill://pdf/logo.png"]);
+    let list = client.list_resources().await.unwrap();
+    assert!(!json!(list).to_string().contains("notes.md") && !json!(list).to_string().contains("run.py"));
+    let completed = client.complete("skill://{+path}", "path", "", &[]).await.unwrap().values;
+    assert!(
+        completed.iter().all(|path| path.starts_with("acme/") || path.starts_with("pdf/")),
+        "{completed:?}"
+    );
+    for uri in ["skill://git-workflow/notes.md", "skill://pdf/parts/ocr/run.py", "skill://git-workflow"] {
+        assert_eq!(client.read(uri).await.unwrap_err().data["kind"], "not_found", "{uri}");
+    }
+}
+
+/// S-52: a directory without files is listed, so it can be read.
+#[tokio::test]
+async fn an_empty_directory_is_read() {
+    let folder = Folder::usual();
+    fs::create_dir(folder.at("pdf/empty")).unwrap();
+    let (server, _) = served(folder.options(), "{}", 100);
+    let mut client = Client::modern(&server).unwrap();
+    let children = directory(&mut client, "skill://pdf").await.unwrap();
+    assert!(children.to_string().contains("skill://pdf/empty"), "{children}");
+    let read = client.read("skill://pdf/empty").await.unwrap();
+    assert_eq!(
+        read["contents"],
+        json!([{"uri": "skill://pdf/empty", "mimeType": "inode/directory", "text": ""}])
+    );
+    assert_eq!(directory(&mut client, "skill://pdf/empty").await.unwrap()["resources"], json!([]));
+}
+
 /// S-58: several directories, one that is itself a skill, prefixes, and two skills at one path.
 #[tokio::test]
 async fn directories_and_prefixes() {

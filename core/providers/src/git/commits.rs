@@ -11,13 +11,15 @@
 use super::changes::{ChangedFile, Comparison};
 use super::repository::{Context, Entry, Handle};
 use super::revision::Revision;
-use super::watch::Fingerprint;
+use super::watch::{Fingerprint, fingerprint_of_log};
 use crate::spell;
+use encoding_rs::{Encoding, UTF_8};
 use gix::bstr::{BStr, ByteSlice};
-use gix::objs::CommitRef;
+use gix::objs::{CommitRef, Kind};
 use gix::{ObjectId, hash};
 use mcp_resources_engine::error::ReadError;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -91,9 +93,10 @@ pub(super) fn log(
         Some(path) => Some(path_of(handle, path, request.revision, start, context)?),
         None => None,
     };
-    let mark = Fingerprint::of(start);
+    let mark = fingerprint_of_log(handle, start)?;
     let mut log = Log { commits: Vec::new(), more: false };
-    if let Some(start) = start {
+    // A tag may name a tree or a file, which has no commits.
+    if let Some(start) = start.filter(|start| !matches!(handle.kind(*start), Ok(Kind::Tree | Kind::Blob))) {
         let mut walk = CommitWalk::new(handle, start, path.as_deref())?;
         while let Some((id, commit)) = walk.next(context)? {
             let uri = handle.own.uri_of("commit", &id.to_string());
@@ -161,10 +164,10 @@ pub(super) fn commit(
         id: id.to_string(),
         tree: commit.tree().to_string(),
         parents: commit.parents().map(|parent| parent.to_string()).collect(),
-        author: Person::new(commit.author),
-        committer: Person::new(commit.committer),
-        subject: subject(commit.message),
-        message: commit.message.to_str_lossy().into_owned(),
+        author: Person::new(commit.author, commit.encoding),
+        committer: Person::new(commit.committer, commit.encoding),
+        subject: subject(commit.message, commit.encoding),
+        message: text(commit.message, commit.encoding).into_owned(),
         files,
         more: !is_whole,
     })?;
@@ -189,8 +192,8 @@ impl LogEntry {
         Self {
             id: id.to_string(),
             parents: commit.parents().map(|parent| parent.to_string()).collect(),
-            author: Person::new(commit.author),
-            subject: subject(commit.message),
+            author: Person::new(commit.author, commit.encoding),
+            subject: subject(commit.message, commit.encoding),
             uri,
         }
     }
@@ -198,14 +201,15 @@ impl LogEntry {
 
 impl Person {
     /// Parses a header such as `Ada <ada@example.org> 1700000000 +0100`. Malformed parts are left out.
-    pub(super) fn new(header: &BStr) -> Self {
+    pub(super) fn new(header: &BStr, encoding: Option<&BStr>) -> Self {
+        let text = |bytes: &BStr| text(bytes, encoding).into_owned();
         match gix::actor::SignatureRef::from_bytes(header) {
             Ok(signature) => Self {
-                name: signature.name.trim().to_str_lossy().into_owned(),
-                email: signature.email.trim().to_str_lossy().into_owned(),
+                name: text(signature.name.trim().as_bstr()),
+                email: text(signature.email.trim().as_bstr()),
                 date: signature.time().ok().and_then(date),
             },
-            Err(_) => Self { name: header.to_str_lossy().into_owned(), email: String::new(), date: None },
+            Err(_) => Self { name: text(header), email: String::new(), date: None },
         }
     }
 }
@@ -215,9 +219,16 @@ fn date(time: gix::date::Time) -> Option<String> {
     time.format(gix::date::time::format::ISO8601_STRICT).ok()
 }
 
+/// Text of a commit in the encoding that the commit names, as `git log` shows it. Most name none, and are UTF-8.
+fn text<'t>(bytes: &'t BStr, encoding: Option<&BStr>) -> Cow<'t, str> {
+    let named = encoding.and_then(|label| Encoding::for_label_no_replacement(label));
+    named.unwrap_or(UTF_8).decode_without_bom_handling(bytes).0
+}
+
 /// The first paragraph of a message, as one line.
-pub(super) fn subject(message: &BStr) -> String {
-    let message = gix::objs::commit::MessageRef::from_bytes(message);
+pub(super) fn subject(message: &BStr, encoding: Option<&BStr>) -> String {
+    let message = text(message, encoding);
+    let message = gix::objs::commit::MessageRef::from_bytes(message.as_bytes().as_bstr());
     let line = message.summary().to_str_lossy().trim().to_owned();
     match line.char_indices().nth(SUBJECT) {
         Some((end, _)) => format!("{}…", &line[..end]),

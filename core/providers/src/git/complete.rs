@@ -1,7 +1,8 @@
 //! Completion of variables.
 //!
-//! Law: a client can put a value into the template as it is. Names have `~2F` for a slash; paths are whole and percent-encoded,
-//! and those of directories end with a slash. Only names and paths that are served are suggested.
+//! Law: a client can expand the template with a value as it is. Names have `~2F` for a slash. Paths are whole, and
+//! percent-encoded where the template takes them as they are; those of directories end with a slash. Only names and paths that
+//! are served are suggested.
 
 use super::objects::entries;
 use super::references;
@@ -52,11 +53,21 @@ pub(super) fn ids(handle: &Handle<'_>, typed: &str, context: &Context<'_>) -> Re
     Ok(values)
 }
 
-/// The paths of a revision that begin with what was typed, percent-encoded or not: those in one directory. `files` says
-/// whether files are suggested too.
+/// The variable that a path is completed for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PathOf {
+    /// `{+path}` of a directory.
+    Tree,
+    /// `{+path}` of a file.
+    Blob,
+    /// `{?path}`, which clients percent-encode when they expand the template.
+    Log,
+}
+
+/// The paths of a revision that begin with what was typed, percent-encoded or not: those in one directory.
 pub(super) fn paths(
     handle: &Handle<'_>,
-    (revision, typed, files): (&str, &str, bool),
+    (revision, typed, of): (&str, &str, PathOf),
     context: &Context<'_>,
 ) -> Result<Vec<String>, ReadError> {
     let own = handle.own;
@@ -79,14 +90,15 @@ pub(super) fn paths(
             break;
         }
         let is_dir = entry.mode.is_tree();
-        if !typed.fits(entry.filename) || !(is_dir || files && entry.mode.is_blob_or_symlink()) {
+        if !typed.fits(entry.filename) || !(is_dir || of != PathOf::Tree && entry.mode.is_blob_or_symlink()) {
             continue;
         }
         let path = join(&directory, entry.filename);
         let kind = if is_dir { "tree" } else { "blob" };
         if own.selection.admits_entry(&path, is_dir) && (context.permits)(&own.uri_at(kind, &spelled, &path))
         {
-            values.push(spell::encode(&path) + if is_dir { "/" } else { "" });
+            let spelled = if of == PathOf::Log { spell::unencoded(&path) } else { spell::encode(&path) };
+            values.push(spelled + if is_dir { "/" } else { "" });
         }
     }
     Ok(values)

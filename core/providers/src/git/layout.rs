@@ -9,9 +9,11 @@
 //! Law: everything that is read lies beneath the declared directory or, for a linked worktree, beneath the repository that the
 //! worktree belongs to. Otherwise a directory from somebody else could show any repository of this machine.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fmt;
-use std::fs;
-use std::io::Read;
+use std::fs::{self, Metadata};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -19,10 +21,11 @@ use std::path::{Path, PathBuf};
 const LARGEST: u64 = 64 * 1024;
 /// The deepest nesting of alternates.
 const ALTERNATES: usize = 5;
-/// Parts of a repository that may be links, if their targets lie inside.
-const COMMON: [&str; 8] =
-    ["objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "packed-refs", "config"];
-const OWN: [&str; 2] = ["HEAD", "index"];
+/// The parts of a repository that are read. Links in their place must lead inside; other links, such as `hooks`, may lead
+/// anywhere.
+const READ: [&str; 7] = ["HEAD", "config", "config.worktree", "index", "objects", "packed-refs", "refs"];
+/// Leads to the repository that a directory is a part of.
+const COMMON_DIR: &str = "commondir";
 
 /// The directories of a repository, without links.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,36 +48,57 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Device, inode, time and size of the parts that decide what is read: if they are the same, so is the repository.
-pub(super) type Signature = Vec<Option<(u64, u64, i64, i64, u64)>>;
+/// Device, inode, time and size.
+pub(super) type Part = (u64, u64, i64, i64, u64);
+
+/// What a repository is compared with, to see that it is still the one that was checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Signature {
+    /// Of the parts that decide what is read: others are another repository.
+    pub(super) identity: Vec<Option<Part>>,
+    /// When an entry of its directories was last added, replaced or removed: it must be checked again. Programs cannot set
+    /// these times.
+    entries: Vec<Option<(i64, i64)>>,
+}
 
 impl Layout {
-    /// Finds and checks the repository in `dir`.
+    /// Finds and checks the repository in `dir`. The signature is of the time before the check.
     ///
     /// # Errors
     /// It is not a repository, or one of its parts lies elsewhere.
-    pub(super) fn find(dir: &Path) -> Result<Self, Refusal> {
+    pub(super) fn find(dir: &Path) -> Result<(Self, Signature), Refusal> {
         let root = fs::canonicalize(dir).map_err(|error| refusal(format!("cannot be opened ({error})")))?;
+        let layout = Self::locate(&root)?;
+        let signature = layout.signature(dir);
+        layout.check(&root)?;
+        Ok((layout, signature))
+    }
+
+    fn locate(root: &Path) -> Result<Self, Refusal> {
         let dot = root.join(".git");
         let layout = match fs::symlink_metadata(&dot) {
-            Err(_) if is_git_dir(&root) => {
-                if root.join("commondir").exists() {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(denied(&dot)),
+            Err(_) if is_git_dir(root) => {
+                if has_common_dir(root) {
                     let reason = "is a part of another repository; name the directory of the working tree";
                     return Err(refusal(reason.into()));
                 }
-                Self { git_dir: root.clone(), common_dir: root.clone(), work_dir: None }
+                Self { git_dir: root.to_owned(), common_dir: root.to_owned(), work_dir: None }
             }
             Err(_) => {
                 let reason = "is not the root of a git repository; name the directory that has .git, or a bare repository";
                 return Err(refusal(reason.into()));
             }
-            Ok(found) if found.is_file() => Self::of_file(&root, &dot)?,
+            Ok(found) if found.is_file() => Self::of_file(root, &dot)?,
             Ok(_) => {
-                let git_dir = inside(&dot, &[&root])?;
-                Self { common_dir: git_dir.clone(), git_dir, work_dir: Some(root.clone()) }
+                let git_dir = inside(&dot, &[root])?;
+                if has_common_dir(&git_dir) {
+                    let reason = "has a file .git/commondir, which leads to another repository; name that one, or remove the file";
+                    return Err(refusal(reason.into()));
+                }
+                Self { common_dir: git_dir.clone(), git_dir, work_dir: Some(root.to_owned()) }
             }
         };
-        layout.check(&root)?;
         Ok(layout)
     }
 
@@ -83,16 +107,21 @@ impl Layout {
         let text = text_of(dot).ok_or_else(|| refusal("has a .git file that cannot be read".into()))?;
         let named = text.strip_prefix("gitdir:").map(str::trim).filter(|path| !path.is_empty());
         let named = named.ok_or_else(|| refusal("has a .git file that names no directory".into()))?;
+        let target = fs::canonicalize(root.join(named)).ok();
         let outside = || {
-            let reason = format!(
-                "has a .git file that leads out of it, to {named}; name the repository itself, or a worktree that `git \
-                 worktree add` made"
-            );
-            refusal(reason)
+            let fix = match &target {
+                Some(target) if named.contains("/modules/") => {
+                    format!("to serve the submodule, name {}", target.display())
+                }
+                _ => "name the repository itself, or a worktree that `git worktree add` made; if one of them was moved, \
+                          run `git worktree repair`"
+                    .into(),
+            };
+            refusal(format!("has a .git file that leads out of it, to {named}; {fix}"))
         };
-        let git_dir = fs::canonicalize(root.join(named)).map_err(|_| outside())?;
+        let Some(git_dir) = target.clone() else { return Err(outside()) };
         let work_dir = Some(root.to_owned());
-        if git_dir.starts_with(root) && !git_dir.join("commondir").exists() {
+        if git_dir.starts_with(root) && !has_common_dir(&git_dir) {
             return Ok(Self { common_dir: git_dir.clone(), git_dir, work_dir });
         }
         let worktrees = git_dir.parent().filter(|parent| parent.ends_with("worktrees"));
@@ -103,7 +132,7 @@ impl Layout {
                 .is_some_and(|path| path == to)
         };
         let is_genuine =
-            is_git_dir(common_dir) && points_to("gitdir", dot) && points_to("commondir", common_dir);
+            is_git_dir(common_dir) && points_to("gitdir", dot) && points_to(COMMON_DIR, common_dir);
         if !is_genuine {
             return Err(outside());
         }
@@ -111,6 +140,17 @@ impl Layout {
     }
 
     fn check(&self, root: &Path) -> Result<(), Refusal> {
+        let needed = [
+            self.git_dir.join("HEAD"),
+            self.common_dir.join("objects/pack"),
+            self.common_dir.join("refs/heads"),
+        ];
+        let is_denied = |path: &&PathBuf| {
+            fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+        };
+        if let Some(path) = needed.iter().find(is_denied) {
+            return Err(denied(path));
+        }
         if !is_git_dir(&self.common_dir) {
             return Err(refusal("has a .git that is no repository; run `git init` there".into()));
         }
@@ -119,35 +159,49 @@ impl Layout {
             return Err(refusal(reason.into()));
         }
         let areas = [root, &self.common_dir];
-        let common = COMMON.iter().map(|name| self.common_dir.join(name));
-        for part in common.chain(OWN.iter().map(|name| self.git_dir.join(name))) {
-            if fs::symlink_metadata(&part).is_ok() {
-                inside(&part, &areas)?;
-            }
+        for dir in [&self.git_dir, &self.common_dir] {
+            links(dir).filter(|link| is_read(link)).try_for_each(|link| inside(&link, &areas).map(drop))?;
         }
-        check_alternates(&self.common_dir.join("objects"), &areas, ALTERNATES)
+        let objects = self.common_dir.join("objects");
+        check_links(&objects, &areas)?;
+        check_links(&self.common_dir.join("refs"), &areas)?;
+        check_alternates(&objects, &areas, ALTERNATES)
     }
 
-    /// The signature as it is now. `dir` is the declared directory.
+    /// The signature as it is now, without a check. `dir` is the declared directory.
     pub(super) fn signature(&self, dir: &Path) -> Signature {
-        let stat = |path: &Path, is_file: bool| {
-            let found = fs::symlink_metadata(path).ok()?;
-            let times = if is_file { (found.mtime(), found.mtime_nsec(), found.size()) } else { (0, 0, 0) };
-            Some((found.dev(), found.ino(), times.0, times.1, times.2))
+        let stat = |path: &Path| fs::symlink_metadata(path).ok();
+        let directory = |found: &Option<Metadata>| found.as_ref().map(|of| (of.dev(), of.ino(), 0, 0, 0));
+        let file = |found: &Option<Metadata>| {
+            found.as_ref().map(|of| (of.dev(), of.ino(), of.mtime(), of.mtime_nsec(), of.size()))
         };
-        let objects = self.common_dir.join("objects");
-        vec![
-            stat(&dir.join(".git"), false),
-            stat(&self.git_dir, false),
-            stat(&self.common_dir.join("config"), true),
-            stat(&objects, false),
-            stat(&objects.join("info/alternates"), true),
-        ]
+        let changed = |found: &Option<Metadata>| found.as_ref().map(|of| (of.ctime(), of.ctime_nsec()));
+        let (objects, refs) = (self.common_dir.join("objects"), self.common_dir.join("refs"));
+        let identity = [stat(&dir.join(".git")), stat(&self.git_dir), stat(&objects)];
+        let settings = [stat(&self.common_dir.join("config")), stat(&objects.join("info/alternates"))];
+        let below = [objects.join("info"), objects.join("pack"), refs.join("heads"), refs.join("tags"), refs];
+        let common = if self.common_dir == self.git_dir { None } else { stat(&self.common_dir) };
+        let [_, own, own_objects] = &identity;
+        let entries = [own, own_objects, &common].into_iter().map(changed);
+        Signature {
+            entries: entries.chain(below.iter().map(|path| changed(&stat(path)))).collect(),
+            identity: identity.iter().map(directory).chain(settings.iter().map(file)).collect(),
+        }
     }
 }
 
 fn refusal(text: String) -> Refusal {
     Refusal(text)
+}
+
+/// A part that the permissions of the file system keep from this process.
+fn denied(path: &Path) -> Refusal {
+    refusal(format!("cannot be read: permission denied for {}; let this process read it", path.display()))
+}
+
+/// Whether git would take objects and references from another directory.
+fn has_common_dir(dir: &Path) -> bool {
+    dir.join(COMMON_DIR).symlink_metadata().is_ok()
 }
 
 fn is_git_dir(dir: &Path) -> bool {
@@ -157,11 +211,42 @@ fn is_git_dir(dir: &Path) -> bool {
 /// A small file, as text.
 fn text_of(path: &Path) -> Option<String> {
     // Looked at first: opening a FIFO would wait.
-    let is_small = |found: fs::Metadata| found.is_file() && found.len() <= LARGEST;
+    let is_small = |found: Metadata| found.is_file() && found.len() <= LARGEST;
     fs::metadata(path).is_ok_and(is_small).then_some(())?;
     let mut text = String::new();
     let read = fs::File::open(path).ok()?.take(LARGEST + 1).read_to_string(&mut text).ok()?;
     (read as u64 <= LARGEST).then_some(text)
+}
+
+/// Whether an entry at the top of a repository is read.
+fn is_read(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    READ.contains(&name) || name.starts_with("sharedindex.")
+}
+
+/// The symbolic links in a directory.
+fn links(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())).map(|entry| entry.path())
+}
+
+/// Checks every link beneath a directory, also behind links.
+fn check_links(dir: &Path, areas: &[&Path]) -> Result<(), Refusal> {
+    let (mut todo, mut seen) = (vec![dir.to_owned()], HashSet::new());
+    while let Some(dir) = todo.pop() {
+        if !seen.insert(dir.clone()) {
+            continue;
+        }
+        // A link may lead to a file, which has no entries.
+        for entry in fs::read_dir(&dir).into_iter().flatten().filter_map(Result::ok) {
+            match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => todo.push(inside(&entry.path(), areas)?),
+                Ok(kind) if kind.is_dir() => todo.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The target of `path`, which must lie beneath one of `areas`.

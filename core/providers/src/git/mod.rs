@@ -38,6 +38,7 @@ use crate::named;
 use crate::options::Kind;
 use crate::watching::Own;
 use commits::LogRequest;
+use complete::PathOf;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
@@ -297,7 +298,7 @@ impl Git {
             ),
         };
         let max = count(request.param("n"), repository.settings.log_max)?;
-        let (result, mark) = repository.with(context.log, |handle| {
+        let answer = |handle: &Handle<'_>| {
             let (json, mark) = match &target {
                 Target::Status => status::status(handle, context)?,
                 Target::Branches => references::branches(handle, context)?,
@@ -320,6 +321,14 @@ impl Git {
                 Target::Lists => return Err(ReadError::NotFound),
             };
             Ok((text(json, JSON, context)?, mark))
+        };
+        let (result, mark) = repository.with(context.log, |handle| {
+            answer(handle).inspect_err(|error| {
+                if matches!(error, ReadError::Failed) && !(context.is_cancelled)() {
+                    let dir = repository.dir().display();
+                    (context.log)(&format!("{} cannot be read; run `git fsck` in {dir}", request.uri()));
+                }
+            })
         })?;
         self.watch.saw(repository, &target, mark);
         Ok(result)
@@ -348,7 +357,12 @@ impl Git {
             "id" => complete::ids(handle, typed, context),
             _ => {
                 let revision = request.argument("ref").unwrap_or("HEAD");
-                complete::paths(handle, (revision, typed, request.route() != OF_TREE), context)
+                let of = match request.route() {
+                    OF_TREE => PathOf::Tree,
+                    OF_LOG => PathOf::Log,
+                    _ => PathOf::Blob,
+                };
+                complete::paths(handle, (revision, typed, of), context)
             }
         };
         repository.with(context.log, completed).ok()

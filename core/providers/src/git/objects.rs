@@ -58,9 +58,13 @@ impl ObjectCache {
 }
 
 impl Handle<'_> {
-    /// The parents of a commit, as far as they were fetched.
+    /// The parents of a commit, as far as they were fetched: the last commit of a shallow clone has none.
     pub(super) fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>, ReadError> {
         let commit = self.commit(id)?;
+        let shallow = self.shallow_commits().map_err(|_| ReadError::Failed)?;
+        if shallow.is_some_and(|last| last.contains(&id)) {
+            return Ok(Vec::new());
+        }
         Ok(gix::objs::CommitRefIter::from_bytes(&commit, hash::Kind::Sha1).parent_ids().collect())
     }
 

@@ -23,6 +23,9 @@ use std::fmt::Write;
 const AROUND: u32 = 3;
 /// The largest file that is compared, in bytes.
 const LARGEST: u64 = 16 << 20;
+/// The most lines from the first difference to the last, on both sides, that are compared: the time grows with their square.
+/// Of more, the old ones are all removed and the new ones all added.
+const COMPARED: usize = 500_000;
 /// A zero byte among the first of a file makes it binary: git's own rule.
 const FIRST: usize = 8_000;
 
@@ -162,6 +165,10 @@ fn quoted(prefix: &str, path: &[u8]) -> String {
 /// Appends the hunks of two texts.
 fn hunks(out: &mut String, old: &[u8], new: &[u8]) {
     let input = InternedInput::new(old, new);
+    let middle = middle(&input);
+    if middle.before.len() + middle.after.len() > COMPARED {
+        return push_group(out, &input, &[middle]);
+    }
     let diff = diff_with_slider_heuristics(Algorithm::Histogram, &input);
     let mut group: Vec<Hunk> = Vec::new();
     for hunk in diff.hunks() {
@@ -172,6 +179,17 @@ fn hunks(out: &mut String, old: &[u8], new: &[u8]) {
         group.push(hunk);
     }
     push_group(out, &input, &group);
+}
+
+/// The lines from the first difference to the last.
+fn middle(input: &InternedInput<&[u8]>) -> Hunk {
+    let (before, after) = (&input.before, &input.after);
+    let first = before.iter().zip(after).take_while(|(old, new)| old == new).count();
+    let limit = before.len().min(after.len()) - first;
+    let pairs = before.iter().rev().zip(after.iter().rev()).take(limit);
+    let last = pairs.take_while(|(old, new)| old == new).count();
+    let range = |lines: usize| first as u32..(lines - last) as u32;
+    Hunk { before: range(before.len()), after: range(after.len()) }
 }
 
 /// Appends hunks that are so close that their context overlaps.
@@ -226,6 +244,23 @@ mod tests {
         };
         assert_eq!(of(&lines(&[]), &lines(&[5, 11])).matches("@@ ").count(), 1);
         assert_eq!(of(&lines(&[]), &lines(&[5, 13])).matches("@@ ").count(), 2);
+    }
+
+    /// S-02: files that would take minutes to compare are replaced from their first difference to the last.
+    #[test]
+    fn too_many_lines_to_compare() {
+        let lines = |odd: &str| -> String {
+            (0..COMPARED).map(|n| if n % 2 == 1 { odd } else { "same\n" }).chain(["end\n"]).collect()
+        };
+        let patch = of(&lines("old\n"), &lines("new\n"));
+        let all = COMPARED + 1;
+        assert!(patch.starts_with(&format!("@@ -1,{all} +1,{all} @@\n same\n-old\n")));
+        assert_eq!(patch.matches("@@ ").count(), 1);
+        assert_eq!(
+            (patch.matches("\n-").count(), patch.matches("\n+").count()),
+            (COMPARED - 1, COMPARED - 1)
+        );
+        assert!(patch.ends_with("+new\n end\n"));
     }
 
     /// S-02: names with characters that end or quote a line.

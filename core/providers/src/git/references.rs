@@ -92,10 +92,7 @@ fn of_folder(handle: &Handle<'_>, folder: &str) -> Result<Vec<RefName>, ReadErro
         let full = reference.name().as_bstr();
         let Some(name) = full.to_str().ok().and_then(|full| full.strip_prefix(&prefix)) else { continue };
         let Some(id) = reference.clone().follow_to_object().ok().map(gix::Id::detach) else { continue };
-        // A tag of the same name would be found first.
-        let name = match !is_tag
-            && matches!(handle.try_find_reference(&*format!("refs/tags/{name}")), Ok(Some(_)))
-        {
+        let name = match handle.means_another(name, full) {
             true => format!("{folder}/{name}"),
             false => name.to_owned(),
         };
@@ -137,8 +134,8 @@ pub(super) fn branches(
         branches.branches.push(Branch {
             current: branches.head.as_deref() == Some(plain),
             id: named.id.to_string(),
-            author: Person::new(commit.author),
-            subject: subject(commit.message),
+            author: Person::new(commit.author, commit.encoding),
+            subject: subject(commit.message, commit.encoding),
             name: named.name,
             uri,
         });
@@ -186,14 +183,16 @@ fn tag(handle: &Handle<'_>, named: RefName, uri: String) -> Result<Tag, ReadErro
         Tag { name: named.name, id: id.to_string(), tag: None, tagger: None, subject: String::new(), uri };
     if id == named.id {
         if handle.kind(id)? == Kind::Commit {
-            tag.subject = subject(CommitData::read(handle, id)?.decode()?.message);
+            let data = CommitData::read(handle, id)?;
+            let commit = data.decode()?;
+            tag.subject = subject(commit.message, commit.encoding);
         }
         return Ok(tag);
     }
     let data = handle.tag(named.id)?;
     let annotated = TagRef::from_bytes(&data, hash::Kind::Sha1).map_err(|_| ReadError::Failed)?;
     tag.tag = Some(named.id.to_string());
-    tag.tagger = annotated.tagger.map(Person::new);
-    tag.subject = subject(annotated.message);
+    tag.tagger = annotated.tagger.map(|tagger| Person::new(tagger, None));
+    tag.subject = subject(annotated.message, None);
     Ok(tag)
 }

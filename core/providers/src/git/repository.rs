@@ -15,6 +15,7 @@ use crate::named::{self, NamedPath};
 use crate::path;
 use crate::selection::Selection;
 use crate::spell;
+use gix::bstr::BStr;
 use gix::objs::Kind;
 use gix::objs::tree::EntryMode;
 use gix::{ObjectId, hash};
@@ -85,9 +86,8 @@ impl Repository {
         let refused = |reason: &dyn std::fmt::Display| {
             OptionError::sentence(format!("git: the repository {} {reason}", dir.display()))
         };
-        let layout = Layout::find(&dir).map_err(|refusal| refused(&refusal))?;
-        open(&layout)
-            .map_err(|error| refused(&format!("cannot be opened ({error}); `git fsck` says more")))?;
+        let (layout, _) = Layout::find(&dir).map_err(|refusal| refused(&refusal))?;
+        open(&layout).map_err(|error| refused(&unopened(&error)))?;
         let name = path::text(name.as_bytes());
         let mut uri = String::from(INDEX);
         path::append(&mut uri, &name);
@@ -138,13 +138,11 @@ impl Repository {
             ReadError::Failed
         };
         let mut opened = self.lock();
-        let is_same = |opened: &OpenRepository| opened.layout.signature(&self.dir) == opened.signature;
-        if !opened.as_ref().is_some_and(is_same) {
+        if !opened.as_mut().is_some_and(|opened| opened.is_current(&self.dir)) {
             let generation = opened.take().map_or(0, |opened| opened.generation + 1);
             *self.objects() = ObjectCache::default();
-            let layout = Layout::find(&self.dir).map_err(|refusal| failed(&refusal))?;
-            let signature = layout.signature(&self.dir);
-            let shared = open(&layout).map_err(|error| failed(&error))?;
+            let (layout, signature) = Layout::find(&self.dir).map_err(|refusal| failed(&refusal))?;
+            let shared = open(&layout).map_err(|error| failed(&unopened(&error)))?;
             *opened = Some(OpenRepository { layout, signature, shared, idle: Vec::new(), generation });
         }
         let opened = opened.as_mut().ok_or(ReadError::Failed)?;
@@ -182,6 +180,26 @@ impl Repository {
     }
 }
 
+impl OpenRepository {
+    /// Whether the repository in `dir` is still this one. It is checked again if its parts may have been replaced.
+    fn is_current(&mut self, dir: &Path) -> bool {
+        let now = self.layout.signature(dir);
+        if now == self.signature {
+            return true;
+        }
+        if now.identity != self.signature.identity {
+            return false;
+        }
+        match Layout::find(dir) {
+            Ok((layout, signature)) if layout == self.layout && signature.identity == now.identity => {
+                self.signature = signature;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Opens the repository with reduced trust: settings that name a program or a path are ignored.
 fn open(layout: &Layout) -> gix::Result<gix::ThreadSafeRepository> {
     gix::open::Options::isolated()
@@ -193,6 +211,17 @@ fn open(layout: &Layout) -> gix::Result<gix::ThreadSafeRepository> {
             Some(dir) => dir.join(".git"),
             None => layout.git_dir.clone(),
         })
+}
+
+/// Why the library does not open a repository, and what to do.
+fn unopened(error: &gix::Error) -> String {
+    let mut causes: Vec<String> = error.iter_errors().map(ToString::to_string).collect();
+    causes.dedup();
+    let causes = causes.join(": ");
+    if causes.contains("extensions.objectFormat") {
+        return "has other ids than SHA-1, which are not supported; name a repository with SHA-1 ids".into();
+    }
+    format!("cannot be opened: {causes}; `git fsck` says more")
 }
 
 /// The full names that `name` may stand for, in order of preference.
@@ -263,6 +292,15 @@ impl Handle<'_> {
         Ok(None)
     }
 
+    /// Whether `name` in a URI is something else than the reference `full`, which ends with it: HEAD, an id, or a reference that
+    /// is found first.
+    pub(super) fn means_another(&self, name: &str, full: &BStr) -> bool {
+        let is_found = |other: String| matches!(self.try_find_reference(other.as_str()), Ok(Some(_)));
+        let mut before =
+            full_names(name, &self.own.settings.refs).take_while(|other| other.as_bytes() != &**full);
+        name == "HEAD" || is_id(name) || before.any(is_found)
+    }
+
     /// The object of a reference; `None` if it is symbolic and its target does not exist.
     fn try_peel(&self, reference: &mut gix::Reference<'_>) -> Result<Option<ObjectId>, ReadError> {
         Ok(reference.follow_to_object().ok().map(gix::Id::detach))
@@ -322,7 +360,7 @@ pub(super) fn check_folders(folders: &[String]) -> Result<(), OptionError> {
         let is_plain = |part: &str| {
             !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         };
-        if !folder.split('/').all(is_plain) {
+        if !folder.split('/').all(is_plain) || folder == "refs" || folder.starts_with("refs/") {
             let reason = format!(
                 "git: refs has {folder:?}, which is no folder of refs; heads and tags are, and remotes or remotes/origin"
             );

@@ -8,6 +8,8 @@ use super::references::may_name;
 use super::repository::{Context, Handle};
 use super::watch::Fingerprint;
 use gix::bstr::BStr;
+use gix::index::State;
+use gix::index::entry::Mode;
 use gix::status::plumbing::index_as_worktree::traits::{FastEq, SubmoduleStatus};
 use gix::status::plumbing::index_as_worktree::{Change, EntryStatus};
 use gix::status::plumbing::index_as_worktree_with_renames::{Entry, VisitEntry};
@@ -107,12 +109,14 @@ impl WorktreeState {
         let branch = handle.branch()?.and_then(|full| full.strip_prefix("refs/heads/").map(str::to_owned));
         let mut state = Self { head: head.map(|head| head.to_string()), branch, ..Self::default() };
         let index = handle.index_or_empty().map_err(failed)?;
+        let full = if index.is_sparse() { Some(expanded(handle, &index).map_err(failed)?) } else { None };
+        let index = full.as_ref().unwrap_or(&index);
         let tree = match head {
             Some(head) => handle.tree_of(head)?,
             None => gix::ObjectId::empty_tree(gix::hash::Kind::Sha1),
         };
-        state.compare_index(handle, &tree, &index, context).map_err(failed)?;
-        state.compare_files(handle, &index, context).map_err(failed)?;
+        state.compare_index(handle, &tree, index, context).map_err(failed)?;
+        state.compare_files(handle, index, context).map_err(failed)?;
         if (context.is_cancelled)() {
             return Err(ReadError::Failed);
         }
@@ -131,14 +135,14 @@ impl WorktreeState {
         &mut self,
         handle: &Handle<'_>,
         tree: &gix::oid,
-        index: &gix::index::State,
+        index: &State,
         context: &Context<'_>,
     ) -> gix::Result<()> {
         use gix::diff::index::ChangeRef;
         if is_all_of(index, tree) {
             return Ok(());
         }
-        let nothing = gix::index::State::new(gix::hash::Kind::Sha1);
+        let nothing = State::new(gix::hash::Kind::Sha1);
         let source = gix::worktree::stack::state::attributes::Source::IdMapping;
         let mut everything = handle.pathspec(false, None::<&str>, false, &nothing, source)?;
         handle.tree_index_status(
@@ -150,7 +154,9 @@ impl WorktreeState {
                 let (path, what) = match &change {
                     ChangeRef::Addition { location, .. } => (location, "added"),
                     ChangeRef::Deletion { location, .. } => (location, "deleted"),
-                    ChangeRef::Modification { location, .. } => (location, "modified"),
+                    ChangeRef::Modification {
+                        location, previous_entry_mode: old, entry_mode: new, ..
+                    } => (location, if is_same_type(*old, *new) { "modified" } else { "type_changed" }),
                     ChangeRef::Rewrite { location, .. } => (location, "renamed"),
                 };
                 self.staged.push(handle, path, false, what);
@@ -164,7 +170,7 @@ impl WorktreeState {
     fn compare_files(
         &mut self,
         handle: &Handle<'_>,
-        index: &gix::index::State,
+        index: &State,
         context: &Context<'_>,
     ) -> gix::Result<()> {
         let is_over = AtomicBool::new(false);
@@ -190,9 +196,36 @@ impl WorktreeState {
     }
 }
 
+/// The index with an entry for each file: a sparse one has a directory in the place of files that are not checked out.
+fn expanded(handle: &Handle<'_>, sparse: &State) -> gix::Result<State> {
+    let mut full = State::new(gix::hash::Kind::Sha1);
+    full.set_timestamp(sparse.timestamp());
+    for entry in sparse.entries() {
+        let path = entry.path(sparse);
+        if !entry.mode.is_sparse() {
+            full.dangerously_push_entry(entry.stat, entry.id, entry.flags, entry.mode, path);
+            continue;
+        }
+        let files = handle.index_from_tree(&entry.id)?;
+        for file in files.entries() {
+            // The path of the directory ends with a slash.
+            let path = [&**path, &**file.path(&files)].concat();
+            full.dangerously_push_entry(file.stat, file.id, entry.flags, file.mode, BStr::new(&path));
+        }
+    }
+    full.sort_entries();
+    Ok(full)
+}
+
+/// Whether both are files, both links, or both submodules.
+fn is_same_type(old: Mode, new: Mode) -> bool {
+    let files = [Mode::FILE, Mode::FILE_EXECUTABLE];
+    old == new || (files.contains(&old) && files.contains(&new))
+}
+
 /// Whether the index says of itself that it is what the tree is. Git writes that with each commit, and takes it away with each
 /// change of an entry.
-fn is_all_of(index: &gix::index::State, tree: &gix::oid) -> bool {
+fn is_all_of(index: &State, tree: &gix::oid) -> bool {
     let all = u32::try_from(index.entries().len()).ok();
     index.tree().is_some_and(|root| root.id == tree && root.num_entries.is_some() && root.num_entries == all)
 }

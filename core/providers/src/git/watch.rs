@@ -16,6 +16,7 @@ use super::status::WorktreeState;
 use crate::path;
 use crate::spell;
 use crate::watching::{Watched, Watching};
+use gix::ObjectId;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_host::provider::{Feed, Interest};
 use std::collections::HashMap;
@@ -97,10 +98,11 @@ impl Target {
             Self::Status => WorktreeState::of(handle, context).map(|state| Fingerprint::of(state.digest())),
             Self::Branches => fingerprint_of_branches(handle),
             Self::Tags => references::all(handle).map(|named| fingerprint_of_tags(&named)),
-            Self::Log(None) => handle.head().map(Fingerprint::of),
-            Self::Log(Some(revision)) | Self::Commit(revision) => {
-                handle.resolve("ref", revision).map(|id| Fingerprint::of(Some(id)))
+            Self::Log(None) => handle.head().and_then(|head| fingerprint_of_log(handle, head)),
+            Self::Log(Some(revision)) => {
+                handle.resolve("ref", revision).and_then(|id| fingerprint_of_log(handle, Some(id)))
             }
+            Self::Commit(revision) => handle.resolve("id", revision).map(|id| Fingerprint::of(Some(id))),
             Self::Diff(from, to) => {
                 let tree = |revision| handle.resolve("ref", revision).and_then(|id| handle.tree_of(id));
                 tree(from).and_then(|from| Ok(Fingerprint::of((from, tree(to)?))))
@@ -118,6 +120,16 @@ impl Target {
             found => found,
         }
     }
+}
+
+/// A fetch may bring older commits of a shallow clone, without another newest commit.
+pub(super) fn fingerprint_of_log(
+    handle: &Handle<'_>,
+    start: Option<ObjectId>,
+) -> Result<Fingerprint, ReadError> {
+    let shallow = handle.shallow_commits().map_err(|_| ReadError::Failed)?;
+    let last: Option<Vec<ObjectId>> = shallow.map(|last| last.iter().copied().collect());
+    Ok(Fingerprint::of((start, last)))
 }
 
 pub(super) fn fingerprint_of_branches(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {

@@ -28,6 +28,9 @@ pub(super) fn read(
     request: &Read,
     reply: &Responder<ReadResult<'static>>,
 ) -> Answer {
+    if !target.snapshot.shows(target.uri, &|uri| request.permits(uri)) {
+        return Err(ReadError::NotFound);
+    }
     let root = library.roots.get(target.skill.folder).ok_or(ReadError::NotFound)?;
     let folder = root.folder.open().map_err(|_| ReadError::NotFound)?;
     let path = target.skill.path_in_folder(target.path);
@@ -42,24 +45,24 @@ pub(super) fn read(
 fn directory(target: &Target<'_>, mut entries: Vec<Entry>, more: bool, request: &Read) -> Answer {
     let Target { snapshot, skill, .. } = target;
     let permits = |uri: &str| request.permits(uri);
-    if !snapshot.shows(target.uri, &permits) {
-        return Err(ReadError::NotFound);
-    }
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     let children = entries.into_iter().filter_map(|entry| {
         let own = spell::join(target.path, &entry.name);
         let uri = skill.uri_of(&own);
-        let is_shown = if entry.is_dir { snapshot.shows(&uri, &permits) } else { permits(&uri) };
         let mime_type = match snapshot.head(skill, &own) {
             _ if entry.is_dir => DIRECTORY,
             Some(_) => skill::MARKDOWN,
             None => mime_type(&own, None),
         };
-        is_shown.then(|| Contents::text("").with_uri(uri).with_mime_type(mime_type))
+        snapshot.shows(&uri, &permits).then(|| Contents::text("").with_uri(uri).with_mime_type(mime_type))
     });
     let mut contents: Vec<_> = children.collect();
     if more && let Some(last) = contents.pop() {
         contents.push(last.with_meta(MORE));
+    }
+    if contents.is_empty() {
+        // A read has something: an empty directory has itself.
+        contents.push(Contents::text("").with_mime_type(DIRECTORY));
     }
     Ok(ReadResult { contents, cache: None })
 }

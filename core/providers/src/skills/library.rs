@@ -179,11 +179,11 @@ impl Snapshot {
         known.is_some_and(|known| known.is_settled && Some(known.stamp) == stamp)
     }
 
-    /// Whether the directory at a canonical URI may be mentioned: that of a hidden skill may not, though a glob such as
-    /// `skill://a/**` does not match it.
-    pub(super) fn shows(&self, directory: &str, permits: &dyn Fn(&str) -> bool) -> bool {
-        let manifest = self.find(directory).map(|(skill, _)| skill.uri());
-        permits(directory) && manifest.is_none_or(|manifest| permits(&manifest))
+    /// Whether the file or directory at a canonical URI may be mentioned. What is in a skill whose `SKILL.md` is hidden may not,
+    /// though a glob such as `skill://a/SKILL.md` does not match it.
+    pub(super) fn shows(&self, uri: &str, permits: &dyn Fn(&str) -> bool) -> bool {
+        let manifest = self.find(uri).map(|(skill, _)| skill.uri());
+        permits(uri) && manifest.is_none_or(|manifest| permits(&manifest))
     }
 
     /// The head, if the file at `path` of `skill` is the `SKILL.md` of a skill: of this one, or of one in it.

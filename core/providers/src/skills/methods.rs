@@ -38,9 +38,10 @@ pub(super) fn list(call: &Call, snapshot: &Snapshot) -> Answer {
     let cursor = cursor(call)?;
     let after = cursor.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
     let permits = |uri: &str| call.permits(uri);
+    let shows = |uri: &str| snapshot.shows(uri, &permits);
     let range = snapshot.skills.range::<str, _>((after, Bound::Unbounded));
     let visible = range.filter(|(_, skill)| permits(&skill.uri()));
-    let entries = visible.map(|(base, skill)| (base.clone(), to_json(&skill.entry(&permits))));
+    let entries = visible.map(|(base, skill)| (base.clone(), to_json(&skill.entry(&shows))));
     let (entries, next) = page(call, entries);
     let next = next.map(|next| format!(",\"nextCursor\":{}", json!(next))).unwrap_or_default();
     result(format!("{{\"skills\":[{entries}]{next},{FRESH}}}"))
@@ -52,8 +53,8 @@ pub(super) fn get(call: &Call, snapshot: &Snapshot) -> Answer {
     let skill = uri.strip_suffix("/SKILL.md").and_then(|base| snapshot.skills.get(base));
     match skill.filter(|_| call.permits(&uri)) {
         Some(skill) => {
-            let permits = |uri: &str| call.permits(uri);
-            result(format!("{{\"skill\":{},{FRESH}}}", to_json(&skill.entry(&permits))))
+            let shows = |uri: &str| snapshot.shows(uri, &|uri| call.permits(uri));
+            result(format!("{{\"skill\":{},{FRESH}}}", to_json(&skill.entry(&shows))))
         }
         None => Err(refused(format!("No skill is served at {uri}"))),
     }
@@ -99,12 +100,7 @@ fn children(
         }
         skill.resource(&own, &entry.stamp, snapshot.head(skill, &own))
     });
-    let permits = |uri: &str| call.permits(uri);
-    let shows = |child: &Resource| match child.details.mime_type.as_deref() {
-        Some(DIRECTORY) => snapshot.shows(&child.uri, &permits),
-        _ => permits(&child.uri),
-    };
-    Some(children.filter(shows).collect())
+    Some(children.filter(|child| snapshot.shows(&child.uri, &|uri| call.permits(uri))).collect())
 }
 
 /// A resource as it is in a list.

@@ -152,7 +152,8 @@ impl Provider for Skills {
         };
         let cursor = request.cursor().unwrap_or_default();
         let items = listed(&now).into_iter().take(self.list_max);
-        let rest = items.filter(|item| *item.key > *cursor && request.permits(&item.uri));
+        let shows = |uri: &str| now.shows(uri, &|uri| request.permits(uri));
+        let rest = items.filter(|item| *item.key > *cursor && shows(&item.uri));
         reply.send(Ok(page(
             request.limit(),
             rest,
@@ -177,7 +178,8 @@ impl Provider for Skills {
         };
         let now = now.unwrap_or_default();
         let items = listed(&now);
-        let uris = items.iter().filter(|item| request.permits(&item.uri)).map(|item| &*item.uri);
+        let shows = |uri: &str| now.shows(uri, &|uri| request.permits(uri));
+        let uris = items.iter().map(|item| &*item.uri).filter(|uri| shows(uri));
         let paths = uris.filter_map(|uri| uri.strip_prefix(SCHEME)).filter(|path| begins(path));
         reply.send(Ok(completion(paths.take(COMPLETED).map(str::to_owned))));
     }

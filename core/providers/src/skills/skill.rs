@@ -130,16 +130,16 @@ impl Skill {
         }
     }
 
-    /// Its entry, with the files that `permits` allows.
-    pub(super) fn entry<'s>(&'s self, permits: &'s dyn Fn(&str) -> bool) -> Entry<'s> {
-        Entry { skill: self, permits }
+    /// Its entry, with the files that `shows` allows.
+    pub(super) fn entry<'s>(&'s self, shows: &'s dyn Fn(&str) -> bool) -> Entry<'s> {
+        Entry { skill: self, shows }
     }
 }
 
 /// The JSON of a `Skill` entry.
 pub(super) struct Entry<'s> {
     skill: &'s Skill,
-    permits: &'s dyn Fn(&str) -> bool,
+    shows: &'s dyn Fn(&str) -> bool,
 }
 
 impl Serialize for Entry<'_> {
@@ -156,9 +156,9 @@ struct Files<'e>(&'e Entry<'e>);
 
 impl Serialize for Files<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Entry { skill, permits } = self.0;
+        let Entry { skill, shows } = self.0;
         let files = skill.files.iter().map(|file| (skill.uri_of(&file.path), file));
-        to.collect_seq(files.filter(|(uri, _)| permits(uri)).map(|(uri, file)| FileEntry { uri, file }))
+        to.collect_seq(files.filter(|(uri, _)| shows(uri)).map(|(uri, file)| FileEntry { uri, file }))
     }
 }
 

@@ -50,6 +50,70 @@ fn what_leads_out_is_refused() {
     assert!(Git::new(Options::new().repo("p", folder.at("project"))).is_ok());
 }
 
+/// S-02: no file within a `.git` directory leads out of it, and no link in the place of an object or a reference does.
+#[tokio::test]
+async fn nothing_beneath_dot_git_leads_out() {
+    let folder = Folder::new();
+    folder.repository("other");
+    folder.repository("project");
+    let (own, other) = (folder.at("project/.git"), folder.at("other/.git"));
+    let id = folder.git("other", &["rev-parse", "HEAD"]).trim().to_owned();
+    let (fan, rest) = id.split_at(2);
+    let links = [
+        ("commondir", other.join("HEAD"), ".git/commondir"),
+        ("objects/zz", other.join("objects").join(fan), "has a link, zz, that leads out"),
+        (&*format!("objects/yy/{rest}"), other.join("objects").join(fan).join(rest), "that leads out"),
+        ("objects/pack/pack-0.pack", other.join("HEAD"), "has a link, pack-0.pack, that leads out"),
+        ("refs/heads/theirs", other.join("refs/heads/main"), "has a link, theirs, that leads out"),
+        ("refs/heads/of/theirs", other.join("refs/heads"), "has a link, theirs, that leads out"),
+        ("sharedindex.0", other.join("index"), "has a link, sharedindex.0, that leads out"),
+    ];
+    let mut client = client(options(&folder));
+    for (at, to, message) in links {
+        let at = own.join(at);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        symlink(to, &at).unwrap();
+        let said = refused(folder.at("project"));
+        assert!(said.contains(message), "{said}");
+        fs::remove_file(&at).unwrap();
+    }
+    assert!(client.read("git:///project/log").await.is_ok());
+    // Links that are not read, and links within.
+    symlink("/", own.join("lfs")).unwrap();
+    symlink("main", own.join("refs/heads/same")).unwrap();
+    symlink(".", own.join("objects/around")).unwrap();
+    assert_eq!(client.read_text("git:///project/blob/same/README.md").await.unwrap(), "# Project\n");
+
+    // While it is served.
+    fs::write(own.join("commondir"), format!("{}\n", other.display())).unwrap();
+    assert!(refused(folder.at("project")).contains(".git/commondir, which leads to another repository"));
+    assert_eq!(client.read("git:///project/log").await.unwrap_err().data["kind"], "read_error");
+    fs::remove_file(own.join("commondir")).unwrap();
+    symlink(other.join("objects").join(fan), own.join("objects/zz")).unwrap();
+    assert_eq!(client.read("git:///project/log").await.unwrap_err().data["kind"], "read_error");
+    fs::remove_file(own.join("objects/zz")).unwrap();
+    assert!(client.read("git:///project/log").await.is_ok());
+}
+
+/// S-02: a directory that git does not serve by itself is refused with what to name, or to run.
+#[test]
+fn relatives_of_repositories() {
+    let folder = Folder::new();
+    folder.repository("module");
+    folder.repository("project");
+    folder.git("project", &["submodule", "--quiet", "add", "../module", "lib"]);
+    let said = refused(folder.at("project/lib"));
+    let modules = folder.at("project/.git/modules/lib");
+    assert!(said.contains(&format!("to serve the submodule, name {}", modules.display())), "{said}");
+    assert!(Git::new(Options::new().repo("lib", modules)).is_ok());
+    folder.git("module", &["worktree", "add", "-q", "-b", "own", "../own"]);
+    fs::rename(folder.at("module"), folder.at("moved")).unwrap();
+    let said = refused(folder.at("own"));
+    assert!(said.contains("if one of them was moved, run `git worktree repair`"), "{said}");
+    folder.git("moved", &["worktree", "repair", "../own"]);
+    assert!(Git::new(Options::new().repo("own", folder.at("own"))).is_ok());
+}
+
 /// S-02: what is wrong at the start is named with the fix.
 #[test]
 fn mistakes_at_the_start() {
@@ -66,8 +130,10 @@ fn mistakes_at_the_start() {
     for (value, message) in [
         (members(vec![]), "git: there is no repository; name one"),
         (path("plain"), "plain is not the root of a git repository; name the directory that has .git"),
-        (path("none"), "does not exist"),
-        (path("sha256"), "sha256 cannot be opened"),
+        (path("none"), "does not exist; create it"),
+        (path("~/none"), "does not exist; `~` is not expanded here"),
+        (path("sha256"), "sha256 has other ids than SHA-1, which are not supported"),
+        (with("refs", OptionValue::List(vec!["refs/heads".into()])), "refs has \"refs/heads\""),
         (path("reftable"), "reftable, which is not supported"),
         (with("log_max", 0_u64.into()), "log_max is 0, expected a whole number from 1"),
         (with("log", 5_u64.into()), "unexpected option \"log\""),
