@@ -7,7 +7,7 @@ use mcp_resources_engine::now::Now;
 use mcp_resources_engine::trace::TraceContext;
 use mcp_resources_host::transport::pump::PendingReply;
 use mcp_resources_host::transport::{Request, Who};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -156,7 +156,9 @@ impl Context {
         params: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let params: String = TO_JSON.get(py)?.call1((params,))?.extract()?;
-        let future = RUNNING_LOOP.get(py)?.call0()?.call_method0(intern!(py, "create_future"))?;
+        let outside = |_| PyRuntimeError::new_err("ctx.ask needs an event loop: write an `async def`");
+        let running = RUNNING_LOOP.get(py)?.call0().map_err(outside)?;
+        let future = running.call_method0(intern!(py, "create_future"))?;
         let runtime = self.client.runtime();
         match runtime.asks.ask(self.client.peer(), method, &params, future.clone().unbind()) {
             Ok(()) => self.client.appended(py, false)?,
@@ -168,9 +170,7 @@ impl Context {
     /// What `log` does with a level, JSON text and the name of a logger.
     #[pyo3(signature = (level, data, name = None))]
     fn send_log(&self, py: Python<'_>, level: &str, data: &str, name: Option<&str>) -> PyResult<()> {
-        let Some(level) = LogLevel::parse(level) else {
-            return Err(PyValueError::new_err(format!("{level:?} is no level of a log message")));
-        };
+        let level = LogLevel::parse(level).ok_or_else(|| PyValueError::new_err("no level of a log"))?;
         self.report(py, |reply, _| reply.log(level, name, data))
     }
 }

@@ -276,9 +276,8 @@ impl Gather {
         if self.cancelled.get() {
             return Ok(false);
         }
-        let Some(data) = Data::read(chunk)? else {
-            return Err(PyTypeError::new_err("a generator of contents yields text or bytes"));
-        };
+        let wrong = || format!("the generator yields {}, expected a text or bytes", error::shown(chunk));
+        let data = Data::read(chunk)?.ok_or_else(|| PyTypeError::new_err(wrong()))?;
         let pushed = {
             let mut gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner);
             match (gather.as_mut(), &data) {
@@ -294,7 +293,7 @@ impl Gather {
                 Err(error::raise(py, "SizeExceeded", (limit, size)))
             }
             Err(_) => {
-                Err(PyTypeError::new_err("a generator of contents yields either text or bytes, not both"))
+                Err(PyTypeError::new_err("the generator yields texts and bytes, expected only one of them"))
             }
         }
     }

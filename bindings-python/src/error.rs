@@ -45,7 +45,7 @@ pub(crate) static HELD: Import = Import::new("mcp_resources.log", "held");
 pub(crate) static REFUSED: Import = Import::new("mcp_resources.log", "refused");
 pub(crate) static MISUSED: Import = Import::new("mcp_resources.log", "misused");
 
-/// An exception of the class `name` of `mcp_resources.errors`.
+/// An exception of the class of `mcp_resources.errors` whose name is `name` and `Error`.
 pub(crate) fn raise<'py>(
     py: Python<'py>,
     name: &str,
@@ -53,7 +53,7 @@ pub(crate) fn raise<'py>(
 ) -> PyErr {
     let make = || {
         let args = args.into_pyobject(py).map_err(|_| PyTypeError::new_err("arguments of an exception"))?;
-        py.import("mcp_resources.errors")?.getattr(name)?.call1(args)
+        py.import("mcp_resources.errors")?.getattr(format!("{name}Error"))?.call1(args)
     };
     make().map_or_else(|error| error, PyErr::from_value)
 }
@@ -72,7 +72,7 @@ pub(crate) fn registration(py: Python<'_>, error: &RegistrationError, first: Opt
         RegistrationError::TemplateConflict { template, with } => {
             raise(py, "TemplateConflict", (message, template, with))
         }
-        _ => raise(py, "RegistrationError", (message,)),
+        _ => raise(py, "Registration", (message,)),
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn set<T: Named>(options: &mut T, name: &str, value: &Bound<'_, PyAny
 /// The exception for a wrong option; `value` is that of the option `name`.
 pub(crate) fn refused(name: &str, value: &Bound<'_, PyAny>, error: &OptionError) -> PyErr {
     let inner = error.path().iter().skip(1).try_fold(value.clone(), |value, step| match step {
-        Step::Name(name) => value.get_item(&**name),
+        Step::Name(name) => value.get_item(&**name).or_else(|_| value.getattr(&**name)),
         Step::Item(at) => value.get_item(*at),
     });
     let given = shown(&inner.unwrap_or_else(|_| value.clone()));
@@ -59,10 +59,7 @@ pub(crate) fn refused(name: &str, value: &Bound<'_, PyAny>, error: &OptionError)
             PyValueError::new_err(text)
         };
     }
-    let text = match text.strip_suffix("true or false") {
-        Some(text) => format!("{text}True or False"),
-        None => text,
-    };
+    let text = text.replace("true or false", "True or False");
     let is_named = text.contains(name);
     PyTypeError::new_err(if is_named { text } else { format!("{name} is {}: {text}", shown(value)) })
 }

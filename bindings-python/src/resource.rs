@@ -1,6 +1,6 @@
 //! Descriptions of resources and templates, from keyword arguments. What is wrong with a value is the core's to say.
 
-use crate::error::{to_json, unexpected};
+use crate::error::{Import, unexpected};
 use crate::options::set;
 use crate::template::UriTemplate;
 use mcp_resources_engine::option::Named;
@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+static OBJECT_JSON: Import = Import::new("mcp_resources.results", "object_json");
 /// The options of a registration that are read in Python.
 const OF_HOST: &[&str] = &["vars", "extra_query", "parameters", "inline", "replace"];
 
@@ -119,7 +120,7 @@ fn describe<T: Named>(described: &mut T, fields: &Bound<'_, PyDict>) -> PyResult
         };
         match name {
             _ if value.is_none() => {}
-            "meta" => set(described, name, PyString::new(value.py(), &to_json(&value, name)?).as_any())?,
+            "meta" => set(described, name, &OBJECT_JSON.get(value.py())?.call1((&value, name))?)?,
             _ if T::NAMES.contains(&name) => set(described, name, &value)?,
             _ if known().any(|known| known == name) => {
                 let is_resource = T::NAMES.contains(&"uri");

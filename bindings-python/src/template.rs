@@ -156,6 +156,9 @@ impl TemplateSet {
             }
             Ok(template.cast::<UriTemplate>()?.get().template.clone())
         };
+        if templates.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err("TemplateSet takes a list of templates, got a text: write […]"));
+        }
         let templates = templates.try_iter()?.map(read).collect::<PyResult<Vec<_>>>()?;
         let set = core::TemplateSet::new(templates);
         set.map(Self)

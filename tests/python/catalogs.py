@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from mcp_resources import (
-    AccessDenied,
+    AccessDeniedError,
     CacheHint,
     Completion,
     Contents,
@@ -15,21 +15,21 @@ from mcp_resources import (
     Elicit,
     ElicitUrl,
     Icon,
-    InputDeclined,
+    InputDeclinedError,
     InputRequired,
-    InvalidParameter,
-    InvalidUri,
+    InvalidParameterError,
+    InvalidUriError,
     ListPage,
     ListRoots,
     MethodResult,
     Param,
-    RateLimited,
+    RateLimitedError,
     ReadResult,
     Resource,
-    ResourceNotFound,
+    ResourceNotFoundError,
     ResourceServer,
     Sample,
-    SizeExceeded,
+    SizeExceededError,
     Variable,
 )
 
@@ -294,19 +294,19 @@ def _ask(ask: Json) -> Elicit | ElicitUrl | Sample | ListRoots:
 def _error(given: Json) -> Exception:
     match given:
         case {"kind": "not_found"}:
-            return ResourceNotFound()
+            return ResourceNotFoundError()
         case {"kind": "access_denied"}:
-            return AccessDenied()
+            return AccessDeniedError()
         case {"kind": "invalid_uri"}:
-            return InvalidUri("no")
+            return InvalidUriError("no")
         case {"kind": "size_exceeded"}:
-            return SizeExceeded(given["limit"], given.get("size"))
+            return SizeExceededError(given["limit"], given.get("size"))
         case {"kind": "rate_limited"}:
-            return RateLimited(given["retryAfterMs"])
+            return RateLimitedError(given["retryAfterMs"])
         case {"kind": "invalid_parameter"}:
-            return InvalidParameter(given["parameter"], given["expected"])
+            return InvalidParameterError(given["parameter"], given["expected"])
         case {"kind": "input_declined"}:
-            return InputDeclined()
+            return InputDeclinedError()
         case {"kind": "custom"}:
             return CustomError(given["code"], given["message"], given.get("data"))
     return OSError("the disk is on fire")

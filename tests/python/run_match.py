@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from mcp_resources import (
-    InvalidTemplate,
-    InvalidUri,
+    InvalidTemplateError,
+    InvalidUriError,
     Match,
     Rejected,
-    TemplateConflict,
+    TemplateConflictError,
     TemplateSet,
     UriTemplate,
     Variable,
@@ -55,11 +55,11 @@ def outcome(case: Case, texts: list[str]) -> Case:
         if len(templates) == 1 and described(templates[0].match(case["uri"])) != described(result):
             return {"outcome": "something else without an index"}
         return described(result)
-    except InvalidTemplate:
+    except InvalidTemplateError:
         return {"outcome": "invalid_template"}
-    except TemplateConflict:
+    except TemplateConflictError:
         return {"outcome": "conflict"}
-    except InvalidUri:
+    except InvalidUriError:
         return {"outcome": "invalid_uri"}
 
 

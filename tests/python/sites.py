@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import h11
 from asgi_call import PATIENCE, Call
 from catalogs import Author, Open, edit, server
-from mcp_resources import Auth, Context, InvalidToken, Verified
+from mcp_resources import Auth, Context, InvalidTokenError, Verified
 from vectors import ROOT
 from wire import Case, write
 
@@ -98,7 +98,7 @@ class _Here:
     async def _verify(self, token: str) -> Verified:
         known = self.case.members.get("tokens", {}).get(token)
         if known is None:
-            raise InvalidToken
+            raise InvalidTokenError
         return Verified(known["principal"], known.get("scopes", ()))
 
     async def act(self, verb: str, given: Any, step: Json) -> None:

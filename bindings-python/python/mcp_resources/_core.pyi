@@ -169,7 +169,7 @@ class UriTemplate:
     """A URI template (RFC 6570).
 
     Raises:
-        InvalidTemplate: it is not one, or nothing could match it.
+        InvalidTemplateError: it is not one, or nothing could match it.
     """
 
     def __new__(
@@ -188,7 +188,7 @@ class UriTemplate:
         """Matches a URI, in any spelling.
 
         Raises:
-            InvalidUri: it is not a URI.
+            InvalidUriError: it is not a URI.
         """
 
 @final
@@ -196,7 +196,7 @@ class TemplateSet:
     """Several templates: the most specific one that matches wins, whatever their order.
 
     Raises:
-        TemplateConflict: two match the same URIs.
+        TemplateConflictError: two match the same URIs.
     """
 
     def __new__(cls, templates: Iterable[UriTemplate | str]) -> TemplateSet: ...
@@ -204,7 +204,7 @@ class TemplateSet:
         """Finds the template for a URI, in any spelling.
 
         Raises:
-            InvalidUri: it is not a URI.
+            InvalidUriError: it is not a URI.
         """
     def __len__(self) -> int: ...
 
@@ -260,7 +260,7 @@ class Context:
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client, if it asked for that, how far the handler is. `progress` must grow."""
     def ask(self, method: str, params: object) -> Awaitable[Any]:
-        """Asks a client of a legacy revision, in an `async def`: its result, or `AskFailed`."""
+        """Asks a client of a legacy revision, in an `async def`: its result, or `AskFailedError`."""
     def send_log(self, level: LogLevel, data: str, name: str | None = None) -> None:
         """What `log` does with a level, JSON text and the name of a logger."""
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ._core import Endpoint, Exchange, Identified, Server
-from .auth import Auth, InvalidToken, Parts, checked, fields, parts, verified
+from .auth import Auth, InvalidTokenError, Parts, checked, fields, parts, verified
 from .driver import Driver
 from .lifespan import Alone, Life
 from .log import broken, unverified
@@ -210,7 +210,7 @@ class _Request:
             return None, None
         try:
             return parts(await verified(self._auth, token)), None
-        except InvalidToken:
+        except InvalidTokenError:
             return None, False
         except Exception as error:
             unverified(error)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Unpack
 
 from ._core import HttpServer, Server, Verification
-from .auth import Auth, InvalidToken, checked, compiled, fields, parts, verified
+from .auth import Auth, InvalidTokenError, checked, compiled, fields, parts, verified
 from .driver import Driver
 from .errors import RegistrationError
 from .log import unverified
@@ -114,6 +114,8 @@ class _Http(Driver):
         """Starts to listen. Returns the URL."""
         if not isinstance(host, str):
             raise TypeError(f"host is {host!r}, expected a text, such as '127.0.0.1'")
+        if "/" in host:
+            raise ValueError(f"host is {host!r}, expected an address, such as '127.0.0.1', without scheme and path")
         if not isinstance(port, int) or not 0 <= port <= 65535:
             raise TypeError(f"port is {port!r}, expected a whole number from 0 to 65535")
         try:
@@ -150,7 +152,7 @@ class _Http(Driver):
         try:
             if self._auth is not None:
                 verification.accept(parts(await verified(self._auth, token)))
-        except InvalidToken:
+        except InvalidTokenError:
             unavailable = False
         except Exception as error:
             unverified(error)

@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
+from . import checks
 from ._core import Memory, Metrics, Provider, ResultCache, declared, embedded, memory
 from ._core import metrics as _metrics
 
@@ -70,153 +71,146 @@ class ApiOptions(TypedDict, total=False):
     private_networks: bool
     """Whether requests may go to addresses that are not public, such as those of this machine. Default `False`."""
     redirects: int
-    """How many redirects are followed; headers are not sent to another origin. Default none."""
+    """The most redirects that are followed. Headers are not sent to another origin. Default 0."""
     timeout: int | str
-    """How long an answer may take: `"10s"`, or milliseconds. Default 10 s."""
+    """The longest time for an answer: a text such as `"10s"`, or milliseconds. Default 10 s."""
     bytes: int | str
-    """The largest answer: `"1 MiB"`, or a number of bytes. Default 1 MiB."""
+    """The largest answer: a text such as `"1 MiB"`, or a number of bytes. Default 1 MiB."""
     poll: int | str
-    """How often a resource is requested while clients watch it: `"30s"`, or milliseconds. Default 30 s."""
+    """How often a resource is requested while clients watch it: a text such as `"30s"`, or milliseconds. Default 30
+    s."""
 
 
 class ConfigOptions(TypedDict, total=False):
     """The keyword arguments of `config` that may be left out: for all of its files."""
 
     reveal: str | Sequence[str]
-    """Globs: values whose path matches one of them are never masked. Default: none."""
+    """Globs: the values of keys that match one of them are never masked. Default: none."""
     redact: Literal["all"] | Sequence[str]
-    """Which detectors of the guard look for secrets in values.
-
-    Names such as `password` or `api_key` mask a value in any case. Default `all`."""
+    """The detectors of secrets that mask values, by name, or `all`. Keys such as `password` or `api_key` are masked in
+    any case. Default `all`."""
 
 
 class EnvVariable(TypedDict):
     """A variable of the environment, in the place of a text that is secret."""
 
     env: str
-    """Its name."""
+    """The name of the variable."""
 
 
 class DbOptions(TypedDict, total=False):
     """What is served of a `Database`, and how. Nothing of it is served but what this names."""
 
     password: str | EnvVariable | None
-    """The password for Postgres, if the URL does not have it."""
+    """The password for Postgres, if the URL does not have it. Default: none."""
     tables: str | Sequence[str]
-    """The tables that are served: `customers`, or `sales.customers` in a schema of Postgres. Default: none."""
+    """The tables that are served, such as `customers`, or `sales.customers` for a schema of Postgres. Default: none."""
     columns_deny: str | Sequence[str]
-    """Columns that are not served: `password`, or `customers.password` in that table alone. Default: none."""
+    """The columns that are not served, such as `password`, or `customers.password` for one table. Default: none."""
     views: Mapping[str, str]
-    """Statements that clients may have run, by their names.
-
-    Each is a `SELECT`, with parameters such as `:city` that the client gives values to. Default: none."""
+    """SQL queries that clients can run, by name. Each is a `SELECT`; clients supply values for parameters such as
+    `:city`. Default: none."""
     rows: int
-    """How many rows a page of a table has if the client does not say: from 1 to 1,000. Default 100."""
+    """The rows on one page of a table if the client does not choose, from 1 to 1,000. Default 100."""
     poll: str | int
-    """How often the database is asked for changes while a client watches: `"200ms"`, or milliseconds.
-
-    Default 200 ms, at least 10 ms."""
+    """How often the database is checked for changes while clients watch: a text such as `"200ms"`, or milliseconds, at
+    least 10 ms. Default 200 ms."""
 
 
 class Database(DbOptions):
     """A database for `db`."""
 
     url: str | EnvVariable
-    """`sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/NAME`, or the variable of the environment that has it."""
+    """`sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/NAME`, or the environment variable that contains it."""
 
 
 class DocsOptions(TypedDict, total=False):
     """The keyword arguments of `docs`: for all of its sites."""
 
     include: str | Sequence[str]
-    """Globs: only pages whose path within their site matches one of them are served; `*` is within a segment, `**` over
-    segments. Default: all."""
+    """Globs: only pages whose path within the site matches one of them are served. `*` matches within a path segment,
+    `**` across segments. Default: all."""
     exclude: str | Sequence[str]
-    """Globs: no page whose path within its site matches one of them is served, nor what is beneath it.
-
-    Default: none."""
+    """Globs: files and directories whose path within the site matches one of them are not served, nor anything below
+    them. Default: none."""
     gitignore: bool
-    """Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `True`."""
+    """Whether files that `.gitignore`, `.ignore` or `.git/info/exclude` excludes are not served. Default `True`."""
     hidden: bool
-    """Whether names that begin with a dot are served. Default `False`."""
+    """Whether files and directories whose name begins with a dot are served. Default `False`."""
     list_max: int
-    """How many pages are listed at most; all can be read and searched. Default 1,000."""
+    """The most pages in `resources/list`; all can be read and searched. Default 1,000."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
     watch_dirs: int
-    """How many directories the system watches at most; beyond it they are checked periodically. Default 8,192."""
+    """The most directories that the operating system watches; further ones are checked periodically. Default 8,192."""
     max_bytes: int | None
-    """The largest page that is read, in bytes. Default: what an answer of the server may have."""
+    """The largest page that is read, in bytes. Default: `Limits.contents` of the server."""
     index: str | None
-    """The file that keeps the search index between two runs. Default: the index is in memory."""
+    """The path of a file that keeps the search index between runs. Default: the index is kept in memory."""
 
 
 class ClockOptions(TypedDict, total=False):
     """The keyword arguments of `clock`."""
 
     zones: str | Sequence[str]
-    """Which zones are listed, such as `Asia/Tokyo`; every zone can be read. Default: UTC and the local zone."""
+    """The time zones in `resources/list`, such as `Asia/Tokyo`; every zone can be read. Default: UTC and the local
+    zone."""
 
 
 class EnvOptions(TypedDict, total=False):
     """The keyword arguments of `env` that may be left out."""
 
     reveal: str | Sequence[str]
-    """Variables whose values are never masked. Default: none."""
+    """The names of variables whose values are never masked. Default: none."""
     redact: Literal["all"] | Sequence[str]
-    """Which detectors of the guard look for secrets in values.
-
-    Names such as `PASSWORD` or `API_KEY` mask a value in any case. Default `all`."""
+    """The detectors of secrets that mask values, by name, or `all`. Variables such as `PASSWORD` or `API_KEY` are
+    masked in any case. Default `all`."""
 
 
 class FilesOptions(TypedDict, total=False):
     """The keyword arguments of `files`: for all of its roots."""
 
     include: str | Sequence[str]
-    """Globs: only files whose path within their root matches one of them are served; `*` is within a segment, `**` over
-    segments. Default: all."""
+    """Globs: only files whose path within the root matches one of them are served. `*` matches within a path segment,
+    `**` across segments. Default: all."""
     exclude: str | Sequence[str]
-    """Globs: nothing whose path within its root matches one of them is served, nor what is beneath it.
-
-    Default: none."""
+    """Globs: files and directories whose path within the root matches one of them are not served, nor anything below
+    them. Default: none."""
     gitignore: bool
-    """Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `True`."""
+    """Whether files that `.gitignore`, `.ignore` or `.git/info/exclude` excludes are not served. Default `True`."""
     hidden: bool
-    """Whether names that begin with a dot are served. Default `False`."""
+    """Whether files and directories whose name begins with a dot are served. Default `False`."""
     symlinks: Literal["never", "inside"]
-    """Whether symbolic links are followed that lead to a place beneath the same root. Default `never`."""
+    """Whether symbolic links are followed: `never`, or `inside` for links to a target below the same root. Default
+    `never`."""
     list_max: int
-    """How many files are listed at most; all can be read. Default 1,000."""
+    """The most files in `resources/list`; all can be read. Default 1,000."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
     watch_dirs: int
-    """How many directories the system watches at most; beyond it they are looked at from time to time.
-
-    Default 8,192."""
+    """The most directories that the operating system watches; further ones are checked periodically. Default 8,192."""
     max_bytes: int | None
-    """The largest file that is read, in bytes. Default: what an answer of the server may have."""
+    """The largest file that is read, in bytes. Default: `Limits.contents` of the server."""
 
 
 class GitOptions(TypedDict, total=False):
     """The keyword arguments of `git`: for all of its repositories."""
 
     include: str | Sequence[str]
-    """Globs: only files whose path within the repository matches one of them are served; `*` is within a segment, `**`
-    over segments. Default: all."""
+    """Globs: only files whose path within the repository matches one of them are served. `*` matches within a path
+    segment, `**` across segments. Default: all."""
     exclude: str | Sequence[str]
-    """Globs: nothing whose path within the repository matches one of them is served, nor what is beneath it.
-
-    Default: none."""
+    """Globs: files and directories whose path within the repository matches one of them are not served, nor anything
+    below them. Default: none."""
     hidden: bool
-    """Whether names that begin with a dot are served. Default `False`."""
+    """Whether files and directories whose name begins with a dot are served. Default `False`."""
     log_max: int
-    """How many commits a log has at most. Default 1,000."""
+    """The most commits in a log. Default 1,000."""
     diff_bytes: int | str
-    """The largest diff, in bytes or as a text such as `"1 MiB"`. Default 1 MiB."""
+    """The largest diff: a text such as `"1 MiB"`, or a number of bytes. Default 1 MiB."""
     refs: str | Sequence[str]
-    """Which references can be named, as folders of `refs`.
-
-    Default `["heads", "tags"]`: branches and tags. `remotes` is allowed too."""
+    """The kinds of references that clients can name: `heads` (branches), `tags` and `remotes`. Default `heads` and
+    `tags`."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
 
@@ -225,17 +219,15 @@ class MetricsOptions(TypedDict, total=False):
     """The keyword arguments of `metrics`."""
 
     series: int
-    """How many series there may be, from 1 to 10,000; a push to another one is refused. Default 256."""
+    """The most series, from 1 to 10,000; a push to a further one is refused. Default 256."""
     samples: int
-    """How many samples each series keeps, from 1 to 1,000,000; a new one takes the place of the oldest.
-
-    A series takes 16 bytes for each that it may keep. Default 3,600."""
+    """The samples that each series keeps, from 1 to 1,000,000; a new sample replaces the oldest. A series needs 16
+    bytes per sample. Default 3,600."""
     points: int
-    """How many points a read has at most if it does not choose a `step`, from 2 to 10,000. Default 240."""
+    """The most points of a read that does not choose a `step`, from 2 to 10,000. Default 240."""
     interval: str | int
-    """How often this machine is measured, and how often subscribers of a series are notified at most.
-
-    A text such as `500ms` or `10s`, or milliseconds. Default one second."""
+    """How often this machine is measured, and how often subscribers of a series are notified at most: a text such as
+    `"10s"`, or milliseconds. Default 1 s."""
     host: bool
     """Whether the CPU, memory, disks and network of this machine are measured. Default `False`."""
 
@@ -244,33 +236,37 @@ class RagOptions(TypedDict, total=False):
     """The keyword arguments of `rag`: for all of its collections."""
 
     include: str | Sequence[str]
-    """Globs: only files of folders whose path matches one of them are taken; `*` is within a segment, `**` over
-    segments. Default: all."""
+    """Globs: only files of folders whose path matches one of them are used. `*` matches within a path segment, `**`
+    across segments. Default: all."""
     exclude: str | Sequence[str]
-    """Globs: no file of folders whose path matches one of them is taken, nor what is beneath it. Default: none."""
+    """Globs: files and directories of folders whose path matches one of them are not used, nor anything below them.
+    Default: none."""
     list_max: int
-    """How many documents are listed at most; all can be read and searched. Default 1,000."""
+    """The most documents in `resources/list`; all can be read and searched. Default 1,000."""
     poll: int | str
-    """How often Drive is asked for changes, while it is used: `"30s"`, or milliseconds. Default 30 s."""
+    """How often Google Drive is checked for changes while it is in use: a text such as `"30s"`, or milliseconds.
+    Default 30 s."""
     hits: int
-    """How many passages a search gives, at most 100. Default 10."""
+    """The passages that a search returns, at most 100. Default 10."""
     index: str | None
-    """The file that keeps the search index between two runs. Default: the index is in memory."""
+    """The path of a file that keeps the search index between runs. Default: the index is kept in memory."""
 
 
 class ResultsOptions(TypedDict, total=False):
     """The keyword arguments of `results`."""
 
     scheme: str
-    """The results are served as `SCHEME:///ID`. Default `results`."""
+    """The scheme of the URIs `SCHEME:///ID`. Default `results`."""
     entries: int
-    """How many results are kept at most; the one that was used least recently makes room. Default 1,000."""
+    """The most results that are kept; the least recently used one is dropped for a new one. Default 1,000."""
     bytes: int | str
-    """How many bytes of contents are kept at most: `"64 MiB"`, or a number. Default 64 MiB."""
+    """The contents of all results together: a text such as `"64 MiB"`, or a number of bytes. Default 64 MiB."""
     ttl: int | str
-    """How long a result is kept that is put without a time of its own: `"1h"`, or milliseconds. Default an hour."""
+    """How long a result is kept that is put without its own `ttl`: a text such as `"1h"`, or milliseconds. Default 1
+    h."""
     file: Root | None
-    """Keeps the results in this SQLite file, which is made if it does not exist. Default: in memory."""
+    """The path of an SQLite file that keeps the results; it is created if it does not exist. Default: results are kept
+    in memory."""
 
 
 class Results(ResultCache):
@@ -367,15 +363,14 @@ class SkillsOptions(TypedDict, total=False):
     """The keyword arguments of `skills`: for all of its directories."""
 
     exclude: str | Sequence[str]
-    """Globs: nothing whose path within its directory matches one of them is served, nor what is beneath it.
-
-    Default: none."""
+    """Globs: files and directories whose path within the directory matches one of them are not served, nor anything
+    below them. Default: none."""
     gitignore: bool
-    """Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `True`."""
+    """Whether files that `.gitignore`, `.ignore` or `.git/info/exclude` excludes are not served. Default `True`."""
     hidden: bool
-    """Whether names that begin with a dot are served. Default `False`."""
+    """Whether files and directories whose name begins with a dot are served. Default `False`."""
     list_max: int
-    """How many files `resources/list` has at most; all can be read. Default 1,000."""
+    """The most files in `resources/list`; all can be read. Default 1,000."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
 
@@ -576,12 +571,14 @@ def rag(
         ValueError: a directory or file is not there, or an option has a value that is not allowed.
         TypeError: an option has a wrong type, or there is none of this name.
     """
+    if not isinstance(collections, Mapping):
+        shown = checks.shown(collections)
+        raise TypeError(f"rag() takes collections by their names, such as {{'kb': 'notes'}}, not {shown}")
     pairs = [[name, _paths(origin)] for name, origin in collections.items()]
     given = {"collections": pairs, **options}
     if embedder is None:
         return declared("rag", given)
-    if not callable(embedder) or inspect.iscoroutinefunction(embedder):
-        raise TypeError(f"embedder is {embedder!r}, expected a function that is not async")
+    checks.plain_function("embedder", embedder, "it is called on threads of the provider")
     return embedded(given, embedder)
 
 
