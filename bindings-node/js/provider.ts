@@ -420,8 +420,9 @@ export function git(repos: Roots, options: GitOptions = {}): Provider {
 }
 
 /**
- * Serves series of numbers: `metrics:///{name}` is the last hour of a series, `?from=-5m&step=10s` another part (S-05).
+ * Serves series of numbers: `metrics:///{name}` is the last hour of a series (S-05).
  *
+ * `?from=-5m&step=10s` reads another part.
  * {@link Metrics.push} adds samples. If there are more samples than `points`, a read combines them: each point has their
  * minimum, maximum and mean, so no spike is lost. With `host`, the CPU, memory, disks and network of this machine are measured
  * while clients read or watch them.
@@ -507,7 +508,7 @@ export function rag(
 }
 
 /**
- * Serves a cache of computed results: `results:///{analysisId}`, and `results:///` for all that a client sees (S-06).
+ * Serves a cache of computed results: `results:///{analysisId}`, and `results:///` for all of them (S-06).
  *
  * A program puts its results into the cache; clients list, read and watch them until they expire. Reads carry the remaining
  * time as a caching hint. A result is visible to all clients or to one principal; to others it does not exist.

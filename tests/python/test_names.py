@@ -19,7 +19,7 @@ def test_an_earlier_name_is_the_same_class_and_warns(name: str) -> None:
     assert found is getattr(mcp_resources, f"{name}Error")
     assert warned[0].filename == __file__
     module = auth if name == "InvalidToken" else errors
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="is now called"):
         assert getattr(module, name) is found
 
 

@@ -1,6 +1,6 @@
-"""HTTP on threads of the core's own: they read, answer what the engine can, and write. Handlers run on the event loop.
+"""HTTP on threads of the core, which read, write, and answer requests without handlers.
 
-Here is only what happens now and then: tokens, the start and the end.
+Handlers run on the event loop. This module handles the rest: tokens, the start and the end.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ async def serve(
     signals: bool = False,
     **options: Unpack[HttpOptions],
 ) -> None:
-    """Serves until a signal, or its own cancellation; then lets what is in flight finish."""
+    """Serves until a signal or cancellation; then lets open requests finish."""
     loop = asyncio.get_running_loop()
     driver = _Http(server, (auth, tls), {**options}, loop)
     try:
@@ -50,7 +50,7 @@ async def serve(
 
 
 def announce(url: str) -> None:
-    """Writes to stderr where it serves."""
+    """Prints the URL on standard error."""
     print(f"serving {url} (end with Ctrl-C)", file=sys.stderr)
 
 
@@ -63,7 +63,7 @@ _REMEDIES = {
 
 
 def _refusal(error: OSError, host: str, port: int) -> OSError:
-    """The same error with the address that cannot be had, and what would help."""
+    """The same error with the address and a remedy."""
     code = error.errno
     text = error.strerror if code is None else f"{os.strerror(code)}{_REMEDIES.get(code, '')}"
     message = f"cannot listen at {_shown(host)}:{port}: {text}"
@@ -97,7 +97,7 @@ class _Http(Driver):
         auth, tls = guards
         checked(auth)
         self.stopping = asyncio.Event()
-        self._server = server  # nothing of it is freed while it is served
+        self._server = server  # keeps it alive while it is served
         self._auth = auth
         self._ended = asyncio.Event()
         self._listens = False
@@ -139,7 +139,7 @@ class _Http(Driver):
         self._ended.set()
 
     async def close(self) -> None:
-        """Lets what is in flight finish within the grace, and cancels the rest."""
+        """Lets open requests finish within `Limits.grace`, and cancels the rest."""
         if self._listens:
             self._http.shutdown()
             with suppress(asyncio.CancelledError):

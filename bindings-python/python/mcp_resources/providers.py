@@ -533,11 +533,11 @@ def git(repos: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[Git
 
 
 def metrics(**options: Unpack[MetricsOptions]) -> Metrics:
-    """Serves series of numbers: `metrics:///{name}` is the last hour of a series, `?from=-5m&step=10s` another part (S-05).
+    """Serves series of numbers: `metrics:///{name}` is the last hour of a series (S-05).
 
-    `push` adds samples, from any thread. If there are more samples than `points`, a read combines them: each point has
-    their minimum, maximum and mean, so no spike is lost. With `host`, the CPU, memory, disks and network of this
-    machine are measured while clients read or watch them.
+    `?from=-5m&step=10s` reads another part. `push` adds samples, from any thread. If there are more samples than
+    `points`, a read combines them: each point has their minimum, maximum and mean, so no spike is lost. With
+    `host`, the CPU, memory, disks and network of this machine are measured while clients read or watch them.
 
     Args:
         options: see `MetricsOptions`.
@@ -585,7 +585,7 @@ def rag(
 
 
 def results(**options: Unpack[ResultsOptions]) -> Results:
-    """Serves a cache of computed results: `results:///{analysisId}`, and `results:///` for all that a client sees (S-06).
+    """Serves a cache of computed results: `results:///{analysisId}`, and `results:///` for all of them (S-06).
 
     A program puts its results into the cache; clients list, read and watch them until they expire. Reads carry the
     remaining time as a caching hint. A result is visible to all clients or to one principal; to others it does not
