@@ -1,5 +1,5 @@
-//! Options from keyword arguments: the values of Python as those of the core, and its errors as exceptions. Which options
-//! there are, and what they may be, is the core's to say.
+//! Options from keyword arguments: converts Python values to those of the core, and its errors to exceptions. The core
+//! decides which options exist and which values they take.
 
 use crate::error::{shown, unexpected};
 use crate::guard;
@@ -11,9 +11,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyString};
 
-/// The options of a server that are set here, or in Python.
+/// The options of a server that are handled here or in Python.
 const OF_HOST: &[&str] = &["audit", "guard", "encoder", "lifespan"];
-/// How deep lists lie in lists at most: one may contain itself.
+/// The deepest nesting of lists: a list may contain itself.
 const DEEPEST: usize = 8;
 
 /// Reads the fields of a server.
@@ -24,7 +24,7 @@ pub(crate) fn read(info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult<(Se
         let options = &mut setup.options;
         match name {
             "guard" => options.guard = guard::read(&value)?,
-            // The function itself is the host's.
+            // The function itself is kept by the host.
             "redact" => options.transforms = !value.is_none(),
             "process_key" => {
                 let key = FromOption::from_option(convert(&value)?);
@@ -89,7 +89,7 @@ fn within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<OptionValue> {
     }
 }
 
-/// A value without members and items; `None` for one that may have some.
+/// A value without members and items; `None` for a value that may have some.
 fn plain(value: &Bound<'_, PyAny>) -> PyResult<Option<OptionValue>> {
     Ok(Some(if value.is_none() {
         OptionValue::None
@@ -104,7 +104,7 @@ fn plain(value: &Bound<'_, PyAny>) -> PyResult<Option<OptionValue>> {
     } else if let Ok(truth) = value.extract() {
         OptionValue::Bool(truth)
     } else if value.is_instance_of::<PyInt>() {
-        // What 128 bits do not hold is as wrong as the largest number that they do.
+        // A number that does not fit into 128 bits is refused like the largest one that does.
         OptionValue::Integer(value.extract().unwrap_or(i128::MAX))
     } else if let Ok(whole) = value.extract() {
         OptionValue::Integer(whole)

@@ -1,4 +1,4 @@
-//! Descriptions of resources and templates, from keyword arguments. What is wrong with a value is the core's to say.
+//! Descriptions of resources and templates from keyword arguments. The core checks their values.
 
 use crate::error::{Import, unexpected};
 use crate::options::set;
@@ -13,7 +13,7 @@ static OBJECT_JSON: Import = Import::new("mcp_resources.results", "object_json")
 /// The options of a registration that are read in Python.
 const OF_HOST: &[&str] = &["vars", "extra_query", "parameters", "inline", "replace"];
 
-/// One resource, at one URI.
+/// The URI and the description of a resource.
 #[pyclass(frozen, eq, module = "mcp_resources")]
 #[derive(PartialEq)]
 pub struct Resource {
@@ -72,7 +72,7 @@ impl Resource {
     }
 }
 
-/// A picture of a resource or a server.
+/// An icon of a resource or a server.
 #[pyclass(frozen, eq, module = "mcp_resources")]
 #[derive(PartialEq, Eq)]
 pub struct Icon {

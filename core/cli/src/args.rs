@@ -173,7 +173,7 @@ pub(crate) struct Watch {
     pub(crate) uri: Vec<String>,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// One {"uri":…,"contents":[…]} per line; null if removed
+    /// {"uri":…,"contents":[…]} per line; null if removed
     #[arg(long)]
     pub(crate) json: bool,
 }
