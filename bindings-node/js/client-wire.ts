@@ -250,7 +250,7 @@ export function scopeOf({ server, timeout, onProgress }: CallOptions): ScopeFiel
   };
 }
 
-/** The error for what arrived. */
+/** The error for an arrival. */
 export function failure(arrival: Arrival, server: string | undefined): Error {
   const { text = '', word, uri, count, details } = arrival;
   switch (word) {
