@@ -23,7 +23,7 @@ def run(cases: list[Case]) -> tuple[int, list[str]]:
 
 
 def checks(case: Case) -> list[tuple[str, str, str]]:
-    """What was asked, what was said, and what the case wants."""
+    """The questions of a case, the answers, and the expected answers."""
     try:
         guard = Guard(case["policy"], explicit_denials=case.get("explicit", False))
     except RegistrationError as error:

@@ -1,4 +1,4 @@
-"""What is recorded of requests, and what is counted of them (S-18, S-19, R-208, R-215)."""
+"""Audit records and counters of requests (S-18, S-19, R-208, R-215)."""
 
 import asyncio
 import http.client

@@ -1,4 +1,4 @@
-"""What a handler is told about its request, what it can report, how it ends early, and reads in several rounds."""
+"""`Context`: the request, reports to the client, cancellation, and reads in several rounds."""
 
 import asyncio
 import contextvars
