@@ -98,7 +98,7 @@ pub(crate) struct Serve {
     pub(crate) http: Option<u16>,
 }
 
-/// Print the SQL with which Postgres reports changes; nothing is run
+/// Print the SQL that has Postgres tell of changes; nothing is run
 #[derive(Args, Debug)]
 #[command(after_help = "Run the SQL once, as the owner of the tables:
   mcp-resources triggers db:shop=postgres://HOST/shop,orders | psql shop

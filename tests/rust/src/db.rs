@@ -360,7 +360,7 @@ async fn only_what_changed_is_reported() {
     }
 }
 
-/// S-20, R-076: a legacy session is notified too; no change is lost while the database is locked or removed.
+/// S-20, R-076: a legacy session hears too; a database that is locked, gone and there again costs no change.
 #[tokio::test]
 async fn a_database_may_be_away() {
     let shop = Shop::new(SHOP);

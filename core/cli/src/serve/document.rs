@@ -13,13 +13,13 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
 const KEYS: [&str; 7] = ["name", "version", "title", "description", "instructions", "providers", "guard"];
-/// The keys of `guard` that do not belong to the policy.
+/// The keys of `guard` that are not the policy's own.
 const GUARD_KEYS: [&str; 3] = ["limits", "http", "audit"];
 
 /// The providers and the rules of a server. Nothing is opened yet.
 #[derive(Debug)]
 pub struct Document {
-    /// The members of the file that describe the server, except `name`, as texts.
+    /// The members of a file that describe the server, but for `name` as texts.
     pub(super) name: String,
     pub(super) version: Option<String>,
     pub(super) title: Option<String>,

@@ -153,7 +153,7 @@ struct Serving {
     server: ResourceServer,
     folder: PathBuf,
     mounted: Vec<Mounted>,
-    /// The text of the guard, to detect changes.
+    /// The guard as it was written.
     guard: Value,
 }
 
@@ -255,7 +255,7 @@ impl Serving {
     }
 }
 
-/// The default `instructions`: the kinds of resources, and their URIs.
+/// The default `instructions`: which kinds of resources there are, and their URIs.
 fn about<'k>(kinds: impl Iterator<Item = &'k str>) -> String {
     let of = |kind: &str| declared::kinds().find(|known| known.name == kind).map(|known| known.about);
     let all: Vec<&str> = kinds.filter_map(of).collect();
