@@ -1,4 +1,4 @@
-/** From what a handler returned or threw to an answer. */
+/** Answers requests with the results and errors of handlers. */
 
 import type { Entry, PlainValue, Question } from './binding.js';
 import { isWebBody, open, type WebBody } from './bodies.js';
@@ -44,7 +44,7 @@ export interface Reading {
   readonly json: string | undefined;
 }
 
-/** What has the function that converts values without a JSON form. */
+/** Has the function that converts values without a JSON form. */
 type Json = Pick<Driver, 'json'>;
 
 /** Answers a read. Returns a text that is the answer, or nothing. */
@@ -82,7 +82,7 @@ function answerValue(driver: Driver, request: number, value: unknown, reading: R
   else driver.quick.text(request, document(driver, value), reading.json);
 }
 
-/** Answers with a `Response` or `Blob`, once all of it is there. A type that the author registered is kept. */
+/** Answers with a `Response` or `Blob`, once all of it is read. The media type of the resource has priority. */
 function body(driver: Driver, request: number, value: WebBody, reading: Reading): void {
   const { chunks, isText, mimeType } = open(value);
   const about = { name: reading.name, isText, mimeType: reading.json === undefined ? undefined : mimeType };
@@ -95,7 +95,7 @@ function stream(driver: Driver, request: number, value: Stream, gathering: Gathe
   gather(driver, request, value, gathering)?.catch((error) => fail(driver, request, error, gathering.name));
 }
 
-/** The same with what `redact` makes of the contents. */
+/** The same, with contents redacted. */
 function answerRedacted(driver: Driver, request: number, value: unknown, reading: Reading): void {
   if (isWebBody(value)) {
     body(driver, request, value, reading);
@@ -181,7 +181,7 @@ function membersOf(value: unknown): JsonObject {
   throw new TypeError(`the method returned ${shown(value)}, expected an object with the members of its result`);
 }
 
-/** Answers with what was thrown. What is not meant for the client is logged. */
+/** Answers with a thrown error. Unexpected errors are logged, and not sent to the client. */
 export function fail(driver: Driver, request: number, error: unknown, name: string): undefined {
   try {
     if (error instanceof InputRequired) ask(driver, request, error);
@@ -200,7 +200,7 @@ function failure(driver: Driver, request: number, error: unknown, name: string):
     const { code, message, data } = error;
     return [null, data === undefined ? { code, message } : { code, message, data: json(driver, data) }];
   }
-  // What another server did is a failure of this one.
+  // An error of another server is a failure of this one.
   const isOurs = error instanceof McpError && !(error instanceof ReadFailedError);
   if (isOurs && error.kind !== undefined) {
     if (error instanceof ResourceNotFoundError) {
@@ -213,7 +213,7 @@ function failure(driver: Driver, request: number, error: unknown, name: string):
   return [null, {}];
 }
 
-/** What a handler or its stream ends with when it is cancelled. */
+/** Whether this is the error of a handler or stream that was cancelled. */
 function isCancellation({ name, code }: NodeJS.ErrnoException): boolean {
   return name === 'AbortError' || code === 'ERR_STREAM_PREMATURE_CLOSE';
 }
@@ -262,7 +262,7 @@ function isContents(value: unknown): value is readonly Contents[] {
   );
 }
 
-/** JSON text of what a handler returned. */
+/** JSON text of a handler's result. */
 function document(driver: Json, value: unknown): string {
   if (value === null || value === undefined) {
     throw new TypeError(`the handler returned ${value}; throw ResourceNotFoundError if there is no such resource`);

@@ -1,12 +1,12 @@
-/** The records of requests, for a function of the author's: taken on the event loop, in batches. */
+/** Calls the audit function with the records of requests, on the event loop, in batches. */
 import type { Server } from './binding.js';
 import { type Logger, unrecorded } from './log.js';
 import type { JsonObject } from './results.js';
 
-/** What takes the record of each request: `time`, `principal`, `method`, `uri`, `outcome` and more. */
+/** Gets the record of each request: `time`, `principal`, `method`, `uri`, `outcome` and more. */
 export type AuditFunction = (entry: JsonObject) => void;
 
-/** Calls `call` with each record; what is returned takes those that wait, at once. */
+/** Calls `call` with each record. Returns a function that passes on pending records at once. */
 export function audited(native: Server, call: AuditFunction, logger: Logger): () => void {
   const take = (): void => {
     for (const line of native.takeRecords().split('\n')) {

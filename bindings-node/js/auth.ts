@@ -1,51 +1,68 @@
-/** Bearer tokens: what an HTTP endpoint asks for, and what it says of it (RFC 6750, RFC 9728). */
+/** Bearer tokens of an HTTP endpoint: how they are verified, and what its metadata says (RFC 6750, RFC 9728). */
 import { binding, type TokenVerifier as Native, type PlainValue, type VerifiedFields } from './binding.js';
+import { checkOptions, checkText, isObject, type Kind, shown, TEXT } from './check.js';
 import { type ErrorKind, McpError, translated } from './errors.js';
 import { type Logger, unverified } from './log.js';
 import type { JsonObject } from './results.js';
 
-/** The token is not valid, has expired, or was made for another audience. Thrown by `Auth.verify`. */
+/** The token is not valid, has expired, or was issued for another audience. Thrown by `Auth.verify`. */
 export class InvalidTokenError extends McpError {
   override get kind(): ErrorKind {
     return 'invalid_token';
   }
 }
 
-/** A token that was verified: signature, expiry, issuer and audience. */
+/** @deprecated the earlier name of {@link InvalidTokenError}. */
+export const InvalidToken = InvalidTokenError;
+/** @deprecated the earlier name of {@link InvalidTokenError}. */
+export type InvalidToken = InvalidTokenError;
+
+/** A token that was verified: its signature, expiry, issuer and audience are right. */
 export interface Verified {
-  /** Who it stands for: what sessions, cursors and request states are bound to. */
+  /** The identity of the client: `ctx.principal`. Sessions, cursors and request states belong to it. */
   readonly subject: string;
-  /** What it may be used for; a text holds scopes with spaces between them, as OAuth writes them. Default: nothing. */
+  /** The scopes of the token: an array, or one string with spaces between them, as OAuth writes them. Default: none. */
   readonly scopes?: readonly string[] | string;
-  /** When it expires, in seconds since 1970: until then it need not be verified again. Default: each time. */
+  /**
+   * When the token expires, in seconds since 1970. It is not verified again before that, nor longer than `Limits.tokenTtl`.
+   * Default: it is verified for each request.
+   */
   readonly expires?: number;
-  /** What handlers are given as `ctx.claims`. Default: nothing. */
+  /** The claims that handlers get as `ctx.claims`. Default: none. */
   readonly claims?: JsonObject;
 }
 
-/** What verifies tokens. */
+/** A verifier of tokens. */
 export interface TokenVerifier {
   /**
    * Verifies a token.
    *
-   * @throws {InvalidTokenError} it is not good; anything else means that it could not be found out now.
+   * @throws {InvalidTokenError} the token is not valid. Anything else means that it could not be verified now.
    */
   verify(token: string): Verified | PromiseLike<Verified>;
 }
 
-/** The verifiers of the compiled part, which the native server asks on its own threads. */
+/** The verifiers of the compiled part, which the native HTTP server calls on its own threads. */
 const COMPILED = new WeakMap<object, Native>();
 
 /**
- * Verifies tokens by a list: for tests, or for a few clients whose tokens an administrator makes. Tokens are compared by
- * their SHA-256 in constant time. Each should have at least 128 random bits.
+ * Accepts a fixed list of tokens: for tests, or for a few clients whose tokens an administrator creates. Compares the
+ * SHA-256 of tokens in constant time. Each token should have at least 128 random bits.
  */
 export class StaticTokens implements TokenVerifier {
   /**
-   * @param tokens - each token with what it stands for.
-   * @throws {TypeError} a token could not stand in an `Authorization` header.
+   * @param tokens - the tokens, each with the identity and the scopes that it stands for.
+   * @throws {TypeError} a token has characters that an `Authorization` header cannot carry, or a value is not a `Verified`.
    */
   constructor(tokens: Readonly<Record<string, Verified>>) {
+    if (!isObject(tokens)) {
+      throw new TypeError(`tokens is ${shown(tokens)}, expected an object such as { TOKEN: { subject: "alice" } }`);
+    }
+    // The token itself is not repeated: an error ends in a log.
+    const wrong = Object.values(tokens).find((verified) => !isObject(verified));
+    if (wrong !== undefined) {
+      throw new TypeError(`a token stands for a value ${kind(wrong)}; expected an object such as { subject: "alice" }`);
+    }
     const known = Object.entries(tokens).map(([token, verified]) => ({ token, verified: verifiedFields(verified) }));
     COMPILED.set(
       this,
@@ -59,36 +76,48 @@ export class StaticTokens implements TokenVerifier {
   }
 }
 
-/** What a {@link JwtVerifier} accepts. */
+/** The options of {@link JwtVerifier}. */
 export interface JwtOptions {
-  /** The `iss` of tokens. */
+  /** The issuer, compared with the claim `iss`. */
   readonly issuer: string;
-  /** The `aud` of tokens, or several of which one is enough: as a rule `Auth.resource`. */
+  /** One or several audiences, usually `Auth.resource`. The claim `aud` must contain one of them. */
   readonly audience: string | readonly string[];
-  /** A JWKS, as an object or JSON text. */
+  /** The keys as a JWKS, an object or JSON text. */
   readonly keys?: JsonObject | string;
   /**
-   * Where the JWKS is: `https`, or `http` on this machine. It is asked for the first token, then every ten minutes, and for
-   * a token with an unknown key at most twice a minute.
+   * The URL of the JWKS: `https`, or `http` on this machine. It is fetched for the first token, then every ten minutes, and
+   * for a token with an unknown key at most twice a minute.
    */
   readonly jwksUrl?: string;
-  /** What tokens may be signed with, such as `ES256`. Default: each that fits the key. */
+  /** The signature algorithms that are accepted, such as `ES256`. Default: all that fit the key. */
   readonly algorithms?: readonly string[];
-  /** How far the clocks of issuer and server may be apart, in seconds. Default 60. */
+  /** The largest difference between the clocks of the issuer and the server, in seconds. Default 60. */
   readonly leeway?: number;
 }
 
 /**
- * Verifies signed JWTs (RFC 9068): type, signature, `exp`, `nbf`, `iss` and `aud`. The subject is the token's `sub`; in a
- * token without one `client_id:` and its `client_id`. The scopes are those of `scope` or `scp`. Shared secrets (HS256) and
- * unsigned tokens are never accepted.
+ * Verifies signed JWTs (RFC 9068): type, signature, `exp`, `nbf`, `iss` and `aud`. The subject is the claim `sub` or,
+ * without one, `client_id:` followed by the claim `client_id`. The scopes are those of the claim `scope` or `scp`. Tokens
+ * that are unsigned or signed with a shared secret (HS256) are never accepted.
  */
 export class JwtVerifier implements TokenVerifier {
-  /** @throws {TypeError} the keys, the URL or an algorithm cannot be used. */
-  constructor({ issuer, audience, keys, jwksUrl, algorithms, leeway = 60 }: JwtOptions) {
+  /**
+   * Makes a verifier with `keys` or with `jwksUrl`: exactly one of them.
+   *
+   * @throws {TypeError} an option has the wrong type, or the keys, the URL or an algorithm cannot be used.
+   */
+  constructor(options: JwtOptions) {
+    checkOptions('JwtVerifier', options, JWT_SHAPE);
+    const { issuer, audience, keys, jwksUrl, algorithms, leeway = 60 } = options;
+    checkText('issuer', issuer, 'https://id.example.com');
+    if (audience === undefined) throw new TypeError('JwtVerifier needs an audience, usually the resource of auth');
+    if ((keys === undefined) === (jwksUrl === undefined)) {
+      const given = keys === undefined ? 'neither' : 'both';
+      throw new TypeError(`JwtVerifier needs the keys or the URL of the keys: give keys or jwksUrl, got ${given}`);
+    }
     const fields = {
       issuer,
-      audiences: typeof audience === 'string' ? [audience] : [...audience],
+      audiences: typeof audience === 'string' ? [audience] : listed('audience', audience),
       ...(keys !== undefined && { keys: typeof keys === 'string' ? keys : JSON.stringify(keys) }),
       ...(jwksUrl !== undefined && { jwksUrl }),
       ...(algorithms !== undefined && { algorithms: listed('algorithms', algorithms) }),
@@ -106,31 +135,71 @@ export class JwtVerifier implements TokenVerifier {
   }
 }
 
-/** What bearer tokens must be. */
+/** Requires bearer tokens at an HTTP endpoint (RFC 9728). */
 export interface Auth {
-  /** The URL of the endpoint as clients know it: the audience of tokens. */
+  /** The URL of the endpoint as clients know it. Tokens must be issued for it: it is their audience. */
   readonly resource: string;
-  /** The servers that give tokens for it; at least one. */
+  /** The URLs of the authorization servers that issue tokens for the endpoint; at least one. */
   readonly authorizationServers: readonly string[];
   /**
-   * Verifies a token. Throws `InvalidTokenError`; anything else means that it could not be found out now. A function of yours, a
-   * {@link JwtVerifier} or {@link StaticTokens}.
+   * Verifies a token: a function, a {@link JwtVerifier} or {@link StaticTokens}.
+   *
+   * Throws `InvalidTokenError` for a token that is not valid: the client gets status 401. Anything else that it throws means
+   * that the token could not be verified now: it is logged, and the client gets status 503.
    */
   readonly verify: ((token: string) => Verified | PromiseLike<Verified>) | TokenVerifier;
-  /** What every request needs. */
+  /** The scopes that every request needs. Default: none. */
   readonly requiredScopes?: readonly string[];
-  /** What a client may ask for. */
+  /** The scopes that clients may request, for the metadata of the endpoint. Default: none. */
   readonly scopesSupported?: readonly string[];
-  /** Which narrower scopes a broader one includes. */
+  /** Pairs of scopes (broader, narrower): a token with the first one also has the second. Default: none. */
   readonly impliedScopes?: readonly (readonly [broader: string, narrower: string])[];
-  /** The authorization server's metadata, for clients of 2025-03-26, which look for it here. */
+  /**
+   * The metadata of the authorization server, for clients of 2025-03-26, which fetch it from this endpoint. Default: none.
+   */
   readonly authorizationServerDocument?: JsonObject;
 }
 
-/** What became of a token: who it stands for, or that it is not valid (`false`) or could not be looked at (`true`). */
+const ANY: Kind = { is: () => true, expected: '' };
+/** The lists are checked later, where messages name their items. */
+const AUTH_SHAPE = {
+  resource: TEXT,
+  authorizationServers: ANY,
+  verify: {
+    is: (value: unknown) => {
+      const { verify } = Object(value) as { verify?: unknown };
+      return typeof verify === 'function' || (typeof value === 'function' && !isClass(value));
+    },
+    expected: 'a function, a JwtVerifier or StaticTokens',
+  },
+  requiredScopes: ANY,
+  scopesSupported: ANY,
+  impliedScopes: {
+    is: (value: unknown) => Array.isArray(value) && value.every((pair) => Array.isArray(pair) && pair.length === 2),
+    expected: 'an array of pairs [broader, narrower]',
+  },
+  authorizationServerDocument: { is: isObject, expected: 'an object' },
+};
+const JWT_SHAPE = {
+  issuer: TEXT,
+  audience: ANY,
+  keys: ANY,
+  jwksUrl: TEXT,
+  algorithms: ANY,
+  leeway: {
+    is: (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0,
+    expected: 'a whole number of seconds from 0',
+  },
+};
+
+function isClass(value: unknown): boolean {
+  return value === StaticTokens || value === JwtVerifier;
+}
+
+/** The result of a verification: the identity, or `false` for an invalid token, or `true` if it could not be verified. */
 export type Verdict = VerifiedFields | boolean;
 
-/** Asks the author's function. */
+/** Calls `verify`. */
 export async function verdict(auth: Auth, token: string, logger: Logger): Promise<Verdict> {
   try {
     return verifiedFields(await (typeof auth.verify === 'function' ? auth.verify(token) : auth.verify.verify(token)));
@@ -141,13 +210,22 @@ export async function verdict(auth: Auth, token: string, logger: Logger): Promis
   }
 }
 
-/** The verifier that the native server can ask by itself. */
+/** The verifier that the native server can call without JavaScript; `null` if there is none. */
 export function compiled(auth: Auth | undefined): Native | null {
   return (typeof auth?.verify === 'object' && COMPILED.get(auth.verify)) || null;
 }
 
-/** What the compiled part takes of it. */
+/** The fields of an `Auth` as the compiled part takes them. */
 export function authFields(auth: Auth): PlainValue {
+  if (auth instanceof StaticTokens || auth instanceof JwtVerifier) {
+    throw new TypeError(
+      `auth is ${shown(auth)}, expected { resource, authorizationServers, verify }: it is the verify`,
+    );
+  }
+  checkOptions('auth', auth, AUTH_SHAPE);
+  for (const name of ['resource', 'authorizationServers', 'verify'] as const) {
+    if (auth[name] === undefined) throw new TypeError(`auth needs ${name}: { resource, authorizationServers, verify }`);
+  }
   const { resource, authorizationServers, requiredScopes = [], scopesSupported = [], impliedScopes = [] } = auth;
   const document = auth.authorizationServerDocument;
   return {
@@ -160,7 +238,7 @@ export function authFields(auth: Auth): PlainValue {
   };
 }
 
-/** What the compiled part takes of a verified token. */
+/** A verified token as the compiled part takes it. */
 function verifiedFields(verified: Verified): VerifiedFields {
   if (typeof verified !== 'object' || verified === null) {
     throw new TypeError(`verify returned ${kind(verified)}; expected an object with a subject`);
@@ -170,7 +248,8 @@ function verifiedFields(verified: Verified): VerifiedFields {
     throw new TypeError(`the subject of a verified token is ${kind(subject)}; expected a string`);
   }
   if (expires !== undefined && !Number.isFinite(expires)) {
-    throw new TypeError(`expires of a verified token is ${String(expires)}; expected seconds since 1970`);
+    const fix = (expires as unknown) instanceof Date ? ', such as expires.getTime() / 1000' : '';
+    throw new TypeError(`expires of a verified token is ${shown(expires)}; expected seconds since 1970${fix}`);
   }
   return {
     subject,
@@ -202,7 +281,7 @@ function kind(value: unknown): string {
   return value === null ? 'null' : `of type ${typeof value}`;
 }
 
-/** Asks a verifier of the compiled part. */
+/** Calls a verifier of the compiled part. */
 async function check(verifier: object, token: string): Promise<Verified> {
   const checking = (COMPILED.get(verifier) as Native).check(token);
   for (;;) {
@@ -213,7 +292,8 @@ async function check(verifier: object, token: string): Promise<Verified> {
     const { pending, verified, unavailable } = checking.poll(wake);
     if (pending) await rung;
     else if (verified) return opened(verified);
-    else throw unavailable ? new Error('the keys cannot be had') : new InvalidTokenError('the token is not valid');
+    else if (unavailable) throw new Error('the keys of the issuer cannot be fetched');
+    else throw new InvalidTokenError('the token is not valid');
   }
 }
 

@@ -1,4 +1,4 @@
-/** The compiled part: everything between bytes and the author's functions. */
+/** The compiled part of the package: the engine and its hosts. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type * as Binding from '../binding.js';

@@ -3,7 +3,7 @@
 /** A body with a media type. */
 export type WebBody = Blob | Response;
 
-/** Types beside `text/…` whose bytes are text. */
+/** Media types other than `text/…` whose bytes are text. */
 const TEXTUAL =
   /^(?:text\/|application\/(?:json|xml|javascript|ecmascript|yaml|x-yaml|toml|sql|graphql)$)|\+(?:json|xml|yaml)$/;
 
@@ -24,7 +24,7 @@ export interface Opened {
 /**
  * Opens a body: by its type it is text, in any charset, or bytes.
  *
- * @throws {TypeError} a response that is an error, or whose body was read already, or in an unknown charset.
+ * @throws {TypeError} the response has an error status, its body was read already, or its charset is unknown.
  */
 export function open(body: WebBody): Opened {
   const bytes = bytesOf(body);

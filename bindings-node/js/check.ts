@@ -1,20 +1,20 @@
 /**
- * Checks of what an author gives: a wrong name or value is refused at once, with the value, the reason and the fix,
+ * Checks of arguments: a wrong name or value is refused where it is passed, with the value, the reason and the fix,
  * before the compiled part sees it.
  */
 import { binding } from './binding.js';
 
-/** What a value must be. */
+/** A test of a value, and its name in messages. */
 export interface Kind {
   readonly is: (value: unknown) => boolean;
   /** The end of the sentence "expected …". */
   readonly expected: string;
 }
 
-/** The kinds of the members of an options object, by name. */
+/** The kinds of the members of an options object. */
 export type Shape<T> = { readonly [N in keyof Required<T>]: Kind };
 
-/** What to say of names that belong somewhere else. */
+/** Advice for names that belong somewhere else. */
 export type Hints = Readonly<Record<string, string>>;
 
 export const TEXT: Kind = { is: (value) => typeof value === 'string', expected: 'a string' };
@@ -28,13 +28,13 @@ export const CALL: Kind = { is: (value) => typeof value === 'function', expected
 export const OBJECT: Kind = { is: isObject, expected: 'an object' };
 export const TEXTS: Kind = { is: isTexts, expected: 'an array of strings' };
 export const LIST: Kind = { is: Array.isArray, expected: 'an array' };
-/** What can be iterated, but is no string. */
+/** Anything iterable except strings. */
 export const ITERABLE: Kind = {
   is: (value) => typeof value === 'object' && value !== null && Symbol.iterator in value,
   expected: 'an array or another iterable',
 };
 
-/** A kind of the same test, in words of its own. */
+/** The same kind with another description. */
 export function said(kind: Kind, expected: string): Kind {
   return { is: kind.is, expected };
 }
@@ -44,7 +44,7 @@ export function either(expected: string, ...kinds: readonly Kind[]): Kind {
   return { is: (value) => kinds.some((kind) => kind.is(value)), expected };
 }
 
-/** One of a few words. */
+/** One of a few strings. */
 export function oneOf(...words: readonly string[]): Kind {
   return { is: (value) => words.includes(value as string), expected: listed(words) };
 }
@@ -55,7 +55,7 @@ function listed(words: readonly string[]): string {
 }
 
 /**
- * Checks an options object: every name is known, and every value that is given is of its kind.
+ * Checks an options object: every name is known, and every value has the right kind.
  *
  * @throws {TypeError} the message has the value, the reason and the fix.
  */
@@ -75,7 +75,20 @@ export function checkOptions(
   }
 }
 
-/** The error for a name that is not known: with the name that was probably meant, or all that there are. */
+/** Refuses an argument that is not a string; `example` is one that is right. */
+export function checkText(what: string, value: unknown, example?: string): void {
+  if (typeof value === 'string') return;
+  const fix = value instanceof URL ? `; pass ${what}.href` : '';
+  const expected = example === undefined ? 'a string' : `a string such as "${example}"`;
+  throw new TypeError(`${what} is ${shown(value)}, expected ${expected}${fix}`);
+}
+
+/** Refuses an argument that is not a function. */
+export function checkFunction(what: string, value: unknown): void {
+  if (typeof value !== 'function') throw new TypeError(`${what} is ${shown(value)}, expected a function`);
+}
+
+/** The error for an unknown name, with the name that was probably meant, or all known ones. */
 export function unexpected(what: string, name: string, known: readonly string[], hints: Hints = {}): TypeError {
   const hint = Object.hasOwn(hints, name) ? hints[name] : undefined;
   if (hint !== undefined) return new TypeError(`unexpected ${what} "${name}"; ${hint}`);
@@ -85,7 +98,7 @@ export function unexpected(what: string, name: string, known: readonly string[],
 /** Longest value that an error message shows, in UTF-16 code units. */
 const LONGEST = 60;
 
-/** A value as an error message shows it: short, on one line, and never the contents of an object. */
+/** A value in an error message: short, on one line, without the members of an object. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') {
     return JSON.stringify(value.length > LONGEST ? `${value.slice(0, LONGEST).toWellFormed()}…` : value);
@@ -110,7 +123,7 @@ export function className(value: object): string {
   return typeof name === 'string' && name !== '' ? name : 'Object';
 }
 
-/** Whether it is an object that can hold options: not an array, nor of a built-in class. */
+/** Whether it is an object other than an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,10 +4,10 @@ import { PipeDriver } from './driver.js';
 import { failed } from './log.js';
 import { type Internals, internals, type ResourceServer } from './server.js';
 
-/** Serves a client whose end of the pipe is not here. */
+/** Serves the client at the other end of a pipe. */
 export class MemoryServer {
   readonly #internals: Internals;
-  /** Until it serves: it holds the client, which ends when nobody else does. */
+  /** Set until it serves: the function holds the client, which must be collectable afterwards. */
   #open: (() => number | null) | undefined;
   #started: Promise<void> | undefined;
   #left: Promise<void> | undefined;
@@ -48,7 +48,7 @@ export class MemoryServer {
     if (this.isStarted) await this.#internals.lifespan.leave();
   }
 
-  /** The client was closed, or nobody holds it. */
+  /** Called when the client was closed or garbage-collected. */
   #gone(): void {
     const { logger } = this.#internals.peers;
     this.stop().catch((error) => failed(logger, 'onStop', 'the server ends', error));

@@ -1,4 +1,4 @@
-/** The options of a client: what they are, and what they may be. */
+/** The options of a client and of its calls, with their checks. */
 import type { PlainValue } from './binding.js';
 import { CALL, COUNT, checkOptions, isObject, type Shape, said, shown, TEXT, TEXTS } from './check.js';
 import type { Answerer, Callbacks, CallOptions } from './client-wire.js';
@@ -6,51 +6,60 @@ import { ConfigError } from './errors.js';
 import type { Logger } from './log.js';
 import { ResourceServer } from './server.js';
 
-/** Functions that answer the questions of servers. The client declares the capabilities of those that are there. */
+/** Functions that answer requests of servers. The client declares the capabilities of those that are given. */
 export interface Answers {
-  /** A form or a page for the user. */
+  /** Shows the user a form or a page. */
   readonly elicitation?: Answerer;
-  /** A completion by a model. */
+  /** Asks a model for a completion. */
   readonly sampling?: Answerer;
-  /** The client's roots. */
+  /** Returns the roots of the client. */
   readonly roots?: Answerer;
 }
 
-/** Options of every client. */
+/** The options of every client. */
 export interface CommonClientOptions {
-  /** How long a request may take, in milliseconds. Default 30,000. */
+  /** The longest time for a request, in milliseconds. Default 30,000. */
   readonly timeout?: number;
-  /** The only revision of the protocol to speak. Default: 2026-07-28 with servers that have it, else the newest older one. */
+  /** The only protocol revision to use. Default: the newest that the server supports. */
   readonly revision?: string;
-  /** What answers the questions of servers. Default: nothing. */
+  /**
+   * Functions that answer requests of the server. Each gets a `Question`, may be `async`, and returns the result, an object.
+   * If it throws, the error is logged and the server gets an error. Default: none.
+   */
   readonly answers?: Answers;
-  /** Called with the name of a server and a sentence about what was left out or ignored, for a log. */
+  /**
+   * Called with the name of a server and a sentence when something of the server is left out or ignored. Default: nothing
+   * is called.
+   */
   readonly onNote?: (server: string, note: string) => unknown;
-  /** Where failures of these functions are reported. Default: `console`. */
+  /** Takes the errors that these functions throw. Default: `console`. */
   readonly logger?: Logger;
 }
 
-/** Options of a client of one server. */
+/** The options of a client of one server. */
 export interface ClientOptions extends CommonClientOptions {
-  /** The name of the server, in results and errors. Default: `server`. */
+  /** The name of the server in errors and notes. Default `server`. */
   readonly name?: string;
-  /** What may be seen of it: globs over URIs, or `"*"` for everything. Default: `"*"`. */
+  /** The allow-list: globs over URIs (S-11). Default `"*"`: all resources of the server. */
   readonly resources?: '*' | readonly string[];
-  /** Headers of every request, such as `Authorization`. With a URL. */
+  /** HTTP headers of every request, such as `Authorization`. For a URL. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Variables beside those of this process' environment. With a command. */
+  /** Environment variables of the command, in addition to those of this process. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The directory that the server runs in. Default: this process' own. With a command. */
+  /** The working directory of the command. Default: that of this process. */
   readonly cwd?: string;
 }
 
-/** Options of a client of a configuration's servers. */
+/** The options of a client of a configuration file. */
 export interface ConfigOptions extends CommonClientOptions {
-  /** The agent whose servers and allow-lists count. Default: the servers' own entries. */
+  /**
+   * A name under `agents` in the file: the client then has only the servers of this agent, with its allow-lists. Default:
+   * all servers, with their own `resources`.
+   */
   readonly agent?: string;
 }
 
-/** A server: a command with its arguments, the URL of an endpoint, or a server of this process. */
+/** A server: a command with its arguments, the URL of an endpoint, or a `ResourceServer` of this process. */
 export type ClientTarget = readonly string[] | string | URL | ResourceServer;
 
 /** A configuration file and an agent, in place of one server. */
@@ -61,14 +70,17 @@ export class ConfigFile {
   ) {}
 }
 
-/** What the compiled part takes: options of the core's by name. */
+/** The options of a client as the compiled part takes them. */
 export type ClientFields = Record<string, PlainValue>;
 
 const PAIRS = {
   is: (value: unknown) => isObject(value) && Object.values(value).every((item) => typeof item === 'string'),
   expected: 'an object whose values are strings',
 };
-const MILLISECONDS = said(COUNT, 'a whole number of milliseconds');
+const MILLISECONDS = {
+  is: (value: unknown) => COUNT.is(value) && (value as number) > 0,
+  expected: 'a whole number of milliseconds above 0, such as 5_000',
+};
 const COMMON: Shape<CommonClientOptions> = {
   timeout: MILLISECONDS,
   revision: said(TEXT, 'a date such as "2025-11-25"'),
@@ -111,7 +123,7 @@ export function checkConfig(path: unknown, options: unknown): void {
   checkOptions('Client.fromConfig', options, OF_A_CONFIG);
 }
 
-/** What the compiled part takes, of a server. */
+/** The server and the options of a client as the compiled part takes them. */
 export function fieldsOf(target: ClientTarget | ConfigFile, options: ClientOptions): ClientFields {
   checkOptions('Client', options, OF_A_SERVER);
   const { timeout, revision, answers = {}, onNote } = options;
@@ -125,7 +137,7 @@ export function fieldsOf(target: ClientTarget | ConfigFile, options: ClientOptio
   };
 }
 
-/** What of the author's is called. */
+/** The functions of the options. */
 export function callbacksOf({ answers = {}, onNote, logger = console }: CommonClientOptions): Callbacks {
   return { answers: given(answers), onNote, logger };
 }
@@ -151,10 +163,13 @@ function serverFields(target: ClientTarget, options: ClientOptions): ClientField
       `the server is ${shown(target)}, which is no http URL; give a command as an array: ["my-server"]`,
     );
   }
-  if (!isUrl && headers !== undefined) throw new ConfigError('headers is an option for a URL, and the server has none');
+  const kind = isUrl ? 'a URL' : isCommand ? 'a command' : 'a server of this process';
+  if (!isUrl && headers !== undefined) {
+    throw new ConfigError(`headers is an option for a URL, and the server is ${kind}; leave it out`);
+  }
   for (const [option, value] of Object.entries({ env, cwd })) {
     if (!isCommand && value !== undefined) {
-      throw new ConfigError(`${option} is an option for a command, and the server has none`);
+      throw new ConfigError(`${option} is an option for a command, and the server is ${kind}; leave it out`);
     }
   }
   return {

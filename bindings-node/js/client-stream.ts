@@ -1,4 +1,4 @@
-/** What a client gives bit by bit: lists, changes of a resource, changes of lists. */
+/** The iterators of a client: lists, changes of a resource, changes of lists. */
 import type { Arrival, NativeStream, ScopeFields } from './binding.js';
 import { type CallOptions, DONE, scopeOf, type Wire } from './client-wire.js';
 
@@ -6,7 +6,7 @@ import { type CallOptions, DONE, scopeOf, type Wire } from './client-wire.js';
 export interface Origin<T> {
   /** Makes the compiled half, when the first value is asked for; progress is to arrive under `number`. */
   readonly open: (scope: ScopeFields, number: number) => NativeStream | Promise<NativeStream>;
-  /** The values in what arrives. */
+  /** Converts an arrival to values. */
   readonly values: (arrival: Arrival) => readonly T[];
   readonly options: CallOptions;
 }

@@ -1,21 +1,27 @@
-/** What a client gives: entries of lists, changes, questions. Members that a server sends with another type are left out. */
+/**
+ * The values that a client returns: entries of lists, changes, questions. A member that a server sends with a wrong type is
+ * `undefined`.
+ */
 import type { Arrival } from './binding.js';
 import { isObject } from './check.js';
 import { Completion, Contents, type JsonObject } from './results.js';
 
 type Entry = NonNullable<Arrival['entries']>[number];
 
-/** What {@link Client.read} gives: the text of one text, the bytes of one blob, else all contents. */
+/** The result of {@link Client.read}: one text as a string, one blob as bytes, anything else as an array of `Contents`. */
 export type ReadValue = string | Buffer | Contents[];
 
-/** What a resource and a template of a list have in common. */
+/** The description of a resource or template in a list. */
 abstract class ListedEntry {
-  /** Its name. */
+  /** The name for programs. */
   readonly name: string;
-  /** Its name for people. */
+  /** The name for people. */
   readonly title: string | undefined;
+  /** The description. */
   readonly description: string | undefined;
+  /** The media type. */
   readonly mimeType: string | undefined;
+  /** The annotations: `audience`, `priority` and `lastModified`. */
   readonly annotations: JsonObject | undefined;
   /** Members of `_meta`. */
   readonly meta: JsonObject | undefined;
@@ -23,7 +29,7 @@ abstract class ListedEntry {
   constructor(
     /** The whole entry, as the server sent it. */
     readonly raw: JsonObject,
-    /** The name of its server. */
+    /** The name of the server. */
     readonly server: string,
   ) {
     this.name = text(raw.name) ?? '';
@@ -35,10 +41,11 @@ abstract class ListedEntry {
   }
 }
 
-/** A resource of a list. */
+/** A resource in a list. */
 export class ListedResource extends ListedEntry {
+  /** The URI. */
   readonly uri: string;
-  /** Bytes, if the server says how many. */
+  /** The size in bytes, if the server states it. */
   readonly size: number | undefined;
 
   constructor(raw: JsonObject, server: string) {
@@ -48,8 +55,9 @@ export class ListedResource extends ListedEntry {
   }
 }
 
-/** A template of a list. */
+/** A template in a list. */
 export class ListedTemplate extends ListedEntry {
+  /** The text of the template. */
   readonly uriTemplate: string;
 
   constructor(raw: JsonObject, server: string) {
@@ -58,50 +66,54 @@ export class ListedTemplate extends ListedEntry {
   }
 }
 
-/** The contents of a watched resource: at first, and after each change. */
+/** The contents of a watched resource: once at the beginning, and after each change. */
 export class Change {
   constructor(
-    /** The resource. It may lie beneath the one that is watched. */
+    /** The URI of the changed resource. It may lie beneath the URI that is watched. */
     readonly uri: string,
-    /** As {@link Client.read} gives them; `null` if the resource is gone. */
+    /** The contents, in the form of {@link Client.read}; `null` if the resource was removed. */
     readonly contents: ReadValue | null,
-    /** The name of its server. */
+    /** The name of the server. */
     readonly server: string,
   ) {}
 }
 
-/** How far a request is. */
+/** A progress report of a server. */
 export class Progress {
   constructor(
+    /** The progress so far. */
     readonly progress: number,
-    /** How far it goes, if that is known. */
+    /** The progress at the end, if the server knows it. */
     readonly total: number | undefined,
-    /** What is being done, if the server says so. */
+    /** A text about the current step, if the server sends one. */
     readonly message: string | undefined,
   ) {}
 }
 
-/** A question of a server's. */
+/** A request that a server makes of the client. */
 export class Question {
   constructor(
     /** The name of the server. */
     readonly server: string,
-    /** The method of its request. */
+    /** The method of the request. */
     readonly method: string,
+    /** The params of the request. */
     readonly params: JsonObject,
-    /** Aborted when the answer is not needed any more. */
+    /** Aborted when the answer is no longer needed. */
     readonly signal: AbortSignal,
   ) {}
 }
 
-/** What a server says of itself. */
+/** The self-description of a server. */
 export class ServerAbout {
   constructor(
-    /** The revision that is spoken with it. */
+    /** The protocol revision in use with this server. */
     readonly revision: string,
+    /** The name and version of the server. */
     readonly serverInfo: JsonObject,
+    /** The capabilities of the server. */
     readonly capabilities: JsonObject,
-    /** How it is to be used, if it says so. */
+    /** The instructions for the model that uses the server, if it has some. */
     readonly instructions: string | undefined,
   ) {}
 }
@@ -111,12 +123,12 @@ export function readValue({ text, bytes, entries }: Arrival): ReadValue {
   return text ?? bytes ?? contentsOf(entries ?? []);
 }
 
-/** The result of a read, with all that contents have. */
+/** The result of a read as `Contents`. */
 export function allContents({ entries = [] }: Arrival): Contents[] {
   return contentsOf(entries);
 }
 
-/** What has changed. */
+/** A change of a watched resource. */
 export function changeOf(arrival: Arrival): Change {
   const { uri = '', server = '', text, bytes, entries } = arrival;
   const isGone = text === undefined && bytes === undefined && entries === undefined;
@@ -128,7 +140,7 @@ export function completionOf({ values = [], total, hasMore }: Arrival): Completi
   return new Completion(values, { total, hasMore });
 }
 
-/** What a server says of itself. */
+/** The self-description of a server. */
 export function aboutOf({ word = '', text, details: [info = '{}', capabilities = '{}'] = [] }: Arrival): ServerAbout {
   return new ServerAbout(word, JSON.parse(info), JSON.parse(capabilities), text);
 }

@@ -17,7 +17,7 @@ import {
 import { jsonText } from './json.js';
 import { failed, type Logger } from './log.js';
 
-/** What arrives: the numbers of `bindings-node/src/client/arrival.rs`. */
+/** The kinds of arrivals: the numbers of `bindings-node/src/client/arrival.rs`. */
 export const DONE = 0;
 const FAILED = 1;
 const PROGRESS = 9;
@@ -25,22 +25,24 @@ const QUESTION = 10;
 const WITHDRAWN = 11;
 const NOTE = 12;
 
-/** How one call is made. */
+/** The options of a call. */
 export interface CallOptions {
-  /** The name of the only server to ask. Default: every server of the client that may have it. */
+  /** The name of the only server to ask. Default: every server whose allow-list has the URI. */
   readonly server?: string;
-  /** How long a request may take, in milliseconds; a report of progress begins the time anew. Default: the client's. */
+  /**
+   * The longest time for a request, in milliseconds; each progress report restarts it. Default: that of the client.
+   */
   readonly timeout?: number;
-  /** Called with the progress that the server reports. */
+  /** Called with each progress report of the server. Default: nothing is called. */
   readonly onProgress?: (progress: Progress) => unknown;
-  /** Takes the request back when it is aborted; the call rejects with its reason. */
+  /** Cancels the request when it is aborted; the call rejects with its reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Answers a question of a server's: returns the result, a JSON object. */
+/** Answers a request of a server: returns the result, a JSON object. */
 export type Answerer = (question: Question) => object | PromiseLike<object>;
 
-/** What of the author's is called. */
+/** The functions of the options of a client. */
 export interface Callbacks {
   readonly answers: ReadonlyMap<string, Answerer>;
   readonly onNote: ((server: string, note: string) => unknown) | undefined;
@@ -63,7 +65,7 @@ export class Wire {
   readonly #calls = new Map<number, Call>();
   readonly #reports = new Map<number, NonNullable<CallOptions['onProgress']>>();
   readonly #asked = new Map<number, AbortController>();
-  /** The server, if there is one alone. */
+  /** The name of the server, if there is only one. */
   readonly #server: string | undefined;
   #last = 0;
 
@@ -75,7 +77,7 @@ export class Wire {
     this.#server = servers.length === 1 ? servers[0] : undefined;
   }
 
-  /** In a scope of its own: functions of one scope hold what any of them holds. */
+  /** A static method, so that the closure does not keep the client alive. */
   static #looking(own: WeakRef<Wire>): () => void {
     return () => {
       const wire = own.deref();
@@ -83,7 +85,7 @@ export class Wire {
     };
   }
 
-  /** Makes a call: `start` hands it over, `value` makes the result of what arrives. */
+  /** Makes a call: `start` passes it to the compiled part, `value` converts what arrives to the result. */
   call<T>(
     start: (call: number, scope: ScopeFields | undefined) => void,
     value: (arrival: Arrival) => T,
@@ -108,7 +110,7 @@ export class Wire {
     });
   }
 
-  /** Takes a call back, which rejects with `reason`. */
+  /** Cancels a call, which rejects with `reason`. */
   cancel(call: number, reason: unknown): void {
     const found = this.#release(call);
     if (found === undefined) return;
@@ -124,7 +126,7 @@ export class Wire {
     found.end({ id: call, kind: DONE });
   }
 
-  /** The client is closed: nothing else arrives. */
+  /** Ends all calls after the client was closed. */
   closed(why: Error): void {
     for (const [call, { isNext }] of this.#calls) {
       if (isNext) this.done(call);
@@ -132,19 +134,19 @@ export class Wire {
     }
   }
 
-  /** A number under which progress arrives for as long as an iteration goes on. */
+  /** A number under which progress reports arrive during an iteration. */
   report(onProgress: NonNullable<CallOptions['onProgress']>): number {
     this.#last += 1;
     this.#reports.set(this.#last, onProgress);
     return this.#last;
   }
 
-  /** The iteration has ended. */
+  /** Removes the number of an iteration that has ended. */
   reported(number: number): void {
     this.#reports.delete(number);
   }
 
-  /** Keeps the process alive, and this. */
+  /** Keeps the process and this object alive during the call. */
   #hold(number: number, call: Call): void {
     if (this.#calls.size === 0) hold(this);
     this.#calls.set(number, call);
@@ -195,12 +197,12 @@ export class Wire {
     this.#tell('onNote', () => this.#callbacks.onNote?.(server, text));
   }
 
-  /** Calls a function of the author's whose result nobody waits for. */
+  /** Calls a function of the options whose result is not used. */
   async #tell(name: string, call: () => unknown): Promise<void> {
     try {
       await call();
     } catch (error) {
-      failed(this.#callbacks.logger, name, 'the call goes on', error);
+      failed(this.#callbacks.logger, name, 'the call continues', error);
     }
   }
 
@@ -213,7 +215,7 @@ export class Wire {
       if (!isObject(result)) throw new TypeError(`it is ${shown(result)}, expected an object: the result`);
       this.native.answer(id, jsonText(result), '');
     } catch (error) {
-      failed(this.#callbacks.logger, `the answer to ${word}`, `the server "${server}" hears that there is none`, error);
+      failed(this.#callbacks.logger, `the answer to ${word}`, `the server "${server}" gets an error`, error);
       this.native.answer(id, undefined, 'the client could not answer');
     } finally {
       this.#asked.delete(id);
@@ -221,7 +223,7 @@ export class Wire {
   }
 }
 
-/** What keeps the process alive, and the clients that wait for something. */
+/** The clients with open calls; while there are some, a timer keeps the process alive. */
 const BUSY = new Set<Wire>();
 const LONGEST = 2 ** 31 - 1;
 let alive: NodeJS.Timeout | undefined;
@@ -239,7 +241,7 @@ function release(wire: Wire): void {
   if (BUSY.size === 0) alive?.unref();
 }
 
-/** How the compiled part makes a call. */
+/** The options of a call as the compiled part takes them. */
 export function scopeOf({ server, timeout, onProgress }: CallOptions): ScopeFields {
   return {
     ...(server !== undefined && { server }),
@@ -248,7 +250,7 @@ export function scopeOf({ server, timeout, onProgress }: CallOptions): ScopeFiel
   };
 }
 
-/** The error for what arrived. */
+/** The error for an arrival. */
 export function failure(arrival: Arrival, server: string | undefined): Error {
   const { text = '', word, uri, count, details } = arrival;
   switch (word) {

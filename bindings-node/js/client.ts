@@ -1,5 +1,5 @@
 /**
- * A client of one or many servers: it lists, reads, completes and watches what an allow-list allows.
+ * `Client`: lists, reads, completes and watches the resources of one or many servers, within an allow-list.
  *
  * ```ts
  * await using client = Client.fromConfig('agents.yaml', { agent: 'frontend' });
@@ -9,7 +9,7 @@
  * ```
  */
 import type { Arrival, NativeStream, ScopeFields } from './binding.js';
-import { isObject, shown } from './check.js';
+import { checkText, isObject, shown } from './check.js';
 import { MemoryServer } from './client-memory.js';
 import {
   type ClientOptions,
@@ -42,16 +42,16 @@ import { jsonText } from './json.js';
 import type { Completion, Contents, JsonObject } from './results.js';
 import { ResourceServer } from './server.js';
 
-/** How a resource is watched. */
+/** The options of {@link Client.watch}. */
 export type WatchOptions = Pick<CallOptions, 'server' | 'signal'>;
 
 /**
- * A client of one or many servers.
+ * A client of one server or, made with `fromConfig`, of several.
  *
- * A server is started, or connected to, when it is first needed, and again after a loss. What is not in its allow-list is
- * refused before anything is sent, and left out of what comes back. Contents are kept for the time that the server allows
- * (`ttlMs`), and read again after a change. A call that waits, and an iteration that waits for its next value, keep the
- * process alive; a client that is idle does not. The servers that it has started end with it.
+ * The client starts or connects to a server at the first request for it, and again after the connection is lost. A URI that
+ * is not in the allow-list is refused before anything is sent, and left out of results. Contents are cached for the time
+ * that the server allows (`ttlMs`), and read again after a change. Open calls and iterations keep the process alive; an idle
+ * client does not. The servers that it started end with it.
  */
 export class Client {
   readonly #wire: Wire;
@@ -59,12 +59,12 @@ export class Client {
   #closed: Promise<void> | undefined;
 
   /**
-   * A client of one server. Nothing is started or connected to yet.
+   * Makes a client of one server. Does not start or connect to it yet.
    *
-   * @param server - a command with its arguments, such as `['my-server', '--all']`; a URL, `http://…` or `https://…`; or a
+   * @param server - a command with its arguments, such as `['my-server', '--all']`; the URL of an endpoint; or a
    * `ResourceServer` of this process.
-   * @throws {TypeError} an option has a value that it cannot have.
-   * @throws {ConfigError} a glob is none, or an option is for another kind of server.
+   * @throws {TypeError} an option does not exist, or its value has the wrong type.
+   * @throws {ConfigError} a glob is not valid, or an option is for another kind of server; the message names it.
    */
   constructor(server: ClientTarget, options: ClientOptions = {}) {
     this.#wire = new Wire(fieldsOf(server, options), callbacksOf(options));
@@ -74,12 +74,12 @@ export class Client {
   }
 
   /**
-   * A client of the servers of a configuration file (JSON or YAML) with `mcpServers` and `agents`.
+   * Makes a client of the `mcpServers` of a configuration file, JSON or YAML (S-10).
    *
-   * A server without the key `resources` shows nothing. With `agent`, only the servers that the agent names are there, and
-   * its own `resources` alone decide.
+   * Nothing is visible of a server without the key `resources`.
    *
-   * @throws {ConfigError} the file cannot be read, or says something that cannot be; the message names the key.
+   * @param path - the file.
+   * @throws {ConfigError} the file cannot be read, or a key or an option is wrong; the message names it.
    */
   static fromConfig(path: string, options: ConfigOptions = {}): Client {
     checkConfig(path, options);
@@ -87,66 +87,73 @@ export class Client {
     return new Client(new ConfigFile(path, agent) as never, others);
   }
 
-  /** The names of the servers, in order. */
+  /** The names of the servers, sorted. */
   get servers(): string[] {
     return this.#wire.native.servers;
   }
 
-  /** The servers that could not be asked for their last list, each with its error. */
+  /** The servers that failed in the last list, by name, each with its error. */
   get failures(): ReadonlyMap<string, Error> {
     return new Map(
       this.#wire.native.failures.map((arrival) => [arrival.server ?? '', failure(arrival, arrival.server)]),
     );
   }
 
-  /** Whether it was closed. */
+  /** Whether the client was closed. */
   get isClosed(): boolean {
     return this.#closed !== undefined;
   }
 
   /**
-   * The resources of all servers, from all pages: those that the allow-lists have. A server that fails does not end the
-   * list of many; it is in `failures`. If all fail, the first error is thrown at the end.
+   * Lists the resources of all servers that the allow-lists allow (S-12). Fetches all pages.
+   *
+   * Returns an async iterator: `for await (const resource of client.list())`. A server that fails does not end the
+   * iteration; its error is in `failures`. If all servers fail, the first error is thrown.
    */
   list(options: CallOptions = {}): AsyncIterableIterator<ListedResource> {
     return this.#listed('list()', false, options, resourcesOf);
   }
 
-  /** Lists the templates of all servers that can expand to an allowed URI. Walks all pages, as `list` does. */
+  /** Lists the templates of all servers that can expand to an allowed URI (S-12). Fetches all pages, like `list`. */
   listTemplates(options: CallOptions = {}): AsyncIterableIterator<ListedTemplate> {
     return this.#listed('listTemplates()', true, options, templatesOf);
   }
 
   /**
-   * Reads a resource: the text if it has one text, the bytes if it has one blob, else all contents. Of several servers, those
-   * that do not have it are passed over, in the order of their names.
+   * Reads a resource. Returns one text as a string, one blob as bytes, anything else as an array of `Contents`.
    *
-   * @throws {AccessDeniedError} the allow-list does not have the URI; nothing was sent. Or the server refuses it.
-   * @throws {ResourceNotFoundError} no server has it.
-   * @throws {InvalidUriError} it is not a URI.
-   * @throws {ReadFailedError} anything else: see its `kind`.
+   * With several servers, those that do not have the resource are skipped, in the order of their names. Contents whose own
+   * URI is not allowed are left out.
+   *
+   * @param uri - the URI of the resource.
+   * @throws {ResourceNotFoundError} no server has the resource.
+   * @throws {AccessDeniedError} the allow-list does not have the URI, and nothing was sent; or the server denied access.
+   * @throws {InvalidUriError} `uri` is not a URI.
+   * @throws {ReadFailedError} any other failure; `kind` says which.
    */
   read(uri: string, options?: CallOptions): Promise<ReadValue> {
     return this.#read(uri, false, readValue, options);
   }
 
   /**
-   * Reads a resource: all its contents, with their URIs, media types and `_meta`.
+   * Reads a resource. Returns always an array of `Contents`, each with its URI, media type and `_meta`.
    *
-   * @throws as `read`.
+   * @throws the errors of `read`.
    */
   readContents(uri: string, options?: CallOptions): Promise<Contents[]> {
     return this.#read(uri, true, allContents, options);
   }
 
   /**
-   * Values for a variable of a template.
+   * Completes a variable of a template. Returns the suggested values, best first.
    *
-   * @param template - the text of the template.
+   * @param template - the text of the template, such as `note://{id}`.
    * @param argument - the name of the variable.
-   * @param value - what is typed so far.
-   * @param context - values that were chosen for other variables; revisions before 2025-06-18 do not have them.
-   * @throws as `read`.
+   * @param value - the text typed so far. Default: empty.
+   * @param context - the values of other variables that are chosen already. Servers with a revision before 2025-06-18 do not
+   * get it. Default: none.
+   * @throws {AccessDeniedError} the allow-list allows no URI of the template.
+   * @throws {ReadFailedError} any other failure; `kind` says which.
    */
   complete(
     template: string,
@@ -155,6 +162,9 @@ export class Client {
     context: Readonly<Record<string, string>> = {},
     options?: CallOptions,
   ): Promise<Completion> {
+    checkText('template', template, 'note://{id}');
+    checkText('argument', argument, 'id');
+    checkText('value', value);
     const chosen = Object.entries(context);
     const start = (call: number, scope: ScopeFields | undefined): void =>
       this.#wire.native.complete(call, template, argument, value, chosen, scope);
@@ -162,11 +172,14 @@ export class Client {
   }
 
   /**
-   * Watches a resource: first its contents, then its contents after each change; `null` when it is gone, and the watch goes
-   * on. A slow reader gets the newest contents, and contents that are as before are not reported again. Ending the iteration
-   * ends the subscription. After a loss of the connection the resource is watched and read again.
+   * Watches a resource: yields its contents now and after each change (S-13).
    *
-   * @throws as `read`, from the iteration.
+   * Returns an async iterator: `for await (const change of client.watch(uri))`. Ending the iteration ends the subscription.
+   * A slow reader skips intermediate contents and gets the newest. Unchanged contents are not repeated. If the resource is
+   * removed, the contents are `null`, and the watch continues. It also continues after the connection to the server is lost
+   * and restored.
+   *
+   * @throws the errors of `read`, while iterating.
    */
   watch(uri: string, options: WatchOptions = {}): AsyncIterableIterator<Change> {
     checkUri(uri);
@@ -174,21 +187,28 @@ export class Client {
     return this.#stream('watch()', open, (arrival) => [changeOf(arrival)], options);
   }
 
-  /** The names of servers whose lists have changed, from now on. */
+  /**
+   * Yields the name of a server each time its lists change, until the client is closed. A server with revision 2026-07-28
+   * reports changes of its lists only while one of its resources is watched.
+   */
   listChanges({ signal }: Pick<CallOptions, 'signal'> = {}): AsyncIterableIterator<string> {
-    // From now on, and not from the first `next`.
+    // Opened now and not at the first `next`, so that no change is missed.
     const native = this.isClosed ? undefined : this.#wire.native.listChanges();
     const open = (): NativeStream => native ?? this.#wire.native.listChanges();
     return this.#stream('listChanges()', open, ({ text = '' }) => [text], signal ? { signal } : {});
   }
 
   /**
-   * Makes a request with any method to one server: its result. With several servers, `server` names it. A method about
-   * resources is refused unless everything of the server may be seen.
+   * Sends a request with any method to one server. Returns its result. The option `server` is required if the client has
+   * several.
    *
-   * @throws as `read`.
+   * @param method - the method, such as `vendor/thing`.
+   * @param params - the params, an object. Default: empty.
+   * @throws {AccessDeniedError} the method concerns resources, and the allow-list does not allow all of them.
+   * @throws {ReadFailedError} any other failure; `kind` says which.
    */
   request(method: string, params: JsonObject = {}, options?: CallOptions): Promise<JsonObject> {
+    checkText('method', method, 'vendor/thing');
     if (!isObject(params)) throw new TypeError(`the params are ${shown(params)}, expected an object`);
     const text = jsonText(params);
     const start = (call: number, scope: ScopeFields | undefined): void =>
@@ -197,9 +217,10 @@ export class Client {
   }
 
   /**
-   * What a server says of itself. With several servers, `server` names it.
+   * Returns the self-description of a server. Connects to it if necessary. The option `server` is required if the client has
+   * several.
    *
-   * @throws {ReadFailedError} it cannot be reached.
+   * @throws {ReadFailedError} the server cannot be reached.
    */
   about(options?: Pick<CallOptions, 'server' | 'signal'>): Promise<ServerAbout> {
     const start = (call: number, scope: ScopeFields | undefined): void => this.#wire.native.about(call, scope);
@@ -207,8 +228,8 @@ export class Client {
   }
 
   /**
-   * Ends the client: calls reject, iterations end, and servers that it has started are ended as the protocol wants, which
-   * takes up to 4 s with one that does not end. Resolved when all is over. A second call does nothing more.
+   * Closes the client: cancels its calls, ends its iterations, and stops the servers that it started. Stopping takes up to
+   * 4 s for a server that does not exit by itself. Further calls do nothing.
    */
   close(): Promise<void> {
     this.#closed ??= this.#close();
@@ -285,7 +306,5 @@ function closed(): ReadFailedError {
 }
 
 function checkUri(uri: unknown): void {
-  if (typeof uri === 'string') return;
-  const fix = uri instanceof URL ? '; pass uri.href' : '';
-  throw new TypeError(`the URI is ${shown(uri)}, expected a string such as "note://1"${fix}`);
+  checkText('uri', uri, 'note://1');
 }

@@ -1,5 +1,6 @@
-/** What a handler is told about its request, and what it can tell the client before it answers. */
+/** `Context`: the request that a handler answers, with log messages and progress reports to its client. */
 import type { RequestFields } from './binding.js';
+import { checkText, shown } from './check.js';
 import type { Driver } from './driver.js';
 import { translated } from './errors.js';
 import { jsonText } from './json.js';
@@ -7,7 +8,7 @@ import { type Log, logOf } from './log.js';
 import { InputResponse, type JsonObject } from './results.js';
 import { record } from './values.js';
 
-/** The request that a handler answers. What it says is there until the answer is. */
+/** The request that a handler answers. Its properties are available until the request is answered. */
 export class Context {
   readonly #driver: Driver;
   readonly #request: number;
@@ -15,78 +16,78 @@ export class Context {
   #controller: AbortController | undefined;
   #log: Log | undefined;
 
-  /** Made by the library alone. */
+  /** Called by the library only. */
   constructor(driver: Driver, request: number) {
     this.#driver = driver;
     this.#request = request;
   }
 
-  /** The URI as the client spelled it; `undefined` outside of reads. */
+  /** The URI as the client wrote it; `undefined` if the request is not a read. */
   get uri(): string | undefined {
     return this.#fields?.uri ?? undefined;
   }
 
-  /** The identity that the transport verified: empty for the local process, `anonymous` for an HTTP client without a token. */
+  /** The verified identity of the client: empty on stdio, `anonymous` for HTTP clients without a token. */
   get principal(): string {
     return this.#fields?.principal ?? '';
   }
 
-  /** The scopes of the caller's token, with those that they include. */
+  /** The scopes of the client's token, with the scopes that they imply. */
   get scopes(): readonly string[] {
     return this.#fields?.scopes ?? [];
   }
 
   /**
-   * The claims of the caller's token; `undefined` if there are none. What is kept of reads does not depend on them: a
-   * resource whose contents do has no `ttlMs`.
+   * The claims of the client's token; `undefined` without a token or claims. The option `cache` does not distinguish clients
+   * by claims: a resource whose contents depend on them must not have a `ttlMs`.
    */
   get claims(): JsonObject | undefined {
     return parsed(this.#fields?.claims);
   }
 
   /**
-   * The headers of the HTTP request by lower-case names; empty over a pipe. The client chose them: none is verified.
-   * `Authorization`, `Proxy-Authorization` and `Cookie` are left out.
+   * The headers of the HTTP request, with lower-case names; empty on stdio. They are not verified. `Authorization`,
+   * `Proxy-Authorization` and `Cookie` are left out.
    */
   get headers(): Readonly<Record<string, string>> {
     return record(this.#fields?.headers ?? []);
   }
 
-  /** The revision of the protocol that the request is served under. */
+  /** The protocol revision of the request. */
   get revision(): string {
     return this.#fields?.revision ?? '';
   }
 
-  /** What the client says of itself, unverified. */
+  /** The self-description of the client (its name and version), not verified; `undefined` if it sent none. */
   get clientInfo(): JsonObject | undefined {
     return parsed(this.#fields?.clientInfo);
   }
 
-  /** `_meta` of the request. */
+  /** The `_meta` of the request; `undefined` if it has none. */
   get meta(): JsonObject | undefined {
     return parsed(this.#fields?.meta);
   }
 
   /**
-   * The trace that the request belongs to: a carrier for propagators of OpenTelemetry. `traceparent`, `tracestate` and
-   * `baggage` of `_meta`, each only if it is well-formed.
+   * The trace context of the request, as a carrier for OpenTelemetry propagators: `traceparent`, `tracestate` and `baggage`
+   * of `_meta`, each only if it is well-formed.
    */
   get trace(): Readonly<Record<string, string>> {
     return Object.fromEntries(this.#fields?.trace ?? []);
   }
 
-  /** The client's answers to an earlier `InputRequired`, by key. */
+  /** The client's answers to an earlier `InputRequired`, by the keys of its requests; empty at first. */
   get inputs(): Readonly<Record<string, InputResponse>> {
     const answers = Object.entries(parsed(this.#fields?.inputs) ?? {});
     return record(answers.map(([key, value]) => [key, new InputResponse(value as JsonObject)]));
   }
 
-  /** The state given with that `InputRequired`; `undefined` at first. */
+  /** The `state` of that `InputRequired`; `undefined` at first. */
   get state(): unknown {
     return parsed(this.#fields?.state);
   }
 
-  /** Aborted when nobody waits for the answer any longer: the request was cancelled, or has run out of time. */
+  /** Aborted when the answer is no longer needed: the request was cancelled or timed out. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -96,12 +97,12 @@ export class Context {
     return this.#controller.signal;
   }
 
-  /** Whether nobody waits for the answer: the request was cancelled, has run out of time, or is answered. */
+  /** Whether the answer is no longer needed: the request was cancelled, timed out, or is answered. */
   get cancelled(): boolean {
     return !this.#driver.quick.waits(this.#request);
   }
 
-  /** Logs to the client: `ctx.log('info', …)` or `ctx.log.info(…)`. */
+  /** Sends log messages to the client: `ctx.log('info', data)` or `ctx.log.info(data)`. */
   get log(): Log {
     this.#log ??= logOf((level, data, logger) =>
       translated(() => this.#driver.answers.log(this.#request, level, data, logger)),
@@ -109,18 +110,30 @@ export class Context {
     return this.#log;
   }
 
-  /** Tells the client, if it asked for that, how far the handler is. `progress` must grow. */
+  /**
+   * Reports progress to the client, if it asked for reports.
+   *
+   * @param progress - the progress so far; it must increase with each report.
+   * @param total - the value of `progress` at the end. Default: unknown.
+   * @param message - a text about the current step. Default: none.
+   */
   progress(progress: number, total?: number, message?: string): void {
+    checkNumber('progress', progress);
+    if (total !== undefined) checkNumber('total', total);
+    if (message !== undefined) checkText('message', message);
     this.#driver.answers.progress(this.#request, progress, total, message);
   }
 
   /**
-   * Sends a request to a client of a legacy revision, such as `sampling/createMessage`, and waits for its result. One of
-   * 2026-07-28 is asked with `InputRequired`.
+   * Sends a request to the client, such as `sampling/createMessage`, and waits for its result. Only for clients with a
+   * revision before 2026-07-28; return `InputRequired` for others.
    *
-   * @throws {AskFailedError} it cannot be asked, did not answer, or refused.
+   * @param method - the method of the request.
+   * @param params - its params. Default: empty.
+   * @throws {AskFailedError} the client cannot be asked, did not answer, or refused.
    */
   async ask(method: string, params: JsonObject = {}): Promise<JsonObject> {
+    checkText('method', method);
     const ask = translated(() => this.#driver.answers.askClient(this.#request, method, jsonText(params)));
     return this.#driver.replied(ask) as Promise<JsonObject>;
   }
@@ -129,6 +142,10 @@ export class Context {
     this.#about ??= this.#driver.quick.about(this.#request);
     return this.#about;
   }
+}
+
+function checkNumber(name: string, value: unknown): void {
+  if (typeof value !== 'number') throw new TypeError(`${name} is ${shown(value)}, expected a number`);
 }
 
 function parsed(text: string | null | undefined): JsonObject | undefined {

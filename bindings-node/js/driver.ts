@@ -1,4 +1,4 @@
-/** What the compiled part asks of an event loop: for one client, or for all clients of an HTTP endpoint. */
+/** The event loop as the compiled part uses it, for one client or for all clients of an HTTP endpoint. */
 import { type Answers, binding, type Channel, type Quick, type QuickInput, type Server } from './binding.js';
 import { AskFailedError } from './errors.js';
 import type { ToJson } from './json.js';
@@ -6,7 +6,7 @@ import { held, type Logger, misused, refused } from './log.js';
 import type { Redact } from './options.js';
 import { Watchdog, type Work } from './watchdog.js';
 
-/** What the event loop must do: the numbers of `bindings-node/src/peer.rs`. */
+/** The actions of the event loop: the numbers of `bindings-node/src/peer.rs`. */
 const READ = 0;
 const OUTPUT = 1;
 const ALARM = 2;
@@ -23,7 +23,7 @@ const RING = 12;
 const VERIFY = 13;
 const LOG_REFUSED = 14;
 
-/** What the compiled part calls: what must be done, a number, and a text. */
+/** Called by the compiled part with an action, a number and a text. */
 export type Drive = (task: number, value: number, text: string | null) => void;
 
 /** Who waits for the answer of a client. */
@@ -32,7 +32,7 @@ interface QuestionSource {
   readonly reject: (why: AskFailedError) => void;
 }
 
-/** Functions that the compiled part has let go, and whose they were. */
+/** Functions that the compiled part no longer holds, and their owners. */
 const RELEASED = new FinalizationRegistry<{ readonly peers: WeakRef<Peers>; readonly number: number }>(
   ({ peers, number }) => peers.deref()?.forget(number),
 );
@@ -41,15 +41,15 @@ const RELEASED = new FinalizationRegistry<{ readonly peers: WeakRef<Peers>; read
 export class Peers {
   /** Looks at contents before they are encoded. */
   redact: Redact | undefined;
-  /** Converts what has no JSON form. */
+  /** Converts values without a JSON form. */
   json: ToJson | undefined;
-  /** Where the author's messages go. */
+  /** Takes log messages. */
   logger: Logger = console;
   readonly #drivers: (Driver | undefined)[] = [];
   readonly #functions = new Map<number, unknown>();
   #last = 0;
 
-  /** Keeps what is called for as long as the compiled part holds `run`, and this is held. */
+  /** Keeps a function alive as long as the compiled part holds `run` and this object is alive. */
   keep(called: unknown, run: object): void {
     this.#last += 1;
     this.#functions.set(this.#last, called);
@@ -61,7 +61,7 @@ export class Peers {
     this.#functions.delete(number);
   }
 
-  /** The driver with this number; one that is closed serves nobody. */
+  /** The driver with this number; `undefined` if it was closed. */
   at(number: number): Driver | undefined {
     return this.#drivers[number];
   }
@@ -80,11 +80,11 @@ export class Peers {
   }
 }
 
-/** What handlers answer with, and what they wait for. */
+/** The answers of handlers, and the events that they wait for. */
 export abstract class Driver {
-  /** What handlers answer with. */
+  /** Takes the answers of handlers. */
   abstract readonly answers: Answers;
-  /** The same, for what is called with each message. */
+  /** The functions of `answers` that are called for each message. */
   abstract readonly quick: Quick;
   /** Whether it is closed. */
   isReleased = false;
@@ -101,17 +101,17 @@ export abstract class Driver {
     this.#number = peers.join(this);
   }
 
-  /** What looks at contents before they are encoded. */
+  /** The `redact` function. */
   get redact(): Redact | undefined {
     return this.#peers.redact;
   }
 
-  /** What converts values without a JSON form. */
+  /** The function that converts values without a JSON form. */
   get json(): ToJson | undefined {
     return this.#peers.json;
   }
 
-  /** Where the author's messages go. */
+  /** Takes log messages. */
   get logger(): Logger {
     return this.#peers.logger;
   }
@@ -127,19 +127,19 @@ export abstract class Driver {
     if (this.#cancelled.size > 0) this.#cancelled.delete(request);
   }
 
-  /** Calls back when nobody waits for the answer any longer, unless the handler is done before. */
+  /** Calls back when the answer is no longer needed, unless the handler has finished before. */
   whenCancelled(request: number, callback: () => void): void {
     const before = this.#cancelled.get(request);
     if (before === undefined) this.#cancelled.set(request, [callback]);
     else before.push(callback);
   }
 
-  /** What the client answers to this question. */
+  /** The client's answer to a request of a handler. */
   replied(ask: number): Promise<unknown> {
     return new Promise((resolve, reject) => this.#questions.set(ask, { resolve, reject }));
   }
 
-  /** Serves nobody any longer. Subclasses close what they drive. */
+  /** Ends serving. Subclasses close their channel or endpoint. */
   release(): void {
     this.isReleased = true;
     clearTimeout(this.#timer);
@@ -166,7 +166,7 @@ export abstract class Driver {
     return (task, value, text) => this.#drive(task, value, text);
   }
 
-  /** In a scope of its own: functions of one scope hold what any of them holds. */
+  /** A separate scope, so that the closure does not keep the driver alive. */
   static #weaklyDriven(own: WeakRef<Driver>): Drive {
     return (task, value, text) => {
       const driver = own.deref();
@@ -174,7 +174,7 @@ export abstract class Driver {
     };
   }
 
-  /** What only some drivers are asked for. */
+  /** Actions that only some drivers have. */
   protected abstract task(task: number, value: number, text: string): void;
 
   /** It is time. */
@@ -239,10 +239,10 @@ export class PipeDriver extends Driver {
   readonly channel: Channel;
   readonly answers: Answers;
   readonly quick: Quick;
-  /** What is called with each message. */
+  /** The functions that are called for each message. */
   readonly input: QuickInput;
 
-  /** `buffer` is what input is read into, for `input.received`. */
+  /** `buffer` takes the input, for `input.received`. */
   constructor(server: Server, peers: Peers, { stdio = false, delivers = true, buffer = new Uint8Array() } = {}) {
     super(peers);
     this.channel = this.connect((number, drive) => new binding.Channel(server, number, drive, stdio, delivers));
@@ -251,7 +251,7 @@ export class PipeDriver extends Driver {
     this.input = this.channel.quick(buffer);
   }
 
-  /** Closes the channel: what is in flight is cancelled. */
+  /** Closes the channel and cancels open requests. */
   override release(): void {
     this.isReleased = true;
     this.watchdog.stop();
@@ -301,7 +301,7 @@ export abstract class WebDriver extends Driver {
     else if (task === ENDED) this.ended();
   }
 
-  /** Does what was left for the loop. */
+  /** Does the work that other threads have queued for the loop. */
   protected abstract work(): void;
 
   /** There is something to deliver on this response. */

@@ -1,6 +1,6 @@
 /**
- * An HTTP endpoint whose bytes somebody else reads and writes. The core decides every status, header and byte; here they
- * are moved, and the token is verified.
+ * An HTTP endpoint for requests that another server reads and writes. The core decides on every status, header and byte;
+ * this module passes them on, and verifies the token.
  */
 import { type Auth, verdict } from './auth.js';
 import {
@@ -20,10 +20,10 @@ import { type Peers, WebDriver } from './driver.js';
 import { translated } from './errors.js';
 import { type HttpOptions, httpFields } from './options.js';
 
-/** How much is taken at a time for a client that reads. */
+/** The most bytes that are taken from a response at a time. */
 const ROOM = 256 * 1024;
 const NOTHING = new Uint8Array();
-/** The response to a request that comes after the end. */
+/** The response to requests after the end. */
 const CLOSED = {
   head: { status: 503, headers: [['content-length', '0']] },
   body: NOTHING as Buffer,
@@ -39,9 +39,9 @@ export interface Incoming {
   readonly mount?: string;
   /** The address of the client, where it is known. */
   readonly client?: string | undefined;
-  /** A body that was read already. */
+  /** The body, if it was read already. */
   readonly body?: Uint8Array | undefined;
-  /** The body as it comes. */
+  /** The body in chunks, as they arrive. */
   chunks(): AsyncIterator<Uint8Array>;
   /** Whether all of it is here, where that is known. */
   isComplete?(): boolean;

@@ -1,9 +1,10 @@
 /**
- * What this library throws, and what a handler throws to answer a request with an error: one tree under `McpError`.
+ * The errors that this library throws, and those that a handler throws to answer a request with an error. All are
+ * subclasses of `McpError`.
  */
-import { shown } from './check.js';
+import { COUNT, isObject, type Kind, shown, TEXT } from './check.js';
 
-/** The words for errors that clients find in the error's data. */
+/** The word for an error in the data that clients get. */
 export type ErrorKind =
   | 'not_found'
   | 'access_denied'
@@ -16,7 +17,7 @@ export type ErrorKind =
   | 'input_declined'
   | 'invalid_token';
 
-/** The words for what goes wrong between a {@link Client} and a server. */
+/** The reason why a call of a {@link Client} failed. */
 export type FailureKind =
   | 'server'
   | 'timeout'
@@ -31,9 +32,9 @@ export type FailureKind =
   | 'cancelled'
   | 'limit_reached';
 
-/** The base of all. */
+/** The base class of all errors. */
 export class McpError extends Error {
-  /** The word that clients find in the error's data; `undefined` where there is none. */
+  /** The word for the error in the data that clients get, or `undefined`. */
   get kind(): ErrorKind | FailureKind | undefined {
     return undefined;
   }
@@ -43,9 +44,13 @@ export class McpError extends Error {
   }
 }
 
-/** There is no such resource. Thrown by a handler; the client's URI goes into the error by itself. */
+/**
+ * The resource does not exist. Thrown by a handler, and by `Client`.
+ *
+ * A handler need not name the URI: the error for the client has it. Its message is logged, not sent.
+ */
 export class ResourceNotFoundError extends McpError {
-  /** The URI, as a client was asked for it; `undefined` in what a handler throws. */
+  /** The URI that was read; set by `Client`. */
   declare readonly uri?: string;
 
   override get kind(): ErrorKind {
@@ -53,9 +58,13 @@ export class ResourceNotFoundError extends McpError {
   }
 }
 
-/** The client may not see it. Told as not found, unless the server was made with `explicitDenials: true`. */
+/**
+ * The client may not see the resource. Thrown by a handler, and by `Client`.
+ *
+ * To the client it looks like a resource that does not exist, unless the server has `explicitDenials: true`.
+ */
 export class AccessDeniedError extends McpError {
-  /** The URI, as a client was asked for it; `undefined` in what a handler throws. */
+  /** The URI that was read; set by `Client`. */
   declare readonly uri?: string;
 
   override get kind(): ErrorKind {
@@ -63,9 +72,9 @@ export class AccessDeniedError extends McpError {
   }
 }
 
-/** A text is not a URI, or a handler finds the URI that it was asked for unusable. */
+/** A text is not a URI, or a handler cannot use the URI of the request. */
 export class InvalidUriError extends McpError {
-  /** The URI, as a client was asked for it; `undefined` in what a handler throws. */
+  /** The URI that was read; set by `Client`. */
   declare readonly uri?: string;
 
   override get kind(): ErrorKind {
@@ -73,13 +82,19 @@ export class InvalidUriError extends McpError {
   }
 }
 
-/** A value has the wrong type or form. `expected` is one short phrase, sent to the client. */
+/** The value of a variable of a template is wrong. Thrown by a handler. */
 export class InvalidParameterError extends McpError {
+  /**
+   * @param parameter - the name of the variable.
+   * @param expected - a short phrase for the client, such as `a date`.
+   */
   constructor(
     readonly parameter: string,
     readonly expected: string,
   ) {
     super(`${parameter}: expected ${expected}`);
+    check('parameter', parameter, TEXT);
+    check('expected', expected, TEXT);
   }
 
   override get kind(): ErrorKind {
@@ -87,13 +102,19 @@ export class InvalidParameterError extends McpError {
   }
 }
 
-/** The contents are larger than allowed: `limit` and, if known, `size` in bytes. */
+/** The contents are too large. Thrown by a handler. */
 export class SizeExceededError extends McpError {
+  /**
+   * @param limit - the largest size that is allowed, in bytes.
+   * @param size - the size of the contents, in bytes. Default: unknown.
+   */
   constructor(
     readonly limit: number,
     readonly size?: number,
   ) {
     super(`larger than ${limit} bytes`);
+    check('limit', limit, COUNT);
+    if (size !== undefined) check('size', size, COUNT);
   }
 
   override get kind(): ErrorKind {
@@ -101,10 +122,12 @@ export class SizeExceededError extends McpError {
   }
 }
 
-/** The handler did not answer in time: `afterMs` milliseconds. */
+/** The contents were not ready in time. Thrown by a handler. */
 export class ReadTimeoutError extends McpError {
+  /** @param afterMs - the time that has passed, in milliseconds. */
   constructor(readonly afterMs: number) {
     super(`no answer after ${afterMs} ms`);
+    check('afterMs', afterMs, COUNT);
   }
 
   override get kind(): ErrorKind {
@@ -112,10 +135,12 @@ export class ReadTimeoutError extends McpError {
   }
 }
 
-/** Too many requests: come back in `retryAfterMs` milliseconds. */
+/** There are too many requests. Thrown by a handler. */
 export class RateLimitedError extends McpError {
+  /** @param retryAfterMs - when the client may try again, in milliseconds from now. */
   constructor(readonly retryAfterMs: number) {
     super(`retry after ${retryAfterMs} ms`);
+    check('retryAfterMs', retryAfterMs, COUNT);
   }
 
   override get kind(): ErrorKind {
@@ -123,20 +148,21 @@ export class RateLimitedError extends McpError {
   }
 }
 
-/** The user declined to give the input that the handler asked for. */
+/** The user declined to give the input that the handler asked for. Thrown by a handler. */
 export class InputDeclinedError extends McpError {
   override get kind(): ErrorKind {
     return 'input_declined';
   }
 }
 
-/**
- * An error of the server's own, with a code that it documents: outside -32768 to -32000, or a standard one. `data` is
- * a JSON object.
- *
- * @throws {TypeError} the code is not a whole number of 32 bits, or the message no string.
- */
+/** A JSON-RPC error of your own. Thrown by a handler. */
 export class CustomError extends McpError {
+  /**
+   * @param code - a whole number outside of -32768 to -32000, or one of the standard codes of JSON-RPC.
+   * @param message - the message for the client.
+   * @param data - a JSON object with details. Default: none.
+   * @throws {TypeError} the code is not a whole number of 32 bits, the message is not a string, or the data not an object.
+   */
   constructor(
     readonly code: number,
     message: string,
@@ -144,12 +170,17 @@ export class CustomError extends McpError {
   ) {
     super(message);
     if ((code | 0) !== code) throw new TypeError(`code is ${shown(code)}, expected a whole number of 32 bits`);
-    if (typeof message !== 'string') throw new TypeError(`message is ${shown(message)}, expected a string`);
+    check('message', message, TEXT);
+    if (data !== undefined && !isObject(data)) throw new TypeError(`data is ${shown(data)}, expected an object`);
   }
 }
 
-/** A client gave no result to `ctx.ask`: it could not be asked, did not answer, or refused with this `code`. */
+/** `ctx.ask` got no result: the client cannot be asked, did not answer, or refused. */
 export class AskFailedError extends McpError {
+  /**
+   * @param message - the reason.
+   * @param code - the code of the client's error, if it refused.
+   */
   constructor(
     message: string,
     readonly code?: number,
@@ -158,10 +189,10 @@ export class AskFailedError extends McpError {
   }
 }
 
-/** A resource, template or handler that cannot be registered. The message says what is allowed. */
+/** A resource, template, handler or option cannot be registered. The message says what is allowed. */
 export class RegistrationError extends McpError {}
 
-/** A text is not a URI template: `template` is wrong at `offset`, in bytes from its beginning. */
+/** A text is not a URI template. `template` is the text, `offset` the place of the error, in bytes. */
 export class InvalidTemplateError extends RegistrationError {
   constructor(
     message: string,
@@ -172,7 +203,7 @@ export class InvalidTemplateError extends RegistrationError {
   }
 }
 
-/** `template` matches the same URIs as `other`, so that neither could be preferred. */
+/** Two templates match the same URIs: `template`, and `other`, which is registered already. */
 export class TemplateConflictError extends RegistrationError {
   constructor(
     message: string,
@@ -183,17 +214,17 @@ export class TemplateConflictError extends RegistrationError {
   }
 }
 
-/** A configuration of a client, or an option that depends on others, that cannot be used. The message names what is wrong. */
+/** A configuration file or an option of a client is wrong. The message names the key, agent, server or file. */
 export class ConfigError extends McpError {}
 
-/** A {@link Client} could not do what it was asked, for a reason other than access, a missing resource or a wrong URI. */
+/** A call of a {@link Client} failed. Missing resources, denied access and invalid URIs have classes of their own. */
 export class ReadFailedError extends McpError {
   readonly #kind: FailureKind;
-  /** The code of the server's error, if the server has answered with one. */
+  /** The code of the server's error, or `undefined`. */
   readonly code: number | undefined;
-  /** The `data` of the server's error: a JSON value. */
+  /** The data of the server's error, a JSON value, or `undefined`. */
   readonly data: unknown;
-  /** The name of the server, if one alone was asked. */
+  /** The name of the server, or `undefined` if several were asked. */
   readonly server: string | undefined;
 
   constructor(
@@ -208,13 +239,13 @@ export class ReadFailedError extends McpError {
     this.server = server;
   }
 
-  /** What went wrong. */
+  /** The reason: `server` means that the server answered with an error. */
   override get kind(): FailureKind {
     return this.#kind;
   }
 }
 
-/** What the compiled part says of a value that it cannot take, such as `Number 5 `, and the type that it wants. */
+/** The message of the compiled part for a value of the wrong type: the value, such as `Number 5 `, and the type. */
 const CONVERSION = /^Failed to convert JavaScript value `(\w+)(.*?) ?` into rust type `(\w+)`(?: on \w+\.(\w+))?/s;
 const TYPES: Readonly<Record<string, string>> = {
   String: 'a string',
@@ -223,7 +254,7 @@ const TYPES: Readonly<Record<string, string>> = {
   i64: 'a number',
 };
 
-/** The same in the words of this language. */
+/** The same message in terms of JavaScript. */
 function plain(message: string): string {
   const [, kind, value, type, field] = CONVERSION.exec(message) ?? [];
   if (kind === undefined || type === undefined) return message;
@@ -231,10 +262,10 @@ function plain(message: string): string {
   return `${field ?? 'an argument'} is ${given}, expected ${TYPES[type] ?? 'another value'}`;
 }
 
-/** What the compiled part throws. */
+/** An error that the compiled part throws. */
 type Thrown = Error & { code?: string; mcpError?: string } & Record<string, string>;
 
-/** Calls the compiled part; what it throws becomes the class of this tree that it names, or a `TypeError`. */
+/** Calls the compiled part. An error that it throws becomes the class of this module that it names, or a `TypeError`. */
 export function translated<T>(call: () => T): T {
   try {
     return call();
@@ -265,3 +296,52 @@ function translate(error: Thrown): Error {
       return new RegistrationError(error.message);
   }
 }
+
+function check(name: string, value: unknown, { is, expected }: Kind): void {
+  if (!is(value)) throw new TypeError(`${name} is ${shown(value)}, expected ${expected}`);
+}
+
+/** @deprecated the earlier name of {@link AccessDeniedError}. */
+export const AccessDenied = AccessDeniedError;
+/** @deprecated the earlier name of {@link AccessDeniedError}. */
+export type AccessDenied = AccessDeniedError;
+/** @deprecated the earlier name of {@link AskFailedError}. */
+export const AskFailed = AskFailedError;
+/** @deprecated the earlier name of {@link AskFailedError}. */
+export type AskFailed = AskFailedError;
+/** @deprecated the earlier name of {@link InputDeclinedError}. */
+export const InputDeclined = InputDeclinedError;
+/** @deprecated the earlier name of {@link InputDeclinedError}. */
+export type InputDeclined = InputDeclinedError;
+/** @deprecated the earlier name of {@link InvalidParameterError}. */
+export const InvalidParameter = InvalidParameterError;
+/** @deprecated the earlier name of {@link InvalidParameterError}. */
+export type InvalidParameter = InvalidParameterError;
+/** @deprecated the earlier name of {@link InvalidTemplateError}. */
+export const InvalidTemplate = InvalidTemplateError;
+/** @deprecated the earlier name of {@link InvalidTemplateError}. */
+export type InvalidTemplate = InvalidTemplateError;
+/** @deprecated the earlier name of {@link InvalidUriError}. */
+export const InvalidUri = InvalidUriError;
+/** @deprecated the earlier name of {@link InvalidUriError}. */
+export type InvalidUri = InvalidUriError;
+/** @deprecated the earlier name of {@link RateLimitedError}. */
+export const RateLimited = RateLimitedError;
+/** @deprecated the earlier name of {@link RateLimitedError}. */
+export type RateLimited = RateLimitedError;
+/** @deprecated the earlier name of {@link ReadTimeoutError}. */
+export const ReadTimeout = ReadTimeoutError;
+/** @deprecated the earlier name of {@link ReadTimeoutError}. */
+export type ReadTimeout = ReadTimeoutError;
+/** @deprecated the earlier name of {@link ResourceNotFoundError}. */
+export const ResourceNotFound = ResourceNotFoundError;
+/** @deprecated the earlier name of {@link ResourceNotFoundError}. */
+export type ResourceNotFound = ResourceNotFoundError;
+/** @deprecated the earlier name of {@link SizeExceededError}. */
+export const SizeExceeded = SizeExceededError;
+/** @deprecated the earlier name of {@link SizeExceededError}. */
+export type SizeExceeded = SizeExceededError;
+/** @deprecated the earlier name of {@link TemplateConflictError}. */
+export const TemplateConflict = TemplateConflictError;
+/** @deprecated the earlier name of {@link TemplateConflictError}. */
+export type TemplateConflict = TemplateConflictError;

@@ -4,7 +4,7 @@ import { type Endpoint, type Incoming, Outgoing } from './endpoint.js';
 
 /** Serves one request of the Fetch API. */
 export type FetchHandler = ((request: Request) => Promise<Response>) & {
-  /** Ends what this handler serves, as `ResourceServer.close` does; other handlers of the server go on. */
+  /** Stops this handler, like `ResourceServer.close`. Other handlers of the server continue. */
   readonly close: () => void;
 };
 

@@ -1,7 +1,6 @@
 /**
- * From an author's function to what the compiled part calls: made once, when it is registered. A call gets the numbers
- * of the client and the request and the values as texts. It returns a text that is the answer, or nothing: then it has
- * answered, or will.
+ * Prepares functions for the compiled part, once at registration. A call gets the numbers of the client and the request,
+ * and the values as texts. It returns the answer if that is a text; otherwise it answers by itself, now or later.
  */
 
 import { answerCall, answerCompletion, answerList, answerRead, type Expand, fail } from './answers.js';
@@ -11,17 +10,17 @@ import type { Driver, Peers } from './driver.js';
 import { record, type Values } from './values.js';
 import { Work } from './watchdog.js';
 
-/** An author's function, whatever its types. */
+/** A function of any type. */
 // biome-ignore lint/suspicious/noExplicitAny: the types of a function are checked where it is given
 export type AnyFunction = (...given: any[]) => unknown;
 
-/** What is called for a function, with the numbers of a client and a request. */
+/** A prepared function. It is called with the numbers of a client and a request. */
 type Called = (peer: number, request: number, given: unknown[]) => string | undefined;
 
-/** Answers a request with what a function returned. */
+/** Answers a request with the result of a function. */
 type Answer = (driver: Driver, request: number, value: unknown) => string | undefined;
 
-/** Makes what is called for a reader. `json` is the media type of values that become JSON. */
+/** Prepares a reader. `json` is the media type of values that are serialized as JSON. */
 export function reader(
   peers: Peers,
   name: string,
@@ -39,7 +38,7 @@ export function reader(
   });
 }
 
-/** Makes what is called for a completer: with what was typed, and the values chosen so far. */
+/** Prepares a completer: it is called with the text typed so far, and the variables that are chosen already. */
 export function completer(peers: Peers, name: string, call: AnyFunction): NativeFunction {
   return native(peers, name, answerCompletion, (context, [typed, ...pairs]) => {
     const chosen: [string, unknown][] = [];
@@ -48,13 +47,13 @@ export function completer(peers: Peers, name: string, call: AnyFunction): Native
   });
 }
 
-/** Makes what is called for a lister: with a cursor, if it pages itself. */
+/** Prepares a lister: it is called with a cursor if it pages itself. */
 export function lister(peers: Peers, name: string, call: AnyFunction, expand: Expand): NativeFunction {
   const answer: Answer = (driver, request, value) => answerList(driver, request, value, expand);
   return native(peers, name, answer, (context, [cursor]) => call(cursor, context));
 }
 
-/** Makes what is called for a custom method: with its params. */
+/** Prepares a custom method: it is called with the params. */
 export function method(peers: Peers, name: string, call: AnyFunction): NativeFunction {
   return native(peers, name, answerCall, (context, [params]) =>
     call(params === undefined ? {} : JSON.parse(params as string), context),
@@ -91,7 +90,7 @@ function native(
     }
     return undefined;
   };
-  /** Answers; a text that is the answer has to be handed over when it comes late. */
+  /** Answers a call that is late: a text is passed on, since it can no longer be returned. */
   const answered = (driver: Driver, request: number, value: unknown): undefined => {
     try {
       const text = answer(driver, request, value);
@@ -106,8 +105,8 @@ function native(
 }
 
 /**
- * What the compiled part holds must not hold the server: the server would hold itself. So this has a scope of its own:
- * functions of one scope hold what any of them holds.
+ * The compiled part holds the returned function, which must not hold the server. It is made in a separate scope, because
+ * closures of one scope hold all variables that any of them uses.
  */
 function weakly(kept: WeakRef<Called>): (peer: number, request: number, ...given: unknown[]) => string | undefined {
   return (peer, request, ...given) => kept.deref()?.(peer, request, given);

@@ -1,103 +1,115 @@
-/** The guard's policy, and the guard on its own. */
+/** The access policy of a server, and `Guard`, which applies one outside of a server. */
 import { binding } from './binding.js';
+import { checkOptions, checkText, isObject, shown, TEXT, TEXTS } from './check.js';
 import { translated } from './errors.js';
 
-/** A text, or several. */
+/** One string, or several. */
 export type OneOrMany = string | readonly string[];
 
-/** Who may see what: the same keys as in a policy file. Globs are compared with canonical URIs. */
+/** An access policy, with the same keys as a policy file. Globs are matched against canonical URIs. */
 export interface Policy {
-  /** What may be seen; the rest does not exist. `*` alone is everything. Default: everything. */
+  /** Globs: the URIs that clients see; to them, others do not exist. Default `*`: all. */
   readonly allow?: OneOrMany | null;
-  /** What may not be seen, also where it is allowed. Default: nothing. */
+  /** Globs: URIs that clients do not see, even if `allow` has them. Default: none. */
   readonly deny?: OneOrMany;
-  /** By glob, the scopes that a token must have. Default: none. */
+  /** The scopes that a token must have for the URIs of a glob. Default: none. */
   readonly scopes?: Readonly<Record<string, OneOrMany>>;
-  /** By identity, what narrows the policy for one principal; the local process has the empty one. Default: nothing. */
+  /** Restrictions for single principals, by their identity; the client on stdio is `""`. Default: none. */
   readonly principals?: Readonly<Record<string, PrincipalPolicy>>;
-  /** How often one principal may ask. */
+  /** The rate limits of each principal. Default: see {@link Rates}. */
   readonly rate?: Rates;
-  /** How many requests of one principal may wait for an answer. Default: no bound. */
+  /** The largest number of unanswered requests of one principal. Default: no limit. */
   readonly concurrency?: number | null;
-  /** By glob, the most bytes that one read may give. Default: none. */
+  /** The largest contents of one read, in bytes, for the URIs of a glob. Default: no limit. */
   readonly max_size?: Readonly<Record<string, number>>;
-  /** The detectors whose finds in texts are replaced. Default: none. */
+  /** The names of the detectors whose finds in texts are replaced by `[redacted:NAME]`. Default: none. */
   readonly redact?: OneOrMany;
 }
 
-/** How often one principal may ask. */
+/** A rate limit of one principal. */
 export interface Rate {
-  /** How many a second in the long run. */
+  /** Requests per second, on average. More than 0. */
   readonly per_second: number;
-  /** How many at once. Default: those of one second, one at least. */
+  /** Requests at once. Default: as many as in one second, at least 1. */
   readonly burst?: number;
 }
 
-/** How often one principal may ask, by what it asks for. `null` stands for the default. */
+/** The rate limits of one principal, for each kind of request. `null` stands for the default. */
 export interface Rates {
-  /** Reads. Default: no bound. */
+  /** Reads. Default: no limit. */
   readonly read?: Rate | null;
-  /** Completions. Default: 200 a second, 400 at once. */
+  /** Completions. Default: 200 per second, 400 at once. */
   readonly completion?: Rate | null;
-  /** Pages of lists. Default: no bound. */
+  /** Pages of lists. Default: no limit. */
   readonly list?: Rate | null;
-  /** Subscriptions and listens. Default: no bound. */
+  /** Subscriptions and listens. Default: no limit. */
   readonly subscribe?: Rate | null;
-  /** Methods that are not of resources. Default: no bound. */
+  /** Custom methods. Default: no limit. */
   readonly call?: Rate | null;
 }
 
-/** What narrows a policy for one principal. */
+/** Restrictions of the policy for one principal. */
 export interface PrincipalPolicy {
-  /** As in the policy: it may see what both allow. */
+  /** Globs: the principal sees the URIs that both this and the policy allow. Default: those of the policy. */
   readonly allow?: OneOrMany | null;
-  /** As in the policy. */
+  /** Globs: URIs that are hidden from the principal, in addition to those of the policy. Default: none. */
   readonly deny?: OneOrMany;
-  /** Scopes that it has beside those of its token. */
+  /** Scopes that the principal has in addition to those of its token. Default: none. */
   readonly scopes?: OneOrMany;
 }
 
-/** Who asks. */
+/** The client whose access is checked. */
 export interface Requester {
-  /** The identity. Default: the local process. */
+  /** The identity of the client. Default: the client on stdio. */
   readonly principal?: string;
   /** The scopes of its token. Default: none. */
   readonly scopes?: readonly string[];
 }
 
-/** What a policy says, for an author's own tests and functions. */
+/** Applies an access policy outside of a server, for tests and for your own functions. */
 export class Guard {
   readonly #native: InstanceType<typeof binding.Guard>;
 
   /**
    * @param policy - the policy, or the path of a JSON or YAML file.
-   * @throws {RegistrationError} it has an unknown member, or one with a value that means nothing.
+   * @param options - `explicitDenials`: whether `decide` returns `denied` instead of `hidden`. Default `false`.
+   * @throws {TypeError} `policy` is neither an object nor a path.
+   * @throws {RegistrationError} the policy has an unknown key or a value that is not allowed, or the file cannot be read.
    */
   constructor(policy: Policy | string, { explicitDenials = false }: { readonly explicitDenials?: boolean } = {}) {
+    if (typeof policy !== 'string' && !isObject(policy)) {
+      throw new TypeError(`the policy is ${shown(policy)}, expected an object or the path of a policy file`);
+    }
     this.#native = translated(() => new binding.Guard(policySource(policy), explicitDenials));
   }
 
   /**
-   * What is said of a URI, in any spelling.
-   * @throws {InvalidUriError} it is not a URI.
+   * Returns whether a client may see a URI, in any spelling.
+   *
+   * @throws {InvalidUriError} `uri` is not a URI.
    */
   decide(uri: string, requester: Requester = {}): 'allow' | 'hidden' | 'denied' | 'missing_scope' {
+    checkText('uri', uri, 'note://1');
     return translated(() => this.#native.decide(uri, given(requester)));
   }
 
   /**
-   * The scopes that are missing where nothing else is.
-   * @throws {InvalidUriError} it is not a URI.
+   * Returns the scopes that the token lacks for a URI, if `decide` returns `missing_scope`; else an empty array.
+   *
+   * @throws {InvalidUriError} `uri` is not a URI.
    */
   missingScopes(uri: string, requester: Requester = {}): string[] {
+    checkText('uri', uri, 'note://1');
     return translated(() => this.#native.missingScopes(uri, given(requester)));
   }
 
   /**
-   * Whether a template is listed: one of its URIs may be seen.
-   * @throws {InvalidTemplateError} it is not one.
+   * Returns whether a client sees a template in the list: whether the policy allows one of its URIs.
+   *
+   * @throws {InvalidTemplateError} `template` is not a URI template.
    */
   knowsTemplate(template: string, requester: Requester = {}): boolean {
+    checkText('template', template, 'note://{id}');
     return translated(() => this.#native.knowsTemplate(template, given(requester)));
   }
 }
@@ -107,6 +119,8 @@ export function policySource(policy: Policy | string): { json?: string; file?: s
   return typeof policy === 'string' ? { file: policy } : { json: JSON.stringify(policy) };
 }
 
-function given({ principal = '', scopes = [] }: Requester): { principal: string; scopes: string[] } {
+function given(requester: Requester): { principal: string; scopes: string[] } {
+  checkOptions('the requester', requester, { principal: TEXT, scopes: TEXTS });
+  const { principal = '', scopes = [] } = requester;
   return { principal, scopes: [...scopes] };
 }

@@ -1,6 +1,6 @@
-/** A registered function, and what else can be said of its template. */
+/** `ResourceHandler`: a registered function, with the completers and the lister of its template. */
 import { binding, type Edit, type NativeFunction, type PlainValue } from './binding.js';
-import { isObject, shown } from './check.js';
+import { checkFunction, isObject, shown } from './check.js';
 import type { Context } from './context.js';
 import type { Peers } from './driver.js';
 import { RegistrationError, translated } from './errors.js';
@@ -16,10 +16,7 @@ import { UriTemplate, type Variable } from './templates.js';
 import { Values } from './values.js';
 import type { Watcher, Watches } from './watches.js';
 
-/**
- * A value that becomes JSON: an object or an array. What has no JSON form, such as a function, a `Map` or a promise,
- * is not one.
- */
+/** An object or array that is serialized as JSON. Functions, promises and a `Map` or `Set` have no JSON form. */
 export type Jsonable =
   | (object & {
       readonly [Symbol.toStringTag]?: never;
@@ -29,7 +26,7 @@ export type Jsonable =
     })
   | readonly (Jsonable | string | number | boolean | null)[];
 
-/** What a reader may return: a text, bytes, a body with a type, a value that becomes JSON, contents, or a stream. */
+/** The result of a reader: a text, bytes, a `Blob` or `Response`, a JSON value, contents, or a stream. */
 export type Readable =
   | string
   | number
@@ -47,20 +44,20 @@ export type Readable =
   | Jsonable;
 
 /**
- * An item of a lister: a resource, or the values of the template's variables, with details if there are any. Of one
- * variable the value itself.
+ * An item of a lister: a resource, or the values of the template's variables, which may stand beside details. If there is
+ * only one variable, its value alone is enough.
  */
 export type Listed<T extends string = string> = Resource | (Expandable<T> & Details) | SingleValue<T>;
 
-/** What a lister may return: items, or with a cursor a page of them. A text is no list of its characters. */
+/** The result of a lister: an iterable of items or, from one that takes a cursor, a `ListPage`. */
 export type Listable<T extends string = string> = (Iterable<Listed<T>> & object) | ListPage<Listed<T>>;
 
-/** Reads a resource. `variables` is empty where there are none. */
+/** Reads a resource: called with the variables of the template (an empty object for a resource) and a `Context`. */
 export type Reader<V> = (variables: V, ctx: Context) => Readable | PromiseLike<Readable>;
 
 /**
- * Completes a variable: called with what was typed and the values chosen so far, returns texts, best first, or a
- * `Completion`.
+ * Completes a variable: called with the text that the user has typed, the variables that are chosen already, and a
+ * `Context`. Returns a list of strings, best first, or a `Completion`.
  */
 export type Completer = (
   value: string,
@@ -68,12 +65,12 @@ export type Completer = (
   ctx: Context,
 ) => Completable | PromiseLike<Completable>;
 
-/** What a completer may return. A text is no list of its characters. */
+/** The result of a completer. */
 type Completable = (Iterable<string> & object) | Completion;
 
 /**
- * Lists the concrete resources of a template. One that takes a cursor, `undefined` at first, pages itself and returns
- * `ListPage`s.
+ * Lists the resources of a template that exist. A function that takes an argument must page itself: the argument is the
+ * cursor, `undefined` for the first page, and it returns a `ListPage`.
  */
 export type Lister<T extends string = string> = (
   cursor: string | undefined,
@@ -86,32 +83,38 @@ export interface ResourceOptions<
   V extends Readonly<Record<string, Variable>> = Readonly<Record<string, Variable>>,
   P extends Readonly<Record<string, AnyParameter>> = Readonly<Record<string, AnyParameter>>,
 > extends Details {
-  /** How single variables of the template match. */
+  /** How variables of the template match, by their names. Default: see `Variable`. */
   readonly vars?: V & { readonly [N in Exclude<keyof V, VariableName<T>>]: never };
-  /** What query names that the template does not have mean. Default `ignore`. */
+  /**
+   * Whether a URI with query parameters that the template does not have still matches (`ignore`) or not (`reject`).
+   * Default `ignore`.
+   */
   readonly extraQuery?: 'ignore' | 'reject';
-  /** What is known of the variables: a `Param`, or a schema whose output replaces the text. */
+  /** Types, allowed values and descriptions of variables, by their names; or schemas, whose output the function gets. */
   readonly parameters?: P & { readonly [N in Exclude<keyof P, VariableName<T>>]: never };
-  /** Completers, by variable. */
+  /** Functions that complete variables, by their names. Default: none. */
   readonly complete?: { readonly [N in VariableName<T>]?: Completer };
-  /** Lists the concrete resources of the template. */
+  /** A function that lists the resources of the template. Default: they are not listed. */
   readonly list?: Lister<T>;
-  /** Whether `list` pages itself. Default: if it declares a parameter. */
+  /** Whether `list` takes a cursor and pages itself. Default: if it declares a parameter. */
   readonly pages?: boolean;
-  /** Whether it takes the place of what is registered under this URI or template already. Default `false`. */
+  /**
+   * Whether it replaces a resource or template with the same URI, such as when a notebook cell runs again. Default
+   * `false`: that is an error.
+   */
   readonly replace?: boolean;
 }
 
-/** What a handler needs of its server. */
+/** The parts of a server that a handler uses. */
 export interface Registrar {
   readonly publish: (edits: Edit[]) => void;
   readonly peers: Peers;
   readonly watches: Watches;
 }
 
-/** What `ResourceServer.resource` returns. */
+/** A registered function. `complete`, `list` and `onWatch` add further functions. */
 export class ResourceHandler<T extends string = string> {
-  /** The URI or template as it was given. */
+  /** The URI or template, as it was registered. */
   readonly uri: T;
   readonly #publish: (edits: Edit[]) => void;
   readonly #peers: Peers;
@@ -125,7 +128,7 @@ export class ResourceHandler<T extends string = string> {
   #lister: NativeFunction | undefined;
   #pages = false;
 
-  /** Made by `ResourceServer.resource` alone. */
+  /** Called by `ResourceServer.resource` only. */
   constructor({ publish, peers, watches }: Registrar, uri: T, options: ResourceOptions, call: AnyFunction) {
     checkRegistration(options, uri);
     const { vars, extraQuery, parameters = {}, complete, list, pages, replace, ...details } = options;
@@ -152,7 +155,9 @@ export class ResourceHandler<T extends string = string> {
   }
 
   /**
-   * Completes a variable with a function.
+   * Registers a function as the completer of a variable.
+   *
+   * @param variable - the name of the variable.
    * @throws {RegistrationError} the template has no such variable.
    */
   complete(variable: VariableName<T>, call: Completer): this {
@@ -162,9 +167,13 @@ export class ResourceHandler<T extends string = string> {
   }
 
   /**
-   * Lists the concrete resources of the template with a function. It pages itself if it declares a parameter, or if
-   * `pages` says so. It is called for each page of a walk, unless `Limits.listTtl` keeps what it gives.
-   * @throws {RegistrationError} this is no template.
+   * Registers a function as the lister of the template: it returns the resources that exist.
+   *
+   * The function is called for each page of the list, unless `Limits.listTtl` lets its result be reused. Items are sorted by
+   * URI. An item with an invalid URI is left out and logged.
+   *
+   * @param options - `pages`: whether it takes a cursor and pages itself. Default: if it declares a parameter.
+   * @throws {RegistrationError} this is not a template.
    */
   list(call: Lister<T>, { pages }: { readonly pages?: boolean } = {}): this {
     this.#setLister(call, pages);
@@ -173,9 +182,12 @@ export class ResourceHandler<T extends string = string> {
   }
 
   /**
-   * Calls a function with a URI and `true` when its first client watches it, with `false` after the last. What is undone
-   * before its turn is left out. Register it before the server serves.
-   * @throws {TypeError} it is no function.
+   * Calls a function with a URI and `true` when the first client watches it, with `false` after the last.
+   *
+   * The URI is in canonical form. Changes that cancel out before their call are skipped. Register it before the server
+   * starts to serve.
+   *
+   * @throws {TypeError} it is not a function.
    */
   onWatch(call: Watcher): this {
     if (typeof call !== 'function') throw new TypeError(`onWatch takes a function, not ${shown(call)}`);
@@ -184,20 +196,31 @@ export class ResourceHandler<T extends string = string> {
   }
 
   /**
-   * The URI with these values: `handler.expand({ day: 'monday' })`. A resource without variables has its own URI.
-   * @throws {TypeError} a value is no text, number, list or record of them.
+   * Returns the URI for these values of the variables, such as `handler.expand({ day: 'monday' })`.
+   *
+   * @throws {TypeError} the template has no such variable, or a required value is missing or has the wrong type.
    */
   expand(values: Expandable<T>): string {
-    return this.#template?.expand(values) ?? this.uri;
+    const given: unknown = values ?? {};
+    if (!isObject(given)) throw new TypeError(`the values for ${this.uri} are ${shown(given)}, expected an object`);
+    const variables = this.#template?.native.variables ?? [];
+    for (const name of Object.keys(given)) this.#check(name, variables, '', TypeError);
+    for (const [name, { required }] of variables) {
+      if (required && (given[name] === undefined || given[name] === null)) {
+        throw new TypeError(`${this.uri} needs a value for ${JSON.stringify(name)}`);
+      }
+    }
+    return this.#template?.expand(given as Expandable<T>) ?? this.uri;
   }
 
-  /** Removes it from the server. */
+  /** Removes the resource or template from the server. */
   remove(): void {
     this.#watches.remove(this.uri);
     this.#publish([this.#removal()]);
   }
 
   #addCompleter(variable: string, call: AnyFunction): void {
+    checkFunction(`the completer of ${JSON.stringify(variable)}`, call);
     this.#check(variable, this.#template?.native.variables ?? [], '');
     this.#completers.set(variable, completer(this.#peers, nameOf(call) ?? `${this.#name} (${variable})`, call));
   }
@@ -208,11 +231,12 @@ export class ResourceHandler<T extends string = string> {
         `"${this.uri}" has no variables, so there is nothing to list; list is for templates such as "note://{id}"`,
       );
     }
+    checkFunction(`the lister of ${this.uri}`, call);
     this.#lister = lister(this.#peers, nameOf(call) ?? `${this.#name} (list)`, call, (item) => this.#listed(item));
     this.#pages = pages ?? call.length > 0;
   }
 
-  /** The resource of a listed item that is or has values of variables; `undefined` if it is a resource itself. */
+  /** The resource for an item with values of variables; `undefined` if the item is a resource itself. */
   #listed(item: unknown): Resource | undefined {
     const names = (this.#template?.native.variables ?? []).map(([name]) => name);
     if (!isObject(item)) {
@@ -239,9 +263,14 @@ export class ResourceHandler<T extends string = string> {
     return name === '' ? { uri } : { uri, name };
   }
 
-  #check(variable: string, variables: readonly (readonly [string, unknown])[], what: string): void {
+  #check(
+    variable: string,
+    variables: readonly (readonly [string, unknown])[],
+    what: string,
+    Refusal: new (message: string) => Error = RegistrationError,
+  ): void {
     if (variables.some(([name]) => name === variable)) return;
-    throw new RegistrationError(`${what}${JSON.stringify(variable)} is no variable of ${this.uri}`);
+    throw new Refusal(`${what}${JSON.stringify(variable)} is no variable of ${this.uri}`);
   }
 
   #removal(): Edit {

@@ -1,6 +1,6 @@
 /**
- * HTTP on threads of the core's own: they read, answer what the engine can, and write. Handlers run on the event loop.
- * Here is only what happens now and then: tokens, the start and the end.
+ * HTTP on threads of the core, which read, write, and answer requests without handlers. Handlers run on the event loop.
+ * This module handles the rest: tokens, the start and the end.
  */
 import { type Auth, compiled, verdict } from './auth.js';
 import {
@@ -17,7 +17,7 @@ import { translated } from './errors.js';
 import { httpFields, type ListenOptions, tlsFields } from './options.js';
 import { type Ending, exitAfter, onSignals } from './signals.js';
 
-/** Serves until a signal or `ending`; then lets what is in flight finish. */
+/** Serves until a signal or `ending`; then lets open requests finish. */
 export async function serve(
   server: Server,
   peers: Peers,
@@ -43,7 +43,7 @@ export async function serve(
   }
 }
 
-/** Names the address where the system refuses it. */
+/** Listens. Adds the address and a remedy to the message of an error. */
 function listening(host: string, port: number, listen: () => number): number {
   try {
     return listen();
@@ -97,7 +97,7 @@ class Http extends WebDriver {
     this.quick = this.answers.quick();
   }
 
-  /** Starts to listen. The URL. */
+  /** Starts to listen. Returns the URL. */
   listen(host: string, port: number, path: string): string {
     const bound = translated(() => listening(host, port, () => this.#http.listen(host, port)));
     this.#listens = true;
@@ -109,7 +109,7 @@ class Http extends WebDriver {
     this.#stop();
   }
 
-  /** Lets what is in flight finish within the grace, and cancels the rest. */
+  /** Lets open requests finish within `Limits.grace`, and cancels the rest. */
   async close(): Promise<void> {
     if (this.#listens) {
       this.#http.shutdown();

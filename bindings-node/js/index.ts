@@ -14,8 +14,8 @@
 export type { AuditFunction } from './audit.js';
 export {
   type Auth,
+  InvalidToken,
   InvalidTokenError,
-  InvalidTokenError as InvalidToken,
   type JwtOptions,
   JwtVerifier,
   StaticTokens,
@@ -35,37 +35,36 @@ export {
 } from './client-values.js';
 export type { Answerer, CallOptions } from './client-wire.js';
 export { Context } from './context.js';
-/** The errors under their earlier names. */
 export {
+  AccessDenied,
   AccessDeniedError,
-  AccessDeniedError as AccessDenied,
+  AskFailed,
   AskFailedError,
-  AskFailedError as AskFailed,
   ConfigError,
   CustomError,
   type ErrorKind,
   type FailureKind,
+  InputDeclined,
   InputDeclinedError,
-  InputDeclinedError as InputDeclined,
+  InvalidParameter,
   InvalidParameterError,
-  InvalidParameterError as InvalidParameter,
+  InvalidTemplate,
   InvalidTemplateError,
-  InvalidTemplateError as InvalidTemplate,
+  InvalidUri,
   InvalidUriError,
-  InvalidUriError as InvalidUri,
   McpError,
+  RateLimited,
   RateLimitedError,
-  RateLimitedError as RateLimited,
   ReadFailedError,
+  ReadTimeout,
   ReadTimeoutError,
-  ReadTimeoutError as ReadTimeout,
   RegistrationError,
+  ResourceNotFound,
   ResourceNotFoundError,
-  ResourceNotFoundError as ResourceNotFound,
+  SizeExceeded,
   SizeExceededError,
-  SizeExceededError as SizeExceeded,
+  TemplateConflict,
   TemplateConflictError,
-  TemplateConflictError as TemplateConflict,
 } from './errors.js';
 export type { FetchHandler } from './fetch.js';
 export {

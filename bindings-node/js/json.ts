@@ -7,7 +7,7 @@ import { className, withArticle } from './check.js';
 /** Gives a value in place of one that has no JSON form; `undefined` if it has none either. */
 export type ToJson = (value: unknown) => unknown;
 
-/** What is wrong with a value, and the keys that lead to it, outermost first. */
+/** A fault of a value, and the path of keys to it, outermost first. */
 interface Fault {
   readonly keys: PropertyKey[];
   readonly why: string;
@@ -122,7 +122,7 @@ function hasToJson(value: object): boolean {
   return typeof (value as { toJSON?: unknown }).toJSON === 'function' && !ArrayBuffer.isView(value);
 }
 
-/** A copy in which the author's function has converted what has no JSON form. */
+/** A copy in which the option `json` has converted values without a JSON form. */
 function replaced(value: unknown, convert: ToJson, above: readonly object[]): unknown {
   const isWrong = (one: unknown) =>
     typeof one === 'object' && one !== null ? faultOf(one) !== undefined : scalarFault(one, true) !== undefined;

@@ -7,7 +7,7 @@ export class Lifespan {
   readonly #start: (() => unknown) | undefined;
   readonly #stop: (() => unknown) | undefined;
   #users = 0;
-  /** What the last start or stop is doing; the next one waits for it. */
+  /** The last start or stop; the next one waits for it. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(start: (() => unknown) | undefined, stop: (() => unknown) | undefined) {
@@ -40,7 +40,7 @@ export class Lifespan {
     await this.#turn;
   }
 
-  /** The same, where nobody waits for it. */
+  /** The same, without waiting; errors are logged. */
   left(logger: Logger): void {
     this.leave().catch((error) => failed(logger, 'onStop', 'the server ends', error));
   }

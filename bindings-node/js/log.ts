@@ -1,27 +1,27 @@
-/** What the author hears, on standard error; and what a handler tells the client, through `ctx.log`. */
+/** Log messages: those for you, through the option `logger`, and those for clients, through `ctx.log`. */
 
 import { unexpected } from './check.js';
 import { jsonText } from './json.js';
 
-/** The severities of log messages, mildest first. */
+/** The levels of log messages, least severe first. */
 export const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
 
-/** How severe a log message is. */
+/** The level of a log message. */
 export type LogLevel = (typeof LEVELS)[number];
 
-/** Tells at one level: `data` is any JSON value, `logger` the name of what logs. */
+/** Sends a log message at one level. `data` is any JSON value, `logger` the name of the part of your program that logs. */
 export type LogAt = (data: unknown, logger?: string) => void;
 
 /**
- * Tells the client of a request what its handler is doing: `ctx.log('info', …)` or `ctx.log.info(…)`. Nothing is sent
- * that it did not ask for.
+ * Sends log messages to the client of a request: `ctx.log('info', data)` or `ctx.log.info(data)`. A client gets only
+ * messages of the levels that it asked for.
  */
 export type Log = ((level: LogLevel, data: unknown, logger?: string) => void) & { readonly [L in LogLevel]: LogAt };
 
-/** What sends a message: a level, JSON text, and the name of a logger. */
+/** Sends a log message: a level, JSON text, and the name of a logger. */
 export type SendLog = (level: string, data: string, logger: string | undefined) => void;
 
-/** `ctx.log` around what sends. */
+/** Makes `ctx.log` from a function that sends. */
 export function logOf(send: SendLog): Log {
   const log = (level: LogLevel, data: unknown, logger?: string): void => {
     if (!LEVELS.includes(level)) throw unexpected('level', String(level), LEVELS, { warn: 'did you mean "warning"?' });
@@ -31,60 +31,62 @@ export function logOf(send: SendLog): Log {
   return Object.assign(log, Object.fromEntries(levels)) as Log;
 }
 
-/** Where the author's messages go; `console` is one. A second argument is what was thrown. */
+/** Takes the log messages of the library, such as failed handlers and warnings. `console` is a logger. */
 export interface Logger {
+  /** Takes a warning and, if there is one, the thrown value. */
   warn(message: string, thrown?: unknown): void;
+  /** Takes an error and, if there is one, the thrown value. */
   error(message: string, thrown?: unknown): void;
-  /** Hears of what is usual, such as a resource that was not found. Optional; that of `console` is not called. */
+  /** Takes messages about normal operation, such as a resource that was not found. Optional; `console.info` is not called. */
   info?(message: string): void;
 }
 
 const SELF = 'mcp-resources: ';
 
-/** What a handler threw: the stack is the author's, the client hears only that the read failed. */
+/** Logs what a handler threw, with its stack. The client learns only that the request failed. */
 export function failed(logger: Logger, name: string, what: string, error: unknown): void {
   logger.error(`${SELF}${name} failed: ${what}`, error);
 }
 
-/** A handler found no such resource, and said why: the client is not told. */
+/** Logs why a handler threw `ResourceNotFoundError`. The client does not get the text. */
 export function absent(logger: Logger, name: string, { what, why }: { what: string; why: string }): void {
-  // The console's goes to standard output, where a server over stdio writes its answers.
+  // `console.info` writes to standard output, which carries the answers of a server on stdio.
   if (why !== '' && logger.info !== console.info) logger.info?.(`${SELF}${name}: ${what}: not found: ${why}`);
 }
 
-/** An answer that the request cannot have. */
+/** Logs an answer that does not fit the request, or that did not come in time. */
 export function misused(logger: Logger, what: string): void {
   logger.error(SELF + what);
 }
 
-/** A request was refused that an option would let in. */
+/** Logs a request that was refused but that an option would allow. */
 export function refused(logger: Logger, what: string): void {
   logger.warn(SELF + what);
 }
 
-/** A handler that kept the event loop from everything else. */
+/** Logs a handler that blocked the event loop. */
 export function held(logger: Logger, name: string, milliseconds: number): void {
   const span = Math.round(milliseconds);
-  logger.warn(`${SELF}${name} has held the event loop for ${span} ms; everything else waited`);
+  logger.warn(`${SELF}${name} blocked the event loop for ${span} ms; use await, or a worker thread`);
 }
 
-/** Something kept the event loop from everything else: probably a handler that was at work. */
+/** Logs that the event loop was blocked, probably by one of the handlers `names`. */
 export function stalled(logger: Logger, names: string, milliseconds: number): void {
   const span = Math.round(milliseconds);
-  logger.warn(`${SELF}the event loop was held for ${span} ms while ${names} was at work`);
+  logger.warn(`${SELF}the event loop was blocked for ${span} ms, probably by ${names}; use await, or a worker thread`);
 }
 
-/** What may not be what the author meant. */
+/** Logs a registration that is probably a mistake. */
 export function warned(logger: Logger, server: string, warning: string): void {
   logger.warn(`${SELF}${server}: ${warning}`);
 }
 
-/** A token could not be verified: whether it is valid is not known. */
+/** Logs what `Auth.verify` threw, other than `InvalidTokenError`. */
 export function unverified(logger: Logger, error: unknown): void {
-  logger.error(`${SELF}a token could not be verified`, error);
+  logger.error(`${SELF}a token could not be verified; the client got status 503`, error);
 }
 
-/** The function that takes what is recorded has failed: an entry may be lost. */
+/** Logs what the audit function threw. */
 export function unrecorded(logger: Logger, error: unknown): void {
-  logger.error(`${SELF}a record of a request could not be kept`, error);
+  logger.error(`${SELF}the audit function failed, so a record may be lost`, error);
 }

@@ -6,11 +6,11 @@ import { failed } from './log.js';
 
 /** Serves one request of `node:http`. */
 export type NodeHandler = ((request: IncomingMessage, response: ServerResponse) => void) & {
-  /** Ends what this handler serves, as `ResourceServer.close` does; other handlers of the server go on. */
+  /** Stops this handler, like `ResourceServer.close`. Other handlers of the server continue. */
   readonly close: () => void;
 };
 
-/** A request, and what a framework may have read of it. */
+/** A request, whose body a framework may have read. */
 type NodeRequest = IncomingMessage & { readonly body?: unknown; readonly baseUrl?: unknown };
 
 /** The handler of an endpoint; `close` ends it. */
@@ -27,7 +27,7 @@ export function nodeHandler(endpoint: Endpoint, close: () => void): NodeHandler 
 async function serve(endpoint: Endpoint, request: NodeRequest, response: ServerResponse): Promise<void> {
   const taken = await endpoint.take(incoming(request));
   if (!(taken instanceof Outgoing)) {
-    // What was not read stays in the way of the next request.
+    // Bytes that are not read would block the next request.
     if (!request.complete && request.httpVersionMajor < 2) response.setHeader('connection', 'close');
     response.writeHead(taken.head.status, taken.head.headers.flat());
     response.end(taken.body);
@@ -91,7 +91,7 @@ function incoming(request: NodeRequest): Incoming {
   };
 }
 
-/** Header lines; HTTP/2 has the host among what is no header. */
+/** The header lines. HTTP/2 has the host in a pseudo-header. */
 function lines(raw: readonly string[]): string[] {
   if (!raw[0]?.startsWith(':')) return raw as string[];
   const found: string[] = [];
@@ -103,7 +103,7 @@ function lines(raw: readonly string[]): string[] {
   return found;
 }
 
-/** What a framework has read already: as it came, or parsed. */
+/** A body that a framework has read already, as bytes or parsed. */
 function parsed(body: unknown): Uint8Array {
   if (body instanceof Uint8Array) return body;
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));

@@ -1,4 +1,4 @@
-/** What the options of servers, resources and endpoints may be. Each name of `options.ts` is here, and no other. */
+/** The kinds of all options of servers, resources and endpoints: each name of `options.ts` is here, and no other. */
 import { binding } from './binding.js';
 import {
   CALL,
@@ -26,6 +26,10 @@ import type { MethodOptions, RunOptions } from './server.js';
 import type { TemplateOptions, VariableInfo } from './templates.js';
 
 const DATE = { is: (value: unknown) => value instanceof Date, expected: 'a Date' };
+const HOST = {
+  is: (value: unknown) => typeof value === 'string' && !value.includes('/'),
+  expected: 'an address such as "127.0.0.1", without scheme and path',
+};
 const NULL = { is: (value: unknown) => value === null, expected: 'null' };
 const PORT = {
   is: (value: unknown) => COUNT.is(value) && (value as number) <= 65_535,
@@ -37,6 +41,7 @@ const ORIGINS = either(
   oneOf('loopback', '*'),
   TEXTS,
 );
+const PAIR = { is: (value: unknown) => LIST.is(value) && (value as unknown[]).length === 2, expected: 'a pair' };
 const PATH_OR_NULL = either('a path such as "/healthz"', TEXT, NULL);
 
 const INFO: Shape<ServerInfo> = {
@@ -104,7 +109,10 @@ const TEMPLATE: Shape<Further> = {
   ...FIXED,
   vars: OBJECT,
   extraQuery: oneOf('ignore', 'reject'),
-  complete: said(OBJECT, 'an object of completers by variable'),
+  complete: {
+    is: (value) => isObject(value) && Object.values(value).every((call) => call === undefined || CALL.is(call)),
+    expected: 'an object of functions by variable such as { id: (typed) => […] }',
+  },
   list: CALL,
   pages: FLAG,
 };
@@ -124,15 +132,15 @@ const HTTP: Shape<HttpOptions> = {
   origins: ORIGINS,
   cors: FLAG,
   answers: oneOf('either', 'json', 'events'),
-  polling: either('milliseconds such as [30_000, 1_000]', LIST, NULL),
+  polling: either('two times in milliseconds such as [30_000, 1_000]', PAIR, NULL),
   sessions: FLAG,
-  sse24: either('true or two paths such as ["/sse", "/messages"]', FLAG, LIST),
+  sse24: either('true or two paths such as ["/sse", "/messages"]', FLAG, PAIR),
   auth: OBJECT,
 };
 
 const LISTEN: Shape<ListenOptions> = {
   ...HTTP,
-  host: said(TEXT, 'an address such as "127.0.0.1"'),
+  host: HOST,
   port: PORT,
   tls: said(OBJECT, 'an object { cert, key } with the paths of PEM files'),
   onListening: CALL,
@@ -140,7 +148,10 @@ const LISTEN: Shape<ListenOptions> = {
 
 const METHOD: Shape<MethodOptions> = {
   nameParam: TEXT,
-  capability: said(LIST, 'a name and settings such as ["tools", {}]'),
+  capability: {
+    is: (value) => PAIR.is(value) && TEXT.is((value as unknown[])[0]) && isObject((value as unknown[])[1]),
+    expected: 'a name with its settings such as ["tools", {}]',
+  },
   lists: oneOf('tools', 'prompts'),
 };
 
@@ -174,7 +185,7 @@ const OF_A_SERVER: Hints = Object.fromEntries(Object.keys(INFO).map((name) => [n
 const YOURS = 'the program that passes requests to this handler decides where it listens';
 const OF_A_HANDLER: Hints = { host: YOURS, port: YOURS, onListening: YOURS };
 
-/** Checks how a server presents itself. */
+/** Checks the first argument of `new ResourceServer`. */
 export function checkInfo(info: unknown): asserts info is ServerInfo {
   if (!isObject(info)) {
     const name = typeof info === 'string' ? JSON.stringify(info) : '"my-server"';
@@ -184,7 +195,7 @@ export function checkInfo(info: unknown): asserts info is ServerInfo {
   if (info.name === undefined) throw new TypeError('a server needs a name: new ResourceServer({ name: "my-server" })');
 }
 
-/** Checks the options of a server. */
+/** Checks the second argument of `new ResourceServer`. */
 export function checkServerOptions(options: unknown): void {
   checkOptions('ResourceServer', options, SERVER, OF_A_SERVER);
   const { limits = {} } = options as ServerOptions;
@@ -199,13 +210,16 @@ export function checkServerOptions(options: unknown): void {
 export function checkRegistration(options: unknown, uri: string): void {
   const isTemplate = uri.includes('{');
   const hints = isTemplate ? OF_DETAILS : { ...OF_DETAILS, ...ofTemplates(options, uri) };
+  if (isTemplate && (options as Partial<Details> | undefined)?.size !== undefined) {
+    throw new TypeError(`unexpected option "size"; it is for resources, and ${uri} is a template`);
+  }
   checkOptions('resource', options, { ...DETAIL, ...(isTemplate ? TEMPLATE : FIXED) }, hints);
   for (const [name, known] of Object.entries((options as ResourceOptions).parameters ?? {})) {
     if (!isSchema(known)) checkOptions(`parameters.${name}`, known, PARAM);
   }
 }
 
-/** What is said of the options that are for templates, where a URI has no variables. */
+/** Advice for options of templates that are given for a URI without variables. */
 function ofTemplates(options: unknown, uri: string): Hints {
   const given = OF_TEMPLATES.filter((name) => Object.hasOwn(Object(options), name));
   if (given.length === 0) return {};
@@ -222,12 +236,12 @@ export function checkItem(resource: unknown): void {
   if (uri === undefined) throw new TypeError('a resource has no uri: give it one, such as { uri: "note://1" }');
 }
 
-/** Checks the options of an endpoint that another server's requests are passed to. */
+/** Checks the options of `nodeHandler` and `fetchHandler`. */
 export function checkHttp(options: unknown): void {
   checkOptions('the endpoint', options, HTTP, OF_A_HANDLER);
 }
 
-/** Checks what `run` is given. */
+/** Checks the options of `run`. */
 export function checkRun(options: unknown): void {
   if (!isObject(options)) {
     throw new TypeError(
@@ -245,12 +259,12 @@ export function checkRun(options: unknown): void {
   if (options.http !== undefined) checkOptions('http', options.http, LISTEN);
 }
 
-/** Checks how a method is declared. */
+/** Checks the options of a custom method. */
 export function checkMethod(options: unknown): void {
   checkOptions('method', options, METHOD);
 }
 
-/** Checks a template's text, and how it matches. */
+/** Checks the arguments of `new UriTemplate`. */
 export function checkMatching(template: unknown, vars: unknown, options: unknown): void {
   if (typeof template !== 'string') {
     throw new TypeError(`the template is ${shown(template)}, expected a string such as "note://{id}"`);

@@ -1,4 +1,4 @@
-/** What a server and its resources are described with. */
+/** The options of `ResourceServer`, its resources and its HTTP endpoints. */
 import type { AuditFunction } from './audit.js';
 import { type Auth, authFields } from './auth.js';
 import type { PlainValue, TlsFields } from './binding.js';
@@ -11,335 +11,368 @@ import { checkHttp, DETAILS } from './option-checks.js';
 import type { CacheHint, CacheScope, Contents, JsonObject } from './results.js';
 import type { StandardSchema } from './schema.js';
 
-/** A picture of a resource or a server. */
+/** An icon of a resource or a server. */
 export interface Icon {
-  /** Where it is: an `http:`, `https:` or `data:` URI. */
+  /** The URI of the image: `http:`, `https:` or `data:`. */
   readonly src: string;
-  /** Its media type, where `src` does not say it. */
+  /** The media type, such as `image/png`. Default: not stated. */
   readonly mimeType?: string;
-  /** The sizes it is made for: `48x48`, or `any`. */
+  /** The sizes that it is made for, such as `48x48`, or `any`. Default: not stated. */
   readonly sizes?: readonly string[];
-  /** The theme it is made for. Default: either. */
+  /** The theme that it is made for. Default: both. */
   readonly theme?: 'light' | 'dark';
 }
 
-/** How a server presents itself. */
+/** The name and the description of a server. */
 export interface ServerInfo {
-  /** Its name, for programs. */
+  /** The name of the server, for programs. */
   readonly name: string;
-  /** Its own version. Default `0.0.0`. */
+  /** The version of the server itself. Default `0.0.0`. */
   readonly version?: string;
-  /** A name for people. */
+  /** The name of the server for people. Default: none. */
   readonly title?: string;
-  /** What it is. */
+  /** A description of the server. Default: none. */
   readonly description?: string;
-  /** Where to read more. */
+  /** The URL of a page about the server, `http` or `https`. Default: none. */
   readonly websiteUrl?: string;
-  /** Pictures of it. */
+  /** Icons of the server. Default: none. */
   readonly icons?: readonly Icon[];
 }
 
-/** The bounds of a server: sizes in bytes, times in milliseconds. What is left out keeps its default. */
+/** The limits of a server, to protect it and its clients. Limits that are not given keep their defaults. */
 export interface Limits {
-  /** Longest line on stdio. Default 4 MiB. */
+  /** The longest line on stdio, in bytes. Default 4 MiB. */
   readonly message?: number;
-  /** Deepest nesting of arrays and objects in one member of `params`, or of `_meta` in it. Default 128. */
+  /** The deepest nesting of arrays and objects in one member of `params` or of its `_meta`. Default 128. */
   readonly nesting?: number;
-  /** Longest request id, and longest progress token, as written. Default 1 KiB. */
+  /** The longest request id or progress token, in bytes as written. Default 1 KiB. */
   readonly id?: number;
-  /** Longest `clientInfo`, as JSON text; a session keeps it. Default 32 KiB. */
+  /** The longest `clientInfo`, in bytes of JSON text. Default 32 KiB. */
   readonly clientInfo?: number;
-  /** Most elements of a batch. Default 256. */
+  /** The most elements of a batch. Default 256. */
   readonly batch?: number;
-  /** Answers of all batches of one connection that are not complete. Default 64 MiB. */
+  /** The answers kept for all incomplete batches of one connection, in bytes. Default 64 MiB. */
   readonly batchBytes?: number;
-  /** Longest URI. Default 64 KiB. */
+  /** The longest URI, in bytes. Default 64 KiB. */
   readonly uri?: number;
-  /** Most resources that may be registered. Default 1,000,000. */
+  /** The most registered resources. Default 1,000,000. */
   readonly resources?: number;
-  /** Most templates that may be registered. Default 10,000. */
+  /** The most registered templates. Default 10,000. */
   readonly templates?: number;
-  /** Most unanswered requests of one connection. Default 1,024, at most 1,048,576. */
+  /** The most unanswered requests of one connection. Default 1,024, at most 1,048,576. */
   readonly inFlight?: number;
-  /** Items on a page of a list. Default 100. */
+  /** The items on one page of a list. Default 100. */
   readonly page?: number;
-  /** Items that one list call may examine. Default 10,000. */
+  /** The most items that one page of a list may examine. Default 10,000. */
   readonly listScan?: number;
-  /** Items that a lister without paging may return. Default 100,000. */
+  /** The most items that a lister without paging may return. Default 100,000. */
   readonly listSource?: number;
-  /** Bytes of one resource or template that another server describes and a list passes on. Default 64 KiB. */
+  /** The longest entry of a list that another server describes and a provider passes on, in bytes. Default 64 KiB. */
   readonly listItem?: number;
-  /** How long its answer is kept, so that a walk over its pages asks it once. Default 0 ms: it is asked for each page. */
+  /**
+   * How long the items of a lister are reused for further pages, in milliseconds. Default 0: each page calls the
+   * lister.
+   */
   readonly listTtl?: number;
-  /** How many such answers are kept. Default 256. */
+  /** The most results of listers that are kept for `listTtl`. Default 256. */
   readonly listCache?: number;
-  /** Bytes that they take. Default 16 MiB. */
+  /** The results of listers that are kept for `listTtl`, in bytes. Default 16 MiB. */
   readonly listCacheBytes?: number;
-  /** Results that the read cache keeps. Default 10,000. */
+  /** The most results in the read cache (option `cache`). Default 10,000. */
   readonly cacheEntries?: number;
-  /** Bytes that they take, encoded. Default 64 MiB. */
+  /** The encoded results in the read cache, in bytes. Default 64 MiB. */
   readonly cacheBytes?: number;
-  /** Principals whose rates and requests in flight are counted apart. Default 10,000. */
+  /** The most principals whose rates and open requests are counted separately. Default 10,000. */
   readonly principals?: number;
-  /** Subscriptions of one connection. Default 10,000. */
+  /** The most subscriptions of one connection. Default 10,000. */
   readonly subscriptions?: number;
-  /** URIs that one listen may name. Default 10,000. */
+  /** The most URIs of one listen. Default 10,000. */
   readonly filterUris?: number;
-  /** URIs that all subscriptions of one connection may name together. Default 100,000. */
+  /** The most URIs in all subscriptions and listens of one connection. Default 100,000. */
   readonly watchedUris?: number;
-  /** Bytes of the URIs that one connection watches. Default 16 MiB. */
+  /** The URIs that one connection watches, in bytes. Default 16 MiB. */
   readonly watchedBytes?: number;
-  /** Bytes of the URIs that all connections watch. Default 256 MiB. */
+  /** The URIs that all connections watch, in bytes. Default 256 MiB. */
   readonly watchedTotal?: number;
-  /** Contents of one reply before encoding. Default 16 MiB. */
+  /** The largest contents of one read, in bytes before encoding. Default 16 MiB. */
   readonly contents?: number;
-  /** Contents of all replies that are being gathered. Default 256 MiB. */
+  /** The contents of all reads that are being collected from generators and streams, in bytes. Default 256 MiB. */
   readonly contentsTotal?: number;
-  /** Above this no further request is read until the output has drained. Default 1 MiB. */
+  /**
+   * The unsent output of one client, in bytes, above which no further request of it is read or started. Default 1 MiB.
+   */
   readonly output?: number;
-  /** When a read that is unanswered fails. Default 30,000 ms. */
+  /** The longest time for a read, in milliseconds. Default 30,000. */
   readonly readTimeout?: number;
-  /** The same for a completion. Default 5,000 ms. */
+  /** The longest time for a completion, in milliseconds. Default 5,000. */
   readonly completionTimeout?: number;
-  /** The JSON text of a completion's `context.arguments`. Default 64 KiB. */
+  /** The longest `context.arguments` of a completion, in bytes of JSON text. Default 64 KiB. */
   readonly arguments?: number;
-  /** Values of one completion. Default 100. */
+  /** The most values of one completion; further ones are cut off. Default 100. */
   readonly completionValues?: number;
-  /** Least time between two updates of one URI. Default 50 ms. */
+  /** The shortest time between two notifications about one URI, in milliseconds. Default 50. */
   readonly coalesce?: number;
-  /** Least time between two progress notifications of one request. Default 50 ms. */
+  /** The shortest time between two progress notifications of one request, in milliseconds. Default 50. */
   readonly progressInterval?: number;
-  /** Log messages of one request. Default 1,000. */
+  /** The most log messages of one request. Default 1,000. */
   readonly logMessages?: number;
-  /** Longest request state or cursor. Default 64 KiB. */
+  /** The longest request state or cursor that a client may send back, in bytes. Default 64 KiB. */
   readonly state?: number;
-  /** How long a request state is accepted. Default 600,000 ms. */
+  /** How long a request state stays valid, in milliseconds. Default 600,000. */
   readonly stateTtl?: number;
-  /** Questions to a client that wait for an answer. Default 64. */
+  /** The most unanswered `ctx.ask` of one connection; a further one fails. Default 64. */
   readonly asks?: number;
-  /** How long what is in flight may still finish after the end of input. Default 1,000 ms. */
+  /** How long open requests may finish after the server is told to stop, in milliseconds. Default 1,000. */
   readonly grace?: number;
-  /** All headers of an HTTP request together. Default 256 KiB. */
+  /**
+   * The request line and headers of an HTTP request together, in bytes. Default 256 KiB: one header repeats the URI.
+   */
   readonly head?: number;
-  /** Header lines of an HTTP request. Default 128. */
+  /** The most header lines of an HTTP request. Default 128. */
   readonly headers?: number;
-  /** Open HTTP sessions. Default 10,000. */
+  /** The most open HTTP sessions. Default 10,000. */
   readonly sessions?: number;
   /**
-   * HTTP sessions of one principal; without tokens, of one client address. Behind a proxy all clients may have one.
-   * Default 1,000.
+   * The most HTTP sessions of one principal or, without tokens, of one client address. Behind a proxy all clients may
+   * have the same address. Default 1,000.
    */
   readonly sessionsPerClient?: number;
-  /** How long an unused HTTP session is kept. Default 1,800,000 ms. */
+  /** How long an unused HTTP session is kept, in milliseconds. Default 1,800,000. */
   readonly sessionIdle?: number;
-  /** When such a session ends if its client has not sent `notifications/initialized`. Default 60,000 ms. */
+  /** How long a new HTTP session waits for `notifications/initialized`, in milliseconds. Default 60,000. */
   readonly handshakeTimeout?: number;
-  /** Streams of events that one session keeps. Default 16. */
+  /** The most event streams that one HTTP session keeps for resumption. Default 16. */
   readonly streams?: number;
-  /** What is kept of each of them to be sent again. Default 1 MiB. */
+  /** The events of one stream that are kept for resumption, in bytes. Default 1 MiB. */
   readonly replay?: number;
-  /** After so long without anything to send, a stream of events gets a comment. Default 15,000 ms. */
+  /** The time after which an idle event stream gets a comment, in milliseconds. Default 15,000. */
   readonly keepAlive?: number;
-  /** Open HTTP connections. Default 20,000. */
+  /** The most open HTTP connections. Default 20,000. */
   readonly connections?: number;
   /**
-   * Open HTTP connections from one address, where `run` serves. Behind a proxy all clients may have one. Default 5,000.
+   * The most open HTTP connections from one address, where `run` serves. Behind a proxy all clients may have the same
+   * address. Default 5,000.
    */
   readonly connectionsPerClient?: number;
   /**
-   * How long the head of an HTTP request may take, from the opening of the connection or its first byte.
-   * Default 10,000 ms.
+   * The longest time for the head of an HTTP request, in milliseconds from the first byte or, for the first request,
+   * from the start of the connection. Default 10,000.
    */
   readonly headTimeout?: number;
-  /** After so long without a further request an HTTP connection is closed. Default 60,000 ms. */
+  /** How long an idle HTTP connection stays open, in milliseconds. Default 60,000. */
   readonly idleTimeout?: number;
-  /** How long the body of an HTTP request may take. Default 30,000 ms. */
+  /** The longest time for the body of an HTTP request, in milliseconds. Default 30,000. */
   readonly bodyTimeout?: number;
-  /** All HTTP bodies that have come in part. Default 256 MiB. */
+  /** All HTTP request bodies that are still incomplete, in bytes. Default 256 MiB. */
   readonly bodiesTotal?: number;
-  /** A client that takes nothing of what is sent to it for so long is gone. Default 30,000 ms. */
+  /** How long a client may accept no data before its connection is closed, in milliseconds. Default 30,000. */
   readonly writeTimeout?: number;
-  /** Verified tokens that are kept. Default 10,000. */
+  /** The most verified tokens in the cache. Default 10,000. */
   readonly tokenCache?: number;
-  /** How long a verified token is believed at most. Default 300,000 ms. */
+  /** The longest time before a token is verified again, in milliseconds. Default 300,000. */
   readonly tokenTtl?: number;
-  /** Records of requests that wait to be taken; above it the newest is dropped. Default 10,000. */
+  /** The most audit records that wait to be written; a further one is dropped. Default 10,000. */
   readonly auditQueue?: number;
-  /** When a slow answer becomes a stream of events. Default 1,000 ms. */
+  /** The time after which an HTTP request without an answer gets an event stream, in milliseconds. Default 1,000. */
   readonly sseAfter?: number;
 }
 
-/** Looks at contents before they are sent. */
+/** Gets the URI and the contents of a read, and returns the contents that may be sent. */
 export type Redact = (uri: string, contents: Contents) => Contents;
 
-/** How a server behaves. */
+/** The behaviour of a server. */
 export interface ServerOptions {
-  /** How a model is to use it. */
+  /** Instructions for the model that uses the server. Default: none. */
   readonly instructions?: string;
-  /** The bounds. */
+  /** Limits that differ from the defaults. */
   readonly limits?: Limits;
-  /** The revisions of the protocol to serve. Default: all five. */
+  /** The protocol revisions to serve, such as `2025-11-25`. Default: all five. */
   readonly revisions?: Iterable<string>;
-  /** Whether clients may subscribe. Default `true`. */
+  /** Whether clients can subscribe to resources. Default `true`. */
   readonly subscribe?: boolean;
-  /** Whether changes of the lists are announced. Default `true`. */
+  /** Whether clients are notified of changes of the lists. Default `true`. */
   readonly listChanged?: boolean;
-  /** Whether completion is offered. Default: when something completes. */
+  /**
+   * Whether the server declares the capability `completions`. Default: if a variable has a completer or known values.
+   */
   readonly completions?: boolean;
-  /** Whether `ctx.log` reaches clients. Default `true`. */
+  /** Whether `ctx.log` is sent to clients that asked for log messages. Default `true`. */
   readonly logging?: boolean;
-  /** Whether each result names the server. Default `true`. */
+  /** Whether each result has the name and version of the server in its `_meta`. Default `true`. */
   readonly serverInfoInResults?: boolean;
-  /** Whether a client is told that it may not see a resource, rather than that there is none. Default `false`. */
+  /** Whether clients are told that access is denied, instead of that the resource does not exist. Default `false`. */
   readonly explicitDenials?: boolean;
   /**
-   * Where each request is recorded: a file that gets a JSON object on a line, or a function that gets the same. Default:
-   * nothing is recorded.
+   * Where requests are recorded: the path of a file that gets one JSON object per line, or a function that gets each
+   * record. Default: nowhere.
    */
   readonly audit?: string | AuditFunction;
   /** Whether requests are counted, for `metricsText`. Default `false`. */
   readonly metrics?: boolean;
-  /** Who may see what: a policy, or the path of a JSON or YAML file. Default: everybody everything. */
+  /** The access policy, or the path of a JSON or YAML file with it. Default: every client sees everything. */
   readonly guard?: Policy | string;
   /**
-   * Whether the contents of reads are kept for their `ttlMs` and given again, and concurrent reads make one call. What is
-   * private is given to the principal that read it alone. `notifyUpdated` ends what is kept. Default `false`.
+   * Whether results of reads are reused for their `ttlMs`, and concurrent reads of one resource share one call. Private
+   * results are reused for the same principal only. `notifyUpdated` discards them. Default `false`.
    */
   readonly cache?: boolean;
   /**
-   * Called with the URI and the contents of each read before they are sent, constants included: returns what may be. Its
-   * exception fails the read, and nothing is sent.
+   * Called with the URI and the contents of each read, also of constants. Returns the contents that may be sent. It must
+   * not be `async`. If it throws, the read fails, and nothing is sent. Default: contents are sent unchanged.
    */
   readonly redact?: Redact;
   /**
-   * Called with each value in a JSON result that has no JSON form, such as a `Map` or a `BigInt`: returns one that has.
-   * Default: such a value is an error, which names its place.
+   * Called with each value in a result that has no JSON form, such as a `Map` or a `BigInt`. Returns a value that has one.
+   * Default: such a value fails the read; the error names its place.
    */
   readonly json?: ToJson;
-  /** Where messages to the author go: failed handlers, warnings. Default: `console`, on standard error. */
+  /** Takes the log messages of the library, such as failed handlers and warnings. Default: `console`, on standard error. */
   readonly logger?: Logger;
   /**
-   * Called before the server takes its first request, in every way to serve it; the request waits for it. If it fails,
-   * nothing is served.
+   * Opens resources that handlers share, such as a database pool. Called once, before the first request, for all
+   * transports; requests wait until it has resolved. If it fails, nothing is served. Default: none.
    */
   readonly onStart?: () => unknown;
-  /** Called when the server has ended everywhere, if it was started. What serves waits for it. */
+  /** Closes these resources: called after all transports have ended, if `onStart` was called. Default: none. */
   readonly onStop?: () => unknown;
-  /** How long lists may be kept. Default: not at all. */
+  /** How long clients may keep lists. Default: not at all. */
   readonly listCache?: CacheHint;
-  /** How long the server's description may be kept. Default: not at all. */
+  /** How long clients may keep the description of the server. Default: not at all. */
   readonly discoverCache?: CacheHint;
   /**
-   * Secrets of at least 16 bytes, shared by all processes of a deployment, for cursors and states. The first seals,
-   * all open.
+   * Secrets of at least 16 bytes that all processes of a deployment share, for cursors and request states. The first
+   * one seals; all of them open. Default: a random secret of this process.
    */
   readonly keys?: Iterable<Uint8Array>;
-  /** Capabilities of extensions to declare, with their settings. */
+  /** Protocol extensions to declare, by name, with their settings. Default: none. */
   readonly extensions?: Readonly<Record<string, JsonObject>>;
 }
 
-/** What resources and templates have in common. */
+/** The description of a resource, or of all resources of a template. */
 export interface Details {
-  /** A name for programs. Default: the function's, else the URI or template. */
+  /** The name for programs. Default: the name of the function, else the URI or template. */
   readonly name?: string;
-  /** A label for people. */
+  /** The name for people. Default: none. */
   readonly title?: string;
-  /** What it is. */
+  /** The description, for people and models. Default: none. */
   readonly description?: string;
-  /** Its media type; of a template, that of all its resources. */
+  /**
+   * The media type, such as `text/markdown`; for a template, that of all its resources. Default: `application/json` for
+   * a value that becomes JSON, else none.
+   */
   readonly mimeType?: string;
-  /** Pictures of it. */
+  /** Icons for user interfaces. Default: none. */
   readonly icons?: readonly Icon[];
-  /** For whom it is. */
+  /** Who the contents are meant for: `user`, `assistant` or both. Default: not stated. */
   readonly audience?: readonly ('user' | 'assistant')[];
-  /** How important it is, from 0 to 1. */
+  /** The importance, from 0 (optional) to 1 (required). Default: not stated. */
   readonly priority?: number;
-  /** When it was changed: a `Date`, or an ISO 8601 text with its zone. */
+  /** The time of the last change: a `Date`, or ISO 8601 text with a time zone. Default: not stated. */
   readonly lastModified?: Date | string;
-  /** Members of `_meta`. */
+  /** Members of `_meta`. Default: none. */
   readonly meta?: JsonObject;
-  /** For how many milliseconds its contents may be kept. Default 0 ms: they are not. */
+  /** How long clients and the option `cache` may keep the contents, in milliseconds. Default 0: not at all. */
   readonly ttlMs?: number;
-  /** By whom: `public` only if they are the same for everyone. Default `private`. */
+  /**
+   * Whether caches may share the contents between users: `public`, or `private` for contents that depend on the user.
+   * Default `private`.
+   */
   readonly cacheScope?: CacheScope;
   /** The scopes that a token must have to see it, all of them. Default: none. */
   readonly scopes?: readonly string[];
-  /** Whether a subscription to it also hears of the resources beneath it. Default `false`. */
+  /** Whether its subscribers are also notified about resources beneath its URI. Default `false`. */
   readonly children?: boolean;
-  /** Its size in bytes before base64, for a resource without variables. Default: that of a constant. */
+  /**
+   * The size in bytes before base64, for a resource without variables. Default: that of a constant, else not stated.
+   */
   readonly size?: number;
 }
 
-/** One resource, at one URI. */
+/** The URI and the description of a resource. */
 export interface Resource extends Details {
-  /** Its URI. */
+  /** The URI. */
   readonly uri: string;
 }
 
-/** What is known of a template's variable. The core checks values against it, publishes it, and completes `values`. */
+/**
+ * The type and the description of a variable. The server refuses other values, completes `values`, and publishes all of it
+ * with the template.
+ */
 export interface Param {
-  /** The type of the value, which becomes a number or a boolean. Default: any text. */
+  /** The type: `integer` and `number` become a number, `boolean` a boolean, others stay strings. Default: any string. */
   readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'date-time' | 'uuid';
-  /** The values that are allowed. */
+  /** The values that are allowed. Default: all. */
   readonly values?: readonly string[];
-  /** A regular expression that the whole value must match. */
+  /** A regular expression that the whole value must match. Default: none. */
   readonly pattern?: string;
-  /** What it is, for people and models. */
+  /** A description of the variable, for people and models. Default: none. */
   readonly description?: string;
 }
 
-/** What is known of a variable: in our words, or a schema of zod, valibot, arktype or any library of that interface. */
+/** The type and the description of a variable, or a schema of zod, valibot, arktype or any Standard Schema library. */
 export type AnyParameter = Param | StandardSchema;
 
-/** The options of an HTTP endpoint. The defaults are those of a server for this machine alone. */
+/** The options of an HTTP endpoint. With the defaults, only this machine can use it. */
 export interface HttpOptions {
-  /** Where the endpoint is. Default `/mcp`. */
+  /** The path of the endpoint. Default `/mcp`. */
   readonly path?: string;
-  /** A path that answers 200 while the server lives. Default: none. */
+  /** A path that answers 200 while the server runs, for health checks. Default: none. */
   readonly health?: string | null;
-  /** A path that shows what is counted, for Prometheus; `true` is `/metrics`. Asks as the endpoint does. Default: none. */
+  /**
+   * A path for Prometheus metrics; `true` stands for `/metrics`. It checks `Host`, `Origin` and the token like the
+   * endpoint. Default: none.
+   */
   readonly metrics?: boolean | string | null;
-  /** Which `Host` headers are accepted: names, or names with ports. Default `loopback`. */
+  /** The `Host` headers that are accepted: names, or names with ports. Default `loopback`: local names only. */
   readonly hosts?: 'loopback' | '*' | readonly string[];
-  /** Which `Origin` headers are accepted, such as `https://app.example.com`. Default `loopback`. */
+  /**
+   * The `Origin` headers that are accepted, such as `https://app.example.com`. Default `loopback`: local pages only.
+   */
   readonly origins?: 'loopback' | '*' | readonly string[];
-  /** Whether pages of the accepted origins may ask from a browser. Default `false`. */
+  /** Whether browsers may send requests from pages of the accepted origins. Default `false`. */
   readonly cors?: boolean;
-  /** Whether requests are answered with JSON, with a stream of events, or with what fits. Default `either`. */
+  /**
+   * The form of answers: `json`, `events` (a stream of events), or `either`, which chooses for each request. Default
+   * `either`.
+   */
   readonly answers?: 'either' | 'json' | 'events';
-  /** After how many milliseconds a stream is broken off, and when the client is to come back. Default: never. */
+  /**
+   * Two times in milliseconds: when an event stream is closed, and when the client should reconnect. Default: streams
+   * stay open.
+   */
   readonly polling?: readonly [afterMs: number, retryMs: number] | null;
   /**
-   * Whether clients before 2026-07-28 get sessions. Without them each of their requests stands alone: nothing can be
-   * subscribed to, and any process of a deployment can answer. Default `true`.
+   * Whether clients before 2026-07-28 get sessions. Without sessions they cannot subscribe, but any process of a
+   * deployment can answer each request. Default `true`.
    */
   readonly sessions?: boolean;
   /**
-   * Whether the transport of 2024-11-05 is served too, which was replaced in 2025-03-26: its paths for events and for
-   * messages, or `true` for `/sse` and `/messages`. Clients take these paths from the root. Default `false`.
+   * Whether the HTTP+SSE transport of 2024-11-05 is served too: its two paths, for events and for messages, or `true`
+   * for `/sse` and `/messages`. The paths are absolute, so this does not work in an application that is mounted below
+   * another path. Default `false`.
    */
   readonly sse24?: boolean | readonly [events: string, messages: string];
-  /** What bearer tokens must be. Default: nobody is asked for one. */
+  /** How bearer tokens are verified. Default: no token is required. */
   readonly auth?: Auth;
 }
 
-/** What a server shows to serve `https`: paths of PEM files. */
+/** The files for `https`. */
 export interface Tls {
-  /** The certificates, the server's own first. */
+  /** The path of a PEM file with the certificate chain, the server's own certificate first. */
   readonly cert: string;
-  /** Its private key. */
+  /** The path of a PEM file with the private key. */
   readonly key: string;
 }
 
-/** How `ResourceServer.run` serves HTTP. */
+/** The options of an HTTP server. */
 export interface ListenOptions extends HttpOptions {
-  /** The address to listen at. Default: this machine alone. */
+  /** The address to listen at. Default `127.0.0.1`: only this machine can connect. */
   readonly host?: string;
-  /** The port; 0 is any free one. Default 8000. */
+  /** The TCP port; 0 takes any free one. Default 8,000. */
   readonly port?: number;
-  /** The files of certificate and key to serve `https` with. Default: `http`. */
+  /** The certificate and key for `https`. Default: `http`. */
   readonly tls?: Tls;
-  /** Called with the URL when connections are taken. Default: the URL is told on standard error. */
+  /** Called with the URL as soon as the server accepts connections. Default: the URL is printed on standard error. */
   readonly onListening?: (url: string) => void;
 }
 
@@ -374,7 +407,7 @@ export function describe(resource: Details & { readonly uri?: string }): Record<
   return fields as Record<string, PlainValue>;
 }
 
-/** The name of a function, if it has one that says something. */
+/** The name of a function; `undefined` for an anonymous one. */
 export function nameOf(call: AnyFunction): string | undefined {
   return call.name === '' || call.name === 'anonymous' ? undefined : call.name;
 }

@@ -1,24 +1,40 @@
-/** Sources of resources that are ready to serve, and what is asked of them here. */
+/** The ready-made providers: the functions that make them, and their classes. */
 import { binding, type NativeProvider, type PlainValue } from './binding.js';
 import { bytesOf } from './bytes.js';
-import {
-  CALL,
-  COUNT,
-  checkOptions,
-  either,
-  FLAG,
-  isObject,
-  type Kind,
-  oneOf,
-  type Shape,
-  shown,
-  TEXT,
-  TEXTS,
-} from './check.js';
+import { checkOptions, isObject, type Shape, shown, TEXT, TEXTS } from './check.js';
 import { translated } from './errors.js';
+import {
+  API_SHAPE,
+  type ApiEndpoints,
+  type ApiOptions,
+  type ClockOptions,
+  CONFIG_SHAPE,
+  type ConfigOptions,
+  type Database,
+  DB_SHAPE,
+  DOCS_SHAPE,
+  type DocsOptions,
+  ENV_SHAPE,
+  type EnvOptions,
+  FILES_SHAPE,
+  type FilesOptions,
+  GIT_SHAPE,
+  type GitOptions,
+  METRICS_SHAPE,
+  type MetricsOptions,
+  NAMES,
+  RAG_SHAPE,
+  type RagOptions,
+  RESULTS_SHAPE,
+  type ResultsOptions,
+  type Roots,
+  SKILLS_SHAPE,
+  type SkillsOptions,
+  TIME,
+} from './provider-options.js';
 import { type Collection, type Embedder, embedded } from './rag.js';
 
-/** The compiled part of what `ResourceServer.mount` is given. */
+/** The compiled part of a provider. Throws for any other value. */
 export let nativeOf: (provider: unknown, call: string) => NativeProvider;
 
 let make: (native: NativeProvider) => Provider;
@@ -27,8 +43,8 @@ let makeMetrics: (native: NativeProvider) => Metrics;
 let makeResults: (native: NativeProvider) => Results;
 
 /**
- * A source of resources that is not a function of yours: see `ResourceServer.mount`. Its own threads answer: a read of it
- * never waits for the event loop. Made by a function of `providers`.
+ * A ready-made source of resources for `ResourceServer.mount`. It answers on threads of its own, so its reads never wait for
+ * the event loop. The functions of `providers` make providers.
  */
 export class Provider {
   readonly #native: NativeProvider;
@@ -43,7 +59,7 @@ export class Provider {
     };
   }
 
-  /** Made by functions such as {@link clock} and {@link memory} alone. */
+  /** Called by functions such as {@link clock} and {@link memory} only. */
   protected constructor(native: NativeProvider) {
     if (!(native instanceof binding.NativeProvider)) {
       throw new TypeError('a provider is made by a function, such as providers.memory()');
@@ -53,15 +69,15 @@ export class Provider {
   }
 }
 
-/** What is said of an entry that is put into a {@link Memory}. */
+/** The options of {@link Memory.put}. */
 export interface PutOptions {
-  /** Its media type. Default: `text/plain` for a text, `application/octet-stream` for bytes. */
+  /** The media type. Default: `text/plain` for a text, `application/octet-stream` for bytes. */
   readonly mimeType?: string;
 }
 
 /**
- * A folder in memory, at `memory:///{+path}`: a program puts entries in and takes them out, clients list, read and watch
- * them. Every server that mounts it serves the same entries. Made by {@link memory}.
+ * A folder in memory: `memory:///{+path}`. A program puts entries into it; clients list, read and watch them. Several servers
+ * can mount it and then serve the same entries. Entries stay until they are removed. Made by {@link memory}.
  */
 export class Memory extends Provider {
   static {
@@ -69,10 +85,12 @@ export class Memory extends Provider {
   }
 
   /**
-   * Puts a text or bytes at a path, such as `notes/today.md`, in the place of what was there. Clients that watch it are
-   * told, and those that listen to the list if it is new. The bytes are copied.
+   * Stores a text or bytes at a path, and replaces what was there. Clients that watch the entry are notified and, if it is
+   * new, those that listen to the list.
    *
-   * @throws {TypeError} the path is no string, the body neither a text nor bytes, or an option is wrong.
+   * @param path - a path such as `notes/today.md`. Characters that a URI cannot contain are percent-encoded.
+   * @param body - the contents. Bytes are copied.
+   * @throws {TypeError} `path` is not a string, `body` is neither a string nor bytes, or an option is wrong.
    */
   put(path: string, body: string | Uint8Array, options: PutOptions = {}): void {
     checkPath(path);
@@ -86,21 +104,21 @@ export class Memory extends Provider {
     translated(() => nativeOf(this, 'put()').put(path, content, mimeType));
   }
 
-  /** Takes out what is at a path; `false` if nothing is. Subscribers are notified, and that the list has changed. */
+  /** Removes the entry at a path. Returns `false` if there is none. Its subscribers and listeners of the list are notified. */
   remove(path: string): boolean {
     checkPath(path);
     return nativeOf(this, 'remove()').remove(path);
   }
 
-  /** How many entries there are. */
+  /** The number of entries. */
   get size(): number {
     return nativeOf(this, 'size').size;
   }
 }
 
 /**
- * Series of numbers: `metrics:///{name}`. A program pushes samples; clients list, read and watch the series. It is in one server
- * at a time, and can be pushed to before, during and after that. Made by {@link metrics}.
+ * Series of numbers: `metrics:///{name}`. A program pushes samples; clients list, read and watch the series. Mount it in one
+ * server at a time; samples can be pushed at any time. Made by {@link metrics}.
  */
 export class Metrics extends Provider {
   static {
@@ -108,13 +126,13 @@ export class Metrics extends Provider {
   }
 
   /**
-   * Adds a sample to the series `name`, which begins with its first sample. Subscribers are notified once for each `interval`.
+   * Adds a sample to a series. The first sample creates the series. Subscribers are notified once per `interval` at most.
    *
-   * @param name - 1 to 256 bytes without control characters, such as `queue_length`.
-   * @param value - a number. `NaN` is kept, and is `null` in JSON.
-   * @param at - when it was measured: a `Date`, or milliseconds since 1970. Default: now. A sample that is older than all that a
-   * full series keeps is dropped.
-   * @throws {TypeError} an argument has a wrong type, or the name or the time is not allowed.
+   * @param name - the name of the series, such as `queue_length`: 1 to 256 bytes without control characters.
+   * @param value - the value. `NaN` becomes `null` in JSON.
+   * @param at - the time of the measurement: a `Date`, or milliseconds since 1970. Default: now. A sample that is older than
+   * all samples of a full series is dropped.
+   * @throws {TypeError} an argument has the wrong type, or the name or the time is not allowed.
    * @throws {Error} there are too many series.
    */
   push(name: string, value: number, at?: Date | number): void {
@@ -127,34 +145,32 @@ export class Metrics extends Provider {
     translated(() => nativeOf(this, 'push()').push(name, value, time));
   }
 
-  /** How many samples were refused because there were too many series. */
+  /** The number of samples that were refused because there were too many series. */
   get refused(): number {
     return nativeOf(this, 'refused').refused;
   }
 }
 
-/** How a result is put into {@link Results}. */
+/** The options of {@link Results.put}. */
 export interface PutResultOptions {
-  /** How long it is kept: `'10min'`, or milliseconds. Default: the `ttl` of the cache. */
+  /** How long the result is kept: a text such as `"10min"`, or milliseconds. Default: the `ttl` of the cache. */
   readonly ttl?: number | string;
-  /** Its media type. Default: `text/plain` for a text, `application/octet-stream` for bytes. */
+  /** The media type. Default: `text/plain` for a text, `application/octet-stream` for bytes. */
   readonly mimeType?: string;
-  /** The subject of the only tokens that see it; `''` is the client on stdio. Default: everybody sees it. */
+  /** The only client that sees the result: the subject of its token, or `""` for the client on stdio. Default: all. */
   readonly principal?: string;
 }
 
-/** Whose result it is. */
+/** The client that a result belongs to. */
 export interface ResultOptions {
-  /** The subject of a token; `''` is the client on stdio. Default: everybody. */
+  /** The client that the result belongs to: the subject of its token, or `""` for the client on stdio. Default: all. */
   readonly principal?: string;
 }
 
-const NULL = { is: (value: unknown) => value === null, expected: 'null' };
-const TIME = either("a time such as '1h', or a whole number of milliseconds", COUNT, TEXT);
 const PUT_RESULT_SHAPE: Shape<PutResultOptions> = { ttl: TIME, mimeType: TEXT, principal: TEXT };
 const RESULT_SHAPE: Shape<ResultOptions> = { principal: TEXT };
 
-/** A cache of results, for one server. Made by {@link results}. */
+/** A cache of computed results, for one server. Made by {@link results}. */
 export class Results extends Provider {
   readonly #computing = new Map<string, Promise<string | Uint8Array>>();
 
@@ -163,11 +179,12 @@ export class Results extends Provider {
   }
 
   /**
-   * Puts a text or bytes under an id, in the place of what was there. Clients that watch it are notified, and those that listen
-   * to the lists if it is new. Results that were used least recently make room. The bytes are copied.
+   * Stores a text or bytes under an id, and replaces what was there. Clients that watch the result are notified and, if it is
+   * new, those that listen to the list. The least recently used results are dropped if the cache is full.
    *
-   * @param id - 1 to 1,024 bytes of any text; a slash is `~2F` in its URI.
-   * @throws {TypeError} the id or an option is wrong, the body is neither a text nor bytes, or larger than the cache.
+   * @param id - any text of 1 to 1,024 bytes. A slash in it becomes `~2F` in the URI.
+   * @param body - the contents. Bytes are copied.
+   * @throws {TypeError} the id or an option is not allowed, or the body is neither a string nor bytes, or too large.
    * @throws {Error} the file cannot be written.
    */
   put(id: string, body: string | Uint8Array, options: PutResultOptions = {}): void {
@@ -181,7 +198,7 @@ export class Results extends Provider {
   }
 
   /**
-   * The contents under an id that everybody sees, or that this principal sees; `undefined` if there are none.
+   * Returns the contents under an id, or `undefined`.
    *
    * @throws {Error} the file cannot be read.
    */
@@ -192,8 +209,12 @@ export class Results extends Provider {
   }
 
   /**
-   * The contents under an id, or what `compute` gives, which is put. Concurrent calls with the same id and principal run one
-   * computation, and have the same end. Nothing is kept of a computation that fails.
+   * Returns the contents under an id. If there are none, calls `compute`, and stores and returns its result. Concurrent calls
+   * with the same id and principal share one computation and its result or error. Errors are not stored.
+   *
+   * @param id - see {@link Results.put}.
+   * @param compute - a function without arguments that returns the contents; it may be `async`.
+   * @throws the errors of `compute` and of {@link Results.put}.
    */
   async getOrCompute<T extends string | Uint8Array>(
     id: string,
@@ -220,7 +241,7 @@ export class Results extends Provider {
   }
 
   /**
-   * Takes out what everybody, or this principal, has under an id; `false` if nothing is.
+   * Removes the result under an id. Returns `false` if there is none.
    *
    * @throws {Error} the file cannot be written.
    */
@@ -230,324 +251,19 @@ export class Results extends Provider {
     return translated(() => nativeOf(this, 'remove()').removeResult(id, options.principal));
   }
 
-  /** How many results there are, of everybody and of all principals. */
+  /** The number of results, those of single clients included. */
   get size(): number {
     return translated(() => nativeOf(this, 'size').countResults());
   }
 }
 
-/** What is set for {@link results}. */
-export interface ResultsOptions {
-  /** The results are served as `SCHEME:///ID`. Default `results`. */
-  readonly scheme?: string;
-  /** How many results are kept at most; the one that was used least recently makes room. Default 1,000. */
-  readonly entries?: number;
-  /** How many bytes of contents are kept at most: `'64 MiB'`, or a number. Default 64 MiB. */
-  readonly bytes?: number | string;
-  /** How long a result is kept that is put without a time of its own: `'1h'`, or milliseconds. Default an hour. */
-  readonly ttl?: number | string;
-  /** Keeps the results in this SQLite file, which is made if it does not exist. Default: in memory. */
-  readonly file?: string | null;
-}
-
-const SIZE = either("a size such as '64 MiB', or a whole number of bytes", COUNT, TEXT);
-const RESULTS_SHAPE: Shape<ResultsOptions> = {
-  scheme: TEXT,
-  entries: COUNT,
-  bytes: SIZE,
-  ttl: TIME,
-  file: either('a string or null', TEXT, NULL),
-};
-
-/** One endpoint of an API. */
-export interface ApiEndpoint {
-  /** The URL, with `{id}` where the end of the resource's URI stands, encoded as one segment. */
-  readonly url: string;
-  /** Headers to send: values, or the variables of the environment that have them when this is called. */
-  readonly headers?: Readonly<Record<string, string | { readonly env: string }>>;
-  /** A JSON pointer to the part of the answer that is served. Default: the whole answer. */
-  readonly pick?: string;
-  /** Ids that are listed and completed. Default: none. */
-  readonly ids?: string | readonly string[];
-}
-
-/** The endpoints of one API, by name: each a URL, or more of it. */
-export interface ApiEndpoints {
-  readonly endpoints: Readonly<Record<string, string | ApiEndpoint>>;
-}
-
-/** What is set for all endpoints of {@link api}. */
-export interface ApiOptions {
-  /** Whether requests may go to addresses that are not public, such as those of this machine. Default `false`. */
-  readonly privateNetworks?: boolean;
-  /** How many redirects are followed; headers are not sent to another origin. Default none. */
-  readonly redirects?: number;
-  /** How long an answer may take: `'10s'`, or milliseconds. Default 10 s. */
-  readonly timeout?: number | string;
-  /** The largest answer: `'1 MiB'`, or a number of bytes. Default 1 MiB. */
-  readonly bytes?: number | string;
-  /** How often a resource is requested while clients watch it: `'30s'`, or milliseconds. Default 30 s. */
-  readonly poll?: number | string;
-}
-
-const API_SHAPE: Shape<ApiOptions> = {
-  privateNetworks: FLAG,
-  redirects: COUNT,
-  timeout: TIME,
-  bytes: SIZE,
-  poll: TIME,
-};
-
-/** What is set for all roots of {@link files}. */
-export interface FilesOptions {
-  /** Globs: only files whose path within their root matches one of them are served; `*` is within a segment, `**` over segments. Default: all. */
-  readonly include?: string | readonly string[];
-  /** Globs: nothing whose path within its root matches one of them is served, nor what is beneath it. Default: none. */
-  readonly exclude?: string | readonly string[];
-  /** Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `true`. */
-  readonly gitignore?: boolean;
-  /** Whether names that begin with a dot are served. Default `false`. */
-  readonly hidden?: boolean;
-  /** Whether symbolic links are followed that lead to a place beneath the same root. Default `never`. */
-  readonly symlinks?: 'never' | 'inside';
-  /** How many files are listed at most; all can be read. Default 1,000. */
-  readonly listMax?: number;
-  /** Whether clients are notified of changes. Default `true`. */
-  readonly watch?: boolean;
-  /** How many directories the system watches at most; beyond it they are looked at from time to time. Default 8,192. */
-  readonly watchDirs?: number;
-  /** The largest file that is read, in bytes. Default: what an answer of the server may have. */
-  readonly maxBytes?: number | null;
-}
-
-/** What is set for all repositories of {@link git}. */
-export interface GitOptions {
-  /** Globs: only files whose path within the repository matches one of them are served; `*` is within a segment, `**` over segments. Default: all. */
-  readonly include?: string | readonly string[];
-  /** Globs: nothing whose path within the repository matches one of them is served, nor what is beneath it. Default: none. */
-  readonly exclude?: string | readonly string[];
-  /** Whether names that begin with a dot are served. Default `false`. */
-  readonly hidden?: boolean;
-  /** How many commits a log has at most. Default 1,000. */
-  readonly logMax?: number;
-  /** The largest diff, in bytes or as a text such as `'1 MiB'`. Default 1 MiB. */
-  readonly diffBytes?: number | string;
-  /** Which references can be named, as folders of `refs`: `remotes` is allowed too. Default `['heads', 'tags']`: branches and tags. */
-  readonly refs?: string | readonly string[];
-  /** Whether clients are notified of changes. Default `true`. */
-  readonly watch?: boolean;
-}
-
-const GLOBS = either('a glob or an array of globs', TEXT, TEXTS);
-const FILE_OR_NULL = either('a file or null', TEXT, NULL);
-const FILES_SHAPE: Shape<FilesOptions> = {
-  include: GLOBS,
-  exclude: GLOBS,
-  gitignore: FLAG,
-  hidden: FLAG,
-  symlinks: oneOf('never', 'inside'),
-  listMax: COUNT,
-  watch: FLAG,
-  watchDirs: COUNT,
-  maxBytes: either('a whole number of bytes or null', COUNT, { is: (value) => value === null, expected: '' }),
-};
-
-const GIT_SHAPE: Shape<GitOptions> = {
-  include: GLOBS,
-  exclude: GLOBS,
-  hidden: FLAG,
-  logMax: COUNT,
-  diffBytes: either('a whole number of bytes or a text such as "1 MiB"', COUNT, TEXT),
-  refs: either('a folder of refs or an array of them', TEXT, TEXTS),
-  watch: FLAG,
-};
-
-/** What is set for all collections of {@link rag}. */
-export interface RagOptions {
-  /** Globs: only files of folders whose path matches one of them are taken; `*` is within a segment, `**` over segments. Default: all. */
-  readonly include?: string | readonly string[];
-  /** Globs: no file of folders whose path matches one of them is taken, nor what is beneath it. Default: none. */
-  readonly exclude?: string | readonly string[];
-  /** How many documents are listed at most; all can be read and searched. Default 1,000. */
-  readonly listMax?: number;
-  /** How often Drive is asked for changes, while it is used: `'30s'`, or milliseconds. Default 30 s. */
-  readonly poll?: number | string;
-  /** How many passages a search gives, at most 100. Default 10. */
-  readonly hits?: number;
-  /** The file that keeps the search index between two runs. Default: the index is in memory. */
-  readonly index?: string | null;
-}
-
-const RAG_SHAPE: Shape<RagOptions & { readonly embedder?: Embedder }> = {
-  include: GLOBS,
-  exclude: GLOBS,
-  listMax: COUNT,
-  poll: TIME,
-  hits: COUNT,
-  index: FILE_OR_NULL,
-  embedder: CALL,
-};
-
-/** What is set for all sites of {@link docs}. */
-export interface DocsOptions {
-  /** Globs: only pages whose path within their site matches one of them are served; `*` is within a segment, `**` over segments. Default: all. */
-  readonly include?: string | readonly string[];
-  /** Globs: no page whose path within its site matches one of them is served, nor what is beneath it. Default: none. */
-  readonly exclude?: string | readonly string[];
-  /** Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `true`. */
-  readonly gitignore?: boolean;
-  /** Whether names that begin with a dot are served. Default `false`. */
-  readonly hidden?: boolean;
-  /** How many pages are listed at most; all can be read and searched. Default 1,000. */
-  readonly listMax?: number;
-  /** Whether clients are notified of changes. Default `true`. */
-  readonly watch?: boolean;
-  /** How many directories the system watches at most; beyond it they are checked periodically. Default 8,192. */
-  readonly watchDirs?: number;
-  /** The largest page that is read, in bytes. Default: what an answer of the server may have. */
-  readonly maxBytes?: number | null;
-  /** The file that keeps the search index between two runs. Default: the index is in memory. */
-  readonly index?: string | null;
-}
-
-const DOCS_SHAPE: Shape<DocsOptions> = {
-  include: GLOBS,
-  exclude: GLOBS,
-  gitignore: FLAG,
-  hidden: FLAG,
-  listMax: COUNT,
-  watch: FLAG,
-  watchDirs: COUNT,
-  maxBytes: either('a whole number of bytes or null', COUNT, NULL),
-  index: FILE_OR_NULL,
-};
-
-/** What is set for all directories of {@link skills}. */
-export interface SkillsOptions {
-  /** Globs: nothing whose path within its directory matches one of them is served, nor what is beneath it. Default: none. */
-  readonly exclude?: string | readonly string[];
-  /** Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `true`. */
-  readonly gitignore?: boolean;
-  /** Whether names that begin with a dot are served. Default `false`. */
-  readonly hidden?: boolean;
-  /** How many files `resources/list` has at most; all can be read. Default 1,000. */
-  readonly listMax?: number;
-  /** Whether clients are notified of changes. Default `true`. */
-  readonly watch?: boolean;
-}
-
-const SKILLS_SHAPE: Shape<SkillsOptions> = {
-  exclude: GLOBS,
-  gitignore: FLAG,
-  hidden: FLAG,
-  listMax: COUNT,
-  watch: FLAG,
-};
-
-/** What is set for all files of {@link config}. */
-export interface ConfigOptions {
-  /** Globs over the paths of keys: only keys that match one of them exist. `server` is that key, `server/**` all in it, `*` is within a segment. */
-  readonly allow: string | readonly string[];
-  /** Globs: values whose path matches one of them are never masked. Default: none. */
-  readonly reveal?: string | readonly string[];
-  /** Which detectors of the guard look for secrets in values; names such as `password` mask a value in any case. Default `all`. */
-  readonly redact?: 'all' | readonly string[];
-}
-
-/** What is set for {@link clock}. */
-export interface ClockOptions {
-  /** Which zones are listed, such as `Asia/Tokyo`; every zone can be read. Default: UTC and the local zone. */
-  readonly zones?: string | readonly string[];
-}
-
-/** What is set for {@link env}. */
-export interface EnvOptions {
-  /** The names of the variables that exist, as far as they are set; `LC_*` is all that begin so. */
-  readonly allow: string | readonly string[];
-  /** Variables whose values are never masked. Default: none. */
-  readonly reveal?: string | readonly string[];
-  /** Which detectors of the guard look for secrets in values; names such as `API_KEY` mask a value in any case. Default `all`. */
-  readonly redact?: 'all' | readonly string[];
-}
-
-/** What is set for {@link metrics}. */
-export interface MetricsOptions {
-  /** How many series there may be, from 1 to 10,000; a push to another one is refused. Default 256. */
-  readonly series?: number;
-  /** How many samples each series keeps, from 1 to 1,000,000; a new one takes the place of the oldest. A series takes 16 bytes for each that it may keep. Default 3,600. */
-  readonly samples?: number;
-  /** How many points a read has at most if it does not choose a `step`, from 2 to 10,000. Default 240. */
-  readonly points?: number;
-  /** How often this machine is measured, and how often subscribers of a series are notified at most: a text such as `500ms` or `10s`, or milliseconds. Default one second. */
-  readonly interval?: string | number;
-  /** Whether the CPU, memory, disks and network of this machine are measured. Default `false`. */
-  readonly host?: boolean;
-}
-
-const METRICS_SHAPE: Shape<MetricsOptions> = {
-  series: COUNT,
-  samples: COUNT,
-  points: COUNT,
-  interval: either('a time such as "1s", or a whole number of milliseconds', TEXT, COUNT),
-  host: FLAG,
-};
-
-const NAMES = either('a name or an array of names', TEXT, TEXTS);
-const REDACT = either("'all' or an array of detectors", oneOf('all'), TEXTS);
-const CONFIG_SHAPE: Shape<ConfigOptions> = { allow: GLOBS, reveal: GLOBS, redact: REDACT };
-const ENV_SHAPE: Shape<EnvOptions> = { allow: NAMES, reveal: NAMES, redact: REDACT };
-
-/** A variable of the environment, in the place of a text that is secret. */
-export interface EnvVariable {
-  /** Its name. */
-  readonly env: string;
-}
-
-/** What is served of a {@link Database}, and how. Nothing of it is served but what this names. */
-export interface DbOptions {
-  /** The password for Postgres, if the URL does not have it. */
-  readonly password?: string | EnvVariable | null;
-  /** The tables that are served: `customers`, or `sales.customers` in a schema of Postgres. Default: none. */
-  readonly tables?: string | readonly string[];
-  /** Columns that are not served: `password`, or `customers.password` in that table alone. Default: none. */
-  readonly columnsDeny?: string | readonly string[];
-  /** Statements that clients may have run, by their names: each a `SELECT`, with parameters such as `:city` that the client gives values to. Default: none. */
-  readonly views?: Readonly<Record<string, string>>;
-  /** How many rows a page of a table has if the client does not say: from 1 to 1,000. Default 100. */
-  readonly rows?: number;
-  /** How often the database is asked for changes while a client watches: `'200ms'`, or milliseconds. Default 200 ms, at least 10 ms. */
-  readonly poll?: string | number;
-}
-
-/** A database for {@link db}. */
-export interface Database extends DbOptions {
-  /** `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/NAME`, or the variable of the environment that has it. */
-  readonly url: string | EnvVariable;
-}
-
-/** The core checks it: its messages do not repeat what may be a password. */
-const SECRET: Kind = { is: () => true, expected: '' };
-const DB_SHAPE: Shape<Database> = {
-  url: SECRET,
-  password: SECRET,
-  tables: NAMES,
-  columnsDeny: NAMES,
-  views: { is: (value) => isObject(value) && TEXTS.is(Object.values(value)), expected: 'an object of statements' },
-  rows: COUNT,
-  poll: either('a time such as 200 or "200ms"', COUNT, TEXT),
-};
-
-/** A directory, or a file. */
-export type Root = string;
-
-/** One directory or file, several, or directories or files by the names that they are to have. */
-type Roots = Root | readonly Root[] | Readonly<Record<string, Root>>;
-
 /**
- * Declared endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}` (S-20). Requests go to public addresses alone, unless
- * `privateNetworks` is set. Variables of the environment are read when this is called.
+ * Serves endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}` (S-20).
  *
- * @param apis - by name, each with its endpoints by name.
+ * Requests go to public addresses only, unless `privateNetworks` is set. Environment variables are read when this function is
+ * called.
+ *
+ * @param apis - the APIs by name, each with its `endpoints` by name.
  * @throws {TypeError} an endpoint cannot be served, a variable is not set, or an option is wrong.
  */
 export function api(apis: Readonly<Record<string, ApiEndpoints>>, options: ApiOptions = {}): Provider {
@@ -556,12 +272,12 @@ export function api(apis: Readonly<Record<string, ApiEndpoints>>, options: ApiOp
   return declared('api', { ...given(options), apis: pairs(apis, endpointsOf) });
 }
 
-/** Names with a value each, as pairs: what an author names is no name of an option. */
+/** An object as pairs, because its names are not names of options. */
 function pairs(named: unknown, value: (value: unknown) => unknown): unknown {
   return isObject(named) ? Object.entries(named).map(([name, one]) => [name, value(one)]) : named;
 }
 
-/** The members of an object, with names that an author chose as pairs. */
+/** An object with one of its members as pairs. */
 function withPairs(object: unknown, member: string, value: (value: unknown) => unknown): unknown {
   if (!isObject(object) || object[member] === undefined) return object;
   return { ...given(object), [member]: pairs(object[member], value) };
@@ -572,8 +288,9 @@ function endpointsOf(api: unknown): unknown {
 }
 
 /**
- * The time: `clock:///now`, and `clock:///{+zone}` for a zone of the IANA database, such as `clock:///Asia/Tokyo`. Clients
- * that subscribe to it are notified every second. A server can mount one clock.
+ * Serves the current time: `clock:///now`, and `clock:///{+zone}` for a time zone, such as `clock:///Asia/Tokyo`.
+ *
+ * Subscribers are notified every second. A clock belongs to one server; make another one for each.
  *
  * @throws {TypeError} an option is wrong, or there is no such zone.
  */
@@ -583,12 +300,14 @@ export function clock(options: ClockOptions = {}): Provider {
 }
 
 /**
- * The files of directories: `file:///NAME/`, `file:///{root}/{+path}`, and `?lines=10-40` for a part of a text (S-01).
- * Subscribers of a file or directory are notified when it changes, and clients are notified that the list has changed when
- * files are added or removed. Nothing outside a directory is read, wherever its links lead.
+ * Serves the files of directories: `file:///{root}/{+path}`, with `?lines=10-40` for a part of a text (S-01).
  *
- * @param roots - a directory, which has its own name, several, or directories by the names that they are to have.
- * @throws {TypeError} a directory is not there, two have one name, or an option is wrong.
+ * Subscribers of a file or directory are notified of its changes; the list changes when files are added or removed. Files
+ * outside of a directory are never read, also not through links.
+ *
+ * @param roots - a directory, an array of directories, or directories by name. Without a name, a directory is served under
+ * its own.
+ * @throws {TypeError} a directory does not exist, two have the same name, or an option is wrong.
  */
 export function files(roots: Roots, options: FilesOptions = {}): Provider {
   const pairs = inPairs(
@@ -601,12 +320,15 @@ export function files(roots: Roots, options: FilesOptions = {}): Provider {
 }
 
 /**
- * The Markdown pages of directories, with full-text search in Japanese and English: `docs:///{site}/{+page}`, a section of a
- * page as `#slug`, and `docs:///{site}/search/{+query}` (S-07). Subscribers of a page, a section or a search are notified when
- * it changes. Searches of a site share an index that is built with the first request.
+ * Serves the Markdown pages of directories, with full-text search in Japanese and English (S-07).
  *
- * @param sites - a directory, which has its own name, several, or directories by the names that they are to have.
- * @throws {TypeError} a directory is not there, two have one name, or an option is wrong.
+ * The URI of a page is `docs:///handbook/guide/search.md`; `#slug` names a section of it. `docs:///handbook/search/WORDS` is a
+ * search. Subscribers of a page, section or search are notified of its changes. The search index of a site is built at the
+ * first request.
+ *
+ * @param sites - a directory, an array of directories, or directories by name. Without a name, a directory is served under
+ * its own.
+ * @throws {TypeError} a directory does not exist, two have the same name, or an option is wrong.
  */
 export function docs(sites: Roots, options: DocsOptions = {}): Provider {
   const pairs = inPairs(
@@ -619,13 +341,15 @@ export function docs(sites: Roots, options: DocsOptions = {}): Provider {
 }
 
 /**
- * The keys of configuration files: `config:///{app}`, and `config:///{app}/{+key}`, as `config:///demo/server/port` (S-04).
- * Files are YAML, TOML, JSON or `.env`. Only the keys that `allow` names are served, and values that may be secrets are masked.
- * Subscribers of a key or a whole file are notified when the value that is served changes. While a file is half-written, its
- * last good values are served.
+ * Serves the values of configuration files: `config:///{app}`, and `config:///{app}/{+key}` for one key (S-04).
  *
- * @param apps - a file without a name has its own, without the extension.
- * @throws {TypeError} a file is not there or makes no sense, two have one name, or an option is wrong.
+ * Files are YAML, TOML, JSON or `.env`; the URI of a key is `config:///demo/server/port`. Only keys in `allow` are served, and
+ * values that may be secrets are masked. Subscribers of a key or a file are notified when a value that they see changes. While
+ * a file is incomplete, its previous values are served.
+ *
+ * @param apps - a file, an array of files, or files by name. Without a name, a file is served under its own, without the
+ * extension.
+ * @throws {TypeError} a file does not exist or cannot be parsed, two have the same name, or an option is wrong.
  */
 export function config(apps: Roots, options: ConfigOptions): Provider {
   const pairs = inPairs(
@@ -638,13 +362,14 @@ export function config(apps: Roots, options: ConfigOptions): Provider {
 }
 
 /**
- * The tables and views of databases: `db:///{name}/{table}` and `db:///{name}/{table}/{key}` (S-20). Rows and pages are JSON;
- * `next` in a page is the URI of the next one. Clients never send SQL, and nothing is written. Subscribers of a row, a page or a
- * view are notified when it changes: SQLite is asked for commits, Postgres tells of them once it has the triggers that
- * `mcp-resources triggers` prints. A server has one such provider: name all databases in one call.
+ * Serves tables and views of databases: `db:///{name}/{table}` and `db:///{name}/{table}/{key}` (S-20).
  *
- * @param databases - the databases, by the names that they are to have in URIs.
- * @throws {TypeError} a file is not there, or a name, a URL, a table, a statement or an option cannot be served.
+ * Rows and pages are JSON; `next` in a page is the URI of the next one. Clients never send SQL, and nothing is written.
+ * Subscribers of a row, page or view are notified of its changes: SQLite is checked for commits, Postgres needs the triggers
+ * that `mcp-resources triggers` prints. A server can have only one such provider: name all databases in one call.
+ *
+ * @param databases - the databases, by their names in URIs.
+ * @throws {TypeError} a file does not exist, or a name, URL, table, query or option is not allowed.
  */
 export function db(databases: Readonly<Record<string, Database>>): Provider {
   if (!isObject(databases)) {
@@ -661,8 +386,10 @@ export function db(databases: Readonly<Record<string, Database>>): Provider {
 }
 
 /**
- * Variables of the environment: `env:///{name}`, and `env:///` for all that are allowed (S-04). They are read once, when this is
- * called: what `process.env` is given later is not seen. Values that may be secrets are masked.
+ * Serves environment variables: `env:///{name}`, and `env:///` for all that are allowed (S-04).
+ *
+ * They are read once, when this function is called; later changes of `process.env` have no effect. Values that may be secrets
+ * are masked.
  *
  * @throws {TypeError} an option is wrong.
  */
@@ -672,13 +399,15 @@ export function env(options: EnvOptions): Provider {
 }
 
 /**
- * Git repositories, read-only: `git:///{repo}/status`, `/branches`, `/tags`, `/log`, `/commit/{id}`, `/diff/{from}/{to}`,
- * `/tree/{ref}/{+path}` and `/blob/{ref}/{+path}` (S-02). Nothing of a repository is run: no hook, filter, text converter or file
- * system monitor. Clients that watch a resource are notified when a commit, a fetch or an edit changes what they see of it.
+ * Serves Git repositories, read-only: status, log, commits, diffs, and files of any revision (S-02).
  *
- * @param repos - the root of a working tree or a bare repository, which has the name of its directory, several, or directories
- * by the names that they are to have.
- * @throws {TypeError} a directory is not a repository, or leads to another one; two have one name; or an option is wrong.
+ * The URIs are `git:///{repo}/status`, `/branches`, `/tags`, `/log`, `/log/{ref}`, `/commit/{id}`, `/diff/{from}/{to}`,
+ * `/tree/{ref}/{+path}` and `/blob/{ref}/{+path}`. No program of a repository is run: no hook, filter, text converter or file
+ * system monitor. Subscribers are notified when a commit, a fetch or an edit changes the resource.
+ *
+ * @param repos - a repository (the root of a working tree, or a bare repository), an array of them, or repositories by name.
+ * Without a name, a repository is served under that of its directory.
+ * @throws {TypeError} a directory is not a repository or leads to another one, two have the same name, or an option is wrong.
  */
 export function git(repos: Roots, options: GitOptions = {}): Provider {
   const pairs = inPairs(
@@ -691,10 +420,12 @@ export function git(repos: Roots, options: GitOptions = {}): Provider {
 }
 
 /**
- * Series of numbers: `metrics:///{name}` is the last hour of one, `?from=-5m&step=10s` another part of it (S-05). {@link Metrics.push}
- * adds samples. Where there are more samples than `points`, a read combines them: each point has their least, greatest and mean
- * value, so no spike is lost. With `host`, the CPU, memory, disks and network of this machine are measured while clients watch
- * or read.
+ * Serves series of numbers: `metrics:///{name}` is the last hour of a series (S-05).
+ *
+ * `?from=-5m&step=10s` reads another part.
+ * {@link Metrics.push} adds samples. If there are more samples than `points`, a read combines them: each point has their
+ * minimum, maximum and mean, so no spike is lost. With `host`, the CPU, memory, disks and network of this machine are measured
+ * while clients read or watch them.
  *
  * @throws {TypeError} an option is wrong.
  */
@@ -704,14 +435,16 @@ export function metrics(options: MetricsOptions = {}): Metrics {
 }
 
 /**
- * Folders of Agent Skills: `skill://{+path}`, with the methods of the skills extension. A directory with a `SKILL.md` is a skill:
- * `skill://acme/billing/refunds/SKILL.md` is in the directory `acme/billing/refunds`. `skills/list` and `skills/get` give the front
- * matter of a skill and the digest of each of its files, `resources/directory/read` the children of a directory. Clients without
- * the extension read the files as resources. What does not follow the Agent Skills specification is logged and not served.
+ * Serves directories of Agent Skills: `skill://{+path}`, with the methods of the skills extension.
  *
- * @param paths - a directory that is a skill or holds skills, several, or directories by the prefixes that stand before the paths
- * of their skills, such as `acme/billing`.
- * @throws {TypeError} a directory is not there, or an option is wrong.
+ * A directory with a `SKILL.md` is a skill: `skill://acme/billing/refunds/SKILL.md` is in the directory `acme/billing/refunds`.
+ * `skills/list` and `skills/get` return the front matter of a skill and the digest of each of its files,
+ * `resources/directory/read` the children of a directory. Clients without the extension read the files as resources. Skills
+ * that violate the Agent Skills specification are logged and not served.
+ *
+ * @param paths - a directory that is a skill or contains skills, an array of them, or directories by the prefix of their
+ * paths, such as `acme/billing`.
+ * @throws {TypeError} a directory does not exist, or an option is wrong.
  */
 export function skills(paths: Roots, options: SkillsOptions = {}): Provider {
   const pairs = inPairs(
@@ -723,15 +456,18 @@ export function skills(paths: Roots, options: SkillsOptions = {}): Provider {
   return declared('skills', { ...given(options), paths: pairs });
 }
 
-/** What is served, with names in pairs: what an author names is no name of an option. */
+/** Directories or files as the compiled part takes them: names are passed as pairs. */
 function inPairs(call: string, roots: Roots, expected: string): Roots | [string, string][] {
   const named = isObject(roots);
   const all = named ? Object.values(roots) : typeof roots === 'string' ? [roots] : roots;
-  if (!TEXTS.is(all)) throw new TypeError(`${call} takes what it is to serve: ${shown(roots)}, expected ${expected}`);
+  if ((roots as unknown) instanceof URL) {
+    throw new TypeError(`${call}: the path is a URL, expected a string; pass fileURLToPath(url)`);
+  }
+  if (!TEXTS.is(all)) throw new TypeError(`${call}: the path is ${shown(roots)}, expected ${expected}`);
   return named ? Object.entries(roots) : roots;
 }
 
-/** The members that have a value. */
+/** The members that are not `undefined`. */
 function given(options: object): object {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
@@ -740,18 +476,21 @@ function declared(kind: string, options: unknown): Provider {
   return make(translated(() => binding.NativeProvider.declared(kind, options as PlainValue)));
 }
 
-/** A folder in memory, empty. */
+/** Makes an empty folder in memory: `memory:///{+path}`. */
 export function memory(): Memory {
   return makeMemory(binding.NativeProvider.memory());
 }
 
 /**
- * Documents of folders and of Google Drive, found by questions (S-03). `rag:///kb/search/QUESTION` gives passages, each with the
- * URI of its document, `rag:///kb/doc/ID`, and with its score and position in `_meta`. The ranking is BM25: it knows words,
- * not meanings. With an `embedder` it is fused with the order of the nearest vectors.
+ * Serves passages of documents for retrieval, from folders and Google Drive (S-03).
  *
- * @param collections - by their names.
- * @throws {TypeError} a directory or file is not there, or an option is wrong.
+ * `rag:///kb/search/QUESTION` returns passages, each with the URI of its document, `rag:///kb/doc/ID`, and with its score and
+ * position in `_meta`. The ranking is BM25, which compares words, not meanings. With an `embedder`, it is combined with the
+ * nearest vectors.
+ *
+ * @param collections - the collections by name: each a directory, or documents of Google Drive.
+ * @param options - `embedder`: makes vectors of passages and questions. Default: the ranking is BM25 only.
+ * @throws {TypeError} a directory or file does not exist, or an option is wrong.
  */
 export function rag(
   collections: Readonly<Record<string, Collection>>,
@@ -769,9 +508,10 @@ export function rag(
 }
 
 /**
- * A cache of results: `results:///{analysisId}`, and `results:///` for all that a client may see (S-06). A program puts what it has
- * computed; clients list, read and watch it until it expires. A read says how long it may be kept. A result is for everybody, or
- * for one principal: for others it is not there.
+ * Serves a cache of computed results: `results:///{analysisId}`, and `results:///` for all of them (S-06).
+ *
+ * A program puts its results into the cache; clients list, read and watch them until they expire. Reads carry the remaining
+ * time as a caching hint. A result is visible to all clients or to one principal; to others it does not exist.
  *
  * @throws {TypeError} an option is wrong, or the file cannot be used.
  */
@@ -789,8 +529,9 @@ function checkPath(path: unknown): void {
     throw new TypeError(`the path is ${shown(path)}, expected a string such as "notes/a.md"`);
 }
 
-/** What was probably meant. */
+/** Advice for a value that is not a provider. */
 function fix(given: unknown): string {
+  if (shown(given) === 'a ResourceServer') return '; register its resources on this server instead';
   if (typeof given === 'function') return '; call it, and mount what it returns';
   if (Array.isArray(given)) return '; spread it: mount(...list)';
   if (typeof (given as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function')

@@ -1,34 +1,34 @@
-/** What documents are retrieved from, and the function that makes vectors of texts, as the compiled part calls it. */
+/** The collections of `rag`, and its embedder: the function that makes vectors of texts. */
 import { binding, type NativeProvider, type PlainValue } from './binding.js';
 import { shown } from './check.js';
 import { translated } from './errors.js';
-import type { Root } from './provider.js';
+import type { Root } from './provider-options.js';
 
 /** Documents of Google Drive, for `rag`. */
 export interface DriveCollection {
-  /** JSON with `client_id`, `client_secret` and `refresh_token`: a file, or a variable of the environment. */
+  /** JSON with `client_id`, `client_secret` and `refresh_token`: the path of a file, or an environment variable. */
   readonly credentials: string | { readonly env: string };
-  /** Only the files in the folder with this id. Default: all that the credentials can see. */
+  /** The id of the only folder to use. Default: all files that the credentials can see. */
   readonly folder?: string;
-  /** The files of the shared drive with this id. Default: none in particular. */
+  /** The id of the shared drive to use. Default: none. */
   readonly drive?: string;
 }
 
-/** A collection of `rag`: a directory, or documents of Google Drive, with their options or a YAML or JSON file that has them. */
+/** A collection of `rag`: a directory, or documents of Google Drive, as options or as a YAML or JSON file with them. */
 export type Collection = Root | { readonly folder: Root } | { readonly drive: DriveCollection | string };
 
-/** A vector of each text, all of one length. */
+/** One vector for each text, all of the same length. */
 export type Vectors = readonly ArrayLike<number>[];
 
 /**
- * Makes vectors of passages and of questions. It is called with up to 64 texts at once, and a provider's thread waits for it, a
- * minute at most. A failure is logged, and passages that have no vector are found by their words.
+ * Makes vectors of passages and of questions. It is called with up to 64 texts at once, and must return within a minute. Errors
+ * are logged; passages without a vector are ranked by BM25 only.
  */
 export type Embedder = (texts: string[]) => Vectors | PromiseLike<Vectors>;
 
-/** A provider of documents that are found by vectors too. */
+/** A `rag` provider with an embedder. */
 export function embedded(options: object, embedder: Embedder): NativeProvider {
-  // The compiled part holds the function, so that may not hold the provider.
+  // The compiled part holds the function, so the function must not hold the provider.
   const calls = new binding.NativeEmbeddings();
   const ask = (number: number, texts: string[]): void => {
     Promise.resolve(texts)

@@ -1,4 +1,4 @@
-/** The function that looks at contents before they are encoded, for what does not come from a handler. */
+/** Calls the `redact` function with contents that do not come from a handler. */
 import { entries } from './answers.js';
 import type { Entry } from './binding.js';
 import { shown } from './check.js';
@@ -6,7 +6,7 @@ import type { Peers } from './driver.js';
 import { failed } from './log.js';
 import { Contents } from './results.js';
 
-/** What the compiled part calls with contents: `null` if the function has failed. It does not hold the server. */
+/** Makes the function that the compiled part calls with contents: it returns `null` on errors, and does not hold the server. */
 export function redactor(peers: WeakRef<Peers>): (uri: string, contents: Entry[]) => Entry[] | null {
   return (uri, contents) => {
     const own = peers.deref();

@@ -17,7 +17,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** What a schema says of a value: its output, or what is wrong. */
+/** The result of a validation: the output, or the issues. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
@@ -28,7 +28,7 @@ export interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** What a schema tells of the values that it takes. */
+/** The properties of a schema that are published with the template. */
 export interface SchemaFacts {
   readonly type?: 'integer' | 'number' | 'boolean';
   readonly values?: string[];
@@ -37,7 +37,7 @@ export interface SchemaFacts {
 
 const DIALECT = { target: 'draft-2020-12' };
 
-/** Longest phrase that a client is told of what was expected, in UTF-16 code units. */
+/** The longest phrase about the expected value that is sent to a client, in UTF-16 code units. */
 const LONGEST = 200;
 
 /** Whether `value` is a schema. Those of arktype are functions. */

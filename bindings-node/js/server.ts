@@ -1,9 +1,9 @@
-/** The server: what an author registers, and how it is run. */
+/** `ResourceServer`: registers resources, templates, providers and methods, and serves them. */
 import { randomBytes } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import { audited } from './audit.js';
 import { binding, type Edit, type NativeFunction, type PlainValue, type Server } from './binding.js';
-import { CALL, checkOptions, isObject, shown, TEXT } from './check.js';
+import { CALL, checkFunction, checkOptions, checkText, isObject, shown, TEXT } from './check.js';
 import type { Context } from './context.js';
 import { Peers } from './driver.js';
 import { Endpoint } from './endpoint.js';
@@ -35,76 +35,78 @@ import type { Variables } from './template-types.js';
 import type { Variable } from './templates.js';
 import { Watches } from './watches.js';
 
-/** The lists of which changes can be told. */
+/** The lists whose changes clients can be notified of. */
 export type Lists = 'resources' | 'tools' | 'prompts';
 
-/** Where the contents of an added resource come from: one of the three. */
+/** The contents of an added resource: a constant text, constant bytes, or a function. */
 export type ResourceSource = TextSource | BytesSource | ReadSource;
-/** A text that never changes. */
+/** A constant text. */
 export interface TextSource {
   readonly text: string;
   readonly bytes?: never;
   readonly read?: never;
 }
-/** Bytes that never change. */
+/** Constant bytes. */
 export interface BytesSource {
   readonly bytes: Uint8Array;
   readonly text?: never;
   readonly read?: never;
 }
-/** A function that reads it. */
+/** A function that returns the contents, called for each read. */
 export interface ReadSource {
   readonly read: Reader<Record<string, never>>;
   readonly text?: never;
   readonly bytes?: never;
 }
 
-/** How a method that is not ours is declared. */
+/** The options of a custom method. */
 export interface MethodOptions {
-  /** The member of the params that the HTTP header `Mcp-Name` repeats. */
+  /** The member of the params that the HTTP header `Mcp-Name` repeats. Default: none. */
   readonly nameParam?: string;
-  /** A capability to declare: its name and settings. */
+  /** A capability to declare, as its name and its settings. Default: none. */
   readonly capability?: readonly [name: string, settings: JsonObject];
-  /** What it lists, if clients may listen to changes of that. */
+  /**
+   * `tools` or `prompts` if the method returns that list, so that clients can subscribe to its changes. Default: none.
+   */
   readonly lists?: 'tools' | 'prompts';
 }
 
-/** What `ResourceServer.run` serves. */
+/** The options of `ResourceServer.run`. */
 export interface RunOptions {
-  /** Streamable HTTP. Default: standard input and output. */
+  /** Serves Streamable HTTP with these options. Default: standard input and output are served. */
   readonly http?: ListenOptions;
 }
 
-/** Answers a method that is not ours: called with its params, returns the members of the result. */
+/** Answers a custom method: called with its params, returns the members of the result. */
 export type Method = (params: JsonObject, ctx: Context) => MethodAnswer | PromiseLike<MethodAnswer>;
-/** What a method may return: nothing is an empty object. */
+/** The result of a custom method: its members, a `MethodResult`, or nothing for an empty result. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement
 export type MethodAnswer = MethodResult | object | null | undefined | void;
 
-/** The parts of a server that `mcp-resources/testing` and the tests of this library need. */
+/** The internal parts of a server, for `mcp-resources/testing` and the tests of this library. */
 export interface Internals {
   readonly native: Server;
   readonly peers: Peers;
   readonly lifespan: Lifespan;
 }
 
-/** Gives these parts of a server. */
+/** Returns the internal parts of a server. */
 export let internals: (server: ResourceServer) => Internals;
 
-/** A server of resources. */
+/** An MCP server of resources: register functions with `resource`, then serve them with `run`. */
 export class ResourceServer {
-  /** Its name, for programs. */
+  /** The name of the server, for programs. */
   readonly name: string;
   readonly #native: Server;
   readonly #peers = new Peers();
   readonly #lifespan: Lifespan;
   readonly #readers = new WeakMap<AnyFunction, Map<boolean, NativeFunction>>();
   readonly #warned = new Set<string>();
-  /** What ends what serves. */
+  /** Functions that stop the transports that are serving. */
   readonly #stops = new Set<() => void>();
   #batch: Edit[] | undefined;
   readonly #watches: Watches;
-  /** Gives what is recorded to the author's function. */
+  /** Passes the audit records to the audit function. */
   #take: (() => void) | undefined;
   #isServing = false;
 
@@ -113,9 +115,10 @@ export class ResourceServer {
   }
 
   /**
-   * @param info - how it presents itself.
-   * @param options - how it behaves.
-   * @throws {TypeError} an option has a value that it cannot have.
+   * @param info - the name and the description of the server.
+   * @param options - its behaviour.
+   * @throws {TypeError} an option does not exist, or its value has the wrong type.
+   * @throws {RegistrationError} the protocol does not allow the value of an option.
    */
   constructor(info: ServerInfo, options: ServerOptions = {}) {
     checkInfo(info);
@@ -147,15 +150,18 @@ export class ResourceServer {
   }
 
   /**
-   * Registers the reader of a resource or, if `uri` has variables, of a template.
+   * Registers a function: it reads one resource or, if `uri` has variables, those of a template.
    *
-   * The reader is called with the variables by name, typed by the template's text, `vars` and `parameters`, and with a
-   * `Context`.
+   * The function is called with the variables of the template by name, and with a `Context`. The types of the variables
+   * follow from the text of the template, `vars` and `parameters`.
    *
-   * Clients see resources in the order of their URIs, whatever the order of registration: a cursor then survives every
-   * insertion and removal. Number with leading zeros where the order matters (`r02` before `r10`).
+   * Clients list resources sorted by URI, not in the order of registration, so that a cursor stays valid when resources
+   * are added or removed. Use leading zeros where the order matters: `r02` before `r10`.
    *
-   * @throws {RegistrationError} the URI, a detail or an option is wrong.
+   * @param uri - the URI, such as `config://app`, or a URI template (RFC 6570), such as `note://{id}`.
+   * @param read - the function.
+   * @throws {TypeError} an option does not exist, or its value has the wrong type.
+   * @throws {RegistrationError} the URI is not valid or is registered already, or an option is not allowed.
    */
   resource<const T extends string>(uri: T, read: Reader<Variables<T>>): ResourceHandler<T>;
   resource<
@@ -170,12 +176,18 @@ export class ResourceServer {
   }
 
   /**
-   * Adds a resource: with a constant `text` or constant `bytes`, or a function that reads it. Also while the server
-   * runs; clients are told that the list has changed.
+   * Adds a resource with a constant `text`, constant `bytes`, or a function that reads it. Can be called while the server
+   * runs; clients are notified that the list has changed.
    *
-   * @throws {RegistrationError} the URI is registered already, or a field is wrong.
+   * @param resource - the URI and its details.
+   * @param source - exactly one of `text`, `bytes` and `read`.
+   * @throws {TypeError} not exactly one of `text`, `bytes` and `read` is given, or one has the wrong type.
+   * @throws {RegistrationError} the URI is registered already, or a detail is not allowed.
    */
   addResource(resource: Resource, source: ResourceSource): void {
+    if (typeof resource === 'string') {
+      throw new TypeError(`addResource takes an object, not ${shown(resource)}: { uri: ${shown(resource)} }`);
+    }
     const { text, bytes, read }: { text?: string; bytes?: Uint8Array; read?: AnyFunction } = Object(source);
     const given = [text, bytes, read].filter((source) => source !== undefined);
     checkItem(resource);
@@ -189,23 +201,34 @@ export class ResourceServer {
   }
 
   /**
-   * Removes the resource with this URI, in any spelling; nothing if there is none.
-   * @throws {InvalidUriError} it is not a URI.
+   * Removes the resource with this URI, in any spelling. Does nothing if there is none. Can be called while the server
+   * runs; clients are notified that the list has changed.
+   *
+   * @throws {InvalidUriError} `uri` is not a URI.
    */
   removeResource(uri: string): void {
+    checkText('uri', uri, 'note://1');
     this.#publish([translated(() => binding.Edit.removeResource(uri))]);
   }
 
-  /** Removes the template with exactly this text; nothing if there is none. */
+  /**
+   * Removes the template with exactly this text. Does nothing if there is none. Can be called while the server runs;
+   * clients are notified that the list has changed.
+   */
   removeTemplate(uriTemplate: string): void {
+    checkText('uriTemplate', uriTemplate, 'note://{id}');
     this.#publish([translated(() => binding.Edit.removeTemplate(uriTemplate))]);
   }
 
   /**
-   * Publishes what `body` adds and removes all at once, or not at all if something is wrong. Much faster for many
-   * templates. `body` is not to wait for anything.
+   * Publishes all registrations and removals of `body` at its end, all of them or, after an error, none. Much faster than
+   * single registrations if there are many templates.
+   *
+   * @param body - a function that is not `async`.
+   * @returns what `body` returns.
    */
   batch<R>(body: () => R): R {
+    checkFunction('body', body);
     if (this.#batch !== undefined) throw new Error('a batch is open already; register everything in one');
     this.#batch = [];
     try {
@@ -223,12 +246,15 @@ export class ResourceServer {
   }
 
   /**
-   * Mounts providers, all or none: what they have is listed, read, completed and watched like any resource. Also while the
-   * server runs, and at once in a batch; clients are notified that the list has changed. `redact` is called with what they
-   * read; it must return within `readTimeout`.
+   * Mounts providers, all of them or none: clients list, read and watch their resources like any other.
    *
-   * @param mounted - providers, such as `providers.clock()`.
-   * @throws {RegistrationError} one is mounted already, or what it has is registered already.
+   * Can be called while the server runs; clients are notified that the list has changed. Takes effect at once, also inside
+   * a batch. A provider can be mounted in several servers unless its documentation says otherwise. `redact` is called with
+   * the contents that providers read, and must return within `Limits.readTimeout`.
+   *
+   * @param mounted - made by the functions of `providers`, such as `providers.clock()`.
+   * @throws {TypeError} an argument is not a provider.
+   * @throws {RegistrationError} a provider is mounted already, or serves a URI that is registered already.
    */
   mount(...mounted: readonly Provider[]): void {
     const natives = mounted.map((provider) => nativeOf(provider, 'mount()'));
@@ -236,22 +262,28 @@ export class ResourceServer {
   }
 
   /**
-   * Ends the mount of a provider: what it has is gone, and clients that watch it are told. `false` if it is not mounted here.
+   * Unmounts a provider. Returns `false` if it is not mounted in this server. Requests that it has begun to answer are
+   * still answered; clients are notified that its resources are gone.
    */
   unmount(provider: Provider): boolean {
     return this.#native.unmount(nativeOf(provider, 'unmount()'));
   }
 
   /**
-   * Answers a method that is not ours. To be declared before the first resource is registered.
+   * Registers a function for a custom method. It gets the params as an object, and a `Context`.
    *
-   * @param name - its name, such as `vendor/thing`.
-   * @throws {RegistrationError} it is a method of ours, or too late.
+   * The function returns the members of the result: an object, a `MethodResult`, or nothing for an empty result. Register
+   * all methods before the first resource.
+   *
+   * @param name - the name of the method, such as `vendor/thing`.
+   * @param call - the function.
+   * @throws {RegistrationError} the library serves this method itself, or a resource is registered already.
    */
   method(name: string, call: Method): void;
   method(name: string, options: MethodOptions, call: Method): void;
   method(name: string, options: MethodOptions | AnyFunction, call?: AnyFunction): void {
     const [given, own] = typeof options === 'function' ? [{}, options] : [options, call];
+    checkText('the name of the method', name, 'vendor/thing');
     if (typeof own !== 'function') {
       throw new TypeError(`the method "${name}" needs a function that answers it, not ${shown(own)}`);
     }
@@ -266,28 +298,34 @@ export class ResourceServer {
   }
 
   /**
-   * Tells those who watch this URI that its contents have changed.
-   * @throws {InvalidUriError} it is not a URI.
+   * Notifies the clients that watch this URI that its contents have changed. Does nothing if no client watches it.
+   *
+   * @throws {InvalidUriError} `uri` is not a URI.
    */
   notifyUpdated(uri: string): void {
+    checkText('uri', uri, 'note://1');
     translated(() => this.#native.notifyUpdated(uri));
   }
 
-  /** Tells clients that what listers give has changed. */
+  /**
+   * Notifies clients that a list has changed, such as the items of a lister. Registrations and removals notify by
+   * themselves.
+   */
   notifyListChanged(lists: Lists = 'resources'): void {
+    checkText('the list', lists, 'resources');
     translated(() => this.#native.notifyListChanged(lists));
   }
 
   /**
-   * Serves until SIGTERM or SIGINT comes, `close` is called or, on standard input and output, the client closes its end.
-   * What is in flight may finish within `Limits.grace`.
+   * Serves until SIGTERM, SIGINT, `close` or, on stdio, the end of input. Open requests may finish within `Limits.grace`.
    *
-   * Without `http` it serves standard input and output, and takes descriptors 0 and 1 away from everything else in the
-   * process. What else keeps the process alive then is the program's own affair after the end of input; after a signal, or
-   * with a handler that does not hear that it was cancelled, the process ends.
+   * Without `http` it serves standard input and output; other code of the process can no longer use them. After the end of
+   * input the process exits as soon as nothing else keeps it alive. After a signal, or if a handler ignores that its
+   * request was cancelled, the process is ended.
    *
-   * @param options - `http`: serves Streamable HTTP, on threads of its own; handlers run on the event loop.
-   * @throws {RegistrationError} an option has a value that is not allowed.
+   * @param options - `http`: serves Streamable HTTP instead, on threads of its own; handlers run on the event loop.
+   * @throws {RegistrationError} the value of an option is not allowed.
+   * @throws {Error} the server cannot listen at the address.
    */
   async run(options: RunOptions = {}): Promise<void> {
     checkRun(options);
@@ -301,19 +339,24 @@ export class ResourceServer {
   }
 
   /**
-   * Standard input and output without signals. When `signal` is aborted, it ends as if the client had closed its end.
+   * Serves standard input and output until the client closes its end, without handlers for SIGTERM and SIGINT.
+   *
+   * @param options - `signal`: aborting it has the same effect as the end of input.
    */
   async serveStdio({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw new TypeError(`signal is ${shown(signal)}, expected an AbortSignal`);
+    }
     await this.#serveStdio({ signals: false, ...(signal && { signal }) });
   }
 
   /**
-   * A handler of requests for `node:http` and what is built on it, such as Express.
+   * Returns a request handler for `node:http` and libraries on it, such as Express.
    *
-   * `path` is what follows the path that the handler is mounted at. A body that was read before is taken from
-   * `request.body`.
+   * `path` is relative to the path where the handler is mounted. If a middleware has read the body already, it is taken
+   * from `request.body`.
    *
-   * @throws {RegistrationError} an option has a value that is not allowed.
+   * @throws {RegistrationError} the value of an option is not allowed.
    */
   nodeHandler(options: HttpOptions = {}): NodeHandler {
     if (options instanceof IncomingMessage) throw madeFor('nodeHandler', 'request, response');
@@ -321,9 +364,9 @@ export class ResourceServer {
   }
 
   /**
-   * A handler of requests of the Fetch API, such as Hono, Bun and Deno take. Make it once, and call it with each request.
+   * Returns a request handler for the Fetch API, as Hono, Bun and Deno take it. Make it once, and call it with each request.
    *
-   * @throws {RegistrationError} an option has a value that is not allowed.
+   * @throws {RegistrationError} the value of an option is not allowed.
    */
   fetchHandler(options: HttpOptions = {}): FetchHandler {
     if (options instanceof Request) throw madeFor('fetchHandler', 'request');
@@ -336,8 +379,8 @@ export class ResourceServer {
   }
 
   /**
-   * Ends what serves: listens end with their results, `run` as after a signal; the sessions of handlers end, what is in
-   * flight there is cancelled, and what comes later is answered with 503. What is made afterwards serves again.
+   * Stops serving: ends all listens, and `run` as after a signal. Requests in flight at a `nodeHandler` or `fetchHandler`
+   * are cancelled, and later ones get status 503. Handlers that are made afterwards serve again.
    */
   close(): void {
     this.#native.shutdown();
@@ -346,28 +389,29 @@ export class ResourceServer {
   }
 
   /**
-   * Ends the listens and the streams of notifications of a subject whose tokens are no longer valid. Tokens of this subject
-   * that were verified before are verified again at their next use, also in a session: refuse them in `verify` of `Auth`.
+   * Ends all listens and notification streams of a subject whose tokens are no longer valid. Tokens of this subject that
+   * are cached as verified are verified again at their next use, also within a session: `Auth.verify` must refuse them.
    */
   revoke(subject: string): void {
+    checkText('subject', subject);
     translated(() => this.#native.revoke(subject));
   }
 
   /**
-   * What was counted, in the text format of Prometheus, for a page of your own; `undefined` unless the option `metrics`
-   * is on, or an HTTP endpoint shows metrics.
+   * Returns the counters of the server in the text format of Prometheus, for a metrics page of your own; `undefined` if
+   * nothing is counted: neither the option `metrics` of the server nor that of an HTTP endpoint is on.
    */
   metricsText(): string | undefined {
     return translated(() => this.#native.metricsText()) ?? undefined;
   }
 
-  /** Gives what is recorded now to what `audit` names. What serves does so when it ends. */
+  /** Passes all audit records so far to the file or function of the option `audit`. `run` calls it when it ends. */
   flushAudit(): void {
     this.#take?.();
     this.#native.flushAudit();
   }
 
-  /** An endpoint, and what ends it. */
+  /** An endpoint, and the function that ends it. */
   #endpoint(options: HttpOptions): [Endpoint, () => void] {
     const lifespan = this.#lifespan;
     const endpoint = new Endpoint(this.#native, this.#peers, options);
@@ -414,7 +458,7 @@ export class ResourceServer {
     return { publish: (edits) => this.#publish(edits), peers: this.#peers, watches: this.#watches };
   }
 
-  /** What is called for a function, made once for all resources that it reads. */
+  /** The native function for a reader, made once for all resources that it reads. */
   #reader(call: AnyFunction, { uri, mimeType }: Resource): NativeFunction {
     const isTyped = mimeType === undefined;
     const made = this.#readers.get(call) ?? new Map<boolean, NativeFunction>();
@@ -440,14 +484,14 @@ export class ResourceServer {
   }
 }
 
-/** The error for a handler's factory that was called as if it were the handler. */
+/** The error for a factory of handlers that was called as if it were the handler. */
 function madeFor(factory: string, given: string): TypeError {
   return new TypeError(
     `${factory}() makes a handler and answers no request: const handle = server.${factory}() once, then handle(${given})`,
   );
 }
 
-/** Checks what a registration is called with. */
+/** Checks the arguments of a registration. */
 function checkCall(uri: unknown, options: unknown, read: unknown): void {
   if (typeof uri !== 'string') {
     const fix = uri instanceof URL ? '; pass uri.href' : '';

@@ -28,7 +28,7 @@ export interface Shaped {
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /**
- * What a result of that shape says; `undefined` for any other object.
+ * The contents of a result with that shape; `undefined` for any other object.
  *
  * @throws {TypeError} it has the shape, and a member with a value that cannot be sent.
  */

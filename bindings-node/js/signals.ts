@@ -1,10 +1,10 @@
-/** The end of a server that was told to end: by a signal, or by the program. */
+/** The end of a server by a signal or by the program. */
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/** Has a function called when the program ends the server; returns what takes that back. */
+/** Registers a function for the end by the program. Returns a function that removes it. */
 export type Ending = (stop: () => void) => () => void;
 
-/** Calls back at the first signal; the second ends the process at once. Returns what takes that back. */
+/** Calls back at the first signal; the second ends the process at once. Returns a function that removes the handlers. */
 export function onSignals(interrupt: () => void): () => void {
   for (const name of SIGNALS) process.once(name, interrupt);
   return () => {

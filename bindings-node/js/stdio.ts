@@ -12,7 +12,7 @@ import { type Ending, exitAfter, onSignals } from './signals.js';
 
 const CHUNK = 65_536;
 
-/** Serves until the end of input, a signal, or `signal`; then lets what is in flight finish. */
+/** Serves until the end of input, a signal, or `signal`; then lets open requests finish. */
 export async function serve(
   server: Server,
   peers: Peers,

@@ -1,4 +1,4 @@
-/** Contents that come in chunks: gathered as they come, within the bound of a reply; nothing is sent before the last. */
+/** Contents that arrive in chunks. They are collected up to `Limits.contents`, and sent after the last one. */
 
 import { bytesOf } from './bytes.js';
 import { shown } from './check.js';
@@ -6,13 +6,13 @@ import type { Driver } from './driver.js';
 import { translated } from './errors.js';
 import { Work } from './watchdog.js';
 
-/** What a stream yields. */
+/** A chunk of a stream. */
 export type Chunk = string | ArrayBufferView | ArrayBufferLike;
 
-/** What a handler may return to be gathered. */
+/** A stream that a handler can return. */
 export type Stream = AsyncIterable<Chunk> | AsyncIterator<Chunk> | Iterator<Chunk> | ReadableStream<Chunk>;
 
-/** Whose stream it is, and who answers with the whole of it, if that is to be looked at. */
+/** The handler of a stream, and a function that answers with the whole contents if they must be redacted. */
 export interface Gathering {
   readonly name: string;
   readonly whole?: (body: string | Uint8Array) => void;
@@ -28,13 +28,13 @@ interface Source {
   readonly stop: () => unknown;
 }
 
-/** Whether chunks can be taken from it: an iterator, or what is iterated asynchronously. */
+/** Whether it is an iterator or can be iterated asynchronously. */
 export function isStream(value: unknown): value is Stream {
   if (value === null || typeof value !== 'object') return false;
   return Symbol.asyncIterator in value || typeof (value as Partial<Iterator<Chunk>>).next === 'function';
 }
 
-/** Takes all chunks, as long as somebody waits for them, and answers. Throws or rejects with what the stream does. */
+/** Takes all chunks as long as the answer is needed, and answers. Throws or rejects with the error of the stream. */
 export function gather(
   driver: Driver,
   request: number,
@@ -94,7 +94,7 @@ function open(stream: Stream): Source {
     const stop = () => (destroy === undefined ? iterator.return?.() : destroy.call(stream));
     return { chunks: { [Symbol.asyncIterator]: () => iterator }, stop };
   }
-  // What is awaited need not be a promise: an iterator of either kind will do.
+  // Works for both kinds of iterators, because `await` also accepts values that are not promises.
   const iterator = stream as AsyncIterator<Chunk>;
   return { chunks: { [Symbol.asyncIterator]: () => iterator }, stop: () => iterator.return?.() };
 }

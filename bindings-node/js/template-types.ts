@@ -12,7 +12,7 @@ export type TemplateValue = string | string[] | Record<string, string>;
 /** How single variables match, as far as types depend on it. */
 export type VariableKinds = { readonly [name: string]: { readonly kind?: unknown } | undefined };
 
-/** What is known of single variables, as far as types depend on it: a schema, or a `Param`. */
+/** The parameters on which the types of variables depend: a schema, or a `Param`. */
 export type VariableParameters = { readonly [name: string]: unknown };
 
 /**
@@ -37,7 +37,7 @@ export type VariableName<T extends string> = string extends T ? string : NameOf<
 export type Expandable<T extends string> = { readonly [N in VariableName<T>]?: ExpandableValue };
 
 type Atom = string | number;
-/** What a variable can be expanded with. */
+/** A value with which a variable can be expanded. */
 export type ExpandableValue = Atom | readonly Atom[] | { readonly [key: string]: Atom } | null | undefined;
 
 /** The value of the only variable of a template; nothing if there are several, or none. */

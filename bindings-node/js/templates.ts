@@ -1,36 +1,39 @@
-/** URI templates on their own: expansion, matching, and several of them at once. */
+/** URI templates outside of a server: expansion, matching, and sets of templates. */
 import type { Variable as VariableFields } from '../binding.js';
 import { binding, type Found } from './binding.js';
-import { shown } from './check.js';
+import { checkText, ITERABLE, isObject, shown } from './check.js';
 import { translated } from './errors.js';
 import { checkMatching } from './option-checks.js';
 import type { Expandable, TemplateValue } from './template-types.js';
 
-/** How one variable of a template matches. */
+/** The rules by which one variable of a template matches. */
 export interface Variable {
-  /** The type of its value. Default: a list with `*`, else a scalar. */
+  /** The type of the value. Default: `list` for a variable with `*`, else `scalar`. */
   readonly kind?: 'scalar' | 'list' | 'map';
-  /** Which values are refused. Default: `path` for `{+x}`, `text` in a query or fragment, else `segment`. */
+  /**
+   * The values that are accepted: `segment`, `path` and `text` refuse values that are dangerous in such a place; `any`
+   * accepts all. Default: `path` for `{+x}`, `text` in a query or fragment, else `segment`.
+   */
   readonly policy?: 'segment' | 'path' | 'text' | 'any';
-  /** Whether `{x}` and `{+x}` may be empty. Default `false`. */
+  /** Whether the value of `{x}` and `{+x}` may be empty. Default `false`. */
   readonly empty?: boolean;
-  /** Which characters `{+x}` may hold: `any` lets it take `?` and `#` too. Default `operator`. */
+  /** The characters of `{+x}`: `any` also accepts `?` and `#`. Default `operator`: those that RFC 6570 gives the operator. */
   readonly chars?: 'operator' | 'any';
 }
 
-/** What a template says of one of its variables. */
+/** The rules of a variable in a template. */
 export interface VariableInfo extends Required<Variable> {
-  /** Whether every URI defines it. */
+  /** Whether every URI of the template has a value for it. */
   readonly required: boolean;
 }
 
-/** How a template matches. */
+/** The options of a template. */
 export interface TemplateOptions {
-  /** What query names that the template does not have mean. Default `ignore`. */
+  /** Whether a URI with query parameters that the template does not have still matches. Default `ignore`: it does. */
   readonly extraQuery?: 'ignore' | 'reject';
 }
 
-/** A template matches. */
+/** A URI matches `template`, with these values of its variables. */
 export class Match {
   readonly matched = true;
 
@@ -40,12 +43,12 @@ export class Match {
   ) {}
 }
 
-/** No template matches. */
+/** A URI matches no template. */
 export class NoMatch {
   readonly matched = false;
 }
 
-/** The winning template refuses a value: to a client the same as no match. */
+/** A URI matches `template`, but the policy of `variable` refuses its value. Clients get the same error as for no match. */
 export class Rejected {
   readonly matched = false;
 
@@ -62,9 +65,9 @@ export class UriTemplate<T extends string = string> {
   readonly native: InstanceType<typeof binding.UriTemplate>;
 
   /**
-   * @param template - its text.
-   * @param vars - how single variables match.
-   * @throws {InvalidTemplateError} it is not one, or nothing could match it.
+   * @param template - the text of the template, such as `note://{id}`.
+   * @param vars - the rules of variables, by their names. Default: see {@link Variable}.
+   * @throws {InvalidTemplateError} the text is not a URI template, or no URI can match it.
    */
   constructor(template: T, vars: Readonly<Record<string, Variable>> = {}, options: TemplateOptions = {}) {
     checkMatching(template, vars, options);
@@ -74,16 +77,19 @@ export class UriTemplate<T extends string = string> {
     );
   }
 
-  /** The variables by name, in template order. */
+  /** The variables by name, in the order of the template. */
   get variables(): Readonly<Record<string, VariableInfo>> {
     return Object.fromEntries(this.native.variables) as Record<string, VariableInfo>;
   }
 
   /**
-   * Expands the template. A variable that is not given, `null` or `undefined` is left out.
-   * @throws {TypeError} a value is no text, number, list or record of them.
+   * Expands the template (RFC 6570). Variables that are missing, `null` or `undefined` are left out; values for which the
+   * template has no variable are ignored.
+   *
+   * @throws {TypeError} a value is not a string, number, boolean, list or record of them.
    */
   expand(values: Expandable<T>): string {
+    if (!isObject(values)) throw new TypeError(`the values for ${this} are ${shown(values)}, expected an object`);
     const given = Object.entries(values).filter(([, value]) => value !== null && value !== undefined);
     const texts = Object.fromEntries(given.map(([name, value]) => [name, expandable(value)]));
     return translated(() => this.native.expand(texts));
@@ -91,37 +97,52 @@ export class UriTemplate<T extends string = string> {
 
   /**
    * Matches a URI, in any spelling.
-   * @throws {InvalidUriError} it is not a URI.
+   *
+   * @throws {InvalidUriError} `uri` is not a URI.
    */
   match(uri: string): Match | NoMatch | Rejected {
+    checkText('uri', uri, 'note://1');
     return outcome(translated(() => this.native.match(uri)));
   }
 
-  /** The text. */
+  /** The text of the template. */
   toString(): string {
     return this.native.toString();
   }
 }
 
-/** Several templates: the most specific one that matches wins, whatever their order. */
+/** A set of templates. The most specific template that matches a URI wins, independent of their order. */
 export class TemplateSet {
   readonly #native: InstanceType<typeof binding.TemplateSet>;
 
-  /** @throws {TemplateConflictError} two match the same URIs. */
+  /**
+   * @param templates - templates, or their texts.
+   * @throws {TemplateConflictError} two templates match the same URIs.
+   */
   constructor(templates: Iterable<UriTemplate | string>) {
-    const all = Array.from(templates, (one) => (typeof one === 'string' ? new UriTemplate(one) : one).native);
+    if (!ITERABLE.is(templates)) {
+      throw new TypeError(`a TemplateSet is made with ${shown(templates)}, expected an array of templates`);
+    }
+    const given = [...templates];
+    for (const one of given) {
+      if (typeof one === 'string' || one instanceof UriTemplate) continue;
+      throw new TypeError(`a template is ${shown(one)}, expected a string or a UriTemplate`);
+    }
+    const all = given.map((one) => (typeof one === 'string' ? new UriTemplate(one) : one).native);
     this.#native = translated(() => new binding.TemplateSet(all));
   }
 
   /**
    * Finds the template for a URI, in any spelling.
-   * @throws {InvalidUriError} it is not a URI.
+   *
+   * @throws {InvalidUriError} `uri` is not a URI.
    */
   match(uri: string): Match | NoMatch | Rejected {
+    checkText('uri', uri, 'note://1');
     return outcome(translated(() => this.#native.match(uri)));
   }
 
-  /** How many templates there are. */
+  /** The number of templates. */
   get size(): number {
     return this.#native.size;
   }

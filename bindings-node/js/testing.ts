@@ -1,5 +1,5 @@
 /**
- * A client in the same process, for an author's own tests: it talks to a server as any client does, in either era.
+ * A client in the same process, for your own tests. It sends the same messages to a server as a real client.
  *
  * ```ts
  * const client = await Client.connect(server)
@@ -8,34 +8,36 @@
  * ```
  */
 import { binding, type Server } from './binding.js';
+import { checkText, isObject, shown } from './check.js';
 import { type Peers, PipeDriver } from './driver.js';
 import { translated } from './errors.js';
 import type { Lifespan } from './lifespan.js';
 import { Completion, Contents } from './results.js';
-import { internals, type ResourceServer } from './server.js';
+import { internals, ResourceServer } from './server.js';
 
 const { TestClient } = binding;
 
 /** The newest revision of the protocol: the one without a handshake. */
 const MODERN = '2026-07-28';
+/** How long to wait for a notification, in milliseconds. */
 const PATIENCE = 5_000;
 
-/** A JSON object of the server's, as it came. */
+/** A JSON object of the server, as it was received. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes, and fails where it is mistaken
 export type Json = { [name: string]: any };
 
-/** How a client is made. */
+/** The options of {@link Client.connect}. */
 export interface ClientOptions {
-  /** The revision of the protocol to speak; a legacy one begins with its handshake. Default: the newest. */
+  /** The protocol revision to use. One before 2026-07-28 begins with a handshake. Default: the newest. */
   revision?: string;
-  /** What the client declares. Default: nothing. */
+  /** The capabilities that the client declares. Default: none. */
   capabilities?: Json;
 }
 
-/** An error that the server answered. */
+/** An error response of the server, with its `code`, `message` and `data`. */
 export class ServerError extends Error {
   override name = 'ServerError';
-  /** Its word for what went wrong, if it has one. */
+  /** The word for the error in its data, such as `not_found`; `undefined` if there is none. */
   readonly kind: string | undefined;
 
   constructor(
@@ -48,7 +50,7 @@ export class ServerError extends Error {
   }
 }
 
-/** The server asks for input: `requests` by key. Read again with `inputs` and this `state`. */
+/** The server asks for input before it answers a read. Repeat the read with `inputs` for these `requests`, and `state`. */
 export class InputNeeded extends Error {
   override name = 'InputNeeded';
 
@@ -60,10 +62,10 @@ export class InputNeeded extends Error {
   }
 }
 
-/** What a notification is. */
+/** The kind of a notification. */
 export type NotificationKind = 'updated' | 'list_changed' | 'acknowledged' | 'progress' | 'log' | 'cancelled' | 'other';
 
-/** A notification: its kind, the request that it belongs to, and its params. */
+/** A notification of the server: its kind, the id of the request that it belongs to, and its params. */
 export class Notification {
   constructor(
     readonly kind: NotificationKind,
@@ -72,7 +74,7 @@ export class Notification {
   ) {}
 }
 
-/** An open listen: the id of its request, and what the server honours of it. */
+/** An open listen: the `id` of its request, and `honoured`, the subscriptions that the server accepted. */
 export class Listen {
   readonly #client: Client;
 
@@ -86,16 +88,16 @@ export class Listen {
   }
 
   /**
-   * The next notification of this listen.
+   * Returns the next notification of this listen.
    *
-   * @param timeout - milliseconds. Default 5,000.
-   * @throws a `TimeoutError`: none came.
+   * @param timeout - how long to wait, in milliseconds. Default 5,000.
+   * @throws a `TimeoutError` if none came.
    */
   next(timeout = PATIENCE): Promise<Notification> {
     return this.#client.notification(timeout, { of: this.id });
   }
 
-  /** Ends it. */
+  /** Ends the listen. */
   close(): void {
     this.#client.cancel(this.id);
   }
@@ -111,9 +113,9 @@ interface Waiting {
   resolve(notification: Notification): void;
 }
 
-/** A client of one server. */
+/** A client of one server, in the same process. Made by {@link Client.connect}. */
 export class Client {
-  /** What the server says of itself: the result of the handshake, or of discovery. */
+  /** The self-description of the server: the result of the handshake or of discovery. */
   serverInfo: Json = {};
   readonly #client: InstanceType<typeof TestClient>;
   readonly #driver: PipeDriver;
@@ -123,7 +125,14 @@ export class Client {
   readonly #waiting = new Set<Waiting>();
   #notifications: Notification[] = [];
 
-  private constructor(server: ResourceServer, { revision = MODERN, capabilities = {} }: ClientOptions) {
+  private constructor(server: ResourceServer, options: ClientOptions) {
+    if (!(server instanceof ResourceServer)) {
+      const others = 'the Client of mcp-resources takes commands and URLs';
+      throw new TypeError(`the server is ${shown(server)}, expected a ResourceServer; ${others}`);
+    }
+    if (options === undefined) throw new TypeError('write await Client.connect(server) instead of new Client(server)');
+    const { revision = MODERN, capabilities = {} } = options;
+    if (!isObject(capabilities)) throw new TypeError(`capabilities is ${shown(capabilities)}, expected an object`);
     this.#client = translated(() => new TestClient(revision, JSON.stringify(capabilities)));
     const { native, peers, lifespan } = internals(server);
     this.#lifespan = lifespan;
@@ -131,9 +140,10 @@ export class Client {
   }
 
   /**
-   * Connects to a server; with a legacy revision, shakes hands.
+   * Connects to a server; with a revision before 2026-07-28, performs the handshake.
    *
-   * @throws {ServerError} the server refuses.
+   * @throws {TypeError} the server is not a `ResourceServer`, or an option is wrong.
+   * @throws {ServerError} the server refuses the connection.
    */
   static async connect(server: ResourceServer, options: ClientOptions = {}): Promise<Client> {
     const client = new Client(server, options);
@@ -158,7 +168,7 @@ export class Client {
     this.#write();
   }
 
-  /** Ends the connection: what is in flight is cancelled, and what waits for an answer fails. */
+  /** Closes the connection: open requests are cancelled, and reject. */
   close(): void {
     this.#release();
     if (!this.#isClosed) this.#lifespan.left(this.#driver.logger);
@@ -175,29 +185,30 @@ export class Client {
 
   #release(): void {
     this.#driver.release();
-    const gone = new Error('the connection is closed');
-    for (const answer of this.#answers.values()) answer.reject(gone);
+    for (const answer of this.#answers.values()) answer.reject(gone());
     this.#answers.clear();
   }
 
-  /** How many requests wait for a handler. */
+  /** The number of requests that wait for a handler. */
   get inFlight(): number {
     return this.#driver.channel.inFlight;
   }
 
-  /** All resources, from all pages, with the members that the revision has. */
+  /** Lists all resources, from all pages, as the server sent them. */
   listResources(): Promise<Json[]> {
     return this.#pages('list', 'resources');
   }
 
-  /** All templates, from all pages. */
+  /** Lists all templates, from all pages, as the server sent them. */
   listTemplates(): Promise<Json[]> {
     return this.#pages('list_templates', 'resourceTemplates');
   }
 
   /**
-   * The contents of a resource. `inputs` are answers by key, given when the server asks for them.
+   * Reads a resource. Returns all its contents.
    *
+   * @param options - `inputs`: the answers to requests of the server, by their keys; `state`: the state that came with the
+   * requests, if the first read was made before.
    * @throws {InputNeeded} the server asks for something that `inputs` does not have.
    * @throws {ServerError} the server answered with an error.
    */
@@ -212,19 +223,26 @@ export class Client {
   }
 
   /**
-   * The text of a resource that is one text.
+   * Reads a resource whose contents are one text. Returns the text.
    *
+   * @throws {TypeError} the contents are not one text.
    * @throws {ServerError} the server answered with an error.
    */
   async readText(uri: string): Promise<string> {
     const [only, ...others] = await this.read(uri);
-    if (typeof only?.body !== 'string' || others.length > 0) throw new TypeError(`${uri} is not a text`);
+    if (others.length > 0)
+      throw new TypeError(`${uri} has ${others.length + 1} contents, expected one text; use read()`);
+    if (typeof only?.body !== 'string') throw new TypeError(`${uri} is bytes, not a text; use read()`);
     return only.body;
   }
 
   /**
-   * Values for a variable of a template. `chosen` are the values of other variables.
+   * Completes a variable of a template. Returns the suggested values, best first.
    *
+   * @param template - the text of the template.
+   * @param variable - the name of the variable.
+   * @param value - the text typed so far.
+   * @param chosen - the values of other variables that are chosen already. Default: none.
    * @throws {ServerError} the server answered with an error.
    */
   async complete(
@@ -241,25 +259,36 @@ export class Client {
     return new Completion(completion.values, { total: completion.total, hasMore: completion.hasMore });
   }
 
-  /** Asks to hear of changes (legacy revisions). */
+  /** Subscribes to a resource (revisions before 2026-07-28; use {@link Client.listen} for others). */
   async subscribe(uri: string): Promise<void> {
+    if (this.#client.handshake == null) {
+      throw new Error(`subscribe belongs to revisions before ${MODERN}, which this client uses; use listen([uri])`);
+    }
     await this.request('subscribe', { uri });
   }
 
-  /** Asks to hear of them no longer (legacy revisions). */
+  /** Ends a subscription (revisions before 2026-07-28). */
   async unsubscribe(uri: string): Promise<void> {
     await this.request('unsubscribe', { uri });
   }
 
   /**
-   * Listens to changes of resources and of the list (revision 2026-07-28).
+   * Listens to changes of resources and of the list (revision 2026-07-28; use {@link Client.subscribe} for others).
    *
+   * @param uris - the URIs of the resources. Default: none.
+   * @param options - `listChanged`: whether to listen to changes of the list. Default `false`.
    * @throws {ServerError} the server refuses.
    */
   async listen(uris: Iterable<string> = [], { listChanged = false } = {}): Promise<Listen> {
+    if (typeof uris === 'string') {
+      throw new TypeError(`listen takes an array of URIs, not ${shown(uris)}; write [${shown(uris)}]`);
+    }
+    if (this.#client.handshake != null) {
+      throw new Error(`listen belongs to revision ${MODERN}, and this client uses an older one; use subscribe(uri)`);
+    }
     const wanted = { resourceSubscriptions: [...uris], resourcesListChanged: listChanged };
     const { id, answer } = this.send('listen', { notifications: wanted });
-    // Its answer comes first only if the server refuses; later it is the end, and nobody waits for it.
+    // The answer comes first only if the server refuses. Later it is the end of the listen, and not awaited.
     const refused = answer.then(() => Promise.reject(new Error('the listen has ended')));
     refused.catch(() => {});
     const acknowledged = await Promise.race([this.notification(PATIENCE, { of: id }), refused]);
@@ -267,10 +296,11 @@ export class Client {
   }
 
   /**
-   * The next notification: of one request, or any.
+   * Returns the next notification.
    *
-   * @param timeout - milliseconds. Default 5,000.
-   * @throws a `TimeoutError`: none came.
+   * @param timeout - how long to wait, in milliseconds. Default 5,000.
+   * @param options - `of`: the id of the request that it must belong to. Default: any.
+   * @throws a `TimeoutError` if none came.
    */
   notification(timeout = PATIENCE, { of }: { of?: number } = {}): Promise<Notification> {
     const at = this.#notifications.findIndex(({ id }) => of === undefined || id === of);
@@ -293,9 +323,11 @@ export class Client {
   }
 
   /**
-   * Sends a request and waits for its result.
+   * Sends a request. Returns its result.
    *
-   * @param method - a method, or one of ours by its short name, such as `read`, `list` or `set_level`.
+   * @param method - a method, or the short name of a method of this library, such as `read`, `list` or `set_level`.
+   * @param params - its params. Default: empty.
+   * @param options - `meta`: members of `_meta`. Default: none.
    * @throws {ServerError} the server answered with an error.
    */
   request(method: string, params: Json = {}, options: { meta?: Json } = {}): Promise<Json> {
@@ -305,14 +337,17 @@ export class Client {
     return answer.finally(() => clearInterval(alive));
   }
 
-  /** Sends a request: its id, and a promise of its result. */
+  /** Sends a request. Returns its id, and a promise of its result. */
   send(method: string, params: Json = {}, { meta = {} }: { meta?: Json } = {}): { id: number; answer: Promise<Json> } {
+    if (this.#isClosed) throw gone();
+    checkText('method', method, 'read');
     const id = translated(() => this.#client.send(method, JSON.stringify(params), JSON.stringify(meta)));
     return { id, answer: this.#answer(id) };
   }
 
-  /** Takes a request back: it is not answered. */
+  /** Cancels a request. Its promise stays pending. */
   cancel(id: number): void {
+    if (this.#isClosed) return;
     this.#answers.delete(id);
     this.#client.cancel(id);
     this.#write();
@@ -366,10 +401,15 @@ export class Client {
   }
 }
 
+/** The error for a call after `close`. */
+function gone(): Error {
+  return new Error('the client is closed; make another with Client.connect(server)');
+}
+
 /**
- * The bytes of one connection, without I/O or a clock: for tests of what is said, byte for byte.
+ * The bytes of one connection, without I/O or a clock, for tests of the exact bytes.
  *
- * Its time stands still until `tick`. A handler that waits goes on while `settle` does.
+ * Time passes only with `tick`. Handlers that wait continue during `settle`.
  */
 export class Connection {
   readonly #server: Server;
@@ -378,8 +418,8 @@ export class Connection {
   #isClosed = false;
 
   /**
-   * @param server - the server. Its clock is set.
-   * @param options - `now`: milliseconds of its clock, and since 1970.
+   * @param server - the server. Its clock is replaced.
+   * @param options - `now`: the time of its clock, as milliseconds of a steady clock and since 1970. Default: both 0.
    */
   constructor(server: ResourceServer, { now = [0, 0] }: { now?: readonly [tick: number, unix: number] } = {}) {
     const { native, peers } = internals(server);
@@ -389,19 +429,19 @@ export class Connection {
     this.#driver = new Still(native, peers, { delivers: false });
   }
 
-  /** Takes bytes of the client's, in any chunks. What the server has to write. */
+  /** Passes bytes of the client to the server, in any chunks. Returns the bytes that the server writes. */
   receive(data: Uint8Array): Promise<Buffer> {
     this.#driver.channel.feed(data);
     return this.settle();
   }
 
-  /** Lets handlers go on as far as they can. What the server has to write. */
+  /** Lets handlers continue as far as they can. Returns the bytes that the server writes. */
   async settle(): Promise<Buffer> {
     for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
     return this.#isClosed ? Buffer.alloc(0) : this.#driver.channel.take();
   }
 
-  /** Lets so many milliseconds pass. What the server has to write. */
+  /** Lets time pass, in milliseconds. Returns the bytes that the server writes. */
   tick(milliseconds: number): Promise<Buffer> {
     const [tick, unix] = this.#now;
     this.#now = [tick + milliseconds, unix + milliseconds];
@@ -410,19 +450,19 @@ export class Connection {
     return this.settle();
   }
 
-  /** Notifications that wait: a message is begun while fewer than `room` bytes are taken. */
+  /** Returns pending notifications: a further one is added while there are fewer than `room` bytes. */
   deliver(room = 1 << 20): Buffer {
     this.#driver.channel.deliver(room);
     return this.#driver.channel.take();
   }
 
-  /** The end of input. What the server has to write. */
+  /** Ends the input. Returns the bytes that the server writes. */
   end(): Promise<Buffer> {
     this.#driver.channel.end();
     return this.settle();
   }
 
-  /** Ends the connection: what is in flight is cancelled. */
+  /** Closes the connection: open requests are cancelled. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -430,12 +470,12 @@ export class Connection {
     await this.settle();
   }
 
-  /** Whether it was closed. */
+  /** Whether the connection was closed. */
   get closed(): boolean {
     return this.#isClosed;
   }
 
-  /** How many requests wait for a handler. */
+  /** The number of requests that wait for a handler. */
   get inFlight(): number {
     return this.#driver.channel.inFlight;
   }

@@ -1,9 +1,9 @@
-/** The values of a template's variables: from what the compiled part matched to what a handler is given. */
+/** Converts matched values of variables to those that a handler gets. */
 import type { Variable } from '../binding.js';
 import type { AnyParameter, Param } from './options.js';
 import { isSchema, type StandardSchema, validate } from './schema.js';
 
-/** From the value as it was matched to what the handler is given, or a promise of that. */
+/** Converts a matched value to the one that the handler gets, or a promise of it. */
 type Convert = (value: unknown) => unknown;
 
 interface Slot {
@@ -41,7 +41,7 @@ export class Values {
   }
 }
 
-/** An object of what a client named: without a prototype, no name has a meaning of its own. */
+/** An object with names that a client chose. It has no prototype, so that no name has a special meaning. */
 export function record<T>(entries: Iterable<readonly [string, T]>): Record<string, T> {
   return Object.setPrototypeOf(Object.fromEntries(entries), null);
 }

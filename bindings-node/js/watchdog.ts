@@ -1,14 +1,14 @@
 /**
- * Names the handlers that may have held the event loop after they waited: a timer looks whether it comes late, as long
- * as handlers are suspended. What a handler does before it first waits is measured where it is called.
+ * Logs the handlers that may have blocked the event loop after their first wait: a timer checks whether it is late, as long
+ * as handlers are suspended. The time before the first wait is measured where the handler is called.
  */
 import { type Logger, stalled } from './log.js';
 
 const INTERVAL = 100;
-/** How many of several suspended handlers are named. */
+/** The most suspended handlers that are named. */
 const NAMED = 3;
 
-/** What one function of the author's is doing, for one client after another. */
+/** One function, and its suspended calls. */
 export class Work {
   /** How many of its calls are suspended. */
   suspended = 0;
@@ -18,19 +18,19 @@ export class Work {
 
 /** Watches the handlers of one client. */
 export class Watchdog {
-  /** Those that were suspended since the watch began. */
+  /** The functions that were suspended since checking began. */
   readonly #seen = new Set<Work>();
   #suspended = 0;
   #timer: NodeJS.Timeout | undefined;
   #due = 0;
   readonly #log: { readonly logger: Logger };
 
-  /** `log` has where the author's messages go. */
+  /** `log` has the logger. */
   constructor(log: { readonly logger: Logger }) {
     this.#log = log;
   }
 
-  /** A handler was suspended. */
+  /** Starts checking, after a handler was suspended. */
   watch(work: Work): void {
     work.suspended += 1;
     this.#suspended += 1;
@@ -40,13 +40,13 @@ export class Watchdog {
     this.#timer = setInterval(() => this.#look(), INTERVAL).unref();
   }
 
-  /** It is done. */
+  /** Ends the suspension of a handler. */
   done(work: Work): void {
     work.suspended -= 1;
     this.#suspended -= 1;
   }
 
-  /** Who held the loop until now is known: nobody else is to be named for it. */
+  /** Restarts the interval after a handler was logged, so that no other one is blamed. */
   excuse(): void {
     this.#due = performance.now() + INTERVAL;
   }

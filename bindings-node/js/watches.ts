@@ -1,4 +1,4 @@
-/** Functions of the author's that are told what clients watch: on the event loop, in batches. */
+/** Calls the `onWatch` functions when clients begin or cease to watch, on the event loop, in batches. */
 import type { Server } from './binding.js';
 import { translated } from './errors.js';
 import { failed, type Logger } from './log.js';
@@ -6,7 +6,7 @@ import { failed, type Logger } from './log.js';
 /** Is called with a URI in canonical form and `true` when its first client watches it, with `false` after the last. */
 export type Watcher = (uri: string, isWatched: boolean) => void | PromiseLike<void>;
 
-/** The functions of one server, by the names of what they are registered for. */
+/** The `onWatch` functions of one server, by the URI or template that they are registered for. */
 export class Watches {
   readonly #native: Server;
   readonly #logger: Logger;
@@ -17,7 +17,7 @@ export class Watches {
   constructor(native: Server, logger: Logger) {
     this.#native = native;
     this.#logger = logger;
-    // The bell is held for ever: it must not hold the server.
+    // The function is held for ever, so it must not hold the server.
     const own = new WeakRef(this);
     this.#bell = () => {
       const watches = own.deref();
@@ -25,14 +25,14 @@ export class Watches {
     };
   }
 
-  /** Has `call` called with changes of who watches the resource or template `uri`. */
+  /** Registers a function for the resource or template `uri`. */
   add(uri: string, name: string, call: Watcher): void {
     const key = translated(() => this.#native.watch(uri, this.#bell));
     this.#names.set(uri, key);
     this.#calls.set(key, [...(this.#calls.get(key) ?? []), [name, call]]);
   }
 
-  /** What was registered as `uri` is gone. */
+  /** Removes the functions of a resource or template that was removed. */
   remove(uri: string): void {
     this.#calls.delete(this.#names.get(uri) ?? '');
     this.#names.delete(uri);

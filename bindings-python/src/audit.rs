@@ -1,7 +1,7 @@
-//! Where records of requests go: to a file, or to a function of the author's.
+//! The destination of audit records: a file, or the audit function.
 //!
-//! Law: writing the log never blocks a request. The function runs on a thread of Python's, with no frame of Rust below
-//! it: when the interpreter ends, a thread inside the function dies where it stands.
+//! Law: writing the log never blocks a request. The function runs on a Python thread without Rust frames below it,
+//! because the interpreter stops such threads wherever they are when it exits.
 
 use crate::server::Host;
 use mcp_resources_engine::guard::AuditEntry;
@@ -14,27 +14,27 @@ use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-/// What an author gave for the log.
+/// The value of the option `audit`.
 pub(crate) enum Audit {
     File(AuditFile),
-    /// Starts a thread that takes what is recorded.
+    /// Starts a thread that takes the records.
     Function(Py<PyAny>),
 }
 
-/// The function's side of the log: starts its thread when the server begins to serve, in each process anew.
+/// The records for the function. Its thread is started when the server begins to serve, in each process.
 pub(crate) struct Recorder {
     pub(crate) start: Py<PyAny>,
     pub(crate) thread: RecordThread,
 }
 
-/// What clients watch, for the thread that takes it.
+/// The changes of what clients watch, for the thread that takes them.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Watches {
     host: Weak<Host>,
     bell: Arc<RecordSignal>,
 }
 
-/// What was recorded, for the thread that takes it.
+/// The audit records, for the thread that takes them.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Records {
     host: Weak<Host>,
@@ -58,7 +58,7 @@ impl Audit {
 }
 
 impl Recorder {
-    /// The server begins to serve: there must be a thread in this process.
+    /// Starts the thread of this process, when the server begins to serve.
     pub(crate) fn begin(&self, py: Python<'_>, host: &Arc<Host>) -> PyResult<()> {
         let records = |bell| Records { host: Arc::downgrade(host), bell };
         self.thread.begin(|bell| self.start.call1(py, (records(bell),)).map(drop))
@@ -73,7 +73,7 @@ impl Recorder {
 
 #[pymethods]
 impl Records {
-    /// The next lines of JSON, oldest first. Waits for some; `None` ends the thread.
+    /// Waits for the next lines of JSON, oldest first. `None` ends the thread.
     fn next<'py>(&self, py: Python<'py>) -> Option<Vec<Bound<'py, PyBytes>>> {
         loop {
             let mut entries = Vec::new();

@@ -1,4 +1,4 @@
-//! What a handler is told about its request, and what it can tell the client before it answers.
+//! `Context`: the request that a handler answers, with log messages and progress reports to its client.
 
 use crate::error::{self, Import};
 use crate::peer::Client;
@@ -7,7 +7,7 @@ use mcp_resources_engine::now::Now;
 use mcp_resources_engine::trace::TraceContext;
 use mcp_resources_host::transport::pump::PendingReply;
 use mcp_resources_host::transport::{Request, Who};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -21,7 +21,7 @@ static REPLIED: Import = Import::new("mcp_resources.results", "replied");
 static TO_JSON: Import = Import::new("mcp_resources.results", "to_json");
 static LOADS: Import = Import::new("json", "loads");
 
-/// The request that a handler answers. Usable from any thread while it does.
+/// The request that a handler answers. It can be used from any thread until the request is answered.
 #[pyclass(frozen, module = "mcp_resources")]
 pub struct Context {
     uri: Option<String>,
@@ -39,31 +39,31 @@ impl Context {
 
 #[pymethods]
 impl Context {
-    /// The URI as the client spelled it; `None` outside of reads.
+    /// The URI as the client wrote it; `None` if the request is not a read.
     #[getter]
     fn uri(&self) -> Option<&str> {
         self.uri.as_deref()
     }
 
-    /// The identity that the transport verified: empty for the local process, `anonymous` for an HTTP client without a token.
+    /// The verified identity of the client: empty on stdio, `anonymous` for HTTP clients without a token.
     #[getter]
     fn principal(&self) -> &str {
         self.who.principal()
     }
 
-    /// The scopes of the caller's token, with those that they include.
+    /// The scopes of the client's token, with the scopes that they imply.
     #[getter]
     fn scopes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.who.identity().map_or(&[][..], |principal| principal.scopes()))
     }
 
-    /// The claims of the caller's token; `None` if there are none.
+    /// The claims of the client's token; `None` without a token or claims.
     #[getter]
     fn claims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         loads(py, self.who.identity().and_then(|principal| principal.claims()))
     }
 
-    /// The headers of the HTTP request by lower-case names, without credentials; empty over a pipe. None is verified.
+    /// The headers of the HTTP request, with lower-case names, without credentials; empty on stdio. Not verified.
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = PyDict::new(py);
@@ -73,43 +73,43 @@ impl Context {
         Ok(found)
     }
 
-    /// The revision of the protocol that the request is served under.
+    /// The protocol revision of the request.
     #[getter]
     fn revision(&self) -> &str {
         self.who.revision()
     }
 
-    /// What the client says of itself, unverified; `None` if nothing.
+    /// The self-description of the client, not verified; `None` if it sent none.
     #[getter]
     fn client_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         loads(py, self.who.client_info())
     }
 
-    /// `_meta` of the request; `None` if it has none.
+    /// The `_meta` of the request; `None` if it has none.
     #[getter]
     fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         loads(py, self.who.meta())
     }
 
-    /// The trace that the request belongs to: a carrier for propagators of OpenTelemetry.
+    /// The trace context of the request, as a carrier for OpenTelemetry propagators.
     #[getter]
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let members = PyDict::new(py);
         if let Some(meta) = self.who.meta() {
-            // The text was part of a message: its nesting is bounded.
+            // The text was part of a message, so the limit of nesting was checked.
             let trace = TraceContext::of_text(meta, usize::MAX);
             trace.members().try_for_each(|(name, value)| members.set_item(name, value))?;
         }
         Ok(members)
     }
 
-    /// The client's answers to an earlier `InputRequired`, by key.
+    /// The client's answers to an earlier `InputRequired`, by the keys of its requests; empty at first.
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         INPUTS.get(py)?.call1((self.who.inputs(),))
     }
 
-    /// The state given with that `InputRequired`; `None` at first.
+    /// The `state` of that `InputRequired`; `None` at first.
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.who.state() {
@@ -118,13 +118,13 @@ impl Context {
         }
     }
 
-    /// Whether nobody waits for the answer any longer: the request was cancelled, or has run out of time.
+    /// Whether the answer is no longer needed: the request was cancelled, timed out, or is answered.
     #[getter]
     fn cancelled(&self) -> bool {
         self.reply.is_cancelled()
     }
 
-    /// Tells the client, if it asked for that, how far the handler is. `progress` must grow.
+    /// Reports progress to the client, if it asked for reports. `progress` must increase.
     #[pyo3(signature = (progress, total = None, message = None))]
     fn progress(
         &self,
@@ -136,19 +136,19 @@ impl Context {
         self.report(py, |reply, now| reply.progress(progress, total, message, now))
     }
 
-    /// What the server's lifespan gave; `None` without one.
+    /// The value that the lifespan of the server yielded; `None` without a lifespan.
     #[getter]
     fn lifespan(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.client.runtime().host.lifespan(py)
     }
 
-    /// Logs to the client: `ctx.log("info", …)` or `ctx.log.info(…)`.
+    /// Sends log messages to the client: `ctx.log("info", data)` or `ctx.log.info(data)`.
     #[getter]
     fn log<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         LOG.get(slf.py())?.call1((slf,))
     }
 
-    /// Sends a request to a client of a legacy revision and waits for its result.
+    /// Sends a request to a client with a revision before 2026-07-28, and waits for its result.
     fn ask<'py>(
         &self,
         py: Python<'py>,
@@ -156,7 +156,9 @@ impl Context {
         params: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let params: String = TO_JSON.get(py)?.call1((params,))?.extract()?;
-        let future = RUNNING_LOOP.get(py)?.call0()?.call_method0(intern!(py, "create_future"))?;
+        let outside = |_| PyRuntimeError::new_err("ctx.ask needs an event loop: write an `async def`");
+        let running = RUNNING_LOOP.get(py)?.call0().map_err(outside)?;
+        let future = running.call_method0(intern!(py, "create_future"))?;
         let runtime = self.client.runtime();
         match runtime.asks.ask(self.client.peer(), method, &params, future.clone().unbind()) {
             Ok(()) => self.client.appended(py, false)?,
@@ -165,12 +167,10 @@ impl Context {
         Ok(future)
     }
 
-    /// What `log` does with a level, JSON text and the name of a logger.
+    /// The compiled part of `log`: a level, JSON text, and the name of a logger.
     #[pyo3(signature = (level, data, name = None))]
     fn send_log(&self, py: Python<'_>, level: &str, data: &str, name: Option<&str>) -> PyResult<()> {
-        let Some(level) = LogLevel::parse(level) else {
-            return Err(PyValueError::new_err(format!("{level:?} is no level of a log message")));
-        };
+        let level = LogLevel::parse(level).ok_or_else(|| PyValueError::new_err("no level of a log"))?;
         self.report(py, |reply, _| reply.log(level, name, data))
     }
 }
@@ -181,7 +181,7 @@ impl Context {
     }
 }
 
-/// Gives a client's answer to the handler that waits for it, unless that is gone.
+/// Passes a client's answer to the handler that waits for it, unless the handler has ended.
 pub(crate) fn replied(
     py: Python<'_>,
     future: &Py<PyAny>,

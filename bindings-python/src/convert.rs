@@ -1,4 +1,4 @@
-//! What a handler returned, as the core takes it: read once with the interpreter, worded without.
+//! Results of handlers as the core takes them: read once with the interpreter, serialized without it.
 
 use crate::error::{self, Import};
 use crate::function::Function;
@@ -28,7 +28,7 @@ static METHOD: Import = Import::new("mcp_resources.results", "method");
 
 /// See the module.
 pub(crate) enum HandlerResult {
-    /// Contents that lie in objects of Python.
+    /// Contents in Python objects.
     Contents {
         entries: Vec<Entry>,
         cache: Option<CacheHint>,
@@ -44,7 +44,7 @@ pub(crate) struct Entry {
     pub(crate) meta: Option<String>,
 }
 
-/// Text and `bytes` are read where they lie. Other buffers are copied: they may change while they are read.
+/// `str` and `bytes` are read in place. Other buffers are copied, because they may change in the meantime.
 pub(crate) enum Data {
     Text(PyBackedStr),
     Bytes(PyBackedBytes),
@@ -55,7 +55,7 @@ type EntryParts<'py> = (Option<PyBackedStr>, Option<PyBackedStr>, Bound<'py, PyA
 type HintParts = (u64, String);
 
 impl HandlerResult {
-    /// Reads what a handler returned or raised, and has it redacted. What is not meant for the client is logged.
+    /// Reads the result or the exception of a handler, and redacts it. Unexpected exceptions are logged.
     pub(crate) fn new(
         purpose: Purpose,
         function: &Function,
@@ -106,7 +106,7 @@ impl HandlerResult {
         Self::Answer(Answer::Failed(error))
     }
 
-    /// Roughly how many bytes there are to word.
+    /// Roughly the number of bytes to serialize.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Contents { entries, .. } => entries.iter().map(|entry| entry.data.len()).sum(),
@@ -165,7 +165,7 @@ impl Data {
         match PyBuffer::<u8>::get(value) {
             Ok(buffer) => buffer.to_vec(value.py()).map(|bytes| Some(Self::Copied(bytes))),
             Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => Ok(None),
-            // A buffer of other elements than bytes.
+            // A buffer whose elements are not bytes.
             Err(_) => value
                 .py()
                 .get_type::<PyBytes>()
@@ -199,7 +199,7 @@ fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>, encoder: &Py<PyAny>) 
     Ok(HandlerResult::Contents { entries, cache })
 }
 
-/// The contents that are not a text or bytes alone.
+/// The contents of a result that is not a single text or bytes object.
 pub(crate) fn parts(
     value: &Bound<'_, PyAny>,
     json_type: Option<&str>,
@@ -262,7 +262,7 @@ fn cache_hint((ttl_ms, scope): HintParts) -> PyResult<CacheHint> {
     Ok(hint)
 }
 
-/// What a generator's chunks are pushed into.
+/// Collects the chunks of a generator.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Gather {
     gather: Mutex<Option<core::Gather>>,
@@ -271,14 +271,13 @@ pub struct Gather {
 
 #[pymethods]
 impl Gather {
-    /// Takes a chunk of text or bytes. Returns whether another is wanted.
+    /// Takes a chunk of text or bytes. Returns whether a further one is needed.
     fn push(&self, py: Python<'_>, chunk: &Bound<'_, PyAny>) -> PyResult<bool> {
         if self.cancelled.get() {
             return Ok(false);
         }
-        let Some(data) = Data::read(chunk)? else {
-            return Err(PyTypeError::new_err("a generator of contents yields text or bytes"));
-        };
+        let wrong = || format!("the generator yields {}, expected a text or bytes", error::shown(chunk));
+        let data = Data::read(chunk)?.ok_or_else(|| PyTypeError::new_err(wrong()))?;
         let pushed = {
             let mut gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner);
             match (gather.as_mut(), &data) {
@@ -294,7 +293,7 @@ impl Gather {
                 Err(error::raise(py, "SizeExceeded", (limit, size)))
             }
             Err(_) => {
-                Err(PyTypeError::new_err("a generator of contents yields either text or bytes, not both"))
+                Err(PyTypeError::new_err("the generator yields texts and bytes, expected only one of them"))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The author's function that makes vectors. The threads of a provider call it.
+//! The `embedder` function, which makes vectors. Threads of a provider call it.
 
 use crate::redact::GATE;
 use mcp_resources_providers::rag;

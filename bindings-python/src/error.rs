@@ -1,4 +1,4 @@
-//! Errors over the border, in both directions, by the classes of `mcp_resources.errors`.
+//! Conversion of errors between Rust and the classes of `mcp_resources.errors`, in both directions.
 
 use crate::options;
 use mcp_resources_engine::error::ReadError;
@@ -35,9 +35,8 @@ static BASE: Import = Import::new("mcp_resources.errors", "McpError");
 static READ_FAILED: Import = Import::new("mcp_resources.errors", "ReadFailedError");
 static TO_JSON: Import = Import::new("mcp_resources.results", "to_json");
 
-/// What [`log`] logs with: an exception of the author's with its traceback; why a handler says that there is no such resource;
-/// a handler that waited for what was cancelled; one that held the event loop; a request that an option would let in; what the
-/// author did wrong without an exception.
+/// The functions for [`log`]: an exception of a handler; the text of a `ResourceNotFoundError`; an unexpected `CancelledError`;
+/// a handler that blocked the event loop; a request that an option would allow; an answer that does not fit the request.
 pub(crate) static FAILED: Import = Import::new("mcp_resources.log", "failed");
 pub(crate) static ABSENT: Import = Import::new("mcp_resources.log", "absent");
 pub(crate) static CANCELLED: Import = Import::new("mcp_resources.log", "cancelled");
@@ -45,7 +44,7 @@ pub(crate) static HELD: Import = Import::new("mcp_resources.log", "held");
 pub(crate) static REFUSED: Import = Import::new("mcp_resources.log", "refused");
 pub(crate) static MISUSED: Import = Import::new("mcp_resources.log", "misused");
 
-/// An exception of the class `name` of `mcp_resources.errors`.
+/// An exception of the class of `mcp_resources.errors` whose name is `name` and `Error`.
 pub(crate) fn raise<'py>(
     py: Python<'py>,
     name: &str,
@@ -53,12 +52,12 @@ pub(crate) fn raise<'py>(
 ) -> PyErr {
     let make = || {
         let args = args.into_pyobject(py).map_err(|_| PyTypeError::new_err("arguments of an exception"))?;
-        py.import("mcp_resources.errors")?.getattr(name)?.call1(args)
+        py.import("mcp_resources.errors")?.getattr(format!("{name}Error"))?.call1(args)
     };
     make().map_or_else(|error| error, PyErr::from_value)
 }
 
-/// What a registration was refused for; `first` is the function that it collides with.
+/// The exception for a refused registration. `first` is the function that it collides with.
 pub(crate) fn registration(py: Python<'_>, error: &RegistrationError, first: Option<&str>) -> PyErr {
     let mut message = error.to_string();
     if let Some(first) = first {
@@ -72,7 +71,7 @@ pub(crate) fn registration(py: Python<'_>, error: &RegistrationError, first: Opt
         RegistrationError::TemplateConflict { template, with } => {
             raise(py, "TemplateConflict", (message, template, with))
         }
-        _ => raise(py, "RegistrationError", (message,)),
+        _ => raise(py, "Registration", (message,)),
     }
 }
 
@@ -80,13 +79,13 @@ pub(crate) fn invalid_template(py: Python<'_>, error: &InvalidTemplate) -> PyErr
     raise(py, "InvalidTemplate", (error.to_string(), &error.template, error.offset))
 }
 
-/// The error of the domain that a handler raised; `None` for any other exception, which is the author's to see.
+/// The error for the client that a handler raised; `None` for any other exception, which is only logged.
 pub(crate) fn read_error(error: &Bound<'_, PyAny>) -> PyResult<Option<ReadError>> {
     let py = error.py();
     if !error.is_instance(&BASE.get(py)?)? {
         return Ok(None);
     }
-    // What went wrong at another server is the author's to see.
+    // An error of another server is logged, and not passed on to the client.
     if error.is_instance(&READ_FAILED.get(py)?)? {
         return Ok(None);
     }
@@ -109,25 +108,25 @@ pub(crate) fn read_error(error: &Bound<'_, PyAny>) -> PyResult<Option<ReadError>
     raised.map_or_else(|| found.map_err(refused), Err)
 }
 
-/// The name that `given` probably stands for.
+/// The known name that is most similar to `given`.
 #[pyfunction]
 pub(crate) fn closest(given: &str, known: Vec<String>) -> Option<String> {
     suggest::closest(given, known.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// The template that was probably meant by a text in the notation of a web framework.
+/// The URI template for a text in the notation of a web framework.
 #[pyfunction]
 pub(crate) fn suggested_template(text: &str) -> Option<String> {
     suggest::template(text)
 }
 
-/// The message about an unknown name, with the one that was probably meant.
+/// The error message for an unknown name, with the name that was probably meant.
 #[pyfunction(name = "unexpected")]
 pub(crate) fn unexpected_name(what: &str, given: &str, known: Vec<String>) -> String {
     suggest::unexpected(what, given, &known.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// An option that does not exist, with the one that was probably meant.
+/// The exception for an unknown option, with the option that was probably meant.
 pub(crate) fn unexpected(what: &str, given: &str, known: &[&str]) -> PyErr {
     PyTypeError::new_err(suggest::unexpected(what, given, known))
 }

@@ -1,4 +1,4 @@
-//! An author's function and how it is called: the Python side has read its signature.
+//! A function of the program and how it is called. Its signature was read in Python.
 
 use crate::context::Context;
 use crate::convert::Gather;
@@ -30,7 +30,7 @@ pub struct Function {
     pub(crate) mode: Mode,
     /// The media type of JSON that it returns, if the resource has none of its own.
     pub(crate) json_type: Option<String>,
-    /// What helps to read its results: the encoder of a reader's JSON, the template of a lister.
+    /// Passed to the conversion of its results: the encoder of a reader, or the template of a lister.
     pub(crate) shape: Py<PyAny>,
     /// The keyword arguments of its tasks: their name.
     pub(crate) task: Py<PyDict>,
@@ -66,13 +66,13 @@ type SlotParts = (String, Option<Py<PyString>>, String, Option<Py<PyAny>>, bool,
 
 /// Why a function cannot be called.
 pub(crate) enum BindError {
-    /// A value of the client's does not fit.
+    /// A value of the client cannot be converted.
     Refused(ReadError),
     /// Anything else.
     Raised(PyErr),
 }
 
-/// What there is to call a function with.
+/// The values for the arguments of a call.
 pub(crate) struct Supply<'a, 'py> {
     /// The value of a name.
     pub(crate) value: &'a dyn Fn(&str) -> PyResult<Option<Bound<'py, PyAny>>>,
@@ -164,7 +164,7 @@ impl Function {
 }
 
 impl Function {
-    /// Converts what the client sent into arguments.
+    /// Converts values of the client to arguments.
     pub(crate) fn bind<'py>(
         &self,
         py: Python<'py>,
@@ -243,7 +243,7 @@ impl Slot {
         converted.map_err(|error| self.refusal(&value, error))
     }
 
-    /// A `ValueError` is the client's fault. Its text is told, so only those with a text of ours may carry one.
+    /// A `ValueError` is the client's fault. The client gets its text, so only texts of this library are passed on.
     fn refusal(&self, value: &Bound<'_, PyAny>, error: PyErr) -> BindError {
         let py = value.py();
         if !(error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyKeyError>(py)) {

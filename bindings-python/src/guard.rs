@@ -1,4 +1,4 @@
-//! The guard on its own: a policy, and what it says of a URI.
+//! The guard outside of a server: applies a policy to URIs.
 
 use crate::error::{invalid_template, raise, registration, to_json};
 use mcp_resources_engine::guard::{Guard as Core, Policy};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::path::PathBuf;
 
-/// What a policy says.
+/// The compiled part of `mcp_resources.Guard`.
 #[pyclass(frozen, module = "mcp_resources")]
 pub struct Guard(Core);
 
@@ -22,7 +22,7 @@ impl Guard {
         guard.map(Self).map_err(|error| registration(py, &error.into(), None))
     }
 
-    /// What is said of a URI, in any spelling, and the scopes that are missing where nothing else is.
+    /// The decision about a URI, and the missing scopes if they are the only reason.
     fn decide(
         &self,
         py: Python<'_>,

@@ -1,5 +1,5 @@
-//! Options from keyword arguments: the values of Python as those of the core, and its errors as exceptions. Which options
-//! there are, and what they may be, is the core's to say.
+//! Options from keyword arguments: converts Python values to those of the core, and its errors to exceptions. The core
+//! decides which options exist and which values they take.
 
 use crate::error::{shown, unexpected};
 use crate::guard;
@@ -11,9 +11,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyString};
 
-/// The options of a server that are set here, or in Python.
+/// The options of a server that are handled here or in Python.
 const OF_HOST: &[&str] = &["audit", "guard", "encoder", "lifespan"];
-/// How deep lists lie in lists at most: one may contain itself.
+/// The deepest nesting of lists: a list may contain itself.
 const DEEPEST: usize = 8;
 
 /// Reads the fields of a server.
@@ -24,7 +24,7 @@ pub(crate) fn read(info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult<(Se
         let options = &mut setup.options;
         match name {
             "guard" => options.guard = guard::read(&value)?,
-            // The function itself is the host's.
+            // The function itself is kept by the host.
             "redact" => options.transforms = !value.is_none(),
             "process_key" => {
                 let key = FromOption::from_option(convert(&value)?);
@@ -47,7 +47,7 @@ pub(crate) fn set<T: Named>(options: &mut T, name: &str, value: &Bound<'_, PyAny
 /// The exception for a wrong option; `value` is that of the option `name`.
 pub(crate) fn refused(name: &str, value: &Bound<'_, PyAny>, error: &OptionError) -> PyErr {
     let inner = error.path().iter().skip(1).try_fold(value.clone(), |value, step| match step {
-        Step::Name(name) => value.get_item(&**name),
+        Step::Name(name) => value.get_item(&**name).or_else(|_| value.getattr(&**name)),
         Step::Item(at) => value.get_item(*at),
     });
     let given = shown(&inner.unwrap_or_else(|_| value.clone()));
@@ -59,10 +59,7 @@ pub(crate) fn refused(name: &str, value: &Bound<'_, PyAny>, error: &OptionError)
             PyValueError::new_err(text)
         };
     }
-    let text = match text.strip_suffix("true or false") {
-        Some(text) => format!("{text}True or False"),
-        None => text,
-    };
+    let text = text.replace("true or false", "True or False");
     let is_named = text.contains(name);
     PyTypeError::new_err(if is_named { text } else { format!("{name} is {}: {text}", shown(value)) })
 }
@@ -92,7 +89,7 @@ fn within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<OptionValue> {
     }
 }
 
-/// A value without members and items; `None` for one that may have some.
+/// A value without members and items; `None` for a value that may have some.
 fn plain(value: &Bound<'_, PyAny>) -> PyResult<Option<OptionValue>> {
     Ok(Some(if value.is_none() {
         OptionValue::None
@@ -107,7 +104,7 @@ fn plain(value: &Bound<'_, PyAny>) -> PyResult<Option<OptionValue>> {
     } else if let Ok(truth) = value.extract() {
         OptionValue::Bool(truth)
     } else if value.is_instance_of::<PyInt>() {
-        // What 128 bits do not hold is as wrong as the largest number that they do.
+        // A number that does not fit into 128 bits is refused like the largest one that does.
         OptionValue::Integer(value.extract().unwrap_or(i128::MAX))
     } else if let Ok(whole) = value.extract() {
         OptionValue::Integer(whole)

@@ -33,34 +33,33 @@ impl Queue {
         Self { jobs: Jobs::new(max) }
     }
 
-    /// A new thread is in the interpreter.
+    /// Registers a new thread that is attached to the interpreter.
     fn enter(&self, py: Python<'_>) {
         self.jobs.enter(&Attached(py));
     }
 
-    /// The next job: what to call, its arguments, and what to tell the outcome. Waits for one; `None` ends the thread.
+    /// Waits for the next job: a function, its arguments, and the request. `None` ends the thread.
     fn next(&self, py: Python<'_>) -> PyResult<Option<JobParts>> {
         Ok(self.jobs.next(&Attached(py))?.map(parts))
     }
 
-    /// The thread that was to start cannot. Returns whether there is any other: the jobs wait for it.
+    /// Called when a thread could not be started. Returns whether there are other threads, which take its jobs.
     fn failed(&self) -> bool {
         self.jobs.failed()
     }
 
-    /// The next job for a thread that does not belong to the queue, because it has none: the same as `next`, without
-    /// waiting.
+    /// Like `next`, without waiting, for a thread that does not belong to the queue.
     fn next_here(&self, py: Python<'_>) -> PyResult<Option<JobParts>> {
         Ok(self.jobs.next_here(&Attached(py))?.map(parts))
     }
 
-    /// How many jobs wait.
+    /// The number of jobs that wait.
     #[getter]
     fn waiting(&self) -> usize {
         self.jobs.waiting()
     }
 
-    /// How many threads there are.
+    /// The number of threads.
     #[getter]
     fn threads(&self) -> usize {
         self.jobs.threads()

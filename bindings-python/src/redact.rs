@@ -1,4 +1,4 @@
-//! The author's function that looks at contents before they are encoded.
+//! The `redact` function, which is called with contents before they are encoded.
 
 use crate::context::loads;
 use crate::convert::{Entry, HandlerResult, parts};
@@ -14,10 +14,10 @@ use std::sync::{Arc, LazyLock};
 
 static CONTENTS: Import = Import::new("mcp_resources.results", "Contents");
 
-/// For the threads of providers that call a function of the author's: closed before the interpreter ends.
+/// Admits threads of providers that call a Python function. It is closed before the interpreter exits.
 pub(crate) static GATE: LazyLock<Gate> = LazyLock::new(Gate::default);
 
-/// The author's function, called by handlers' threads and by providers' own.
+/// The `redact` function, called on threads of handlers and of providers.
 pub(crate) struct Redactor {
     pub(crate) function: Py<PyAny>,
 }
@@ -27,13 +27,13 @@ impl Redactor {
         Arc::new(Self { function })
     }
 
-    /// What it makes of what a provider has read, on a thread of the provider's. After the interpreter has begun to end every
-    /// read fails: a thread that enters it then dies where it stands.
+    /// Redacts contents of a provider, on a thread of the provider. Once the interpreter exits every read fails, because
+    /// a thread that enters it then is stopped.
     pub(crate) fn provided(&self, uri: &str, answer: Answer<'static>) -> Answer<'static> {
         let Answer::Contents(result) = answer else { return answer };
         let Some(_inside) = GATE.enter() else { return Answer::Failed(ReadError::Failed) };
         let passed = Python::try_attach(|py| match self.pass(uri, result, py) {
-            // Without anything of the interpreter's.
+            // Touches nothing of the interpreter.
             Ok(given) => given.answer(|answer| match answer {
                 Answer::Contents(result) => Answer::Contents(result.into_owned()),
                 _ => Answer::Failed(ReadError::Failed),
@@ -43,7 +43,7 @@ impl Redactor {
         passed.unwrap_or(Answer::Failed(ReadError::Failed))
     }
 
-    /// What it makes of contents that were read at `uri`.
+    /// Redacts contents that were read at `uri`.
     fn pass(&self, uri: &str, result: ReadResult<'_>, py: Python<'_>) -> PyResult<HandlerResult> {
         let mut entries = Vec::with_capacity(result.contents.len());
         for one in result.contents {
@@ -58,7 +58,7 @@ impl Redactor {
     }
 }
 
-/// Why a provider's read has failed: an error that is meant for the client, or one that the author sees in the log.
+/// The reason why a read of a provider failed: an error for the client, or one that is only logged.
 fn failed(uri: &str, error: PyErr, py: Python<'_>) -> Answer<'static> {
     if let Ok(Some(known)) = error::read_error(error.value(py)) {
         return Answer::Failed(known);
@@ -67,7 +67,7 @@ fn failed(uri: &str, error: PyErr, py: Python<'_>) -> Answer<'static> {
     Answer::Failed(ReadError::Failed)
 }
 
-/// The `Contents` that an author sees.
+/// The `Contents` that the function gets.
 fn shown<'py>(one: Contents<'_>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
     let about = PyDict::new(py);
     about.set_item("uri", one.uri.as_deref())?;

@@ -1,6 +1,6 @@
-//! Descriptions of resources and templates, from keyword arguments. What is wrong with a value is the core's to say.
+//! Descriptions of resources and templates from keyword arguments. The core checks their values.
 
-use crate::error::{to_json, unexpected};
+use crate::error::{Import, unexpected};
 use crate::options::set;
 use crate::template::UriTemplate;
 use mcp_resources_engine::option::Named;
@@ -9,10 +9,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+static OBJECT_JSON: Import = Import::new("mcp_resources.results", "object_json");
 /// The options of a registration that are read in Python.
 const OF_HOST: &[&str] = &["vars", "extra_query", "parameters", "inline", "replace"];
 
-/// One resource, at one URI.
+/// The URI and the description of a resource.
 #[pyclass(frozen, eq, module = "mcp_resources")]
 #[derive(PartialEq)]
 pub struct Resource {
@@ -71,7 +72,7 @@ impl Resource {
     }
 }
 
-/// A picture of a resource or a server.
+/// An icon of a resource or a server.
 #[pyclass(frozen, eq, module = "mcp_resources")]
 #[derive(PartialEq, Eq)]
 pub struct Icon {
@@ -119,7 +120,7 @@ fn describe<T: Named>(described: &mut T, fields: &Bound<'_, PyDict>) -> PyResult
         };
         match name {
             _ if value.is_none() => {}
-            "meta" => set(described, name, PyString::new(value.py(), &to_json(&value, name)?).as_any())?,
+            "meta" => set(described, name, &OBJECT_JSON.get(value.py())?.call1((&value, name))?)?,
             _ if T::NAMES.contains(&name) => set(described, name, &value)?,
             _ if known().any(|known| known == name) => {
                 let is_resource = T::NAMES.contains(&"uri");

@@ -25,5 +25,5 @@ pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
 
 /// What is wrong with them.
 pub(crate) fn refused(py: Python<'_>, error: &RulesError) -> PyErr {
-    error::raise(py, "RegistrationError", (error.to_string(),))
+    error::raise(py, "Registration", (error.to_string(),))
 }

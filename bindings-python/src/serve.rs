@@ -52,7 +52,7 @@ impl HttpServer {
         let mut given = HttpOptions::new(rules::read(options)?);
         if let Some((certificate, key)) = tls {
             let made = Tls::from_pem(certificate, key);
-            let refused = |error| error::raise(driver.py(), "RegistrationError", (format!("tls: {error}"),));
+            let refused = |error| error::raise(driver.py(), "Registration", (format!("tls: {error}"),));
             given.tls = Some(made.map_err(refused)?);
         }
         let (engine, clock) = (host.engine()?, host.clock.clone());

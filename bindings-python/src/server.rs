@@ -129,7 +129,7 @@ impl Server {
         if self.host.registry.extend(foreign, Arc::new(function.into())) {
             return Ok(());
         }
-        Err(error::raise(py, "RegistrationError", (late,)))
+        Err(error::raise(py, "Registration", (late,)))
     }
 
     /// Applies edits, all or none. Returns warnings for the author.

@@ -1,4 +1,4 @@
-//! URI templates on their own: expansion, matching, and several of them at once.
+//! URI templates outside of a server: expansion, matching, and sets of templates.
 
 use crate::error::{Import, invalid_template, raise};
 use crate::function::value_to_py;
@@ -20,7 +20,7 @@ pub struct UriTemplate {
     pub(crate) options: TemplateOptions,
 }
 
-/// How one variable matches, and what is known of it.
+/// The rules by which one variable of a template matches.
 #[pyclass(frozen, get_all, module = "mcp_resources")]
 pub struct Variable {
     kind: Option<String>,
@@ -30,7 +30,7 @@ pub struct Variable {
     required: Option<bool>,
 }
 
-/// Several templates: the most specific one that matches wins, whatever their order.
+/// A set of templates. The most specific template that matches a URI wins, independent of their order.
 #[pyclass(frozen, module = "mcp_resources")]
 pub struct TemplateSet(core::TemplateSet);
 
@@ -54,7 +54,7 @@ impl UriTemplate {
         Ok(Self { template, options })
     }
 
-    /// The variables by name, in template order.
+    /// The variables by name, in the order of the template.
     #[getter]
     fn variables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let variables = PyDict::new(py);
@@ -74,7 +74,7 @@ impl UriTemplate {
         Ok(variables)
     }
 
-    /// Expands the template: values are texts, lists, dicts; a number is written as it prints, `None` is left out.
+    /// Expands the template. Values are texts, lists or dicts; others are converted with `str`. `None` is left out.
     #[pyo3(signature = (values = None, /, **named))]
     fn expand(
         &self,
@@ -156,6 +156,9 @@ impl TemplateSet {
             }
             Ok(template.cast::<UriTemplate>()?.get().template.clone())
         };
+        if templates.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err("TemplateSet takes a list of templates, got a text: write […]"));
+        }
         let templates = templates.try_iter()?.map(read).collect::<PyResult<Vec<_>>>()?;
         let set = core::TemplateSet::new(templates);
         set.map(Self)
@@ -195,7 +198,7 @@ fn lookup<'py>(
     }
 }
 
-/// A value to expand; `None` is no value.
+/// A value to expand; `None` for Python's `None`.
 fn value_from_py(value: &Bound<'_, PyAny>) -> PyResult<Option<Value<'static>>> {
     if value.is_none() {
         return Ok(None);
@@ -211,7 +214,7 @@ fn value_from_py(value: &Bound<'_, PyAny>) -> PyResult<Option<Value<'static>>> {
     text(value).map(|text| Some(Value::from(text)))
 }
 
-/// A text, or what prints as one.
+/// A text; other values are converted with `str`.
 fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
         return Err(PyTypeError::new_err("a value of a template is a text, a list or a dict, not bytes"));

@@ -1,4 +1,4 @@
-//! The client of an author's tests, for `mcp_resources.testing`.
+//! The compiled part of the client of `mcp_resources.testing`.
 
 use crate::client::lock;
 use mcp_resources_engine::client::{self, ClientError};
@@ -41,7 +41,7 @@ impl TestClient {
         lock(&self.0).output()
     }
 
-    /// Takes bytes of the server's: what each message is, what it belongs to, and its content.
+    /// Takes bytes of the server. Returns the messages, each as its kind, the id of its request, and its content.
     fn received(&self, bytes: &[u8]) -> Vec<(&'static str, Option<u64>, String)> {
         let mut client = lock(&self.0);
         client.received(bytes);

@@ -3,7 +3,7 @@
 // team://{team}/plan          what a team is up to
 // team://{team}/notes/{name}  a note; completes the names that may be seen
 import { fileURLToPath } from 'node:url';
-import { ResourceNotFound, ResourceServer } from 'mcp-resources';
+import { ResourceNotFoundError, ResourceServer } from 'mcp-resources';
 
 const POLICY = fileURLToPath(new URL('../data/guard.yaml', import.meta.url));
 const NOTES = { launch: 'On Tuesday.', retrospective: 'More tea.', salaries: 'Not for everybody.' };
@@ -19,7 +19,7 @@ server.resource(
     complete: { name: (value) => Object.keys(NOTES).filter((name) => name.startsWith(value)) },
   },
   ({ team, name }) => {
-    if (!Object.hasOwn(NOTES, name)) throw new ResourceNotFound();
+    if (!Object.hasOwn(NOTES, name)) throw new ResourceNotFoundError();
     return `${team}: ${NOTES[name]}`;
   },
 );

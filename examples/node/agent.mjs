@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { AccessDenied, Client } from 'mcp-resources';
+import { AccessDeniedError, Client } from 'mcp-resources';
 
 const EXAMPLES = fileURLToPath(new URL('..', import.meta.url));
 const CONFIG = path.join(EXAMPLES, 'data', 'agents.yaml');
@@ -28,7 +28,7 @@ console.log('allowed:', await frontend.read(MAIN));
 try {
   await frontend.read(SECRET);
 } catch (error) {
-  if (!(error instanceof AccessDenied)) throw error;
+  if (!(error instanceof AccessDeniedError)) throw error;
   console.log('refused:', error.message);
 }
 for await (const change of frontend.watch(MAIN)) {

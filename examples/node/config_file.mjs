@@ -3,7 +3,7 @@
 // config://app            the file, as JSON
 // config://app/{section}  one section; completes the names that exist
 import { readFile } from 'node:fs/promises';
-import { ResourceNotFound, ResourceServer } from 'mcp-resources';
+import { ResourceNotFoundError, ResourceServer } from 'mcp-resources';
 
 const FILE = new URL('../data/app.json', import.meta.url);
 
@@ -26,7 +26,7 @@ server.resource(
   },
   async ({ section }) => {
     const sections = await app();
-    if (!Object.hasOwn(sections, section)) throw new ResourceNotFound();
+    if (!Object.hasOwn(sections, section)) throw new ResourceNotFoundError();
     return sections[section];
   },
 );

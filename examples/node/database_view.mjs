@@ -6,7 +6,7 @@
 // Needs a Node that has SQLite: 22.5 or newer.
 import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { ResourceNotFound, ResourceServer } from 'mcp-resources';
+import { ResourceNotFoundError, ResourceServer } from 'mcp-resources';
 
 const SCRIPT = new URL('../data/analytics.sql', import.meta.url);
 const SUMMARY = 'SELECT day, count(*) AS orders, round(sum(revenue), 2) AS revenue FROM orders';
@@ -35,7 +35,7 @@ server.resource(
   },
   ({ day }) => {
     const row = oneDay.get(day);
-    if (row === undefined) throw new ResourceNotFound();
+    if (row === undefined) throw new ResourceNotFoundError();
     return row;
   },
 );

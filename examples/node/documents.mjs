@@ -4,7 +4,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ResourceNotFound, ResourceServer, UriTemplate } from 'mcp-resources';
+import { ResourceNotFoundError, ResourceServer, UriTemplate } from 'mcp-resources';
 
 const FOLDER = fileURLToPath(new URL('../data/docs', import.meta.url));
 const TEMPLATE = 'docs:///{name}'; // `{name}` never matches a slash or `..`: a URI cannot leave the folder
@@ -37,7 +37,7 @@ server.resource(
   },
   async ({ name }) => {
     const file = (await documents()).get(name.normalize('NFC'));
-    if (file === undefined) throw new ResourceNotFound();
+    if (file === undefined) throw new ResourceNotFoundError();
     return readFile(file, 'utf8');
   },
 );

@@ -3,7 +3,7 @@
 // api://users/{id}  GET <base>/users/<id>
 //
 //     node examples/node/http_api.mjs http://127.0.0.1:8080      (or API_BASE_URL in the environment)
-import { ResourceNotFound, ResourceServer } from 'mcp-resources';
+import { ResourceNotFoundError, ResourceServer } from 'mcp-resources';
 
 const BASE = process.argv[2] ?? process.env.API_BASE_URL ?? 'http://127.0.0.1:8080';
 
@@ -20,7 +20,7 @@ server.resource(
   },
   async ({ id }, ctx) => {
     const response = await fetch(`${BASE}/users/${id}`, { signal: ctx.signal }); // ends with the request
-    if (response.status === 404) throw new ResourceNotFound();
+    if (response.status === 404) throw new ResourceNotFoundError();
     // Logged here; the client hears that the read failed, and no more.
     if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
     return response.text();

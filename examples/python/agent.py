@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from mcp_resources import AccessDenied, Client
+from mcp_resources import AccessDeniedError, Client
 
 EXAMPLES = Path(__file__).resolve().parents[1]
 CONFIG = EXAMPLES / "data" / "agents.yaml"
@@ -23,7 +23,7 @@ async def main(project: Path) -> None:
         print("allowed:", await client.read(MAIN))
         try:
             await client.read(SECRET)
-        except AccessDenied as error:
+        except AccessDeniedError as error:
             print("refused:", error)
         async for change in client.watch(MAIN):
             print("watched:", change.contents)

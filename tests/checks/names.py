@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import rust_text
 from tree import Finding, Tree, line_at
 
-# What a type is, said in the field's terms, is never one of these.
+# Names that say nothing about a type; the terms to use instead.
 UNCLEAR = {
     "Asked": "the parameters of a request: ReadParams, ListPageRequest",
     "Asker": "the requester, or what it may see: Requester, Visibility",

@@ -21,12 +21,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _ID = re.compile(r"\b(R|DEC|S|X)-(\d{2,3})\b(?:(?: to | ?(?:…|–) ?)(?:R|DEC|S|X)-(\d{2,3})\b)?")
 _OURS = ("R", "DEC", "S")
-"""What `requirements.json` numbers. X numbers are remarks on other documents."""
+"""The numbered requirements in `requirements.json`. X numbers are remarks on other documents."""
 
 
 @dataclass
 class Run:
-    """What one suite did."""
+    """The result of one suite."""
 
     suite: str
     covered: dict[str, set[str]] = field(default_factory=dict)
@@ -77,7 +77,7 @@ def incomplete(runs: list[Run]) -> Iterator[str]:
 
 
 def uncovered(runs: list[Run], requirements: list[dict[str, str]]) -> Iterator[str]:
-    """What no test covers without a reason, what has a reason but is covered, and what does not exist."""
+    """Requirements without a test or a reason, with both, and citations of unknown ones."""
     known = {entry["id"]: entry.get("untested") for entry in requirements}
     covered = {one for run in runs for one in run.covered}
     for one, reason in known.items():

@@ -29,13 +29,13 @@ level = [
 
 
 def found(check: Check, **files: str) -> list[str]:
-    """What `check` says of a tree; `a__b_rs` is the file `a/b.rs`."""
+    """The findings of `check` in a tree; `a__b_rs` is the file `a/b.rs`."""
     tree = Tree({spell(name): text for name, text in files.items()}, LEVELS)
     return [f"{finding.line}: {finding.message}" for finding in check(tree)]
 
 
 def core(check: Check, path: str, text: str) -> list[str]:
-    """What `check` says of one file of the core."""
+    """The findings of `check` in one file of the core."""
     tree = Tree({f"core/engine/src/{path}": text}, LEVELS)
     return [f"{finding.line}: {finding.message}" for finding in check(tree)]
 

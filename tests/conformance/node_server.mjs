@@ -1,7 +1,7 @@
 // The conformance fixture server in Node: what it holds is the same in every language.
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Contents, Elicit, InputRequired, ResourceNotFound, ResourceServer } from 'mcp-resources';
+import { Contents, Elicit, InputRequired, ResourceNotFoundError, ResourceServer } from 'mcp-resources';
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -124,7 +124,7 @@ server.resource(
     } else if (event === 'updated-other') server.notifyUpdated('test://static-text');
     else if (event === 'list-changed') switchDynamic();
     else if (event === 'print') process.stdout.write('a stray print\n');
-    else throw new ResourceNotFound();
+    else throw new ResourceNotFoundError();
     return 'ok';
   },
 );

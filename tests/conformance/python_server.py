@@ -14,7 +14,7 @@ from mcp_resources import (
     InputRequired,
     Limits,
     Resource,
-    ResourceNotFound,
+    ResourceNotFoundError,
     ResourceServer,
 )
 
@@ -175,7 +175,7 @@ def trigger(event: str) -> str:
     elif event == "print":
         print("a stray print", flush=True)
     else:
-        raise ResourceNotFound
+        raise ResourceNotFoundError
     return "ok"
 
 

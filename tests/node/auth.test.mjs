@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import { get } from 'node:https';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { InvalidToken, JwtVerifier, RegistrationError, StaticTokens } from 'mcp-resources';
+import { InvalidTokenError, JwtVerifier, RegistrationError, StaticTokens } from 'mcp-resources';
 import { heard, server } from './helpers.mjs';
 import { answer, messages, next, WAYS } from './web.mjs';
 
@@ -75,7 +75,7 @@ for (const [way, serving] of Object.entries(WAYS)) {
     const [asked, withdrawn, made] = [[], new Set(), me()];
     const verify = (given) => {
       asked.push(given);
-      if (withdrawn.has(given)) throw new InvalidToken();
+      if (withdrawn.has(given)) throw new InvalidTokenError();
       return { subject: given, expires: seconds() + 60 };
     };
     await serving(made, auth(verify), async (caller) => {
@@ -124,7 +124,7 @@ for (const [way, serving] of Object.entries(WAYS)) {
       for (const bad of ['t0ke', 't0ken1', 'T0KEN', 'old']) assert.equal((await ask(caller, bad))[0], 401, bad);
     });
     assert.deepEqual((await verifier.verify('t0ken')).scopes, ['a', 'b']);
-    await assert.rejects(verifier.verify('x'), InvalidToken);
+    await assert.rejects(verifier.verify('x'), InvalidTokenError);
   });
 
   test(`${way}: neither a header nor an algorithm of a token's own is believed (R-202)`, async () => {
@@ -196,8 +196,8 @@ for (const [way, serving] of Object.entries(WAYS)) {
 test('what a verifier cannot use', () => {
   const make = (options) => () => new JwtVerifier({ issuer: ISSUER, audience: RESOURCE, ...options });
   for (const [options, message] of [
-    [{}, /expected either keys or jwksUrl/],
-    [{ keys: JWKS, jwksUrl: 'https://x' }, /expected either keys or jwksUrl/],
+    [{}, /give keys or jwksUrl/],
+    [{ keys: JWKS, jwksUrl: 'https://x' }, /give keys or jwksUrl/],
     [{ keys: { keys: [] } }, /none for signatures/],
     [{ keys: '{' }, /the keys cannot be used/],
     [{ jwksUrl: 'http://id.example.com/keys' }, /must begin with https:/],

@@ -1,24 +1,24 @@
 // A server made from a catalogue fixture through the public API, with functions that answer when they are told to.
 import {
-  AccessDenied,
+  AccessDeniedError,
   Completion,
   Contents,
   CustomError,
   Elicit,
   ElicitUrl,
-  InputDeclined,
+  InputDeclinedError,
   InputRequired,
-  InvalidParameter,
-  InvalidUri,
+  InvalidParameterError,
+  InvalidUriError,
   ListPage,
   ListRoots,
   MethodResult,
-  RateLimited,
+  RateLimitedError,
   ReadResult,
-  ResourceNotFound,
+  ResourceNotFoundError,
   ResourceServer,
   Sample,
-  SizeExceeded,
+  SizeExceededError,
 } from 'mcp-resources';
 
 /** A call of one of the author's functions. */
@@ -256,13 +256,13 @@ function failed({ error }) {
 }
 
 const ERRORS = {
-  not_found: () => new ResourceNotFound(),
-  access_denied: () => new AccessDenied(),
-  invalid_uri: () => new InvalidUri('no'),
-  size_exceeded: (given) => new SizeExceeded(given.limit, given.size),
-  rate_limited: (given) => new RateLimited(given.retryAfterMs),
-  invalid_parameter: (given) => new InvalidParameter(given.parameter, given.expected),
-  input_declined: () => new InputDeclined(),
+  not_found: () => new ResourceNotFoundError(),
+  access_denied: () => new AccessDeniedError(),
+  invalid_uri: () => new InvalidUriError('no'),
+  size_exceeded: (given) => new SizeExceededError(given.limit, given.size),
+  rate_limited: (given) => new RateLimitedError(given.retryAfterMs),
+  invalid_parameter: (given) => new InvalidParameterError(given.parameter, given.expected),
+  input_declined: () => new InputDeclinedError(),
   custom: (given) => new CustomError(given.code, given.message, given.data),
 };
 

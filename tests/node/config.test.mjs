@@ -84,7 +84,7 @@ test('S-04: wrong options are named with what would be right', (t) => {
   for (const [call, message] of [
     [() => providers.config(file, { allow: ['a'], reveals: [] }), /reveals/],
     [() => providers.config(file), /nothing of .* is allowed/],
-    [() => providers.config(5, { allow: ['a'] }), /config\(\) takes what it is to serve: 5/],
+    [() => providers.config(5, { allow: ['a'] }), /config\(\): the path is 5/],
     [() => providers.config({ a: 'none.toml' }, { allow: 'a' }), /does not exist/],
     [() => providers.env({ allow: 5 }), /a name or an array of names/],
     [() => providers.env(), /nothing is allowed/],

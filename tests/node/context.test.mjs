@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import {
-  AskFailed,
+  AskFailedError,
   Elicit,
   ElicitUrl,
-  InputDeclined,
+  InputDeclinedError,
   InputRequired,
   ListRoots,
   MethodResult,
@@ -179,7 +179,7 @@ test('input is asked for and comes back (R-134 to R-139)', async () => {
     if (answer === undefined) {
       return new InputRequired({ name: new Elicit('Your name?', FORM) }, { state: { round: 1, ä: [null] } });
     }
-    if (answer.action !== 'accept') throw new InputDeclined();
+    if (answer.action !== 'accept') throw new InputDeclinedError();
     return `Hello, ${answer.content.name} ${ctx.state.round} ${JSON.stringify(ctx.state.ä)}`;
   });
   const capabilities = { elicitation: {} };
@@ -259,7 +259,7 @@ test('a legacy client is asked by a handler, a modern one is not', async () => {
     try {
       return (await ctx.ask('roots/list', {})).roots[0].uri;
     } catch (error) {
-      assert.ok(error instanceof AskFailed, String(error));
+      assert.ok(error instanceof AskFailedError, String(error));
       return `failed ${error.code}`;
     }
   });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { InvalidTemplate, InvalidUri, McpError, TemplateConflict } from 'mcp-resources';
+import { InvalidTemplateError, InvalidUriError, McpError, TemplateConflictError } from 'mcp-resources';
 import { Connection } from 'mcp-resources/testing';
 import { internals } from '../../bindings-node/dist/server.js';
 import { Author, edit, server } from './catalogs.mjs';
@@ -16,9 +16,9 @@ const START = [0, 1_735_689_600_000];
 /** Events that the Node API does not show. */
 const QUIET = ['watched', 'unwatched', 'notified'];
 const REFUSALS = [
-  [InvalidUri, 'invalid_uri'],
-  [InvalidTemplate, 'invalid_template'],
-  [TemplateConflict, 'template_conflict'],
+  [InvalidUriError, 'invalid_uri'],
+  [InvalidTemplateError, 'invalid_template'],
+  [TemplateConflictError, 'template_conflict'],
 ];
 const VERBS = [
   'receive',

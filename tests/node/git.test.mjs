@@ -92,7 +92,7 @@ test('S-02: wrong options are named with what would be right', (t) => {
     [() => providers.git(folder, { log_max: 5 }), /logMax/],
     [() => providers.git(folder, { diffBytes: true }), /a whole number of bytes or a text/],
     [() => providers.git(folder, { refs: ['../x'] }), /no folder of refs/],
-    [() => providers.git(5), /git\(\) takes what it is to serve: 5/],
+    [() => providers.git(5), /git\(\): the path is 5/],
     [() => providers.git({ a: tmpdir() }), /is not the root of a git repository/],
   ]) {
     assert.throws(call, (error) => error instanceof TypeError && message.test(error.message), String(call));

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { AskFailed, InvalidToken, RegistrationError } from 'mcp-resources';
+import { AskFailedError, InvalidTokenError, RegistrationError } from 'mcp-resources';
 import { internals } from '../../bindings-node/dist/server.js';
 import { heard, server } from './helpers.mjs';
 import { answer, Caller, messages, next, request, resolvers, WAYS } from './web.mjs';
@@ -154,7 +154,7 @@ for (const [way, serving] of Object.entries(WAYS)) {
     const verify = async (token) => {
       asked.push(token);
       await sleep(1);
-      if (token === 'bad') throw new InvalidToken('unknown');
+      if (token === 'bad') throw new InvalidTokenError('unknown');
       if (token === 'broken') throw new Error('the key store does not answer');
       return { subject: `user of ${token}`, scopes: [token === 'weak' ? 'none' : 'read'] };
     };
@@ -228,7 +228,7 @@ for (const [way, serving] of Object.entries(WAYS)) {
       try {
         return JSON.stringify(await ctx.ask('roots/list'));
       } catch (error) {
-        assert.ok(error instanceof AskFailed);
+        assert.ok(error instanceof AskFailedError);
         return `${error.code}`;
       }
     });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
-import { Completion, InvalidUri, ListPage, RegistrationError, ResourceNotFound } from 'mcp-resources';
+import { Completion, InvalidUriError, ListPage, RegistrationError, ResourceNotFoundError } from 'mcp-resources';
 import { Connection } from 'mcp-resources/testing';
 import { failure, heard, server, talk } from './helpers.mjs';
 import { LEGACY } from './vectors.mjs';
@@ -286,7 +286,7 @@ test('a handler may notify and register', async () => {
 });
 
 test('notifying of no URI is an error', () => {
-  assert.throws(() => server().notifyUpdated('no uri'), InvalidUri);
+  assert.throws(() => server().notifyUpdated('no uri'), InvalidUriError);
 });
 
 const META =
@@ -305,7 +305,7 @@ test('a connection without time or I/O', async () => {
     return new Promise((resolve) => waiting.push(resolve));
   });
   made.resource('a://missing', () => {
-    throw new ResourceNotFound();
+    throw new ResourceNotFoundError();
   });
   made.resource('a://def', () => 'def');
   const connection = new Connection(made, { now: [1000, 5] });

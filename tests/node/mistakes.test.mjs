@@ -35,6 +35,7 @@ async function said({ code }) {
     };
   const scope = {
     ...library,
+    TestClient: Client,
     z,
     valibot,
     make,

@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  AccessDenied,
+  AccessDeniedError,
   Contents,
   CustomError,
-  InputDeclined,
-  InvalidParameter,
-  InvalidUri,
+  InputDeclinedError,
+  InvalidParameterError,
+  InvalidUriError,
   McpError,
-  RateLimited,
+  RateLimitedError,
   ReadResult,
-  ReadTimeout,
-  ResourceNotFound,
-  SizeExceeded,
+  ReadTimeoutError,
+  ResourceNotFoundError,
+  SizeExceededError,
 } from 'mcp-resources';
 import { failure, heard, read, refusal, server, talk } from './helpers.mjs';
 import { LEGACY, MODERN } from './vectors.mjs';
@@ -169,14 +169,14 @@ test('a stream that fails late is an error', async () => {
 });
 
 const ERRORS = [
-  [new ResourceNotFound(), 'not_found', -32602, -32002, {}],
-  [new AccessDenied(), 'not_found', -32602, -32002, {}],
-  [new InvalidUri('no'), 'invalid_uri', -32602, -32602, {}],
-  [new InvalidParameter('x', 'a word'), 'invalid_parameter', -32602, -32602, { parameter: 'x' }],
-  [new SizeExceeded(10, 11), 'size_exceeded', -31013, -32603, { limit: 10, size: 11 }],
-  [new ReadTimeout(5), 'timeout', -31008, -32603, { timeoutMs: 5 }],
-  [new RateLimited(7), 'rate_limited', -31029, -32603, { retryAfterMs: 7 }],
-  [new InputDeclined(), 'input_declined', -32602, -32603, {}],
+  [new ResourceNotFoundError(), 'not_found', -32602, -32002, {}],
+  [new AccessDeniedError(), 'not_found', -32602, -32002, {}],
+  [new InvalidUriError('no'), 'invalid_uri', -32602, -32602, {}],
+  [new InvalidParameterError('x', 'a word'), 'invalid_parameter', -32602, -32602, { parameter: 'x' }],
+  [new SizeExceededError(10, 11), 'size_exceeded', -31013, -32603, { limit: 10, size: 11 }],
+  [new ReadTimeoutError(5), 'timeout', -31008, -32603, { timeoutMs: 5 }],
+  [new RateLimitedError(7), 'rate_limited', -31029, -32603, { retryAfterMs: 7 }],
+  [new InputDeclinedError(), 'input_declined', -32602, -32603, {}],
   [new Error('secret'), 'read_error', -32603, -32603, {}],
   [new TypeError('secret'), 'read_error', -32603, -32603, {}],
   [new McpError('secret'), 'read_error', -32603, -32603, {}],
@@ -213,7 +213,7 @@ for (const [thrown, kind, modern, legacy, data] of ERRORS) {
 test('denials may be explicit', async () => {
   const made = server({ explicitDenials: true });
   made.resource('a://b', async () => {
-    throw new AccessDenied();
+    throw new AccessDeniedError();
   });
   const error = await refusal(made, 'a://b');
   assert.deepEqual([error.code, error.kind], [-31003, 'access_denied']);

@@ -5,12 +5,12 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { type } from 'arktype';
 import {
-  InvalidTemplate,
-  InvalidUri,
+  InvalidTemplateError,
+  InvalidUriError,
   McpError,
   RegistrationError,
   ResourceServer,
-  TemplateConflict,
+  TemplateConflictError,
 } from 'mcp-resources';
 import * as v from 'valibot';
 import { z } from 'zod';
@@ -240,13 +240,13 @@ test('refusals are one tree and say where', () => {
   assert.throws(
     () => made.resource('a://h/{y}', () => ''),
     (error) => {
-      assert.ok(error instanceof TemplateConflict);
+      assert.ok(error instanceof TemplateConflictError);
       assert.deepEqual([error.template, error.other].sort(), ['a://h/{x}', 'a://h/{y}']);
       return true;
     },
   );
-  assert.throws(() => made.resource('no uri', () => ''), InvalidUri);
-  for (const kind of [InvalidTemplate, TemplateConflict, RegistrationError, InvalidUri]) {
+  assert.throws(() => made.resource('no uri', () => ''), InvalidUriError);
+  for (const kind of [InvalidTemplateError, TemplateConflictError, RegistrationError, InvalidUriError]) {
     assert.ok(kind.prototype instanceof McpError);
   }
 });

@@ -1,6 +1,6 @@
 // Runs a file of guard cases: a line for each failure, then `N passed, M failed`. See `tests/fixtures/run-guard`.
 const { readFileSync } = require('node:fs');
-const { Guard, InvalidTemplate, InvalidUri, RegistrationError } = require('mcp-resources');
+const { Guard, InvalidTemplateError, InvalidUriError, RegistrationError } = require('mcp-resources');
 
 /** How many decisions were as the cases want them, and a line for each that was not. */
 function run(cases) {
@@ -49,7 +49,7 @@ function decided(guard, uri, who) {
     const word = guard.decide(uri, who);
     return word === 'missing_scope' ? [word, ...guard.missingScopes(uri, who)].join(' ') : word;
   } catch (error) {
-    if (!(error instanceof InvalidUri)) throw error;
+    if (!(error instanceof InvalidUriError)) throw error;
     return 'invalid_uri';
   }
 }
@@ -59,7 +59,7 @@ function known(guard, template, who) {
   try {
     return guard.knowsTemplate(template, who) ? 'known' : 'unknown';
   } catch (error) {
-    if (!(error instanceof InvalidTemplate)) throw error;
+    if (!(error instanceof InvalidTemplateError)) throw error;
     return error.message;
   }
 }

@@ -2,19 +2,19 @@
 const { readFileSync } = require('node:fs');
 const { isDeepStrictEqual } = require('node:util');
 const {
-  InvalidTemplate,
-  InvalidUri,
+  InvalidTemplateError,
+  InvalidUriError,
   Match,
   Rejected,
-  TemplateConflict,
+  TemplateConflictError,
   TemplateSet,
   UriTemplate,
 } = require('mcp-resources');
 
 const REFUSALS = [
-  [InvalidTemplate, 'invalid_template'],
-  [TemplateConflict, 'conflict'],
-  [InvalidUri, 'invalid_uri'],
+  [InvalidTemplateError, 'invalid_template'],
+  [TemplateConflictError, 'conflict'],
+  [InvalidUriError, 'invalid_uri'],
 ];
 
 /** How many cases passed, and a line for each that did not. Each is run in both orders of registration. */

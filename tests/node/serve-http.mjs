@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import { InvalidToken } from 'mcp-resources';
+import { InvalidTokenError } from 'mcp-resources';
 import { internals } from '../../bindings-node/dist/server.js';
 import { Author, camel, edit, server } from './catalogs.mjs';
 
@@ -91,7 +91,7 @@ async function carry(handle, incoming, response) {
 function rules(given = {}, tokens = {}) {
   const { hosts, origins, polling, auth, sse24, ...rest } = given;
   const verify = (token) => {
-    if (!Object.hasOwn(tokens, token)) throw new InvalidToken('unknown');
+    if (!Object.hasOwn(tokens, token)) throw new InvalidTokenError('unknown');
     return { subject: tokens[token].principal, scopes: tokens[token].scopes ?? [] };
   };
   return {

@@ -180,7 +180,7 @@ test('a handler that holds the loop is named', () =>
     server.write(read(2, 's://sleep/700'), read(3, 's://hold/400'));
     await server.messages(2);
     await sleep(200);
-    assert.match(server.errors, /hold.* held the event loop/);
+    assert.match(server.errors, /hold.* blocked the event loop/);
   }));
 
 test('a line that is too long is refused and skipped (R-153)', () =>

@@ -4,12 +4,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import {
-  InvalidTemplate,
-  InvalidUri,
+  InvalidTemplateError,
+  InvalidUriError,
   Match,
   NoMatch,
   Rejected,
-  TemplateConflict,
+  TemplateConflictError,
   TemplateSet,
   UriTemplate,
 } from 'mcp-resources';
@@ -55,7 +55,7 @@ function expansion(template, variables) {
   try {
     return new UriTemplate(`x:/${template}`).expand(variables).slice('x:/'.length);
   } catch (error) {
-    return error instanceof InvalidTemplate ? null : undefined;
+    return error instanceof InvalidTemplateError ? null : undefined;
   }
 }
 
@@ -90,7 +90,7 @@ test('matching', () => {
   assert.deepEqual([rejected.template, rejected.variable, rejected.why], ['a://h/{x}', 'x', 'Slash']);
   assert.ok(new UriTemplate('a://h/{x}', { x: { policy: 'any' } }).match('a://h/a%2Fb') instanceof Match);
   assert.ok(new UriTemplate('a://h{?x}', {}, { extraQuery: 'reject' }).match('a://h?x=1&y=2') instanceof NoMatch);
-  assert.throws(() => template.match('no uri'), InvalidUri);
+  assert.throws(() => template.match('no uri'), InvalidUriError);
 });
 
 test('variables', () => {
@@ -125,13 +125,13 @@ test('a set prefers the most specific', () => {
   assert.throws(
     () => new TemplateSet(['a://{x}', new UriTemplate('a://{y}')]),
     (error) => {
-      assert.ok(error instanceof TemplateConflict);
+      assert.ok(error instanceof TemplateConflictError);
       assert.deepEqual([error.template, error.other].sort(), ['a://{x}', 'a://{y}']);
       return true;
     },
   );
   assert.throws(
     () => new TemplateSet(['a://{x}{y}']),
-    (error) => error instanceof InvalidTemplate && error.offset > 0,
+    (error) => error instanceof InvalidTemplateError && error.offset > 0,
   );
 });

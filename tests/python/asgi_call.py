@@ -8,7 +8,7 @@ PATIENCE = 10.0
 
 
 class Call:
-    """What the server of an application would hand over, and take."""
+    """The ASGI server of an application: passes on a request, and takes the response."""
 
     def __init__(self, app: Any, verb: str, target: str, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
         path, _, query = target.partition("?")
@@ -56,6 +56,6 @@ class Call:
         return json.loads(self.body) if self.body else None
 
     def messages(self) -> list[Any]:
-        """What the stream of events has brought so far."""
+        """The events of the stream so far."""
         data = [line[6:] for line in self.body.split(b"\n") if line.startswith(b"data: ")]
         return [json.loads(line) for line in data if line]

@@ -1,4 +1,4 @@
-"""A server made from a catalogue fixture through the public API, with functions that answer when they are told to."""
+"""A server made from a catalogue fixture through the public API, with functions that answer on command."""
 
 import asyncio
 import base64
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from mcp_resources import (
-    AccessDenied,
+    AccessDeniedError,
     CacheHint,
     Completion,
     Contents,
@@ -15,21 +15,21 @@ from mcp_resources import (
     Elicit,
     ElicitUrl,
     Icon,
-    InputDeclined,
+    InputDeclinedError,
     InputRequired,
-    InvalidParameter,
-    InvalidUri,
+    InvalidParameterError,
+    InvalidUriError,
     ListPage,
     ListRoots,
     MethodResult,
     Param,
-    RateLimited,
+    RateLimitedError,
     ReadResult,
     Resource,
-    ResourceNotFound,
+    ResourceNotFoundError,
     ResourceServer,
     Sample,
-    SizeExceeded,
+    SizeExceededError,
     Variable,
 )
 
@@ -37,7 +37,7 @@ Json = dict[str, Any]
 
 
 class Open:
-    """A call of one of the author's functions."""
+    """A call of a registered function."""
 
     def __init__(self, on: str, context: Context) -> None:
         self.on = on
@@ -50,7 +50,7 @@ class Open:
 
 
 class Author:
-    """The author's functions: each tells that it was called, and waits for what to answer.
+    """The registered functions: each records its call, and waits for the answer.
 
     Args:
         generates: whether readers are generators.
@@ -63,7 +63,7 @@ class Author:
         self.on = ""
         """The connection that is being driven."""
         self.leaving = False
-        """A connection ends: nobody waits for its answers."""
+        """Drops the calls of a connection that has ended."""
 
     def reader(self, name: str) -> Callable[..., Any]:
         async def read(ctx: Context, **params: object) -> object:
@@ -170,7 +170,7 @@ def resource(entry: Json) -> Resource:
 
 
 def details(entry: Json) -> Json:
-    """What resources and templates have in common."""
+    """The details of a resource or template."""
     words = {
         "name": "name",
         "title": "title",
@@ -196,7 +196,7 @@ def icons(entry: Json) -> list[Icon]:
 
 
 def value(answer: Json) -> object:
-    """What a function returns for an answer; it may raise instead."""
+    """The result of a function for an answer; it may raise instead."""
     return next(_VALUES[name](answer) for name in _VALUES if name in answer)
 
 
@@ -294,19 +294,19 @@ def _ask(ask: Json) -> Elicit | ElicitUrl | Sample | ListRoots:
 def _error(given: Json) -> Exception:
     match given:
         case {"kind": "not_found"}:
-            return ResourceNotFound()
+            return ResourceNotFoundError()
         case {"kind": "access_denied"}:
-            return AccessDenied()
+            return AccessDeniedError()
         case {"kind": "invalid_uri"}:
-            return InvalidUri("no")
+            return InvalidUriError("no")
         case {"kind": "size_exceeded"}:
-            return SizeExceeded(given["limit"], given.get("size"))
+            return SizeExceededError(given["limit"], given.get("size"))
         case {"kind": "rate_limited"}:
-            return RateLimited(given["retryAfterMs"])
+            return RateLimitedError(given["retryAfterMs"])
         case {"kind": "invalid_parameter"}:
-            return InvalidParameter(given["parameter"], given["expected"])
+            return InvalidParameterError(given["parameter"], given["expected"])
         case {"kind": "input_declined"}:
-            return InputDeclined()
+            return InputDeclinedError()
         case {"kind": "custom"}:
             return CustomError(given["code"], given["message"], given.get("data"))
     return OSError("the disk is on fire")

@@ -31,7 +31,7 @@ def main(way: str) -> None:
 
 
 def answers(way: str, method: str, params: dict[str, object]) -> list[str | dict[str, object]]:
-    """What is written: lines as they are, and members of responses."""
+    """The output: lines unchanged, and members of responses."""
     noise = [
         "",
         "no json",

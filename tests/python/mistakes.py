@@ -1,4 +1,4 @@
-"""Runs the rows of `tests/fixtures/mistakes/python.json`: what an author gets wrong, and what is said about it."""
+"""Runs the rows of `tests/fixtures/mistakes/python.json`: mistakes in code, and the messages about them."""
 
 import ast
 import inspect
@@ -13,7 +13,7 @@ from mcp_resources.testing import Client, ServerError
 
 
 class Heard(logging.Handler):
-    """What the author is told in the log."""
+    """The log messages."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -26,7 +26,7 @@ class Heard(logging.Handler):
 
 
 async def said(code: list[str]) -> str | None:
-    """What is raised, else what is logged, else what the client is told."""
+    """The message that is raised, else logged, else sent to the client."""
     heard, told = Heard(), list[str]()
 
     def ask(body: Callable[..., Any]) -> Callable[..., Any]:

@@ -90,7 +90,7 @@ class Server:
         return message
 
     def response(self, id: object) -> Message:
-        """The response with this id. What else comes is kept for `next`."""
+        """The response with this id. Other messages are kept for `next`."""
         passed: list[Message] = []
         try:
             while True:
@@ -136,7 +136,7 @@ class Server:
         return code
 
     def rest(self) -> list[Message]:
-        """What comes until the end of the output."""
+        """The messages up to the end of the output."""
         messages = []
         while (message := self.next()) is not None:
             messages.append(message)
@@ -222,7 +222,7 @@ class _Half:
 
 
 def command(language: str) -> list[str]:
-    """What starts the conformance server of a language."""
+    """The command of the conformance server of a language."""
     return [str(RUN_SERVER), language, "--stdio"]
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mcp_resources import Guard, InvalidTemplate, InvalidUri, RegistrationError
+from mcp_resources import Guard, InvalidTemplateError, InvalidUriError, RegistrationError
 
 Case = dict[str, Any]
 
@@ -23,7 +23,7 @@ def run(cases: list[Case]) -> tuple[int, list[str]]:
 
 
 def checks(case: Case) -> list[tuple[str, str, str]]:
-    """What was asked, what was said, and what the case wants."""
+    """The questions of a case, the answers, and the expected answers."""
     try:
         guard = Guard(case["policy"], explicit_denials=case.get("explicit", False))
     except RegistrationError as error:
@@ -49,7 +49,7 @@ def decided(guard: Guard, uri: str, who: Case) -> str:
     """The word for what is said of a URI, with the scopes that are missing."""
     try:
         word = guard.decide(uri, **who)
-    except InvalidUri:
+    except InvalidUriError:
         return "invalid_uri"
     return f"{word} {' '.join(guard.missing_scopes(uri, **who))}" if word == "missing_scope" else word
 
@@ -58,7 +58,7 @@ def known(guard: Guard, template: str, who: Case) -> str:
     """Whether a template is listed, in the words of the format."""
     try:
         return "known" if guard.knows_template(template, **who) else "unknown"
-    except InvalidTemplate as error:
+    except InvalidTemplateError as error:
         return str(error)
 
 

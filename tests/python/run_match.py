@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from mcp_resources import (
-    InvalidTemplate,
-    InvalidUri,
+    InvalidTemplateError,
+    InvalidUriError,
     Match,
     Rejected,
-    TemplateConflict,
+    TemplateConflictError,
     TemplateSet,
     UriTemplate,
     Variable,
@@ -33,7 +33,7 @@ def run(cases: list[Case]) -> tuple[int, list[str]]:
 
 
 def expected(case: Case, got: Case) -> Case:
-    """What a case wants; what it leaves open is as it was got."""
+    """The expected outcome of a case. Members that it leaves open are those of the outcome."""
     wanted: Case = {"outcome": case["outcome"]}
     if case["outcome"] == "match":
         wanted |= case["expect"]
@@ -43,7 +43,7 @@ def expected(case: Case, got: Case) -> Case:
 
 
 def outcome(case: Case, texts: list[str]) -> Case:
-    """What a case gives, in the words of the format."""
+    """The outcome of a case, in the format of the file."""
     options = case.get("opts", {})
     variables = {name: Variable(**words) for name, words in options.get("vars", {}).items()}
     try:
@@ -55,11 +55,11 @@ def outcome(case: Case, texts: list[str]) -> Case:
         if len(templates) == 1 and described(templates[0].match(case["uri"])) != described(result):
             return {"outcome": "something else without an index"}
         return described(result)
-    except InvalidTemplate:
+    except InvalidTemplateError:
         return {"outcome": "invalid_template"}
-    except TemplateConflict:
+    except TemplateConflictError:
         return {"outcome": "conflict"}
-    except InvalidUri:
+    except InvalidUriError:
         return {"outcome": "invalid_uri"}
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import h11
 from asgi_call import PATIENCE, Call
 from catalogs import Author, Open, edit, server
-from mcp_resources import Auth, Context, InvalidToken, Verified
+from mcp_resources import Auth, Context, InvalidTokenError, Verified
 from vectors import ROOT
 from wire import Case, write
 
@@ -30,7 +30,7 @@ QUIET = 0.015
 
 
 class Response(Protocol):
-    """What is known so far of the response to one request."""
+    """The response to one request so far."""
 
     status: int
     headers: dict[str, str]
@@ -49,7 +49,7 @@ class Site(Protocol):
     """See the module."""
 
     events: list[Json]
-    """What the author was asked since this was last cleared."""
+    """The calls of handlers since this was last cleared."""
 
     async def start(self, case: Case) -> None:
         """Serves a case, and no longer the one before."""
@@ -58,7 +58,7 @@ class Site(Protocol):
         """Sends a request."""
 
     async def act(self, verb: str, given: Any, step: Json) -> None:
-        """Lets the author do what a step says."""
+        """Performs the action of a step."""
 
     async def settle(self, happened: Callable[[], bool], *, is_quiet: bool) -> None:
         """Waits until all has happened; `is_quiet` where nothing is expected to."""
@@ -68,7 +68,7 @@ class Site(Protocol):
 
 
 class _Here:
-    """A server of this process, and its author."""
+    """A server of this process, with its handlers."""
 
     def __init__(self) -> None:
         self.events: list[Json] = []
@@ -98,7 +98,7 @@ class _Here:
     async def _verify(self, token: str) -> Verified:
         known = self.case.members.get("tokens", {}).get(token)
         if known is None:
-            raise InvalidToken
+            raise InvalidTokenError
         return Verified(known["principal"], known.get("scopes", ()))
 
     async def act(self, verb: str, given: Any, step: Json) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from asgi_call import PATIENCE, Call
-from mcp_resources import Auth, Context, InvalidToken, RegistrationError, ResourceServer, StaticTokens, Verified
+from mcp_resources import Auth, Context, InvalidTokenError, RegistrationError, ResourceServer, StaticTokens, Verified
 from mcp_resources.auth import verified
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -260,7 +260,7 @@ async def test_tokens(server: ResourceServer) -> None:
             raise RuntimeError("the key store does not answer")
         subject, _, scope = token.partition(".")
         if not scope:
-            raise InvalidToken
+            raise InvalidTokenError
         return Verified(subject, [scope])
 
     auth = Auth("https://api.example.com/mcp", ["https://login.example.com"], verify, required_scopes=["read"])

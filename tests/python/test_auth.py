@@ -21,7 +21,7 @@ import pytest
 from mcp_resources import (
     Auth,
     Context,
-    InvalidToken,
+    InvalidTokenError,
     JwtVerifier,
     RegistrationError,
     ResourceServer,
@@ -114,7 +114,7 @@ async def test_a_revoked_subject_is_verified_again(way: Any, server: ResourceSer
     async def verify(token: str) -> Verified:
         asked.append(token)
         if token in withdrawn:
-            raise InvalidToken
+            raise InvalidTokenError
         return Verified(token, expires=time.time() + 60)
 
     async with way(server, auth(verify)) as ask:
@@ -162,7 +162,7 @@ async def test_static_tokens(way: Any, server: ResourceServer) -> None:
         assert await ask("t0ken") == (200, {"principal": "ada", "scopes": ["a", "b"], "claims": {"org": "x"}})
         assert [(await ask(token))[0] for token in ("t0ke", "t0ken1", "T0KEN", "old")] == [401] * 4
     assert (await verifier.verify("t0ken")).scopes == ["a", "b"]
-    with pytest.raises(InvalidToken):
+    with pytest.raises(InvalidTokenError):
         await verifier("x")
     with pytest.raises(ValueError, match="tokens: expected each to be made of letters"):
         StaticTokens({"a secret": Verified("ada")})
@@ -261,8 +261,8 @@ async def test_keys_of_an_issuer_are_fetched(way: Any, server: ResourceServer, m
 def test_what_a_jwt_verifier_cannot_use() -> None:
     make = partial(JwtVerifier, issuer=ISSUER, audience=RESOURCE)
     for options, message in (
-        ({}, "expected either keys or jwks_url"),
-        ({"keys": JWKS, "jwks_url": "https://x"}, "expected either keys or jwks_url"),
+        ({}, "give keys or jwks_url"),
+        ({"keys": JWKS, "jwks_url": "https://x"}, "give keys or jwks_url"),
         ({"keys": {"keys": []}}, "none for signatures"),
         ({"keys": "{"}, "the keys cannot be used"),
         ({"jwks_url": "http://id.example.com/keys"}, "must begin with https://"),

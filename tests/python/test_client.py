@@ -482,7 +482,7 @@ async def test_a_client_belongs_to_one_loop() -> None:
             thread = threading.Thread(target=asyncio.run, args=(coroutine,))
             thread.start()
             await asyncio.to_thread(thread.join)
-    assert "belongs to another event loop" in str(told[0])
+    assert "first used on another event loop" in str(told[0])
     assert told[1] == "item 1"
 
 
@@ -580,16 +580,16 @@ def test_a_forked_process_needs_a_client_of_its_own() -> None:
     [
         (lambda: Client("server --all"), "not a URL"),
         (lambda: Client([]), "command is empty"),
-        (lambda: Client(7), "no list of texts"),
-        (lambda: Client(["x"], headers={"a": "b"}), "headers: it does not belong to a command"),
-        (lambda: Client("http://localhost/mcp", cwd="/"), "cwd: it does not belong to a URL"),
-        (lambda: Client(["x"], resources="a://b"), "neither a list of globs"),
+        (lambda: Client(7), "server is 7, expected a command"),
+        (lambda: Client(["x"], headers={"a": "b"}), "headers is an option for a URL"),
+        (lambda: Client("http://localhost/mcp", cwd="/"), "cwd is an option for a command"),
+        (lambda: Client(["x"], resources="a://b"), "or a list of globs"),
         (lambda: Client(["x"], resources=["a://b\\"]), "is no glob"),
-        (lambda: Client(["x"], timeout=0), "timeout: 0"),
+        (lambda: Client(["x"], timeout=0), "timeout is 0"),
         (lambda: Client(["x"], revision="2020-01-01"), "2020-01-01"),
         (lambda: Client(["x"], answers={"elicit": print}), "elicitation"),
-        (lambda: Client(["x"], answers={"roots": 7}), "cannot be called"),
-        (lambda: Client(["x"], on_note=7), "on_note: 7"),
+        (lambda: Client(["x"], answers={"roots": 7}), "expected a function that takes a Question"),
+        (lambda: Client(["x"], on_note=7), "on_note is 7"),
     ],
 )
 def test_a_wrong_option_is_named(make: Callable[[], Client], message: str) -> None:

@@ -1,4 +1,4 @@
-"""What the author's `redact` sees of contents, and what the server keeps of reads."""
+"""The option `redact`, and the cache of reads."""
 
 import asyncio
 import threading

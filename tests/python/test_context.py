@@ -1,4 +1,4 @@
-"""What a handler is told about its request, what it can report, how it ends early, and reads in several rounds."""
+"""`Context`: the request, reports to the client, cancellation, and reads in several rounds."""
 
 import asyncio
 import contextvars
@@ -12,7 +12,7 @@ from mcp_resources import (
     Context,
     Elicit,
     ElicitUrl,
-    InputDeclined,
+    InputDeclinedError,
     InputRequired,
     Limits,
     ListRoots,
@@ -132,7 +132,7 @@ async def test_an_unknown_level_is_the_authors_mistake() -> None:
 
     @server.resource("a://b")
     def handler(ctx: Context) -> str:
-        with pytest.raises(ValueError, match="no level"):
+        with pytest.raises(ValueError, match="unexpected level"):
             ctx.log("loud", "x")  # type: ignore[arg-type]
         return "x"
 
@@ -219,7 +219,7 @@ async def test_input_is_asked_for_and_comes_back(server: ResourceServer) -> None
         if answer is None:
             return InputRequired({"name": Elicit("Your name?", FORM)}, state={"round": 1, "ä": [None]})
         if answer.action != "accept":
-            raise InputDeclined
+            raise InputDeclinedError
         return f"Hello, {answer.content['name']} {ctx.state['round']} {ctx.state['ä']}"
 
     async with Client(server, capabilities={"elicitation": {}}) as client:

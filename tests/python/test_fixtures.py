@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from catalogs import Author, Open, edit, server
-from mcp_resources import InvalidTemplate, InvalidUri, McpError, TemplateConflict
+from mcp_resources import InvalidTemplateError, InvalidUriError, McpError, TemplateConflictError
 from mcp_resources.testing import Connection
 from vectors import ROOT
 from wire import Case, Terms, cases, compare, outgoing, resolve, write
@@ -21,9 +21,9 @@ START = (0, 1_735_689_600_000)
 QUIET = ("watched", "unwatched", "notified")
 """Events that the Python API does not show."""
 REFUSALS: dict[type[McpError], str] = {
-    InvalidUri: "invalid_uri",
-    InvalidTemplate: "invalid_template",
-    TemplateConflict: "template_conflict",
+    InvalidUriError: "invalid_uri",
+    InvalidTemplateError: "invalid_template",
+    TemplateConflictError: "template_conflict",
 }
 VERBS = [
     "receive",

@@ -30,7 +30,7 @@ PORT = "8000"
 """The port that pages serve at; each run has another."""
 PATIENCE = 60.0
 BLOCK = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-SLOW = re.compile(r"^.* has held the event loop for \d+ ms; everything else waited\n", re.MULTILINE)
+SLOW = re.compile(r"^.* blocked the event loop for \d+ ms; [^\n]*\n", re.MULTILINE)
 """What a server says of a handler on a machine that is busy with other tests."""
 STATUS = re.compile(r"  +# exit status (\d+)$")
 PROSE = {"text", "rust", "rust,no_run"}

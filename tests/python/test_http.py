@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from mcp_resources import Auth, Context, InvalidToken, Resource, ResourceServer, Verified
+from mcp_resources import Auth, Context, InvalidTokenError, Resource, ResourceServer, Verified
 from vectors import MODERN
 
 META = {
@@ -176,7 +176,7 @@ async def test_tokens_are_verified_on_the_loop(server: ResourceServer) -> None:
         asked.append(token)
         await asyncio.sleep(0)
         if token == "bad":
-            raise InvalidToken
+            raise InvalidTokenError
         if token == "broken":
             raise RuntimeError("no answer")
         return Verified(f"user of {token}", ["read"], expires=time.time() + 60 if token == "kept" else None)

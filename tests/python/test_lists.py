@@ -10,12 +10,12 @@ import pytest
 from mcp_resources import (
     Completion,
     Context,
-    InvalidUri,
+    InvalidUriError,
     Limits,
     ListPage,
     RegistrationError,
     Resource,
-    ResourceNotFound,
+    ResourceNotFoundError,
     ResourceServer,
     Variable,
 )
@@ -273,7 +273,7 @@ async def test_a_handler_may_notify_and_register(server: ResourceServer) -> None
 
 
 def test_notifying_of_no_uri_is_an_error(server: ResourceServer) -> None:
-    with pytest.raises(InvalidUri):
+    with pytest.raises(InvalidUriError):
         server.notify_updated("no uri")
 
 
@@ -303,7 +303,7 @@ def test_a_connection_without_time_threads_or_io(server: ResourceServer) -> None
 
     @server.resource("a://missing")
     def missing() -> str:
-        raise ResourceNotFound
+        raise ResourceNotFoundError
 
     server.resource("a://def")(lambda: "def")
     connection = Connection(server, now=(1000, 5))

@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 PROGRAM = """
 import asyncio, gc, json, os, sys
-from mcp_resources import Context, ResourceNotFound, ResourceServer
+from mcp_resources import Context, ResourceNotFoundError, ResourceServer
 
 server = ResourceServer("x", cache=True, metrics=True, audit=lambda entry: None)
 
@@ -47,7 +47,7 @@ async def later(x: str, ctx: Context) -> str:
 
 @server.resource("none://{x}")
 def none(x: str) -> str:
-    raise ResourceNotFound()
+    raise ResourceNotFoundError()
 
 if sys.argv[1] == "native":
     server.run("http", port=0)

@@ -1,4 +1,4 @@
-"""What an author gets wrong, and what is said about it: the value, the reason and the fix."""
+"""Mistakes in code, and the messages about them: the value, the reason and the fix."""
 
 import json
 import re

@@ -26,7 +26,7 @@ from mcp_resources import (
     Contents,
     RegistrationError,
     Resource,
-    ResourceNotFound,
+    ResourceNotFoundError,
     ResourceServer,
     providers,
 )
@@ -521,7 +521,7 @@ async def test_redact_sees_what_providers_give(caplog: pytest.LogCaptureFixture)
         if uri.endswith("broken"):
             raise ValueError("the author's")
         if uri.endswith("gone"):
-            raise ResourceNotFound()
+            raise ResourceNotFoundError()
         body = contents.body
         changed = body.replace("secret", "***") if isinstance(body, str) else body[::-1]
         return Contents(changed, mime_type=contents.mime_type)

@@ -24,7 +24,7 @@ DOCUMENTS = {
 }
 """The kinds that have options, and where these are documented."""
 KINDS = pytest.mark.parametrize("kind", DOCUMENTS)
-NODE = ROOT / "bindings-node" / "dist" / "provider.d.ts"
+NODE = ROOT / "bindings-node" / "dist" / "provider-options.d.ts"
 
 
 @pytest.fixture(scope="module")

@@ -15,21 +15,21 @@ from typing import Any
 import pydantic
 import pytest
 from mcp_resources import (
-    AccessDenied,
+    AccessDeniedError,
     Contents,
     CustomError,
-    InputDeclined,
-    InvalidParameter,
-    InvalidUri,
+    InputDeclinedError,
+    InvalidParameterError,
+    InvalidUriError,
     Limits,
     McpError,
-    RateLimited,
+    RateLimitedError,
     ReadResult,
-    ReadTimeout,
+    ReadTimeoutError,
     Resource,
-    ResourceNotFound,
+    ResourceNotFoundError,
     ResourceServer,
-    SizeExceeded,
+    SizeExceededError,
 )
 from mcp_resources.testing import Client, ServerError
 
@@ -203,20 +203,20 @@ async def test_a_generator_that_fails_late_is_an_error(
 
 async def test_mixed_chunks_are_the_authors_mistake(server: ResourceServer, caplog: pytest.LogCaptureFixture) -> None:
     assert (await fail(server, sync_chunks("a", b"b"))).kind == "read_error"
-    assert "either text or bytes" in caplog.text
+    assert "yields texts and bytes" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("error", "kind", "modern", "legacy", "data"),
     [
-        (ResourceNotFound(), "not_found", -32602, -32002, {}),
-        (AccessDenied(), "not_found", -32602, -32002, {}),
-        (InvalidUri("no"), "invalid_uri", -32602, -32602, {}),
-        (InvalidParameter("x", "a word"), "invalid_parameter", -32602, -32602, {"parameter": "x"}),
-        (SizeExceeded(10, 11), "size_exceeded", -31013, -32603, {"limit": 10, "size": 11}),
-        (ReadTimeout(5), "timeout", -31008, -32603, {"timeoutMs": 5}),
-        (RateLimited(7), "rate_limited", -31029, -32603, {"retryAfterMs": 7}),
-        (InputDeclined(), "input_declined", -32602, -32603, {}),
+        (ResourceNotFoundError(), "not_found", -32602, -32002, {}),
+        (AccessDeniedError(), "not_found", -32602, -32002, {}),
+        (InvalidUriError("no"), "invalid_uri", -32602, -32602, {}),
+        (InvalidParameterError("x", "a word"), "invalid_parameter", -32602, -32602, {"parameter": "x"}),
+        (SizeExceededError(10, 11), "size_exceeded", -31013, -32603, {"limit": 10, "size": 11}),
+        (ReadTimeoutError(5), "timeout", -31008, -32603, {"timeoutMs": 5}),
+        (RateLimitedError(7), "rate_limited", -31029, -32603, {"retryAfterMs": 7}),
+        (InputDeclinedError(), "input_declined", -32602, -32603, {}),
         (RuntimeError("secret"), "read_error", -32603, -32603, {}),
         (ValueError("secret"), "read_error", -32603, -32603, {}),
         (TimeoutError("secret"), "read_error", -32603, -32603, {}),
@@ -246,7 +246,7 @@ async def test_denials_may_be_explicit() -> None:
     server = ResourceServer("x", explicit_denials=True)
 
     async def handler() -> str:
-        raise AccessDenied
+        raise AccessDeniedError
 
     error = await fail(server, handler)
     assert (error.code, error.kind) == (-31003, "access_denied")

@@ -17,15 +17,15 @@ import pytest
 from mcp_resources import (
     CacheHint,
     Icon,
-    InvalidTemplate,
-    InvalidUri,
+    InvalidTemplateError,
+    InvalidUriError,
     Limits,
     McpError,
     Param,
     RegistrationError,
     Resource,
     ResourceServer,
-    TemplateConflict,
+    TemplateConflictError,
     Variable,
 )
 from mcp_resources.testing import Client, ServerError
@@ -295,15 +295,15 @@ def test_unusable_annotations_are_refused(server: ResourceServer) -> None:
 
 def test_refusals_are_one_tree_and_say_where(server: ResourceServer) -> None:
     server.resource("a://h/{x}")(lambda x: "")
-    with pytest.raises(InvalidTemplate) as invalid:
+    with pytest.raises(InvalidTemplateError) as invalid:
         server.resource("a://{x")(lambda x: "")
     assert (invalid.value.template, invalid.value.offset) == ("a://{x", 4)
-    with pytest.raises(TemplateConflict) as conflict:
+    with pytest.raises(TemplateConflictError) as conflict:
         server.resource("a://h/{y}")(lambda y: "")
     assert {conflict.value.template, conflict.value.other} == {"a://h/{x}", "a://h/{y}"}
-    with pytest.raises(InvalidUri):
+    with pytest.raises(InvalidUriError):
         server.resource("no uri")(lambda: "")
-    for error in (InvalidTemplate, TemplateConflict, RegistrationError, InvalidUri):
+    for error in (InvalidTemplateError, TemplateConflictError, RegistrationError, InvalidUriError):
         assert issubclass(error, McpError)
         assert issubclass(error, ValueError)
 

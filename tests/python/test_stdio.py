@@ -165,7 +165,7 @@ def test_a_handler_that_holds_the_loop_is_named(process: Process) -> None:
     assert process.text("s://hold/150") == "held"
     assert process.text("s://spin/400") == "spun"
     for name in ("hold", "spin"):
-        held = re.compile(f"{name}.*has held the event loop|has held the event loop.*{name}")
+        held = re.compile(f"{name}.*blocked the event loop|blocked the event loop.*{name}")
         assert eventually(lambda held=held: held.search(process.errors())), process.errors()
 
 

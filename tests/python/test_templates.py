@@ -2,12 +2,12 @@
 
 import pytest
 from mcp_resources import (
-    InvalidTemplate,
-    InvalidUri,
+    InvalidTemplateError,
+    InvalidUriError,
     Match,
     NoMatch,
     Rejected,
-    TemplateConflict,
+    TemplateConflictError,
     TemplateSet,
     UriTemplate,
     Variable,
@@ -44,7 +44,7 @@ def test_matching() -> None:
     assert (rejected.template, rejected.variable, rejected.why) == ("a://h/{x}", "x", "Slash")
     assert UriTemplate("a://h/{x}", {"x": Variable(policy="any")}).match("a://h/a%2Fb")
     assert not UriTemplate("a://h{?x}", extra_query="reject").match("a://h?x=1&y=2")
-    with pytest.raises(InvalidUri):
+    with pytest.raises(InvalidUriError):
         template.match("no uri")
 
 
@@ -70,9 +70,9 @@ def test_a_set_prefers_the_most_specific() -> None:
         assert isinstance(found, Match)
         assert found.template == "a://one{?q}"
     assert not TemplateSet([UriTemplate("a://{x}")]).match("b://x")
-    with pytest.raises(TemplateConflict) as conflict:
+    with pytest.raises(TemplateConflictError) as conflict:
         TemplateSet(["a://{x}", UriTemplate("a://{y}")])
     assert {conflict.value.template, conflict.value.other} == {"a://{x}", "a://{y}"}
-    with pytest.raises(InvalidTemplate) as invalid:
+    with pytest.raises(InvalidTemplateError) as invalid:
         TemplateSet(["a://{x}{y}"])
     assert invalid.value.offset > 0

@@ -22,35 +22,26 @@ from ._core import (
     UriTemplate,
     Variable,
 )
-from .auth import Auth, InvalidToken, InvalidTokenError, JwtVerifier, StaticTokens, Verified
+from .auth import Auth, InvalidTokenError, JwtVerifier, StaticTokens, Verified
 from .errors import (
-    AccessDenied,
+    EARLIER,
     AccessDeniedError,
-    AskFailed,
     AskFailedError,
     ConfigError,
     CustomError,
-    InputDeclined,
     InputDeclinedError,
-    InvalidParameter,
     InvalidParameterError,
-    InvalidTemplate,
     InvalidTemplateError,
-    InvalidUri,
     InvalidUriError,
     McpError,
-    RateLimited,
     RateLimitedError,
     ReadFailedError,
-    ReadTimeout,
     ReadTimeoutError,
     RegistrationError,
-    ResourceNotFound,
     ResourceNotFoundError,
-    SizeExceeded,
     SizeExceededError,
-    TemplateConflict,
     TemplateConflictError,
+    earlier,
 )
 from .guard import Guard, Policy
 from .handler import ResourceHandler
@@ -74,13 +65,23 @@ from .results import (
 from .server import ResourceServer
 
 if TYPE_CHECKING:
+    from .auth import InvalidToken as InvalidToken
     from .client import Client, Progress, Question, ServerAbout
+    from .errors import AccessDenied as AccessDenied
+    from .errors import AskFailed as AskFailed
+    from .errors import InputDeclined as InputDeclined
+    from .errors import InvalidParameter as InvalidParameter
+    from .errors import InvalidTemplate as InvalidTemplate
+    from .errors import InvalidUri as InvalidUri
+    from .errors import RateLimited as RateLimited
+    from .errors import ReadTimeout as ReadTimeout
+    from .errors import ResourceNotFound as ResourceNotFound
+    from .errors import SizeExceeded as SizeExceeded
+    from .errors import TemplateConflict as TemplateConflict
     from .listed import Change, ListedResource, ListedTemplate
 
 __all__ = [
-    "AccessDenied",
     "AccessDeniedError",
-    "AskFailed",
     "AskFailedError",
     "Auth",
     "CacheHint",
@@ -95,17 +96,12 @@ __all__ = [
     "ElicitUrl",
     "Guard",
     "Icon",
-    "InputDeclined",
     "InputDeclinedError",
     "InputRequired",
     "InputResponse",
-    "InvalidParameter",
     "InvalidParameterError",
-    "InvalidTemplate",
     "InvalidTemplateError",
-    "InvalidToken",
     "InvalidTokenError",
-    "InvalidUri",
     "InvalidUriError",
     "JwtVerifier",
     "Limits",
@@ -121,25 +117,20 @@ __all__ = [
     "Policy",
     "Progress",
     "Question",
-    "RateLimited",
     "RateLimitedError",
     "ReadFailedError",
     "ReadResult",
-    "ReadTimeout",
     "ReadTimeoutError",
     "RegistrationError",
     "Rejected",
     "Resource",
     "ResourceHandler",
-    "ResourceNotFound",
     "ResourceNotFoundError",
     "ResourceServer",
     "Sample",
     "ServerAbout",
-    "SizeExceeded",
     "SizeExceededError",
     "StaticTokens",
-    "TemplateConflict",
     "TemplateConflictError",
     "TemplateSet",
     "Tls",
@@ -151,15 +142,16 @@ __all__ = [
 
 _CLIENT = {"Client", "Progress", "Question", "ServerAbout"}
 _LISTED = {"Change", "ListedResource", "ListedTemplate"}
+_EARLIER = {**EARLIER, "InvalidToken": "InvalidTokenError"}
 
 
 def __getattr__(name: str) -> Any:
-    """The client's half, loaded when it is first asked for: a server starts quicker without."""
+    """Loads the client when it is first used, since a server starts faster without it; and finds earlier names."""
     if name in _CLIENT:
         from . import client as module
     elif name in _LISTED:
         from . import listed as module  # type: ignore[no-redef]
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals()[earlier(name, _EARLIER, __name__)]
     value = globals()[name] = getattr(module, name)
     return value

@@ -1,4 +1,4 @@
-"""The compiled part: everything between bytes and the author's functions."""
+"""The compiled part of the package: the engine and its hosts."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -63,7 +63,7 @@ _Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
 _Value: TypeAlias = str | int | float | Sequence[str | int | float] | Mapping[str, str | int | float] | None
 
 class _Driver(Protocol):
-    """What a channel asks of its event loop."""
+    """The event loop as a channel uses it."""
 
     start: Callable[..., Any]
     eager: bool
@@ -77,7 +77,10 @@ class _Driver(Protocol):
 
 @final
 class Resource:
-    """One resource, at one URI. Keyword arguments: those of `Details`, and `size` in bytes (default: a constant's)."""
+    """The URI and the description of a resource.
+
+    Keyword arguments: see `Details`; and `size`, the size in bytes. Default: that of a constant, else not stated.
+    """
 
     def __new__(
         cls,
@@ -114,7 +117,14 @@ class Resource:
 
 @final
 class Icon:
-    """A picture of a resource or a server: `src` is an `http:`, `https:` or `data:` URI."""
+    """An icon of a resource or a server.
+
+    Args:
+        src: the URI of the image: `http:`, `https:` or `data:`.
+        mime_type: the media type, such as `image/png`. Default: not stated.
+        sizes: the sizes that it is made for, such as `48x48`, or `any`. Default: not stated.
+        theme: the theme that it is made for. Default: both.
+    """
 
     def __new__(
         cls,
@@ -128,13 +138,15 @@ class Icon:
 
 @final
 class Variable:
-    """How one variable of a template matches.
+    """The rules by which one variable of a template matches.
 
     Args:
-        kind: the type of its value. Default: a list with `*`, else scalar.
-        policy: which values are refused. Default: `path` for `{+x}`, `text` in a query or fragment, else `segment`.
-        empty: whether `{x}` and `{+x}` may be empty.
-        chars: which characters `{+x}` may hold: `any` lets it take `?` and `#` too.
+        kind: the type of the value. Default: `list` for a variable with `*`, else `scalar`.
+        policy: the values that are accepted: `segment`, `path` and `text` refuse values that are dangerous in such a
+            place; `any` accepts all. Default: `path` for `{+x}`, `text` in a query or fragment, else `segment`.
+        empty: whether the value of `{x}` and `{+x}` may be empty. Default `False`.
+        chars: the characters of `{+x}`: `any` also accepts `?` and `#`. Default `operator`: those that RFC 6570 gives
+            the operator.
     """
 
     def __new__(
@@ -155,11 +167,11 @@ class Variable:
     def chars(self) -> Literal["operator", "any"]: ...
     @property
     def required(self) -> bool | None:
-        """Whether every URI defines it; `None` where no template says."""
+        """Whether every URI of the template has a value for it; `None` outside of a template."""
 
 @final
 class Guard:
-    """What a policy, or the path of one, says of URIs."""
+    """The compiled part of `mcp_resources.Guard`."""
     def __new__(cls, policy: object, explicit_denials: bool) -> Guard: ...
     def decide(self, uri: str, principal: str, scopes: Sequence[str]) -> tuple[Decision, list[str]]: ...
     def knows_template(self, template: str, principal: str, scopes: Sequence[str]) -> bool: ...
@@ -168,8 +180,14 @@ class Guard:
 class UriTemplate:
     """A URI template (RFC 6570).
 
+    Args:
+        template: the text of the template, such as `note://{id}`.
+        vars: the rules of variables, by their names. Default: see `Variable`.
+        extra_query: whether a URI with query parameters that the template does not have still matches (`ignore`) or not
+            (`reject`). Default `ignore`.
+
     Raises:
-        InvalidTemplate: it is not one, or nothing could match it.
+        InvalidTemplateError: the text is not a URI template, or no URI can match it.
     """
 
     def __new__(
@@ -181,22 +199,31 @@ class UriTemplate:
     ) -> UriTemplate: ...
     @property
     def variables(self) -> dict[str, Variable]:
-        """The variables by name, in template order."""
+        """The variables by name, in the order of the template."""
     def expand(self, values: Mapping[str, _Value] | None = None, /, **named: _Value) -> str:
-        """Expands the template. A variable that is not given, or `None`, is left out."""
+        """Expands the template (RFC 6570).
+
+        Variables that are missing or `None` are left out; values for which the template has no variable are ignored.
+
+        Raises:
+            TypeError: a value is bytes.
+        """
     def match(self, uri: str) -> Match | NoMatch | Rejected:
         """Matches a URI, in any spelling.
 
         Raises:
-            InvalidUri: it is not a URI.
+            InvalidUriError: `uri` is not a URI.
         """
 
 @final
 class TemplateSet:
-    """Several templates: the most specific one that matches wins, whatever their order.
+    """A set of templates. The most specific template that matches a URI wins, independent of their order.
+
+    Args:
+        templates: templates, or their texts.
 
     Raises:
-        TemplateConflict: two match the same URIs.
+        TemplateConflictError: two templates match the same URIs.
     """
 
     def __new__(cls, templates: Iterable[UriTemplate | str]) -> TemplateSet: ...
@@ -204,69 +231,92 @@ class TemplateSet:
         """Finds the template for a URI, in any spelling.
 
         Raises:
-            InvalidUri: it is not a URI.
+            InvalidUriError: `uri` is not a URI.
         """
     def __len__(self) -> int: ...
 
 @final
 class Context:
-    """The request that a handler answers. Usable from any thread while it does."""
+    """The request that a handler answers. It can be used from any thread until the request is answered."""
 
     @property
     def uri(self) -> str | None:
-        """The URI as the client spelled it; `None` outside of reads."""
+        """The URI as the client wrote it; `None` if the request is not a read."""
     @property
     def principal(self) -> str:
-        """Who asks: a verified identity; empty for the local process, `anonymous` for HTTP clients without a token."""
+        """The verified identity of the client: empty on stdio, `anonymous` for HTTP clients without a token."""
     @property
     def headers(self) -> dict[str, str]:
-        """Headers of the HTTP request by lower-case names, unverified and without credentials; empty over a pipe."""
+        """The headers of the HTTP request, with lower-case names; empty on stdio. They are not verified.
+
+        `Authorization`, `Proxy-Authorization` and `Cookie` are left out.
+        """
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scopes of the caller's token, with those that they include."""
+        """The scopes of the client's token, with the scopes that they imply."""
     @property
     def claims(self) -> dict[str, Any] | None:
-        """The claims of the caller's token; `None` if there are none.
+        """The claims of the client's token; `None` without a token or claims.
 
-        What is kept of reads does not depend on them: a resource whose contents do has no `ttl_ms`.
+        The option `cache` does not distinguish clients by claims: a resource whose contents depend on them must not
+        have a `ttl_ms`.
         """
     @property
     def revision(self) -> str:
-        """The revision of the protocol that the request is served under."""
+        """The protocol revision of the request."""
     @property
     def client_info(self) -> dict[str, Any] | None:
-        """What the client says of itself, unverified."""
+        """The self-description of the client (its name and version), not verified; `None` if it sent none."""
     @property
     def meta(self) -> dict[str, Any] | None:
-        """`_meta` of the request."""
+        """The `_meta` of the request; `None` if it has none."""
     @property
     def trace(self) -> dict[str, str]:
-        """`traceparent`, `tracestate` and `baggage` of `_meta`, if well-formed: a carrier for OpenTelemetry."""
+        """The trace context of the request, as a carrier for OpenTelemetry propagators.
+
+        `traceparent`, `tracestate` and `baggage` of `_meta`, each only if it is well-formed.
+        """
     @property
     def inputs(self) -> dict[str, InputResponse]:
-        """The client's answers to an earlier `InputRequired`, by key."""
+        """The client's answers to an earlier `InputRequired`, by the keys of its requests; empty at first."""
     @property
     def state(self) -> Any:
-        """The state given with that `InputRequired`; `None` at first."""
+        """The `state` of that `InputRequired`; `None` at first."""
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for the answer any longer: the request was cancelled, or has run out of time."""
+        """Whether the answer is no longer needed: the request was cancelled, timed out, or is answered."""
     @property
     def lifespan(self) -> Any:
-        """What the server's lifespan gave; `None` without one."""
+        """The value that the lifespan of the server yielded; `None` without a lifespan."""
     @property
     def log(self) -> Log:
-        """Logs to the client: `ctx.log("info", …)` or `ctx.log.info(…)`."""
+        """Sends log messages to the client: `ctx.log("info", data)` or `ctx.log.info(data)`."""
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tells the client, if it asked for that, how far the handler is. `progress` must grow."""
+        """Reports progress to the client, if it asked for reports.
+
+        Args:
+            progress: the progress so far; it must increase with each report.
+            total: the value of `progress` at the end. Default: unknown.
+            message: a text about the current step. Default: none.
+        """
     def ask(self, method: str, params: object) -> Awaitable[Any]:
-        """Asks a client of a legacy revision, in an `async def`: its result, or `AskFailed`."""
+        """Sends a request to the client, such as `sampling/createMessage`, and waits for its result.
+
+        Only in an `async def`, and for clients with a revision before 2026-07-28; return `InputRequired` for others.
+
+        Args:
+            method: the method of the request.
+            params: its params.
+
+        Raises:
+            AskFailedError: the client cannot be asked, did not answer, or refused.
+        """
     def send_log(self, level: LogLevel, data: str, name: str | None = None) -> None:
-        """What `log` does with a level, JSON text and the name of a logger."""
+        """The compiled part of `log`: a level, JSON text, and the name of a logger."""
 
 @final
 class Function:
-    """An author's function, and how it is called."""
+    """A function of the program, and how it is called."""
 
     def __new__(
         cls,
@@ -282,37 +332,37 @@ class Function:
 
 @final
 class Gather:
-    """What a generator's chunks are pushed into."""
+    """Collects the chunks of a generator."""
 
     def push(self, chunk: str | Buffer) -> bool: ...
 
 def closest(given: str, known: Sequence[str]) -> str | None:
-    """The name that `given` probably stands for."""
+    """The known name that is most similar to `given`; `None` if none is."""
 
 def main(argv: Sequence[str]) -> int:
     """Runs the command `mcp-resources`; `argv` begins with the name of the program. Returns the exit status."""
 
 def suggested_template(text: str) -> str | None:
-    """The template that was probably meant by a text in the notation of a web framework."""
+    """The URI template for a text in the notation of a web framework, such as `notes://:day`; else `None`."""
 
 def unexpected(what: str, given: str, known: Sequence[str]) -> str:
-    """The message about an unknown name, with the one that was probably meant."""
+    """The error message for an unknown name, with the name that was probably meant."""
 
 @final
 class Records:
-    """What was recorded, for the thread that takes it."""
+    """The audit records, for the thread that takes them."""
 
     def next(self) -> list[bytes] | None: ...
 
 @final
 class Watches:
-    """What clients watch, for the thread that takes it."""
+    """The changes of what clients watch, for the thread that takes them."""
 
     def next(self) -> list[tuple[str, str, bool]] | None: ...
 
 @final
 class Pending:
-    """A request whose handler is still at work."""
+    """A request whose handler has not finished."""
 
     def __call__(self, task: Any, /) -> None: ...
     def succeed(self, result: object) -> None: ...
@@ -325,10 +375,10 @@ class Queue:
     def __new__(cls, max: int) -> Queue: ...
     def enter(self) -> None: ...
     def next(self) -> tuple[Callable[..., object], tuple[Any, ...], dict[str, Any] | None, Pending] | None:
-        """The next job: what to call, its arguments, and what to tell the outcome. `None` ends the thread."""
+        """Waits for the next job: a function, its arguments, and the request. `None` ends the thread."""
     def failed(self) -> bool: ...
     def next_here(self) -> tuple[Callable[..., object], tuple[Any, ...], dict[str, Any] | None, Pending] | None:
-        """The same as `next`, without waiting, for a thread that does not belong to the queue."""
+        """Like `next`, without waiting, for a thread that does not belong to the queue."""
     @property
     def waiting(self) -> int: ...
     @property
@@ -336,7 +386,7 @@ class Queue:
 
 @final
 class Edit:
-    """One change of what is registered."""
+    """One registration or removal."""
 
     @staticmethod
     def add_resource(resource: Resource, source: Function | str | Buffer) -> Edit: ...
@@ -353,7 +403,7 @@ class Edit:
 
 @final
 class Server:
-    """An engine, and the functions behind it."""
+    """The compiled part of `ResourceServer`: an engine and its functions."""
 
     def __new__(
         cls,
@@ -372,7 +422,7 @@ class Server:
         capability: tuple[str, str] | None,
         lists: str | None,
     ) -> None:
-        """Declares a method that is not ours, before the engine is made."""
+        """Declares a custom method, before the engine is made."""
     def publish(self, edits: Sequence[Edit]) -> list[str]: ...
     def mount(self, providers: Sequence[Provider]) -> None: ...
     def unmount(self, provider: Provider) -> bool: ...
@@ -396,58 +446,65 @@ class Server:
 
 @disjoint_base
 class Provider:
-    """A source of resources for `ResourceServer.mount`. The functions of `mcp_resources.providers` make them."""
+    """A ready-made source of resources for `ResourceServer.mount`.
+
+    It answers on threads of its own. The functions of `mcp_resources.providers` make providers.
+    """
 
 @final
 class Memory(Provider):
-    """A folder in memory: `memory:///{+path}`. Clients list, read and watch what a program puts into it.
+    """A folder in memory: `memory:///{+path}`. A program puts entries into it; clients list, read and watch them.
 
-    For any thread. Every server that mounts it serves it. Nothing is ever thrown out to make room.
+    Can be used from any thread. Several servers can mount it and then serve the same entries. Entries stay until they
+    are removed. Made by `memory`.
     """
 
     def put(self, path: str, body: str | Buffer, mime_type: str | None = None) -> None:
-        """Puts a text or bytes at `path`, such as `notes/today.md`, in the place of what was there.
+        """Stores a text or bytes at a path, and replaces what was there.
 
-        Clients that watch it are told, and those that listen to the lists if it is new.
+        Clients that watch the entry are notified and, if it is new, those that listen to the list.
 
         Args:
-            path: a text; what no URI can have is encoded.
+            path: a path such as `notes/today.md`. Characters that a URI cannot contain are percent-encoded.
             body: the contents. A buffer is copied.
-            mime_type: `text/plain` for a text and `application/octet-stream` for bytes, if it is not given.
+            mime_type: the media type. Default: `text/plain` for a text, `application/octet-stream` for bytes.
 
         Raises:
-            TypeError: `path` is no text, or `body` is neither text nor bytes.
+            TypeError: `path` is not a text, or `body` is neither text nor bytes.
         """
     def remove(self, path: str) -> bool:
-        """Takes out what is at `path`. `False` if nothing is."""
+        """Removes the entry at a path. Returns `False` if there is none.
+
+        Its subscribers and listeners of the list are notified.
+        """
     def __len__(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
 
 @final
 class Metrics(Provider):
     """Series of numbers: `metrics:///{name}`. A program pushes samples; clients list, read and watch the series.
 
-    For any thread, before, during and after a mount. It is in one server at a time.
+    Mount it in one server at a time; samples can be pushed from any thread, at any time. Made by `metrics`.
     """
 
     def push(self, name: str, value: float, at: datetime | float | None = None) -> None:
-        """Adds a sample to the series `name`, which begins with its first sample.
+        """Adds a sample to a series. The first sample creates the series.
 
-        Subscribers are notified once for each `interval`. A push neither waits nor allocates once the series exists.
+        Subscribers are notified once per `interval` at most. A push to an existing series neither waits nor allocates.
 
         Args:
-            name: 1 to 256 bytes without control characters, such as `queue_length`.
-            value: a number. NaN is kept, and is `null` in JSON.
-            at: when it was measured: a datetime, or seconds since 1970. Default: now. A full series drops a sample
-                that is older than all that it keeps.
+            name: the name of the series, such as `queue_length`: 1 to 256 bytes without control characters.
+            value: the value. NaN becomes `null` in JSON.
+            at: the time of the measurement: a `datetime`, or seconds since 1970. Default: now. A sample that is older
+                than all samples of a full series is dropped.
 
         Raises:
-            TypeError: an argument has a wrong type.
+            TypeError: an argument has the wrong type.
             ValueError: there are too many series, or the name or the time is not allowed.
         """
     @property
     def refused(self) -> int:
-        """How many samples were refused because there were too many series."""
+        """The number of samples that were refused because there were too many series."""
 
 @disjoint_base
 class ResultCache(Provider):
@@ -463,70 +520,80 @@ class ResultCache(Provider):
         mime_type: str | None = None,
         principal: str | None = None,
     ) -> None:
-        """Puts a text or bytes under an id, in the place of what was there.
+        """Stores a text or bytes under an id, and replaces what was there.
 
-        Clients that watch it are notified, and those that listen to the lists if it is new. Results that were used
-        least recently make room.
+        Clients that watch the result are notified and, if it is new, those that listen to the list. The least recently
+        used results are dropped if the cache is full.
 
         Args:
-            id: 1 to 1,024 bytes of any text; a slash is `~2F` in its URI.
+            id: any text of 1 to 1,024 bytes. A slash in it becomes `~2F` in the URI.
             body: the contents. A buffer is copied.
-            ttl: how long it is kept: `"10min"`, or milliseconds. Default: the `ttl` of the cache.
-            mime_type: `text/plain` for a text and `application/octet-stream` for bytes, if it is not given.
-            principal: the subject of the only tokens that see it; `""` is the client on stdio. Default: everybody.
+            ttl: how long the result is kept: a text such as `"10min"`, or milliseconds. Default: the `ttl` of the
+                cache.
+            mime_type: the media type. Default: `text/plain` for a text, `application/octet-stream` for bytes.
+            principal: the only client that sees the result: the subject of its token, or `""` for the client on stdio.
+                Default: all.
 
         Raises:
-            ValueError: the id or the time cannot be kept, or the contents are larger than the cache.
-            TypeError: `body` is neither text nor bytes, or an argument has a wrong type.
+            ValueError: the id or the time is not allowed, or the contents are larger than the cache.
+            TypeError: `body` is neither text nor bytes, or an argument has the wrong type.
             OSError: the file cannot be written.
         """
     def get(self, id: str, *, principal: str | None = None) -> str | bytes | None:
-        """The contents under an id that everybody sees, or that this principal sees; `None` if there are none.
+        """Returns the contents under an id, or `None`.
+
+        Args:
+            id: see `put`.
+            principal: the client that the result belongs to, as for `put`. Default: all.
 
         Raises:
             OSError: the file cannot be read.
         """
     def remove(self, id: str, *, principal: str | None = None) -> bool:
-        """Takes out what everybody, or this principal, has under an id. `False` if nothing is.
+        """Removes the result under an id. Returns `False` if there is none.
+
+        Args:
+            id: see `put`.
+            principal: the client that the result belongs to, as for `put`. Default: all.
 
         Raises:
             OSError: the file cannot be written.
         """
     def __len__(self) -> int:
-        """How many results there are, of everybody and of all principals."""
+        """The number of results, those of single clients included."""
 
 def embedded(options: object, embedder: object) -> Provider:
-    """A provider of documents that are found by vectors too, which `embedder` makes. The rest is as with `declared`."""
+    """A `rag` provider with an embedder. The options and errors are those of `declared`."""
 
 def declared(kind: str, options: object) -> Provider:
-    """A provider of this kind, with its options by their names.
+    """Makes a provider of a kind such as `files`, with its options by name.
 
     Raises:
-        ValueError: an option has a value that is not allowed.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: the value of an option is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
 
 def memory() -> Memory:
-    """An empty folder in memory."""
+    """Makes an empty folder in memory: `memory:///{+path}`."""
 
 def metrics(options: object) -> Metrics:
-    """Series of numbers, with their options by their names.
+    """The compiled part of `providers.metrics`.
 
     Raises:
-        ValueError: an option has a value that is not allowed.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: the value of an option is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
 
 @final
 class Wakeup:
-    """What an event loop watches for threads that have something for it."""
+    """A descriptor that becomes readable when another thread has work for the event loop."""
     def fileno(self) -> int: ...
     def work(self) -> bool:
-        """Takes a ring, and does what it was for. Whether to watch on."""
+        """Does the work. Returns whether the loop must go on watching the descriptor."""
 
 @final
 class Channel:
-    """One client: what the event loop calls, and what handlers answer to."""
+    """The connection to one client, driven by the event loop."""
 
     def __new__(
         cls, server: Server, driver: _Driver, *, stdio: bool, threads: bool = True, delivers: bool = True
@@ -568,53 +635,53 @@ class Endpoint:
     def admit(
         self, verb: str, target: str, mount: str, headers: Sequence[tuple[bytes, bytes]], client: str | None
     ) -> Admitted | tuple[_Head, bytes]:
-        """Looks at the head of a request: it may come in, or this is the response."""
+        """Checks the head of a request. Returns the admitted request, or the response that refuses it."""
     def open(self, request: Identified, body: bytes) -> tuple[Exchange, _Turn]:
-        """Takes a request with its body. Handlers run, or are started."""
+        """Starts to answer a request: runs or starts its handlers."""
     @property
     def wakeup(self) -> Wakeup: ...
     def timer(self) -> None: ...
     def shutdown(self) -> None: ...
     def close(self) -> None:
-        """Ends every session: what is in flight is cancelled."""
+        """Ends all sessions and cancels open requests."""
 
 @final
 class Admitted:
-    """A request whose head may come in."""
+    """A request whose head was accepted."""
     @property
     def token(self) -> str | None: ...
     def identify(
         self, verified: _Verified | None = None, denied: bool | None = None
     ) -> Identified | tuple[_Head, bytes]:
-        """Goes on, once: with what the token stands for, or as it is not valid (`False`) or could not be verified."""
+        """Continues with the verified token; `denied` is `False` for an invalid one, `True` if it was not verified."""
 
 @final
 class Identified:
-    """A request whose head has passed: what remains is its body."""
+    """An admitted request whose token is verified, and whose body is not yet read."""
     @property
     def body_limit(self) -> int:
-        """How many bytes of body to read."""
+        """The longest body, in bytes."""
     def too_large(self) -> tuple[_Head, bytes]:
         """The response to a longer body."""
     @property
     def body_timeout(self) -> float:
-        """How many seconds to wait for the whole body."""
+        """The longest time for the body, in seconds."""
     def too_late(self) -> tuple[_Head, bytes]:
         """The response to a body that takes longer."""
     def receiving(self) -> Receiving:
-        """Counts a body that comes in several parts."""
+        """Makes the counter for a body that arrives in several parts."""
 
 @final
 class Receiving:
-    """A body that comes in several parts."""
+    """The counter of a body that arrives in several parts."""
     def take(self, bytes: int) -> tuple[_Head, bytes] | None:
-        """Counts further bytes. The response to send instead of reading on, if it is too much."""
+        """Counts further bytes. Returns the response that refuses the request if there are too many."""
     def close(self) -> None:
         """Releases the bytes counted so far: the body is complete, or reading has stopped."""
 
 @final
 class Exchange:
-    """A response that is being made."""
+    """A response in progress."""
     def register(self, ring: Callable[[], object]) -> None: ...
     def deliver(self, room: int) -> _Turn: ...
     def closed(self) -> None: ...
@@ -623,7 +690,7 @@ class Exchange:
 
 @final
 class HttpServer:
-    """The native HTTP server: its threads read, answer what the engine can, and write."""
+    """The native HTTP server. Its threads read, write, and answer requests that need no handler."""
     def __new__(
         cls,
         server: Server,
@@ -642,13 +709,13 @@ class HttpServer:
 
 @final
 class Verification:
-    """A token that waits for its verifier. The first answer counts."""
+    """A token that is being verified. The first answer counts."""
     def accept(self, verified: _Verified) -> None: ...
     def refuse(self, unavailable: bool) -> None: ...
 
 @final
 class TokenVerifier:
-    """A verifier of the core's."""
+    """A verifier of the compiled part."""
     @staticmethod
     def listed(tokens: Sequence[tuple[str, _Verified]]) -> TokenVerifier: ...
     @staticmethod
@@ -660,18 +727,18 @@ class TokenVerifier:
         algorithms: Sequence[str] | None,
         leeway: int,
     ) -> TokenVerifier:
-        """Verifies JWTs, with a JWKS or with the one at a URL."""
+        """Makes a verifier of JWTs, with a JWKS or the URL of one."""
     def check(self, token: str) -> TokenCheck: ...
 
 @final
 class TokenCheck:
-    """One token that is being verified."""
+    """The verification of one token."""
     def poll(self, waker: Callable[[], object]) -> tuple[bool, _Verified | None, bool]:
-        """Whether that is the end, the token if it is good, and whether that could not be found out."""
+        """Whether it has finished, the token if it is valid, and whether it could not be verified."""
 
 @final
 class TestClient:
-    """A client's machine, for `mcp_resources.testing`: requests become bytes, and bytes messages."""
+    """The protocol of a client, for `mcp_resources.testing`: requests to bytes, and bytes to messages."""
     def __new__(cls, revision: str, capabilities: str) -> TestClient: ...
     @property
     def handshake(self) -> int | None: ...
@@ -681,10 +748,10 @@ class TestClient:
     def received(self, bytes: bytes) -> list[tuple[str, int | None, str]]: ...
 
 _Asked: TypeAlias = tuple[str | None, int | None, Callable[[Any], object] | None]
-"""Which server, how many milliseconds at most, and what is called with progress."""
+"""The name of the server, the time-out in milliseconds, and the progress function."""
 
 class _CallerHost(Protocol):
-    """What a caller asks of the package's client."""
+    """The methods of `Client` that a caller calls."""
 
     def _progressed(
         self, report: Callable[[Any], object], progress: float, total: float | None, message: str | None
@@ -695,7 +762,7 @@ class _CallerHost(Protocol):
 
 @final
 class Caller:
-    """A client of servers, as one event loop uses it. The numbers that calls return are for `cancel`."""
+    """The compiled part of `Client`, for one event loop. Calls return numbers for `cancel`."""
 
     def __new__(cls, host: _CallerHost, settings: Mapping[str, object]) -> Caller: ...
     @property
@@ -721,6 +788,6 @@ class Caller:
 
 @final
 class Stream:
-    """What is iterated over: a list, a watch, or the changes of lists."""
+    """The source of an iterator: a list, a watch, or the changes of lists."""
 
     def close(self) -> None: ...

@@ -1,6 +1,6 @@
-"""An ASGI application: any server of that interface carries it, Starlette and FastAPI mount it.
+"""An ASGI application for any ASGI server, or to mount in Starlette or FastAPI.
 
-The core decides every status, header and byte; here they are moved, and the token is verified.
+The core decides on every status, header and byte. This module passes them on, and verifies the token.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ._core import Endpoint, Exchange, Identified, Server
-from .auth import Auth, InvalidToken, Parts, checked, fields, parts, verified
+from .auth import Auth, InvalidTokenError, Parts, checked, fields, parts, verified
 from .driver import Driver
 from .lifespan import Alone, Life
 from .log import broken, unverified
@@ -32,21 +32,21 @@ _Refused: TypeAlias = tuple[Head, bytes]
 _NOTHING: Turn = (None, b"", False, False)
 
 _ROOM = 256 * 1024
-"""How much is taken at a time for a client that reads."""
+"""The most bytes that are taken from a response at a time."""
 
 _LOOK = 0.25
-"""How often the server around the application is looked at while a response waits, in seconds."""
+"""The interval in which an open stream checks whether uvicorn is shutting down, in seconds."""
 
 
 class AsgiApp(Protocol):
     """An application of the Asynchronous Server Gateway Interface, version 3."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request, or the life of the application."""
+        """Serves one request, or the lifespan of the application."""
 
 
 class App:
-    """The application of one server. Its sessions live on the event loop of its requests."""
+    """The application of one server. Its sessions belong to the event loop of its requests."""
 
     def __init__(
         self, server: Server, auth: Auth | None, options: dict[str, Any], life: "tuple[Life, ResourceServer] | None"
@@ -62,7 +62,7 @@ class App:
         Endpoint.check(server, self._options)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request, or the life of the application."""
+        """Serves one request, or the lifespan of the application."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
@@ -71,7 +71,7 @@ class App:
             with suppress(_Gone):
                 await _Request(self._endpoint(), self._auth, receive, send).serve(scope)
         else:
-            raise ValueError(f"a scope of type {scope['type']!r} is not served")
+            raise ValueError(f"a scope of type {scope['type']!r} is not served, only http and lifespan")
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -82,7 +82,7 @@ class App:
                 except Exception as error:
                     broken(error)
                     await send({"type": "lifespan.startup.failed", "message": str(error)})
-                    raise  # as Starlette does: its client of tests waits for ever for one that returns
+                    raise  # as Starlette does: its test client waits for ever if the application returns
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 self.stop()
@@ -94,7 +94,7 @@ class App:
                 return
 
     def stop(self) -> None:
-        """Ends what would wait for ever: listens and streams of notifications of this application."""
+        """Ends the listens and notification streams of this application, which would otherwise never end."""
         if self._web is not None:
             self._web.endpoint.shutdown()
 
@@ -142,9 +142,10 @@ class _Web(Driver):
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """While a response waits for something to write, the server around it is looked at now and then.
+        """Checks for the end of uvicorn while a response has nothing to write.
 
-        uvicorn lets its requests finish before it tells the application that it ends, and a listen never does.
+        uvicorn waits for open requests before it sends the lifespan event `shutdown`, but a listen never finishes by
+        itself.
         """
         self._waiting += 1
         if self._look is None:
@@ -165,10 +166,10 @@ class _Web(Driver):
 
 
 def _is_ending() -> bool:
-    """Whether uvicorn serves this process and ends: its server is what takes the signals, in gunicorn's workers too.
+    """Whether uvicorn serves this process and is shutting down. Its server is found through its signal handlers.
 
-    It was told to, or has closed its sockets, as it does after `limit_max_requests`. One that runs in a thread takes no
-    signals and is not seen: `timeout_graceful_shutdown` ends it.
+    It shuts down after a signal or, with `limit_max_requests`, when its sockets are closed. A uvicorn that runs in a
+    thread has no signal handlers and is not found; `timeout_graceful_shutdown` ends its streams.
     """
     handlers = (signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM))
     return any(_ends(getattr(handler, "__self__", None)) for handler in handlers)
@@ -210,7 +211,7 @@ class _Request:
             return None, None
         try:
             return parts(await verified(self._auth, token)), None
-        except InvalidToken:
+        except InvalidTokenError:
             return None, False
         except Exception as error:
             unverified(error)
@@ -257,7 +258,7 @@ class _Request:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def _write(self, exchange: Exchange, turn: Turn) -> None:
-        """Writes what comes, until the end or until the client is gone."""
+        """Writes the response until its end, or until the client has disconnected."""
         bell = _Bell(self._receive)
         end = False
         try:
@@ -280,7 +281,7 @@ class _Request:
 
 
 class _Bell:
-    """Rings when there is something to write, or when the client has left."""
+    """Waits until there is something to write, or until the client has disconnected."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -288,12 +289,12 @@ class _Bell:
         self._left: asyncio.Task[None] | None = None
 
     def now(self, exchange: Exchange) -> Turn:
-        """What is to be written now. The bell rings when there is something after that."""
+        """The output that is ready now. Later output ends the wait of `next`."""
         exchange.register(self._rung.set)
         return exchange.deliver(_ROOM)
 
     async def next(self, exchange: Exchange) -> Turn:
-        """The next turn that has something, when there is nothing now."""
+        """Waits for further output."""
         while True:
             self._left = self._left or asyncio.ensure_future(self._watch())
             with suppress(TimeoutError):
@@ -307,7 +308,7 @@ class _Bell:
                 return turn
 
     def stop(self) -> None:
-        """Nobody waits any longer."""
+        """Ends the wait for the client."""
         if self._left is not None:
             self._left.cancel()
 

@@ -1,4 +1,4 @@
-"""Bearer tokens: what an HTTP endpoint asks for, and what it says of it (RFC 6750, RFC 9728)."""
+"""Bearer tokens of an HTTP endpoint: how they are verified, and what its metadata says (RFC 6750, RFC 9728)."""
 
 import asyncio
 import inspect
@@ -6,37 +6,44 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from . import checks
 from ._core import TokenVerifier
 from .encoding import to_json
-from .errors import McpError
+from .errors import McpError, earlier
 
-__all__ = ["Auth", "InvalidToken", "InvalidTokenError", "JwtVerifier", "StaticTokens", "Verified"]
+__all__ = ["Auth", "InvalidTokenError", "JwtVerifier", "StaticTokens", "Verified"]
 
 
 class InvalidTokenError(McpError):
-    """The token is not valid, has expired, or was made for another audience. Raised by `Auth.verify`."""
+    """The token is not valid, has expired, or was issued for another audience. Raised by `Auth.verify`."""
 
     kind = "invalid_token"
 
 
-InvalidToken = InvalidTokenError
-"""The earlier name: the same class."""
+if TYPE_CHECKING:
+    InvalidToken = InvalidTokenError
+
+
+def __getattr__(name: str) -> Any:
+    """The class under its earlier name."""
+    return globals()[earlier(name, {"InvalidToken": "InvalidTokenError"}, __name__)]
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A token that was verified: signature, expiry, issuer and audience."""
+    """A token that was verified: its signature, expiry, issuer and audience are right."""
 
     subject: str
-    """Who it stands for: what sessions, cursors and request states are bound to."""
+    """The identity of the client: `ctx.principal`. Sessions, cursors and request states belong to it."""
     scopes: Sequence[str] = ()
-    """What it may be used for; a text holds scopes with spaces between them, as OAuth writes them."""
+    """The scopes of the token: a list, or one text with spaces between them, as OAuth writes them. Default: none."""
     expires: float | None = None
-    """When it expires, in seconds since 1970: until then it need not be verified again. Default: each time."""
+    """When the token expires, in seconds since 1970. It is not verified again before that, nor longer than
+    `Limits.token_ttl`. Default: it is verified for each request."""
     claims: Mapping[str, Any] | None = None
-    """What handlers are given as `ctx.claims`. Default: nothing."""
+    """The claims that handlers get as `ctx.claims`. Default: none."""
 
 
 Parts: TypeAlias = tuple[str, list[str], int | None, str | None]
@@ -44,7 +51,7 @@ Parts: TypeAlias = tuple[str, list[str], int | None, str | None]
 
 
 class _Compiled:
-    """A verifier of the compiled part. The native server asks it without the interpreter."""
+    """A verifier of the compiled part. The native HTTP server calls it without the interpreter."""
 
     __slots__ = ("_compiled",)
 
@@ -55,8 +62,8 @@ class _Compiled:
         """Verifies a token.
 
         Raises:
-            InvalidToken: it is not good.
-            OSError: the keys cannot be had at the moment.
+            InvalidTokenError: the token is not valid.
+            OSError: the keys cannot be fetched at the moment.
         """
         loop, rung = asyncio.get_running_loop(), asyncio.Event()
 
@@ -72,7 +79,7 @@ class _Compiled:
             await rung.wait()
             rung.clear()
         if found is None:
-            raise OSError("the keys cannot be had") if is_unavailable else InvalidToken
+            raise OSError("the keys of the issuer cannot be fetched") if is_unavailable else InvalidTokenError
         subject, scopes, expires, claims = found
         return Verified(subject, scopes, None if expires is None else expires / 1000, _loads(claims))
 
@@ -80,18 +87,22 @@ class _Compiled:
 
 
 class StaticTokens(_Compiled):
-    """Verifies tokens by a list: for tests, or for a few clients whose tokens an administrator makes.
+    """Accepts a fixed list of tokens: for tests, or for a few clients whose tokens an administrator creates.
 
-    Tokens are compared by their SHA-256 in constant time. Each should have at least 128 random bits.
+    Compares the SHA-256 of tokens in constant time. Each token should have at least 128 random bits.
     """
 
     __slots__ = ()
 
     def __init__(self, tokens: Mapping[str, Verified]) -> None:
-        """Takes each token with what it stands for.
+        """Makes a verifier.
+
+        Args:
+            tokens: the tokens, each with the identity and the scopes that it stands for.
 
         Raises:
-            ValueError: a token could not stand in an `Authorization` header.
+            TypeError: `tokens` is not a dict, or a value is not a `Verified`.
+            ValueError: a token has characters that an `Authorization` header cannot carry.
         """
         if not isinstance(tokens, Mapping):
             raise TypeError(f"tokens is {_kind(tokens)}; expected a dict, such as {{'TOKEN': Verified('alice')}}")
@@ -105,8 +116,8 @@ class StaticTokens(_Compiled):
 class JwtVerifier(_Compiled):
     """Verifies signed JWTs (RFC 9068): type, signature, `exp`, `nbf`, `iss` and `aud`.
 
-    The subject is the token's `sub`; in a token without one `client_id:` and its `client_id`. The scopes are those of
-    `scope` or `scp`. Shared secrets (HS256) and unsigned tokens are never accepted.
+    The subject is the claim `sub` or, without one, `client_id:` followed by the claim `client_id`. The scopes are those
+    of the claim `scope` or `scp`. Tokens that are unsigned or signed with a shared secret (HS256) are never accepted.
     """
 
     __slots__ = ()
@@ -121,21 +132,30 @@ class JwtVerifier(_Compiled):
         algorithms: Iterable[str] | None = None,
         leeway: int = 60,
     ) -> None:
-        """Takes the keys, or the URL to get them from.
+        """Makes a verifier with `keys` or with `jwks_url`: exactly one of them.
 
         Args:
-            issuer: the `iss` of tokens.
-            audience: the `aud` of tokens, or several of which one is enough: as a rule `Auth.resource`.
-            keys: a JWKS, as a mapping or JSON text.
-            jwks_url: where the JWKS is: `https`, or `http` on this machine. It is asked for the first token, then every
-                ten minutes, and for a token with an unknown key at most twice a minute.
-            algorithms: what tokens may be signed with, such as `ES256`. Default: each that fits the key.
-            leeway: how far the clocks of issuer and server may be apart, in seconds.
+            issuer: the issuer, compared with the claim `iss`.
+            audience: one or several audiences, usually `Auth.resource`. The claim `aud` must contain one of them.
+            keys: the keys as a JWKS, a mapping or JSON text.
+            jwks_url: the URL of the JWKS: `https`, or `http` on this machine. It is fetched for the first token, then
+                every ten minutes, and for a token with an unknown key at most twice a minute.
+            algorithms: the signature algorithms that are accepted, such as `ES256`. Default: all that fit the key.
+            leeway: the largest difference between the clocks of the issuer and the server, in seconds. Default 60.
 
         Raises:
+            TypeError: an argument has the wrong type.
             ValueError: the keys, the URL or an algorithm cannot be used.
         """
-        audiences = [audience] if isinstance(audience, str) else [*audience]
+        checks.text("issuer", issuer)
+        if (keys is None) == (jwks_url is None):
+            got = "neither" if keys is None else "both"
+            raise ValueError(f"JwtVerifier needs the keys or the URL of the keys: give keys or jwks_url, got {got}")
+        if jwks_url is not None:
+            checks.text("jwks_url", jwks_url)
+        if not isinstance(leeway, int) or leeway < 0:
+            raise TypeError(f"leeway is {leeway!r}, expected a whole number of seconds from 0")
+        audiences = [audience] if isinstance(audience, str) else listed("audience", audience)
         given = None if keys is None else keys if isinstance(keys, str) else to_json(keys)
         named = None if algorithms is None else listed("algorithms", algorithms)
         super().__init__(TokenVerifier.jwt(issuer, audiences, given, jwks_url, named, leeway))
@@ -143,37 +163,48 @@ class JwtVerifier(_Compiled):
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """What bearer tokens must be."""
+    """Requires bearer tokens at an HTTP endpoint (RFC 9728).
+
+    Raises:
+        TypeError: a field has the wrong type.
+    """
 
     resource: str
-    """The URL of the endpoint as clients know it: the audience of tokens."""
+    """The URL of the endpoint as clients know it. Tokens must be issued for it: it is their audience."""
     authorization_servers: Sequence[str]
-    """The servers that give tokens for it; at least one."""
+    """The URLs of the authorization servers that issue tokens for the endpoint; at least one."""
     verify: Callable[[str], Awaitable[Verified]]
-    """Verifies a token. Raises `InvalidToken`; anything else means that it could not be found out now.
+    """Verifies a token: an `async` function, a `JwtVerifier` or `StaticTokens`.
 
-    A function of yours, a `JwtVerifier` or `StaticTokens`."""
+    Raises `InvalidTokenError` for a token that is not valid: the client gets status 401. Any other exception means that
+    the token could not be verified now: it is logged, and the client gets status 503."""
     required_scopes: Sequence[str] = ()
-    """What every request needs."""
+    """The scopes that every request needs. Default: none."""
     scopes_supported: Sequence[str] = ()
-    """What a client may ask for."""
+    """The scopes that clients may request, for the metadata of the endpoint. Default: none."""
     implied_scopes: Iterable[tuple[str, str]] = ()
-    """Which narrower scopes a broader one includes, as (broader, narrower)."""
+    """Pairs of scopes (broader, narrower): a token with the first one also has the second. Default: none."""
     authorization_server_document: Mapping[str, object] | None = None
-    """The authorization server's metadata, for clients of 2025-03-26, which look for it here."""
+    """The metadata of the authorization server, for clients of 2025-03-26, which fetch it from this endpoint.
+
+    Default: none."""
 
     def __post_init__(self) -> None:
-        """Refuses at once what no endpoint would take."""
+        """Checks the fields, so that a mistake is reported where it is made."""
+        checks.text("resource", self.resource)
         fields(self)
+        if isinstance(self.verify, type):
+            name = self.verify.__name__
+            raise TypeError(f"verify is the class {name}, expected an object of it: {name}(…)")
         if not callable(self.verify):
             raise TypeError(f"verify is {self.verify!r}, expected an async function, a JwtVerifier or StaticTokens")
 
 
 def checked(auth: Auth | None) -> None:
-    """Refuses what is no `Auth`.
+    """Checks the argument `auth`.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: it is neither `None` nor an `Auth`.
     """
     if auth is not None and not isinstance(auth, Auth):
         raise TypeError(
@@ -182,10 +213,10 @@ def checked(auth: Auth | None) -> None:
 
 
 async def verified(auth: Auth, token: str) -> Verified:
-    """What `verify` says of a token.
+    """Verifies a token with the function of `auth`.
 
     Raises:
-        TypeError: it is no async function.
+        TypeError: the function is not `async`.
     """
     found: object = auth.verify(token)
     if not inspect.isawaitable(found):
@@ -194,7 +225,10 @@ async def verified(auth: Auth, token: str) -> Verified:
 
 
 def fields(auth: Auth) -> dict[str, Any]:
-    """What the core takes of it."""
+    """The fields of an `Auth` as the compiled part takes them."""
+    for pair in auth.implied_scopes:
+        if isinstance(pair, str) or not isinstance(pair, Iterable) or len(listed("implied_scopes", pair)) != 2:
+            raise TypeError(f"implied_scopes has the item {pair!r}, expected a pair of scopes (broader, narrower)")
     document = auth.authorization_server_document
     return {
         "resource": auth.resource,
@@ -207,15 +241,15 @@ def fields(auth: Auth) -> dict[str, Any]:
 
 
 def compiled(auth: Auth | None) -> TokenVerifier | None:
-    """The verifier that the native server can ask by itself."""
+    """The verifier that the native server can call without Python; `None` if there is none."""
     return auth.verify._compiled if auth is not None and isinstance(auth.verify, _Compiled) else None
 
 
 def parts(verified: Verified) -> Parts:
-    """What the core takes of a verified token.
+    """A verified token as the compiled part takes it.
 
     Raises:
-        TypeError: the author's function gave something else.
+        TypeError: `verify` returned something else than a `Verified`, or one of its fields has the wrong type.
     """
     if not isinstance(verified, Verified):
         raise TypeError(f"`verify` returned {_kind(verified)}; expected a `Verified`")
@@ -225,7 +259,8 @@ def parts(verified: Verified) -> Parts:
     scopes = scopes.split() if isinstance(scopes, str) else listed("the scopes of a verified token", scopes)
     expires = verified.expires
     if expires is not None and not (isinstance(expires, int | float) and math.isfinite(expires)):
-        raise TypeError(f"`expires` of a verified token is {expires!r}; expected seconds since 1970")
+        fix = ", such as expires.timestamp()" if hasattr(expires, "timestamp") else ""
+        raise TypeError(f"`expires` of a verified token is {expires!r}; expected seconds since 1970{fix}")
     milliseconds = None if expires is None else min(max(0, int(expires * 1000)), 2**63)
     return verified.subject, scopes, milliseconds, None if verified.claims is None else to_json(verified.claims)
 
@@ -234,10 +269,12 @@ def listed(name: str, given: Iterable[str]) -> list[str]:
     """A list of texts.
 
     Raises:
-        TypeError: it is one text, or something in it is no text.
+        TypeError: it is one text, no iterable, or one of its items is not a text.
     """
     if isinstance(given, str):
         raise TypeError(f"{name}: expected a list of texts, such as [{given!r}], and not the text {given!r}")
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{name}: expected a list of texts, and not a value {_kind(given)}")
     found = [*given]
     for at, item in enumerate(found):
         if not isinstance(item, str):

@@ -1,4 +1,4 @@
-"""A client of one or many servers: it lists, reads, completes and watches what an allow-list allows.
+"""`Client`: lists, reads, completes and watches the resources of one or many servers, within an allow-list.
 
 async with Client.from_config("agents.yaml", agent="frontend") as client:
     async for resource in client.list():
@@ -7,8 +7,8 @@ async with Client.from_config("agents.yaml", agent="frontend") as client:
     async for change in client.watch("metrics://cpu/usage"):
         print(change.contents)
 
-The native half runs on one thread for all clients of the process. What it has for an event loop it leaves on a desk,
-and rings once for a batch. No function of an author's runs on that thread.
+The compiled part runs on one thread for all clients of the process. It queues results for each event loop and wakes the
+loop once for a batch. Your functions run on the event loop, never on that thread.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeAlias
 
+from . import checks
 from ._core import Caller, unexpected
 from .driver import watch as watch_wakeup
 from .encoding import to_json
@@ -44,11 +45,11 @@ Many: TypeAlias = list[Contents]
 Read: TypeAlias = str | bytes | Many
 """A text if there is one text, bytes if there is one blob, else all contents."""
 Answer: TypeAlias = Callable[["Question"], object | Awaitable[object]]
-"""Answers a question of a server's: called with it, returns a JSON object, or is a coroutine function that does."""
+"""A function, plain or `async`, that answers a question of a server. It returns the result, a JSON object."""
 
 
 class Question:
-    """What a server asks: its name, the method, and the params."""
+    """A request that a server makes of the client: the name of the server, the method, and its params."""
 
     __slots__ = ("method", "params", "server")
 
@@ -62,7 +63,7 @@ class Question:
 
 
 class Progress:
-    """How far a request is: `progress` of `total`, if that is known, and what is being done, if the server says so."""
+    """A progress report of a server: `progress` of `total`, with a `message`. The last two are `None` if unknown."""
 
     __slots__ = ("message", "progress", "total")
 
@@ -76,9 +77,9 @@ class Progress:
 
 
 class ServerAbout:
-    """What a server says of itself: its name and version, its capabilities, and how it is to be used, if it says so.
+    """The self-description of a server: `server_info` (name and version), `capabilities`, and `instructions` or `None`.
 
-    `revision` is the revision of the protocol that is spoken with it.
+    `revision` is the protocol revision in use with this server.
     """
 
     __slots__ = ("capabilities", "instructions", "revision", "server_info")
@@ -96,28 +97,29 @@ class ServerAbout:
 
 
 class Client:
-    """A client of one server, or with `from_config` of many. An async context manager.
+    """A client of one server or, made with `from_config`, of several. An async context manager.
 
-    Servers are started, or connected to, when they are first needed, and again after a loss. A client belongs to the
-    event loop that it is first used on, and to the process that made it.
+    The client starts or connects to a server at the first request for it, and again after the connection is lost. Use a
+    client on one event loop and in one process only.
 
     Args:
-        server: how the server is reached: a command as a list of texts, the URL of an endpoint, or a server of this
-            process.
-        name: what it is called in errors and notes.
-        resources: what may be seen of it: globs over URIs (S-11), or `"*"` for everything.
-        timeout: how long a request may take, in milliseconds. Default 30,000.
-        revision: the only revision of the protocol to speak. Default: the newest that the server has.
-        headers: headers of every request to a URL, such as `Authorization`.
-        env: variables for a command, beside those of this process.
-        cwd: the directory of a command; this process' own by default.
-        answers: functions that answer the server's questions, by `"elicitation"`, `"sampling"` or `"roots"`; each is
-            called with a `Question` on the event loop, may be `async`, and returns the result, a JSON object. An
-            exception is logged, and the server hears that there is no answer.
-        on_note: called with the name of a server and a sentence about what was left out or ignored. For a log.
+        server: a command as a list of texts, such as `["my-server", "--all"]`; the URL of an endpoint; or a
+            `ResourceServer` of this process.
+        name: the name of the server in errors and notes. Default `server`.
+        resources: the allow-list: globs over URIs (S-11). Default `"*"`: all resources of the server.
+        timeout: the longest time for a request, in milliseconds. Default 30,000.
+        revision: the only protocol revision to use. Default: the newest that the server supports.
+        headers: HTTP headers of every request, such as `Authorization`. For a URL. Default: none.
+        env: environment variables of the command, in addition to those of this process. Default: none.
+        cwd: the working directory of the command. Default: that of this process.
+        answers: functions that answer requests of the server, under the keys `elicitation`, `sampling` and `roots`.
+            Each is called with a `Question` on the event loop, may be `async`, and returns the result, a JSON object.
+            If it raises, the exception is logged and the server gets an error. Default: none.
+        on_note: called with the name of a server and a sentence when something of the server is left out or ignored.
+            Default: nothing is called.
 
     Raises:
-        ConfigError: an option is wrong. The message names it.
+        ConfigError: an option is wrong; the message names it.
     """
 
     _QUESTIONS: ClassVar[tuple[str, ...]] = ("elicitation", "sampling", "roots")
@@ -152,19 +154,23 @@ class Client:
         answers: Mapping[str, Answer] | None = None,
         on_note: Callable[[str, str], object] | None = None,
     ) -> Self:
-        """A client of the servers of a configuration file, JSON or YAML: its `mcpServers` (S-10).
+        """Makes a client of the `mcpServers` of a configuration file, JSON or YAML (S-10).
 
         Args:
             path: the file.
-            agent: the name of one of its `agents`: the client has the servers that it names, and sees what it allows.
-            timeout: as for `Client`, for servers that say nothing else.
-            revision: as for `Client`.
-            answers: as for `Client`.
-            on_note: as for `Client`.
+            agent: a name under `agents` in the file: the client then has only the servers of this agent, with its
+                allow-lists. Default: all servers, with their own `resources`.
+            timeout: the longest time for a request, in milliseconds, for servers without a time-out in the file.
+                Default 30,000.
+            revision: see `Client`.
+            answers: see `Client`.
+            on_note: see `Client`.
 
         Raises:
-            ConfigError: the file cannot be read, or something in it is wrong. The message names it.
+            ConfigError: the file cannot be read, or a key or an option is wrong; the message names it.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise ConfigError(f"path is {path!r}, expected the path of a file, such as 'agents.yaml'")
         client = cls.__new__(cls)
         settings = {"config": os.fsencode(path), "agent": None if agent is None else _text("agent", agent)}
         client._open(settings, None, timeout, revision, answers, on_note)
@@ -181,7 +187,7 @@ class Client:
     ) -> None:
         self._answers = _functions(answers)
         if on_note is not None and not callable(on_note):
-            raise ConfigError(f"on_note: {on_note!r} cannot be called")
+            raise ConfigError(f"on_note is {on_note!r}, expected a function")
         self._on_note = on_note
         self._loop: asyncio.AbstractEventLoop | None = None
         self._memory = None if memory is None else Served(memory)
@@ -220,17 +226,17 @@ class Client:
 
     @property
     def servers(self) -> list[str]:
-        """The names of the servers, in order."""
+        """The names of the servers, sorted."""
         return self._caller.servers()
 
     @property
     def failures(self) -> dict[str, McpError]:
-        """The servers that could not be asked for their last list, by name, each with its error."""
+        """The servers that failed in the last list, by name, each with its error."""
         return dict(self._caller.failures())
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the client was closed."""
         return self._is_closed
 
     def list(
@@ -240,20 +246,20 @@ class Client:
         timeout: int | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> ListedIterator[ListedResource]:
-        """The resources of all servers, from all pages: those that the allow-lists have (S-12).
+        """Lists the resources of all servers that the allow-lists allow (S-12). Fetches all pages.
 
-        A server that cannot be reached does not end the list: it is in `failures`. If none can be, the first error is
-        raised.
+        Returns an async iterator: `async for resource in client.list()`. A server that fails does not end the
+        iteration; its error is in `failures`. If all servers fail, the first error is raised.
 
         Args:
-            server: the name of the only server to ask.
-            timeout: how long one request may take, in milliseconds.
-            progress: called with each `Progress`, on the event loop.
+            server: the name of the only server to list. Default: all servers.
+            timeout: the longest time for one request, in milliseconds. Default: that of the client.
+            progress: called with each `Progress` report, on the event loop. Default: nothing is called.
 
         Raises:
-            ReadFailedError: while iterating: no server could be asked.
+            ReadFailedError: while iterating: every server failed.
         """
-        stream = self._caller.list(False, (server, _milliseconds(timeout), progress))
+        stream = self._caller.list(False, _scope(server, timeout, progress))
         return ListedIterator(self, stream, ListedResource)
 
     def list_templates(
@@ -263,11 +269,11 @@ class Client:
         timeout: int | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> ListedIterator[ListedTemplate]:
-        """Lists the templates of all servers that can expand to an allowed URI (S-12). Walks all pages.
+        """Lists the templates of all servers that can expand to an allowed URI (S-12). Fetches all pages.
 
-        Args and errors are those of `list`.
+        The iterator, the arguments and the errors are those of `list`.
         """
-        stream = self._caller.list(True, (server, _milliseconds(timeout), progress))
+        stream = self._caller.list(True, _scope(server, timeout, progress))
         return ListedIterator(self, stream, ListedTemplate)
 
     async def read(
@@ -278,25 +284,26 @@ class Client:
         timeout: int | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> Read:
-        """The contents of a resource: one text as `str`, one blob as `bytes`, else a list of `Contents`.
+        """Reads a resource. Returns one text as `str`, one blob as `bytes`, anything else as a list of `Contents`.
 
-        Of several servers that may have it, those that do not have it are passed over. Contents under a URI that is
-        not allowed are left out.
+        With several servers, those that do not have the resource are skipped, in the order of their names. Contents
+        whose own URI is not allowed are left out.
 
         Args:
-            uri: its URI.
-            server: the name of the only server to ask.
-            timeout: how long a request may take, in milliseconds.
-            progress: called with each `Progress`, on the event loop.
+            uri: the URI of the resource.
+            server: the name of the only server to ask. Default: every server whose allow-list has the URI.
+            timeout: the longest time for a request, in milliseconds. Default: that of the client.
+            progress: called with each `Progress` report, on the event loop. Default: nothing is called.
 
         Raises:
-            ResourceNotFoundError: no server has it.
-            AccessDeniedError: it is not allowed, and was not asked for; or the server refuses it.
-            InvalidUriError: it is not a URI.
-            ReadFailedError: anything else.
+            ResourceNotFoundError: no server has the resource.
+            AccessDeniedError: the allow-list does not have the URI, and nothing was sent; or the server denied access.
+            InvalidUriError: `uri` is not a URI.
+            ReadFailedError: any other failure; `kind` says which.
         """
         future = self._future()
-        asked = (server, timeout, progress) if timeout is None else (server, _milliseconds(timeout), progress)
+        asked = _scope(server, timeout, progress)
+        checks.text("uri", uri)
         number = self._caller.read(future, uri, False, asked)
         try:
             return await future  # type: ignore[no-any-return]
@@ -312,12 +319,13 @@ class Client:
         timeout: int | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> Many:
-        """The contents of a resource, always as a list, each with its URI, media type and `_meta`.
+        """Reads a resource. Returns always a list of `Contents`, each with its URI, media type and `_meta`.
 
-        Args and errors are those of `read`.
+        The arguments and the errors are those of `read`.
         """
         future = self._future()
-        number = self._caller.read(future, uri, True, (server, _milliseconds(timeout), progress))
+        checks.text("uri", uri)
+        number = self._caller.read(future, uri, True, _scope(server, timeout, progress))
         found: Many = await self._wait(future, number)
         return found
 
@@ -331,49 +339,56 @@ class Client:
         server: str | None = None,
         timeout: int | None = None,
     ) -> Completion:
-        """Values for a variable of a template.
+        """Completes a variable of a template. Returns the suggested values, best first.
 
         Args:
-            template: the text of the template.
-            argument: the variable.
-            value: what is typed so far.
-            context: values that were chosen for other variables; revisions before 2025-06-18 do not have them.
-            server: the name of the only server to ask.
-            timeout: how long the request may take, in milliseconds.
+            template: the text of the template, such as `note://{id}`.
+            argument: the name of the variable.
+            value: the text typed so far. Default: empty.
+            context: the values of other variables that are chosen already. Servers with a revision before 2025-06-18 do
+                not get it. Default: none.
+            server: the name of the only server to ask. Default: a server that has the template.
+            timeout: the longest time for the request, in milliseconds. Default: that of the client.
 
         Raises:
-            AccessDeniedError: no expansion of the template is allowed.
-            ReadFailedError: anything else.
+            AccessDeniedError: the allow-list allows no URI of the template.
+            ReadFailedError: any other failure; `kind` says which.
         """
         future = self._future()
+        for name, given in (("template", template), ("argument", argument), ("value", value)):
+            checks.text(name, given)
         what = (template, argument, value)
+        if context is not None:
+            checks.mapping("context", context, "{'day': 'monday'}")
         chosen = list((context or {}).items())
-        number = self._caller.complete(future, what, chosen, (server, _milliseconds(timeout), None))
+        number = self._caller.complete(future, what, chosen, _scope(server, timeout, None))
         values, total, has_more = await self._wait(future, number)
         return Completion(values, total=total, has_more=has_more)
 
     def watch(self, uri: str, *, server: str | None = None) -> ChangeIterator:
-        """Watches a resource: first its contents, then its contents after each change (S-13).
+        """Watches a resource: yields its contents now and after each change (S-13).
 
-        Ending the iteration ends the subscription: `break`, `aclose()`, or letting go of the iterator. A slow reader
-        gets the newest contents of each URI. A watch goes on when its server is lost and comes back, and when the
-        resource is gone: the contents are then `None`. Contents that are as before are not reported again.
+        Returns an async iterator: `async for change in client.watch(uri)`. Ending the iteration ends the subscription:
+        `break`, `aclose()`, or dropping the iterator. A slow reader skips intermediate contents and gets the newest.
+        Unchanged contents are not repeated. If the resource is removed, the contents are `None`, and the watch
+        continues. It also continues after the connection to the server is lost and restored.
 
         Args:
-            uri: its URI.
-            server: the name of the only server to ask.
+            uri: the URI of the resource.
+            server: the name of the only server to ask. Default: as for `read`.
 
         Raises:
-            AccessDeniedError: while iterating: it is not allowed. Nothing is sent.
-            InvalidUriError: while iterating: it is not a URI.
-            ReadFailedError: while iterating: it cannot be watched.
+            AccessDeniedError: while iterating: the allow-list does not have the URI. Nothing is sent.
+            InvalidUriError: while iterating: `uri` is not a URI.
+            ReadFailedError: while iterating: the server cannot be reached, or does not support subscriptions.
         """
+        checks.text("uri", uri)
         return ChangeIterator(self, self._caller.watch(uri, (server, None, None)), Change)
 
     def list_changes(self) -> NameIterator:
-        """The names of servers whose lists have changed, from now on, until the client is closed.
+        """Yields the name of a server each time its lists change, until the client is closed.
 
-        A server of revision 2026-07-28 tells of them while something of it is watched.
+        A server with revision 2026-07-28 reports changes of its lists only while one of its resources is watched.
         """
         return NameIterator(self, self._caller.list_changes(), str)
 
@@ -386,44 +401,47 @@ class Client:
         timeout: int | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> dict[str, Any]:
-        """Makes a request with any method to one server, and returns its result.
+        """Sends a request with any method to one server. Returns its result.
 
         Args:
-            method: its name.
-            params: its params, a JSON object.
-            server: the name of the server, if there are several.
-            timeout: how long the request may take, in milliseconds.
-            progress: called with each `Progress`, on the event loop.
+            method: the method, such as `vendor/thing`.
+            params: the params, a JSON object. Default: empty.
+            server: the name of the server. Required if the client has several.
+            timeout: the longest time for the request, in milliseconds. Default: that of the client.
+            progress: called with each `Progress` report, on the event loop. Default: nothing is called.
 
         Raises:
-            AccessDeniedError: the method is about resources, and not everything is allowed.
-            ReadFailedError: anything else.
+            AccessDeniedError: the method concerns resources, and the allow-list does not allow all of them.
+            ReadFailedError: any other failure; `kind` says which.
         """
         future = self._future()
-        asked = (server, _milliseconds(timeout), progress)
+        asked = _scope(server, timeout, progress)
+        checks.text("method", method)
+        if params is not None:
+            checks.mapping("params", params, "{'cursor': '…'}")
         number = self._caller.request(future, method, to_json(dict(params or {})), asked)
         result: dict[str, Any] = loads(await self._wait(future, number))
         return result
 
     async def about(self, *, server: str | None = None, timeout: int | None = None) -> ServerAbout:
-        """What a server says of itself. Connects to it.
+        """Returns the self-description of a server. Connects to it if necessary.
 
         Args:
-            server: its name, if there are several.
-            timeout: how long that may take, in milliseconds.
+            server: the name of the server. Required if the client has several.
+            timeout: the longest time for the answer, in milliseconds. Default: that of the client.
 
         Raises:
-            ReadFailedError: it cannot be reached.
+            ReadFailedError: the server cannot be reached.
         """
         future = self._future()
-        number = self._caller.about(future, (server, _milliseconds(timeout), None))
+        number = self._caller.about(future, _scope(server, timeout, None))
         revision, info, capabilities, instructions = await self._wait(future, number)
         return ServerAbout(revision, loads(info), loads(capabilities), instructions)
 
     async def close(self) -> None:
-        """Ends the client: calls are cancelled, watches end, and the servers that it has started end.
+        """Closes the client: cancels its calls, ends its watches, and stops the servers that it started.
 
-        After the first call there is nothing left to do.
+        Stopping takes up to 4 s for a server that does not exit by itself. Further calls do nothing.
         """
         self._is_closed = True
         for task in list(self._tasks.values()):
@@ -446,8 +464,8 @@ class Client:
         if self._loop is loop:
             return
         if self._loop is not None:
-            self._caller.servers()  # after a fork, this is what is wrong
-            raise RuntimeError("this client belongs to another event loop: make one for each loop")
+            self._caller.servers()  # raises after a fork, which is then the cause
+            raise RuntimeError("this client was first used on another event loop; make a client for each loop")
         self._loop = loop
         watch_wakeup(loop, self._caller.wakeup)
         if self._memory is not None:
@@ -460,7 +478,7 @@ class Client:
             self._caller.cancel(number)
             raise
 
-    # What the native half calls, on the loop.
+    # Called by the compiled part, on the event loop.
 
     def _progressed(
         self, report: Callable[[Progress], object], progress: float, total: float | None, message: str | None
@@ -468,7 +486,7 @@ class Client:
         try:
             report(Progress(progress, total, message))
         except Exception as error:
-            failed("the function for progress", repr(report), error)
+            failed("the progress function", repr(report), error)
 
     def _noted(self, server: str, note: str) -> None:
         try:
@@ -494,7 +512,7 @@ class Client:
         except Exception as error:
             failed("the answer to a question", question.method, error)
         finally:
-            self._caller.answer(number, answer, "the function that answers it has failed")
+            self._caller.answer(number, answer, "the client could not answer")
 
     async def _answer_text(self, question: Question) -> str:
         name = next(name for name in self._answers if question.method.startswith(name))
@@ -510,7 +528,7 @@ class Client:
 def failure(
     kind: str, message: str, uri: str | None, code: int | None, data: str | None, server: str | None
 ) -> McpError:
-    """The exception for an error of the core's."""
+    """The exception for an error of the compiled part."""
     known = _ERRORS.get(kind)
     if known is None or uri is None:
         decoded = None if data is None else loads(data)
@@ -542,7 +560,7 @@ def _target(
     env: Mapping[str, str] | None,
     cwd: str | os.PathLike[str] | None,
 ) -> dict[str, object]:
-    """How a server is reached. What belongs to another kind of server is an error."""
+    """The settings of the connection to a server. An option for another kind of server is an error."""
     given = {"headers": headers, "env": env, "cwd": cwd}
     target: dict[str, object]
     used: tuple[str, ...] = ()
@@ -558,40 +576,74 @@ def _target(
     elif isinstance(server, Sequence) and all(isinstance(part, str) for part in server):
         kind, target, used = "a command", {"command": list(server)}, ("env", "cwd")
     else:
-        raise ConfigError(f"server: {server!r} is no list of texts, URL or ResourceServer")
+        raise ConfigError(
+            f"server is {server!r}, expected a command such as ['my-server', '--all'], a URL or a ResourceServer"
+        )
     for option, value in given.items():
         if value is None:
             continue
         if option not in used:
-            raise ConfigError(f"{option}: it does not belong to {kind}")
-        target[option] = os.fsencode(value) if option == "cwd" else list(dict(value).items())  # type: ignore[arg-type]
+            raise ConfigError(f"{option} is an option for {_KINDS[option]}, and the server is {kind}; leave it out")
+        if option != "cwd":
+            target[option] = _pairs(option, value)
+        elif isinstance(value, str | os.PathLike):
+            target[option] = os.fsencode(value)
+        else:
+            raise ConfigError(f"cwd is {value!r}, expected the path of a directory")
     return target
+
+
+_KINDS = {"headers": "a URL", "env": "a command", "cwd": "a command"}
+
+
+def _pairs(option: str, given: object) -> list[tuple[str, str]]:
+    """Headers or variables. The message does not repeat the values: they may be secrets."""
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__
+        raise ConfigError(f"{option} is of type `{kind}`, expected a dict of texts, such as {{'NAME': 'value'}}")
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise ConfigError(f"{option}[{name!r}] is of type `{type(value).__name__}`, expected a text")
+    return list(given.items())
+
+
+def _scope(server: str | None, timeout: int | None, progress: Callable[[Progress], object] | None) -> Any:
+    """The options that all calls have in common."""
+    if server is not None and not isinstance(server, str):
+        raise ConfigError(f"server is {server!r}, expected the name of a server of this client")
+    if progress is not None and not callable(progress):
+        raise ConfigError(f"progress is {progress!r}, expected a function that takes a Progress")
+    return (server, timeout if timeout is None else _milliseconds(timeout), progress)
 
 
 def _globs(resources: Sequence[str] | str) -> list[str] | None:
     if resources == "*":
         return None
     if isinstance(resources, str) or not all(isinstance(glob, str) for glob in resources):
-        raise ConfigError(f'resources: {resources!r} is neither a list of globs nor "*"')
+        raise ConfigError(
+            f'resources is {resources!r}, expected "*" or a list of globs, such as ["file:///project/**"]'
+        )
     return list(resources)
 
 
 def _milliseconds(timeout: int | None) -> int | None:
     if timeout is None or (type(timeout) is int and timeout > 0):
         return timeout
-    raise ConfigError(f"timeout: {timeout!r} is no number of milliseconds: a whole number above 0")
+    raise ConfigError(f"timeout is {timeout!r}, expected a whole number of milliseconds above 0, such as 5_000")
 
 
 def _text(option: str, value: str) -> str:
     if not isinstance(value, str):
-        raise ConfigError(f"{option}: {value!r} is no text")
+        raise ConfigError(f"{option} is {value!r}, expected a text")
     return value
 
 
 def _functions(answers: Mapping[str, Answer] | None) -> dict[str, Answer]:
+    if answers is not None and not isinstance(answers, Mapping):
+        raise ConfigError(f"answers is {answers!r}, expected a dict of functions, such as {{'elicitation': ask_user}}")
     for name, function in (answers or {}).items():
         if name not in Client._QUESTIONS:
-            raise ConfigError(unexpected("answers: question", name, list(Client._QUESTIONS)))
+            raise ConfigError(f"answers: {unexpected('question', name, list(Client._QUESTIONS))}")
         if not callable(function):
-            raise ConfigError(f"answers[{name!r}]: {function!r} cannot be called")
+            raise ConfigError(f"answers[{name!r}] is {function!r}, expected a function that takes a Question")
     return dict(answers or {})

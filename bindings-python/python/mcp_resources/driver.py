@@ -1,4 +1,4 @@
-"""What the core asks of an event loop of asyncio, or any that has its interface."""
+"""The event loop as the core uses it: that of asyncio, or any with its interface."""
 
 import asyncio
 import functools
@@ -13,14 +13,14 @@ from ._core import Channel, Endpoint, HttpServer, Wakeup
 
 
 class Driver:
-    """One channel's event loop. All is called on the loop's thread."""
+    """The event loop of one channel. All methods are called on the thread of the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.channel: Channel | Endpoint | None = None
-        """`None` once it is closed. The channel is given a weak proxy of its driver, so neither keeps the other."""
+        """`None` after it was closed. The channel holds only a weak proxy of its driver, so that there is no cycle."""
         self.eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
-        """Whether `start` runs a coroutine up to where it waits."""
+        """Whether `start` runs a coroutine up to its first wait."""
         eager: Callable[..., asyncio.Task[Any]] = functools.partial(
             cast(Any, asyncio.Task), loop=loop, eager_start=True
         )
@@ -28,10 +28,10 @@ class Driver:
         self._timer: asyncio.TimerHandle | None = None
 
     def change(self, read: bool, write: bool) -> None:
-        """Waits for input, and for room for output, or no longer."""
+        """Starts or stops to wait for input, and for room for output."""
 
     def alarm(self, delay: float) -> None:
-        """Calls back after `delay` seconds, instead of when it was asked to before."""
+        """Sets the timer to `delay` seconds from now. Replaces the previous one."""
         self._silence()
         if self.channel is not None:
             self._timer = self.loop.call_later(delay, self.channel.timer)
@@ -42,20 +42,20 @@ class Driver:
             self.loop.call_soon(self.channel.flush)
 
     def attach(self, served: Channel | Endpoint | HttpServer) -> None:
-        """Lets the loop watch for threads that have something for it."""
+        """Lets other threads wake the loop."""
         watch(self.loop, served.wakeup)
 
     def output(self) -> None:
-        """There is something to take, where the core does not write it itself."""
+        """Called when there is output to take, if the core does not write it itself."""
 
     def suspended(self) -> None:
-        """A handler waits, and none did before."""
+        """Called when a handler waits and none did before."""
 
     def ended(self) -> None:
-        """The client has closed its end, or is gone."""
+        """Called when the client has closed its end."""
 
     def idle(self) -> None:
-        """After the end: nothing is in flight, and all is written."""
+        """Called after the end, when all requests are finished and all output is written."""
 
     def release(self) -> None:
         """Closes the channel and drops it."""
@@ -78,13 +78,13 @@ def watch(loop: asyncio.AbstractEventLoop, wakeup: Wakeup) -> None:
 
 
 def _work(loop: asyncio.AbstractEventLoop, wakeup: Wakeup) -> None:
-    """What is served may be gone: the loop then watches no longer."""
+    """Does the work of a wakeup. Stops to watch it if its channel is gone."""
     if not wakeup.work():
         loop.remove_reader(wakeup)
 
 
 class _Listener:
-    """A thread that listens for a loop that cannot."""
+    """A thread that watches a wakeup for an event loop that cannot watch descriptors."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, wakeup: Wakeup) -> None:
         self._loop = loop

@@ -1,4 +1,4 @@
-"""Values as JSON text: what `json` writes, and the types that Python programs usually have beside it."""
+"""JSON text of Python values: those of the module `json`, and other common types."""
 
 import functools
 import math
@@ -8,24 +8,25 @@ from typing import Any, TypeAlias, cast
 __all__ = ["Encoder", "NotJson", "to_json"]
 
 Encoder: TypeAlias = Callable[[Any], object]
-"""Called with each value that JSON does not have. Returns one that it has, or `NotImplemented` to leave it to us."""
+"""Called with each value that has no JSON form. Returns one that has, or `NotImplemented` for the default."""
 
 _DEEPEST = 100
-"""How deep the place of a fault is looked for."""
+"""The deepest nesting in which a fault is located."""
 
 
 class NotJson(TypeError):
-    """A value has no JSON form. The message says where it stands and what it is."""
+    """A value has no JSON form. The message names its place and its type."""
 
 
 def to_json(value: object, encoder: Encoder | None = None, name: str = "the result") -> str:
-    """JSON text of a value. `name` is what errors call it.
+    """Serializes a value as JSON. `name` is its name in error messages.
 
-    Besides what `json` writes: pydantic models, dataclasses, attrs classes, enums, sets, mappings, rows of `sqlite3`;
-    `date`, `time` and `datetime` as ISO 8601, `UUID`, `Path` and `Decimal` as texts, numpy's arrays and numbers.
+    In addition to the types of the module `json`: pydantic models, dataclasses, attrs classes, enums, sets, mappings,
+    rows of `sqlite3`; `date`, `time` and `datetime` as ISO 8601; `UUID`, `Path` and `Decimal` as texts; arrays and
+    numbers of numpy.
 
     Raises:
-        NotJson: it, or something in it, has no JSON form.
+        NotJson: the value, or a value in it, has no JSON form.
     """
     dump = getattr(value, "model_dump_json", None)
     if dump is not None and encoder is None and not isinstance(value, type):
@@ -38,7 +39,7 @@ def to_json(value: object, encoder: Encoder | None = None, name: str = "the resu
 
 @functools.lru_cache(maxsize=16)
 def _writer(encoder: Encoder | None) -> Callable[[object], str]:
-    import json  # not every server needs it, and each is to start quickly
+    import json  # imported late, so that a server starts fast
 
     default = _default if encoder is None else functools.partial(_hooked, encoder)
     return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default).encode
@@ -76,7 +77,7 @@ _FORMS: tuple[_Form, ...] = (
     (lambda cls: hasattr(cls, "isoformat"), lambda time: time.isoformat()),
     (lambda cls: hasattr(cls, "__members__"), lambda member: member.value),
     (lambda cls: cls.__module__ in ("uuid", "decimal") or hasattr(cls, "__fspath__"), str),
-    # A row of sqlite3, whose iterator gives values.
+    # A row of sqlite3: its iterator yields values, not keys.
     (
         lambda cls: hasattr(cls, "keys") and hasattr(cls, "__getitem__"),
         lambda row: {k: row[k] for k in list(row.keys())},
@@ -84,11 +85,11 @@ _FORMS: tuple[_Form, ...] = (
     # numpy.
     (lambda cls: hasattr(cls, "tolist") and hasattr(cls, "dtype"), lambda array: array.tolist()),
 )
-"""By what a class has, since importing any of them would cost every server."""
+"""Types are recognised by their attributes, because importing them would slow down every server."""
 
 
 def _fault(value: object, encoder: Encoder | None, name: str) -> str | None:
-    """Where the first value stands that has no JSON form, and why."""
+    """The place of the first value without a JSON form, and the reason."""
     default = _default if encoder is None else functools.partial(_hooked, encoder)
     return next(_faults(value, name, default, _DEEPEST), None)
 

@@ -1,127 +1,155 @@
-"""What this library raises, and what a handler raises to answer a request with an error.
+"""The exceptions of this library, and those that a handler raises to answer a request with an error.
 
-One tree under `McpError`; each class beside the builtin that it is a kind of.
+All are subclasses of `McpError`, most also of the builtin exception that fits.
 """
 
+import warnings
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 __all__ = [
-    "AccessDenied",
     "AccessDeniedError",
-    "AskFailed",
     "AskFailedError",
     "ConfigError",
     "CustomError",
-    "InputDeclined",
     "InputDeclinedError",
-    "InvalidParameter",
     "InvalidParameterError",
-    "InvalidTemplate",
     "InvalidTemplateError",
-    "InvalidUri",
     "InvalidUriError",
     "McpError",
-    "RateLimited",
     "RateLimitedError",
     "ReadFailedError",
-    "ReadTimeout",
     "ReadTimeoutError",
     "RegistrationError",
-    "ResourceNotFound",
     "ResourceNotFoundError",
-    "SizeExceeded",
     "SizeExceededError",
-    "TemplateConflict",
     "TemplateConflictError",
 ]
 
 
 class McpError(Exception):
-    """The base of all. `kind` is the word that clients find in the error's data; `None` where there is none."""
+    """The base class of all errors. `kind` is the word for the error in the data that clients get, or `None`."""
 
     kind: ClassVar[str | None] = None
 
 
 class ResourceNotFoundError(McpError, LookupError):
-    """There is no such resource. Raised by a handler; the client's URI goes into the error by itself."""
+    """The resource does not exist. Raised by a handler, and by `Client`.
+
+    A handler need not name the URI: the error for the client has it. Its message is logged, not sent.
+    """
 
     kind = "not_found"
     uri: str | None = None
-    """What a client asked for."""
+    """The URI that was read; set by `Client`."""
 
 
 class AccessDeniedError(McpError, PermissionError):
-    """The client may not see it. Told as not found, unless the server was made with `explicit_denials=True`."""
+    """The client may not see the resource. Raised by a handler, and by `Client`.
+
+    To the client it looks like a resource that does not exist, unless the server has `explicit_denials=True`.
+    """
 
     kind = "access_denied"
     uri: str | None = None
-    """What a client asked for."""
+    """The URI that was read; set by `Client`."""
 
 
 class InvalidUriError(McpError, ValueError):
-    """A text is not a URI, or a handler finds the URI that it was asked for unusable."""
+    """A text is not a URI, or a handler cannot use the URI of the request."""
 
     kind = "invalid_uri"
     uri: str | None = None
-    """What a client asked for."""
+    """The URI that was read; set by `Client`."""
 
 
 class InvalidParameterError(McpError, ValueError):
-    """A value has the wrong type or form. `expected` is one short phrase, sent to the client."""
+    """The value of a variable of a template is wrong. Raised by a handler.
+
+    Args:
+        parameter: the name of the variable.
+        expected: a short phrase for the client, such as `a date`.
+    """
 
     kind = "invalid_parameter"
 
     def __init__(self, parameter: str, expected: str) -> None:
+        _check("parameter", parameter, str, "a text")
+        _check("expected", expected, str, "a short phrase, such as 'a date'")
         super().__init__(f"{parameter}: expected {expected}")
         self.parameter = parameter
         self.expected = expected
 
 
 class SizeExceededError(McpError):
-    """The contents are larger than allowed: `limit` and, if known, `size` in bytes."""
+    """The contents are too large. Raised by a handler.
+
+    Args:
+        limit: the largest size that is allowed, in bytes.
+        size: the size of the contents, in bytes. Default: unknown.
+    """
 
     kind = "size_exceeded"
 
     def __init__(self, limit: int, size: int | None = None) -> None:
+        _check("limit", limit, int, "a whole number of bytes")
+        if size is not None:
+            _check("size", size, int, "a whole number of bytes")
         super().__init__(f"larger than {limit} bytes")
         self.limit = limit
         self.size = size
 
 
 class ReadTimeoutError(McpError, TimeoutError):
-    """The handler did not answer in time: `after_ms` milliseconds."""
+    """The contents were not ready in time. Raised by a handler.
+
+    Args:
+        after_ms: the time that has passed, in milliseconds.
+    """
 
     kind = "timeout"
 
     def __init__(self, after_ms: int) -> None:
+        _check("after_ms", after_ms, int, "a whole number of milliseconds")
         super().__init__(f"no answer after {after_ms} ms")
         self.after_ms = after_ms
 
 
 class RateLimitedError(McpError):
-    """Too many requests: come back in `retry_after_ms` milliseconds."""
+    """There are too many requests. Raised by a handler.
+
+    Args:
+        retry_after_ms: when the client may try again, in milliseconds from now.
+    """
 
     kind = "rate_limited"
 
     def __init__(self, retry_after_ms: int) -> None:
+        _check("retry_after_ms", retry_after_ms, int, "a whole number of milliseconds")
         super().__init__(f"retry after {retry_after_ms} ms")
         self.retry_after_ms = retry_after_ms
 
 
 class InputDeclinedError(McpError):
-    """The user declined to give the input that the handler asked for."""
+    """The user declined to give the input that the handler asked for. Raised by a handler."""
 
     kind = "input_declined"
 
 
 class CustomError(McpError):
-    """An error of the server's own, with a code that it documents: outside -32768 to -32000, or a standard one.
+    """A JSON-RPC error of your own. Raised by a handler.
 
-    `data` is a JSON object.
+    Args:
+        code: a whole number outside of -32768 to -32000, or one of the standard codes of JSON-RPC.
+        message: the message for the client.
+        data: a JSON object with details. Default: none.
     """
 
     def __init__(self, code: int, message: str, data: Mapping[str, object] | None = None) -> None:
+        _check("code", code, int, "a whole number")
+        _check("message", message, str, "a text")
+        if data is not None:
+            _check("data", data, Mapping, "a dict")
         super().__init__(message)
         self.code = code
         self.message = message
@@ -129,7 +157,10 @@ class CustomError(McpError):
 
 
 class AskFailedError(McpError):
-    """A client gave no result to `ctx.ask`: it could not be asked, did not answer, or refused with this `code`."""
+    """`ctx.ask` got no result: the client cannot be asked, did not answer, or refused.
+
+    `code` is the code of its error if it refused, else `None`.
+    """
 
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
@@ -137,12 +168,15 @@ class AskFailedError(McpError):
 
 
 class ReadFailedError(McpError):
-    """A client could not do what it was asked, for a reason that has no class of its own.
+    """A call of `Client` failed. Missing resources, denied access and invalid URIs have classes of their own.
 
-    `kind` says which: `server` (it answered with an error: its `code` and `data`), `timeout`, `unreachable`,
-    `unauthorized`, `too_large`, `bad_answer`, `unsupported`, `input_required`, `no_server`, `several_servers`,
-    `cancelled` (also after `close`) or `limit_reached`.
-    `server` is the name of the server, if only one was asked.
+    Attributes:
+        kind: the reason: `server` (the server answered with an error), `timeout`, `unreachable`, `unauthorized`,
+            `too_large`, `bad_answer`, `unsupported`, `input_required`, `no_server`, `several_servers`, `cancelled`
+            (also after `close`) or `limit_reached`.
+        code: the code of the server's error, or `None`.
+        data: the data of the server's error, a JSON value, or `None`.
+        server: the name of the server, or `None` if several were asked.
     """
 
     def __init__(
@@ -156,15 +190,15 @@ class ReadFailedError(McpError):
 
 
 class ConfigError(McpError, ValueError):
-    """A configuration or an option of a client is wrong. The message names the key, agent, server or file."""
+    """A configuration file or an option of a client is wrong. The message names the key, agent, server or file."""
 
 
 class RegistrationError(McpError, ValueError):
-    """A resource, template or handler that cannot be registered. The message says what is allowed."""
+    """A resource, template, handler or option cannot be registered. The message says what is allowed."""
 
 
 class InvalidTemplateError(RegistrationError):
-    """A text is not a URI template: `template` is wrong at `offset`, in bytes from its beginning."""
+    """A text is not a URI template. `template` is the text, `offset` the place of the error, in bytes."""
 
     def __init__(self, message: str, template: str, offset: int) -> None:
         super().__init__(message)
@@ -173,7 +207,7 @@ class InvalidTemplateError(RegistrationError):
 
 
 class TemplateConflictError(RegistrationError):
-    """`template` matches the same URIs as `other`, so that neither could be preferred."""
+    """Two templates match the same URIs: `template`, and `other`, which is registered already."""
 
     def __init__(self, message: str, template: str, other: str) -> None:
         super().__init__(message)
@@ -181,16 +215,44 @@ class TemplateConflictError(RegistrationError):
         self.other = other
 
 
-# The earlier names: the same classes.
+def _check(name: str, given: object, of: type, expected: str) -> None:
+    if not isinstance(given, of):
+        raise TypeError(f"{name} is {given!r}, expected {expected}")
 
-AccessDenied = AccessDeniedError
-AskFailed = AskFailedError
-InputDeclined = InputDeclinedError
-InvalidParameter = InvalidParameterError
-InvalidTemplate = InvalidTemplateError
-InvalidUri = InvalidUriError
-RateLimited = RateLimitedError
-ReadTimeout = ReadTimeoutError
-ResourceNotFound = ResourceNotFoundError
-SizeExceeded = SizeExceededError
-TemplateConflict = TemplateConflictError
+
+# The earlier names of the classes. Using one warns; type checkers see the same classes.
+if TYPE_CHECKING:
+    AccessDenied = AccessDeniedError
+    AskFailed = AskFailedError
+    InputDeclined = InputDeclinedError
+    InvalidParameter = InvalidParameterError
+    InvalidTemplate = InvalidTemplateError
+    InvalidUri = InvalidUriError
+    RateLimited = RateLimitedError
+    ReadTimeout = ReadTimeoutError
+    ResourceNotFound = ResourceNotFoundError
+    SizeExceeded = SizeExceededError
+    TemplateConflict = TemplateConflictError
+
+EARLIER = {
+    name.removesuffix("Error"): name
+    for name in __all__
+    if name not in ("ConfigError", "CustomError", "McpError", "ReadFailedError", "RegistrationError")
+}
+
+
+def earlier(name: str, names: dict[str, str], module: str) -> str:
+    """The present name for an earlier one, with a warning.
+
+    Raises:
+        AttributeError: it is not an earlier name.
+    """
+    if name not in names:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warnings.warn(f"{name} is now called {names[name]}; the earlier name will be removed", DeprecationWarning, 3)
+    return names[name]
+
+
+def __getattr__(name: str) -> Any:
+    """The classes under their earlier names."""
+    return globals()[earlier(name, EARLIER, __name__)]

@@ -1,4 +1,4 @@
-"""From an author's function to what the core calls: which arguments it takes, from where, and on which thread."""
+"""Prepares functions for the core: which arguments they take, from where, and on which thread they run."""
 
 import collections.abc
 import functools
@@ -16,9 +16,10 @@ from .parameters import Analysis, Param, analyse
 
 Mode: TypeAlias = Literal["async", "inline", "pool"]
 Slot: TypeAlias = tuple[str, str | None, str, Callable[[Any], object] | None, bool, tuple[object] | None]
-"""What fills an argument: its kind, keyword, name, conversion, whether that takes a list as a whole, and default.
+"""The source of an argument: kind, keyword, name, conversion, whether that takes a whole list, and default.
 
-The sorts: `value`; `list` and `map`, empty where there is no value; `rest`, left out then; `context`; `gather`.
+The kinds: `value`; `list` and `map`, which are empty without a value; `rest`, which is then left out; `context`;
+`gather`.
 """
 
 How: TypeAlias = tuple[bool, bool, Encoder | None]
@@ -39,7 +40,7 @@ def describe(function: Callable[..., object]) -> tuple[str | None, str | None]:
 
 
 class Reader:
-    """A function that reads a resource, and what its annotations say of the template's variables."""
+    """A function that reads a resource, and the parameters of the template from its annotations."""
 
     __slots__ = ("function", "parameters")
 
@@ -49,7 +50,7 @@ class Reader:
 
 
 class _Slots:
-    """The arguments of one function, in order: by position as long as none is passed over."""
+    """The arguments of one function, in order. They are passed by position up to the first that is skipped."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         self.function = function
@@ -123,12 +124,12 @@ def reader(
 
 
 def helper(function: Callable[..., object], supplied: tuple[str, ...], inline: bool, shape: object = None) -> Function:
-    """Prepares a completer, a `.list` callback or a custom method: it takes the first few of `supplied`, in order.
+    """Prepares a completer, a `.list` callback or a custom method. It may take the first few of `supplied`, in order.
 
-    `shape` is what helps to read its results.
+    `shape` is passed on to the function that converts its results.
 
     Raises:
-        RegistrationError: it takes more than that.
+        RegistrationError: it takes more arguments.
     """
     _check(function)
     slots = _Slots(function)
@@ -146,7 +147,7 @@ def helper(function: Callable[..., object], supplied: tuple[str, ...], inline: b
 
 
 def kinds(function: Callable[..., object], names: Container[str]) -> dict[str, Literal["list", "map"]]:
-    """Those of the parameters that are annotated as lists or maps."""
+    """The parameters of these names that are annotated as lists or maps."""
     slots = _Slots(function)
     analyses = {
         parameter.name: _annotated(slots, parameter) for parameter in slots.parameters() if parameter.name in names
@@ -155,17 +156,17 @@ def kinds(function: Callable[..., object], names: Container[str]) -> dict[str, L
 
 
 def takes(function: Callable[..., object], name: str) -> bool:
-    """Whether the function takes an argument besides the context, which is given what `name` says."""
+    """Whether the function takes the argument `name` in addition to the context."""
     return any(not _is_own(parameter, name) for parameter in _Slots(function).parameters())
 
 
 def _is_own(parameter: inspect.Parameter, name: str) -> bool:
-    """Whether a parameter has a value of its own, as in `lambda region=region: …`, and is not given one."""
+    """Whether a parameter only carries a default, as in `lambda region=region: …`, and must not be passed."""
     return parameter.name != name and parameter.default is not parameter.empty and parameter.default is not None
 
 
 def json_of(function: Callable[..., object]) -> str | None:
-    """The media type that the return annotation promises: that of JSON, or of bytes; `None` if it says neither."""
+    """The media type for the return annotation: that of JSON or of bytes; `None` for other annotations."""
     try:
         given = inspect.signature(function).return_annotation
         given = _evaluated(function, given) if isinstance(given, str) else given
@@ -196,7 +197,7 @@ def _check(function: object) -> None:
 
 
 def _meant(name: str, template: UriTemplate | str | None, variables: Mapping[str, Variable]) -> str:
-    """What the author probably wanted, where a parameter is no variable of the URI."""
+    """Advice for a parameter that is not a variable of the URI."""
     meant = suggested_template(str(template))
     if meant is not None and name in UriTemplate(meant).variables:
         return f'; did you mean "{meant}"?'
@@ -216,7 +217,7 @@ def _build(
     *,
     streams: bool = True,
 ) -> Function:
-    """`streams`: whether what a generator yields is contents. Else it yields the items of one result."""
+    """`streams`: whether a generator yields chunks of contents. Otherwise it yields the items of a list."""
     call = function
     mode: Mode = "inline" if inline else "pool"
     target = _underlying(function)
@@ -232,7 +233,7 @@ def _build(
 
 
 class _Chunks:
-    """Feeds what a generator yields to the core, until nobody waits for it."""
+    """Passes the chunks of a generator to the core, until the answer is no longer needed."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         self.function = cast("Callable[..., Iterator[Any]]", function)
@@ -326,7 +327,7 @@ def _annotated(slots: _Slots, parameter: inspect.Parameter) -> Analysis:
 
 
 def _annotation(function: Callable[..., object], parameter: inspect.Parameter) -> object:
-    """The annotation, evaluated where the function was defined if it is a text."""
+    """The annotation. One that is a text is evaluated in the scope of the function."""
     annotation = parameter.annotation
     return _evaluated(function, annotation) if isinstance(annotation, str) else annotation
 

@@ -1,10 +1,10 @@
-"""The guard's policy, and the guard on its own."""
+"""The access policy of a server, and `Guard`, which applies one outside of a server."""
 
 import os
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict
 
-from . import _core
+from . import _core, checks
 
 __all__ = ["Decision", "Guard", "Policy", "PrincipalPolicy", "Rate", "Rates"]
 
@@ -13,95 +13,117 @@ _OneOrMany: TypeAlias = str | Sequence[str]
 
 
 class Rate(TypedDict, total=False):
-    """How often one principal may ask."""
+    """A rate limit of one principal."""
 
     per_second: float
-    """How many a second in the long run."""
+    """Requests per second, on average. Required; more than 0."""
     burst: int
-    """How many at once. Default: those of one second, one at least."""
+    """Requests at once. Default: as many as in one second, at least 1."""
 
 
 class Rates(TypedDict, total=False):
-    """How often one principal may ask, by what it asks for. `None` stands for the default."""
+    """The rate limits of one principal, for each kind of request. `None` stands for the default."""
 
     read: Rate | None
-    """Reads. Default: no bound."""
+    """Reads. Default: no limit."""
     completion: Rate | None
-    """Completions. Default: 200 a second, 400 at once."""
+    """Completions. Default: 200 per second, 400 at once."""
     list: Rate | None
-    """Pages of lists. Default: no bound."""
+    """Pages of lists. Default: no limit."""
     subscribe: Rate | None
-    """Subscriptions and listens. Default: no bound."""
+    """Subscriptions and listens. Default: no limit."""
     call: Rate | None
-    """Methods that are not of resources. Default: no bound."""
+    """Custom methods. Default: no limit."""
 
 
 class PrincipalPolicy(TypedDict, total=False):
-    """What narrows a policy for one principal."""
+    """Restrictions of the policy for one principal."""
 
     allow: _OneOrMany | None
-    """As in the policy: it may see what both allow."""
+    """Globs: the principal sees the URIs that both this and the policy allow. Default: those of the policy."""
     deny: _OneOrMany
-    """As in the policy."""
+    """Globs: URIs that are hidden from the principal, in addition to those of the policy. Default: none."""
     scopes: _OneOrMany
-    """Scopes that it has beside those of its token."""
+    """Scopes that the principal has in addition to those of its token. Default: none."""
 
 
 class Policy(TypedDict, total=False):
-    """Who may see what, and how much: the same keys as in a policy file. Globs are compared with canonical URIs."""
+    """An access policy, with the same keys as a policy file. Globs are matched against canonical URIs."""
 
     allow: _OneOrMany | None
-    """What may be seen; the rest does not exist. `*` alone is everything. Default: everything."""
+    """Globs: the URIs that clients see; to them, others do not exist. Default `*`: all."""
     deny: _OneOrMany
-    """What may not be seen, also where it is allowed. Default: nothing."""
+    """Globs: URIs that clients do not see, even if `allow` has them. Default: none."""
     scopes: Mapping[str, _OneOrMany]
-    """By glob, the scopes that a token must have. Default: none."""
+    """The scopes that a token must have for the URIs of a glob. Default: none."""
     principals: Mapping[str, PrincipalPolicy]
-    """By identity, what narrows the policy for one principal; the local process has the empty one. Default: nothing."""
+    """Restrictions for single principals, by their identity; the client on stdio is `""`. Default: none."""
     rate: Rates
-    """How often one principal may ask."""
+    """The rate limits of each principal. Default: see `Rates`."""
     concurrency: int | None
-    """How many requests of one principal may wait for an answer. Default: no bound."""
+    """The largest number of unanswered requests of one principal. Default: no limit."""
     max_size: Mapping[str, int]
-    """By glob, the most bytes that one read may give. Default: none."""
+    """The largest contents of one read, in bytes, for the URIs of a glob. Default: no limit."""
     redact: _OneOrMany
-    """The detectors whose finds in texts are replaced. Default: none."""
+    """The names of the detectors whose finds in texts are replaced by `[redacted:NAME]`. Default: none."""
 
 
 class Guard:
-    """What a policy says, for an author's own tests and functions.
+    """Applies an access policy outside of a server, for tests and for your own functions.
 
     Args:
         policy: the policy, or the path of a JSON or YAML file.
-        explicit_denials: whether `decide` says `denied` where it would say `hidden`.
+        explicit_denials: whether `decide` returns `denied` instead of `hidden`. Default `False`.
 
     Raises:
-        RegistrationError: the policy has an unknown member, or one with a value that means nothing.
+        TypeError: `policy` is neither a dict nor a path.
+        RegistrationError: the policy has an unknown key or a value that is not allowed, or the file cannot be read.
     """
 
     def __init__(self, policy: Policy | str | os.PathLike[str], *, explicit_denials: bool = False) -> None:
+        check_policy("policy", policy)
         self._core = _core.Guard(policy, explicit_denials)
 
     def decide(self, uri: str, *, principal: str = "", scopes: Sequence[str] = ()) -> Decision:
-        """What is said of a URI, in any spelling.
+        """Returns whether a client may see a URI, in any spelling.
+
+        Args:
+            uri: the URI.
+            principal: the identity of the client. Default: the client on stdio.
+            scopes: the scopes of its token. Default: none.
 
         Raises:
-            InvalidUri: it is not a URI.
+            InvalidUriError: `uri` is not a URI.
         """
-        return self._core.decide(uri, principal, scopes)[0]
+        return self._core.decide(*_arguments("uri", uri, principal, scopes))[0]
 
     def missing_scopes(self, uri: str, *, principal: str = "", scopes: Sequence[str] = ()) -> list[str]:
-        """The scopes that are missing where nothing else is.
+        """Returns the scopes that the token lacks for a URI, if `decide` returns `missing_scope`; else an empty list.
 
         Raises:
-            InvalidUri: it is not a URI.
+            InvalidUriError: `uri` is not a URI.
         """
-        return self._core.decide(uri, principal, scopes)[1]
+        return self._core.decide(*_arguments("uri", uri, principal, scopes))[1]
 
     def knows_template(self, template: str, *, principal: str = "", scopes: Sequence[str] = ()) -> bool:
-        """Whether a template is listed: one of its URIs may be seen.
+        """Returns whether a client sees a template in the list: whether the policy allows one of its URIs.
 
         Raises:
-            InvalidTemplate: it is not one.
+            InvalidTemplateError: `template` is not a URI template.
         """
-        return self._core.knows_template(template, principal, scopes)
+        return self._core.knows_template(*_arguments("template", template, principal, scopes))
+
+
+def check_policy(name: str, given: object) -> None:
+    """Checks the type of a policy: the core would read a list as its members in order."""
+    if not isinstance(given, str | os.PathLike | Mapping):
+        raise TypeError(
+            f"{name} is {checks.shown(given)}, expected a policy such as {{'allow': ['file:///project/**']}}, or the"
+            " path of a policy file"
+        )
+
+
+def _arguments(name: str, given: str, principal: str, scopes: Sequence[str]) -> tuple[str, str, list[str]]:
+    checks.text(name, given)
+    checks.text("principal", principal)
+    return given, principal, checks.texts("scopes", scopes)

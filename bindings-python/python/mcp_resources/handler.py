@@ -1,4 +1,4 @@
-"""A registered function, and what else can be said of its template."""
+"""`ResourceHandler`: a registered function, with the completers and the lister of its template."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -18,9 +18,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ResourceHandler(Generic[P, R]):
-    """What `ResourceServer.resource` returns. It is called as the function itself.
+    """A registered function. `ResourceServer.resource` makes it; calling it calls the function.
 
-    `complete`, `list` and `on_watch` say more.
+    `complete`, `list` and `on_watch` add further functions.
     """
 
     def __init__(
@@ -55,20 +55,24 @@ class ResourceHandler(Generic[P, R]):
         self._register()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Calls the function, as if it were not registered."""
+        """Calls the function itself, without the server."""
         return self._function(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<ResourceHandler {self.uri!r}>"
 
     def complete(self, variable: str, *, inline: bool = False) -> Callable[[F], F]:
-        """Completes a variable with the decorated function, which is called with what was typed.
+        """Registers the decorated function as the completer of a variable.
 
-        If it takes a second argument, that is a `dict` of the values chosen so far. It returns texts, best first, or a
-        `Completion`.
+        It is called with the text that the user has typed and, if it takes a second argument, with a `dict` of the
+        variables that are chosen already. It returns a list of texts, best first, or a `Completion`.
+
+        Args:
+            variable: the name of the variable.
+            inline: whether a `def` runs on the event loop. Default `False`: on a worker thread.
 
         Raises:
-            RegistrationError: the template has no such variable.
+            RegistrationError: the template has no such variable, or this is not a template.
         """
         if not isinstance(variable, str):
             raise TypeError(f'complete needs the variable: write @{self._name}.complete("…") above the function')
@@ -85,16 +89,17 @@ class ResourceHandler(Generic[P, R]):
         return register
 
     def list(self, function: F) -> F:
-        """Lists the concrete resources of the template with the decorated function.
+        """Registers the decorated function as the lister of the template: it returns the resources that exist.
 
-        It returns `Resource`s, or the values of the template's variables: a `dict` each, or one value each if there is
-        one variable. What they do not say of themselves is what the template says, but for the title. It is called for
-        each page of a walk, unless `Limits.list_ttl` keeps what it gives. If it takes an argument, that is a cursor,
-        `None` at first, and it returns a `ListPage`. Items are listed in the order of their URIs; one with a bad URI is
-        left out and logged.
+        Each item is a `Resource`, or a `dict` of the template's variables, or the value itself if there is only one
+        variable. Details that an item does not have are those of the template, except for the title.
+
+        The function is called for each page of the list, unless `Limits.list_ttl` lets its result be reused. If it
+        takes an argument, it must page itself: the argument is the cursor, `None` for the first page, and it returns a
+        `ListPage`. Items are sorted by URI. An item with an invalid URI is left out and logged.
 
         Raises:
-            RegistrationError: this is no template.
+            RegistrationError: this is not a template.
         """
         if not callable(function):
             raise TypeError(f"list takes the function itself: write @{self._name}.list above it, without parentheses")
@@ -106,22 +111,22 @@ class ResourceHandler(Generic[P, R]):
         return function
 
     def on_watch(self, function: F) -> F:
-        """Calls the decorated function when clients begin to watch a URI (`True`) and when the last ceases (`False`).
+        """Calls the decorated function with a URI and `True` when the first client watches it, `False` after the last.
 
-        It is called on a thread of its own, one change at a time; what is undone before its turn is left out. URIs are
-        in canonical form. Register it before the server serves.
+        The function is called on a thread of its own, one call at a time, with the URI in canonical form. Changes that
+        cancel out before their call are skipped. Register it before the server starts to serve.
 
         Raises:
-            TypeError: it is no plain function.
+            TypeError: it is not a plain function (`def`).
         """
         self._watches.add(self.uri, function)
         return function
 
     def expand(self, **values: object) -> str:
-        """The URI with these values of the template's variables; the URI itself of a resource without variables.
+        """Returns the URI for these values of the variables, such as `handler.expand(day="monday")`.
 
         Raises:
-            TypeError: a variable is unknown, or a value is missing that every URI has.
+            TypeError: the template has no such variable, or a required value is missing.
         """
         if self._template is not None:
             return expand(self._template, values)
@@ -134,7 +139,7 @@ class ResourceHandler(Generic[P, R]):
         return getattr(self._function, "__name__", "handler")
 
     def remove(self) -> None:
-        """Removes it from the server. From any thread."""
+        """Removes the resource or template from the server. Can be called from any thread."""
         self._watches.remove(self.uri)
         self._publish([Edit.remove_resource(self.uri) if self._template is None else Edit.remove_template(self.uri)])
 
@@ -154,7 +159,7 @@ class ResourceHandler(Generic[P, R]):
 
 
 def _template(uri: str, function: Callable[..., object], details: dict[str, Any]) -> UriTemplate:
-    """The template. A variable is a list or a map if the function's annotation says so, and `vars` nothing else."""
+    """The template. Annotations decide which variables are lists or maps, unless `vars` does."""
     given: dict[str, Variable] = _named(details, "vars", Variable, "Variable(…)")
     extra_query = details.pop("extra_query", "ignore")
     template = UriTemplate(uri, given, extra_query=extra_query)
@@ -171,7 +176,7 @@ def _switch(details: dict[str, Any], name: str) -> bool:
 
 
 def _named(details: dict[str, Any], name: str, of: type, example: str) -> dict[str, Any]:
-    """An option that has a value for each of some variables."""
+    """An option whose values belong to variables, by their names."""
     given = details.pop(name, {})
     if not isinstance(given, Mapping):
         raise TypeError(f"{name} is {given!r}, expected a dict by the names of variables, such as {{'x': {example}}}")

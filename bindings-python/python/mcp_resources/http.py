@@ -1,6 +1,6 @@
-"""HTTP on threads of the core's own: they read, answer what the engine can, and write. Handlers run on the event loop.
+"""HTTP on threads of the core, which read, write, and answer requests without handlers.
 
-Here is only what happens now and then: tokens, the start and the end.
+Handlers run on the event loop. This module handles the rest: tokens, the start and the end.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Unpack
 
 from ._core import HttpServer, Server, Verification
-from .auth import Auth, InvalidToken, checked, compiled, fields, parts, verified
+from .auth import Auth, InvalidTokenError, checked, compiled, fields, parts, verified
 from .driver import Driver
 from .errors import RegistrationError
 from .log import unverified
@@ -33,7 +33,7 @@ async def serve(
     signals: bool = False,
     **options: Unpack[HttpOptions],
 ) -> None:
-    """Serves until a signal, or its own cancellation; then lets what is in flight finish."""
+    """Serves until a signal or cancellation; then lets open requests finish."""
     loop = asyncio.get_running_loop()
     driver = _Http(server, (auth, tls), {**options}, loop)
     try:
@@ -50,7 +50,7 @@ async def serve(
 
 
 def announce(url: str) -> None:
-    """Writes to stderr where it serves."""
+    """Prints the URL on standard error."""
     print(f"serving {url} (end with Ctrl-C)", file=sys.stderr)
 
 
@@ -63,7 +63,7 @@ _REMEDIES = {
 
 
 def _refusal(error: OSError, host: str, port: int) -> OSError:
-    """The same error with the address that cannot be had, and what would help."""
+    """The same error with the address and a remedy."""
     code = error.errno
     text = error.strerror if code is None else f"{os.strerror(code)}{_REMEDIES.get(code, '')}"
     message = f"cannot listen at {_shown(host)}:{port}: {text}"
@@ -97,7 +97,7 @@ class _Http(Driver):
         auth, tls = guards
         checked(auth)
         self.stopping = asyncio.Event()
-        self._server = server  # nothing of it is freed while it is served
+        self._server = server  # keeps it alive while it is served
         self._auth = auth
         self._ended = asyncio.Event()
         self._listens = False
@@ -114,6 +114,8 @@ class _Http(Driver):
         """Starts to listen. Returns the URL."""
         if not isinstance(host, str):
             raise TypeError(f"host is {host!r}, expected a text, such as '127.0.0.1'")
+        if "/" in host:
+            raise ValueError(f"host is {host!r}, expected an address, such as '127.0.0.1', without scheme and path")
         if not isinstance(port, int) or not 0 <= port <= 65535:
             raise TypeError(f"port is {port!r}, expected a whole number from 0 to 65535")
         try:
@@ -137,7 +139,7 @@ class _Http(Driver):
         self._ended.set()
 
     async def close(self) -> None:
-        """Lets what is in flight finish within the grace, and cancels the rest."""
+        """Lets open requests finish within `Limits.grace`, and cancels the rest."""
         if self._listens:
             self._http.shutdown()
             with suppress(asyncio.CancelledError):
@@ -150,7 +152,7 @@ class _Http(Driver):
         try:
             if self._auth is not None:
                 verification.accept(parts(await verified(self._auth, token)))
-        except InvalidToken:
+        except InvalidTokenError:
             unavailable = False
         except Exception as error:
             unverified(error)

@@ -1,4 +1,4 @@
-"""The ends of a process: threads leave before the interpreter does, and a forked process starts its own."""
+"""Exit and fork: threads end before the interpreter does, and a forked process starts its own threads."""
 
 import atexit
 import os
@@ -12,13 +12,13 @@ _hooks: list[bool] = []
 
 
 def watch(server: Server) -> None:
-    """Sees to the threads of a server for as long as it lives."""
+    """Stops the threads of a server at exit, and renews them after a fork."""
     _hook()
     _servers.add(server)
 
 
 def watch_client(caller: Caller) -> None:
-    """Sees to it that a client that was not closed leaves no process behind."""
+    """Ends the processes of a client at exit, if it was not closed."""
     _hook()
     _callers.add(caller)
 

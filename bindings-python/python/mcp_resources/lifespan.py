@@ -1,4 +1,4 @@
-"""What an author opens before the first request and closes after the last: pools, clients, models."""
+"""The lifespan of a server: entered before the first request, left after the last one."""
 
 import asyncio
 import inspect
@@ -13,18 +13,17 @@ if TYPE_CHECKING:
 __all__ = ["Lifespan"]
 
 _PAUSE = 0.01
-"""How long a task waits before it looks again, in seconds: what is waited for happens once in the life of a server."""
+"""The interval in which a task tries to get the lock, in seconds. It has to wait only at the start and the end."""
 
 Manager: TypeAlias = AbstractAsyncContextManager[Any]
 Lifespan: TypeAlias = "Callable[[ResourceServer], Manager | AsyncIterator[Any]]"
-"""Called with the server; what it yields is `ctx.lifespan`."""
+"""Called with the server. The value that it yields is `ctx.lifespan`."""
 
 
 class Alone:
-    """One task at a time, on whatever loops and threads tasks run.
+    """A lock for tasks of any event loop and thread.
 
-    A lock of asyncio belongs to the loop on which a task first waits for it. A server is used on several loops: one for
-    each test, or in threads.
+    A lock of asyncio belongs to one event loop, but a server may be used on several: one for each test, or in threads.
     """
 
     def __init__(self) -> None:
@@ -39,7 +38,7 @@ class Alone:
 
 
 class Life:
-    """Entered by each transport that serves, opened for the first and closed after the last."""
+    """The open lifespan of a server: entered for the first transport that serves, left after the last one."""
 
     def __init__(self, make: Lifespan, given: Callable[[Any], None]) -> None:
         self._make = cast("Callable[[ResourceServer], Manager]", make)
@@ -52,7 +51,7 @@ class Life:
 
     @asynccontextmanager
     async def entered(self, server: "ResourceServer") -> AsyncIterator[None]:
-        """Open while inside."""
+        """Keeps the lifespan open during the block."""
         await self.enter(server)
         try:
             yield
@@ -60,10 +59,15 @@ class Life:
             await self.leave()
 
     async def enter(self, server: "ResourceServer") -> None:
-        """Opens it, unless it is open already."""
+        """Enters the lifespan, unless it is open already."""
         async with self._alone:
             if self._users == 0:
                 manager = self._make(server)
+                if inspect.iscoroutine(manager):
+                    manager.close()
+                    raise TypeError(
+                        "lifespan is an async function without `yield`, expected one that yields while the server runs"
+                    )
                 if not hasattr(manager, "__aenter__"):
                     raise TypeError(
                         f"lifespan returned {manager!r}, expected an async context manager: decorate it with"
@@ -74,7 +78,7 @@ class Life:
             self._users += 1
 
     async def leave(self) -> None:
-        """Closes it when the last user leaves."""
+        """Leaves the lifespan after the last transport."""
         async with self._alone:
             self._users -= 1
             if self._users == 0 and self._open is not None:

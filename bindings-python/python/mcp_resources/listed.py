@@ -1,4 +1,4 @@
-"""What a client iterates over: entries of lists, changes of resources, names of servers."""
+"""The iterators of a client: entries of lists, changes of resources, names of servers."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 
 def loads(text: str) -> Any:
-    """A value from JSON text of a server's: one with a whole number that is too long for `int` is read all the same."""
+    """Parses JSON text of a server. Whole numbers that are too long for `int` become floats."""
     try:
         return json.loads(text)
     except ValueError:
@@ -26,13 +26,13 @@ def loads(text: str) -> Any:
 
 
 class _Listed:
-    """An entry of a list, read when a member is asked for. A member of another type than it should have is `None`."""
+    """An entry of a list, parsed at the first access. A member with a wrong type is `None`."""
 
     __slots__ = ("_json", "_key", "_raw", "server")
 
     def __init__(self, server: str, key: str, text: str) -> None:
         self.server = server
-        """The name of its server."""
+        """The name of the server."""
         self._key = key
         self._json = text
         self._raw: dict[str, Any] | None = None
@@ -46,27 +46,27 @@ class _Listed:
 
     @property
     def name(self) -> str:
-        """Its name; its URI or template if it has none."""
+        """The name for programs; the URI or template if it has none."""
         return self._member("name", str) or self._key
 
     @property
     def title(self) -> str | None:
-        """Its name for people."""
+        """The name for people."""
         return self._member("title", str)
 
     @property
     def description(self) -> str | None:
-        """What it is."""
+        """The description."""
         return self._member("description", str)
 
     @property
     def mime_type(self) -> str | None:
-        """Its media type."""
+        """The media type."""
         return self._member("mimeType", str)
 
     @property
     def annotations(self) -> dict[str, Any] | None:
-        """For whom it is, how important, and when it was last changed."""
+        """The annotations: `audience`, `priority` and `lastModified`."""
         return self._member("annotations", dict)
 
     @property
@@ -83,23 +83,23 @@ class _Listed:
 
 
 class ListedResource(_Listed):
-    """A resource of a list."""
+    """A resource in a list."""
 
     __slots__ = ()
 
     @property
     def uri(self) -> str:
-        """Its URI."""
+        """The URI."""
         return self._key
 
     @property
     def size(self) -> int | None:
-        """Its size in bytes."""
+        """The size in bytes, if the server states it."""
         return self._member("size", int)
 
 
 class ListedTemplate(_Listed):
-    """A template of a list."""
+    """A template in a list."""
 
     __slots__ = ()
 
@@ -110,23 +110,26 @@ class ListedTemplate(_Listed):
 
 
 class Change:
-    """The contents of a watched resource, in the form that `Client.read` gives; `None` if it is gone."""
+    """The contents of a watched resource: once at the beginning, and after each change.
+
+    `contents` has the form of `Client.read`; it is `None` if the resource was removed.
+    """
 
     __slots__ = ("contents", "server", "uri")
 
     def __init__(self, server: str, uri: str, contents: str | bytes | list[Contents] | None) -> None:
         self.uri = uri
-        """The resource. It may lie beneath the one that is watched, if the server says that such a one has changed."""
+        """The URI of the changed resource. It may lie beneath the URI that is watched."""
         self.contents = contents
         self.server = server
-        """The name of its server."""
+        """The name of the server."""
 
     def __repr__(self) -> str:
         return f"Change({self.uri!r}, {self.contents!r})"
 
 
 class _Iterator(Generic[Item]):
-    """An async iterator over what the native half has. Asks when the next is wanted, so that nothing piles up."""
+    """An async iterator over values of the compiled part. It fetches a value only when it is awaited."""
 
     def __init__(self, client: "Client", stream: "Stream", make: Callable[..., Item]) -> None:
         self._client = client

@@ -1,9 +1,10 @@
-"""What the author hears, through `logging`; and what a handler tells the client, through `ctx.log`."""
+"""Log messages: those for you, through `logging`, and those for clients, through `ctx.log`."""
 
 import logging
 import time
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from ._core import unexpected
 from .encoding import to_json
 
 if TYPE_CHECKING:
@@ -15,15 +16,17 @@ __all__ = ["Log", "LogLevel"]
 
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
+_LEVELS = get_args(LogLevel)
 _logger = logging.getLogger("mcp_resources")
 _threadless: float | None = None
 _HERE = __file__.removesuffix("log.py")
 
 
 class Log:
-    """Tells the client of a request what its handler is doing. Nothing is sent that it did not ask for.
+    """Sends log messages to the client of a request: `ctx.log("info", data)` or `ctx.log.info(data)`.
 
-    `data` is any JSON value, `logger` the name of what logs.
+    A client gets only messages of the levels that it asked for. `data` is any JSON value. `logger` is the name of the
+    part of your program that logs.
     """
 
     __slots__ = ("_context",)
@@ -32,44 +35,51 @@ class Log:
         self._context = context
 
     def __call__(self, level: LogLevel, data: object, logger: str | None = None) -> None:
-        """Tells it at the given level."""
+        """Sends a message.
+
+        Raises:
+            ValueError: there is no such level.
+            TypeError: `data` has no JSON form.
+        """
+        if level not in _LEVELS:
+            raise ValueError(unexpected("level", str(level), _LEVELS))
         self._context.send_log(level, to_json(data), logger)
 
     def debug(self, data: object, logger: str | None = None) -> None:
-        """What only someone who looks for a fault wants to know."""
+        """Sends details that help to find a fault."""
         self("debug", data, logger)
 
     def info(self, data: object, logger: str | None = None) -> None:
-        """What happens as it should."""
+        """Sends a message about normal operation."""
         self("info", data, logger)
 
     def notice(self, data: object, logger: str | None = None) -> None:
-        """What happens as it should, and is worth a look."""
+        """Sends a message about a normal but significant event."""
         self("notice", data, logger)
 
     def warning(self, data: object, logger: str | None = None) -> None:
-        """What may become a fault."""
+        """Sends a message about something that may become an error."""
         self("warning", data, logger)
 
     def error(self, data: object, logger: str | None = None) -> None:
-        """A fault."""
+        """Sends a message about an error."""
         self("error", data, logger)
 
     def critical(self, data: object, logger: str | None = None) -> None:
-        """A fault of a whole part."""
+        """Sends a message about the failure of a component."""
         self("critical", data, logger)
 
     def alert(self, data: object, logger: str | None = None) -> None:
-        """Someone must act now."""
+        """Sends a message about a fault that needs immediate action."""
         self("alert", data, logger)
 
     def emergency(self, data: object, logger: str | None = None) -> None:
-        """Nothing works."""
+        """Sends a message that the system is unusable."""
         self("emergency", data, logger)
 
 
 def failed(name: str, what: str, error: BaseException) -> None:
-    """An exception of a handler's: the traceback is the author's, the client hears only that the read failed."""
+    """Logs an exception of a handler, with its traceback. The client learns only that the request failed."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_HERE):
         traceback = traceback.tb_next
@@ -77,7 +87,7 @@ def failed(name: str, what: str, error: BaseException) -> None:
 
 
 def cancelled(name: str, what: str, task: "asyncio.Task[object]") -> None:
-    """A handler that ended with `CancelledError` that was not meant for it: it waited for what was cancelled."""
+    """Logs a handler that ended with `CancelledError` although its own task was not cancelled."""
     if task.cancelled() and not task.cancelling():
         try:
             task.result()
@@ -86,53 +96,56 @@ def cancelled(name: str, what: str, task: "asyncio.Task[object]") -> None:
 
 
 def misused(name: str, what: str) -> None:
-    """An answer that the request cannot have, or none in time."""
+    """Logs an answer that does not fit the request, or that did not come in time."""
     _logger.error("%s%s", f"{name}: " if name else "", what)
 
 
 def absent(name: str, what: str, error: BaseException) -> None:
-    """A handler says why there is no such resource. The client hears only that there is none."""
+    """Logs why a handler raised `ResourceNotFoundError`. The client does not get the text."""
     text = str(error)
     if text:
         _logger.info("%s: %s: not found: %s", name, what, text)
 
 
 def threadless(error: BaseException) -> None:
-    """The system has no further thread: those that there are do the work, or the event loop."""
+    """Logs that no further thread can be started, once a minute at most."""
     global _threadless
     now = time.monotonic()
     if _threadless is None or now - _threadless > 60:
         _threadless = now
         _logger.warning(
-            "a worker thread cannot start (%s): handlers wait for those that run, or run on the loop", error
+            "a worker thread cannot be started (%s); handlers wait for the threads that run, or run on the event loop",
+            error,
         )
 
 
 def refused(what: str) -> None:
-    """A request was refused that an option would let in."""
+    """Logs a request that was refused but that an option would allow."""
     _logger.warning("%s", what)
 
 
 def held(name: str, seconds: float) -> None:
-    """A handler that kept the event loop from everything else."""
-    _logger.warning("%s has held the event loop for %.0f ms; everything else waited", name, seconds * 1000)
+    """Logs a handler that blocked the event loop."""
+    _logger.warning(
+        "%s blocked the event loop for %.0f ms; use await, or write the handler as `def`", name, seconds * 1000
+    )
 
 
 def warned(server: str, warning: str) -> None:
-    """What may not be what the author meant."""
+    """Logs a registration that is probably a mistake."""
     _logger.warning("%s: %s", server, warning)
 
 
 def unverified(error: Exception) -> None:
-    """A token could not be verified, and not because of the token."""
-    _logger.error("a token could not be verified", exc_info=error)
+    """Logs an exception of `Auth.verify` other than `InvalidTokenError`."""
+    _logger.error("a token could not be verified; the client got status 503: %s", error, exc_info=error)
 
 
 def unrecorded(error: BaseException) -> None:
-    """The function that takes what is recorded has failed: an entry may be lost."""
-    _logger.error("a record of a request could not be kept", exc_info=error)
+    """Logs an exception of the audit function."""
+    _logger.error("the audit function failed, so a record may be lost: %s", error, exc_info=error)
 
 
 def broken(error: BaseException) -> None:
-    """The server's lifespan could not be opened: nothing is served."""
-    _logger.error("the lifespan of the server failed: %s", error, exc_info=error)
+    """Logs that the lifespan of the server could not be entered."""
+    _logger.error("the lifespan of the server failed, so nothing is served: %s", error, exc_info=error)

@@ -1,4 +1,4 @@
-"""What matching a URI against templates gives."""
+"""The results of matching a URI against templates."""
 
 import json
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Literal, final
 @final
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Match:
-    """A template matches. True."""
+    """A URI matches `template`, with these values of its variables. True as a condition."""
 
     template: str
     params: dict[str, str | list[str] | dict[str, str]]
@@ -20,7 +20,7 @@ class Match:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class NoMatch:
-    """No template matches. False."""
+    """A URI matches no template. False as a condition."""
 
     def __bool__(self) -> Literal[False]:
         return False
@@ -29,7 +29,10 @@ class NoMatch:
 @final
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Rejected:
-    """The winning template refuses a value: to a client the same as no match. False."""
+    """A URI matches `template`, but the policy of `variable` refuses its value. False as a condition.
+
+    Clients get the same error as for no match.
+    """
 
     template: str
     variable: str

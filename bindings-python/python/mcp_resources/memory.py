@@ -1,4 +1,4 @@
-"""A server and its client in one process: the server's end of a pipe between them."""
+"""The server's end of the pipe between a server and its client in one process."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ _tasks: set[asyncio.Task[None]] = set()
 
 
 class Served:
-    """A server that serves one client of the same process, on the event loop that the client is used on."""
+    """A server that serves one client of the same process, on the event loop of the client."""
 
     def __init__(self, server: ResourceServer) -> None:
         self.server = server
@@ -29,12 +29,12 @@ class Served:
             self._task.add_done_callback(_tasks.discard)
 
     async def started(self) -> None:
-        """Waits until the server's lifespan is open, and raises what it raises."""
+        """Waits until the lifespan of the server is open. Raises its exception if it fails."""
         if self._started is not None:
             await asyncio.shield(self._started)
 
     async def ended(self) -> None:
-        """Waits until nothing is in flight any more, and the lifespan is closed."""
+        """Waits until all requests are finished and the lifespan is left."""
         if self._task is not None:
             await asyncio.wait([self._task])
 
@@ -62,7 +62,7 @@ async def _serve(server: ResourceServer, pipe: socket.socket, started: "asyncio.
 
 
 class _Protocol(Driver, asyncio.Protocol):
-    """The server's end: what comes is fed to a channel, and what the channel has is written."""
+    """Connects a channel of the server to a transport of asyncio."""
 
     def __init__(self, server: ResourceServer, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
@@ -77,11 +77,11 @@ class _Protocol(Driver, asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """The client says something."""
+        """Passes bytes of the client to the channel."""
         self._channel.feed(data)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """The client is gone: what is in flight is cancelled."""
+        """Cancels open requests after the client has closed the pipe."""
         self._transport = None
         self._channel.stop()
         self._channel.cancel_all()
@@ -90,7 +90,7 @@ class _Protocol(Driver, asyncio.Protocol):
             self.over.set_result(None)
 
     def output(self) -> None:
-        """There is something to take."""
+        """Writes the output of the channel."""
         written = self._channel.take()
         if self._transport is not None:
             self._transport.write(written)

@@ -1,4 +1,4 @@
-"""The keyword arguments of a server and of its resources."""
+"""The keyword arguments of `ResourceServer`, its resources and its HTTP endpoints."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,283 +15,289 @@ __all__ = ["Details", "HttpOptions", "Limits", "ResourceDetails", "ServerOptions
 
 
 class Limits(TypedDict, total=False):
-    """The bounds of a server: sizes in bytes, times in milliseconds. What is left out keeps its default."""
+    """The limits of a server, to protect it and its clients. Limits that are not given keep their defaults."""
 
     message: int
-    """Longest line on stdio. Default 4 MiB."""
+    """The longest line on stdio, in bytes. Default 4 MiB."""
     nesting: int
-    """Deepest nesting of arrays and objects in one member of `params`, or of `_meta` in it. Default 128."""
+    """The deepest nesting of arrays and objects in one member of `params` or of its `_meta`. Default 128."""
     id: int
-    """Longest request id, and longest progress token, as written. Default 1 KiB."""
+    """The longest request id or progress token, in bytes as written. Default 1 KiB."""
     client_info: int
-    """Longest `clientInfo`, as JSON text; a session keeps it. Default 32 KiB."""
+    """The longest `clientInfo`, in bytes of JSON text. Default 32 KiB."""
     batch: int
-    """Most elements of a batch. Default 256."""
+    """The most elements of a batch. Default 256."""
     batch_bytes: int
-    """Answers of all batches of one connection that are not complete. Default 64 MiB."""
+    """The answers kept for all incomplete batches of one connection, in bytes. Default 64 MiB."""
     uri: int
-    """Longest URI. Default 64 KiB."""
+    """The longest URI, in bytes. Default 64 KiB."""
     resources: int
-    """Most resources that may be registered. Default 1,000,000."""
+    """The most registered resources. Default 1,000,000."""
     templates: int
-    """Most templates that may be registered. Default 10,000."""
+    """The most registered templates. Default 10,000."""
     in_flight: int
-    """Most unanswered requests of one connection. Default 1,024."""
+    """The most unanswered requests of one connection. Default 1,024, at most 1,048,576."""
     page: int
-    """Items on a page of a list. Default 100."""
+    """The items on one page of a list. Default 100."""
     list_scan: int
-    """Items that one list call may examine. Default 10,000."""
+    """The most items that one page of a list may examine. Default 10,000."""
     list_source: int
-    """Items that a `.list` callback without paging may return. Default 100,000."""
+    """The most items that a lister without paging may return. Default 100,000."""
     list_item: int
-    """Bytes of one resource or template that another server describes and a list passes on. Default 64 KiB."""
+    """The longest entry of a list that another server describes and a provider passes on, in bytes. Default 64 KiB."""
     list_ttl: int
-    """How long its answer is kept, so that a walk over its pages asks it once. Default 0 ms: each page asks it."""
+    """How long the items of a lister are reused for further pages, in milliseconds. Default 0: each page calls the
+    lister."""
     list_cache: int
-    """How many such answers are kept. Default 256."""
+    """The most results of listers that are kept for `list_ttl`. Default 256."""
     list_cache_bytes: int
-    """Bytes that they take. Default 16 MiB."""
+    """The results of listers that are kept for `list_ttl`, in bytes. Default 16 MiB."""
     cache_entries: int
-    """Results that the read cache keeps. Default 10,000."""
+    """The most results in the read cache (option `cache`). Default 10,000."""
     cache_bytes: int
-    """Bytes that they take, encoded. Default 64 MiB."""
+    """The encoded results in the read cache, in bytes. Default 64 MiB."""
     principals: int
-    """Principals whose rates and requests in flight are counted apart. Default 10,000."""
+    """The most principals whose rates and open requests are counted separately. Default 10,000."""
     subscriptions: int
-    """Subscriptions of one connection. Default 10,000."""
+    """The most subscriptions of one connection. Default 10,000."""
     filter_uris: int
-    """URIs that one listen may name. Default 10,000."""
+    """The most URIs of one listen. Default 10,000."""
     watched_uris: int
-    """URIs that all subscriptions of one connection may name together. Default 100,000."""
+    """The most URIs in all subscriptions and listens of one connection. Default 100,000."""
     watched_bytes: int
-    """Bytes of the URIs that one connection watches. Default 16 MiB."""
+    """The URIs that one connection watches, in bytes. Default 16 MiB."""
     watched_total: int
-    """Bytes of the URIs that all connections watch. Default 256 MiB."""
+    """The URIs that all connections watch, in bytes. Default 256 MiB."""
     contents: int
-    """Contents of one reply before encoding. Default 16 MiB."""
+    """The largest contents of one read, in bytes before encoding. Default 16 MiB."""
     contents_total: int
-    """Contents of all replies that are being gathered. Default 256 MiB."""
+    """The contents of all reads that are being collected from generators and streams, in bytes. Default 256 MiB."""
     output: int
-    """Answers that wait for a client that does not read; above it no more is read or started for it. Default 1 MiB."""
+    """The unsent output of one client, in bytes, above which no further request of it is read or started. Default 1
+    MiB."""
     read_timeout: int
-    """When a read that is unanswered fails. Default 30,000 ms."""
+    """The longest time for a read, in milliseconds. Default 30,000."""
     completion_timeout: int
-    """The same for a completion. Default 5,000 ms."""
+    """The longest time for a completion, in milliseconds. Default 5,000."""
     arguments: int
-    """The JSON text of a completion's `context.arguments`. Default 64 KiB."""
+    """The longest `context.arguments` of a completion, in bytes of JSON text. Default 64 KiB."""
     completion_values: int
-    """Values of one completion. Default 100."""
+    """The most values of one completion; further ones are cut off. Default 100."""
     coalesce: int
-    """Least time between two updates of one URI. Default 50 ms."""
+    """The shortest time between two notifications about one URI, in milliseconds. Default 50."""
     progress_interval: int
-    """Least time between two progress notifications of one request. Default 50 ms."""
+    """The shortest time between two progress notifications of one request, in milliseconds. Default 50."""
     log_messages: int
-    """Log messages of one request. Default 1,000."""
+    """The most log messages of one request. Default 1,000."""
     state: int
-    """Longest sealed text that a client may send back: the state of an `InputRequired`, or a cursor. Default 64 KiB."""
+    """The longest request state or cursor that a client may send back, in bytes. Default 64 KiB."""
     state_ttl: int
-    """How long a request state is accepted. Default 600,000 ms."""
+    """How long a request state stays valid, in milliseconds. Default 600,000."""
     asks: int
-    """Unanswered `ctx.ask` of one connection; above it `ctx.ask` fails. Default 64."""
+    """The most unanswered `ctx.ask` of one connection; a further one fails. Default 64."""
     grace: int
-    """How long what is in flight may still finish after the end of input. Default 1,000 ms."""
+    """How long open requests may finish after the server is told to stop, in milliseconds. Default 1,000."""
     head: int
-    """Request line and headers of an HTTP request together. Default 256 KiB, as one header repeats the URI."""
+    """The request line and headers of an HTTP request together, in bytes. Default 256 KiB: one header repeats the
+    URI."""
     headers: int
-    """Header lines of an HTTP request. Default 128."""
+    """The most header lines of an HTTP request. Default 128."""
     sessions: int
-    """Open HTTP sessions. Default 10,000."""
+    """The most open HTTP sessions. Default 10,000."""
     sessions_per_client: int
-    """HTTP sessions of one principal; without tokens, of one client address. Behind a proxy all clients may have one.
-    Default 1,000."""
+    """The most HTTP sessions of one principal or, without tokens, of one client address. Behind a proxy all clients may
+    have the same address. Default 1,000."""
     session_idle: int
-    """How long an unused HTTP session is kept. Default 1,800,000 ms."""
+    """How long an unused HTTP session is kept, in milliseconds. Default 1,800,000."""
     handshake_timeout: int
-    """When such a session ends if its client has not sent `notifications/initialized`. Default 60,000 ms."""
+    """How long a new HTTP session waits for `notifications/initialized`, in milliseconds. Default 60,000."""
     streams: int
-    """Streams of events that one session keeps. Default 16."""
+    """The most event streams that one HTTP session keeps for resumption. Default 16."""
     replay: int
-    """What is kept of each of them to be sent again. Default 1 MiB."""
+    """The events of one stream that are kept for resumption, in bytes. Default 1 MiB."""
     keep_alive: int
-    """After so long without anything to send, a stream of events gets a comment. Default 15,000 ms."""
+    """The time after which an idle event stream gets a comment, in milliseconds. Default 15,000."""
     connections: int
-    """Open HTTP connections. Default 20,000."""
+    """The most open HTTP connections. Default 20,000."""
     connections_per_client: int
-    """Open HTTP connections from one address. Behind a proxy all clients may have one. Default 5,000.
-
-    Only `run` and `serve_http` count them."""
+    """The most open HTTP connections from one address, where `run` or `serve_http` serves. Behind a proxy all clients
+    may have the same address. Default 5,000."""
     head_timeout: int
-    """How long the head of an HTTP request may take, from the opening of the connection or its first byte.
-    Default 10,000 ms."""
+    """The longest time for the head of an HTTP request, in milliseconds from the first byte or, for the first request,
+    from the start of the connection. Default 10,000."""
     idle_timeout: int
-    """After so long without a further request an HTTP connection is closed. Default 60,000 ms."""
+    """How long an idle HTTP connection stays open, in milliseconds. Default 60,000."""
     body_timeout: int
-    """How long the body of an HTTP request may take. Default 30,000 ms."""
+    """The longest time for the body of an HTTP request, in milliseconds. Default 30,000."""
     bodies_total: int
-    """All HTTP bodies that have come in part. Default 256 MiB."""
+    """All HTTP request bodies that are still incomplete, in bytes. Default 256 MiB."""
     write_timeout: int
-    """A client that takes nothing of what is sent to it for so long is gone. Default 30,000 ms."""
+    """How long a client may accept no data before its connection is closed, in milliseconds. Default 30,000."""
     token_cache: int
-    """Verified tokens that are kept. Default 10,000."""
+    """The most verified tokens in the cache. Default 10,000."""
     token_ttl: int
-    """How long a verified token is believed at most. Default 300,000 ms."""
+    """The longest time before a token is verified again, in milliseconds. Default 300,000."""
     audit_queue: int
-    """Records of requests that wait to be taken; above it the newest is dropped. Default 10,000."""
+    """The most audit records that wait to be written; a further one is dropped. Default 10,000."""
     sse_after: int
-    """When a slow answer becomes a stream of events. Default 1,000 ms."""
+    """The time after which an HTTP request without an answer gets an event stream, in milliseconds. Default 1,000."""
 
 
 class ServerOptions(TypedDict, total=False):
-    """The keyword arguments of `ResourceServer`, besides its name and version."""
+    """The keyword arguments of `ResourceServer`, in addition to its name and version."""
 
     title: str
-    """A name for people."""
+    """The name of the server for people. Default: none."""
     description: str
-    """What it is."""
+    """A description of the server. Default: none."""
     website_url: str
-    """Where to read more."""
+    """The URL of a page about the server, `http` or `https`. Default: none."""
     icons: Iterable[Icon]
-    """Pictures of it."""
+    """Icons of the server. Default: none."""
     instructions: str
-    """How a model is to use it."""
+    """Instructions for the model that uses the server. Default: none."""
     limits: Limits
-    """The bounds."""
+    """Limits that differ from the defaults."""
     revisions: Iterable[str]
-    """The revisions of the protocol to serve. Default: all five."""
+    """The protocol revisions to serve, such as `2025-11-25`. Default: all five."""
     subscribe: bool
-    """Whether clients may subscribe. Default `True`."""
+    """Whether clients can subscribe to resources. Default `True`."""
     list_changed: bool
-    """Whether changes of the lists are announced. Default `True`."""
+    """Whether clients are notified of changes of the lists. Default `True`."""
     completions: bool
-    """Whether completion is offered. Default: when something completes."""
+    """Whether the server declares the capability `completions`. Default: if a variable has a completer or known
+    values."""
     logging: bool
-    """Whether `ctx.log` reaches clients. Nothing is sent that a client did not ask for. Default `True`."""
+    """Whether `ctx.log` is sent to clients that asked for log messages. Default `True`."""
     server_info_in_results: bool
-    """Whether each result names the server. Default `True`."""
+    """Whether each result has the name and version of the server in its `_meta`. Default `True`."""
     explicit_denials: bool
-    """Whether a client is told that it may not see a resource, rather than that there is none. Default `False`."""
+    """Whether clients are told that access is denied, instead of that the resource does not exist. Default `False`."""
     cache: bool
-    """Whether the contents of reads are kept for their `ttl_ms` and given again, and concurrent reads make one call.
-
-    What is private is given to the principal that read it alone. `notify_updated` ends what is kept.
-    Default `False`."""
+    """Whether results of reads are reused for their `ttl_ms`, and concurrent reads of one resource share one call.
+    Private results are reused for the same principal only. `notify_updated` discards them. Default `False`."""
     redact: Callable[[str, Contents], Contents] | None
-    """Called with the URI and the contents of each read before they are sent, constants included: returns what may be.
+    """Called with the URI and the contents of each read, also of constants. Returns the contents that may be sent.
 
-    A `def`, called on the thread that ran the handler. Its exception fails the read, and nothing is sent."""
+    A plain function, called on the thread that ran the handler. If it raises, the read fails, and nothing is sent.
+    Default: contents are sent unchanged."""
     audit: "str | os.PathLike[str] | Callable[[dict[str, Any]], object]"
-    """Where each request is recorded: a file that gets a JSON object on a line, or a function that gets it as a `dict`.
-
-    The function is called on a thread of its own. Default: nothing is recorded."""
+    """Where requests are recorded: the path of a file that gets one JSON object per line, or a function that gets each
+    record as a `dict`. Default: nowhere."""
     metrics: bool
     """Whether requests are counted, for `metrics_text`. Default `False`."""
     guard: Policy | str | os.PathLike[str]
-    """Who may see what: a policy, or the path of a JSON or YAML file. Default: everybody everything."""
+    """The access policy, or the path of a JSON or YAML file with it. Default: every client sees everything."""
     list_cache: CacheHint
-    """How long lists may be kept. Default: not at all."""
+    """How long clients may keep lists. Default: not at all."""
     discover_cache: CacheHint
-    """How long the server's description may be kept. Default: not at all."""
+    """How long clients may keep the description of the server. Default: not at all."""
     encoder: Encoder
-    """Called with each value in a result that JSON does not have, such as an object of your own. Returns one that it
-    has, or `NotImplemented` to leave it to the library. Default: dates, enums, sets, UUIDs, paths, decimals,
-    dataclasses, pydantic models and rows of `sqlite3` are served, anything else fails the read."""
+    """Called with each value in a result that has no JSON form, such as an object of your own class. Returns a value
+    that has one, or `NotImplemented` for the default. Default: dates, enums, sets, UUIDs, paths, decimals, dataclasses,
+    pydantic models and rows of `sqlite3` are converted, anything else fails the read."""
     lifespan: Lifespan
-    """An async context manager (or an async generator function) that is called with the server: opened before the first
-    request, closed after the last, once for all transports. What it yields is `ctx.lifespan`. An ASGI application opens
-    it with the first request if its host sends no lifespan events. Default: none."""
+    """Opens and closes resources that handlers share, such as a database pool: an async context manager or an async
+    generator function, called with the server. It is entered before the first request and left after the last one,
+    once for all transports. The value it yields is `ctx.lifespan`. An ASGI application whose host sends no lifespan
+    events enters it at the first request. Default: none."""
     keys: Iterable[bytes]
-    """Secrets of at least 16 bytes, shared by all processes of a deployment, for cursors and states.
-
-    The first seals, all open."""
+    """Secrets of at least 16 bytes that all processes of a deployment share, for cursors and request states. The first
+    one seals; all of them open. Default: a random secret of this process."""
     extensions: Mapping[str, Mapping[str, object]]
-    """Capabilities of extensions to declare, with their settings."""
+    """Protocol extensions to declare, by name, with their settings. Default: none."""
 
 
 class HttpOptions(TypedDict, total=False):
-    """The keyword arguments of an HTTP endpoint. The defaults are those of a server for this machine alone."""
+    """The keyword arguments of an HTTP endpoint. With the defaults, only this machine can use it."""
 
     path: str
-    """Where the endpoint is. Default `/mcp`."""
+    """The path of the endpoint. Default `/mcp`."""
     health: str | None
-    """A path that answers 200 while the server lives. Default: none."""
+    """A path that answers 200 while the server runs, for health checks. Default: none."""
     metrics: bool | str | None
-    """A path that shows what is counted, for Prometheus; `True` is `/metrics`. Default: none.
-
-    It asks for `Host`, `Origin` and the token as the endpoint does."""
+    """A path for Prometheus metrics; `True` stands for `/metrics`. It checks `Host`, `Origin` and the token like the
+    endpoint. Default: none."""
     hosts: Literal["loopback", "*"] | Sequence[str]
-    """Which `Host` headers are accepted: names, or names with ports. Default `loopback`."""
+    """The `Host` headers that are accepted: names, or names with ports. Default `loopback`: local names only."""
     origins: Literal["loopback", "*"] | Sequence[str]
-    """Which `Origin` headers are accepted, such as `https://app.example.com`. Default `loopback`."""
+    """The `Origin` headers that are accepted, such as `https://app.example.com`. Default `loopback`: local pages
+    only."""
     cors: bool
-    """Whether pages of the accepted origins may ask from a browser. Default `False`."""
+    """Whether browsers may send requests from pages of the accepted origins. Default `False`."""
     answers: Literal["either", "json", "events"]
-    """Whether requests are answered with JSON, with a stream of events, or with what fits. Default `either`."""
+    """The form of answers: `json`, `events` (a stream of events), or `either`, which chooses for each request. Default
+    `either`."""
     polling: tuple[int, int] | None
-    """After how many milliseconds a stream is broken off, and when the client is to come back. Default: never."""
+    """Two times in milliseconds: when an event stream is closed, and when the client should reconnect. Default: streams
+    stay open."""
     sessions: bool
-    """Whether clients before 2026-07-28 get sessions. Without them each of their requests stands alone: nothing can be
-    subscribed to, and any process of a deployment can answer. Default `True`."""
+    """Whether clients before 2026-07-28 get sessions. Without sessions they cannot subscribe, but any process of a
+    deployment can answer each request. Default `True`."""
     sse24: bool | tuple[str, str]
-    """Whether the transport of 2024-11-05 is served too, which was replaced in 2025-03-26: its paths for events and
-    for messages, or `True` for `/sse` and `/messages`. Clients take these paths from the root: an application that is
-    mounted below another path cannot serve it. Default `False`."""
+    """Whether the HTTP+SSE transport of 2024-11-05 is served too: its two paths, for events and for messages, or `True`
+    for `/sse` and `/messages`. The paths are absolute, so this does not work in an application that is mounted below
+    another path. Default `False`."""
 
 
 class Tls(TypedDict):
-    """What a server shows to serve `https`: paths of PEM files."""
+    """The files for `https`."""
 
     cert: "str | os.PathLike[str]"
-    """The certificates, the server's own first."""
+    """The path of a PEM file with the certificate chain, the server's own certificate first."""
     key: "str | os.PathLike[str]"
-    """Its private key."""
+    """The path of a PEM file with the private key."""
 
 
 class Details(TypedDict, total=False):
-    """What resources and templates have in common."""
+    """The description of a resource, or of all resources of a template."""
 
     name: str
-    """A name for programs. Default: the function's."""
+    """The name for programs. Default: the name of the function."""
     title: str
-    """A label for people."""
+    """The name for people. Default: none."""
     description: str
-    """What it is. Default: the first paragraph of the function's docstring."""
+    """The description, for people and models. Default: the first paragraph of the function's docstring."""
     mime_type: str
-    """Its media type; of a template, that of all its resources. Default: `application/json` if the function is
-    annotated to return a `dict`, `list`, number, dataclass or pydantic model; `application/octet-stream` for `bytes`.
-    """
+    """The media type, such as `text/markdown`; for a template, that of all its resources. Default: `application/json`
+    if the function is annotated to return a `dict`, `list`, number, dataclass or pydantic model;
+    `application/octet-stream` for `bytes`."""
     icons: Iterable[Icon]
-    """Pictures of it."""
+    """Icons for user interfaces. Default: none."""
     audience: Iterable[Literal["user", "assistant"]]
-    """For whom it is."""
+    """Who the contents are meant for: `user`, `assistant` or both. Default: not stated."""
     priority: float
-    """How important it is, from 0 to 1."""
+    """The importance, from 0 (optional) to 1 (required). Default: not stated."""
     last_modified: Any
-    """When it was changed: a `datetime` with its zone, or its ISO 8601 text."""
+    """The time of the last change: a `datetime` with a time zone, or ISO 8601 text. Default: not stated."""
     meta: Mapping[str, object]
-    """Members of `_meta`."""
+    """Members of `_meta`. Default: none."""
     ttl_ms: int
-    """For how many milliseconds its contents may be kept. Default 0."""
+    """How long clients and the option `cache` may keep the contents, in milliseconds. Default 0: not at all."""
     cache_scope: CacheScope
-    """By whom: `public` only if they are the same for everyone. Default `private`."""
+    """Whether caches may share the contents between users: `public`, or `private` for contents that depend on the user.
+    Default `private`."""
     scopes: Iterable[str]
     """The scopes that a token must have to see it, all of them. Default: none."""
     children: bool
-    """Whether a subscription to it also hears of the resources beneath it. Default `False`."""
+    """Whether its subscribers are also notified about resources beneath its URI. Default `False`."""
 
 
 class ResourceDetails(Details, total=False):
     """The keyword arguments of `ResourceServer.resource`."""
 
     size: int
-    """Its size in bytes before base64, for a resource without variables. Default: that of a constant."""
+    """The size in bytes before base64, for a resource without variables. Default: that of a constant, else not
+    stated."""
     vars: Mapping[str, Variable]
-    """How single variables of the template match."""
+    """How variables of the template match, by their names. Default: see `Variable`."""
     extra_query: Literal["ignore", "reject"]
-    """What query names that the template does not have mean. Default `ignore`."""
+    """Whether a URI with query parameters that the template does not have still matches (`ignore`) or not (`reject`).
+    Default `ignore`."""
     parameters: Mapping[str, Param]
-    """What is known of the variables, besides what annotations say."""
+    """Types, allowed values and descriptions of variables, by their names. Default: those of the annotations."""
     inline: bool
-    """Whether a `def` runs on the event loop itself: for functions that return at once. Default `False`."""
+    """Whether a `def` runs on the event loop, which must not block. Default `False`: it runs on a worker thread."""
     replace: bool
-    """Whether it takes the place of a resource or template with the same URI, as in a notebook whose cell runs again.
-    Default `False`: that is an error."""
+    """Whether it replaces a resource or template with the same URI, such as when a notebook cell runs again. Default
+    `False`: that is an error."""

@@ -1,4 +1,4 @@
-"""From a function's annotations to what the core checks, publishes and completes (S-16), and to typed arguments."""
+"""Variables of templates: types, allowed values and descriptions from annotations (S-16), and typed arguments."""
 
 import functools
 import operator
@@ -6,8 +6,9 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Annotated, Any, Literal, TypeAlias, Union
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args
 
+from . import checks
 from .errors import RegistrationError
 
 __all__ = ["Param"]
@@ -16,15 +17,18 @@ ParamType: TypeAlias = Literal["string", "integer", "number", "boolean", "date",
 
 
 class Param:
-    """What is known of a template's variable: in `Annotated[…, Param(…)]`, or in `parameters={name: Param(…)}`.
+    """The type and the description of a variable: in `Annotated[…, Param(…)]`, or in `parameters={name: Param(…)}`.
 
-    The core checks values against it, publishes it with the template, and completes `values`.
+    The server refuses other values, completes `values`, and publishes all of it with the template.
 
     Args:
-        description: what it is, for people and models.
-        type: the type of the value; else it follows from the annotation.
-        values: the values that are allowed; else they follow from an `Enum` or `Literal`.
-        pattern: a regular expression that the whole value must match.
+        description: a description of the variable, for people and models. Default: none.
+        type: the type of the value. Default: that of the annotation, else any text.
+        values: the values that are allowed. Default: those of an `Enum` or `Literal`, else all.
+        pattern: a regular expression that the whole value must match. Default: none.
+
+    Raises:
+        TypeError: there is no such type, or `values` is not a list of texts.
     """
 
     __slots__ = ("description", "pattern", "type", "values")
@@ -37,6 +41,10 @@ class Param:
         values: Sequence[str] | None = None,
         pattern: str | None = None,
     ) -> None:
+        if type is not None and type not in get_args(ParamType):
+            raise TypeError(f"type is {type!r}, expected one of {', '.join(get_args(ParamType))}")
+        if values is not None:
+            checks.texts("values", values)
         self.description = description
         self.type = type
         self.values = values
@@ -44,25 +52,25 @@ class Param:
 
 
 class Analysis:
-    """What an annotation says of a value that comes as text."""
+    """The type of an annotation, and how a text becomes a value of it."""
 
     __slots__ = ("convert", "kind", "optional", "param", "whole")
 
     def __init__(self) -> None:
         self.param = Param()
         self.convert: Callable[[Any], object] | None = None
-        """From the text; `None` leaves it as it is."""
+        """Converts the text; `None` leaves it as it is."""
         self.whole = False
-        """Whether `convert` takes a list or map as a whole, not each of its items."""
+        """Whether `convert` takes a whole list or map instead of each item."""
         self.kind: Literal["scalar", "list", "map"] | None = None
-        """`scalar`, `list` or `map`, if the annotation says so."""
+        """The kind of the variable, if the annotation determines it."""
         self.optional = False
-        """Whether `None` is a value: the variable may be undefined."""
+        """Whether the annotation allows `None`, for a variable that is missing."""
 
 
 @functools.cache
 def _types() -> dict[object, tuple[ParamType, Callable[[str], object] | None]]:
-    from datetime import date, datetime  # when the first parameter is registered: importing the package is to be quick
+    from datetime import date, datetime  # imported late, so that importing the package is fast
     from uuid import UUID
 
     return {
@@ -76,10 +84,10 @@ def _types() -> dict[object, tuple[ParamType, Callable[[str], object] | None]]:
 
 
 def analyse(annotation: object) -> Analysis:
-    """Reads an annotation.
+    """Analyses an annotation.
 
     Raises:
-        RegistrationError: no value of the type can be made from a text.
+        RegistrationError: no text can be converted to the type.
     """
     result = Analysis()
     rest = _strip(annotation, result)
@@ -103,7 +111,7 @@ def analyse(annotation: object) -> Analysis:
 
 
 def _strip(annotation: object, result: Analysis) -> object:
-    """Takes `Annotated` and `None` away, keeps what they say. Other metadata leaves the type to pydantic."""
+    """Removes `Annotated` and `None`, and records them. Types with other metadata are left to pydantic."""
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         own = [item for item in args[1:] if isinstance(item, Param)]

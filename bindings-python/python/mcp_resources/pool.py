@@ -1,7 +1,7 @@
-"""The threads that run `def` handlers, so that a slow one blocks nobody.
+"""The worker threads for `def` handlers, so that a slow handler does not block others.
 
-The loop of a thread is Python and not Rust: when the interpreter ends, a thread that is inside a handler dies where it
-stands, which is safe only for frames of Python.
+The loop of a thread is in Python and not in Rust: when the interpreter exits, it stops the thread wherever it is, which
+is safe only in Python frames.
 """
 
 import os
@@ -17,14 +17,14 @@ _numbers = count(1)
 
 
 def size() -> int:
-    """How many threads there may be."""
+    """The largest number of threads."""
     return min(32, (os.cpu_count() or 1) + 4)
 
 
 def spawn(queue: Queue) -> None:
-    """Starts one more thread. It ends with the server, or with the interpreter.
+    """Starts one more thread. It ends with the server or the interpreter.
 
-    Where the system has no further thread, the jobs wait for those that there are; if there is none, they run here.
+    If the system refuses another thread, jobs wait for the existing ones; if there are none, jobs run here.
     """
     thread = threading.Thread(target=_work, args=(queue,), name=f"mcp-resources-{next(_numbers)}", daemon=True)
     try:
@@ -52,4 +52,4 @@ def _run(next: Callable[[], Any]) -> None:
             pending.fail(error)
         else:
             pending.succeed(result)
-        run = args = kwargs = pending = result = None  # nothing big is held while the thread is idle
+        run = args = kwargs = pending = result = None  # free them while the thread waits

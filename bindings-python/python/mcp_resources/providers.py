@@ -1,4 +1,4 @@
-"""Sources of resources that are ready to serve: made here, and served by `ResourceServer.mount`.
+"""The ready-made providers, to be mounted with `ResourceServer.mount`.
 
 from mcp_resources import ResourceServer, providers
 
@@ -7,8 +7,8 @@ folder = providers.memory()
 server.mount(providers.files("."), providers.clock(), folder)
 folder.put("today.md", "Buy milk", "text/markdown")
 
-They answer on threads of their own: no request for them waits for the event loop, or for the interpreter. The guard,
-limits, audit and `redact` of the server hold for them as for functions. `redact` is called on such a thread.
+Providers answer on threads of their own: their requests do not wait for the event loop or the interpreter. The guard,
+limits, audit and `redact` of the server apply to them as to functions. `redact` is called on a thread of the provider.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
+from . import checks
 from ._core import Memory, Metrics, Provider, ResultCache, declared, embedded, memory
 from ._core import metrics as _metrics
 
@@ -58,225 +59,220 @@ __all__ = [
 ]
 
 Root: TypeAlias = str | os.PathLike[str]
-"""A directory, or a file."""
+"""The path of a directory or file."""
 Content: TypeAlias = str | bytes
 Embedder: TypeAlias = Callable[[list[str]], Sequence[Sequence[float]]]
-"""Makes a vector of each text, all of one length: a list of lists, or an array of NumPy."""
+"""Returns one vector for each text, all of the same length: a list of lists, or a NumPy array."""
 
 
 class ApiOptions(TypedDict, total=False):
-    """The keyword arguments of `api` that may be left out: for all of its endpoints."""
+    """The options of `api`, for all endpoints."""
 
     private_networks: bool
     """Whether requests may go to addresses that are not public, such as those of this machine. Default `False`."""
     redirects: int
-    """How many redirects are followed; headers are not sent to another origin. Default none."""
+    """The most redirects that are followed. Headers are not sent to another origin. Default 0."""
     timeout: int | str
-    """How long an answer may take: `"10s"`, or milliseconds. Default 10 s."""
+    """The longest time for an answer: a text such as `"10s"`, or milliseconds. Default 10 s."""
     bytes: int | str
-    """The largest answer: `"1 MiB"`, or a number of bytes. Default 1 MiB."""
+    """The largest answer: a text such as `"1 MiB"`, or a number of bytes. Default 1 MiB."""
     poll: int | str
-    """How often a resource is requested while clients watch it: `"30s"`, or milliseconds. Default 30 s."""
+    """How often a resource is requested while clients watch it: a text such as `"30s"`, or milliseconds. Default 30
+    s."""
 
 
 class ConfigOptions(TypedDict, total=False):
-    """The keyword arguments of `config` that may be left out: for all of its files."""
+    """The options of `config`, for all files."""
 
     reveal: str | Sequence[str]
-    """Globs: values whose path matches one of them are never masked. Default: none."""
+    """Globs: the values of keys that match one of them are never masked. Default: none."""
     redact: Literal["all"] | Sequence[str]
-    """Which detectors of the guard look for secrets in values.
-
-    Names such as `password` or `api_key` mask a value in any case. Default `all`."""
+    """The detectors of secrets that mask values, by name, or `all`. Keys such as `password` or `api_key` are masked in
+    any case. Default `all`."""
 
 
 class EnvVariable(TypedDict):
-    """A variable of the environment, in the place of a text that is secret."""
+    """An environment variable that contains a secret text."""
 
     env: str
-    """Its name."""
+    """The name of the variable."""
 
 
 class DbOptions(TypedDict, total=False):
-    """What is served of a `Database`, and how. Nothing of it is served but what this names."""
+    """The tables and views of a `Database` that are served. Others are not."""
 
     password: str | EnvVariable | None
-    """The password for Postgres, if the URL does not have it."""
+    """The password for Postgres, if the URL does not have it. Default: none."""
     tables: str | Sequence[str]
-    """The tables that are served: `customers`, or `sales.customers` in a schema of Postgres. Default: none."""
+    """The tables that are served, such as `customers`, or `sales.customers` for a schema of Postgres. Default: none."""
     columns_deny: str | Sequence[str]
-    """Columns that are not served: `password`, or `customers.password` in that table alone. Default: none."""
+    """The columns that are not served, such as `password`, or `customers.password` for one table. Default: none."""
     views: Mapping[str, str]
-    """Statements that clients may have run, by their names.
-
-    Each is a `SELECT`, with parameters such as `:city` that the client gives values to. Default: none."""
+    """SQL queries that clients can run, by name. Each is a `SELECT`; clients supply values for parameters such as
+    `:city`. Default: none."""
     rows: int
-    """How many rows a page of a table has if the client does not say: from 1 to 1,000. Default 100."""
+    """The rows on one page of a table if the client does not choose, from 1 to 1,000. Default 100."""
     poll: str | int
-    """How often the database is asked for changes while a client watches: `"200ms"`, or milliseconds.
-
-    Default 200 ms, at least 10 ms."""
+    """How often the database is checked for changes while clients watch: a text such as `"200ms"`, or milliseconds, at
+    least 10 ms. Default 200 ms."""
 
 
 class Database(DbOptions):
     """A database for `db`."""
 
     url: str | EnvVariable
-    """`sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/NAME`, or the variable of the environment that has it."""
+    """`sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/NAME`, or the environment variable that contains it."""
 
 
 class DocsOptions(TypedDict, total=False):
-    """The keyword arguments of `docs`: for all of its sites."""
+    """The options of `docs`, for all sites."""
 
     include: str | Sequence[str]
-    """Globs: only pages whose path within their site matches one of them are served; `*` is within a segment, `**` over
-    segments. Default: all."""
+    """Globs: only pages whose path within the site matches one of them are served. `*` matches within a path segment,
+    `**` across segments. Default: all."""
     exclude: str | Sequence[str]
-    """Globs: no page whose path within its site matches one of them is served, nor what is beneath it.
-
-    Default: none."""
+    """Globs: files and directories whose path within the site matches one of them are not served, nor anything below
+    them. Default: none."""
     gitignore: bool
-    """Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `True`."""
+    """Whether files that `.gitignore`, `.ignore` or `.git/info/exclude` excludes are not served. Default `True`."""
     hidden: bool
-    """Whether names that begin with a dot are served. Default `False`."""
+    """Whether files and directories whose name begins with a dot are served. Default `False`."""
     list_max: int
-    """How many pages are listed at most; all can be read and searched. Default 1,000."""
+    """The most pages in `resources/list`; all can be read and searched. Default 1,000."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
     watch_dirs: int
-    """How many directories the system watches at most; beyond it they are checked periodically. Default 8,192."""
+    """The most directories that the operating system watches; further ones are checked periodically. Default 8,192."""
     max_bytes: int | None
-    """The largest page that is read, in bytes. Default: what an answer of the server may have."""
+    """The largest page that is read, in bytes. Default: `Limits.contents` of the server."""
     index: str | None
-    """The file that keeps the search index between two runs. Default: the index is in memory."""
+    """The path of a file that keeps the search index between runs. Default: the index is kept in memory."""
 
 
 class ClockOptions(TypedDict, total=False):
-    """The keyword arguments of `clock`."""
+    """The options of `clock`."""
 
     zones: str | Sequence[str]
-    """Which zones are listed, such as `Asia/Tokyo`; every zone can be read. Default: UTC and the local zone."""
+    """The time zones in `resources/list`, such as `Asia/Tokyo`; every zone can be read. Default: UTC and the local
+    zone."""
 
 
 class EnvOptions(TypedDict, total=False):
-    """The keyword arguments of `env` that may be left out."""
+    """The options of `env`."""
 
     reveal: str | Sequence[str]
-    """Variables whose values are never masked. Default: none."""
+    """The names of variables whose values are never masked. Default: none."""
     redact: Literal["all"] | Sequence[str]
-    """Which detectors of the guard look for secrets in values.
-
-    Names such as `PASSWORD` or `API_KEY` mask a value in any case. Default `all`."""
+    """The detectors of secrets that mask values, by name, or `all`. Variables such as `PASSWORD` or `API_KEY` are
+    masked in any case. Default `all`."""
 
 
 class FilesOptions(TypedDict, total=False):
-    """The keyword arguments of `files`: for all of its roots."""
+    """The options of `files`, for all roots."""
 
     include: str | Sequence[str]
-    """Globs: only files whose path within their root matches one of them are served; `*` is within a segment, `**` over
-    segments. Default: all."""
+    """Globs: only files whose path within the root matches one of them are served. `*` matches within a path segment,
+    `**` across segments. Default: all."""
     exclude: str | Sequence[str]
-    """Globs: nothing whose path within its root matches one of them is served, nor what is beneath it.
-
-    Default: none."""
+    """Globs: files and directories whose path within the root matches one of them are not served, nor anything below
+    them. Default: none."""
     gitignore: bool
-    """Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `True`."""
+    """Whether files that `.gitignore`, `.ignore` or `.git/info/exclude` excludes are not served. Default `True`."""
     hidden: bool
-    """Whether names that begin with a dot are served. Default `False`."""
+    """Whether files and directories whose name begins with a dot are served. Default `False`."""
     symlinks: Literal["never", "inside"]
-    """Whether symbolic links are followed that lead to a place beneath the same root. Default `never`."""
+    """Whether symbolic links are followed: `never`, or `inside` for links to a target below the same root. Default
+    `never`."""
     list_max: int
-    """How many files are listed at most; all can be read. Default 1,000."""
+    """The most files in `resources/list`; all can be read. Default 1,000."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
     watch_dirs: int
-    """How many directories the system watches at most; beyond it they are looked at from time to time.
-
-    Default 8,192."""
+    """The most directories that the operating system watches; further ones are checked periodically. Default 8,192."""
     max_bytes: int | None
-    """The largest file that is read, in bytes. Default: what an answer of the server may have."""
+    """The largest file that is read, in bytes. Default: `Limits.contents` of the server."""
 
 
 class GitOptions(TypedDict, total=False):
-    """The keyword arguments of `git`: for all of its repositories."""
+    """The options of `git`, for all repositories."""
 
     include: str | Sequence[str]
-    """Globs: only files whose path within the repository matches one of them are served; `*` is within a segment, `**`
-    over segments. Default: all."""
+    """Globs: only files whose path within the repository matches one of them are served. `*` matches within a path
+    segment, `**` across segments. Default: all."""
     exclude: str | Sequence[str]
-    """Globs: nothing whose path within the repository matches one of them is served, nor what is beneath it.
-
-    Default: none."""
+    """Globs: files and directories whose path within the repository matches one of them are not served, nor anything
+    below them. Default: none."""
     hidden: bool
-    """Whether names that begin with a dot are served. Default `False`."""
+    """Whether files and directories whose name begins with a dot are served. Default `False`."""
     log_max: int
-    """How many commits a log has at most. Default 1,000."""
+    """The most commits in a log. Default 1,000."""
     diff_bytes: int | str
-    """The largest diff, in bytes or as a text such as `"1 MiB"`. Default 1 MiB."""
+    """The largest diff: a text such as `"1 MiB"`, or a number of bytes. Default 1 MiB."""
     refs: str | Sequence[str]
-    """Which references can be named, as folders of `refs`.
-
-    Default `["heads", "tags"]`: branches and tags. `remotes` is allowed too."""
+    """The kinds of references that clients can name: `heads` (branches), `tags` and `remotes`. Default `heads` and
+    `tags`."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
 
 
 class MetricsOptions(TypedDict, total=False):
-    """The keyword arguments of `metrics`."""
+    """The options of `metrics`."""
 
     series: int
-    """How many series there may be, from 1 to 10,000; a push to another one is refused. Default 256."""
+    """The most series, from 1 to 10,000; a push to a further one is refused. Default 256."""
     samples: int
-    """How many samples each series keeps, from 1 to 1,000,000; a new one takes the place of the oldest.
-
-    A series takes 16 bytes for each that it may keep. Default 3,600."""
+    """The samples that each series keeps, from 1 to 1,000,000; a new sample replaces the oldest. A series needs 16
+    bytes per sample. Default 3,600."""
     points: int
-    """How many points a read has at most if it does not choose a `step`, from 2 to 10,000. Default 240."""
+    """The most points of a read that does not choose a `step`, from 2 to 10,000. Default 240."""
     interval: str | int
-    """How often this machine is measured, and how often subscribers of a series are notified at most.
-
-    A text such as `500ms` or `10s`, or milliseconds. Default one second."""
+    """How often this machine is measured, and how often subscribers of a series are notified at most: a text such as
+    `"10s"`, or milliseconds. Default 1 s."""
     host: bool
     """Whether the CPU, memory, disks and network of this machine are measured. Default `False`."""
 
 
 class RagOptions(TypedDict, total=False):
-    """The keyword arguments of `rag`: for all of its collections."""
+    """The options of `rag`, for all collections."""
 
     include: str | Sequence[str]
-    """Globs: only files of folders whose path matches one of them are taken; `*` is within a segment, `**` over
-    segments. Default: all."""
+    """Globs: only files of folders whose path matches one of them are used. `*` matches within a path segment, `**`
+    across segments. Default: all."""
     exclude: str | Sequence[str]
-    """Globs: no file of folders whose path matches one of them is taken, nor what is beneath it. Default: none."""
+    """Globs: files and directories of folders whose path matches one of them are not used, nor anything below them.
+    Default: none."""
     list_max: int
-    """How many documents are listed at most; all can be read and searched. Default 1,000."""
+    """The most documents in `resources/list`; all can be read and searched. Default 1,000."""
     poll: int | str
-    """How often Drive is asked for changes, while it is used: `"30s"`, or milliseconds. Default 30 s."""
+    """How often Google Drive is checked for changes while it is in use: a text such as `"30s"`, or milliseconds.
+    Default 30 s."""
     hits: int
-    """How many passages a search gives, at most 100. Default 10."""
+    """The passages that a search returns, at most 100. Default 10."""
     index: str | None
-    """The file that keeps the search index between two runs. Default: the index is in memory."""
+    """The path of a file that keeps the search index between runs. Default: the index is kept in memory."""
 
 
 class ResultsOptions(TypedDict, total=False):
-    """The keyword arguments of `results`."""
+    """The options of `results`."""
 
     scheme: str
-    """The results are served as `SCHEME:///ID`. Default `results`."""
+    """The scheme of the URIs `SCHEME:///ID`. Default `results`."""
     entries: int
-    """How many results are kept at most; the one that was used least recently makes room. Default 1,000."""
+    """The most results that are kept; the least recently used one is dropped for a new one. Default 1,000."""
     bytes: int | str
-    """How many bytes of contents are kept at most: `"64 MiB"`, or a number. Default 64 MiB."""
+    """The contents of all results together: a text such as `"64 MiB"`, or a number of bytes. Default 64 MiB."""
     ttl: int | str
-    """How long a result is kept that is put without a time of its own: `"1h"`, or milliseconds. Default an hour."""
+    """How long a result is kept that is put without its own `ttl`: a text such as `"1h"`, or milliseconds. Default 1
+    h."""
     file: Root | None
-    """Keeps the results in this SQLite file, which is made if it does not exist. Default: in memory."""
+    """The path of an SQLite file that keeps the results; it is created if it does not exist. Default: results are kept
+    in memory."""
 
 
 class Results(ResultCache):
-    """A cache of results. `results` makes it.
+    """A cache of computed results, for one server. Made by `results`.
 
-    For any thread, but for `get_or_compute`, which is a coroutine. It is for one server.
+    Its methods can be called from any thread; `get_or_compute` is a coroutine.
     """
 
     def __init__(self, _options: object) -> None:
@@ -294,22 +290,21 @@ class Results(ResultCache):
         mime_type: str | None = None,
         principal: str | None = None,
     ) -> Content:
-        """The contents under an id, or what `compute` returns, which is put.
+        """Returns the contents under an id. If there are none, calls `compute`, and stores and returns its result.
 
-        Concurrent calls with the same id and principal run one computation, in whatever thread and event loop they are,
-        and get the same contents or the same exception. Nothing is kept of a computation that fails. It goes on when
-        the call is cancelled.
+        Concurrent calls with the same id and principal, from any thread and event loop, share one computation and its
+        result or exception. Exceptions are not stored. The computation continues if the call is cancelled.
 
         Args:
             id: see `put`.
-            compute: a function, or a coroutine function, without arguments.
+            compute: a function without arguments that returns the contents; it may be `async`.
             ttl: see `put`.
             mime_type: see `put`.
             principal: see `put`.
 
         Raises:
-            TypeError: `compute` is no function.
-            Exception: what `compute` raises, and what `put` raises of its result.
+            TypeError: `compute` is not a function.
+            Exception: the exceptions of `compute` and of `put`.
         """
         if not callable(compute):
             raise TypeError(f"what computes {id!r} is {compute!r}, expected a function that returns the body")
@@ -341,14 +336,14 @@ class Results(ResultCache):
         principal: str | None,
         make: Callable[[], Awaitable[Content]],
     ) -> None:
-        """Computes for all who wait. Its end is theirs; if it is cancelled, one of them computes in its place."""
+        """Computes for all concurrent calls. If it is cancelled, another one of them computes instead."""
 
         def end() -> None:
             with self._lock:
                 self._computing.pop((id, principal), None)
 
         try:
-            # Another one may have put it since.
+            # Another call may have stored it in the meantime.
             body = self.get(id, principal=principal)
             body = await make() if body is None else body
         except asyncio.CancelledError:
@@ -364,52 +359,51 @@ class Results(ResultCache):
 
 
 class SkillsOptions(TypedDict, total=False):
-    """The keyword arguments of `skills`: for all of its directories."""
+    """The options of `skills`, for all directories."""
 
     exclude: str | Sequence[str]
-    """Globs: nothing whose path within its directory matches one of them is served, nor what is beneath it.
-
-    Default: none."""
+    """Globs: files and directories whose path within the directory matches one of them are not served, nor anything
+    below them. Default: none."""
     gitignore: bool
-    """Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `True`."""
+    """Whether files that `.gitignore`, `.ignore` or `.git/info/exclude` excludes are not served. Default `True`."""
     hidden: bool
-    """Whether names that begin with a dot are served. Default `False`."""
+    """Whether files and directories whose name begins with a dot are served. Default `False`."""
     list_max: int
-    """How many files `resources/list` has at most; all can be read. Default 1,000."""
+    """The most files in `resources/list`; all can be read. Default 1,000."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
 
 
 def api(apis: Mapping[str, Mapping[str, object]], **options: Unpack[ApiOptions]) -> Provider:
-    """Declared endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}` (S-20).
+    """Serves endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}` (S-20).
 
-    An endpoint is a URL, or a mapping with `url`, `headers` (values, or `{"env": NAME}`), `pick` (a JSON pointer) and
-    `ids` (what is listed). `{id}` in the URL stands for the end of the resource's URI, encoded as one segment. Requests
-    go to public addresses alone unless `private_networks` is set. Variables of the environment are read when this is
-    called.
+    An endpoint is a URL, or a mapping with `url`, `headers` (values, or `{"env": NAME}`), `pick` (a JSON pointer to the
+    part of the answer that is served) and `ids` (the ids that are listed and completed). `{id}` in the URL stands for
+    the end of the resource's URI, encoded as one path segment. Requests go to public addresses only, unless
+    `private_networks` is set. Environment variables are read when this function is called.
 
     Args:
-        apis: by name, each with its `endpoints` by name.
+        apis: the APIs by name, each with its `endpoints` by name.
         options: see `ApiOptions`.
 
     Raises:
-        ValueError: an endpoint cannot be served, a variable is not set, or an option has a value that is not allowed.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: an endpoint cannot be served, a variable is not set, or the value of an option is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("api", {"apis": apis, **options})
 
 
 def clock(**options: Unpack[ClockOptions]) -> Provider:
-    """The time: `clock:///now`, and `clock:///{+zone}` for a zone of this machine's database, as `clock:///Asia/Tokyo`.
+    """Serves the current time: `clock:///now`, and `clock:///{+zone}` for a time zone, such as `clock:///Asia/Tokyo`.
 
-    Clients that subscribe to it are notified every second. A clock is for one server: make another for each.
+    Subscribers are notified every second. A clock belongs to one server; make another one for each.
 
     Args:
         options: see `ClockOptions`.
 
     Raises:
         ValueError: there is no such zone.
-        TypeError: an option has a wrong type, or there is none of this name.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("clock", {**options})
 
@@ -417,41 +411,41 @@ def clock(**options: Unpack[ClockOptions]) -> Provider:
 def config(
     apps: Root | Sequence[Root] | Mapping[str, Root], *, allow: str | Sequence[str], **options: Unpack[ConfigOptions]
 ) -> Provider:
-    """The keys of configuration files: `config:///{app}` and `config:///{app}/{+key}` (S-04).
+    """Serves the values of configuration files: `config:///{app}`, and `config:///{app}/{+key}` for one key (S-04).
 
-    The URI of a key is `config:///demo/server/port`. Files are YAML, TOML, JSON or `.env`. Only keys that `allow` names
-    exist, and values that may be secrets are masked. Clients that watch a key or a whole file are notified when what
-    they see of it changes. A file that is half-written leaves its values as they were.
+    Files are YAML, TOML, JSON or `.env`; the URI of a key is `config:///demo/server/port`. Only keys in `allow` are
+    served, and values that may be secrets are masked. Subscribers of a key or a file are notified when a value that
+    they see changes. While a file is incomplete, its previous values are served.
 
     Args:
-        apps: a file, which has its own name without the extension, a list of them, or files by the names that they are
-            to have.
-        allow: globs over the paths of keys: `server` is that key, `server/**` all in it, `*` is within a segment.
+        apps: a file, a list of files, or files by name. Without a name, a file is served under its own, without the
+            extension.
+        allow: globs over the paths of keys: only keys that match one of them are served. `server` is one key,
+            `server/**` all keys in it; `*` matches within a path segment.
         options: see `ConfigOptions`.
 
     Raises:
-        ValueError: a file is not there or makes no sense, two have one name, or an option has a value that is not
+        ValueError: a file does not exist or cannot be parsed, two have the same name, or the value of an option is not
             allowed.
-        TypeError: an option has a wrong type, or there is none of this name.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("config", {"apps": _paths(apps), "allow": allow, **options})
 
 
 def db(databases: Mapping[str, Database]) -> Provider:
-    """The tables and views of databases: `db:///{name}/{table}` and `db:///{name}/{table}/{key}` (S-20).
+    """Serves tables and views of databases: `db:///{name}/{table}` and `db:///{name}/{table}/{key}` (S-20).
 
     Rows and pages are JSON; `next` in a page is the URI of the next one. Clients never send SQL, and nothing is
-    written. Subscribers of a row, a page or a view are notified when it changes: SQLite is asked for commits, Postgres
-    tells of them once it has the triggers that `mcp-resources triggers` prints.
-
-    A server has one such provider: name all databases in one call.
+    written. Subscribers of a row, page or view are notified of its changes: SQLite is checked for commits, Postgres
+    needs the triggers that `mcp-resources triggers` prints. A server can have only one such provider: name all
+    databases in one call.
 
     Args:
-        databases: the databases, by the names that they are to have in URIs.
+        databases: the databases, by their names in URIs.
 
     Raises:
-        ValueError: a file is not there, or a name, a URL, a table or a statement cannot be served.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: a file does not exist, or a name, URL, table or query is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
     if not isinstance(databases, Mapping):
         raise TypeError("db() takes databases by their names, such as {'shop': {'url': 'sqlite:shop.db'}}")
@@ -463,91 +457,94 @@ def db(databases: Mapping[str, Database]) -> Provider:
 
 
 def docs(sites: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[DocsOptions]) -> Provider:
-    """The Markdown pages of directories, with full-text search in Japanese and English (S-07).
+    """Serves the Markdown pages of directories, with full-text search in Japanese and English (S-07).
 
-    The URI of a page is `docs:///handbook/guide/search.md`, that of a section ends with `#slug`, and
-    `docs:///handbook/search/WORDS` is a search. Subscribers of a page, a section or a search are notified when it
-    changes. Searches of a site share an index that is built with the first request.
+    The URI of a page is `docs:///handbook/guide/search.md`; `#slug` names a section of it.
+    `docs:///handbook/search/WORDS` is a search. Subscribers of a page, section or search are notified of its changes.
+    The search index of a site is built at the first request.
 
     Args:
-        sites: a directory, which has its own name, a list of them, or directories by the names that they are to have.
+        sites: a directory, a list of directories, or directories by name. Without a name, a directory is served under
+            its own.
         options: see `DocsOptions`.
 
     Raises:
-        ValueError: a directory is not there, two have one name, or an option has a value that is not allowed.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: a directory does not exist, two have the same name, or the value of an option is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("docs", {"sites": _paths(sites), **options})
 
 
 def env(*, allow: str | Sequence[str], **options: Unpack[EnvOptions]) -> Provider:
-    """Variables of the environment: `env:///{name}`, and `env:///` for all that are allowed (S-04).
+    """Serves environment variables: `env:///{name}`, and `env:///` for all that are allowed (S-04).
 
-    They are read once, when this is called: what `os.environ` sets later is not seen. Values that may be secrets are
-    masked.
+    They are read once, when this function is called; later changes of `os.environ` have no effect. Values that may be
+    secrets are masked.
 
     Args:
-        allow: the names of the variables that exist, as far as they are set; `LC_*` is all that begin so.
+        allow: the names of the variables that are served, if they are set. `LC_*` stands for all names that begin with
+            `LC_`.
         options: see `EnvOptions`.
 
     Raises:
-        ValueError: an option has a value that is not allowed.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: the value of an option is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("env", {"allow": allow, **options})
 
 
 def files(roots: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[FilesOptions]) -> Provider:
-    """The files of directories: `file:///{root}/{+path}`, with `?lines=10-40` for a part of a text (S-01).
+    """Serves the files of directories: `file:///{root}/{+path}`, with `?lines=10-40` for a part of a text (S-01).
 
-    Subscribers of a file or directory are notified when it changes, and clients are notified that the list has changed
-    when files are added or removed. Nothing outside a directory is read, wherever its links lead.
+    Subscribers of a file or directory are notified of its changes; the list changes when files are added or removed.
+    Files outside of a directory are never read, also not through links.
 
     Args:
-        roots: a directory, which has its own name, a list of them, or directories by the names that they are to have.
+        roots: a directory, a list of directories, or directories by name. Without a name, a directory is served under
+            its own.
         options: see `FilesOptions`.
 
     Raises:
-        ValueError: a directory is not there, two have one name, or an option has a value that is not allowed.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: a directory does not exist, two have the same name, or the value of an option is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("files", {"roots": _paths(roots), **options})
 
 
 def git(repos: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[GitOptions]) -> Provider:
-    """Git repositories, read-only: statuses, logs, commits, diffs, and files of any revision (S-02).
+    """Serves Git repositories, read-only: status, log, commits, diffs, and files of any revision (S-02).
 
     The URIs are `git:///{repo}/status`, `/branches`, `/tags`, `/log`, `/log/{ref}`, `/commit/{id}`,
-    `/diff/{from}/{to}`, `/tree/{ref}/{+path}` and `/blob/{ref}/{+path}`. Nothing of a repository is run: no hook,
-    filter, text converter or file system monitor. Clients that watch a resource are notified when a commit, a fetch or
-    an edit changes what they see of it.
+    `/diff/{from}/{to}`, `/tree/{ref}/{+path}` and `/blob/{ref}/{+path}`. No program of a repository is run: no hook,
+    filter, text converter or file system monitor. Subscribers are notified when a commit, a fetch or an edit changes
+    the resource.
 
     Args:
-        repos: the root of a working tree or a bare repository, which has the name of its directory, a list of them, or
-            directories by the names that they are to have.
+        repos: a repository (the root of a working tree, or a bare repository), a list of them, or repositories by name.
+            Without a name, a repository is served under that of its directory.
         options: see `GitOptions`.
 
     Raises:
-        ValueError: a directory is not a repository, or leads to another one; two have one name; or an option has a
-            value that is not allowed.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: a directory is not a repository or leads to another one, two have the same name, or the value of an
+            option is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("git", {"repos": _paths(repos), **options})
 
 
 def metrics(**options: Unpack[MetricsOptions]) -> Metrics:
-    """Series of numbers: `metrics:///{name}` is the last hour of one, `?from=-5m&step=10s` another part of it (S-05).
+    """Serves series of numbers: `metrics:///{name}` is the last hour of a series (S-05).
 
-    `push` adds samples, from any thread. If there are more samples than `points`, a read combines them: each point has
-    their least, greatest and mean value, so no spike is lost. With `host`, the CPU, memory, disks and network of this
-    machine are measured while clients watch or read.
+    `?from=-5m&step=10s` reads another part. `push` adds samples, from any thread. If there are more samples than
+    `points`, a read combines them: each point has their minimum, maximum and mean, so no spike is lost. With
+    `host`, the CPU, memory, disks and network of this machine are measured while clients read or watch them.
 
     Args:
         options: see `MetricsOptions`.
 
     Raises:
-        ValueError: an option has a value that is not allowed.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: the value of an option is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
     return _metrics(options)
 
@@ -558,45 +555,48 @@ def rag(
     embedder: Embedder | None = None,
     **options: Unpack[RagOptions],
 ) -> Provider:
-    """Documents of folders and of Google Drive, found by questions (S-03).
+    """Serves passages of documents for retrieval, from folders and Google Drive (S-03).
 
-    `rag:///kb/search/QUESTION` gives passages, each with the URI of its document, `rag:///kb/doc/ID`, and with its
-    score and position in `_meta`. The ranking is BM25: it knows words, not meanings.
+    `rag:///kb/search/QUESTION` returns passages, each with the URI of its document, `rag:///kb/doc/ID`, and with its
+    score and position in `_meta`. The ranking is BM25, which compares words, not meanings.
 
     Args:
-        collections: by their names, a directory, `{"folder": DIR}`, or
-            `{"drive": {"credentials": FILE, "folder": ID}}`, where `{"drive": FILE}` names a YAML or JSON file that has
-            the same.
-        embedder: makes vectors of texts, for passages and for questions: a search then combines BM25 with the nearest
-            vectors. It is called from threads of the provider, with up to 64 texts at once. What it raises is logged,
-            and passages that have no vector are found by their words.
+        collections: the collections by name: each a directory, `{"folder": DIR}`, or
+            `{"drive": {"credentials": FILE, "folder": ID}}`. `{"drive": FILE}` names a YAML or JSON file with the
+            options of Drive.
+        embedder: makes vectors of passages and questions; a search then combines BM25 with the nearest vectors. A plain
+            function, called on threads of the provider with up to 64 texts at once. Errors are logged; passages without
+            a vector are ranked by BM25 only. Default: the ranking is BM25 only.
         options: see `RagOptions`.
 
     Raises:
-        ValueError: a directory or file is not there, or an option has a value that is not allowed.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: a directory or file does not exist, or the value of an option is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
+    if not isinstance(collections, Mapping):
+        shown = checks.shown(collections)
+        raise TypeError(f"rag() takes collections by their names, such as {{'kb': 'notes'}}, not {shown}")
     pairs = [[name, _paths(origin)] for name, origin in collections.items()]
     given = {"collections": pairs, **options}
     if embedder is None:
         return declared("rag", given)
-    if not callable(embedder) or inspect.iscoroutinefunction(embedder):
-        raise TypeError(f"embedder is {embedder!r}, expected a function that is not async")
+    checks.plain_function("embedder", embedder, "it is called on threads of the provider")
     return embedded(given, embedder)
 
 
 def results(**options: Unpack[ResultsOptions]) -> Results:
-    """A cache of results: `results:///{analysisId}`, and `results:///` for all that a client may see (S-06).
+    """Serves a cache of computed results: `results:///{analysisId}`, and `results:///` for all of them (S-06).
 
-    A program puts what it has computed; clients list, read and watch it until it expires. A read says how long it may
-    be kept. A result is for everybody, or for one principal: for others it is not there.
+    A program puts its results into the cache; clients list, read and watch them until they expire. Reads carry the
+    remaining time as a caching hint. A result is visible to all clients or to one principal; to others it does not
+    exist.
 
     Args:
         options: see `ResultsOptions`.
 
     Raises:
-        ValueError: an option has a value that is not allowed, or the file cannot be used.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: the value of an option is not allowed, or the file cannot be used.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
     given: dict[str, object] = {**options}
     if "file" in given:
@@ -605,27 +605,27 @@ def results(**options: Unpack[ResultsOptions]) -> Results:
 
 
 def skills(paths: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[SkillsOptions]) -> Provider:
-    """Folders of Agent Skills: `skill://{+path}`, with the methods of the skills extension.
+    """Serves directories of Agent Skills: `skill://{+path}`, with the methods of the skills extension.
 
     A directory with a `SKILL.md` is a skill: `skill://acme/billing/refunds/SKILL.md` is in the directory
-    `acme/billing/refunds`. `skills/list` and `skills/get` give the front matter of a skill and the digest of each of
+    `acme/billing/refunds`. `skills/list` and `skills/get` return the front matter of a skill and the digest of each of
     its files, `resources/directory/read` the children of a directory. Clients without the extension read the files as
-    resources. What does not follow the Agent Skills specification is logged and not served.
+    resources. Skills that violate the Agent Skills specification are logged and not served.
 
     Args:
-        paths: a directory that is a skill or holds skills, a list of them, or directories by the prefixes that stand
-            before the paths of their skills, as `acme/billing`.
+        paths: a directory that is a skill or contains skills, a list of them, or directories by the prefix of their
+            paths, such as `acme/billing`.
         options: see `SkillsOptions`.
 
     Raises:
-        ValueError: a directory is not there, or an option has a value that is not allowed.
-        TypeError: an option has a wrong type, or there is none of this name.
+        ValueError: a directory does not exist, or the value of an option is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("skills", {"paths": _paths(paths), **options})
 
 
 def _paths(roots: object) -> object:
-    """Paths as texts. What is none is the core's to refuse."""
+    """Paths as texts. Other values are left to the core, which refuses them."""
     if isinstance(roots, os.PathLike):
         return os.fspath(roots)
     if isinstance(roots, Mapping):

@@ -1,7 +1,7 @@
-"""The thread that gives a function of the author's what is recorded.
+"""The thread that calls the audit function.
 
-Its loop is Python and not Rust: when the interpreter ends, a thread that is inside the function dies where it stands,
-which is safe only for frames of Python.
+Its loop is in Python and not in Rust: when the interpreter exits, it stops the thread wherever it is, which is safe
+only in Python frames.
 """
 
 import threading
@@ -13,7 +13,7 @@ from .log import unrecorded
 
 
 def recorder(function: Callable[[dict[str, Any]], object]) -> Callable[[Records], None]:
-    """What starts a thread that calls `function` with each entry."""
+    """Returns a function that starts a thread, which calls `function` with each record."""
 
     def start(records: Records) -> None:
         threading.Thread(target=_run, args=(records, function), name="mcp-resources-audit", daemon=True).start()

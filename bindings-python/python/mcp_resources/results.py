@@ -1,4 +1,4 @@
-"""What a handler may return besides `str` and bytes, and how the rest becomes JSON."""
+"""The results that a handler can return besides `str`, bytes and JSON values; and their conversion for the core."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from ._core import Resource, UriTemplate, unexpected
 from .encoding import Encoder, to_json
-from .errors import AskFailed, McpError
+from .errors import AskFailedError, McpError
 from .shapes import Part, parts
 
 __all__ = [
@@ -27,24 +27,29 @@ __all__ = [
 Buffer: TypeAlias = bytes | bytearray | memoryview
 CacheScope: TypeAlias = Literal["public", "private"]
 Entry: TypeAlias = tuple[str | None, str | None, object, str | None]
-"""URI, media type, text or buffer, `_meta`: one of the contents, as the core takes it."""
+"""One entry of contents as the core takes it: URI, media type, text or buffer, and `_meta`."""
 
 
 class CacheHint(NamedTuple):
-    """How long a result may be kept, in milliseconds, and by whom (revision 2026-07-28)."""
+    """How long a result may be cached, and whether caches may share it (revision 2026-07-28).
+
+    Args:
+        ttl_ms: how long, in milliseconds. Default 0: not at all.
+        cache_scope: `public` if the result is the same for all users, else `private`. Default `private`.
+    """
 
     ttl_ms: int = 0
     cache_scope: CacheScope = "private"
 
 
 class Contents:
-    """One of the contents of a resource: a text, bytes, or a value that becomes JSON.
+    """One entry of the contents of a resource: a text, bytes, or a value that is serialized as JSON.
 
     Args:
-        body: `str`, any bytes-like object, or what `json` can write.
-        uri: its own URI, if it is not the one that was asked for.
-        mime_type: its media type; `None` is the resource's own.
-        meta: members of `_meta`.
+        body: a `str`, a bytes-like object, or a JSON value.
+        uri: the URI of this entry. Default: the URI that was read.
+        mime_type: the media type of this entry. Default: that of the resource.
+        meta: members of `_meta`. Default: none.
     """
 
     __slots__ = ("body", "meta", "mime_type", "uri")
@@ -74,7 +79,16 @@ class Contents:
 
 
 class ReadResult:
-    """Contents with a caching hint of their own; else the resource's counts."""
+    """Contents with a caching hint that replaces the one of the resource.
+
+    Args:
+        contents: one or several `Contents`.
+        ttl_ms: how long they may be cached, in milliseconds. Default 0: not at all.
+        cache_scope: `public` if they are the same for all users, else `private`. Default `private`.
+
+    Raises:
+        TypeError: an argument has the wrong type.
+    """
 
     __slots__ = ("cache", "contents")
 
@@ -92,7 +106,7 @@ class ReadResult:
 
 
 def _all_contents(given: Any) -> list[Contents]:
-    """What a `ReadResult` is made of."""
+    """The contents of a `ReadResult` as a list."""
     is_several = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
     several: list[Any] = list(given) if is_several else [given]
     for item in several:
@@ -102,14 +116,23 @@ def _all_contents(given: Any) -> list[Contents]:
 
 
 def _several(name: str, given: Any) -> list[Any]:
-    """The items of a list: one text is no list of its letters."""
+    """The items of an iterable. A text is refused: it would become a list of its characters."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise TypeError(f"{name} takes a list, got {given!r:.80}; write {name}([{given!r:.80}])")
     return list(given)
 
 
 class Completion:
-    """Values for a variable, best first. `total` and `has_more` are worked out from `values` if they are not given."""
+    """Suggested values of a variable.
+
+    Args:
+        values: the values, best first.
+        total: the number of all values, also of those that are not in `values`. Default: computed from `values`.
+        has_more: whether there are more values. Default: computed from `values`.
+
+    Raises:
+        TypeError: `values` is a text or not iterable, or `total` is not a whole number from 0.
+    """
 
     __slots__ = ("has_more", "total", "values")
 
@@ -122,7 +145,15 @@ class Completion:
 
 
 class ListPage:
-    """A page of a `.list` callback that takes a cursor; `next` is where the next page begins, `None` at the end."""
+    """One page of a `.list` callback that takes a cursor.
+
+    Args:
+        items: the items of this page.
+        next: the cursor of the next page. Default: this is the last page.
+
+    Raises:
+        TypeError: `items` is a text or not iterable, or `next` is not a text.
+    """
 
     __slots__ = ("items", "next")
 
@@ -134,7 +165,13 @@ class ListPage:
 
 
 class MethodResult:
-    """The result of a custom method with `_meta`, or with a type other than `complete`."""
+    """The result of a custom method, with `_meta` or with a result type.
+
+    Args:
+        members: the members of the result.
+        result_type: its `resultType`. Default `complete`.
+        meta: members of `_meta`. Default: none.
+    """
 
     __slots__ = ("members", "meta", "result_type")
 
@@ -151,7 +188,12 @@ class MethodResult:
 
 
 class Elicit:
-    """A form for the user. `schema` is a flat JSON schema; the answer is checked against it."""
+    """Asks the user to fill in a form.
+
+    Args:
+        message: the text above the form.
+        schema: a flat JSON schema of its fields. The answer is checked against it.
+    """
 
     __slots__ = ("message", "schema")
 
@@ -161,7 +203,12 @@ class Elicit:
 
 
 class ElicitUrl:
-    """A page for the user to visit; its URL carries nothing about them."""
+    """Asks the user to open a web page.
+
+    Args:
+        message: the text for the user.
+        url: the URL of the page. It must not contain personal data or secrets.
+    """
 
     __slots__ = ("message", "url")
 
@@ -171,7 +218,7 @@ class ElicitUrl:
 
 
 class Sample:
-    """A completion by the client's model: the params of the request."""
+    """Asks the client's model for a completion. `params` are those of `sampling/createMessage`."""
 
     __slots__ = ("params",)
 
@@ -180,7 +227,7 @@ class Sample:
 
 
 class ListRoots:
-    """The client's roots."""
+    """Asks the client for its roots."""
 
     __slots__ = ()
 
@@ -189,23 +236,30 @@ InputRequest: TypeAlias = Elicit | ElicitUrl | Sample | ListRoots
 
 
 class InputRequired(McpError):
-    """What the client must give before the read can be answered (revision 2026-07-28). Returned or raised.
+    """Asks the client for input before the read is answered (revision 2026-07-28). Returned or raised by a handler.
+
+    The client then repeats the read with its answers, and the handler is called again.
 
     Args:
-        requests: what to ask; the client's answers come back as `ctx.inputs` under the same keys.
-        state: any JSON value; it comes back as `ctx.state`, sealed on its way through the client.
+        requests: the requests to the client, by keys of your choice. The answers are in `ctx.inputs` under these keys.
+        state: any JSON value that the handler needs again, as `ctx.state`. The client gets it sealed. Default: none.
+
+    Raises:
+        TypeError: `requests` is not a dict.
     """
 
     kind = "input_required"
 
     def __init__(self, requests: Mapping[str, InputRequest] | None = None, *, state: object = None) -> None:
+        if requests is not None and not isinstance(requests, Mapping):
+            raise TypeError(f"InputRequired takes requests by keys, got {requests!r:.80}; write {{'answer': …}}")
         super().__init__("input from the client is required")
         self.requests = dict(requests or {})
         self.state = state
 
 
 class InputResponse:
-    """The client's answer to one request: of a form, `action` is accept, decline or cancel."""
+    """The client's answer to one request. `value` is the answer as it was received."""
 
     __slots__ = ("value",)
 
@@ -214,20 +268,20 @@ class InputResponse:
 
     @property
     def action(self) -> str | None:
-        """What the user did, if they were asked."""
+        """The user's reaction to a form or page: `accept`, `decline` or `cancel`; `None` for other requests."""
         return self.value.get("action")
 
     @property
     def content(self) -> dict[str, Any]:
-        """What the user filled in; empty unless they accepted a form."""
+        """The values that the user filled in; empty unless the user accepted a form."""
         return cast("dict[str, Any]", self.value.get("content") or {})
 
 
-# What the core asks for; each returns plain tuples.
+# Called by the core. Each returns plain tuples.
 
 
 def read(value: object, json_type: str | None, encoder: Encoder | None = None) -> tuple[list[Entry], CacheHint | None]:
-    """The contents that a handler returned, other than a text or bytes alone. `json_type` is the media type of JSON."""
+    """The contents of a result that is not a single text or bytes object. `json_type` is the media type of JSON."""
     if isinstance(value, ReadResult):
         return [_entry(contents, json_type, encoder) for contents in value.contents], value.cache
     if isinstance(value, Contents):
@@ -243,6 +297,13 @@ def read(value: object, json_type: str | None, encoder: Encoder | None = None) -
     if foreign is not None:
         return [_foreign(part) for part in foreign], _foreign_hint(value)
     return [(None, json_type, to_json(value, encoder), None)], None
+
+
+def object_json(value: object, name: str) -> str:
+    """JSON text of the mapping that the option `name` has."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is {value!r:.80}, expected a dict")
+    return to_json(value, None, name)
 
 
 def _one_of(value: Sequence[object], at: int) -> Contents:
@@ -284,7 +345,7 @@ def _is_buffer(value: Any) -> bool:
 
 
 def input_parts(required: InputRequired) -> tuple[list[tuple[str, str, str, str]], bytes | None]:
-    """The questions, each with its key, kind and two texts, and the state."""
+    """The requests, each as its key, its kind and two texts; and the state."""
     state = None if required.state is None else to_json(required.state).encode()
     return [(key, *_ask(request)) for key, request in required.requests.items()], state
 
@@ -298,7 +359,7 @@ def _ask(request: InputRequest) -> tuple[str, str, str]:
         return "sample", to_json(request.params), ""
     if isinstance(request, ListRoots):
         return "roots", "", ""
-    raise TypeError(f"{request!r} is not Elicit, ElicitUrl, Sample or ListRoots")
+    raise TypeError(f"a request to the client is {request!r}, expected an Elicit, ElicitUrl, Sample or ListRoots")
 
 
 def completion(value: object) -> tuple[Sequence[str], int | None, bool | None]:
@@ -320,9 +381,9 @@ def _texts(values: list[Any]) -> list[str]:
 
 
 def page(value: object, template: UriTemplate | None = None) -> tuple[list[Resource], str | None]:
-    """The items of a list and where its next page begins: a `ListPage`, or any iterable of items.
+    """The items and the next cursor of a `.list` callback's result: a `ListPage`, or any iterable of items.
 
-    An item is a `Resource`, or the values of the template's variables: a `dict`, or one value for one variable.
+    An item is a `Resource`, or the values of the template's variables: a `dict`, or the value of the only variable.
     """
     if isinstance(value, ListPage):
         return _items(value.items, template), value.next
@@ -361,7 +422,7 @@ def expand(template: UriTemplate, values: Mapping[str, object]) -> str:
     """The URI with these values of the template's variables.
 
     Raises:
-        TypeError: a variable is unknown, or a value is missing that every URI has.
+        TypeError: the template has no such variable, or a required value is missing.
     """
     known = template.variables
     for name in values:
@@ -374,7 +435,7 @@ def expand(template: UriTemplate, values: Mapping[str, object]) -> str:
 
 
 def _text(value: Any) -> Any:
-    """A value as it stands in a URI."""
+    """A value as text in a URI."""
     if isinstance(value, Enum):
         return _text(value.value)
     if isinstance(value, bool):
@@ -393,7 +454,10 @@ def method(value: object, encoder: Encoder | None = None) -> tuple[str, str | No
     if isinstance(value, MethodResult):
         meta = None if value.meta is None else to_json(value.meta, encoder)
         return to_json(value.members, encoder), value.result_type, meta
-    return to_json({} if value is None else value, encoder), None, None
+    text = to_json({} if value is None else value, encoder)
+    if not text.startswith("{"):
+        raise TypeError(f"the method returned {value!r:.80}, expected a dict with the members of its result")
+    return text, None, None
 
 
 def inputs(text: str | None) -> dict[str, InputResponse]:
@@ -406,7 +470,7 @@ def inputs(text: str | None) -> dict[str, InputResponse]:
 
 
 def replied(future: Any, result: str | None, error: str | None) -> None:
-    """Gives a client's answer to the handler that waits for it: JSON text of a result or an error, or neither."""
+    """Passes a client's answer to the handler that waits for it: JSON text of a result or an error, or neither."""
     if future.done():
         return
     import json
@@ -415,6 +479,6 @@ def replied(future: Any, result: str | None, error: str | None) -> None:
         future.set_result(json.loads(result))
     elif error is not None:
         refused = json.loads(error)
-        future.set_exception(AskFailed(f"the client refused: {refused['message']}", refused["code"]))
+        future.set_exception(AskFailedError(f"the client refused: {refused['message']}", refused["code"]))
     else:
-        future.set_exception(AskFailed("the client did not answer"))
+        future.set_exception(AskFailedError("the client did not answer"))

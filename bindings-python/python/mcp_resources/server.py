@@ -1,18 +1,19 @@
-"""The server: what an author registers, and how it is run."""
+"""`ResourceServer`: registers resources, templates, providers and methods, and serves them."""
 
 import asyncio
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
-from . import _core, pool
+from . import _core, checks, pool
 from ._core import Edit, Provider, Resource
 from .encoding import to_json
 from .functions import Reader, helper, reader
+from .guard import check_policy
 from .handler import ResourceHandler
 from .lifecycle import watch
 from .lifespan import Life
@@ -35,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Batch:
-    """The edits of one `with server.batch()`; `server` is `None` once it is over."""
+    """The edits of one `with server.batch()`. `server` is `None` after the block has ended."""
 
     def __init__(self, server: "ResourceServer") -> None:
         self.server: ResourceServer | None = server
@@ -43,7 +44,7 @@ class _Batch:
 
 
 _batch: ContextVar[_Batch | None] = ContextVar("mcp_resources_batch", default=None)
-"""The batch of this thread and task. A task that outlives it finds it over."""
+"""The open batch of this thread and task. A task started inside a batch may run on after the batch has ended."""
 
 
 def _is_in_loop() -> bool:
@@ -55,12 +56,12 @@ def _is_in_loop() -> bool:
 
 
 def _not_on_stdio(options: Mapping[str, object]) -> str:
-    """What is wrong with options of `run` when it serves stdio."""
+    """The error message for options that `run` does not take on stdio."""
     known = ["host", "port", "auth", "tls", "loop_factory", *HttpOptions.__annotations__]
     for name in options:
         if name not in known:
             return _core.unexpected("option", name, known)
-    # Only plain values are repeated: `auth` and `tls` are long, and hold what does not belong in a log.
+    # Only plain values are repeated: `auth` and `tls` may hold secrets, which must not reach a log.
     given = ", ".join(
         f"{name}={value!r}" if isinstance(value, str | int | float) else f"{name}=…" for name, value in options.items()
     )
@@ -68,18 +69,25 @@ def _not_on_stdio(options: Mapping[str, object]) -> str:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    """Refuses what is a function or a mapping for Python alone: the core does not see these."""
+    """Checks the options that are functions or mappings: they stay in Python, so the core does not check them."""
     hints = {
         "encoder": "",
         "redact": "; detectors belong to the policy: guard={'redact': […]}",
-        "lifespan": "",
+        "lifespan": " that takes the server, decorated with @contextlib.asynccontextmanager",
     }
     for name, hint in hints.items():
         given = options.get(name)
-        if name == "lifespan" and hasattr(given, "__aenter__"):
+        if name == "lifespan" and (hasattr(given, "__aenter__") or inspect.isasyncgen(given)):
             raise TypeError("lifespan is an open context manager, expected the function that makes one: without ()")
         if given is not None and not callable(given):
             raise TypeError(f"{name} is {given!r}, expected a function{hint}")
+    if options.get("redact") is not None:
+        checks.plain_function("redact", options["redact"], "it is called on the thread of the handler")
+    if callable(options.get("audit")):
+        checks.plain_function("audit", options["audit"], "it is called on a thread of its own")
+    _check_keys(options.get("keys", ()))
+    if options.get("guard") is not None:
+        check_policy("guard", options["guard"])
     for name in ("list_cache", "discover_cache"):
         if not isinstance(options.get(name, _NO_HINT), CacheHint):
             raise TypeError(f'{name} is {options[name]!r}, expected a CacheHint, such as CacheHint(60_000, "private")')
@@ -91,13 +99,18 @@ def _check_options(options: Mapping[str, Any]) -> None:
 _NO_HINT = CacheHint()
 
 
-def _check_text(field: str, given: object) -> None:
-    if not isinstance(given, str):
-        raise TypeError(f"{field} is {given!r}, expected a text")
+def _check_keys(keys: object) -> None:
+    """Refuses secrets of a wrong type. The message does not repeat them: an error may end in a log."""
+    if isinstance(keys, str | bytes | bytearray) or not isinstance(keys, Iterable):
+        raise TypeError(f"keys is of type `{type(keys).__name__}`, expected a list of bytes, such as [secret]")
+    if isinstance(keys, list | tuple):
+        for at, key in enumerate(keys):
+            if isinstance(key, str):
+                raise TypeError(f"keys[{at}] is a text, expected bytes, such as secret.encode()")
 
 
 def _undecorated(decorator: str, needed: str, given: object) -> str:
-    """What is wrong with a decorator that was given something else than its text."""
+    """The error message for a decorator that was not given the text it needs."""
     if callable(given):
         name = getattr(given, "__name__", "the function")
         return f'{decorator} needs {needed}, got the function {name}; write @server.{decorator}("…") above it'
@@ -111,9 +124,17 @@ def _check_source(uri: str, text: object, bytes: object) -> None:
         raise TypeError(f"{uri}: bytes is the text {bytes!r}; a text goes into text=")
 
 
+def _check_capability(given: Any) -> None:
+    is_pair = isinstance(given, tuple | list) and len(given) == 2
+    if not is_pair or not isinstance(given[0], str) or not isinstance(given[1], Mapping):
+        raise TypeError(f'capability is {given!r}, expected a name with its settings, such as ("tools", {{}})')
+
+
 def _no_provider(method: str, given: object) -> str:
-    """What is wrong with something that is no provider."""
+    """The error message for an argument of `mount` or `unmount` that is not a provider."""
     makers = f"of mcp_resources.providers, such as {method}(providers.memory())"
+    if isinstance(given, ResourceServer):
+        return f"{method} takes a provider, got a ResourceServer; register its resources on this server instead"
     if isinstance(given, type):
         return f"{method} takes a provider, got the class {given.__name__}; call a function {makers}"
     if inspect.iscoroutine(given):
@@ -127,20 +148,21 @@ def _no_provider(method: str, given: object) -> str:
 
 
 class ResourceServer:
-    """A server of resources.
+    """An MCP server of resources: register functions with `resource`, then serve them with `run`.
 
     Args:
-        name: its name, for programs.
-        version: its own version.
+        name: the name of the server, for programs.
+        version: the version of the server itself. Default `0.0.0`.
         options: see `ServerOptions`.
 
     Raises:
-        RegistrationError: an option has a value that the protocol does not allow.
+        TypeError: an option does not exist, or its value has the wrong type.
+        RegistrationError: the protocol does not allow the value of an option.
     """
 
     def __init__(self, name: str, *, version: str = "0.0.0", **options: Unpack[ServerOptions]) -> None:
-        _check_text("name", name)
-        _check_text("version", version)
+        checks.text("name", name)
+        checks.text("version", version)
         _check_options(options)
         extensions = [(key, to_json(settings)) for key, settings in options.get("extensions", {}).items()]
         audit = options.pop("audit", None)
@@ -160,16 +182,23 @@ class ResourceServer:
     def resource(
         self, uri: str, **details: Unpack[ResourceDetails]
     ) -> Callable[[Callable[P, R]], ResourceHandler[P, R]]:
-        """Registers the decorated function as the reader of a resource or, if `uri` has variables, of a template.
+        """Registers the decorated function: it reads one resource or, if `uri` has variables, those of a template.
 
-        The function takes the template's variables by name, typed by its annotations, and a `Context` if one parameter
-        is annotated so or called `ctx`. A `def` runs on a worker thread, an `async def` on the event loop.
+        The function takes the variables of the template by name, converted to the types of its annotations. A parameter
+        that is called `ctx` or annotated with `Context` gets the request. A `def` runs on a worker thread, an
+        `async def` on the event loop.
 
-        Clients see resources in the order of their URIs, whatever the order of registration: a cursor then survives
-        every insertion and removal. Number with leading zeros where the order matters (`r02` before `r10`).
+        Clients list resources sorted by URI, not in the order of registration, so that a cursor stays valid when
+        resources are added or removed. Use leading zeros where the order matters: `r02` before `r10`.
+
+        Args:
+            uri: the URI, such as `config://app`, or a URI template (RFC 6570), such as `note://{id}`.
+            details: see `ResourceDetails`.
 
         Raises:
-            RegistrationError: the URI, a detail or the function's parameters are wrong.
+            TypeError: a detail does not exist, or its value has the wrong type.
+            RegistrationError: the URI is not valid or is registered already, or the parameters of the function do not
+                fit the variables.
         """
         if not isinstance(uri, str):
             raise TypeError(_undecorated("resource", "a URI", uri))
@@ -198,14 +227,21 @@ class ResourceServer:
         inline: bool = False,
         replace: bool = False,
     ) -> None:
-        """Adds a resource: with a constant `text` or constant `bytes`, or a function that reads it.
+        """Adds a resource with a constant `text`, constant `bytes`, or a function that reads it.
 
-        `replace` puts it in the place of one that is registered already.
+        Can be called from any thread, also while the server runs; clients are notified that the list has changed.
 
-        From any thread, also while the server runs; clients are told that the list has changed.
+        Args:
+            resource: the URI and its details.
+            text: the contents, a text.
+            bytes: the contents, bytes or a buffer.
+            read: the function that returns the contents, called for each read.
+            inline: whether `read`, if it is a `def`, runs on the event loop. Default `False`: on a worker thread.
+            replace: whether it replaces a resource with the same URI. Default `False`: that is an error.
 
         Raises:
-            RegistrationError: the URI is registered already, or a field is wrong.
+            TypeError: not exactly one of `text`, `bytes` and `read` is given, or one has the wrong type.
+            RegistrationError: the URI is registered already, or a detail is not allowed.
         """
         if not isinstance(resource, Resource):
             raise TypeError(f"add_resource takes a Resource, got {resource!r}; write Resource({resource!r})")
@@ -225,25 +261,37 @@ class ResourceServer:
         self._publish([*removal, Edit.add_resource(resource, source)])
 
     def remove_resource(self, uri: str) -> None:
-        """Removes the resource with this URI, in any spelling; nothing if there is none. From any thread.
+        """Removes the resource with this URI, in any spelling. Does nothing if there is none.
+
+        Can be called from any thread, also while the server runs; clients are notified that the list has changed.
 
         Raises:
-            InvalidUri: it is not a URI.
+            InvalidUriError: `uri` is not a URI.
         """
+        checks.text("uri", uri)
         self._publish([Edit.remove_resource(uri)])
 
     def remove_template(self, uri_template: str) -> None:
-        """Removes the template with exactly this text; nothing if there is none. From any thread."""
+        """Removes the template with exactly this text. Does nothing if there is none.
+
+        Can be called from any thread, also while the server runs; clients are notified that the list has changed.
+        """
+        checks.text("uri_template", uri_template)
         self._publish([Edit.remove_template(uri_template)])
 
     def mount(self, *providers: Provider) -> None:
-        """Serves what providers have, all of them or none: see `mcp_resources.providers`.
+        """Mounts providers, all of them or none: clients list, read and watch their resources like any other.
 
-        From any thread, also while the server runs; clients are told that the list has changed. A batch holds nothing
-        back. One provider may be mounted in several servers, unless it says otherwise.
+        Can be called from any thread, also while the server runs; clients are notified that the list has changed. Takes
+        effect at once, also inside a batch. A provider can be mounted in several servers unless its documentation says
+        otherwise.
+
+        Args:
+            providers: made by the functions of `mcp_resources.providers`.
 
         Raises:
-            RegistrationError: one is mounted here already, cannot be mounted, or has a URI that something else serves.
+            TypeError: an argument is not a provider.
+            RegistrationError: a provider is mounted already, or serves a URI that is registered already.
         """
         for provider in providers:
             if not isinstance(provider, Provider):
@@ -251,9 +299,10 @@ class ResourceServer:
         self._core.mount(providers)
 
     def unmount(self, provider: Provider) -> bool:
-        """Ends what `mount` began. `False` if the provider is not mounted here.
+        """Unmounts a provider. Returns `False` if it is not mounted in this server.
 
-        What it is at work on is still answered. From any thread; clients are told that its resources are gone.
+        Requests that it has begun to answer are still answered. Can be called from any thread; clients are notified
+        that its resources are gone.
         """
         if not isinstance(provider, Provider):
             raise TypeError(_no_provider("unmount", provider))
@@ -261,12 +310,13 @@ class ResourceServer:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Publishes what is added and removed inside all at once, or not at all if something is wrong.
+        """Publishes all registrations and removals of the block at its end, all of them or, after an error, none.
 
-        Much faster for many templates. What other threads and tasks change meanwhile is published as ever.
+        Much faster than single registrations if there are many templates. Changes by other threads and tasks are not
+        part of the batch.
         """
         if self._open_batch() is not None:
-            raise RuntimeError("a batch is open already; a batch in a batch has no meaning")
+            raise RuntimeError("a batch is open already; register everything in one")
         batch = _Batch(self)
         token = _batch.set(batch)
         try:
@@ -289,22 +339,26 @@ class ResourceServer:
         lists: Literal["tools", "prompts"] | None = None,
         inline: bool = False,
     ) -> Callable[[F], F]:
-        """Answers a custom method with the decorated function, called with its params as a `dict`.
+        """Registers the decorated function for a custom method. It gets the params as a `dict`.
 
-        To be declared before the first resource is registered. The function returns the members of the result.
+        The function returns the members of the result: a `dict`, a `MethodResult`, or `None` for an empty result.
+        Register all methods before the first resource.
 
         Args:
-            method: its name, such as `vendor/thing`.
-            name_param: the member of the params that the HTTP header `Mcp-Name` repeats.
-            capability: a capability to declare: its name and settings.
-            lists: what it lists, if clients may listen to changes of that.
-            inline: whether a `def` runs on the event loop itself.
+            method: the name of the method, such as `vendor/thing`.
+            name_param: the member of the params that the HTTP header `Mcp-Name` repeats. Default: none.
+            capability: a capability to declare, as its name and its settings. Default: none.
+            lists: `tools` or `prompts` if the method returns that list, so that clients can subscribe to its changes.
+                Default: none.
+            inline: whether a `def` runs on the event loop. Default `False`: on a worker thread.
 
         Raises:
-            RegistrationError: it is a method of ours, or too late.
+            RegistrationError: the library serves this method itself, or a resource is registered already.
         """
         if not isinstance(method, str):
             raise TypeError(_undecorated("method", "a name", method))
+        if capability is not None:
+            _check_capability(capability)
 
         def register(function: F) -> F:
             declared = None if capability is None else (capability[0], to_json(capability[1]))
@@ -315,38 +369,44 @@ class ResourceServer:
         return register
 
     def notify_updated(self, uri: str) -> None:
-        """Tells those who watch this URI that its contents have changed. From any thread.
+        """Notifies the clients that watch this URI that its contents have changed. Can be called from any thread.
+
+        Does nothing if no client watches it.
 
         Raises:
-            InvalidUri: it is not a URI.
+            InvalidUriError: `uri` is not a URI.
         """
-        _check_text("uri", uri)
+        checks.text("uri", uri)
         self._core.notify_updated(uri)
 
     def notify_list_changed(self, lists: Literal["resources", "tools", "prompts"] = "resources") -> None:
-        """Tells clients that what `.list` callbacks give has changed. From any thread."""
+        """Notifies clients that a list has changed, such as the items of a `.list` callback.
+
+        Can be called from any thread. Registrations and removals notify by themselves.
+        """
+        checks.text("lists", lists)
         self._core.notify_list_changed(lists)
 
     def revoke(self, subject: str) -> None:
-        """Ends the listens and the streams of notifications of a subject whose tokens are no longer valid.
+        """Ends all listens and notification streams of a subject whose tokens are no longer valid.
 
-        Tokens of this subject that were verified before are verified again at their next use, also in a session: refuse
-        them in `verify` of `Auth`. From any thread.
+        Tokens of this subject that are cached as verified are verified again at their next use, also within a session:
+        `Auth.verify` must refuse them. Can be called from any thread.
         """
-        _check_text("subject", subject)
+        checks.text("subject", subject)
         self._core.revoke(subject)
 
     def metrics_text(self) -> str | None:
-        """What was counted, in the text format of Prometheus, for a page of your own.
+        """Returns the counters of the server in the text format of Prometheus, for a metrics page of your own.
 
-        `None` unless the option `metrics` is on, or an HTTP endpoint shows metrics.
+        `None` if nothing is counted: neither the option `metrics` of the server nor that of an HTTP endpoint is on.
         """
         return self._core.metrics_text()
 
     def flush_audit(self) -> None:
-        """Waits until what `audit` names has taken all that is recorded now; a second at most.
+        """Waits until all audit records so far are written, one second at most.
 
-        `run` does so when it ends, and the end of the process too.
+        `run` calls it when it ends; so does the exit of the process.
         """
         self._core.flush_audit()
 
@@ -376,20 +436,21 @@ class ResourceServer:
         loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
         **options: Any,
     ) -> None:
-        """Serves until SIGTERM or SIGINT comes or, on stdio, the client closes its end.
+        """Serves until SIGTERM, SIGINT or, on stdio, the end of input. Blocks; starts its own event loop.
 
         Args:
-            transport: standard input and output, or Streamable HTTP.
-            host: the address to listen at. Default: this machine alone.
-            port: the port; 0 is any free one. The URL is told on standard error.
-            auth: what bearer tokens must be. Default: nobody is asked for one.
-            tls: the files of certificate and key to serve `https` with. Default: `http`.
-            loop_factory: makes the event loop, such as `uvloop.new_event_loop`.
+            transport: `stdio` for standard input and output, `http` for Streamable HTTP.
+            host: the address to listen at. Default `127.0.0.1`: only this machine can connect.
+            port: the TCP port; 0 takes any free one. Default 8,000. The URL is printed on standard error.
+            auth: how bearer tokens are verified. Default: no token is required.
+            tls: the certificate and key for `https`. Default: `http`.
+            loop_factory: makes the event loop, such as `uvloop.new_event_loop`. Default: that of asyncio.
             options: see `HttpOptions`.
 
         Raises:
-            OSError: the address cannot be had.
-            RegistrationError: an option has a value that is not allowed.
+            RuntimeError: an event loop is running already: await `serve_stdio` or `serve_http` instead.
+            OSError: the server cannot listen at the address.
+            RegistrationError: the value of an option is not allowed.
         """
         if transport == "stdio":
             from .stdio import serve
@@ -421,10 +482,10 @@ class ResourceServer:
             await work()
 
     async def serve_stdio(self) -> None:
-        """Serves standard input and output on the running event loop, until the client closes its end.
+        """Serves standard input and output on the running event loop until the client closes its end.
 
-        Takes descriptors 0 and 1 away from everything else in the process. When it is cancelled, it ends as if the
-        client had closed its end.
+        Other code of the process can no longer read from standard input or write to standard output. Cancelling the
+        task has the same effect as the end of input.
         """
         from .stdio import serve
 
@@ -440,33 +501,37 @@ class ResourceServer:
         started: Callable[[str], None] | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        """Serves Streamable HTTP; handlers run on the running event loop. Ends gracefully when it is cancelled.
+        """Serves Streamable HTTP on the running event loop. Shuts down gracefully when the task is cancelled.
 
         Args:
-            host: see `run`.
-            port: see `run`.
-            auth: see `run`.
-            tls: see `run`.
+            host: the address to listen at. Default `127.0.0.1`: only this machine can connect.
+            port: the TCP port; 0 takes any free one. Default 8,000.
+            auth: how bearer tokens are verified. Default: no token is required.
+            tls: the certificate and key for `https`. Default: `http`.
+            started: called with the URL as soon as the server accepts connections. Default: nothing is called.
             options: see `HttpOptions`.
-            started: called with the URL when connections are taken.
 
         Raises:
-            OSError, RegistrationError: see `run`.
+            OSError: the server cannot listen at the address.
+            RegistrationError: the value of an option is not allowed.
         """
         from .http import serve
+
+        if started is not None:
+            checks.plain_function("started", started, "it is called without being awaited")
 
         given: dict[str, Any] = {"host": host, "port": port, "auth": auth, "tls": tls, "started": started}
         await self._serving(functools.partial(serve, self._core, **given, **options))
 
     def asgi(self, *, auth: "Auth | None" = None, **options: Unpack[HttpOptions]) -> "AsgiApp":
-        """An ASGI application that serves this server: for uvicorn and others, or mounted in Starlette or FastAPI.
+        """Returns an ASGI application of this server, for uvicorn and the like, or to mount in Starlette or FastAPI.
 
         Args:
-            auth: what bearer tokens must be. Default: nobody is asked for one.
-            options: see `HttpOptions`. `path` is what follows the path that the application is mounted at.
+            auth: how bearer tokens are verified. Default: no token is required.
+            options: see `HttpOptions`. `path` is relative to the path where the application is mounted.
 
         Raises:
-            RegistrationError: an option has a value that is not allowed.
+            RegistrationError: the value of an option is not allowed.
         """
         from .asgi import App
 

@@ -1,4 +1,4 @@
-"""Results in the shape of the protocol and of other SDKs, as contents: recognised by their members, not imported.
+"""Converts results of the protocol and of other SDKs to contents. They are recognised by their members, not imported.
 
 These are a `dict` with `contents`, as on the wire; `ReadResourceResult`, `TextResourceContents` and
 `BlobResourceContents` of the official SDK, and its `ReadResourceContents`; `ResourceResult` and `ResourceContent` of
@@ -19,7 +19,7 @@ _RESULT = {"contents", "_meta", "meta", "ttlMs", "cacheScope", "resultType"}
 
 
 def parts(value: object) -> list[Part] | None:
-    """The contents, if `value` has one of these shapes.
+    """The contents of `value`; `None` if it has none of these shapes.
 
     Raises:
         ValueError: a blob is not base64.

@@ -1,7 +1,7 @@
 """Standard input and output on an event loop.
 
-The loop owns the pipe; the core reads, dispatches and writes. Here is only what happens now and then: waiting for room,
-time, and the end.
+The event loop owns the pipe; the core reads, dispatches and writes. This module handles the rest: waiting for room in
+the output, timers, and the end.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _AHEAD = 4
 
 
 async def serve(server: Server, *, signals: bool = False) -> None:
-    """Serves until the end of input, a signal, or its own cancellation; then lets what is in flight finish."""
+    """Serves until the end of input, a signal, or cancellation; then lets open requests finish."""
     loop = asyncio.get_running_loop()
     driver = _Stdio(server, loop)
     if signals:
@@ -68,13 +68,13 @@ class _Stdio(Driver):
         self._idle.set()
 
     def interrupt(self) -> None:
-        """A signal: no further input is wanted."""
+        """Stops reading input, after a signal."""
         self.stopping.set()
 
     async def close(self) -> None:
-        """Ends open listens with their results, lets what is in flight finish within the grace, and cancels the rest.
+        """Ends open listens, lets open requests finish within `Limits.grace`, and cancels the rest.
 
-        What the client still takes is written.
+        Output is written as long as the client reads.
         """
         self._channel.stop()
         grace = self._server.grace / 1000
@@ -109,7 +109,7 @@ class _Stdio(Driver):
 
 
 class _Reader:
-    """A thread that reads what the loop cannot wait for, a few chunks ahead."""
+    """A thread that reads input that the event loop cannot wait for, a few chunks ahead."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, channel: Channel) -> None:
         self._loop = loop

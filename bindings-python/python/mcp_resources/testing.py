@@ -1,4 +1,4 @@
-"""A client in the same process, for an author's own tests: it talks to a server as any client does, in either era.
+"""A client in the same process, for your own tests. It sends the same messages to a server as a real client.
 
 async with Client(server) as client:
     assert await client.read_text("greeting://world") == "Hello, world!"
@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
+from . import checks
 from ._core import Channel, TestClient
 from .driver import Driver
 from .results import Completion, Contents
@@ -24,7 +25,10 @@ MODERN = "2026-07-28"
 
 
 class ServerError(Exception):
-    """An error that the server answered. `kind` is its word for what went wrong, if it has one."""
+    """An error response of the server, with its `code`, `message` and `data`.
+
+    `kind` is the word for the error in its data, such as `not_found`, or `None`.
+    """
 
     def __init__(self, code: int, message: str, data: dict[str, Any]) -> None:
         super().__init__(f"{message} ({code})")
@@ -35,7 +39,10 @@ class ServerError(Exception):
 
 
 class InputNeeded(Exception):
-    """The server asks for input: `requests` by key. Read again with `inputs` and this `state`."""
+    """The server asks for input before it answers a read.
+
+    Repeat the read with `inputs` for these `requests`, and `state`.
+    """
 
     def __init__(self, requests: dict[str, Any], state: str | None) -> None:
         super().__init__(", ".join(requests))
@@ -44,7 +51,7 @@ class InputNeeded(Exception):
 
 
 class Notification:
-    """A notification: its kind, the request that it belongs to, and its params.
+    """A notification of the server: its kind, the id of the request that it belongs to, and its params.
 
     The kinds: `updated`, `list_changed`, `acknowledged`, `progress`, `log`, `cancelled`, `other`.
     """
@@ -61,7 +68,7 @@ class Notification:
 
 
 class Listen:
-    """An open listen: the id of its request, and what the server honours of it."""
+    """An open listen: the `id` of its request, and `honoured`, the subscriptions that the server accepted."""
 
     def __init__(self, client: "Client", id: int, honoured: dict[str, Any]) -> None:
         self.id = id
@@ -69,7 +76,10 @@ class Listen:
         self._client = client
 
     async def next(self, timeout: float = 5.0) -> Notification:
-        """The next notification of this listen.
+        """Returns the next notification of this listen.
+
+        Args:
+            timeout: how long to wait, in seconds. Default 5.
 
         Raises:
             TimeoutError: none came.
@@ -78,12 +88,16 @@ class Listen:
 
 
 class Client:
-    """A client of one server. An async context manager.
+    """A client of one server, in the same process. An async context manager.
 
     Args:
         server: the server.
-        revision: the revision of the protocol to speak; a legacy one begins with its handshake.
-        capabilities: what the client declares.
+        revision: the protocol revision to use. One before 2026-07-28 begins with a handshake. Default: the newest.
+        capabilities: the capabilities that the client declares. Default: none.
+
+    Raises:
+        TypeError: `server` is not a `ResourceServer`, or `capabilities` not a mapping.
+        ValueError: there is no such revision.
     """
 
     def __init__(
@@ -98,6 +112,8 @@ class Client:
             raise TypeError(
                 f"testing.Client takes a ResourceServer, got {given}; mcp_resources.Client takes commands and URLs"
             )
+        if capabilities is not None:
+            checks.mapping("capabilities", capabilities, "{'sampling': {}}")
         self._server = server
         self._core = server._core
         self._client = TestClient(revision, json.dumps(capabilities or {}))
@@ -107,7 +123,7 @@ class Client:
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_open = False
         self.server_info: dict[str, Any] = {}
-        """What the server says of itself: the result of the handshake, or of discovery."""
+        """The self-description of the server: the result of the handshake or of discovery."""
 
     async def __aenter__(self) -> Self:
         if self._server._life is not None:
@@ -146,21 +162,26 @@ class Client:
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for a handler."""
+        """The number of requests that wait for a handler."""
         return self._channel.in_flight
 
     async def list_resources(self) -> list[dict[str, Any]]:
-        """All resources, from all pages, with the members that the revision has."""
+        """Lists all resources, from all pages, as the server sent them."""
         return await self._pages("list", "resources")
 
     async def list_templates(self) -> list[dict[str, Any]]:
-        """All templates, from all pages."""
+        """Lists all templates, from all pages, as the server sent them."""
         return await self._pages("list_templates", "resourceTemplates")
 
     async def read(
         self, uri: str, *, inputs: Mapping[str, Mapping[str, object]] | None = None, state: str | None = None
     ) -> list[Contents]:
-        """The contents of a resource. `inputs` are answers by key, given when the server asks for them.
+        """Reads a resource. Returns all its contents.
+
+        Args:
+            uri: the URI of the resource.
+            inputs: the answers to requests of the server, by their keys. Default: none.
+            state: the state that came with the requests, if the first read was made before. Default: none.
 
         Raises:
             InputNeeded: the server asks for something that `inputs` does not have.
@@ -178,9 +199,10 @@ class Client:
         return [_contents(entry) for entry in result["contents"]]
 
     async def read_text(self, uri: str) -> str:
-        """The text of a resource that is one text.
+        """Reads a resource whose contents are one text. Returns the text.
 
         Raises:
+            TypeError: the contents are not one text.
             ServerError: the server answered with an error.
         """
         found = await self.read(uri)
@@ -193,7 +215,13 @@ class Client:
     async def complete(
         self, template: str, variable: str, value: str, arguments: Mapping[str, str] | None = None
     ) -> Completion:
-        """Values for a variable of a template.
+        """Completes a variable of a template. Returns the suggested values, best first.
+
+        Args:
+            template: the text of the template.
+            variable: the name of the variable.
+            value: the text typed so far.
+            arguments: the values of other variables that are chosen already. Default: none.
 
         Raises:
             ServerError: the server answered with an error.
@@ -208,20 +236,34 @@ class Client:
         return Completion(found["values"], total=found.get("total"), has_more=found.get("hasMore"))
 
     async def subscribe(self, uri: str) -> None:
-        """Asks to hear of changes (legacy revisions)."""
+        """Subscribes to a resource (revisions before 2026-07-28; use `listen` for others)."""
+        if self._client.handshake is None:
+            raise RuntimeError(
+                f"subscribe belongs to revisions before {MODERN}, which this client uses; use listen([uri])"
+            )
         await self.request("subscribe", {"uri": uri})
 
     async def unsubscribe(self, uri: str) -> None:
-        """Asks to hear of them no longer (legacy revisions)."""
+        """Ends a subscription (revisions before 2026-07-28)."""
         await self.request("unsubscribe", {"uri": uri})
 
     @asynccontextmanager
     async def listen(self, uris: Iterable[str] = (), *, list_changed: bool = False) -> AsyncIterator[Listen]:
-        """Listens to changes of resources and of the list (revision 2026-07-28)."""
+        """Listens to changes of resources and of the list (revision 2026-07-28; use `subscribe` for others).
+
+        Args:
+            uris: the URIs of the resources. Default: none.
+            list_changed: whether to listen to changes of the list. Default `False`.
+
+        Raises:
+            ServerError: the server refuses.
+        """
         if isinstance(uris, str):
             raise TypeError(f"listen takes a list of URIs, got the text {uris!r}; write [{uris!r}]")
         if self._client.handshake is not None:
-            raise RuntimeError(f"listen is of revision {MODERN}; this client speaks an older one: use subscribe")
+            raise RuntimeError(
+                f"listen belongs to revision {MODERN}, and this client uses an older one; use subscribe(uri)"
+            )
         wanted: dict[str, Any] = {"resourceSubscriptions": [*uris], "resourcesListChanged": list_changed}
         id, answer = self.send("listen", {"notifications": wanted})
         acknowledged = asyncio.ensure_future(self.notification(of=id))
@@ -230,7 +272,7 @@ class Client:
             first = await acknowledged
         except asyncio.CancelledError:
             if answer.done() and not answer.cancelled():
-                answer.result()  # refused: raises what the server said
+                answer.result()  # refused: raises the error of the server
             raise
         try:
             yield Listen(self, id, first.params["notifications"])
@@ -238,7 +280,11 @@ class Client:
             self.cancel(id)
 
     async def notification(self, timeout: float = 5.0, *, of: int | None = None) -> Notification:
-        """The next notification: of one request, or any.
+        """Returns the next notification.
+
+        Args:
+            timeout: how long to wait, in seconds. Default 5.
+            of: the id of the request that it must belong to. Default: any.
 
         Raises:
             TimeoutError: none came.
@@ -256,12 +302,12 @@ class Client:
     async def request(
         self, method: str, params: Mapping[str, object] | None = None, *, meta: Mapping[str, object] | None = None
     ) -> dict[str, Any]:
-        """Sends a request and waits for its result.
+        """Sends a request. Returns its result.
 
         Args:
-            method: a method, or one of ours by its short name, such as `read`, `list` or `set_level`.
-            params: its params.
-            meta: members of `_meta`.
+            method: a method, or the short name of a method of this library, such as `read`, `list` or `set_level`.
+            params: its params. Default: empty.
+            meta: members of `_meta`. Default: none.
 
         Raises:
             ServerError: the server answered with an error.
@@ -277,14 +323,14 @@ class Client:
     def send(
         self, method: str, params: Mapping[str, object] | None = None, *, meta: Mapping[str, object] | None = None
     ) -> tuple[int, "asyncio.Future[dict[str, Any]]"]:
-        """Sends a request: its id, and what becomes its result."""
+        """Sends a request. Returns its id, and a future of its result."""
         if not self._is_open:
             raise RuntimeError("the client is not open; write `async with Client(server) as client:` and use it inside")
         id = self._client.send(method, json.dumps(params or {}), json.dumps(meta or {}))
         return id, self._answer(id)
 
     def cancel(self, id: int) -> None:
-        """Takes a request back."""
+        """Cancels a request."""
         answer = self._answers.pop(id, None)
         if answer is not None:
             answer.cancel()
@@ -335,14 +381,14 @@ class Client:
 
 
 class Connection:
-    """The bytes of one connection, without any I/O, clock or thread: for tests of what is said, byte for byte.
+    """The bytes of one connection, without I/O, clock or threads, for tests of the exact bytes.
 
-    Its time stands still until `tick`. A `def` handler runs at once; an `async def` handler that waits is continued by
-    `settle`, on an event loop of the connection's own. Not for use where an event loop is running.
+    Time passes only with `tick`. A `def` handler runs at once; an `async def` handler that waits continues during
+    `settle`, on an event loop of the connection. Cannot be used while an event loop is running.
 
     Args:
-        server: the server. Its clock is set.
-        now: milliseconds of its clock, and since 1970.
+        server: the server. Its clock is replaced.
+        now: the time of its clock, as milliseconds of a steady clock and since 1970. Default: both 0.
     """
 
     def __init__(self, server: ResourceServer, *, now: tuple[int, int] = (0, 0)) -> None:
@@ -356,19 +402,19 @@ class Connection:
         self._driver.attach(self._channel)
 
     def receive(self, data: bytes) -> bytes:
-        """Takes bytes of the client's, in any chunks, and returns what the server has to write."""
+        """Passes bytes of the client to the server, in any chunks. Returns the bytes that the server writes."""
         self._channel.feed(data)
         return self.settle()
 
     def settle(self) -> bytes:
-        """Lets handlers go on as far as they can, and returns what the server has to write."""
+        """Lets handlers continue as far as they can. Returns the bytes that the server writes."""
         for _ in range(3):
             self.loop.call_soon(self.loop.stop)
             self.loop.run_forever()
         return self._channel.take()
 
     def tick(self, milliseconds: int) -> bytes:
-        """Lets time pass, and returns what the server has to write."""
+        """Lets time pass, in milliseconds. Returns the bytes that the server writes."""
         self._tick += milliseconds
         self._unix += milliseconds
         self._core.set_time(self._tick, self._unix)
@@ -376,24 +422,24 @@ class Connection:
         return self.settle()
 
     def deliver(self, room: int = 1 << 20) -> bytes:
-        """Returns notifications that wait: a message is begun while fewer than `room` bytes are taken."""
+        """Returns pending notifications: a further one is added while there are fewer than `room` bytes."""
         self._channel.deliver(room)
         return self._channel.take()
 
     def end(self) -> bytes:
-        """The end of input."""
+        """Ends the input. Returns the bytes that the server writes."""
         self._channel.end()
         return self.settle()
 
     def close(self) -> None:
-        """Ends the connection: what is in flight is cancelled."""
+        """Closes the connection: open requests are cancelled."""
         self._driver.release()
         self.settle()
         self.loop.close()
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for a handler."""
+        """The number of requests that wait for a handler."""
         return self._channel.in_flight
 
 

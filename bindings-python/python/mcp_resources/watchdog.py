@@ -1,6 +1,6 @@
-"""Names the handler that holds the event loop, while it does.
+"""Logs the handler that blocks the event loop, while it does.
 
-A thread asks the loop for a sign of life ten times a second, as long as handlers are suspended on it.
+As long as handlers are suspended on the loop, a thread checks ten times a second whether the loop still runs callbacks.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from .log import held
 
 INTERVAL = 0.1
 _QUIET = 20
-"""How many intervals without a suspended handler end the watch."""
+"""The number of intervals without a suspended handler after which checking ends."""
 
 
 class Watchdog:
@@ -28,7 +28,7 @@ class Watchdog:
         self.watching = False
 
     def watch(self) -> None:
-        """A handler was suspended."""
+        """Starts checking, after a handler was suspended."""
         self.watching = True
         self._wanted.set()
         if self._thread is None:

@@ -1,7 +1,7 @@
-"""The thread that calls functions of the author's when clients begin and cease to watch.
+"""The thread that calls the `on_watch` functions.
 
-Its loop is Python and not Rust, as that of `recording`. It holds neither the server nor the functions, which may close
-over it.
+Its loop is in Python for the reason given in `recording`. The thread holds only a weak reference to the functions,
+because they may hold the server.
 """
 
 import inspect
@@ -19,7 +19,7 @@ Watcher = Callable[[str, bool], object]
 
 
 class Watches:
-    """The functions of one server, by the names of what they are registered for."""
+    """The `on_watch` functions of one server, by the URI or template that they are registered for."""
 
     def __init__(self, core: Server) -> None:
         self._core = weakref.ref(core)
@@ -27,7 +27,7 @@ class Watches:
         self._names: dict[str, str] = {}
 
     def add(self, uri: str, function: Watcher) -> None:
-        """Has `function` called with changes of who watches the resource or template `uri`."""
+        """Registers a function for the resource or template `uri`."""
         if not callable(function):
             raise TypeError(f"on_watch takes the function itself, got {function!r}")
         if inspect.iscoroutinefunction(function):
@@ -40,11 +40,11 @@ class Watches:
             self._functions.setdefault(self._names[uri], []).append(function)
 
     def remove(self, uri: str) -> None:
-        """What was registered as `uri` is gone."""
+        """Removes the functions of a resource or template that was removed."""
         self._functions.pop(self._names.pop(uri, ""), None)
 
     def tell(self, name: str, uri: str, is_watched: bool) -> None:
-        """Calls the functions of what serves `uri`."""
+        """Calls the functions of the resource or template that serves `uri`."""
         for function in self._functions.get(name, ()):
             try:
                 function(uri, is_watched)

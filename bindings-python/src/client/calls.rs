@@ -49,7 +49,7 @@ impl Calls {
     pub(crate) fn desk(&self, py: Python<'_>) -> PyResult<&Desk> {
         if self.is_closed.load(Ordering::Relaxed) {
             let closed = "Failed to read resource: the client is closed; make another";
-            return Err(raise(py, "ReadFailedError", (closed, Failure::Cancelled.kind())));
+            return Err(raise(py, "ReadFailed", (closed, Failure::Cancelled.kind())));
         }
         self.desk.get().ok_or_else(forked)
     }

@@ -79,7 +79,7 @@ pub(crate) fn failure(py: Python<'_>, error: &ClientError, server: Option<&str>)
 
 /// The exception for a wrong configuration or option.
 pub(crate) fn misconfigured(py: Python<'_>, message: &str) -> PyErr {
-    raise(py, "ConfigError", (message,))
+    raise(py, "Config", (message,))
 }
 
 /// The exception for a client that is used in a process that was forked from its own.

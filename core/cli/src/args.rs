@@ -38,21 +38,21 @@ pub(crate) enum Command {
     Completions(Completions),
     #[command(name = "__complete", hide = true)]
     Candidates(Candidates),
-    /// The options of every kind of provider, as JSON: what documentation and types are compared with.
+    /// The options of every kind of provider, as JSON. Tests compare documents and types with them.
     #[command(name = "__options", hide = true)]
     Options,
 }
 
-/// The server, and how it is spoken to.
+/// The options that choose a server and how to connect to it.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ServerArgs {
     /// A 'command', a URL, or a name of a configured server
     #[arg(short, long)]
     pub(crate) server: Option<String>,
-    /// The file with the name [default: .mcp.json, …]
+    /// The file that has this name [default: .mcp.json, …]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-    /// See what this agent of the file may see
+    /// Apply the allow-list of this agent of the file
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// A header 'Name: value' for a URL; may be repeated
@@ -61,16 +61,16 @@ pub(crate) struct ServerArgs {
     /// A variable NAME=VALUE for a command; may be repeated
     #[arg(long, value_name = "VARIABLE", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
-    /// How long one request may take [default: 30]
+    /// The longest time for one request [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<u64>,
-    /// Speak this revision, such as 2025-06-18
+    /// Use only this protocol revision, such as 2025-06-18
     #[arg(long, value_name = "DATE", value_parser = revision)]
     pub(crate) revision: Option<Revision>,
-    /// Say on stderr what the client leaves out or retries
+    /// Report on stderr what the client skips or retries
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// The server's command
+    /// The command that starts the server
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandName)]
     pub(crate) command: Vec<String>,
 }
@@ -90,7 +90,7 @@ Example: mcp-resources serve files:app=src files:docs")]
 pub(crate) struct Serve {
     /// What to serve: KIND:ARGUMENT, or a directory
     pub(crate) provider: Vec<String>,
-    /// Serve what a YAML or JSON file says
+    /// Serve the providers of a YAML or JSON file
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "provider")]
     pub(crate) config: Option<PathBuf>,
     /// Serve at http://127.0.0.1:PORT/mcp; 0: a free port
@@ -100,14 +100,14 @@ pub(crate) struct Serve {
 
 /// Print SQL that makes Postgres report changes; nothing is run
 #[derive(Args, Debug)]
-#[command(after_help = "Run what it prints once, as the owner of the tables:
+#[command(after_help = "Run the SQL once, as the owner of the tables:
   mcp-resources triggers db:shop=postgres://HOST/shop,orders | psql shop
 
 Example: mcp-resources triggers --config resources.yaml")]
 pub(crate) struct Triggers {
     /// The database and its tables: db:NAME=URL,TABLE
     pub(crate) provider: Vec<String>,
-    /// The databases that a YAML or JSON file serves
+    /// Take the databases of a YAML or JSON file
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "provider")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -118,13 +118,13 @@ pub(crate) struct Triggers {
 pub(crate) struct Ls {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// List templates alone
+    /// List only templates
     #[arg(long)]
     pub(crate) templates: bool,
-    /// One entry a line, as the server sent it
+    /// Print one JSON object per line, as the server sent it
     #[arg(long)]
     pub(crate) json: bool,
-    /// List no more than this
+    /// List at most N entries
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
@@ -137,10 +137,10 @@ pub(crate) struct Read {
     pub(crate) uri: String,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// Write the array of contents instead of their bytes
+    /// Write the contents as JSON, with URI and media type
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write to a file
+    /// Write to a file instead of stdout
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 }
@@ -154,17 +154,17 @@ pub(crate) struct Complete {
     pub(crate) template: String,
     /// The name of the variable
     pub(crate) variable: String,
-    /// What the values should begin with
+    /// The beginning of the values
     #[arg(default_value = "", hide_default_value = true)]
     pub(crate) prefix: String,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// Write the values with their total as one object
+    /// Write the values and their total as a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Follow changes: the contents at first, and after each change
+/// Print the contents of resources now and after each change
 #[derive(Args, Debug)]
 #[command(after_help = "Example: mcp-resources watch --json metrics://cpu -- python server.py")]
 pub(crate) struct Watch {
@@ -173,22 +173,22 @@ pub(crate) struct Watch {
     pub(crate) uri: Vec<String>,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// {"uri":…,"contents":[…]} a line; null when it is gone
+    /// {"uri":…,"contents":[…]} per line; null if removed
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Look for mistakes in a server
+/// Check a server for mistakes
 #[derive(Args, Debug)]
-#[command(after_help = "Exit status: 0 nothing found, 1 something found, 2 could not judge
+#[command(after_help = "Exit status: 0 no mistakes, 1 mistakes found, 2 check failed
 Example: mcp-resources lint -- python server.py")]
 pub(crate) struct Lint {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// One finding a line
+    /// Print one JSON object per finding
     #[arg(long)]
     pub(crate) json: bool,
-    /// Read no more resources than this
+    /// Read at most N resources
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) limit: usize,
 }
@@ -203,14 +203,14 @@ pub(crate) struct Install {
     /// The name of the entry [default: the program's]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Write the entry alone, as JSON, and never ask
+    /// Write only the entry, as JSON, and never ask
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 }
 
-/// Print a script for a shell; it completes URIs through the server
+/// Print a shell script that completes options and URIs
 #[derive(Args, Debug)]
 #[command(after_help = "Example: eval \"$(mcp-resources completions bash)\"   (in ~/.bashrc)")]
 pub(crate) struct Completions {
@@ -228,12 +228,12 @@ pub(crate) enum Shell {
     Zsh,
 }
 
-/// What the scripts call.
+/// The arguments with which the scripts call the program.
 #[derive(Args, Debug)]
 pub(crate) struct Candidates {
     #[arg(value_enum)]
     pub(crate) shell: Shell,
-    /// bash: the line up to the cursor, and what readline takes for the word; else the words up to the cursor.
+    /// For bash, the line up to the cursor and the current word of readline; for others, the words up to the cursor.
     #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
     pub(crate) words: Vec<String>,
 }

@@ -7,7 +7,7 @@ use mcp_resources_host::client::Client;
 use serde_json::json;
 use std::io::{self, Write};
 
-/// Asks for values, and writes one a line.
+/// Completes a variable, and writes one value per line.
 pub(crate) async fn run(args: &Complete, client: &Client) -> Outcome {
     let completion = client.complete(&args.template, &args.variable, &args.prefix, &[]).await?;
     let mut out = io::stdout().lock();

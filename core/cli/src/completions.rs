@@ -1,4 +1,4 @@
-//! Completion in shells: the scripts, and what they call to get candidates.
+//! Completion in shells: the scripts, and the command that they call for candidates.
 //!
 //! Law: a candidate comes from a server. It has no control character, and what a shell would not take for plain text is
 //! quoted. A server that does not answer in time completes nothing.
@@ -13,9 +13,9 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// How long a shell waits.
+/// The longest time for which a shell waits for candidates.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// Most candidates of one list.
+/// The most candidates that are printed.
 const MOST: usize = 1000;
 
 const BASH: &str = r#"_mcp_resources() {
@@ -94,23 +94,23 @@ pub(crate) fn candidates(args: &Candidates) -> Outcome {
 
 /// The words of a line that ends at the cursor; the last one may be empty or in an open quote.
 fn split(line: &str) -> Vec<String> {
-    // With a letter at the cursor there is a last word; what closes the quote is tried.
+    // The added letter makes sure that there is a last word. An open quote is closed by trial.
     let closed = ["", "'", "\""].into_iter().find_map(|quote| shlex::split(&format!("{line}x{quote}")));
     let mut words = closed.unwrap_or_default();
     if let Some(last) = words.last_mut() {
         last.pop();
     }
     let own = |word: &String| word.rsplit('/').next() == Some("mcp-resources");
-    // What stands before the program, such as a variable, is not its argument.
+    // Words before the program, such as variables, are not its arguments.
     let before = words.iter().position(own).unwrap_or_default();
     words.split_off(before)
 }
 
-/// What bash inserts: it replaces `current`, the end of `word` behind its last `:` or `=`, and quotes nothing.
+/// The text that bash inserts in place of `current`, the part of `word` after its last `:` or `=`. Bash does not quote it.
 fn for_bash(value: &str, word: &str, current: &str) -> Option<String> {
     let is_plain = |c: char| c.is_alphanumeric() || "%+,-./:=@_~".contains(c);
     if current.starts_with(['\'', '"']) {
-        // Inside quotes a backslash is no quote.
+        // Within quotes, a backslash does not escape.
         let inside = value.strip_prefix(word)?;
         return inside.chars().all(|c| is_plain(c) || c == ' ').then(|| format!("{current}{inside}"));
     }
@@ -125,7 +125,7 @@ fn for_bash(value: &str, word: &str, current: &str) -> Option<String> {
     Some(text)
 }
 
-/// What the last word may become.
+/// The candidates for the last word.
 fn found(words: Vec<String>) -> Vec<String> {
     let index = words.len().saturating_sub(1);
     let server = server_of(&words);
@@ -139,7 +139,7 @@ fn found(words: Vec<String>) -> Vec<String> {
         let completer = ArgValueCompleter::new(move |word: &OsStr| of_server(&server, word, templates));
         command = command.mut_subcommand(verb, |verb| {
             let verb = verb.mut_arg(positionals[0], |arg| arg.add(completer));
-            // What is changed goes behind the others, so these follow in their order.
+            // A removed entry is replaced by the last one, so the order of the rest is kept.
             positionals[1..].iter().fold(verb, |verb, name| verb.mut_arg(name, |arg| arg))
         });
     }
@@ -156,7 +156,7 @@ fn found(words: Vec<String>) -> Vec<String> {
     values.filter(|value| !value.chars().any(char::is_control)).map(str::to_owned).collect()
 }
 
-/// The options about the server in words that may not be complete.
+/// The options of the server among words that may be incomplete.
 fn server_of(words: &[String]) -> ServerArgs {
     let end = words.iter().position(|word| word == "--");
     let mut server = ServerArgs::default();
@@ -167,7 +167,7 @@ fn server_of(words: &[String]) -> ServerArgs {
         if matches!(name, "--server" | "-s" | "--config" | "-c" | "--agent" | "--env" | "--header")
             && let Some(value) = value.or_else(|| rest.next().map(String::as_str))
         {
-            // The parser of the command line checks each, by itself.
+            // Each option is parsed separately, as an invalid one must not affect the others.
             let one = Cli::try_parse_from(["mcp-resources", "ls", &format!("{name}={value}")]);
             if let Ok(Cli { command: Command::Ls(ls) }) = one {
                 server.server = ls.server.server.or(server.server);
@@ -202,7 +202,7 @@ fn of_server(args: &ServerArgs, word: &OsStr, templates: bool) -> Vec<Completion
     let mut found = Vec::new();
     runtime.block_on(async {
         let Ok(client) = connect::connect(&selected, args) else { return };
-        // What came in time is offered; what was started ends with the client.
+        // Offers the entries that arrived in time. Servers that were started end with the client.
         let _ = tokio::time::timeout(PATIENCE, gather(&client, word, templates, &mut found)).await;
     });
     runtime.shutdown_background();
@@ -262,7 +262,7 @@ mod tests {
         assert!(of(&["mcp-resources", ""]).iter().all(|word| !word.starts_with("__")));
         assert!(of(&["mcp-resources", "ls", "--te"]).contains(&"--templates".to_owned()));
         assert!(of(&["mcp-resources", "install", "v"]).contains(&"vscode".to_owned()));
-        // No server is named, and none is started.
+        // Without the name of a server, none is started.
         assert!(of(&["mcp-resources", "read", "a"]).is_empty());
     }
 

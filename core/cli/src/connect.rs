@@ -22,12 +22,12 @@ pub(crate) fn with(args: ServerArgs, work: impl AsyncFnOnce(&Client) -> Outcome)
         };
         tokio::select! {
             () = client.close() => {}
-            // A second time, at once: what was started is killed when the client is dropped.
+            // A second signal ends at once: dropping the client kills the servers that it started.
             _ = interrupted.recv() => {}
         }
         status
     });
-    // A thread that still writes or asks for an address must not keep the program.
+    // A thread that still writes or resolves a name must not keep the program alive.
     runtime.shutdown_background();
     status
 }

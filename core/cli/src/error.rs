@@ -1,4 +1,4 @@
-//! Why a command did not do its work, and what is said about it.
+//! The errors of commands, with their messages and exit statuses.
 
 use crate::output;
 use mcp_resources_engine::client::{ClientError, Failure};
@@ -6,7 +6,7 @@ use mcp_resources_host::client::ConfigError;
 use std::fmt::Display;
 use std::io;
 
-/// Why a command ended early.
+/// The reason why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Failed {
     /// A sentence for stderr, and the exit status.
@@ -18,12 +18,12 @@ pub(crate) enum Failed {
 }
 
 impl Failed {
-    /// The work could not be done.
+    /// The command failed.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self::Message { text: text.into(), status: 1 }
     }
 
-    /// The command line makes no sense.
+    /// The command line is wrong.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self::Message { text: text.into(), status: 2 }
     }
@@ -33,7 +33,7 @@ impl Failed {
         Self::of(error, error)
     }
 
-    /// An error of the client in these words, with the flag that helps.
+    /// An error of the client, with the option that helps.
     fn of(error: &ClientError, words: &dyn Display) -> Self {
         match error {
             ClientError::Failed(Failure::Unauthorized { .. }) => {
@@ -43,7 +43,7 @@ impl Failed {
         }
     }
 
-    /// Says what is wrong, and returns the exit status.
+    /// Prints the message, and returns the exit status.
     pub(crate) fn report(self) -> u8 {
         match self {
             Self::Message { text, status } => {
@@ -57,7 +57,7 @@ impl Failed {
 }
 
 impl From<io::Error> for Failed {
-    /// Of writing to stdout.
+    /// An error while writing to stdout.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::StdoutClosed,
@@ -67,7 +67,7 @@ impl From<io::Error> for Failed {
 }
 
 impl From<ClientError> for Failed {
-    /// Of anything but a read: those say what could not be read (S-14).
+    /// An error of anything except a read, whose message names the resource (S-14).
     fn from(error: ClientError) -> Self {
         match &error {
             ClientError::Failed(failure) => Self::of(&error, failure),

@@ -1,4 +1,4 @@
-//! Where clients keep their servers: files, keys and the form of an entry.
+//! The configuration files of known clients: their paths, their keys and the form of an entry.
 
 use clap::ValueEnum;
 use mcp_resources_host::client::{Config, ConfigError};
@@ -32,12 +32,12 @@ impl Editor {
         }
     }
 
-    /// The member that has the servers.
+    /// The key of the servers in the file.
     pub(crate) fn key(self) -> &'static str {
         if self == Self::Vscode { "servers" } else { "mcpServers" }
     }
 
-    /// What must be done for the client to see a new entry.
+    /// How to make the client load a new entry.
     pub(crate) fn next_step(self) -> &'static str {
         match self {
             Self::ClaudeCode => "start Claude Code in this directory and approve the server",
@@ -77,7 +77,7 @@ pub(crate) fn entries(path: &Path) -> Result<Map<String, Value>, String> {
     Ok(all)
 }
 
-/// One server of such a file as a configuration of its own: what is wrong with the others is no concern.
+/// One server of such a file as a separate configuration, so that mistakes in other entries do not matter.
 pub(crate) fn alone(path: &Path, name: &str, entry: &Value) -> Result<Config, ConfigError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
@@ -90,7 +90,7 @@ fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
 }
 
-/// Where applications of the user keep their settings.
+/// The folder of the user's application settings.
 fn application(name: &str) -> Option<PathBuf> {
     let base = match cfg!(target_os = "macos") {
         true => home()?.join("Library/Application Support"),

@@ -1,6 +1,6 @@
-//! `install`: the entry for a client's configuration, printed, and written where a person agrees.
+//! `install`: prints the entry for a client's configuration, and writes it if the user agrees.
 //!
-//! Law: a file is replaced as a whole, with everything else that it had, comments too.
+//! Law: a file is replaced atomically, and keeps everything else in it, comments too.
 
 use crate::Outcome;
 use crate::args::Install;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Install) -> Outcome {
 }
 
 fn write_if_wanted(client: Editor, path: &Path, name: &str, entry: CstInputValue) -> Outcome {
-    // Through a link, so that it stays one.
+    // Writes to the target of a link, so that the link is kept.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let before = match path.exists() {
         true => document_text(&path).map_err(|reason| by_hand(&path, &reason))?,
@@ -115,7 +115,7 @@ fn entry(client: Editor, selected: &Selected) -> Result<CstInputValue, Failed> {
     Ok(CstInputValue::Object(members))
 }
 
-/// A word with the path in it made absolute: one that exists, alone or as of `files:NAME=DIR`.
+/// A word with an existing path in it made absolute: the word itself, or the path of `files:NAME=DIR`.
 fn absolute(word: &str) -> String {
     let starts = [0].into_iter().chain(word.match_indices([':', '=']).map(|(at, _)| at + 1));
     for (kind, path) in starts.map(|at| word.split_at(at)) {
@@ -129,13 +129,13 @@ fn absolute(word: &str) -> String {
     word.into()
 }
 
-/// Where the shell would find a program: an application that was not started from one has another `PATH`.
+/// The path of a program as the shell finds it. Applications that are not started from a shell have another `PATH`.
 fn found(program: &str) -> String {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let in_path =
         || std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file());
     let path = if program.contains('/') { Some(PathBuf::from(program)) } else { in_path() };
-    // Not through links: the program of a virtual environment is one, and finds its packages by it.
+    // Links are not resolved: the interpreter of a virtual environment is a link, and finds its packages through it.
     let path = path.filter(|path| path.exists()).and_then(|path| std::path::absolute(path).ok());
     path.map_or_else(|| program.into(), |path| path.display().to_string())
 }
@@ -165,7 +165,7 @@ fn merged(text: &str, key: &str, name: &str, entry: CstInputValue) -> Result<Str
     Ok(text)
 }
 
-/// Writes a file beside it, and renames that.
+/// Writes a temporary file in the same folder, and renames it.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let folder: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
     if !folder.as_os_str().is_empty() {
@@ -183,7 +183,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     };
     let written = OpenOptions::new().write(true).create_new(true).open(&beside).and_then(write);
     if written.is_err() {
-        // It may not be there.
+        // It may not exist.
         let _ = fs::remove_file(&beside);
     }
     written

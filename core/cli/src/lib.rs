@@ -7,7 +7,7 @@
 //!                └─▶ install, completions: no server
 //! ```
 //!
-//! Law: stdout has data alone. What a server says reaches a terminal only through `output::plain` or `output::lines`.
+//! Law: stdout has only data. Texts of a server reach a terminal only through `output::plain` or `output::lines`.
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong usage; `lint` has its own. 130 and 143 after SIGINT and SIGTERM, which are the
 //! usual end of `serve`: 0.
@@ -43,7 +43,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(argv) {
         Ok(cli) => cli,
         Err(error) => {
-            // Where nobody reads the help, there is nothing to be done.
+            // An error while printing the help is ignored.
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
@@ -79,5 +79,5 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
 #[doc(hidden)]
 pub use serve::Document;
 
-/// What a command ends with: an exit status, or why it could not do its work.
+/// The result of a command: an exit status, or the reason why it failed.
 type Outcome = Result<u8, Failed>;

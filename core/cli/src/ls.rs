@@ -1,4 +1,4 @@
-//! `ls`: what there is.
+//! `ls`: lists resources and templates.
 
 use crate::Outcome;
 use crate::args::Ls;
@@ -8,10 +8,10 @@ use mcp_resources_host::client::Client;
 use serde_json::Value;
 use std::io::{self, BufWriter, Write};
 
-/// Most entries of one table: what is shown in columns must be known as a whole.
+/// The most entries of one table, because the width of its columns depends on all of them.
 const MOST: usize = 100_000;
 
-/// Lists resources and templates, or templates alone.
+/// Lists resources and templates, or only templates.
 pub(crate) async fn run(args: &Ls, client: &Client) -> Outcome {
     let limit = args.limit.unwrap_or(if args.json { usize::MAX } else { MOST });
     let mut out = BufWriter::new(anstream::stdout());
@@ -23,17 +23,17 @@ pub(crate) async fn run(args: &Ls, client: &Client) -> Outcome {
             failed,
             Some(ClientError::Failed(Failure::Unreachable { .. } | Failure::Unauthorized { .. }))
         ) {
-            // A command would be started again.
+            // Otherwise a command would be started again.
             break;
         }
         let mut listing = if templates { client.list_templates() } else { client.list() };
         let mut rows = Vec::new();
         while let Some(listed) = listing.next().await {
             let listed = match listed {
-                // A server without resources has none to list.
+                // A server without the capability has no resources.
                 Err(ClientError::Failed(Failure::Unsupported { .. })) => break,
                 Ok(listed) => listed,
-                // What came before is listed.
+                // Entries from before the error are listed.
                 Err(error) => {
                     failed = Some(error);
                     break;

@@ -1,6 +1,6 @@
-//! What a person and a pipe get to see.
+//! Output for terminals and pipes.
 //!
-//! Law: a control character, terminal escape or bidirectional override of a server's never reaches a terminal.
+//! Law: no control character, terminal escape or bidirectional override from a server reaches a terminal.
 
 use clap::builder::styling::{AnsiColor, Style};
 use mcp_resources_engine::connection::{Contents, Plain};
@@ -10,12 +10,12 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Text for one line: what a terminal could take for more than a character is written as `\x1b` or `\u{202e}`.
+/// Text for one line: characters that control a terminal are written as `\x1b` or `\u{202e}`.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_unsafe(c) || matches!(c, '\n' | '\t'))
 }
 
-/// Text of several lines: as [`plain`], but line feeds and tabs stay.
+/// Text of several lines: like [`plain`], but keeps line feeds and tabs.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, is_unsafe)
 }
@@ -31,7 +31,7 @@ fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> Cow<'_, str> {
             '\n' => safe.push_str("\\n"),
             '\t' => safe.push_str("\\t"),
             '\r' => safe.push_str("\\r"),
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             c if c.is_ascii() => drop(write!(safe, "\\x{:02x}", u32::from(c))),
             c => drop(write!(safe, "\\u{{{:x}}}", u32::from(c))),
         }
@@ -46,7 +46,7 @@ fn is_unsafe(c: char) -> bool {
         || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Says something on stderr, on one line: `error: …`, `note: …`.
+/// Prints one line on stderr: `error: …` or `note: …`.
 pub(crate) fn say(what: &str, text: &str) {
     let style = match what {
         "error" => AnsiColor::Red.on_default().bold(),
@@ -56,24 +56,24 @@ pub(crate) fn say(what: &str, text: &str) {
     hint(&format!("{style}{what}:{style:#} {}\n", plain(text)));
 }
 
-/// Writes to stderr as it stands, without colours where it is no terminal. Where nobody reads it, nothing can be done.
+/// Writes text to stderr unchanged, without colours if stderr is not a terminal. Errors are ignored.
 pub(crate) fn hint(text: &str) {
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Whether a person looks at stdout.
+/// Whether stdout is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// The columns of the terminal at stdout; `None` if it is none.
+/// The width of the terminal at stdout, in columns; `None` if it is not a terminal.
 pub(crate) fn columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
     is_terminal().then_some(if size.ws_col == 0 { 80 } else { usize::from(size.ws_col) })
 }
 
-/// A table with its head. `width` is what it must fit into, by shortening the widest column of all but the first; the
-/// first is a URI and stays whole, so that it can be copied.
+/// A table with its head. To fit into `width`, the widest column except the first is shortened; the
+/// first column is a URI, and is kept whole so that it can be copied.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>], width: Option<usize>) -> String {
     const GAP: usize = 2;
     let cells = |row: &[String]| row.iter().map(|cell| cell.width()).collect::<Vec<_>>();
@@ -110,7 +110,7 @@ fn line<'c>(cells: impl Iterator<Item = &'c str>, widths: &[usize]) -> String {
     line
 }
 
-/// As much of a text as fits, with `…` where something is left out.
+/// The part of a text that fits, with `…` if it was shortened.
 fn shortened(text: &str, width: usize) -> Cow<'_, str> {
     if text.width() <= width {
         return Cow::Borrowed(text);
@@ -125,7 +125,7 @@ fn shortened(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(short)
 }
 
-/// A number of bytes for a person.
+/// A number of bytes in a readable form.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     let mut value = bytes as f64;
@@ -142,7 +142,7 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// How many bytes contents have.
+/// The number of bytes of contents.
 pub(crate) fn bytes(contents: &[Contents<'_>]) -> u64 {
     let one = |contents: &Contents<'_>| match contents.body.clone().into_plain() {
         Some(Plain::Text(text)) => text.len() as u64,
@@ -152,7 +152,7 @@ pub(crate) fn bytes(contents: &[Contents<'_>]) -> u64 {
     contents.iter().map(one).sum()
 }
 
-/// Contents as the protocol writes them. `uri` is that of the resource, for those without one.
+/// Contents as JSON of the protocol. Those without a URI get `uri`, that of the resource.
 pub(crate) fn contents_json(uri: &str, contents: &[Contents<'_>]) -> Value {
     let one = |contents: &Contents<'_>| {
         let mut members = Map::new();

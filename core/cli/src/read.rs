@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 const DIRECTORY: &str = "inode/directory";
-/// In `_meta` of the last child that is shown, if there are more.
+/// The key in `_meta` of the last child that says that there are more.
 const MORE: &str = "io.github.mcp-resources/more";
 
 /// Reads one resource.
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: &Read, client: &Client) -> Outcome {
     let bytes = match args.json {
         true => {
             let json = format!("{}\n", output::contents_json(&args.uri, &contents));
-            // JSON escapes C0, but neither C1 nor what changes the direction of text.
+            // JSON escapes C0, but not C1 and characters that change the direction of text.
             if is_terminal { output::lines(&json).into_owned() } else { json }.into_bytes()
         }
         false => whole(&contents, is_terminal)?,
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &Read, client: &Client) -> Outcome {
     Ok(0)
 }
 
-/// Whether these are the children of a directory: they have a URI each, and nothing in them.
+/// Whether these are the children of a directory: each has a URI and an empty text.
 fn is_directory(uri: &str, contents: &[Contents<'_>]) -> bool {
     let is_empty = |one: &Contents<'_>| matches!(one.body.clone().into_plain(), Some(Plain::Text(text)) if text.is_empty());
     let is_child = |one: &Contents<'_>| one.uri.as_deref().is_some_and(|own| own != uri);
@@ -51,7 +51,7 @@ fn is_directory(uri: &str, contents: &[Contents<'_>]) -> bool {
 /// Prints the children of a directory as `ls` does.
 fn show(args: &Read, contents: &[Contents<'_>]) -> Outcome {
     let cell = |text: Option<&str>| plain(text.unwrap_or_default()).into_owned();
-    // One that is empty has itself in it.
+    // The contents of an empty directory are one entry with its own URI.
     let own = |one: &Contents<'_>| one.uri.as_deref().is_none_or(|own| own == args.uri);
     let children = contents.iter().filter(|one| !own(one));
     let rows: Vec<Vec<String>> =
@@ -72,7 +72,7 @@ fn show(args: &Read, contents: &[Contents<'_>]) -> Outcome {
     Ok(0)
 }
 
-/// All contents, one after another. A terminal gets text alone, and nothing in it that moves the terminal.
+/// Writes all contents one after another. A terminal gets only text, without control characters.
 fn whole(contents: &[Contents<'_>], is_terminal: bool) -> Result<Vec<u8>, Failed> {
     let mut bytes = Vec::new();
     for one in contents {

@@ -1,4 +1,4 @@
-//! Which server is meant: a command, a URL, or a name of an `mcpServers` file.
+//! Chooses the server: a command, a URL, or a name of an `mcpServers` file.
 
 use crate::args::ServerArgs;
 use crate::error::Failed;
@@ -12,17 +12,17 @@ use std::path::Path;
 /// The server that a command line names.
 #[derive(Clone, Debug)]
 pub(crate) struct Selected {
-    /// Its name in the file, or that of the program or host.
+    /// Its name in the file, or the name of the program or host.
     pub(crate) name: String,
-    /// Where it is.
+    /// The command or URL.
     pub(crate) target: Target,
-    /// What is shown of it. A person may see what no key `resources` restricts.
+    /// The allow-list. Without a key `resources`, a user sees everything.
     pub(crate) allowed: Allowed,
-    /// How long one request may take, in ms.
+    /// The longest time for one request, in milliseconds.
     pub(crate) timeout: u64,
 }
 
-/// Finds the server. Nothing is started.
+/// Finds the server without starting it.
 ///
 /// `--server TEXT` is, in this order: a URL if it begins with `http://` or `https://`; with `--config` or `--agent` a name of
 /// that file; a name of one of [`files::known`]; else a command, split into words as a shell does.
@@ -37,7 +37,7 @@ pub(crate) fn select(args: &ServerArgs) -> Result<Selected, Failed> {
             ));
         }
         (None, []) => named(args, None)?,
-        // What an agent may see must not be mistaken for what is shown then.
+        // Otherwise the output could be mistaken for that of the agent's allow-list.
         (None, [_, ..]) if args.config.is_some() || args.agent.is_some() => {
             return Err(of_a_file("a command"));
         }
@@ -59,7 +59,7 @@ pub(crate) fn select(args: &ServerArgs) -> Result<Selected, Failed> {
     Ok(selected)
 }
 
-/// As [`select`], but for a command or a URL alone: the entry of a file may hold secrets that a copy would spell out.
+/// Like [`select`], but only for a command or a URL: an entry of a file may hold secrets, which must not be copied.
 pub(crate) fn select_unnamed(args: &ServerArgs) -> Result<Selected, Failed> {
     let is_name = args.server.as_ref().is_some_and(|text| !is_url(text) && known(text).is_some());
     match args.config.is_some() || args.agent.is_some() || is_name {
@@ -70,7 +70,7 @@ pub(crate) fn select_unnamed(args: &ServerArgs) -> Result<Selected, Failed> {
     }
 }
 
-/// Headers and variables of the command line go before those of a file.
+/// Headers and variables of the command line override those of a file.
 fn overlay(target: &mut Target, args: &ServerArgs) -> Result<(), Failed> {
     match target {
         Target::Command { env, .. } if args.header.is_empty() => env.extend(args.env.iter().cloned()),
@@ -84,7 +84,7 @@ fn overlay(target: &mut Target, args: &ServerArgs) -> Result<(), Failed> {
     Ok(())
 }
 
-/// `--config` and `--agent` choose among the servers of a file, and the server is something else.
+/// The error for `--config` or `--agent` with a server that is not of a file.
 fn of_a_file(what: &str) -> Failed {
     Failed::usage(format!("--config and --agent need the name of a server of that file, not {what}"))
 }
@@ -104,7 +104,7 @@ fn url(text: &str) -> Selected {
 fn command<'a>(program: &'a str, args: &'a [String]) -> Selected {
     let stem = |word: &'a str| Path::new(word).file_stem().and_then(|name| name.to_str());
     let own = stem(program).unwrap_or("server");
-    // What an interpreter or a package runner is given says more than its own name.
+    // The argument of an interpreter or package runner is a better name than the program.
     let is_runner =
         ["python", "node", "npx", "uvx", "uv", "bun", "deno"].iter().any(|name| own.starts_with(name));
     let given = args.iter().find(|arg| !arg.starts_with('-')).filter(|_| is_runner);
@@ -134,7 +134,7 @@ fn words(text: &str) -> Result<Selected, Failed> {
         let reason = format!("{word:?} is no URL of a server: it must begin with http:// or https://");
         return Err(Failed::usage(reason));
     }
-    // A single word that is no program is more likely a name.
+    // A single word that is not a program is probably a name.
     if let [word] = &words[..]
         && !is_program(word)
     {
@@ -165,7 +165,7 @@ fn named(args: &ServerArgs, name: Option<&str>) -> Result<Selected, Failed> {
     let Some(path) = &args.config else {
         return Err(Failed::usage("--agent names an agent of a file; add --config FILE"));
     };
-    // A client's own file holds more than servers.
+    // The file of a client has other keys besides servers.
     if agent.is_none() && files::known().iter().any(|known| path.ends_with(known)) {
         let entries =
             files::entries(path).map_err(|reason| Failed::usage(format!("{}: {reason}", path.display())))?;
@@ -212,7 +212,7 @@ fn known(name: &str) -> Option<Result<Selected, Failed>> {
     })
 }
 
-/// A server of a file. The key `resources` restricts what is shown; an agent sees nothing without it.
+/// A server of a file. The key `resources` is its allow-list; without it, an agent sees nothing.
 fn of(server: ServerConfig, is_agents: bool) -> Selected {
     let allowed = if server.is_restricted || is_agents { server.resources } else { Allowed::Everything };
     Selected { name: server.name, target: server.target, allowed, timeout: server.timeout.unwrap_or(30_000) }

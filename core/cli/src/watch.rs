@@ -1,6 +1,6 @@
-//! `watch`: the contents of resources, at first and after each change.
+//! `watch`: prints the contents of resources now and after each change.
 //!
-//! Law: a reader of stdout that stalls costs the newest line of each URI, and nothing waits for it but the writer's thread.
+//! Law: while the reader of stdout stalls, only the newest line of each URI is kept, and only the writer's thread waits.
 
 use crate::Outcome;
 use crate::args::Watch;
@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
-/// Most URIs with a line that waits; a server may report resources beneath those that are watched.
+/// The most URIs with a pending line; a server may also report resources beneath the watched ones.
 const MOST: usize = 10_000;
 
 /// Follows the resources until a signal arrives or the reader closes stdout.
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: &Watch, client: &Client) -> Outcome {
         while let Some((uri, change)) = changes.recv().await {
             match change {
                 Ok(change) => lines.put(&change.uri, line(&change, args.json)),
-                // The others go on.
+                // The other watches continue.
                 Err(error) => {
                     output::say("error", &about(&uri, &error));
                     failed = Some(1);
@@ -59,7 +59,7 @@ pub(crate) async fn run(args: &Watch, client: &Client) -> Outcome {
     }
 }
 
-/// A failure with its URI, if its text does not name it.
+/// The message of a failure, with its URI if the text does not have it.
 fn about(uri: &str, error: &ClientError) -> String {
     match error.uri() {
         Some(_) => error.to_string(),
@@ -78,7 +78,7 @@ fn line(change: &Change, is_json: bool) -> String {
     format!("{time}  {}  {what}", plain(&change.uri))
 }
 
-/// Lines for stdout: the newest of each URI.
+/// The pending lines for stdout: the newest one of each URI.
 #[derive(Clone, Default)]
 struct Lines(Arc<(Mutex<PendingLines>, Condvar)>);
 
@@ -87,12 +87,12 @@ struct PendingLines {
     order: VecDeque<String>,
     lines: HashMap<String, String>,
     is_writing: bool,
-    /// Told when nothing waits any more.
+    /// Notified when no line is pending.
     drained: Option<oneshot::Sender<()>>,
 }
 
 impl Lines {
-    /// Replaces what waits for this URI. The oldest gives way if there are too many.
+    /// Replaces the pending line of this URI. If there are too many, the oldest is dropped.
     fn put(&self, uri: &str, line: String) {
         let mut waiting = self.lock();
         if waiting.lines.insert(uri.to_owned(), line).is_none() {
@@ -120,7 +120,7 @@ impl Lines {
         let _ = receiver.await;
     }
 
-    /// Starts the thread that writes, and says when it cannot go on. It ends with the process.
+    /// Starts the thread that writes. The receiver gets its error. It ends with the process.
     fn written_by_a_thread(self) -> Result<oneshot::Receiver<io::Error>, Failed> {
         let (sender, receiver) = oneshot::channel();
         let write = move || {
@@ -130,7 +130,7 @@ impl Lines {
                 let written = writeln!(out, "{line}").and_then(|()| out.flush());
                 drop(out);
                 if let Err(error) = written {
-                    // Either it was received, or the task that waited has ended.
+                    // Fails only if the task that waited has ended.
                     let _ = sender.send(error);
                     return;
                 }

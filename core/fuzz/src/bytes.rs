@@ -56,7 +56,7 @@ pub fn text(data: &[u8]) {
     assert_eq!(decode_url(&text), URL_SAFE_NO_PAD.decode(&*text).ok());
 }
 
-/// What was sealed opens; anything else does not. The first two bytes say what is changed in the sealed text.
+/// A sealed text opens, and no other. The first two bytes of the input choose a change of the sealed text.
 pub fn seal(data: &[u8]) {
     let [at, with, plain @ ..] = data else { return };
     let seal = Seal::new(&SealKey::derived("fuzz"), &[SealKey::derived("older")]);

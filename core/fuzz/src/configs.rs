@@ -1,4 +1,4 @@
-//! The files that say what is served, and which servers a client speaks to; and those whose keys are served.
+//! Configuration files of `serve` and of clients; and files whose keys are served.
 
 use mcp_resources_cli::Document;
 use mcp_resources_engine::option::{FromOption, OptionValue};

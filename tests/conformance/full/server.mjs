@@ -1,7 +1,7 @@
 // The second fixture server in Node: what it has stands in `methods.json`, for every language; here is how that is done.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AskFailed, CustomError, Elicit, InputRequired, ListRoots, ResourceServer, Sample } from 'mcp-resources';
+import { AskFailedError, CustomError, Elicit, InputRequired, ListRoots, ResourceServer, Sample } from 'mcp-resources';
 
 const METHODS = JSON.parse(readFileSync(new URL('methods.json', import.meta.url), 'utf8'));
 const HINT = { ttlMs: 60_000, cacheScope: 'public' };
@@ -61,7 +61,7 @@ async function take(step, scope, ctx) {
     try {
       scope.result = await ctx.ask(step.ask[0], filled(step.ask[1], scope));
     } catch (error) {
-      if (!(error instanceof AskFailed)) throw error;
+      if (!(error instanceof AskFailedError)) throw error;
       return { content: [{ type: 'text', text: error.message }] };
     }
   }

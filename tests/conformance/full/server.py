@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_resources import (
-    AskFailed,
+    AskFailedError,
     Context,
     CustomError,
     Elicit,
@@ -110,7 +110,7 @@ async def take(step: Members, scope: Members, ctx: Context) -> Members | InputRe
         case {"ask": [method, params]}:
             try:
                 scope["result"] = dict(await ctx.ask(method, filled(params, scope)))
-            except AskFailed as error:
+            except AskFailedError as error:
                 return {"content": [{"type": "text", "text": str(error)}]}
         case {"require": asks}:
             requests = {key: asked(ask) for key, ask in asks.items()}

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const CANARY: &str = "hunter2-canary";
 
-/// What a server is asked: the target, and the headers in lower case.
+/// A request to the server: the target, and the headers in lower case.
 #[derive(Clone, Debug, Default)]
 struct Asked {
     target: String,

@@ -88,7 +88,7 @@ fn kills() -> usize {
         .map_or(KILLS, |text| text.parse().expect("MCP_RESOURCES_KILLS is a number"))
 }
 
-/// What the client was given last, by URI.
+/// The last contents that the client received, by URI.
 type Contexts = Arc<Mutex<BTreeMap<String, Option<String>>>>;
 
 fn watch_all(client: &Client) -> Contexts {

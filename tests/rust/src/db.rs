@@ -233,7 +233,7 @@ async fn a_wrong_variable_is_named() {
         assert_eq!(error.code, -32602, "{path}");
         assert!(format!("{error:?}").contains(&format!("\"{name}\"")), "{path}: {error:?}");
     }
-    // What looks like SQL is a value.
+    // A text that looks like SQL is only a value.
     let uri = "db:///shop/query/by_city?city=Oslo%27%20OR%201%3D1%3B%20DROP%20TABLE%20customers%3B%20--";
     assert_eq!(json_at(&mut client, uri).await, json!({"rows": []}));
 }
@@ -485,7 +485,7 @@ async fn views_have_a_limit() {
     assert_eq!((page["rows"].as_array().unwrap().len(), &page["truncated"]), (1000, &json!(true)));
 }
 
-/// S-20: nothing is open while nobody asks, and nothing stays open once the provider is unmounted.
+/// S-20: the database is not open before the first request, and closed after the provider was unmounted.
 #[tokio::test]
 async fn unmounting_gives_everything_back() {
     let shop = Shop::new(SHOP);

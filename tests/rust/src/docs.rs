@@ -380,7 +380,7 @@ async fn the_guard_is_asked_first() {
     assert!(!format!("{answers:?}").contains("secret/open"));
     assert_eq!(answers[0], answers[1]);
 
-    // What is hidden of a page finds nothing.
+    // Hidden parts of a page are not found.
     let (server, _) = served(without.options(), r#"{"deny": ["docs:///book/top.md#shown"]}"#);
     let mut client = Client::modern(&server).unwrap();
     assert!(
@@ -434,7 +434,7 @@ async fn edits_are_reported() {
     eventually(&mut client, "docs:///book/search/needle", &[]).await;
 }
 
-/// Issue 18: a request does not wait for the whole first index. What is missing is said, and reported when it is there.
+/// S-07: a request does not wait for the first index to be complete. The answer says what is missing; a notification follows.
 #[tokio::test]
 async fn a_first_search_does_not_wait_for_all() {
     let folder = book();

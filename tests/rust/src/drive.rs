@@ -16,7 +16,7 @@ pub const FOLDER: &str = "FOLDER";
 /// See the module.
 #[derive(Debug)]
 pub struct LoopbackDrive {
-    /// What stands in the place of Google's addresses.
+    /// The addresses that replace Google's.
     pub url: String,
     state: Arc<Mutex<DriveState>>,
 }
@@ -28,18 +28,18 @@ pub struct DriveFile {
     pub name: String,
     /// Its type; Google's own are exported.
     pub mime_type: String,
-    /// What is exported or downloaded.
+    /// The content that is exported or downloaded.
     pub text: String,
     /// The shared drive that it is in.
     pub drive: Option<String>,
 }
 
-/// What the drive has, and how it answers.
+/// The files of the drive, and how it answers.
 #[derive(Debug, Default)]
 pub struct DriveState {
     /// By id.
     pub files: BTreeMap<String, DriveFile>,
-    /// What has changed, in order, with the shared drive. A page token is a place in it.
+    /// The changes in order, each with its shared drive. A page token is an index into them.
     changes: Vec<(String, Option<String>)>,
     /// The access token that is valid.
     pub token: String,
@@ -113,7 +113,7 @@ impl LoopbackDrive {
         state.changes.push((id.into(), drive));
     }
 
-    /// What it has, to look at or to change.
+    /// The state of the drive.
     pub fn state(&self) -> MutexGuard<'_, DriveState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -289,7 +289,7 @@ fn list(state: &DriveState, query: &Query<'_>) -> (u16, String) {
     (200, json!({"files": files, "nextPageToken": next}).to_string())
 }
 
-/// What is asked of one file.
+/// A request about one file.
 fn file(state: &DriveState, rest: &str, query: &Query<'_>) -> (u16, String) {
     let (id, action) = rest.split_once('/').unwrap_or((rest, ""));
     let Some(file) = state.files.get(id) else { return (404, "{}".into()) };

@@ -205,7 +205,7 @@ fn hostile() -> Vec<String> {
         "src//main.rs",
         "~73rc/main.rs",
     ];
-    // What the policy there does not allow, and what is served here.
+    // Files that the policy there denies, and that are served here.
     let hostile = hostile.filter(|uri| !["file:///", "file:///project"].contains(&&**uri));
     hostile.chain(own.iter().map(|path| format!("file:///project/{path}"))).collect()
 }
@@ -232,7 +232,7 @@ async fn hostile_spellings_lead_nowhere() {
             assert!(!format!("{again:?}").contains("CANARY"), "{uri}");
             let typed = uri.strip_prefix("file:///project/").unwrap_or(uri);
             let arguments = [("root", "project")];
-            // What no URI can have is refused.
+            // Characters that a URI cannot contain are refused.
             let found = client
                 .complete("file:///{root}/{+path}", "path", typed, &arguments)
                 .await

@@ -1,4 +1,4 @@
-//! Conversations that fixtures cannot tell: two engines, other peers, threads, many listeners, what an author may not do.
+//! Conversations that fixtures cannot express: two engines, other peers, threads, many listeners, mistakes in handlers.
 
 use crate::talk::{Talk, engine, info, parse};
 use crate::vectors;
@@ -166,7 +166,7 @@ fn wrong_declarations_are_refused() {
     }
 }
 
-/// the author is told of a URI that clients would fetch themselves.
+/// a URI that clients would fetch themselves is logged.
 #[test]
 fn a_web_uri_is_warned_of() {
     let engine = engine("a secret of ours", 0);
@@ -309,7 +309,7 @@ fn abandoned_rounds_leave_nothing() {
     assert_eq!(engine.subscriptions(), before);
 }
 
-/// Flow 4, DEC-17: every listener hears once of a burst, and leaves nothing behind.
+/// Flow 4, DEC-17: a burst notifies every listener once, and nothing is left afterwards.
 #[test]
 fn a_thousand_listeners_hear_once_each() {
     let engine = engine("a secret of ours", 0);

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a file of cases came to.
+/// The result of a file of cases.
 #[derive(Debug, Default)]
 pub struct Report {
     /// How many decisions were as the cases want them.

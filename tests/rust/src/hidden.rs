@@ -1,4 +1,4 @@
-//! what a principal may not see is told like what is not there, in every entry.
+//! to a principal, hidden resources look like resources that do not exist, in every answer.
 //!
 //! Two servers under one policy have the same conversation. One has what the policy hides, the other does not. What they
 //! send has to be the same, byte for byte.
@@ -17,7 +17,7 @@ use mcp_resources_engine::seal::SealKey;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A server and its author.
+/// A server and its handlers.
 struct Side {
     engine: Arc<Engine>,
     connection: Connection,
@@ -77,7 +77,7 @@ impl Side {
         Self { engine, connection, has_hidden, sent: Vec::new(), calls: 0 }
     }
 
-    /// Sends a message, answers what the author must answer, and tells what is marked: what came of it.
+    /// Sends a message, answers its events, and delivers notifications. Returns all output.
     fn say(&mut self, message: &Value) -> Vec<u8> {
         let (text, principal) = (message.to_string(), Principal::local());
         let arrival = Arrival { message: text.as_bytes(), principal: &principal, mirror: None };
@@ -93,7 +93,7 @@ impl Side {
         out
     }
 
-    /// What the author answers: with what is hidden, where there is any.
+    /// The answer of a handler, with the hidden entries if this server has them.
     fn answers(&mut self, events: &Events<'_>) -> Vec<(RequestToken, Answer<'static>)> {
         let answer = |event: &Event<'_>| {
             Some(match event {
@@ -143,7 +143,7 @@ impl Pair {
         Self([true, false].map(|has_hidden| Side::new(has_hidden, peer)))
     }
 
-    /// What both answered.
+    /// The answers of both servers.
     fn say(&mut self, message: &Value) -> Value {
         let [with, without] = &mut self.0;
         let (one, other) = (with.say(message), without.say(message));

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// What a file of cases came to.
+/// The result of a file of cases.
 #[derive(Debug, Default)]
 pub struct Report {
     /// How many cases gave what they ask for.
@@ -76,7 +76,7 @@ struct VariableWords {
     chars: Option<String>,
 }
 
-/// What a case gave, in the words of the format.
+/// The outcome of a case, in the format of the file.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Match { template: String, vars: Map<String, Json> },

@@ -190,7 +190,7 @@ async fn updates_are_bounded() {
     assert_eq!(of("metrics:///b"), 0, "{heard:?}");
 }
 
-/// S-05, R-083, R-092: a sample that comes right after the subscription is told, and a new series changes the lists.
+/// S-05, R-083, R-092: a sample right after the subscription is reported, and a new series changes the lists.
 #[tokio::test]
 async fn nothing_is_missed() {
     let metrics = quick();
@@ -209,7 +209,7 @@ async fn nothing_is_missed() {
     assert!(listed(&mut client).await.contains(&"metrics:///new".to_owned()));
 }
 
-/// S-05, R-076: a legacy session is told of a series that begins after it has subscribed to it.
+/// S-05, R-076: a legacy session is notified of a series that begins after the subscription.
 #[tokio::test]
 async fn a_legacy_session_is_told() {
     let metrics = quick();

@@ -14,7 +14,7 @@ use mcp_resources_engine::resource::{CacheHint, CacheScope, ListSource, Resource
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a function is asked.
+/// A call of a function.
 struct Asked {
     handler: HandlerId,
     /// The URI of a read, the cursor of a list, the reference of a completion.
@@ -30,7 +30,7 @@ struct Side {
     answers: Answers,
     /// The numbers of the functions that were asked.
     asked: Vec<HandlerId>,
-    /// What the author is told.
+    /// The log messages.
     misuses: Vec<String>,
 }
 

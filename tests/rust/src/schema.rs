@@ -61,7 +61,7 @@ impl Schemas {
     }
 }
 
-/// What one connection has received, so that what it sends can be held to the right definition.
+/// The messages that one connection has received; they determine the schema of its answers.
 pub(crate) struct Witness<'s> {
     schemas: &'s Schemas,
     negotiated: Option<Revision>,

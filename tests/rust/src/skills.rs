@@ -129,7 +129,7 @@ async fn directory(client: &mut Client, uri: &str) -> Result<Value, ServerError>
     client.request("resources/directory/read", json!({ "uri": uri })).await
 }
 
-/// What another program says.
+/// The output of another program.
 fn sha256sum(path: &Path) -> String {
     let output = Command::new("sha256sum").arg(path).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim_start_matches('\\')[..64].to_owned()

@@ -1,4 +1,4 @@
-//! What an outcome tells an HTTP host: it alone decides the status code (R-032, R-190, DEC-06).
+//! The outcome of a request decides the HTTP status (R-032, R-190, DEC-06).
 
 use crate::talk::{Talk, engine};
 use mcp_resources_engine::connection::{

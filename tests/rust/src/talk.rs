@@ -30,7 +30,7 @@ impl Wake for Count {
     }
 }
 
-/// What a message brought about.
+/// The effects of a message.
 pub(crate) struct Heard {
     pub(crate) sent: Vec<Value>,
     pub(crate) tokens: Vec<RequestToken>,

@@ -74,7 +74,7 @@ impl Client {
     }
 
     /// Reads the resource, which gives the number of its handler. Every third call is cancelled by its own client first:
-    /// `None` if nobody else waited for it.
+    /// `None` if no other request waited for it.
     fn read(&mut self) -> Option<HandlerId> {
         self.last += 1;
         let mut out = Vec::new();
@@ -177,7 +177,7 @@ fn readers_that_share_calls_see_what_is_there_and_are_woken() {
     assert!(engine.cache_counts().unwrap().shared > 0, "nobody waited");
 }
 
-/// R-092, DEC-17: of changes that come while others are delivered, none is lost, and nobody sleeps through one.
+/// R-092, DEC-17: no change during a delivery is lost, and every listener is woken for it.
 #[test]
 fn changes_during_deliveries_wake_again() {
     const ROUNDS: usize = 3_000;

@@ -44,7 +44,7 @@ impl Drop for Folder {
     }
 }
 
-/// S-01, R-083, R-077: a legacy client hears of the file that it has read and subscribed to, and of new files.
+/// S-01, R-083, R-077: a legacy client is notified of the file that it has subscribed to, and of new files.
 #[tokio::test]
 async fn a_legacy_client_hears() {
     let folder = Folder::new();
@@ -71,7 +71,7 @@ async fn next_of(client: &mut Client, method: &str) {
     tokio::time::timeout(LONG, next).await.unwrap_or_else(|_| panic!("{method} was expected"));
 }
 
-/// S-01, R-092: a client of 2026-07-28 hears of files, of lines of them, and of directories.
+/// S-01, R-092: a client of 2026-07-28 is notified of files, of lines of them, and of directories.
 #[tokio::test]
 async fn a_modern_client_hears() {
     let folder = Folder::new();
@@ -91,7 +91,7 @@ async fn a_modern_client_hears() {
     }
 }
 
-/// S-01: that files are polled is for the author's log, once, under the name of the mount.
+/// S-01: polling is logged once, with the name of the mount.
 #[tokio::test]
 async fn the_author_is_told_of_polling() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! What a server answers, as plain data. Every loop has a limit: a list may never end.
+//! Collects the answers of a server as plain data. Every loop has a limit, because a list may never end.
 
 use crate::error::Failed;
 use crate::output;
@@ -12,19 +12,19 @@ use std::collections::HashSet;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-/// Most entries of one list that are judged.
+/// The most entries of one list that are checked.
 const MOST: usize = 20_000;
-/// What is counted of a list before it is called endless.
+/// The entries of a list that are counted before it is considered endless.
 const ENDLESS: usize = 250_000;
-/// Most pages of one list.
+/// The most pages of one list.
 const PAGES: usize = 5_000;
-/// The error for a method that there is not.
+/// The error code for an unknown method.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// A URI that no server has.
+/// A URI that does not exist on any server.
 pub(super) const ABSENT: &str = "mcp-resources-lint://absent/6f1c0a52";
 
-/// All that is judged.
+/// All data that is checked.
 #[derive(Default)]
 pub(super) struct Seen {
     /// Whether the revision is 2026-07-28 or later.
@@ -32,18 +32,18 @@ pub(super) struct Seen {
     pub resources: Listed,
     pub templates: Listed,
     pub reads: Vec<Reading>,
-    /// What came of [`ABSENT`].
+    /// The answer to a read of [`ABSENT`].
     pub absent: Option<Absent>,
-    /// Template, variable, and why its completion failed.
+    /// Failed completions: template, variable and error.
     pub completions: Vec<(String, String, String)>,
 }
 
-/// One list as it came.
+/// One list as it was received.
 #[derive(Default)]
 pub(super) struct Listed {
-    /// Those that are judged.
+    /// The entries that are checked.
     pub items: Vec<Value>,
-    /// How many there were in all.
+    /// The number of all entries.
     pub count: usize,
     pub end: End,
 }
@@ -53,13 +53,13 @@ pub(super) struct Listed {
 pub(super) enum End {
     #[default]
     Whole,
-    /// It was still going on.
+    /// The limit was reached.
     Endless,
-    /// This cursor came twice.
+    /// This cursor was sent twice.
     Repeats(String),
-    /// The cursor is no text.
+    /// The cursor is not a text.
     OddCursor,
-    /// The list is no list.
+    /// The list is not an array.
     NoList,
 }
 
@@ -76,16 +76,16 @@ pub(super) struct Part {
     pub size: u64,
 }
 
-/// What came of a URI that cannot exist.
+/// The answer to a read of a URI that cannot exist.
 pub(super) enum Absent {
     Contents,
     Refused { code: i64, uri: Option<String> },
 }
 
-/// Asks for everything, and reads up to `limit` resources.
+/// Fetches all lists, and reads up to `limit` resources.
 ///
 /// # Errors
-/// If the server cannot be reached, or its resources not be listed.
+/// If the server cannot be reached, or its resources cannot be listed.
 pub(super) async fn all(client: &Client, limit: usize) -> Result<Seen, Failed> {
     let about = client.about().await?;
     let mut progress = Progress::new();
@@ -175,7 +175,7 @@ async fn reads(client: &Client, items: &[Value], limit: usize, progress: &mut Pr
     reads
 }
 
-/// By its method, so that the code of the answer is known.
+/// Uses the method itself, so that the error code is known.
 async fn absent(client: &Client) -> Result<Option<Absent>, Failed> {
     match client.request("resources/read", &json!({ "uri": ABSENT }).to_string()).await {
         Ok(_) => Ok(Some(Absent::Contents)),
@@ -211,7 +211,7 @@ async fn completions(
     failed
 }
 
-/// One line on stderr that is written over, once it takes longer than a second and a person looks.
+/// A progress line on stderr, shown on a terminal after one second.
 struct Progress {
     next: Option<Instant>,
     is_shown: bool,

@@ -1,4 +1,4 @@
-//! What is wrong with what was seen. Pure: no server is asked.
+//! Finds mistakes in the collected data. Pure: sends nothing to the server.
 
 use super::gather::{ABSENT, Absent, End, Listed, Part, Seen};
 use mcp_resources_template::uri::{MAX_URI, normalize};
@@ -6,7 +6,7 @@ use mcp_resources_template::{LintKind, TemplateSet, UriTemplate};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Severity {
     /// A client fails, or the protocol is broken.
@@ -24,17 +24,17 @@ impl Severity {
     }
 }
 
-/// One mistake.
+/// One finding.
 #[derive(Debug)]
 pub(super) struct Finding {
     pub severity: Severity,
-    /// A word for it that does not change.
+    /// A stable identifier of the rule.
     pub rule: &'static str,
     /// The URI, the template or the list.
     pub subject: String,
-    /// What is wrong.
+    /// The mistake.
     pub what: String,
-    /// What to do.
+    /// The fix.
     pub fix: String,
 }
 
@@ -56,7 +56,7 @@ impl Findings {
     }
 }
 
-/// Everything that is wrong.
+/// All mistakes.
 pub(super) fn all(seen: &Seen) -> Vec<Finding> {
     let mut found = Findings::default();
     ends("resources/list", &seen.resources, &mut found);
@@ -111,7 +111,7 @@ fn ends(method: &str, listed: &Listed, found: &mut Findings) {
     }
 }
 
-/// What resources and templates have in common. `key` names what identifies an entry.
+/// The rules for both resources and templates. `key` is the member that identifies an entry.
 fn entries(key: &str, items: &[Value], found: &mut Findings) {
     for (index, item) in items.iter().enumerate() {
         let place = format!("{key} of entry {index}");
@@ -144,7 +144,7 @@ fn entries(key: &str, items: &[Value], found: &mut Findings) {
     }
 }
 
-/// Members with values that the protocol does not have.
+/// Members whose values the protocol does not allow.
 fn odd_members(item: &Value) -> Vec<(&'static str, &'static str)> {
     let mut odd = Vec::new();
     let mut check = |name, what, is_right: &dyn Fn(&Value) -> bool| {
@@ -253,7 +253,7 @@ fn reads(seen: &Seen, found: &mut Findings) {
     for reading in &seen.reads {
         let uri = &reading.uri;
         match &reading.outcome {
-            // That is reported already.
+            // Reported by another rule.
             Err(_) if normalize(uri, MAX_URI).is_err() => {}
             Err(why) => {
                 let what = format!("it is listed, but cannot be read: {why}");
@@ -272,12 +272,12 @@ fn reads(seen: &Seen, found: &mut Findings) {
     }
 }
 
-/// Whether the list and a read say the same.
+/// Compares the description in the list with a read.
 fn agree(uri: &str, entry: Option<&Value>, parts: &[Part], found: &mut Findings) {
     let member = |name| entry.and_then(|entry| entry.get(name));
-    // Of several parts none need have the type or size of the whole.
+    // With several contents, none need have the type or size of the whole.
     let [part] = parts else { return };
-    // Nor the only child of a directory, which has a URI of its own.
+    // The same holds for the only child of a directory, which has its own URI.
     if part.uri.as_deref().is_some_and(|own| !is_same(own, uri)) {
         return;
     }

@@ -1,4 +1,4 @@
-//! `lint`: mistakes in a server, found by using it as a client does.
+//! `lint`: finds mistakes in a server by using it like a client.
 //!
 //! ```text
 //!  gather: lists, reads, one URI that cannot exist, completions ──▶ Seen (plain data) ──▶ judge ──▶ findings
@@ -18,10 +18,10 @@ use mcp_resources_host::client::Client;
 use serde_json::json;
 use std::io::{BufWriter, Write};
 
-/// Exit status: it cannot be said whether the server is right.
+/// Exit status: the server could not be checked.
 const COULD_NOT_JUDGE: u8 = 2;
 
-/// Judges the server, and writes what was found.
+/// Checks the server, and writes the findings.
 pub(crate) async fn run(args: &Lint, client: &Client) -> Outcome {
     let seen = gather::all(client, args.limit).await?;
     let findings = judge::all(&seen);
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: &Lint, client: &Client) -> Outcome {
     Ok(u8::from(!findings.is_empty()))
 }
 
-/// A server that cannot be asked is not judged.
+/// The error for a server that cannot be reached.
 pub(crate) fn status(outcome: Outcome) -> Outcome {
     match outcome {
         Err(Failed::Message { text, .. }) => Err(Failed::Message { text, status: COULD_NOT_JUDGE }),

@@ -1,6 +1,6 @@
-//! What is to be served: the words of the command line, or a file.
+//! The description of what `serve` serves: from the words of the command line, or from a file.
 //!
-//! Law: whatever a file says, the answer is a document or one sentence that names the key.
+//! Law: every file gives either a document, or an error of one sentence that names the key.
 
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::http::Rules;
@@ -28,14 +28,14 @@ const GUARD_KEYS: [&str; 11] = [
     "audit",
 ];
 
-/// What a server serves, and under which rules. Nothing of it is opened yet.
+/// The providers and the rules of a server. Nothing is opened yet.
 #[derive(Debug)]
 pub struct Document {
     pub(super) about: About,
     /// The providers by their kinds, in the order of their first entries.
     pub(super) providers: Vec<Declared>,
     pub(super) guard: Guard,
-    /// The file that it is from.
+    /// The path of the file.
     file: Option<PathBuf>,
     /// The kinds of all entries, in their order in the file.
     order: Vec<String>,
@@ -58,19 +58,19 @@ pub(super) struct Declared {
     pub(super) entries: Vec<OptionValue>,
 }
 
-/// Who may ask for what, and how much of it.
+/// The access policy, with the limits and options beside it.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     pub(super) rules: Rules,
     pub(super) audit: Option<PathBuf>,
-    /// As it was written, to see whether it has changed.
+    /// The text of the file, to detect changes.
     pub(super) source: Value,
 }
 
 impl Document {
-    /// What the words `KIND:ARGUMENT`, or directories alone, name.
+    /// The document for words: `KIND:ARGUMENT`, or a directory.
     ///
     /// # Errors
     /// One sentence that names the word.
@@ -83,7 +83,7 @@ impl Document {
         Ok(document)
     }
 
-    /// What a file says. Its relative paths begin at its folder.
+    /// The document of a file. Its relative paths begin at its folder.
     ///
     /// # Errors
     /// One sentence that names the file, and the key in it.
@@ -95,7 +95,7 @@ impl Document {
         Ok(Self { file: Some(path.into()), ..document })
     }
 
-    /// What is wrong, after the name of the file.
+    /// The error message, after the name of the file.
     pub(super) fn named(&self, reason: String) -> String {
         match &self.file {
             Some(path) => format!("{}: {reason}", path.display()),
@@ -103,7 +103,7 @@ impl Document {
         }
     }
 
-    /// What is wrong with the entry `number` of a kind, after the name of the file and its place there.
+    /// The error message for the entry `number` of a kind, after the name of the file and the place in it.
     pub(super) fn named_entry(&self, kind: &str, number: usize, reason: String) -> String {
         let of_kind = self.order.iter().enumerate().filter(|(_, own)| *own == kind);
         match of_kind.map(|(at, _)| at).nth(number) {
@@ -112,7 +112,7 @@ impl Document {
         }
     }
 
-    /// What the value of a file says. `name` is the server's if the file has none.
+    /// The document for the value of a file. `name` is the name of the server if the file has none.
     ///
     /// # Errors
     /// One sentence that names the key.
@@ -162,7 +162,7 @@ impl Document {
         }
     }
 
-    /// Adds an entry to those of its kind.
+    /// Adds an entry to its kind.
     pub(super) fn declare(&mut self, kind: &str, options: OptionValue) {
         self.order.push(kind.into());
         match self.providers.iter_mut().find(|declared| declared.kind == kind) {
@@ -247,7 +247,7 @@ fn entry_of(entry: &Value) -> Result<(&str, &Value), String> {
     }
 }
 
-/// A value of a file as options are given one.
+/// A value of a file as the value of an option.
 fn options_of(value: &Value) -> OptionValue {
     match value {
         Value::Null => OptionValue::None,

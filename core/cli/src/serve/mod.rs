@@ -1,11 +1,11 @@
-//! `serve`: a server without a line of code.
+//! `serve`: serves providers without code.
 //!
 //! ```text
 //!  words, or a file ──▶ document ──▶ providers ──▶ mounts of one ResourceServer ──▶ stdio, or HTTP on loopback
-//!                          ▲ SIGHUP: the file again; what has changed in it is mounted anew
+//!                          ▲ SIGHUP: reads the file again, and replaces the kinds that have changed
 //! ```
 //!
-//! Law: stdout is the protocol's. A file that is wrong changes nothing of what is served.
+//! Law: stdout has only messages of the protocol. A file with a mistake does not change what is served.
 
 mod document;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Serve) -> Outcome {
     let document = document(args).map_err(Failed::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
     let ended = runtime.block_on(serve(document, args));
-    // A worker that reads from a disk that does not answer must not keep the program.
+    // A worker that waits for a disk must not keep the program alive.
     runtime.shutdown_background();
     ended
 }
@@ -56,7 +56,7 @@ pub(crate) fn triggers(args: &Triggers) -> Outcome {
     Ok(0)
 }
 
-/// Prints the tables of options, a line a kind.
+/// Prints the tables of options, one line for each kind.
 pub(crate) fn options() -> Outcome {
     let mut out = io::stdout().lock();
     for kind in declared::kinds() {
@@ -78,13 +78,13 @@ fn document(args: &Serve) -> Result<Document, String> {
     read.map_err(|reason| masked(&reason))
 }
 
-/// What is served if nothing is named: the files of the current directory and, if it is the root of one, its git repository.
+/// The default: the files of the current directory and, if it is the root of a git repository, the repository.
 fn here() -> Vec<String> {
     let mut words = vec!["files:.".to_owned()];
     let git = "git:.";
     match declared::word(git).and_then(|(kind, options)| Set::new().add(&kind, options)) {
         Ok(()) => words.push(git.into()),
-        // There is one, and it is not served: the reason says what would help.
+        // There is a repository that cannot be served: the message says why.
         Err(reason) if Path::new(".git").exists() => output::say("note", &reason.to_string()),
         Err(_) => {}
     }
@@ -92,7 +92,7 @@ fn here() -> Vec<String> {
 }
 
 async fn serve(document: Document, args: &Serve) -> Outcome {
-    // Before anything is opened: a SIGHUP that comes early waits.
+    // Registered before anything is opened, so that an early SIGHUP is not lost.
     let mut hangups = match &args.config {
         Some(_) => Some(signal(SignalKind::hangup()).map_err(system)?),
         None => None,
@@ -142,7 +142,7 @@ async fn serve(document: Document, args: &Serve) -> Outcome {
     }
 }
 
-/// Waits for the next SIGHUP, or for ever if none is heard.
+/// Waits for the next SIGHUP; for ever on systems without it.
 async fn hung_up(hangups: &mut Option<Signal>) {
     match hangups {
         Some(hangups) => drop(hangups.recv().await),
@@ -150,7 +150,7 @@ async fn hung_up(hangups: &mut Option<Signal>) {
     }
 }
 
-/// A server, and what is mounted in it.
+/// A server with its mounts.
 struct Serving {
     server: ResourceServer,
     folder: PathBuf,

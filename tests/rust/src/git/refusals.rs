@@ -1,4 +1,4 @@
-//! What is refused: at the start, in a URI, and by its size; and that nothing of a repository's is ever run.
+//! Refusals at the start, of URIs and by size; and no program of a repository is ever run.
 
 use super::*;
 use mcp_resources_engine::option::{FromOption, OptionValue};
@@ -176,7 +176,7 @@ async fn values_that_make_no_sense() {
     ] {
         let uri = format!("git:///project/{uri}");
         let Err(ServerError { code, message, data, .. }) = client.read(&uri).await else { panic!("{uri}") };
-        // What the guard hides in any case, such as an encoded slash, is not found.
+        // A URI that the guard always hides, such as one with an encoded slash, is not found.
         if !uri.contains("%2F") {
             assert_eq!((code, &data["parameter"]), (-32602, &json!(variable)), "{uri} {message}");
         }

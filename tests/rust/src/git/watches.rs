@@ -1,11 +1,11 @@
-//! Who is notified of what: those whose contents have changed, and nobody else.
+//! Notifications: only subscribers whose contents have changed get them.
 
 use super::*;
 use mcp_resources_host::testing::Listen;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What is notified until `last` is, or a while after.
+/// The notifications up to that of `last`, or up to a time-out.
 async fn told(client: &mut Client, listen: &Listen) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     while let Ok(Some(notification)) =
@@ -87,7 +87,7 @@ async fn only_what_changed_is_told() {
     assert_eq!(told(&mut client, &listen).await, set(&["status", "branches", "lists"]), "a branch");
 }
 
-/// S-02, R-076: what changed between a read and the subscription is told, in a legacy session too, again and again.
+/// S-02, R-076: what changed between a read and the subscription is reported, in a legacy session too, each time.
 #[tokio::test]
 async fn nothing_falls_between_a_read_and_a_subscription() {
     let (folder, _) = project();
@@ -112,7 +112,7 @@ async fn nothing_falls_between_a_read_and_a_subscription() {
     }
 }
 
-/// S-02: with `watch` off nobody is notified, and no thread begins.
+/// S-02: with `watch` off there are no notifications and no thread.
 #[tokio::test]
 async fn watching_can_be_off() {
     let (folder, _) = project();

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const WHOLE: Mode = Mode { room: usize::MAX, off_loop: false };
 const IN_PIECES: Mode = Mode { room: 1, off_loop: true };
 
-/// What each case cites.
+/// The requirements that each case cites.
 #[test]
 fn http_fixtures() {
     let schemas = Schemas::load();

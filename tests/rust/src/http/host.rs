@@ -52,7 +52,7 @@ pub(crate) struct Host<'c> {
     is_quiet: bool,
 }
 
-/// A request that the author has not answered yet, or has.
+/// A request to a handler, answered or not.
 struct Open {
     exchange: Exchange,
     token: RequestToken,
@@ -106,7 +106,7 @@ impl<'c> Host<'c> {
         })
     }
 
-    /// Runs the case. What was sent, as text.
+    /// Runs the case. Returns everything that was sent, as text.
     pub(crate) fn run(mut self) -> Result<String, String> {
         if self.case.handshake() {
             self.shake_hands()?;
@@ -120,7 +120,7 @@ impl<'c> Host<'c> {
         Ok(self.record)
     }
 
-    /// What a legacy client does first. The session is bound as `session`.
+    /// The handshake of a legacy client. Binds the session as `session`.
     fn shake_hands(&mut self) -> Result<(), String> {
         let date = self.case.revision.ok_or("no revision to shake hands under")?.as_str();
         let params = json!({ "protocolVersion": date, "capabilities": self.case.capabilities(),

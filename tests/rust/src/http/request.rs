@@ -99,7 +99,7 @@ impl Headers {
         }
     }
 
-    /// What a client sends with a message: what a modern one mirrors, or the session.
+    /// The headers of a message: those that a modern client repeats, or the session.
     fn of_message(&mut self, message: &Value, case: &Case, session: Option<&str>) {
         let Some(version) = message["params"]["_meta"][VERSION].as_str() else {
             return self.of_session(case, session);

@@ -41,7 +41,7 @@ fn auth(given: &Value) -> Auth {
     auth
 }
 
-/// What a verifier would say of a token of the case.
+/// The verification of a token of the case.
 pub(crate) fn verify(tokens: &Value, token: &str) -> Result<Verified, Denied> {
     match &tokens[token] {
         Value::Null => Err(Denied::Invalid),

@@ -1,4 +1,4 @@
-//! Cases over real sockets: what is to be done is told on standard input, what happens is told on standard output. See
+//! Cases over real sockets: actions are read from standard input, events are written to standard output. See
 //! `tests/fixtures/README.md`.
 //!
 //! Law: it compares nothing; the test that started it does.
@@ -51,14 +51,14 @@ struct Served {
     author: Arc<Author>,
 }
 
-/// Takes note of what the author is asked.
+/// Records calls of handlers.
 struct Author {
     handlers: Mutex<Handlers>,
     open: Mutex<Vec<Open>>,
     is_over: AtomicBool,
 }
 
-/// A request that the author has not answered yet, or has.
+/// A request to a handler, answered or not.
 struct Open {
     peer: Peer,
     token: RequestToken,

@@ -14,7 +14,7 @@ pub(super) const LEGACY: &str = "2025-11-25";
 pub(super) struct Client<S = TcpStream> {
     pub(super) socket: S,
     incoming: Vec<u8>,
-    /// What is left of the current chunk of a stream.
+    /// The rest of the current chunk of a stream.
     chunk: usize,
     /// No chunk follows: the stream has a length.
     is_last: bool,

@@ -79,7 +79,7 @@ fn a_large_body_is_refused() {
     assert_eq!(client.head().status, 413);
 }
 
-/// A client that does not read holds up nobody, and still gets everything when it does.
+/// A client that does not read delays no other client, and gets everything once it reads.
 #[test]
 fn a_client_that_does_not_read_holds_up_nobody() {
     let served = Served::new();
@@ -93,7 +93,7 @@ fn a_client_that_does_not_read_holds_up_nobody() {
     assert_eq!(lazy.text().len(), 12 << 20);
 }
 
-/// A listener that does not read costs marks, not memory: however often a resource changes, it hears of it a few times.
+/// A listener that does not read needs no further memory: many changes of a resource become a few notifications.
 #[test]
 fn a_listener_that_does_not_read_is_told_the_latest() {
     let served = Served::with(|limits| limits.coalesce = 0, |http| http);
@@ -131,7 +131,7 @@ fn connections_have_a_bound() {
     assert_eq!(three.text(), "hello");
 }
 
-/// What is no HTTP is refused by the library, and the server goes on.
+/// The library refuses input that is not HTTP, and the server continues.
 #[test]
 fn nonsense_is_refused() {
     let served = Served::new();
@@ -222,7 +222,7 @@ fn a_reset_amid_a_body_leaves_nothing() {
         let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
         sending.raw(format!("{head}Content-Length: {}\r\n\r\n", 12 << 20).as_bytes());
         sending.raw(&vec![b' '; 6 << 20]);
-        // What was not read makes the system send a reset.
+        // The system sends a reset because of unread input.
     }
     let mut client = served.client();
     client.read(1, "demo://hello");

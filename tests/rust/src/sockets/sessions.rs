@@ -29,7 +29,7 @@ fn a_session_from_its_beginning_to_its_end() {
     assert_eq!(client.answer().0, 404);
 }
 
-/// a handler may notify the session that it answers, whose lock nobody holds then.
+/// a handler may notify the session that it answers: the lock of the session is free.
 #[test]
 fn a_handler_notifies_its_own_session() {
     let served = Served::with(|limits| limits.coalesce = 0, |http| http);
@@ -45,7 +45,7 @@ fn a_handler_notifies_its_own_session() {
     }
 }
 
-/// what was sent while nobody read comes again, once.
+/// messages that were sent while the client did not read are repeated once.
 #[test]
 fn a_stream_is_resumed_where_it_broke_off() {
     let served = Served::with(|limits| limits.coalesce = 0, |http| http);
@@ -86,7 +86,7 @@ fn a_call_outlives_its_connection() {
     assert_eq!((&answer["id"], &answer["result"]["contents"][0]["text"]), (&json!(9), &json!("slow")));
 }
 
-/// a session that nobody uses ends.
+/// an unused session ends.
 #[test]
 fn an_idle_session_ends() {
     let served = Served::with(|limits| limits.session_idle = IDLE, |http| http);

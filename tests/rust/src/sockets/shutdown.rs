@@ -56,7 +56,7 @@ fn streams_of_notifications_do_not_wait_for_the_grace() {
     }
 }
 
-/// What does not finish within the grace is cancelled; streams end.
+/// Requests that do not finish within the grace are cancelled; streams end.
 #[test]
 fn the_grace_has_an_end() {
     let served = Served::with(|limits| limits.grace = 50, |http| http);

@@ -38,7 +38,7 @@ fn requests_go_through_tls() {
     assert!(plain.everything().iter().all(|byte| !byte.is_ascii_alphabetic()), "an answer in clear");
 }
 
-/// A handshake that is not finished holds up nobody who stops the server.
+/// An unfinished handshake does not delay the end of the server.
 #[test]
 fn a_pending_handshake_does_not_delay_the_end() {
     let tls = Tls::from_pem(key("certificate.pem"), key("tls.pem")).unwrap();

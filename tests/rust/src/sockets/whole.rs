@@ -41,7 +41,7 @@ fn what_cannot_be_answered_has_its_status() {
     assert_eq!((status, &answer["error"]["code"]), (200, &json!(-32602)));
 }
 
-/// a listen is told of changes, and ends with its result.
+/// a listen gets notifications of changes, and ends with its result.
 #[test]
 fn a_listen_hears_updates_until_the_server_stops() {
     let served = Served::new();

@@ -1,4 +1,4 @@
-//! What a `respond` step stands for.
+//! The answer of a `respond` step.
 
 use super::catalog::{cache, list, resource, text};
 use super::write;

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const WHOLE: Mode = Mode { in_pieces: false, off_loop: false };
 const IN_PIECES: Mode = Mode { in_pieces: true, off_loop: true };
 
-/// What each case cites, and R-005 for every message.
+/// The requirements that each case cites, and R-005 for every message.
 #[test]
 fn wire_fixtures() {
     let schemas = Schemas::load();
@@ -34,7 +34,7 @@ fn wire_fixtures() {
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-/// What the server sent, if the case held both ways and the bytes were the same.
+/// The bytes that the server sent, if the case passed both ways with the same bytes.
 fn run(case: &Case, schemas: Option<&Schemas>) -> Result<String, String> {
     let whole = attempt(case, WHOLE, schemas)?;
     let pieces = attempt(case, IN_PIECES, None).map_err(|error| format!("off the loop: {error}"))?;

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The author's functions by name. Their numbers are given by the engine.
+/// The handlers by name. The engine gives them numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Handlers(BTreeMap<String, HandlerId>, Watches);
 
@@ -38,7 +38,7 @@ impl Observer for Watches {
 }
 
 impl Handlers {
-    /// What began or ceased to be watched since the last call.
+    /// The URIs that began or ceased to be watched since the last call.
     #[cfg(test)]
     pub(crate) fn take_watches(&self, engine: &Engine) -> Vec<Value> {
         engine.settle_interest();
@@ -177,7 +177,7 @@ fn parsed<T: FromStr>(word: &Value) -> Option<T> {
     word.as_str().map(|word| word.parse().unwrap_or_else(|_| panic!("{word}: no such word")))
 }
 
-/// What is said of a variable beyond how it is matched.
+/// The description of a variable, without its rules of matching.
 fn parameter(name: &str, given: &Value) -> Option<Parameter> {
     let said = ["type", "values", "pattern", "required", "description"];
     said.iter().any(|member| given.get(member).is_some()).then(|| {

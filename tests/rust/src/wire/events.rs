@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Seen {
     /// As the format writes it; for `Cancelled` that is the host's to say.
     pub(crate) value: Value,
-    /// What must be answered.
+    /// The events that must be answered.
     pub(crate) token: Option<RequestToken>,
-    /// What was cancelled.
+    /// The cancelled events.
     pub(crate) cancelled: Option<RequestToken>,
 }
 

@@ -23,7 +23,7 @@ const CODES: [(&str, i32, i32); 10] = [
     ("input_declined", -32603, -32602),
 ];
 
-/// What the short forms are written out with.
+/// The values that expand the short forms.
 pub(crate) struct Terms {
     revision: Option<Revision>,
     server_info: Value,

@@ -69,7 +69,7 @@ impl Wake for Flag {
     }
 }
 
-/// A request that the author has not answered yet, or has.
+/// A request to a handler, answered or not.
 struct Open {
     on: String,
     token: RequestToken,
@@ -78,7 +78,7 @@ struct Open {
     is_answered: bool,
 }
 
-/// What one step brought about.
+/// The effects of one step.
 #[derive(Default)]
 struct Happened {
     events: Vec<Value>,
@@ -109,7 +109,7 @@ impl<'c> Host<'c> {
         })
     }
 
-    /// Runs the case. What was sent, as text.
+    /// Runs the case. Returns everything that was sent, as text.
     pub(crate) fn run(mut self) -> Result<String, String> {
         self.connect("", &json!({ "peer": self.case.peer(), "handshake": self.case.handshake() }))?;
         for (index, step) in self.case.steps().iter().enumerate() {
