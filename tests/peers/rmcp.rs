@@ -59,6 +59,8 @@ enum Watcher {
 struct State {
     count: AtomicU64,
     watchers: Mutex<Vec<Watcher>>,
+    /// Listens that rmcp has acknowledged, or is about to, whose handler has not run yet.
+    announced: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -72,6 +74,12 @@ impl Fixture {
     }
 
     async fn touch(&self) {
+        // rmcp acknowledges a listen before it calls the handler. A change in between would notify nobody.
+        let mut patience = 1000;
+        while self.state.announced.load(Ordering::SeqCst) > 0 && patience > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            patience -= 1;
+        }
         self.state.count.fetch_add(1, Ordering::Relaxed);
         let watchers = self.state.watchers.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for watcher in watchers {
@@ -197,14 +205,22 @@ impl ServerHandler for Fixture {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        if names_counter(requested) {
+            self.state.announced.fetch_add(1, Ordering::SeqCst);
+        }
         Some(requested.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        if context.accepted().resource_subscriptions.iter().flatten().any(|uri| uri == COUNTER) {
+        if names_counter(context.accepted()) {
             self.watch(Watcher::Listen(context.sink().clone()));
+            self.state.announced.fetch_sub(1, Ordering::SeqCst);
         }
         context.cancelled().await;
         Ok(())
     }
+}
+
+fn names_counter(filter: &SubscriptionFilter) -> bool {
+    filter.resource_subscriptions.iter().flatten().any(|uri| uri == COUNTER)
 }
