@@ -16,6 +16,16 @@
 //! - [`docs`] serves pages of Markdown with full-text search, [`rag`] passages of documents that questions find.
 //! - [`db`] serves tables of databases, [`api`] answers of HTTP APIs, [`metrics`] series of numbers.
 //! - [`results`] keeps what a program has computed, until it expires.
+#![cfg_attr(
+    not(feature = "all"),
+    allow(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        unused_macros,
+        reason = "some features use only a part of the modules that several providers share"
+    )
+)]
 
 #[cfg(feature = "_declared")]
 mod answers;

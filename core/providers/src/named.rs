@@ -77,6 +77,17 @@ fn some(path: String, noun: &str) -> Result<String, OptionError> {
     }
 }
 
+/// The name of an environment variable for a message. Text that cannot be a name may be a secret in the wrong place, and is
+/// left out.
+#[cfg(any(feature = "api", feature = "db", feature = "rag"))]
+pub(crate) fn variable(name: &str) -> String {
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    match is_name {
+        true => format!("{name:?}"),
+        false => "(not shown: a name has only letters, digits and _; write the name, not the value)".into(),
+    }
+}
+
 /// What `NAME=PATH` or `PATH` in a word of the command stands for, in the form that [`read`] takes. What is before the first
 /// `=` is a name if it has no `/`.
 pub(crate) fn word(text: &str) -> OptionValue {

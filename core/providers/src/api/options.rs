@@ -2,6 +2,7 @@
 
 use super::pick::Pointer;
 use super::url::UrlTemplate;
+use crate::named;
 use crate::options::{Size, Span, option_table, texts};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step, set_all};
 use std::fmt;
@@ -166,11 +167,15 @@ fn checked((name, source): &(String, HeaderSource)) -> Result<(HeaderName, Heade
             Ok(value) => value,
             Err(std::env::VarError::NotPresent) => {
                 return Err(format!(
-                    "the header {name} comes from the variable {variable:?}, which is not set; set it, and start again"
+                    "the header {name} comes from the variable {}, which is not set; set it, and start again",
+                    named::variable(variable)
                 ));
             }
             Err(std::env::VarError::NotUnicode(_)) => {
-                return Err(format!("the variable {variable:?} for the header {name} is no text"));
+                return Err(format!(
+                    "the variable {} for the header {name} is no text",
+                    named::variable(variable)
+                ));
             }
         },
     };

@@ -1,5 +1,6 @@
 //! Which databases are served, and what of them.
 
+use crate::named;
 use crate::options::{Row, Span, option_table, texts};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step};
 use std::fmt;
@@ -263,7 +264,8 @@ fn secret(value: OptionValue) -> Result<Secret, OptionError> {
     };
     std::env::var(&name).map(Secret).map_err(|_| {
         OptionError::sentence(format!(
-            "db: the variable {name:?} of the environment is not set, or is no text; set it before the start"
+            "db: the variable {} of the environment is not set, or is no text; set it before the start",
+            named::variable(&name)
         ))
     })
 }
