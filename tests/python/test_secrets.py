@@ -338,9 +338,16 @@ MISTAKES: list[tuple[object, str]] = [
     ({"db": {"databases": {"shop": URL}}}, '"shop"'),
     ({"db": {"databases": [URL]}}, "db.databases"),
     ({"db": {"databases": {"shop": {"url": {"env": URL}, "tables": ["a"]}}}}, "not set"),
-    ({"db": {"databases": {"shop": {"url": {"env": PLANTED + "-x"}, "tables": ["a"]}}}}, "write the name, not the value"),
     (
-        {"api": {"apis": {"a": {"endpoints": {"b": {"url": "http://h/{id}", "headers": {"X": {"env": f"B {PLANTED}"}}}}}}}},
+        {"db": {"databases": {"shop": {"url": {"env": PLANTED + "-x"}, "tables": ["a"]}}}},
+        "write the name, not the value",
+    ),
+    (
+        {
+            "api": {
+                "apis": {"a": {"endpoints": {"b": {"url": "http://h/{id}", "headers": {"X": {"env": f"B {PLANTED}"}}}}}}
+            }
+        },
         "write the name, not the value",
     ),
     ({"db": {"databases": {"shop": {"url": URL, "tabels": ["a"]}}}}, '"tables"'),
