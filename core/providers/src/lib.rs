@@ -80,6 +80,8 @@ pub mod skills;
 #[cfg(feature = "_paths")]
 #[doc(hidden)]
 pub mod spell;
+#[cfg(feature = "_search")]
+mod subscribers;
 #[cfg(feature = "_values")]
 mod values;
 #[cfg(any(feature = "_polling", feature = "files"))]

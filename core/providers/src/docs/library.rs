@@ -9,14 +9,15 @@
 //! Law: what the watcher says is where to look. A page counts as changed if its bytes have another digest, and each
 //! watched URI is compared by what a reader of it would get.
 
-use super::page::{Description, INDEXED, Page, digest, page_digest, text_of};
+use super::page::{Description, INDEXED, Page, page_digest, text_of};
 use super::site::{self, Site, Target};
 use crate::files::folder::{Changes, FileFacts, FolderWatch, Gone};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put, Tokens};
+use crate::subscribers::{Subscribers, digest};
 use mcp_resources_host::provider::Feed;
 use serde_json::json;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -180,19 +181,11 @@ struct LibraryState {
     compared: Option<Instant>,
     /// When a request last asked for what is known.
     used: Option<Instant>,
-    /// What was last known of each watched URI; `None` counts as changed.
-    watched: HashMap<Arc<str>, Option<u64>>,
-    lists: bool,
-    /// Whether a request was answered before all pages were indexed.
-    is_partly_seen: bool,
+    subscribers: Subscribers,
     /// Whether one of them is new.
     has_news: bool,
     touched: HashSet<(String, Vec<u8>)>,
     is_moved: bool,
-    /// What the lists were like when that was last reported.
-    reported: Option<u64>,
-    /// What was last read, by the canonical URI's digest.
-    reads: HashMap<u64, u64>,
     /// Faults that were logged.
     faults: HashSet<u64>,
 }
@@ -212,14 +205,10 @@ impl Library {
             is_ready: false,
             compared: None,
             used: None,
-            watched: HashMap::new(),
-            lists: false,
-            is_partly_seen: false,
+            subscribers: Subscribers::default(),
             has_news: false,
             touched: HashSet::new(),
             is_moved: false,
-            reported: None,
-            reads: HashMap::new(),
             faults: HashSet::new(),
         };
         Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), indexes })
@@ -259,7 +248,9 @@ impl Library {
             }
             self.changed.notify_all();
             if begun.elapsed() >= patience {
-                state.is_partly_seen |= state.sites.iter().any(|site| !site.is_whole);
+                if state.sites.iter().any(|site| !site.is_whole) {
+                    state.subscribers.has_seen_a_part();
+                }
                 return Some(state.sites.clone());
             }
             if is_cancelled() {
@@ -282,14 +273,7 @@ impl Library {
         feed: Option<Feed>,
     ) {
         let mut state = self.lock();
-        match uri {
-            None => state.lists = on,
-            Some(uri) if on => {
-                let before = state.reads.get(&digest(uri.as_bytes())).copied();
-                state.watched.insert(uri.clone(), before);
-            }
-            Some(uri) => drop(state.watched.remove(uri)),
-        }
+        state.subscribers.watch(uri, on);
         state.has_news |= on;
         if on
             && !state.is_running
@@ -302,11 +286,7 @@ impl Library {
 
     /// What was read at a canonical URI has this digest.
     pub(super) fn saw(&self, uri: &str, digest: u64) {
-        let mut state = self.lock();
-        if state.reads.len() >= READS {
-            state.reads.clear();
-        }
-        state.reads.insert(self::digest(uri.as_bytes()), digest);
+        self.lock().subscribers.has_read(uri, digest);
     }
 
     /// Whether a fault is to be logged: once for each.
@@ -422,9 +402,8 @@ impl Keeper<'_> {
     fn take(&self, pause: Duration) -> Option<Work> {
         let mut state = self.library.lock();
         loop {
-            let is_wanted = !state.watched.is_empty()
-                || state.lists
-                || state.used.is_some_and(|then| then.elapsed() < IDLE);
+            let is_wanted =
+                !state.subscribers.is_empty() || state.used.is_some_and(|then| then.elapsed() < IDLE);
             if !is_wanted || !self.feed.is_alive() {
                 // Under the same lock: a later request starts another thread.
                 state.is_running = false;
@@ -654,26 +633,11 @@ impl Keeper<'_> {
         }
         (state.is_ready, state.has_news) = (true, false);
         let sites = state.sites.clone();
-        let mut updated = Vec::new();
-        for (uri, known) in &mut state.watched {
-            let now = self.digest(&sites, uri);
-            if *known != Some(now) {
-                *known = Some(now);
-                updated.push(uri.clone());
-            }
-        }
         let lists = sites.iter().map(|site| site.lists).fold(0, u64::wrapping_add);
-        let is_listed_otherwise = state.reported.replace(lists).is_some_and(|before| before != lists)
-            | std::mem::take(&mut state.is_partly_seen);
+        let report = state.subscribers.compare(lists, |uri| self.digest(&sites, uri));
         drop(state);
         self.library.changed.notify_all();
-        for uri in updated {
-            // It is in canonical form: nothing is wrong with it.
-            let _ = self.feed.updated(&uri);
-        }
-        if is_listed_otherwise {
-            self.feed.list_changed();
-        }
+        report.send(self.feed);
     }
 
     /// Of what a reader of a URI gets now; 0 for nothing.

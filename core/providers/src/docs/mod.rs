@@ -29,6 +29,7 @@ use crate::files::folder::{Folder, Unread};
 use crate::indexes::IndexFile;
 use crate::named;
 use crate::options::Kind;
+use crate::subscribers::{PerProcess, digest};
 use crate::watching::Own;
 use library::{Group, Library, Snapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
@@ -39,11 +40,11 @@ use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provid
 use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
 #[cfg(not(feature = "rag"))]
 use page::Page;
-use page::{INDEXED, NO_TEXT, digest, page_digest, text_of};
+use page::{INDEXED, NO_TEXT, page_digest, text_of};
 use search::Request;
 use site::{SCHEME, Site};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 const SITE: &str = "docs:///{site}";
 const PAGE: &str = "docs:///{site}/{+page}";
@@ -68,8 +69,7 @@ const JSON: &str = "application/json";
 pub struct Docs {
     sites: Vec<Arc<Site>>,
     own: Own,
-    /// The process that the library belongs to, and the library: a forked process has no thread of its parent's.
-    library: Mutex<Option<(u32, Arc<Library>)>>,
+    library: PerProcess<Library>,
 }
 
 impl Docs {
@@ -86,7 +86,7 @@ impl Docs {
         let index = IndexFile::new("docs", index)?;
         let group = Arc::new(Group { list_max, max_bytes, watch: folder.watch, patience, index });
         let folders = Folder::all("docs", "site", &sites, &folder)?;
-        let mut docs = Self { sites: Vec::new(), own: Own::default(), library: Mutex::new(None) };
+        let mut docs = Self { sites: Vec::new(), own: Own::default(), library: PerProcess::default() };
         docs.add(folders.into_iter().map(|folder| Arc::new(Site::new(folder, &group))).collect())?;
         Ok(docs)
     }
@@ -143,7 +143,7 @@ impl Declare for Docs {
 impl Provider for Docs {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
         self.own.mount("docs", feed)?;
-        *self.library.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.library.clear();
         let index = Resource::new(SCHEME)
             .name("docs")
             .title("The sites of documentation")
@@ -221,17 +221,7 @@ impl Provider for Docs {
 impl Docs {
     /// The library of this process.
     fn library(&self) -> Arc<Library> {
-        let mut own = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = std::process::id();
-        match &*own {
-            Some((of, library)) if *of == process => library.clone(),
-            _ => {
-                let library = Library::new(&self.sites);
-                // Locks of it may be held by a thread of the parent's for ever, and its index belongs to the parent.
-                std::mem::forget(own.replace((process, library.clone())));
-                library
-            }
-        }
+        self.library.get(|| Library::new(&self.sites))
     }
 
     fn snapshots(&self, is_cancelled: &dyn Fn() -> bool) -> Option<Vec<Arc<Snapshot>>> {

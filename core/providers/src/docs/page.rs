@@ -12,10 +12,10 @@
 use crate::files::folder::FileFacts;
 use crate::front_matter::{self, Members, Value};
 use crate::search::is_cjk;
+use crate::subscribers::digest;
 use mcp_resources_engine::resource::Audience;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 
@@ -32,13 +32,6 @@ pub(super) const NO_TEXT: &str =
 
 /// The most of a page that is searched, in bytes.
 pub(super) const INDEXED: u64 = 4 << 20;
-
-/// Of bytes, the same in every process.
-pub(super) fn digest(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
-}
 
 /// Of a whole page, of which no more than this counts byte for byte.
 pub(super) fn page_digest(bytes: &[u8], facts: &FileFacts) -> u64 {

@@ -8,13 +8,14 @@
 //! Law: a source that does not answer leaves what is known as it is. The log says why, once until it answers again.
 
 use super::chunk;
-use super::document::{Document, chunk_key, digest, of_body, of_key};
+use super::document::{Document, chunk_key, of_body, of_key};
 use super::embed::{self, Embedder, VECTORS};
 use super::source::{Changes, DocumentSource, Listed, SourceError};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put};
+use crate::subscribers::{Subscribers, digest};
 use mcp_resources_host::provider::Feed;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -26,8 +27,6 @@ const EMBEDDED: usize = 64;
 /// While documents are read for the first time, those that are there are published so often, and each of the first few at once.
 const PUBLISHED: Duration = Duration::from_millis(100);
 const FEW: usize = 64;
-/// How many digests of what was last read are remembered.
-const READS: usize = 4_096;
 
 /// One collection.
 #[derive(Debug)]
@@ -90,13 +89,8 @@ struct StoreState {
     is_running: bool,
     is_ready: bool,
     used: Option<Instant>,
-    watched: HashMap<Arc<str>, Option<u64>>,
-    lists: bool,
+    subscribers: Subscribers,
     has_news: bool,
-    /// Whether a request was answered before all documents were there.
-    is_partly_seen: bool,
-    reported: Option<u64>,
-    reads: HashMap<u64, u64>,
 }
 
 impl Store {
@@ -107,12 +101,8 @@ impl Store {
             is_running: false,
             is_ready: false,
             used: None,
-            watched: HashMap::new(),
-            lists: false,
+            subscribers: Subscribers::default(),
             has_news: false,
-            is_partly_seen: false,
-            reported: None,
-            reads: HashMap::new(),
         };
         Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), indexes })
     }
@@ -151,7 +141,9 @@ impl Store {
                 }
             }
             if begun.elapsed() >= patience {
-                state.is_partly_seen |= state.collections.iter().any(|documents| !documents.is_whole);
+                if state.collections.iter().any(|documents| !documents.is_whole) {
+                    state.subscribers.has_seen_a_part();
+                }
                 return Some(state.collections.clone());
             }
             if is_cancelled() {
@@ -171,14 +163,7 @@ impl Store {
         feed: Option<Feed>,
     ) {
         let mut state = self.lock();
-        match uri {
-            None => state.lists = on,
-            Some(uri) if on => {
-                let before = state.reads.get(&digest(uri.as_bytes())).copied();
-                state.watched.insert(uri.clone(), before);
-            }
-            Some(uri) => drop(state.watched.remove(uri)),
-        }
+        state.subscribers.watch(uri, on);
         state.has_news |= on;
         if on
             && !state.is_running
@@ -191,11 +176,7 @@ impl Store {
 
     /// What was read at a canonical URI has this digest.
     pub(super) fn saw(&self, uri: &str, seen: u64) {
-        let mut state = self.lock();
-        if state.reads.len() >= READS {
-            state.reads.clear();
-        }
-        state.reads.insert(digest(uri.as_bytes()), seen);
+        self.lock().subscribers.has_read(uri, seen);
     }
 
     fn begin(self: &Arc<Self>, state: &mut StoreState, collections: &[Arc<Collection>], feed: Feed) -> bool {
@@ -320,7 +301,7 @@ impl Keeper<'_> {
         let mut state = self.store.lock();
         loop {
             let is_used = state.used.is_some_and(|then| then.elapsed() < IDLE);
-            let is_wanted = is_used || !state.watched.is_empty() || state.lists;
+            let is_wanted = is_used || !state.subscribers.is_empty();
             if !is_wanted || !self.feed.is_alive() {
                 // Under the same lock: a later request starts another thread.
                 state.is_running = false;
@@ -534,26 +515,11 @@ impl Keeper<'_> {
         let mut state = self.store.lock();
         (state.is_ready, state.has_news) = (true, false);
         let collections = state.collections.clone();
-        let mut updated = Vec::new();
-        for (uri, known) in &mut state.watched {
-            let now = self.digest(&collections, uri);
-            if *known != Some(now) {
-                *known = Some(now);
-                updated.push(uri.clone());
-            }
-        }
         let lists = collections.iter().map(|documents| documents.lists).fold(0, u64::wrapping_add);
-        let is_listed_otherwise = state.reported.replace(lists).is_some_and(|before| before != lists)
-            | std::mem::take(&mut state.is_partly_seen);
+        let report = state.subscribers.compare(lists, |uri| self.digest(&collections, uri));
         drop(state);
         self.store.changed.notify_all();
-        for uri in updated {
-            // It is in canonical form: nothing is wrong with it.
-            let _ = self.feed.updated(&uri);
-        }
-        if is_listed_otherwise {
-            self.feed.list_changed();
-        }
+        report.send(self.feed);
     }
 
     /// Of what a reader of a URI gets now; 0 for nothing.

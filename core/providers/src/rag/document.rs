@@ -7,7 +7,6 @@ use super::chunk::Chunk;
 use crate::search::{Put, Tokens};
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// What is known of a document.
 #[derive(Clone, Debug)]
@@ -66,13 +65,6 @@ impl Document {
             chunks: usize::try_from(number("chunks")?).ok()?,
         })
     }
-}
-
-/// Of bytes.
-pub(super) fn digest(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The key of a chunk: its document's id, and its number.

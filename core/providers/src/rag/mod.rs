@@ -31,9 +31,10 @@ use crate::indexes::IndexFile;
 use crate::options::Kind;
 use crate::path;
 use crate::search::Query;
+use crate::subscribers::{PerProcess, digest};
 use crate::watching::Own;
 use collection::{Collection, Documents, Store};
-use document::{Document, digest};
+use document::Document;
 use drive::Drive;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -45,7 +46,7 @@ use options::Origin;
 use serde_json::{Map, Value, json};
 use source::FolderSource;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 const INDEX: &str = "rag:///";
@@ -72,8 +73,7 @@ const MOST_HITS: usize = 100;
 pub struct Rag {
     collections: Vec<Arc<Collection>>,
     own: Own,
-    /// The process that the store belongs to, and the store: a forked process has no thread of its parent's.
-    store: Mutex<Option<(u32, Arc<Store>)>>,
+    store: PerProcess<Store>,
 }
 
 impl Rag {
@@ -97,7 +97,7 @@ impl Rag {
             return Err(OptionError::sentence(reason));
         }
         let index = IndexFile::new("rag", options.index.clone())?;
-        let mut rag = Self { collections: Vec::new(), own: Own::default(), store: Mutex::new(None) };
+        let mut rag = Self { collections: Vec::new(), own: Own::default(), store: PerProcess::default() };
         for (name, origin) in &options.collections {
             let (source, origin, poll): (Box<dyn DocumentSource>, _, _) = match origin {
                 Origin::Folder(dir) => (Box::new(folder_of(name, dir, &options)?), None, FOLDERS),
@@ -217,7 +217,7 @@ impl Declare for Rag {
 impl Provider for Rag {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
         self.own.mount("rag", feed)?;
-        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.store.clear();
         let json = "application/json";
         let index = Resource::new(INDEX)
             .name("rag")
@@ -319,17 +319,7 @@ impl Provider for Rag {
 impl Rag {
     /// The store of this process.
     fn store(&self) -> Arc<Store> {
-        let mut own = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = std::process::id();
-        match &*own {
-            Some((of, store)) if *of == process => store.clone(),
-            _ => {
-                let store = Store::new(&self.collections);
-                // Locks of it may be held by a thread of the parent's for ever.
-                std::mem::forget(own.replace((process, store.clone())));
-                store
-            }
-        }
+        self.store.get(|| Store::new(&self.collections))
     }
 
     fn documents(&self, is_cancelled: &dyn Fn() -> bool) -> Option<Vec<Arc<Documents>>> {
