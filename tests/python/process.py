@@ -27,6 +27,18 @@ Message: TypeAlias = dict[str, Any]
 Process: TypeAlias = "subprocess.Popen[bytes]"
 
 
+def refused_at_start(program: Path, *words: str, at: Path | None = None) -> str:
+    """What `serve` writes to stderr when it cannot serve these words: it ends with status 2, though stdin is open."""
+    pipe = subprocess.PIPE
+    command = [program, "serve", *words]
+    with subprocess.Popen(command, cwd=at, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.wait(60) == 2
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read() == ""
+        return process.stderr.read()
+
+
 class Server:
     """A running server. Every line that it writes must be a message, and valid under its revision's schema."""
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
 from mcp_resources import providers
+from process import refused_at_start
 
 MODERN, LEGACY = "2026-07-28", "legacy"
 NOT_FOUND = {LEGACY: -32002, MODERN: -32602}
@@ -143,16 +143,7 @@ def test_what_cannot_be_served_is_said_at_once(program: Path, tmp_path: Path) ->
         ("{", "cannot be served: "),
     ):
         file.write_text(text)
-        with subprocess.Popen(
-            [program, "serve", f"api:{file}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
-            assert process.wait(60) == 2
-            assert process.stderr is not None
-            error = process.stderr.read()
+        error = refused_at_start(program, f"api:{file}")
         assert said in error
         assert PLANTED not in error
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from mcp_resources import providers
-from process import eventually, running, thread_names
+from process import eventually, refused_at_start, running, thread_names
 from vectors import MODERN
 
 PLANTED = "hunter2-canary"
@@ -123,17 +123,7 @@ def test_no_planted_secret_leaves(program: Path, app: Path, tmp_path: Path) -> N
 )
 def test_what_cannot_be_served_is_said_at_once(program: Path, app: Path, words: list[str], said: str) -> None:
     """S-04: with the fix, without the value, and though stdin is open."""
-    with subprocess.Popen(
-        [program, "serve", *words],
-        cwd=app.parent,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.wait(60) == 2
-        assert process.stderr is not None
-        error = process.stderr.read()
+    error = refused_at_start(program, *words, at=app.parent)
     assert said in error
     assert PLANTED not in error
 

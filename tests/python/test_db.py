@@ -16,7 +16,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
 from mcp_resources import providers
 from postgres import ABSENT, PASSWORD, Postgres, binaries, postgres
-from process import eventually, running
+from process import eventually, refused_at_start, running
 from test_config import listening, post
 from vectors import MODERN
 
@@ -458,12 +458,7 @@ def test_what_cannot_be_served_is_said_at_once(program: Path, tmp_path: Path, wo
     """S-20: with the fix, without the URL, and though stdin is open."""
     with sqlite3.connect(tmp_path / "shop.db") as connection:
         connection.executescript(SCHEMA)
-    with subprocess.Popen(
-        [program, "serve", *words], cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.wait(60) == 2
-        assert process.stderr is not None
-        error = process.stderr.read()
+    error = refused_at_start(program, *words, at=tmp_path)
     assert said in error
     assert PLANTED not in error
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
 from mcp_resources import providers
 from mcp_types import ResourceTemplateReference, ResourceUpdatedNotification, ServerNotification, TextResourceContents
-from process import eventually, running, thread_names
+from process import eventually, refused_at_start, running, thread_names
 from vectors import MODERN
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", MODERN])
@@ -152,17 +151,7 @@ def test_the_threads_end_with_the_last_watcher(program: Path, site: Path) -> Non
 )
 def test_what_cannot_be_served_is_said_at_once(program: Path, site: Path, words: list[str], said: str) -> None:
     """S-07: with the fix, and though stdin is open."""
-    with subprocess.Popen(
-        [program, "serve", *words],
-        cwd=site.parent,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.wait(60) == 2
-        assert process.stderr is not None
-        assert said in process.stderr.read()
+    assert said in refused_at_start(program, *words, at=site.parent)
 
 
 def test_what_python_gives_wrong_is_named(site: Path) -> None:

@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
 from mcp_resources import providers
-from process import eventually, running, thread_names
+from process import eventually, refused_at_start, running, thread_names
 from repositories import commit, git, make_repository
 from test_examples import INVALID_PARAMS, LEGACY, MODERN, NOT_FOUND, Updates, complete, converse, listed, read, refused
 
@@ -148,17 +148,7 @@ def test_the_command_alone_serves_a_repository_that_it_is_in(program: Path, proj
 )
 def test_what_cannot_be_served_is_said_at_once(program: Path, project: Path, words: list[str], said: str) -> None:
     """S-02: with the fix, and though stdin is open."""
-    with subprocess.Popen(
-        [program, "serve", *words],
-        cwd=project.parent,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.wait(60) == 2
-        assert process.stderr is not None
-        assert said in process.stderr.read()
+    assert said in refused_at_start(program, *words, at=project.parent)
 
 
 def test_the_thread_ends_with_the_last_watcher(program: Path, project: Path) -> None:

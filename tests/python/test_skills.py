@@ -11,7 +11,7 @@ from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp_resources import ResourceServer, providers, testing
-from process import eventually, running, thread_names
+from process import eventually, refused_at_start, running, thread_names
 from test_examples import INVALID_PARAMS, LEGACY, MODERN, call, complete, converse, listed, read, refused
 
 REFUNDS = "skill://acme/refunds"
@@ -144,17 +144,7 @@ def test_the_thread_ends_with_the_last_watcher(program: Path, folder: Path) -> N
 )
 def test_what_cannot_be_served_is_said_at_once(program: Path, folder: Path, word: str, said: str) -> None:
     """S-50: with the fix, and though stdin is open."""
-    with subprocess.Popen(
-        [program, "serve", word],
-        cwd=folder.parent,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.wait(60) == 2
-        assert process.stderr is not None
-        assert said in process.stderr.read()
+    assert said in refused_at_start(program, word, at=folder.parent)
 
 
 def test_a_server_in_python(folder: Path) -> None:
