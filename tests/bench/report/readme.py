@@ -22,8 +22,10 @@ QUOTED = (
 
 def section(results: Results) -> str:
     """The Markdown between the two marks."""
-    machine = next((table.machine for table in results.tables), "")
-    day = date(max((table.time for table in results.tables), default=0))
+    names = {name for _, name, *_ in QUOTED}
+    quoted = [table for table in results.tables if f"{table.workload}{'/modern' if table.modern else ''}" in names]
+    machine = next((table.machine for table in quoted), "")
+    day = date(max((table.time for table in quoted), default=0))
     lines = [
         "CPU time of the server for each read, beside the official SDK of the same language",
         f"({machine}, {day}; median and spread of the rounds):",
