@@ -151,3 +151,35 @@ mod guides {
     #[doc = include_str!("../../docs/testing.md")]
     mod testing {}
 }
+
+/// Programs keep what the API returns and take what it takes, so each type of a signature has a name here.
+///
+/// ```
+/// use mcp_resources::provider::{Call, IntoAnswer, List, Provider, Read, Responder};
+/// use mcp_resources::{
+///     Annotations, AskError, Denied, Details, FieldSet, Gather, ListPage, ListSource, MountId, Network, Params,
+///     ParameterCheck, ParameterKind, Plain, RawResult, ReadResult, SealError, Step, TemplateOptions, Theme, engine,
+///     template,
+/// };
+///
+/// struct Mounted {
+///     mount: MountId,
+///     source: ListSource,
+///     pages: Responder<ListPage>,
+///     results: Responder<RawResult<'static>>,
+/// }
+///
+/// fn answer<T: IntoAnswer>(_: &Responder<T>) {}
+///
+/// fn describe(_: Details, _: Annotations, _: Theme, _: ParameterKind, _: ParameterCheck, _: TemplateOptions) {}
+///
+/// fn values(_: &Params<'static>, _: &template::Values<'_>, _: &template::Variable, _: template::ExpandError) {}
+///
+/// fn errors(_: AskError, _: Denied, _: SealError, _: &Step, _: Network, _: FieldSet) {}
+///
+/// fn contents(_: Gather, _: Plain<'_>, _: ReadResult<'_>) {}
+///
+/// fn own_loop(_: &engine::Engine, _: engine::Event<'_>, _: engine::connection::RequestToken, _: engine::Now) {}
+/// ```
+#[cfg(all(doctest, feature = "server", unix))]
+mod every_type_has_a_name {}

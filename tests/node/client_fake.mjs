@@ -7,7 +7,7 @@ const isModern = mode !== 'legacy';
 const told = [];
 const CAPABILITIES = { resources: { subscribe: true, listChanged: true } };
 const HELLO = { capabilities: CAPABILITIES, serverInfo: { name: 'fake', version: '1' } };
-const ODD = [null, 7, 'text', [], {}, { uri: 5, name: 'a' }, { name: 'no uri' }, { uri: 'not a uri', name: 'b' }];
+const ODD = [null, 7, 'text', [], {}, { uri: 5, name: 'a' }, { name: 'no uri' }, { uri: null, name: 'b' }];
 
 function send(message) {
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);

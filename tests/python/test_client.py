@@ -392,7 +392,9 @@ async def test_a_hostile_server_harms_nobody(way: str) -> None:
     notes: list[tuple[str, str]] = []
     command = [sys.executable, str(HERE / "hostile.py"), way]
     async with Client(command, name="odd", on_note=lambda server, note: notes.append((server, note))) as client:
-        (item,) = [resource async for resource in client.list()]
+        # What is not a URI is listed as it was sent; what has no text for one is left out.
+        no_uri, item = [resource async for resource in client.list()]
+        assert no_uri.uri == "no uri"
         assert (item.uri, item.name, item.title, item.size) == ("a://ok", "a://ok", None, None)
         assert item.raw["count"] == float("inf")
         assert {server for server, _ in notes} == {"odd"}
