@@ -16,7 +16,7 @@ use crate::catalog::{
 };
 use crate::engine::{Engine, ListedItems};
 use crate::error::{ReadError, Shown};
-use crate::guard::RateClass;
+use crate::guard::{Decision, RateClass};
 use crate::jsonrpc::object;
 use crate::limits::Limits;
 use crate::meta;
@@ -425,12 +425,20 @@ fn served_by(
                         let (uri, text) = (Shown(item.uri()), template.parsed.as_str());
                         format!("{uri}: {} refuses the value of {{{variable}}}", Shown(text))
                     }),
+                    Route::Template(template, params) => {
+                        if let Err(error) = template.check(params) {
+                            bad.add(index, || format!("{}: {error}", Shown(item.uri())));
+                            continue;
+                        }
+                    }
                     _ => {}
                 }
                 let guard = engine.guard();
                 // Another template may serve the item than the one that lists it, and may require other scopes.
-                let is_seen =
-                    || guard.permits(viewer, &canonical) && guard.missing(viewer, route.scopes()).is_empty();
+                let is_seen = || {
+                    engine.decide(viewer, &canonical) == Decision::Allow
+                        && guard.missing(viewer, route.scopes()).is_empty()
+                };
                 if source.owns(&route) && is_seen() {
                     complete(&mut item, source, &route);
                     listed.push((canonical.clone(), item));

@@ -104,6 +104,11 @@ impl<T> Responder<T> {
         self.open.as_ref().is_none_or(|open| open.cancelled.get())
     }
 
+    /// Reports whether the answer is no longer needed, where this responder cannot be asked; `None` if it never was.
+    pub fn cancelled(&self) -> Option<Cancelled> {
+        self.open.as_ref().map(|open| open.cancelled.clone())
+    }
+
     /// Writes a problem to the server's log, under the name of the mount. Clients do not see it.
     pub fn log(&self, what: &str) {
         if let Some(open) = &self.open {
