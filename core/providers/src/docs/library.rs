@@ -469,6 +469,7 @@ impl Keeper<'_> {
             }
             files.len() < PAGES
         });
+        site.folder.take_faults().iter().for_each(|fault| self.feed.log(fault));
         match walked {
             Ok(true) => {}
             Ok(false) => {
