@@ -370,6 +370,16 @@ impl Scene {
         (!is_settled || stat(path) != Some(before), is_other)
     }
 
+    /// When the nearest directory above a path last changed; `None` if the rules let nothing be there.
+    pub(super) fn parent_changed(&self, path: &[u8]) -> Option<Changed> {
+        let root = self.tree.open().ok()?;
+        if !self.tree.admits(&root, path, false) {
+            return None;
+        }
+        let above = std::iter::successors(parent(path), |dir| parent(dir));
+        above.filter_map(|dir| self.glance(dir)).map(|(_, changed)| changed).next()
+    }
+
     /// What the system says of a path, behind links: to compare, not to believe.
     pub(super) fn glance(&self, path: &[u8]) -> Option<(Facts, Changed)> {
         let stat = rustix::fs::stat(self.absolute(path)?).ok()?;

@@ -61,6 +61,16 @@ impl Before {
     pub(super) fn unknown() -> Self {
         Self { read: None, since: SystemTime::UNIX_EPOCH }
     }
+
+    /// Whether something is known to have been read there.
+    pub(super) fn was_read(&self) -> bool {
+        self.read.is_some()
+    }
+
+    /// Whether what was changed at this time may have been changed after the client knew it.
+    pub(super) fn is_older_than(&self, changed: Changed) -> bool {
+        time_of(changed).is_none_or(|(at, margin)| at + margin >= self.since)
+    }
 }
 
 impl Seen {
@@ -105,7 +115,7 @@ impl Seen {
             Some(mark) if mark.facts != self.hash(facts) => true,
             Some(mark) if mark.is_settled => false,
             Some(mark) => mark.digest.is_none() || mark.digest != digest(),
-            None => changed.and_then(time_of).is_none_or(|(at, margin)| at + margin >= before.since),
+            None => changed.is_none_or(|changed| before.is_older_than(changed)),
         }
     }
 
@@ -117,13 +127,6 @@ impl Seen {
     fn hash(&self, facts: &Facts) -> u64 {
         let Facts { kind, inode, modified, size } = facts;
         self.hasher.hash_one((*kind as u8, inode, modified, size))
-    }
-}
-
-impl Before {
-    /// Whether something was read there.
-    pub(super) fn was_read(&self) -> bool {
-        self.read.is_some() || self.since == SystemTime::UNIX_EPOCH
     }
 }
 

@@ -504,7 +504,10 @@ impl<R: Reports> Watcher<R> {
 
 /// Whether what is found is something else than a client knows that begins to watch it.
 fn is_changed(seen: &Seen, scene: &Scene, path: &[u8], found: &Found, before: &Before) -> bool {
-    let Some(facts) = found.facts() else { return before.was_read() };
+    let Some(facts) = found.facts() else {
+        // It may have been removed before the first look.
+        return before.was_read() || scene.parent_changed(path).is_some_and(|at| before.is_older_than(at));
+    };
     let digest = || scene.contents(path).map(|bytes| seen.digest(&bytes));
     seen.is_changed(before, facts, found.changed, digest)
 }
