@@ -29,7 +29,7 @@ pub use audit::{AuditFile, AuditLog, AuditSink};
 pub use audit_events::AuditEvents;
 pub use clock::Clock;
 pub use host::Host;
-pub use peer::Peer;
+pub use peer::{HostData, Peer};
 pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
 // Hidden, for bindings: their threads take records, and their interpreter runs one thread at a time.
