@@ -334,6 +334,8 @@ fn supported(url: &str) -> Result<String, String> {
         "requiressl",
         "replication",
     ];
+    const PROXY: &str =
+        "connect through a local proxy such as stunnel or a Unix socket, with sslmode=disable";
     // A password may have a `?`.
     let from = url.rfind('@').unwrap_or_default();
     let Some(at) = url.get(from..).and_then(|rest| rest.find('?')).map(|at| from + at) else {
@@ -345,8 +347,12 @@ fn supported(url: &str) -> Result<String, String> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let fix = match (name, value.to_ascii_lowercase().as_str()) {
             ("sslmode", "disable" | "prefer" | "allow") => continue,
-            ("sslmode", _) | ("sslcert" | "sslkey" | "sslrootcert" | "sslcrl" | "sslpassword", _) => {
-                "TLS is not supported; connect through a local proxy such as stunnel or a Unix socket, with sslmode=disable"
+            ("sslmode", mode @ ("require" | "verify-ca" | "verify-full")) => {
+                return Err(format!("asks for TLS with sslmode={mode}, which is not supported; {PROXY}"));
+            }
+            ("sslmode", _) => "write sslmode=disable or sslmode=prefer",
+            ("sslcert" | "sslkey" | "sslrootcert" | "sslcrl" | "sslpassword", _) => {
+                return Err(format!("has the parameter {name:?} in its URL: TLS is not supported; {PROXY}"));
             }
             ("gssencmode", "disable" | "prefer") | ("client_encoding", "utf8" | "utf-8" | "auto") => continue,
             ("gssencmode", _) => "encryption by GSSAPI is not supported; write gssencmode=disable",
