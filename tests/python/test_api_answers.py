@@ -22,6 +22,7 @@ from mcp_resources.testing import Client, ServerError
 CASES = int(os.environ.get("MCP_RESOURCES_REDIRECTS", "150"))
 """How many redirects are compared."""
 TOKEN = 'hunter2/"canary\\7'
+CURL = shutil.which("curl")
 Answer = Callable[[bytes, socket.socket], None]
 
 
@@ -86,7 +87,7 @@ def read(server: ResourceServer, uri: str = "api:///shop/item") -> tuple[str | b
     return asyncio.run(main())
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.skipif(CURL is None, reason="curl is not installed")
 def test_redirects_go_where_curl_goes() -> None:
     """S-20: a reference is resolved as RFC 3986 says: the request that follows it has the target that curl's has."""
     seen: list[bytes] = []

@@ -22,7 +22,8 @@ from process import running
 
 CASES = int(os.environ.get("MCP_RESOURCES_TABLES", "40"))
 """How many random tables of SQLite are compared."""
-NEEDS_POSTGRES = pytest.mark.skipif(binaries() is None, reason=ABSENT)
+HAS_POSTGRES = binaries() is not None
+NEEDS_POSTGRES = pytest.mark.skipif(not HAS_POSTGRES, reason=ABSENT)
 NAMES = ["t", "T U", 'a"b', "Odd.Table", "x~2Fy", "50%", "a,b", "日本🎌", "rowid", "order", "c/d", "[x]", "it's", "..x"]
 KINDS = ["", "INTEGER", "INT", "TEXT", "BLOB", "REAL", "NUMERIC", "VARCHAR(9)", "DATETIME", "TEXT COLLATE NOCASE"]
 

@@ -307,33 +307,35 @@ impl Location {
     }
 }
 
+/// The parameters of a URL of Postgres that are understood, or refused for themselves.
+const KNOWN: [&str; 20] = [
+    "user",
+    "password",
+    "dbname",
+    "options",
+    "application_name",
+    "sslnegotiation",
+    "host",
+    "hostaddr",
+    "port",
+    "connect_timeout",
+    "tcp_user_timeout",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "target_session_attrs",
+    "channel_binding",
+    "load_balance_hosts",
+    "requiressl",
+    "replication",
+];
+
 /// A URL of Postgres without the parameters that change nothing here.
 ///
 /// # Errors
 /// It has one that is not supported: half a sentence with the name, and without the value.
 fn supported(url: &str) -> Result<String, String> {
-    const KNOWN: [&str; 20] = [
-        "user",
-        "password",
-        "dbname",
-        "options",
-        "application_name",
-        "sslnegotiation",
-        "host",
-        "hostaddr",
-        "port",
-        "connect_timeout",
-        "tcp_user_timeout",
-        "keepalives",
-        "keepalives_idle",
-        "keepalives_interval",
-        "keepalives_retries",
-        "target_session_attrs",
-        "channel_binding",
-        "load_balance_hosts",
-        "requiressl",
-        "replication",
-    ];
     const PROXY: &str =
         "connect through a local proxy such as stunnel or a Unix socket, with sslmode=disable";
     // A password may have a `?`.
