@@ -39,7 +39,7 @@ def _crates(tree: Tree, version: str) -> Iterator[Finding]:
             yield Finding(path, 1, "[package.metadata.docs.rs] asks for all features: most of the API is behind one")
     for name, entry in tomllib.loads(tree.files["Cargo.toml"])["workspace"]["dependencies"].items():
         if isinstance(entry, dict) and "path" in entry and entry.get("version") != f"={version}":
-            yield Finding("Cargo.toml", 1, f"`{name}` is of this workspace: version = \"={version}\"")
+            yield Finding("Cargo.toml", 1, f'`{name}` is of this workspace: version = "={version}"')
 
 
 def _missing(path: str, manifest: dict[str, object], fields: tuple[str, ...]) -> Iterator[Finding]:

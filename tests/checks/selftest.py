@@ -75,7 +75,7 @@ keywords = ["x"]
 urls = { Repository = "https://forge.example/team/mcp-resources" }
 classifiers = ["x"]
 """
-NODE = {name: "x" for name in metadata._NODE_FIELDS} | {"version": "1.0.0"}
+NODE = dict.fromkeys(metadata._NODE_FIELDS, "x") | {"version": "1.0.0"}
 
 
 class Metadata(unittest.TestCase):

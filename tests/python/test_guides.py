@@ -26,11 +26,8 @@ import pytest
 from ports import reserved_port
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [
-    "README.md",
-    "bindings-python/README.md",
-    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
-]
+GUIDES = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
+PAGES = ["README.md", "bindings-python/README.md", *GUIDES]
 PORT = "8000"
 """The port that pages serve at; each run has another."""
 PATIENCE = 60.0

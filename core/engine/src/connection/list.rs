@@ -5,7 +5,7 @@
 
 use super::answer::{Answer, Item, ListPage};
 use super::contents;
-use super::event::{Caller, Event, ListRequest, RequestToken};
+use super::event::{Event, ListCaller, ListRequest, OwnedCaller, RequestToken};
 use super::reply::{Context, Task, Written};
 use super::request::{Pending, Request};
 use super::words::{self, Wording};
@@ -65,13 +65,27 @@ impl Connection {
             }
             Step::Ask(question) => {
                 let timeout = self.engine.limits().read_timeout;
-                let pending = Pending { task: Task::List(Box::new(walk)), timeout, uri: None, flight: None };
+                let caller = Arc::new(request.caller().into());
+                let pending = Pending {
+                    task: Task::List(Box::new(ListTask { walk, caller })),
+                    timeout,
+                    uri: None,
+                    flight: None,
+                };
                 let token = self.insert(request, room, pending);
-                let list = question.event(token, Some(request.caller()));
+                let list = question.event(token, ListCaller::Message(request.caller()));
                 Outcome::with_one(Status::Pending, list)
             }
         }
     }
+}
+
+/// A list whose callback was called.
+#[derive(Debug)]
+pub(super) struct ListTask {
+    pub(super) walk: ListWalk,
+    /// The sender of the request: the next callback is called after the message is gone.
+    pub(super) caller: Arc<OwnedCaller>,
 }
 
 /// The state of building one page.
@@ -363,7 +377,7 @@ impl ListWalk {
 }
 
 impl ListQuestion {
-    pub(super) fn event<'m>(self, token: RequestToken, caller: Option<Caller<'m>>) -> Event<'m> {
+    pub(super) fn event<'m>(self, token: RequestToken, caller: ListCaller<'m>) -> Event<'m> {
         let Self { handler, cursor, limit, principal } = self;
         Event::List(ListRequest { token, handler, cursor, limit, principal, caller })
     }
