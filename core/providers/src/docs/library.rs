@@ -471,6 +471,7 @@ impl Keeper<'_> {
             }
             files.len() < PAGES && self.feed.is_alive()
         });
+        site.folder.take_faults().iter().for_each(|fault| self.feed.log(fault));
         match walked {
             Ok(true) => {}
             Ok(false) => {
