@@ -166,6 +166,9 @@ soak: ## long forms of the tests: thousands of listeners, kills, swapped files, 
 	@MCP_RESOURCES_SWAPS=1000000 cargo test -p mcp-resources-providers --features files --lib swap
 	$(call step,100000 random configuration files of each kind beside the usual readers)
 	@MCP_RESOURCES_DOCUMENTS=100000 $(BIN)/python -m pytest -q tests/python/test_config_readers.py
+	$(call step,Random spellings of typed values)
+	@MCP_RESOURCES_SPELLINGS=20000 $(BIN)/python -m pytest -q tests/python/test_spellings.py
+	@MCP_RESOURCES_SPELLINGS=20000 tests/node/run tests/node/spellings.test.mjs
 	$(call step,20000 random files of ignore rules beside git)
 	@MCP_RESOURCES_RULES=20000 cargo test -p mcp-resources-providers --features files --lib gitignore
 
