@@ -79,13 +79,14 @@ function drained(response: ServerResponse): Promise<void> {
 }
 
 function incoming(request: NodeRequest): Incoming {
+  const wasRead = request.readableEnded && request.body !== undefined;
   return {
     verb: request.method ?? '',
     target: request.url ?? '',
-    headers: lines(request.rawHeaders),
+    headers: wasRead ? decoded(lines(request.rawHeaders)) : lines(request.rawHeaders),
     mount: typeof request.baseUrl === 'string' ? request.baseUrl : '',
     client: request.socket.remoteAddress,
-    body: request.readableEnded && request.body !== undefined ? parsed(request.body) : undefined,
+    body: wasRead ? parsed(request.body) : undefined,
     chunks: () => request.iterator({ destroyOnReturn: false }),
     isComplete: () => request.complete,
   };
@@ -101,6 +102,11 @@ function lines(raw: readonly string[]): string[] {
     else if (!name.startsWith(':')) found.push(name, raw[at + 1] as string);
   }
   return found;
+}
+
+/** The header lines of a request whose body a framework has read, and decompressed. */
+function decoded(lines: readonly string[]): string[] {
+  return lines.filter((_, at) => lines[at - (at % 2)]?.toLowerCase() !== 'content-encoding');
 }
 
 /** A body that a framework has read already, as bytes or parsed. */

@@ -4,8 +4,10 @@
 
 use crate::named;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
+use mcp_resources_host::transport::open_to_read;
 use serde_json::Value;
 use std::fmt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 const MEMBERS: [&str; 3] = ["client_id", "client_secret", "refresh_token"];
@@ -29,6 +31,16 @@ pub(super) struct Secrets {
     pub(super) quota_project: Option<String>,
 }
 
+/// The largest file of credentials, in bytes.
+const MOST: u64 = 1 << 20;
+
+/// The text of a file, which is looked at before it is opened.
+fn text_of(file: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    open_to_read(file)?.take(MOST).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 impl Credentials {
     /// Makes a relative path begin at `folder`.
     pub(super) fn at(&mut self, folder: &Path) {
@@ -41,7 +53,7 @@ impl Credentials {
     /// A sentence that says where they should be, what is wrong with them, and what helps.
     pub(super) fn read(&self) -> Result<Secrets, String> {
         let text = match self {
-            Self::File(file) => match std::fs::read_to_string(file) {
+            Self::File(file) => match text_of(file) {
                 Ok(text) => text,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     return Err(format!("{self} does not exist; name the file, or sign in again"));

@@ -488,7 +488,11 @@ fn create(file: &Path) -> Result<(), String> {
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     match made {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        // SQLite would wait for the other end of a pipe.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => match std::fs::metadata(file) {
+            Ok(metadata) if !metadata.is_file() => Err("is no file; name one that may be written".into()),
+            _ => Ok(()),
+        },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err("cannot be made: its directory does not exist; create that, or name another file".into())
         }
