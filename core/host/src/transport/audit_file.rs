@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct AuditFile {
     file: Arc<File>,
     /// The path at which the file is looked for again; `None` for a pipe or a device, which stays open.
-    place: Option<Place>,
+    place: Option<LogPlace>,
     lines: Vec<u8>,
     /// Whether the last line may be incomplete.
     is_torn: bool,
@@ -25,7 +25,7 @@ pub struct AuditFile {
 
 /// A regular file, and its number on its device.
 #[derive(Clone, Debug)]
-struct Place {
+struct LogPlace {
     path: PathBuf,
     device: u64,
     inode: u64,
@@ -62,7 +62,7 @@ impl AuditFile {
         })?;
         let metadata = file.metadata()?;
         let place = match kind(&metadata) {
-            None => Some(Place::new(path, &metadata)?),
+            None => Some(LogPlace::new(path, &metadata)?),
             Some(_) => {
                 // It has its own thread, which may wait for the reader.
                 rustix::fs::fcntl_setfl(
@@ -143,7 +143,7 @@ impl AuditSink for AuditFile {
     }
 }
 
-impl Place {
+impl LogPlace {
     fn new(path: &Path, metadata: &Metadata) -> io::Result<Self> {
         Ok(Self { path: std::path::absolute(path)?, device: metadata.dev(), inode: metadata.ino() })
     }
