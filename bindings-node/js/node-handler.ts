@@ -96,7 +96,7 @@ function incoming(request: NodeRequest, given: unknown): Incoming {
   return {
     verb: request.method ?? '',
     target: request.url ?? '',
-    headers: lines(request.rawHeaders),
+    headers: body === undefined ? lines(request.rawHeaders) : decoded(lines(request.rawHeaders)),
     mount: typeof request.baseUrl === 'string' ? request.baseUrl : '',
     client: request.socket.remoteAddress,
     body,
@@ -116,6 +116,11 @@ function lines(raw: readonly string[]): string[] {
     else if (!name.startsWith(':')) found.push(name, raw[at + 1] as string);
   }
   return found;
+}
+
+/** The header lines of a request whose body a framework has read, and decompressed. */
+function decoded(lines: readonly string[]): string[] {
+  return lines.filter((_, at) => lines[at - (at % 2)]?.toLowerCase() !== 'content-encoding');
 }
 
 /** A body that a framework has read already: the one that was passed on, else that of `request.body`. */
