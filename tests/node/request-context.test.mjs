@@ -295,7 +295,7 @@ test('an aborted signal tells its listeners in their own context', async () => {
   client.close();
 });
 
-test('R-101: every lister knows who asks', async () => {
+test('every lister knows who asks', async () => {
   const server = new ResourceServer({ name: 'w', version: '1' });
   const seen = [];
   for (const name of ['a', 'b', 'c']) {

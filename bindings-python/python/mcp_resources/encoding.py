@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from .spelling import duration
 
-__all__ = ["Encoder", "NotJson", "is_bytes", "to_json"]
+__all__ = ["Encoder", "NotJson", "bytes_of", "is_bytes", "to_json"]
 
 Encoder: TypeAlias = Callable[[Any], object]
 """Called with each value that has no JSON form. Returns one that has, or `NotImplemented` for the default."""
@@ -86,20 +86,26 @@ def _is_key(key: object) -> bool:
     return key is None or isinstance(key, str | int | float)
 
 
-def is_bytes(value: object) -> bool:
-    """Whether a value is served as bytes: `bytes`, or a buffer whose elements are bytes, as the core decides it.
+def bytes_of(value: object) -> bytes | None:
+    """The bytes of a buffer whose elements are bytes; `None` for any other object.
 
     The buffer of a number, or of an array of numbers, is their machine representation, which no client expects.
     """
-    if isinstance(value, bytes | bytearray):
-        return True
     try:
-        with memoryview(cast(Any, value)) as view:
-            # A time of numpy has a buffer of eight bytes, but is a number by its own account.
-            element, is_sequence = view.format.lstrip("@=<>!"), getattr(value, "ndim", view.ndim) > 0
+        view = memoryview(cast(Any, value))
     except (TypeError, ValueError, BufferError):
-        return False
-    return is_sequence and (element in ("B", "c") or (element == "b" and not hasattr(type(value), "tolist")))
+        return None
+    with view:
+        # A time of numpy has a buffer of eight bytes, but is a number by its own account.
+        element, is_sequence = view.format.lstrip("@=<>!"), getattr(value, "ndim", view.ndim) > 0
+        # Signed bytes are those of a library such as pyarrow, unless the object knows that they are numbers.
+        is_byte = element in ("B", "c") or (element == "b" and not hasattr(type(value), "tolist"))
+        return view.tobytes() if is_sequence and is_byte else None
+
+
+def is_bytes(value: object) -> bool:
+    """Whether a value is served as bytes: `bytes`, or a buffer of bytes."""
+    return isinstance(value, bytes | bytearray) or bytes_of(value) is not None
 
 
 @functools.lru_cache(maxsize=16)

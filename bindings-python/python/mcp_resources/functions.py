@@ -4,6 +4,7 @@ import collections.abc
 import functools
 import inspect
 import re
+import sys
 import types
 import typing
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Container, Iterator, Mapping
@@ -61,7 +62,7 @@ class _Slots:
 
     def parameters(self) -> Iterator[inspect.Parameter]:
         """Those that are neither `*args`, `**kwargs` nor the context."""
-        for own in inspect.signature(self.function).parameters.values():
+        for own in self._signature().parameters.values():
             parameter = _without_field(self.function, own)
             if parameter.kind in _ANYTHING:
                 self.takes_rest |= parameter.kind is inspect.Parameter.VAR_KEYWORD
@@ -69,6 +70,15 @@ class _Slots:
                 self.add(parameter, _CONTEXT)
             else:
                 yield parameter
+
+    def _signature(self) -> inspect.Signature:
+        try:
+            return inspect.signature(self.function)
+        except ValueError:
+            raise RegistrationError(
+                f"{_name(self.function)}: Python does not know its parameters; register a function that calls it, such"
+                f" as lambda: {getattr(self.function, '__name__', 'it')}()"
+            ) from None
 
     def add(self, parameter: inspect.Parameter, slot: Slot) -> None:
         by_name = self._gap or parameter.kind is inspect.Parameter.KEYWORD_ONLY
@@ -270,6 +280,15 @@ def is_generator(value: object) -> bool:
     return hasattr(type(value), "__next__") and hasattr(type(value), "throw")
 
 
+def is_unfinished(value: object, is_read: bool) -> bool:
+    """Whether a function has returned something that must be awaited or run before it is a result.
+
+    That is an awaitable, an asynchronous iterator or, from a read, a generator.
+    """
+    cls = type(value)
+    return hasattr(cls, "__await__") or hasattr(cls, "__aiter__") or (is_read and is_generator(value))
+
+
 async def finished(value: Any, gather: Gather | None) -> object:
     """The result behind what a function has returned, called by the core on the event loop.
 
@@ -378,15 +397,38 @@ def _annotation(function: Callable[..., object], parameter: inspect.Parameter) -
 
 
 def _evaluated(function: Callable[..., object], annotation: str) -> object:
-    target: Any = inspect.unwrap(_underlying(function))
-    cells = zip(target.__code__.co_freevars, target.__closure__ or (), strict=False)
-    scope = {name: cell.cell_contents for name, cell in cells}
+    target, names = _scope(function)
+    code: Any = getattr(target, "__code__", None)
+    cells = zip(code.co_freevars if code else (), getattr(target, "__closure__", None) or (), strict=False)
+    scope = names | {name: value for name, cell in cells for value in _contents(cell)}
     try:
-        return eval(annotation, target.__globals__, scope)
+        return eval(annotation, getattr(target, "__globals__", {}), scope)
     except NameError as error:
-        raise RegistrationError(
-            f"{annotation!r} cannot be evaluated: {error}; import it also when the program runs"
-        ) from error
+        fix = "import it also when the program runs"
+        if "<locals>" in getattr(target, "__qualname__", ""):
+            fix = f"{fix}, or move it out of the function to the module"
+        raise RegistrationError(f"{annotation!r} cannot be evaluated: {error}; {fix}") from error
+
+
+def _scope(function: Callable[..., object]) -> tuple[Any, dict[str, Any]]:
+    """The function whose annotations these are, and further names of their scope.
+
+    A class is called through its `__init__`, whose annotations may be made from those of its fields, as in a dataclass.
+    """
+    target: Any = inspect.unwrap(_underlying(function))
+    if not isinstance(target, type):
+        return target, {}
+    cls: Any = target
+    module = sys.modules.get(cls.__module__)
+    return inspect.unwrap(cls.__init__), {} if module is None else dict(vars(module))
+
+
+def _contents(cell: Any) -> list[object]:
+    """The value of a variable of an enclosing function, which has none before its definition."""
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
 
 
 def _value(slots: _Slots, parameter: inspect.Parameter, analysis: Analysis, variable: Variable) -> Slot:
