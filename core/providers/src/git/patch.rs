@@ -18,6 +18,8 @@ use gix::diff::blob::{Algorithm, Hunk, InternedInput, diff_with_slider_heuristic
 use gix::objs::tree::EntryKind;
 use mcp_resources_engine::error::ReadError;
 use std::fmt::Write;
+use std::io::ErrorKind;
+use std::sync::Arc;
 
 /// Lines of context around a change.
 const AROUND: u32 = 3;
@@ -96,8 +98,13 @@ impl FilePatch<'_> {
             return Ok(());
         }
         out.push_str("GIT binary patch\n");
-        let literals = base85::literal(out, &new).and_then(|()| base85::literal(out, &old));
-        literals.map_err(|_| ReadError::Failed)
+        let is_cancelled = handle.context.is_cancelled;
+        let literals = base85::literal(out, &new, limit, is_cancelled)
+            .and_then(|()| base85::literal(out, &old, limit, is_cancelled));
+        literals.map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => ReadError::SizeExceeded { limit, size: None },
+            _ => ReadError::Failed,
+        })
     }
 
     fn head(&self, out: &mut String) {
@@ -120,10 +127,10 @@ impl FilePatch<'_> {
     }
 
     /// The contents of one side.
-    fn side(&self, handle: &Handle<'_>, entry: Option<Entry>) -> Result<Vec<u8>, ReadError> {
-        let Some(entry) = entry else { return Ok(Vec::new()) };
+    fn side(&self, handle: &Handle<'_>, entry: Option<Entry>) -> Result<Arc<[u8]>, ReadError> {
+        let Some(entry) = entry else { return Ok(Arc::default()) };
         if entry.mode.kind() == EntryKind::Commit {
-            return Ok(format!("Subproject commit {}\n", entry.id).into_bytes());
+            return Ok(format!("Subproject commit {}\n", entry.id).into_bytes().into());
         }
         let (_, size) = handle.header(entry.id)?;
         if size > LARGEST {
