@@ -38,9 +38,9 @@ pub(super) fn apply(base: &[u8], delta: &[u8], limit: u64) -> Result<Vec<u8>, St
     if base_size != base.len() as u64 {
         return Err(WRONG);
     }
-    let mut out = Vec::new();
     // A size that is only claimed takes no memory.
-    out.reserve(size.min(delta.len().saturating_mul(64).saturating_add(base.len())));
+    let likely = size.min(delta.len().saturating_mul(64).saturating_add(base.len()));
+    let mut out = Vec::with_capacity(likely);
     let mut bytes = delta.iter().skip(start).copied();
     while let Some(instruction) = bytes.next() {
         if instruction & 0x80 == 0 {

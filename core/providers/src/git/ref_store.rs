@@ -124,10 +124,10 @@ impl RefStore {
     /// Working trees share their references, but for HEAD and a few others.
     fn dir(&self, name: &str) -> &Path {
         const OWN: [&str; 3] = ["refs/bisect", "refs/worktree", "refs/rewritten"];
-        let is_own = |folder: &&str| {
-            name.strip_prefix(*folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        let is_own = |folder: &str| {
+            name.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        if !name.starts_with("refs") || OWN.iter().any(|folder| is_own(&folder)) {
+        if !name.starts_with("refs") || OWN.iter().any(|folder| is_own(folder)) {
             &self.git_dir
         } else {
             &self.common_dir

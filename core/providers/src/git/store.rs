@@ -73,6 +73,9 @@ struct Delta {
 
 type Object = (Kind, Arc<[u8]>);
 
+/// Reads an object at an offset of a pack.
+type FromPack<'f, T> = dyn FnMut(&Arc<Pack>, u64) -> Result<T, StoreError> + 'f;
+
 /// What is asked for: what is something else, or larger, is refused before it is decompressed.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
@@ -170,7 +173,7 @@ impl ObjectStore {
     fn look<T>(
         &self,
         id: &oid,
-        from_pack: &mut dyn FnMut(&Arc<Pack>, u64) -> Result<T, StoreError>,
+        from_pack: &mut FromPack<'_, T>,
         from_file: &mut dyn FnMut(&PartFile) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         let mut failure = None;
@@ -358,7 +361,7 @@ impl ObjectStore {
             let indexes = indexes.filter(|path| path.extension().is_some_and(|extension| extension == "idx"));
             paths.extend(indexes.filter_map(|path| Some((stamp_of(&path)?, path))).take(PACKS));
         }
-        paths.sort_by(|(one, _), (other, _)| other.3.cmp(&one.3));
+        paths.sort_by_key(|(stamp, _)| std::cmp::Reverse(stamp.3));
         let stays_open = paths.len() <= OPEN;
         let mut in_memory = 0;
         let open = |(stamp, path): (Stamp, PathBuf)| {
