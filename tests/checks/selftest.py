@@ -10,6 +10,7 @@ import hygiene
 import instructions
 import layering
 import links
+import metadata
 import names
 import purity
 import ran
@@ -43,6 +44,66 @@ def core(check: Check, path: str, text: str) -> list[str]:
 def spell(name: str) -> str:
     path, _, ext = name.replace("__", "/").rpartition("_")
     return f"{path}.{ext}".replace("bindings_", "bindings-")
+
+
+MANIFEST = """
+[workspace.package]
+version = "1.0.0"
+repository = "https://forge.example/team/mcp-resources"
+[workspace.dependencies]
+own = { path = "core/own", version = "=1.0.0" }
+"""
+CRATE = """
+[package]
+description = "x"
+license.workspace = true
+authors.workspace = true
+repository.workspace = true
+readme = "README.md"
+keywords = ["x"]
+categories = ["x"]
+[package.metadata.docs.rs]
+all-features = true
+"""
+PYTHON = """
+[project]
+description = "x"
+license = "MIT"
+authors = [{ name = "x" }]
+readme = "README.md"
+keywords = ["x"]
+urls = { Repository = "https://forge.example/team/mcp-resources" }
+classifiers = ["x"]
+"""
+NODE = dict.fromkeys(metadata._NODE_FIELDS, "x") | {"version": "1.0.0"}
+
+
+class Metadata(unittest.TestCase):
+    def files(self, **other: str) -> list[str]:
+        files = {
+            "Cargo_toml": MANIFEST,
+            "core__own__Cargo_toml": CRATE,
+            "core__own__README_md": "# own",
+            "pyproject_toml": PYTHON,
+            "package_json": json.dumps(NODE),
+        }
+        return found(metadata.check, **files | other)
+
+    def test_what_is_complete(self) -> None:
+        assert self.files() == []
+
+    def test_a_missing_field(self) -> None:
+        assert len(self.files(core__own__Cargo_toml=CRATE.replace('keywords = ["x"]', ""))) == 1
+        assert len(self.files(pyproject_toml=PYTHON.replace('readme = "README.md"', ""))) == 1
+        assert len(self.files(package_json=json.dumps(NODE | {"bugs": ""}))) == 1
+
+    def test_another_version(self) -> None:
+        assert len(self.files(package_json=json.dumps(NODE | {"version": "1.0.1"}))) == 1
+        assert len(self.files(Cargo_toml=MANIFEST.replace('"=1.0.0"', '"1.0.0"'))) == 1
+
+    def test_another_address(self) -> None:
+        assert len(self.files(docs__a_md="https://forge.example/other/mcp-resources/issues")) == 1
+        assert self.files(docs__a_md="https://forge.example/other/project") == []
 
 
 class Names(unittest.TestCase):

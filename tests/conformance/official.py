@@ -13,6 +13,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.append(str(ROOT / "tests" / "python"))
+from ports import reserved_port  # noqa: E402
+
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "conformance"
 NODE_AT_LEAST = 22
 NODE_VERSION = "24.9.0"
@@ -22,16 +25,15 @@ START_SECONDS = 300
 @contextmanager
 def start(language: str) -> Iterator[str]:
     """The fixture server of a language: its URL, once it takes connections."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen([HERE / "run-server", language, "--http", str(port)], cwd=ROOT, stdin=subprocess.DEVNULL)
-    try:
-        wait(server, port)
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        server.terminate()
-        server.wait(10)
+    with reserved_port() as port:
+        command = [HERE / "run-server", language, "--http", str(port)]
+        server = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL)
+        try:
+            wait(server, port)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            server.terminate()
+            server.wait(10)
 
 
 def wait(server: "subprocess.Popen[bytes]", port: int) -> None:

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -25,6 +25,8 @@ const SERVER = {
   env: { ...process.env, NODE: process.execPath },
   stderr: 'ignore',
 };
+const PYTHON = fileURLToPath(new URL('../../.venv/bin/python', import.meta.url));
+const PORTS = fileURLToPath(new URL('../python/ports.py', import.meta.url));
 const ABOUT = { name: 'test', version: '1' };
 const WATCHED = 'test://watched-resource';
 const UPDATED = 'notifications/resources/updated';
@@ -183,7 +185,7 @@ async function hears(client, heard) {
 
 test(`${LANGUAGE}: after a restart the same modern client listens again (R-094, R-096, R-099)`, async () => {
   const { make, http } = CLIENTS['client 2, modern'];
-  const [port, client, heard] = [await freePort(), make(), new EventEmitter()];
+  const [reserved, client, heard] = [await reservePort(), make(), new EventEmitter()];
   hear2(client, heard);
   try {
     await serving(
@@ -193,7 +195,7 @@ test(`${LANGUAGE}: after a restart the same modern client listens again (R-094, 
         await client.listen({ resourceSubscriptions: [WATCHED] });
         await hears(client, heard);
       },
-      port,
+      reserved,
     );
     await serving(
       '--http',
@@ -202,17 +204,19 @@ test(`${LANGUAGE}: after a restart the same modern client listens again (R-094, 
         await hears(client, heard);
         await listening.close();
       },
-      port,
+      reserved,
     );
   } finally {
     await client.close();
+    reserved.release();
   }
 });
 
 for (const name of ['client 2, legacy', 'sdk 1']) {
-  test(`${LANGUAGE}: after a restart the session of ${name} is unknown, and a new one subscribes (R-084, R-171)`, async () => {
+  test(`${LANGUAGE}: after a restart the session of ${name} is unknown, and a new one subscribes (R-084, R-171)`, async (context) => {
     const { make, http, hear } = CLIENTS[name];
-    const port = await freePort();
+    const reserved = await reservePort();
+    context.after(reserved.release);
     const heard = new EventEmitter();
     const watching = async (url) => {
       const client = make();
@@ -228,7 +232,7 @@ for (const name of ['client 2, legacy', 'sdk 1']) {
       async (url) => {
         older = await watching(url);
       },
-      port,
+      reserved,
     );
     await serving(
       '--http',
@@ -237,14 +241,15 @@ for (const name of ['client 2, legacy', 'sdk 1']) {
         await older.close();
         await (await watching(url)).close();
       },
-      port,
+      reserved,
     );
   });
 }
 
 /** A server of its own over HTTP, while `body` runs. */
-async function serving(way, body, port) {
-  port ??= await freePort();
+async function serving(way, body, given) {
+  const reserved = given ?? (await reservePort());
+  const { port } = reserved;
   const child = spawn(SERVER.command, [LANGUAGE, way, `${port}`], { env: SERVER.env, stdio: 'ignore' });
   const ended = once(child, 'exit');
   try {
@@ -256,6 +261,7 @@ async function serving(way, body, port) {
   } finally {
     child.kill();
     await ended;
+    if (reserved !== given) reserved.release();
   }
 }
 
@@ -269,13 +275,11 @@ async function takes(port) {
   return taken;
 }
 
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return port;
+/** A port that no other process is given until it is released: Node cannot bind one without listening on it. */
+async function reservePort() {
+  const holder = spawn(PYTHON, [PORTS], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const [line] = await once(holder.stdout, 'data');
+  return { port: Number(line), release: () => holder.stdin.end() };
 }
 
 /** All items of a list, from its pages of at most 20. */

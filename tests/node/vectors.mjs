@@ -1,5 +1,6 @@
 // Others' files, which are not kept here: the cases of uritemplate-test.
-// They are looked for in the directory that MCP_RESOURCES_VECTORS names, by default `../shared` beside the project.
+// They are looked for in the directory that MCP_RESOURCES_VECTORS names, then in `target/vectors`, where `make setup` writes what it
+// finds in packages.
 import { appendFileSync, existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,8 +15,11 @@ export const LEGACY = '2025-11-25';
  * @returns {string | undefined}
  */
 export function directory(name) {
-  const found = path.resolve(ROOT, process.env.MCP_RESOURCES_VECTORS ?? '../shared', name);
-  return existsSync(found) && statSync(found).isDirectory() ? found : undefined;
+  const { MCP_RESOURCES_VECTORS: named, CARGO_TARGET_DIR: target = 'target' } = process.env;
+  return [named, path.join(target, 'vectors')]
+    .filter((folder) => folder)
+    .map((folder) => path.resolve(ROOT, folder, name))
+    .find((found) => existsSync(found) && statSync(found).isDirectory());
 }
 
 /**

@@ -90,7 +90,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"left out: {NO_SCHEMAS}")
 
 
-NO_SCHEMAS = "no official schemas beside the project, messages are not validated"
+NO_SCHEMAS = "no schemas of the protocol, messages are not validated: make setup"
 RECORD = os.environ.get("MCP_RESOURCES_RECORD")
 entries: list[dict[str, object]] = []
 

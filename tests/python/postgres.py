@@ -3,13 +3,14 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from ports import reserved_port
 
 ABSENT = "Postgres is not installed"
 """The reason of the tests that are left out without it; `.ci/run` installs it."""
@@ -29,8 +30,8 @@ def binaries() -> Path | None:
 class Postgres:
     """A running server, with the database `postgres` and the user `shop`, who has a password."""
 
-    def __init__(self, bin: Path, folder: Path, user: str | None) -> None:
-        self.port = _free_port()
+    def __init__(self, bin: Path, folder: Path, user: str | None, port: int) -> None:
+        self.port = port
         self._bin, self._data, self._user = bin, folder / "data", user
         self._socket = folder
         password = folder / "password"
@@ -101,20 +102,16 @@ def postgres() -> Iterator[Postgres]:
     folder = Path(tempfile.mkdtemp(prefix="mcp-postgres-"))
     folder.chmod(0o755)
     try:
-        server = Postgres(bin, folder, user)
-        try:
-            yield server
-        finally:
-            server.stop()
+        # Postgres cannot say which port it was given.
+        with reserved_port() as port:
+            server = Postgres(bin, folder, user, port)
+            try:
+                yield server
+            finally:
+                server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_user(name: str) -> bool:
     return any(line.startswith(f"{name}:") for line in Path("/etc/passwd").read_text("utf-8").splitlines())
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

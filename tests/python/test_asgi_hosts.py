@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -65,20 +66,21 @@ def listening() -> bytes:
     return head.encode() + body
 
 
+def listening_port(process: "subprocess.Popen[str]") -> int:
+    """The port that uvicorn says that it was given."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(r"Uvicorn running on http://127\.0\.0\.1:(\d+)", line):
+            return int(found[1])
+    raise RuntimeError("uvicorn did not start")
+
+
 @contextmanager
 def uvicorn_process(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", int]]:
     """A uvicorn with the application, and its port."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    command = [sys.executable, "-c", PROGRAM, str(port), *arguments]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, "0", *arguments], stderr=subprocess.PIPE, text=True)
     try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if "Uvicorn running" in line:
-                break
-        yield process, port
+        yield process, listening_port(process)
     finally:
         process.kill()
         process.wait()
@@ -121,16 +123,11 @@ def test_uvicorn_ends_after_its_last_request() -> None:
 def test_uvicorn_refuses_what_may_be_smuggled(options: list[str], tmp_path: Any) -> None:
     """RFC 9112, section 11.2: whatever the server around the application lets through."""
     (tmp_path / "hosted.py").write_text(PROGRAM + "\napp = server.asgi()\n", "utf-8")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    command = [sys.executable, "-m", "uvicorn", "hosted:app", "--port", str(port), "--app-dir", str(tmp_path), *options]
+    command = [sys.executable, "-m", "uvicorn", "hosted:app", "--port", "0", "--app-dir", str(tmp_path), *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
-        for line in process.stderr:
-            if "Uvicorn running" in line:
-                break
+        port = listening_port(process)
         start = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         hidden = "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n"
         for bad in (

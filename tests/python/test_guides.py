@@ -23,9 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from ports import reserved_port
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+GUIDES = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
+PAGES = ["README.md", "bindings-python/README.md", *GUIDES]
 PORT = "8000"
 """The port that pages serve at; each run has another."""
 PATIENCE = 60.0
@@ -168,10 +170,7 @@ def newer_node() -> Path:
 def test_a_page_does_what_it_says(page: str, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
-    with socket.socket() as free, ExitStack() as stack:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-        free.close()
+    with reserved_port() as port, ExitStack() as stack:
         runs_typescript = any(block.info.startswith("ts ") for block in blocks(page))
         session = Session(folder, port, stack, runs_typescript)
         for block in blocks(page):

@@ -6,6 +6,7 @@ Each line that a server writes is parsed and validated by `process.Server` on th
 import json
 import random
 import signal
+import socket
 import sys
 import textwrap
 import threading
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ports import reserved_port
 from process import Server, build, command, eventually, running
 from vectors import MODERN, SUBSCRIPTION_ID
 
@@ -450,3 +452,15 @@ def test_a_print_of_a_handler_is_no_message(server: Server) -> None:
     assert eventually(lambda: server.errors.count(b"a stray print") == 3), server.errors
     assert not any(b"stray" in line for line in server.lines)
     assert alive(server)
+
+
+def test_a_reserved_port_is_given_to_no_other_socket() -> None:
+    """Neither to one that listens on any free port nor to one that connects, and a server may still listen on it."""
+    with reserved_port() as port:
+        for _ in range(2):
+            with socket.create_server(("127.0.0.1", port)) as server:
+                for _ in range(1_000):
+                    with socket.create_server(("127.0.0.1", 0)) as other:
+                        assert other.getsockname()[1] != port
+                    with socket.create_connection(("127.0.0.1", port)) as client, server.accept()[0]:
+                        assert client.getsockname()[1] != port

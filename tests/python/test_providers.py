@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ports import reserved_port
 from process import PATIENCE, Server, running
 from vectors import MODERN, ROOT
 
@@ -65,20 +66,18 @@ def command(language: str, *args: str) -> list[str]:
 @contextmanager
 def listening(language: str) -> Iterator[int]:
     """The example over HTTP; its port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    process = subprocess.Popen(command(language, str(port)))
-    try:
-        until = time.monotonic() + PATIENCE
-        while not reaches(port):
-            assert process.poll() is None, "it has ended"
-            assert time.monotonic() < until, "it does not listen"
-            time.sleep(0.05)
-        yield port
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
+    with reserved_port() as port:
+        process = subprocess.Popen(command(language, str(port)))
+        try:
+            until = time.monotonic() + PATIENCE
+            while not reaches(port):
+                assert process.poll() is None, "it has ended"
+                assert time.monotonic() < until, "it does not listen"
+                time.sleep(0.05)
+            yield port
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
 
 
 def reaches(port: int) -> bool:

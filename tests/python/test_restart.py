@@ -2,12 +2,12 @@
 
 import asyncio
 from contextlib import ExitStack
-from urllib.parse import urlsplit
 
 import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 from mcp.client.subscriptions import ResourceUpdated
+from ports import reserved_port
 from process import build
 from web import serving
 
@@ -32,18 +32,23 @@ class Serving:
 
     def __init__(self, language: str) -> None:
         self._language = language
-        self._stack = ExitStack()
-        self.url = self._stack.enter_context(serving(language))
+        self._reserved, self._stack = ExitStack(), ExitStack()
+        self._port = self._reserved.enter_context(reserved_port())
+        self.url = self._start()
 
     def __enter__(self) -> "Serving":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        self._reserved.close()
 
     def restart(self) -> None:
         self._stack.close()
-        self._stack.enter_context(serving(self._language, port=urlsplit(self.url).port))
+        self._start()
+
+    def _start(self) -> str:
+        return self._stack.enter_context(serving(self._language, port=self._port))
 
 
 async def test_a_listen_is_sent_again(language: str) -> None:

@@ -1,6 +1,7 @@
 """Others' files, which are not kept here: the official schemas and examples of the protocol.
 
-They are looked for in the directory that `MCP_RESOURCES_VECTORS` names, by default `../shared` beside the project.
+They are looked for in the directory that `MCP_RESOURCES_VECTORS` names, then in `target/vectors`, where `make setup`
+writes what it finds in packages.
 """
 
 import json
@@ -41,8 +42,9 @@ NOTIFICATIONS = {
 
 def directory(name: str) -> Path | None:
     """The directory of this name among the vectors, if it is there."""
-    found = ROOT / os.environ.get("MCP_RESOURCES_VECTORS", "../shared") / name
-    return found if found.is_dir() else None
+    target = os.environ.get("CARGO_TARGET_DIR", "target")
+    folders = [os.environ.get("MCP_RESOURCES_VECTORS"), f"{target}/vectors"]
+    return next((at for folder in folders if folder and (at := ROOT / folder / name).is_dir()), None)
 
 
 @cache

@@ -4,24 +4,23 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
+from ports import reserved_port
 from process import PATIENCE, RUN_SERVER
 
 
 @contextmanager
 def serving(language: str, way: str = "--http", *, port: int | None = None) -> Iterator[str]:
-    """The URL of a fresh server, ended with the block."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = port or probe.getsockname()[1]
-    process = subprocess.Popen([RUN_SERVER, language, way, str(port)], stdin=subprocess.DEVNULL)
-    try:
-        _wait(process, port)
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
+    """The URL of a fresh server, ended with the block; `port` is one that the caller has reserved."""
+    with nullcontext(port) if port else reserved_port() as own:
+        process = subprocess.Popen([RUN_SERVER, language, way, str(own)], stdin=subprocess.DEVNULL)
+        try:
+            _wait(process, own)
+            yield f"http://127.0.0.1:{own}/mcp"
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
 
 
 def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:

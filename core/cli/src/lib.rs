@@ -11,6 +11,7 @@
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong usage; `lint` has its own. 130 and 143 after SIGINT and SIGTERM, which are the
 //! usual end of `serve`: 0.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod args;
 mod complete;

@@ -44,6 +44,7 @@
 //! assert!(String::from_utf8(out)?.contains("Milk on monday"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 // The state machines, each with its inputs and outputs. The names that every host needs are re-exported below.
 pub mod catalog;

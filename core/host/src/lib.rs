@@ -29,6 +29,7 @@
 //! assert_eq!(client.read_text("notes://monday").await?, "Milk on monday");
 //! # Ok(()) }
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(all(feature = "client", unix))]
 pub mod client;

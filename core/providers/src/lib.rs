@@ -16,6 +16,7 @@
 //! - [`docs`] serves pages of Markdown with full-text search, [`rag`] passages of documents that questions find.
 //! - [`db`] serves tables of databases, [`api`] answers of HTTP APIs, [`metrics`] series of numbers.
 //! - [`results`] keeps what a program has computed, until it expires.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(feature = "all"),
     allow(

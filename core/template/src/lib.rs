@@ -27,6 +27,7 @@
 //! assert!(!matches!(set.match_uri("repo://ann/src/%2e%2e/secret")?, Lookup::Match { .. }));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod capture;
 mod class;
@@ -219,3 +220,7 @@ impl fmt::Display for UriTemplate {
         f.write_str(self.as_str())
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

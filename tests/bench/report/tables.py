@@ -1,4 +1,4 @@
-"""RESULTS.md: the goals, where a peer is better, and one table for each workload."""
+"""RESULTS.md: where a peer is better, one table for each workload, and the goals as an appendix."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -36,14 +36,15 @@ def document(results: Results) -> str:
         "Versions: " + ", ".join(results.versions) + ".",
         results.raw.get("note", ""),
         HOW,
-        "## Goals",
-        goals.table(results).rstrip(),
         "## Where a peer is better",
         _better(results),
         "## Plots",
         "\n".join(images(results, "plots")),
         *(_table(table, newest) for table in results.tables),
         micro.table(results.micro).rstrip(),
+        "## Appendix: goals",
+        "What the project wants to reach, beside what was measured.",
+        goals.table(results).rstrip(),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

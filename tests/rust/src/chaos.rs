@@ -4,6 +4,7 @@ use mcp_resources_engine::version::Revision;
 use mcp_resources_host::client::{Client, Target};
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
@@ -202,7 +203,11 @@ async fn a_server_that_is_killed_is_started_again() {
 async fn a_server_over_http_that_is_killed_is_found_again() {
     for era in [Revision::V2026_07_28, Revision::V2025_11_25] {
         let mut values = Values::new(&format!("http-{era}"));
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // Bound, not listened on: no other process is given the port while the server is away.
+        let reserved = tokio::net::TcpSocket::new_v4().unwrap();
+        reserved.set_reuseaddr(true).unwrap();
+        reserved.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let port = reserved.local_addr().unwrap().port();
         let mut server = Server::start(&values, port);
         let target = Target::url(format!("http://127.0.0.1:{port}/mcp"));
         let client = Client::builder().revision(era).server("values", target).connect().unwrap();

@@ -456,7 +456,7 @@ fn the_catalogue_changes_under_open_reads() {
 #[test]
 fn official_examples_are_understood() {
     let Some(folder) = vectors::directory("spec/examples") else {
-        vectors::left_out("no official examples beside the project");
+        vectors::left_out("no official examples: see tests/make_vectors.py");
         return;
     };
     let engine = engine("a secret of ours", 1);

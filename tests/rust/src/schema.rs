@@ -22,7 +22,7 @@ pub(crate) struct Schemas {
 }
 
 impl Schemas {
-    /// The schemas, if they are beside the project.
+    /// The schemas, if they are there.
     pub(crate) fn load() -> Option<Self> {
         let folder = vectors::directory("spec/schema")?;
         let read = |revision: Revision| {
@@ -251,7 +251,7 @@ fn is_meta_key(key: &str) -> bool {
 #[test]
 fn what_breaks_a_schema_is_found() {
     let Some(schemas) = Schemas::load() else {
-        vectors::left_out("no official schemas beside the project");
+        vectors::left_out("no schemas of the protocol: make setup");
         return;
     };
     let mut witness = Witness::new(&schemas);

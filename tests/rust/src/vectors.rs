@@ -1,16 +1,17 @@
 //! Others' files, which are not kept here: the official cases of RFC 6570 and the schemas of the protocol.
 //!
-//! They are looked for in the directory that `MCP_RESOURCES_VECTORS` names, by default `../shared` beside the project.
+//! They are looked for in the directory that `MCP_RESOURCES_VECTORS` names, then in `target/vectors`, where `make setup` writes
+//! what it finds in packages.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 /// The directory of this name among the vectors, if it is there.
 pub fn directory(name: &str) -> Option<PathBuf> {
-    let vectors =
-        std::env::var_os("MCP_RESOURCES_VECTORS").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
-    let directory = project().join(vectors).join(name);
-    directory.is_dir().then_some(directory)
+    let named = std::env::var_os("MCP_RESOURCES_VECTORS").map(PathBuf::from);
+    let made = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let folders = named.into_iter().chain([made.join("vectors")]);
+    folders.map(|vectors| project().join(vectors).join(name)).find(|directory| directory.is_dir())
 }
 
 /// The root of the project.

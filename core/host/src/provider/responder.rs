@@ -41,8 +41,8 @@ struct OpenRequest {
 /// Passes an unanswered request on.
 pub(super) type Otherwise = Box<dyn FnOnce(Peer, Reply) + Send>;
 
-/// The server's redaction function, applied to contents before they are encoded.
-pub type Redact = Arc<dyn Fn(&str, Answer<'static>) -> Answer<'static> + Send + Sync>;
+/// The server's redaction function, applied to the contents of a URI for a peer before they are encoded.
+pub type Redact = Arc<dyn Fn(&Peer, &str, Answer<'static>) -> Answer<'static> + Send + Sync>;
 
 /// A result that a [`Responder`] can send.
 pub trait IntoAnswer: Sized {
@@ -104,6 +104,11 @@ impl<T> Responder<T> {
         self.open.as_ref().is_none_or(|open| open.cancelled.get())
     }
 
+    /// Reports whether the answer is no longer needed, where this responder cannot be asked; `None` if it never was.
+    pub fn cancelled(&self) -> Option<Cancelled> {
+        self.open.as_ref().map(|open| open.cancelled.clone())
+    }
+
     /// Writes a problem to the server's log, under the name of the mount. Clients do not see it.
     pub fn log(&self, what: &str) {
         if let Some(open) = &self.open {
@@ -158,7 +163,7 @@ impl OpenRequest {
             return;
         }
         let answer = match (redact, reply.uri()) {
-            (Some(redact), Some(uri)) => redact(uri, answer),
+            (Some(redact), Some(uri)) => redact(&peer, uri, answer),
             _ => answer,
         };
         let encoded = reply.encode(answer, peer.now());

@@ -5,17 +5,16 @@
 //! or a part of an answer.
 
 use super::address::{PrivateAddress, PublicOnly};
-use super::cache::{Answer, Body};
+use super::body;
+use super::cache::Answer;
 use super::fresh::{Freshness, retry_after};
 use super::options::{Checked, Options};
-use super::pick::Picked;
 use super::url;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use ureq::http::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH,
-    LAST_MODIFIED, LOCATION,
+    ACCEPT_ENCODING, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
 };
 use ureq::http::{Response, StatusCode, Uri};
 use ureq::unversioned::resolver::{DefaultResolver, Resolver};
@@ -80,8 +79,8 @@ impl Fetcher {
             if !is_redirect(response.status()) {
                 return self.answer(response, endpoint);
             }
-            let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
-            match location.and_then(|location| url::redirected(&uri, location)) {
+            let location = response.headers().get(LOCATION);
+            match location.and_then(|location| url::redirected(&uri, location.as_bytes())) {
                 Some(next) => uri = next,
                 None => return Fetched::Failed("a redirect leads to no URL that may be followed".into()),
             }
@@ -124,13 +123,13 @@ impl Fetcher {
             status if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
                 return Fetched::Down(format!("status {}", status.as_u16()), retry_after(response.headers()));
             }
-            status if status != StatusCode::OK => {
+            status if !matches!(status, StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION) => {
                 return Fetched::Failed(format!("status {}", status.as_u16()));
             }
             _ => {}
         }
-        if response.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-            return Fetched::Failed("the answer is compressed, which was not asked for".into());
+        if let Some(what) = body::coding(response.headers()) {
+            return Fetched::Failed(what);
         }
         // The client refuses what reaches its limit.
         let limit = self.bytes.saturating_add(1);
@@ -138,9 +137,10 @@ impl Fetcher {
             Ok(bytes) => bytes,
             Err(error) => return self.failed(&error),
         };
-        match contents(bytes, response.headers(), endpoint) {
+        match body::contents(bytes, response.headers(), endpoint.pick.as_ref()) {
             Ok((body, mime_type)) => {
-                if let Some(name) = endpoint.repeated_secret(body.bytes()) {
+                let repeated = endpoint.repeated_secret(body.bytes());
+                if let Some(name) = repeated.or_else(|| endpoint.repeated_secret(mime_type.as_bytes())) {
                     return Fetched::Failed(format!(
                         "the answer repeats the value of the header {name}, which comes from the environment; if it is no secret, \
                          write the value itself"
@@ -220,65 +220,6 @@ fn is_redirect(status: StatusCode) -> bool {
 
 fn is_private(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<PrivateAddress>())
-}
-
-/// What is served of an answer, and its media type.
-fn contents(bytes: Vec<u8>, headers: &HeaderMap, endpoint: &Checked) -> Result<(Body, String), &'static str> {
-    if let Some(pointer) = &endpoint.pick {
-        let text = std::str::from_utf8(&bytes).map_err(|_| "the answer is no JSON")?;
-        return match pointer.pick(text.trim_start_matches('\u{feff}')) {
-            None => Err("the answer is no JSON"),
-            Some(Picked::Nothing) => Err("the answer has nothing where `pick` leads"),
-            Some(Picked::Text(text)) => Ok((Body::Text(text.into()), "text/plain".into())),
-            Some(Picked::Json(json)) => Ok((Body::Text(json.into()), "application/json".into())),
-        };
-    }
-    let mime_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let mime_type = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    // Many small APIs send no media type: what is UTF-8 is text then.
-    let body = if mime_type.is_empty() || is_text(&mime_type) {
-        String::from_utf8(bytes)
-    } else {
-        return Ok(blob(bytes, mime_type));
-    };
-    match body {
-        Ok(text) if mime_type.is_empty() => {
-            let is_json = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
-            let mime_type = if is_json { "application/json" } else { "text/plain" };
-            Ok((Body::Text(text.into()), mime_type.into()))
-        }
-        Ok(text) => Ok((Body::Text(text.into()), mime_type)),
-        Err(error) => Ok(blob(error.into_bytes(), mime_type)),
-    }
-}
-
-fn blob(bytes: Vec<u8>, mime_type: String) -> (Body, String) {
-    let mime_type = if is_media_type(&mime_type) { mime_type } else { "application/octet-stream".into() };
-    (Body::Blob(bytes.into()), mime_type)
-}
-
-fn is_text(mime_type: &str) -> bool {
-    const TEXTS: [&str; 5] = [
-        "application/json",
-        "application/xml",
-        "application/javascript",
-        "application/yaml",
-        "image/svg+xml",
-    ];
-    is_media_type(mime_type)
-        && (mime_type.starts_with("text/")
-            || mime_type.ends_with("+json")
-            || mime_type.ends_with("+xml")
-            || TEXTS.contains(&mime_type))
-}
-
-/// `type/subtype`, of characters that such names have.
-fn is_media_type(text: &str) -> bool {
-    let is_name = |name: &str| {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
-        (1..128).contains(&name.len()) && name.bytes().all(is_plain)
-    };
-    text.split_once('/').is_some_and(|(kind, name)| is_name(kind) && is_name(name))
 }
 
 fn validator(headers: &HeaderMap, name: &ureq::http::HeaderName) -> Option<String> {

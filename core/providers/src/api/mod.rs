@@ -11,7 +11,9 @@
 //! the server's.
 
 mod address;
+mod body;
 mod cache;
+mod echo;
 mod fetch;
 mod fresh;
 mod options;

@@ -1,5 +1,6 @@
 //! The options of the provider: its APIs and their endpoints.
 
+use super::echo::SecretWords;
 use super::pick::Pointer;
 use super::url::UrlTemplate;
 use crate::named;
@@ -54,8 +55,8 @@ pub(super) struct Checked {
     pub(super) url: UrlTemplate,
     /// Values are marked as sensitive: they are not shown when they are formatted.
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
-    /// The headers whose values come from the environment.
-    secret: Vec<HeaderName>,
+    /// The headers whose values come from the environment, with the words of these.
+    secret: Vec<(HeaderName, SecretWords)>,
     pub(super) pick: Option<Pointer>,
     pub(super) ids: Vec<String>,
 }
@@ -121,25 +122,24 @@ impl Endpoint {
         }
         let headers: Vec<(HeaderName, HeaderValue)> =
             self.headers.iter().map(|header| checked(header).map_err(refused)).collect::<Result<_, _>>()?;
-        let is_secret = |(_, source): &&(String, HeaderSource)| matches!(source, HeaderSource::Env(_));
-        let secret =
-            self.headers.iter().filter(is_secret).filter_map(|(name, _)| name.parse().ok()).collect();
+        let mut secret = Vec::new();
+        for ((name, value), (_, source)) in headers.iter().zip(&self.headers) {
+            if let (HeaderSource::Env(_), Ok(value)) = (source, value.to_str())
+                && let Some(words) = SecretWords::new(value)
+                    .map_err(|_| refused(format!("the value of the header {name} is too long")))?
+            {
+                secret.push((name.clone(), words));
+            }
+        }
         Ok(Checked { url, headers, secret, pick, ids: self.ids.clone() })
     }
 }
 
 impl Checked {
     /// The header whose value from the environment is in what would be served: whole, or a word of it such as the
-    /// token behind `Bearer`.
-    pub(super) fn repeated_secret(&self, body: &[u8]) -> Option<&HeaderName> {
-        /// Shorter words may be in an answer by chance.
-        const SHORTEST: usize = 8;
-        let is_in = |word: &[u8]| body.windows(word.len()).any(|window| window == word);
-        let is_repeated = |value: &HeaderValue| {
-            value.as_bytes().split(|byte| *byte == b' ').any(|word| word.len() >= SHORTEST && is_in(word))
-        };
-        let mut of_environment = self.headers.iter().filter(|(name, _)| self.secret.contains(name));
-        of_environment.find(|(_, value)| is_repeated(value)).map(|(name, _)| name)
+    /// token behind `Bearer`, in whatever form.
+    pub(super) fn repeated_secret(&self, answer: &[u8]) -> Option<&HeaderName> {
+        self.secret.iter().find(|(_, words)| words.are_in(answer)).map(|(name, _)| name)
     }
 }
 

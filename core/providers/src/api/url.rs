@@ -71,25 +71,98 @@ impl UrlTemplate {
     }
 }
 
-/// What a redirect from `from` leads to; `None` if it leads nowhere that may be followed.
-pub(super) fn redirected(from: &Uri, location: &str) -> Option<Uri> {
-    let (scheme, authority) = (from.scheme_str()?, from.authority()?);
-    let location = location.split('#').next().unwrap_or_default();
-    let text = if location.starts_with("//") {
-        format!("{scheme}:{location}")
-    } else if location.starts_with('/') {
-        format!("{scheme}://{authority}{location}")
-    } else {
-        location.to_owned()
-    };
-    let to: Uri = text.parse().ok()?;
-    let is_safe = match to.scheme_str()? {
+/// The URL that a redirect from `from` leads to: a reference, resolved as RFC 3986 (5.2) says. `None` if it may not be followed.
+///
+/// Bytes that no URL has, such as those of raw UTF-8, are percent-encoded, as other clients do.
+pub(super) fn redirected(from: &Uri, location: &[u8]) -> Option<Uri> {
+    let location = encoded(location.trim_ascii());
+    let location = location.split('#').next().filter(|location| !location.is_empty())?;
+    let scheme = from.scheme_str()?;
+    let reference = Reference::split(location);
+    let to_scheme = reference.scheme.map_or_else(|| scheme.to_owned(), str::to_ascii_lowercase);
+    let is_safe = match &*to_scheme {
         "https" => true,
         // What was encrypted stays so.
         "http" => scheme == "http",
         _ => false,
     };
-    (is_safe && !to.authority()?.as_str().contains('@')).then_some(to)
+    let (authority, path, query) = match reference {
+        Reference { scheme: Some(_), authority: None, .. } => return None,
+        Reference { authority: Some(authority), path, query, .. } => (authority, without_dots(path), query),
+        Reference { path: "", query, .. } => {
+            (from.authority()?.as_str(), from.path().to_owned(), query.or(from.query()))
+        }
+        Reference { path, query, .. } => {
+            let folder = from.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+            let whole = if path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") };
+            (from.authority()?.as_str(), without_dots(&whole), query)
+        }
+    };
+    let is_named = !authority.is_empty() && !authority.starts_with(':') && !authority.contains('@');
+    let path = if path.is_empty() { "/" } else { &*path };
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    let to: Uri = format!("{to_scheme}://{authority}{path}{query}").parse().ok()?;
+    (is_safe && is_named).then_some(to)
+}
+
+/// The parts of a URI reference (RFC 3986, appendix B). It has no fragment.
+struct Reference<'r> {
+    scheme: Option<&'r str>,
+    authority: Option<&'r str>,
+    path: &'r str,
+    query: Option<&'r str>,
+}
+
+impl<'r> Reference<'r> {
+    fn split(text: &'r str) -> Self {
+        let is_scheme = |scheme: &str| {
+            scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+                && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+        };
+        let (scheme, rest) = match text.split_once(':') {
+            Some((scheme, rest)) if is_scheme(scheme) => (Some(scheme), rest),
+            _ => (None, text),
+        };
+        let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
+        let (authority, path) = match rest.strip_prefix("//") {
+            Some(rest) => {
+                let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+                (Some(authority), path)
+            }
+            None => (None, rest),
+        };
+        Self { scheme, authority, path, query }
+    }
+}
+
+/// A path without the segments `.` and `..` (RFC 3986, 5.2.4).
+fn without_dots(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut segments = path.split('/').skip(1).peekable();
+    while let Some(segment) = segments.next() {
+        let is_last = segments.peek().is_none();
+        match segment {
+            "." => {}
+            ".." => drop(kept.pop()),
+            _ => kept.push(segment),
+        }
+        if is_last && matches!(segment, "." | "..") {
+            kept.push("");
+        }
+    }
+    kept.iter().fold(String::new(), |path, segment| path + "/" + segment)
+}
+
+/// A reference without the bytes that no URL has.
+fn encoded(location: &[u8]) -> String {
+    let mut text = String::with_capacity(location.len());
+    for byte in location {
+        match byte.is_ascii_graphic() {
+            true => text.push(char::from(*byte)),
+            false => drop(write!(text, "%{byte:02X}")),
+        }
+    }
+    text
 }
 
 /// Whether two URLs have the same scheme, host and port.
@@ -169,10 +242,25 @@ mod tests {
             ("http://host/c", None),
             ("file:///etc/passwd", None),
             ("https://me@other/", None),
-            ("c", None),
+            ("HTTPS://other", Some("https://other/")),
+            ("c", Some("https://host/a/c")),
+            ("./c", Some("https://host/a/c")),
+            ("../c", Some("https://host/c")),
+            ("../../../c/.", Some("https://host/c/")),
+            ("/x/./y/../../z/..", Some("https://host/")),
+            ("?x=1", Some("https://host/a/b?x=1")),
+            ("c?x=../y#z", Some("https://host/a/c?x=../y")),
+            ("1:2", Some("https://host/a/1:2")),
+            ("/\u{e9} x", Some("https://host/%C3%A9%20x")),
+            ("//other:80\\@evil/", None),
+            ("https:c", None),
+            ("https:///c", None),
+            ("//", None),
+            ("//:80/", None),
+            ("#x", None),
             ("", None),
         ] {
-            let found = redirected(&from, location).map(|uri| uri.to_string());
+            let found = redirected(&from, location.as_bytes()).map(|uri| uri.to_string());
             assert_eq!(found.as_deref(), to, "{location}");
         }
         let uri = |text: &str| text.parse::<Uri>().unwrap();

@@ -34,7 +34,7 @@ use crate::declared::{self, Declare};
 use crate::options::Kind;
 use crate::watching::Own;
 use contents::Reader;
-use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
+use mcp_resources_engine::connection::{Cancelled, Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
@@ -286,7 +286,7 @@ impl Provider for Db {
                 .map(String::from)
                 .collect(),
             // A completion that fails has no values.
-            _ => self.complete_keys(&request).unwrap_or_else(|fault| {
+            _ => self.complete_keys(&request, reply.cancelled()).unwrap_or_else(|fault| {
                 drop(fault.answer(&|what| reply.log(what)));
                 Vec::new()
             }),
@@ -322,7 +322,11 @@ impl Db {
             fits: &|size| reply.facts(size).map_err(Fault::from),
             log: &|what| reply.log(what),
         };
-        let read = || session::with(source, |session| contents::read(source, session, &target, &reader));
+        let read = || {
+            session::with(source, reply.cancelled(), |session| {
+                contents::read(source, session, &target, &reader)
+            })
+        };
         let read = match read() {
             Err(Fault::Stale(_)) => read(),
             other => other,
@@ -348,11 +352,11 @@ impl Db {
     }
 
     /// The keys that begin with what was typed.
-    fn complete_keys(&self, request: &Complete) -> Result<Vec<String>, Fault> {
+    fn complete_keys(&self, request: &Complete, cancelled: Option<Cancelled>) -> Result<Vec<String>, Fault> {
         let source = self.source_of(request).ok_or(Fault::NotFound)?;
         let name = request.argument("table").and_then(|table| source.declared(table));
         let name = &name.ok_or(Fault::NotFound)?.name;
-        session::with(source, |session| {
+        session::with(source, cancelled, |session| {
             let catalog = session.catalog()?;
             let table = catalog.table(name).ok_or(Fault::NotFound)?;
             let (first, prefix) = table.read_prefix(request.value()).ok_or(Fault::NotFound)?;

@@ -8,7 +8,11 @@
 //! constants of this module use the simple protocol; everything else uses the extended protocol, which accepts one
 //! statement.
 
+mod connect;
 mod schema;
+mod stream;
+#[cfg(test)]
+mod tests;
 
 use super::catalog::{Catalog, Form, Row};
 use super::options::Engine;
@@ -17,7 +21,9 @@ use super::session::{Change, Fault, LARGEST, Session, TIME, Visit};
 use super::source::{Location, Source};
 use super::triggers::CHANNEL;
 use super::value::Value;
+use connect::{Address, Unconnected};
 use futures_util::TryStreamExt as _;
+use mcp_resources_engine::connection::Cancelled;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -25,10 +31,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use stream::Received;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
-use tokio_postgres::types::Type;
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Statement};
+use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, NoTls, SimpleQueryMessage, Statement};
 
 /// The settings of a connection.
 const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET statement_timeout = '10s'; \
@@ -44,6 +52,12 @@ const PREPARED: usize = 64;
 const TRIED: Duration = Duration::from_secs(5);
 /// The shortest and the longest pause between attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+/// How often a query that is under way is looked at: its client may have left.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long telling a server to stop a query may take.
+const STOP: Duration = Duration::from_millis(500);
+/// The longest text of a server's in the log, in characters.
+const SAID: usize = 300;
 
 /// See the module.
 pub(super) struct Postgres {
@@ -54,11 +68,14 @@ pub(super) struct Postgres {
     refused: Option<Refused>,
     /// Whether an earlier connection listened: notifications may have been lost since.
     has_listened: bool,
+    request: Option<Cancelled>,
 }
 
 /// A connection.
 struct Connection {
     client: Client,
+    address: Address,
+    received: Arc<Received>,
     statements: HashMap<String, Statement>,
     notifications: Arc<Notifications>,
     is_listening: bool,
@@ -80,7 +97,15 @@ struct Refused {
 
 impl Postgres {
     pub(super) fn new(source: Arc<Source>) -> Self {
-        Self { source, runtime: None, link: None, catalog: None, refused: None, has_listened: false }
+        Self {
+            source,
+            runtime: None,
+            link: None,
+            catalog: None,
+            refused: None,
+            has_listened: false,
+            request: None,
+        }
     }
 
     /// Runs `work` with a connection. If an idle connection has broken, a new one is tried once, while `may_repeat` allows it.
@@ -106,14 +131,32 @@ impl Postgres {
         let (Some(runtime), Some(link)) = (&self.runtime, &mut self.link) else {
             return Err(Fault::Down("there is no connection".into()));
         };
+        let (received, address) = (link.received.clone(), link.address.clone());
+        let (stop, request) = (link.client.cancel_token(), self.request.clone());
+        received.begin();
         // The server's own limit is shorter: it ends the query and keeps the connection.
-        let ended = runtime.block_on(async { timeout(TIME + TIME, work(link)).await });
+        let end = Instant::now() + TIME + TIME;
+        let ended = runtime.block_on(async {
+            let mut work = pin!(work(link));
+            loop {
+                match timeout(LOOK, &mut work).await {
+                    Ok(ended) => break Some(ended),
+                    Err(_) if request.as_ref().is_some_and(Cancelled::get) || Instant::now() >= end => {
+                        break None;
+                    }
+                    Err(_) => {}
+                }
+            }
+        });
         match ended {
-            Ok(Ok(done)) => Ok(done),
-            Ok(Err(error)) => {
-                let fault = self.fault(&error);
+            Some(Ok(done)) => Ok(done),
+            Some(Err(error)) => {
+                let fault = match received.excess() {
+                    Some(excess) => Fault::Down(format!("it is left, because it sends {excess}")),
+                    None => self.fault(&error),
+                };
                 if error.is_closed() || error.as_db_error().is_none() || is_ending(&error) {
-                    self.link = None;
+                    self.disconnect();
                 }
                 if matches!(fault, Fault::Stale(_)) {
                     self.catalog = None;
@@ -121,10 +164,31 @@ impl Postgres {
                 }
                 Err(fault)
             }
-            Err(_) => {
-                self.link = None;
+            None => {
+                self.stop(&address, &stop);
+                self.disconnect();
                 Err(Fault::Time)
             }
+        }
+    }
+
+    /// Asks the server to stop the query of a connection that is left: it would notice only when it has an answer.
+    fn stop(&self, address: &Address, token: &CancelToken) {
+        let (Some(runtime), Location::Postgres(config)) = (&self.runtime, &self.source.location) else {
+            return;
+        };
+        // If that fails, the server's own limit ends it.
+        let _ = runtime.block_on(timeout(STOP, async {
+            let socket = connect::socket(config, address).await.ok()?;
+            token.cancel_query_raw(socket, NoTls).await.ok()
+        }));
+    }
+
+    /// Closes the connection. Its task ends with its runtime, whatever the server still sends.
+    fn disconnect(&mut self) {
+        self.link = None;
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
         }
     }
 
@@ -132,31 +196,32 @@ impl Postgres {
         if self.link.as_ref().is_some_and(|link| !link.client.is_closed()) {
             return Ok(());
         }
-        self.link = None;
+        self.disconnect();
         if let Some(refused) = self.refused.as_ref().filter(|refused| Instant::now() < refused.until) {
             return Err(refused.fault.clone());
         }
-        let Location::Postgres(config) = &self.source.location else {
+        let source = self.source.clone();
+        let Location::Postgres(config) = &source.location else {
             return Err(Fault::Down("it is no Postgres".into()));
         };
-        let runtime = match self.runtime.take() {
-            Some(runtime) => runtime,
-            None => {
-                let built = Builder::new_current_thread().enable_all().build();
-                built.map_err(|error| Fault::Down(format!("the system refuses what is needed: {error}")))?
-            }
-        };
+        let built = Builder::new_current_thread().enable_all().build();
+        let runtime =
+            built.map_err(|error| Fault::Down(format!("the system refuses what is needed: {error}")))?;
         let limit = config.get_connect_timeout().copied().unwrap_or(TIME);
-        let connected = runtime.block_on(async { timeout(limit, Connection::open(config)).await });
+        let connected = runtime.block_on(async { timeout(limit, Connection::open(config, limit)).await });
         self.runtime = Some(runtime);
         let fault = match connected {
             Ok(Ok(link)) => {
                 (self.link, self.refused, self.catalog) = (Some(link), None, None);
                 return Ok(());
             }
-            Ok(Err(error)) => unconnected(config, &error),
+            Ok(Err((error, excess))) => match excess {
+                Some(excess) => Fault::Down(format!("it cannot be connected to: it sends {excess}")),
+                None => unconnected(config, &error),
+            },
             Err(_) => Fault::Down("it cannot be connected to: it does not answer in time".into()),
         };
+        self.disconnect();
         let pause = self.refused.as_ref().map_or(PAUSES.0, |refused| (refused.pause * 2).min(PAUSES.1));
         self.refused = Some(Refused { until: Instant::now() + pause, pause, fault: fault.clone() });
         Err(fault)
@@ -168,8 +233,8 @@ impl Postgres {
             Location::Sqlite(_) => String::new(),
         };
         match error.code().map(tokio_postgres::error::SqlState::code) {
-            // A value has not the form of its type.
-            Some(code) if code.starts_with("22") => Fault::parameter("", "a value of its type"),
+            // A value has not the form of its type, or cannot be computed with.
+            Some(code) if code.starts_with("22") => Fault::Data(text),
             Some("57014") => Fault::Time,
             // A column, a table, a type or a function is gone, or a plan that was kept no longer fits.
             Some("42703" | "42P01" | "42704" | "42883" | "0A000" | "26000") => Fault::Stale(text),
@@ -183,7 +248,7 @@ impl Postgres {
         for (at, (cast, value)) in pairs {
             let bound = Bound { sql: cast.clone(), values: vec![Value::Text(value.clone())] };
             let tried = self.linked(|| true, async |link| link.ask(&bound, &mut |_| Ok(true)).await);
-            if matches!(tried, Err(Fault::Parameter { .. })) {
+            if matches!(tried, Err(Fault::Data(_))) {
                 return Some(at);
             }
         }
@@ -192,6 +257,10 @@ impl Postgres {
 }
 
 impl Session for Postgres {
+    fn attend(&mut self, request: Option<Cancelled>) {
+        self.request = request;
+    }
+
     fn catalog(&mut self) -> Result<Arc<Catalog>, Fault> {
         if let (Some((read, catalog)), Some(_)) = (&self.catalog, &self.link)
             && read.elapsed() < FRESH
@@ -238,12 +307,17 @@ impl Session for Postgres {
         if let Some(fault) = stopped {
             return Err(fault);
         }
+        const EXPECTED: &str = "a value of its type";
         match (asked, query) {
-            (Err(Fault::Parameter { expected, .. }), Query::View { view, values, .. }) => {
+            (Err(Fault::Data(what)), Query::View { view, values, .. }) if !values.is_empty() => {
                 Err(match self.culprit(&view.casts, values) {
-                    Some(at) => Fault::parameter(at.to_string(), expected),
-                    None => Fault::Down("a statement has failed with the values of a client".into()),
+                    Some(at) => Fault::parameter(at.to_string(), EXPECTED),
+                    None => Fault::Data(format!("a view fails with the values of a client: {what}")),
                 })
+            }
+            // The key of a client's.
+            (Err(Fault::Data(_)), Query::Row { .. } | Query::Page { after: Some(_), .. }) => {
+                Err(Fault::parameter("", EXPECTED))
             }
             (asked, _) => asked,
         }
@@ -251,6 +325,7 @@ impl Session for Postgres {
 
     fn changed(&mut self) -> Result<Change, Fault> {
         if let (Some(runtime), Some(link)) = (&self.runtime, &self.link) {
+            link.received.begin();
             // Gives the connection's task time to read notifications that have arrived.
             runtime.block_on(async { sleep(Duration::from_millis(1)).await });
             if link.is_listening && !link.client.is_closed() && link.tried.elapsed() < TRIED {
@@ -277,21 +352,98 @@ impl Session for Postgres {
 }
 
 impl Connection {
-    async fn open(config: &Config) -> Result<Self, tokio_postgres::Error> {
-        let (client, mut connection) = config.connect(NoTls).await?;
+    /// Connects to the first host of a URL that answers as it is wanted.
+    async fn open(config: &Config, limit: Duration) -> Result<Self, (Unconnected, Option<&'static str>)> {
+        let addresses = connect::addresses(config);
+        let share = limit / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
+        let absent = std::io::Error::new(std::io::ErrorKind::NotFound, "its URL has no host");
+        let mut last = (Unconnected::Socket(absent), None);
+        for address in addresses {
+            let received = Arc::new(Received::default());
+            match Self::open_at(config, address, &received, share).await {
+                Ok(link) => return Ok(link),
+                Err(error) => last = (error, received.excess()),
+            }
+        }
+        Err(last)
+    }
+
+    async fn open_at(
+        config: &Config,
+        address: Address,
+        received: &Arc<Received>,
+        limit: Duration,
+    ) -> Result<Self, Unconnected> {
+        let (client, mut driver) = connect::open(config, &address, received, limit).await?;
         let notifications = Arc::new(Notifications::default());
         let own = notifications.clone();
         tokio::spawn(async move {
             // It ends with the connection, or when the client is gone.
-            while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            while let Some(Ok(message)) = poll_fn(|context| driver.poll_message(context)).await {
                 if matches!(message, AsyncMessage::Notification(_)) {
                     own.is_notified.store(true, Ordering::Release);
                 }
             }
         });
-        client.batch_execute(SETTINGS).await?;
-        let statements = HashMap::new();
-        Ok(Self { client, statements, notifications, is_listening: false, tried: Instant::now() })
+        let link = Self {
+            client,
+            address,
+            received: received.clone(),
+            statements: HashMap::new(),
+            notifications,
+            is_listening: false,
+            tried: Instant::now(),
+        };
+        link.prepare_session(config).await?;
+        Ok(link)
+    }
+
+    /// Checks that the server is of the kind that the URL wants, and makes the settings.
+    async fn prepare_session(&self, config: &Config) -> Result<(), Unconnected> {
+        let wanted = match config.get_target_session_attrs() {
+            TargetSessionAttrs::ReadWrite => Some("off"),
+            TargetSessionAttrs::ReadOnly => Some("on"),
+            _ => None,
+        };
+        if let Some(wanted) = wanted {
+            let asked = self.client.simple_query("SHOW transaction_read_only").await;
+            let answer = asked.map_err(Unconnected::Postgres)?;
+            let is_wanted = answer.iter().any(|message| {
+                matches!(message, SimpleQueryMessage::Row(row) if row.try_get(0).ok().flatten() == Some(wanted))
+            });
+            if !is_wanted {
+                let what = "it is not the server that target_session_attrs wants";
+                return Err(Unconnected::Socket(std::io::Error::other(what)));
+            }
+        }
+        self.client.batch_execute(SETTINGS).await.map_err(Unconnected::Postgres)
+    }
+
+    /// Asks for rows of the system's tables: at most so many.
+    async fn rows(
+        &self,
+        sql: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+        most: usize,
+        each: &mut dyn FnMut(&tokio_postgres::Row) -> Result<(), tokio_postgres::Error>,
+    ) -> Result<(), tokio_postgres::Error> {
+        self.received.begin();
+        let mut rows = pin!(self.client.query_raw(sql, parameters.iter().copied()).await?);
+        let mut count = 0;
+        // What is too much is received, and limited there, but not kept.
+        while let Some(row) = rows.try_next().await? {
+            if count < most {
+                each(&row)?;
+                count += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares a statement.
+    async fn prepare(&self, sql: &str) -> Result<Statement, tokio_postgres::Error> {
+        self.received.begin();
+        self.client.prepare(sql).await
     }
 
     /// Asks one question in a transaction of its own, until `take` wants no more.
@@ -364,20 +516,29 @@ fn value(row: &tokio_postgres::Row, at: usize, form: Form) -> Result<Value, toki
     Ok(value.unwrap_or(Value::Null))
 }
 
-/// The message of an error, without the password.
+/// The message of an error, without the password, on one short line.
 fn said(config: &Config, error: &tokio_postgres::Error) -> String {
     let text = match error.as_db_error() {
         Some(error) => error.message().to_owned(),
         None => error.to_string(),
     };
-    match config.get_password().and_then(|password| std::str::from_utf8(password).ok()) {
+    let text = match config.get_password().and_then(|password| std::str::from_utf8(password).ok()) {
         Some(password) if !password.is_empty() => text.replace(password, "…"),
         _ => text,
+    };
+    let line = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    match text.chars().nth(SAID) {
+        Some(_) => line.take(SAID).chain(['…']).collect(),
+        None => line.collect(),
     }
 }
 
 /// Why there is no connection.
-fn unconnected(config: &Config, error: &tokio_postgres::Error) -> Fault {
+fn unconnected(config: &Config, error: &Unconnected) -> Fault {
+    let error = match error {
+        Unconnected::Socket(error) => return Fault::Down(format!("it cannot be connected to: {error}")),
+        Unconnected::Postgres(error) => error,
+    };
     let what = format!("it cannot be connected to: {}", said(config, error));
     match error.code().map(tokio_postgres::error::SqlState::code) {
         Some(code) if code.starts_with("28") => {

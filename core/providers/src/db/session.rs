@@ -14,6 +14,7 @@ use super::postgres::Postgres;
 use super::query::Query;
 use super::source::Source;
 use super::sqlite::Sqlite;
+use mcp_resources_engine::connection::Cancelled;
 use mcp_resources_engine::error::ReadError;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub(super) enum Fault {
     NotFound,
     /// The client's value for this variable has a wrong form.
     Parameter { name: String, expected: &'static str },
+    /// The database refuses a value: one of a client's, or one that a statement computes. The text is for the log.
+    Data(String),
     /// It took too long.
     Time,
     /// It is larger than this many bytes.
@@ -57,7 +60,7 @@ impl Fault {
             }
             Self::Time => ReadError::Timeout { after: u64::try_from(TIME.as_millis()).unwrap_or(u64::MAX) },
             Self::Size(limit) => ReadError::SizeExceeded { limit, size: None },
-            Self::Down(what) | Self::Refused(what) | Self::Stale(what) => {
+            Self::Data(what) | Self::Down(what) | Self::Refused(what) | Self::Stale(what) => {
                 log(&what);
                 ReadError::Failed
             }
@@ -90,6 +93,9 @@ pub(super) type Visit<'v> = dyn FnMut(Row) -> Result<bool, Fault> + 'v;
 
 /// See the module.
 pub(super) trait Session: Send {
+    /// What is asked from now on is for a request that may be cancelled: then it ends soon.
+    fn attend(&mut self, request: Option<Cancelled>);
+
     /// The current catalog.
     fn catalog(&mut self) -> Result<Arc<Catalog>, Fault>;
 
@@ -113,9 +119,10 @@ thread_local! {
     static SESSIONS: RefCell<Vec<(u64, Box<dyn Session>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `ask` with the session of this thread, which is a worker of the mount.
+/// Calls `ask` with the session of this thread, which is a worker of the mount, for a request that may be cancelled.
 pub(super) fn with<T>(
     source: &Arc<Source>,
+    request: Option<Cancelled>,
     ask: impl FnOnce(&mut dyn Session) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     SESSIONS.with_borrow_mut(|sessions| {
@@ -127,7 +134,10 @@ pub(super) fn with<T>(
             }
         };
         match sessions.get_mut(at) {
-            Some((_, session)) => ask(session.as_mut()),
+            Some((_, session)) => {
+                session.attend(request);
+                ask(session.as_mut())
+            }
             None => Err(Fault::NotFound),
         }
     })

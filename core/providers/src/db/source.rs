@@ -294,21 +294,79 @@ impl Location {
     }
 
     fn postgres(url: &str, password: Option<&Secret>) -> Result<Self, String> {
+        let url = supported(url)?;
         let mut config: tokio_postgres::Config = url.parse().map_err(|_| {
             "has a URL that is not postgres://USER:PASSWORD@HOST:PORT/NAME; write `@`, `/`, `:` and `%` in a password as %40, \
-             %2F, %3A and %25, and sslmode as disable or prefer"
+             %2F, %3A and %25"
         })?;
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err("asks for TLS with sslmode=require, which is not supported; connect through a local proxy such as \
-                        stunnel or a Unix socket, with sslmode=disable"
-                .into());
-        }
         config.ssl_mode(SslMode::Disable).connect_timeout(CONNECT).application_name("mcp-resources");
         if let Some(Secret(password)) = password {
             config.password(password);
         }
         Ok(Self::Postgres(Box::new(config)))
     }
+}
+
+/// A URL of Postgres without the parameters that change nothing here.
+///
+/// # Errors
+/// It has one that is not supported: half a sentence with the name, and without the value.
+fn supported(url: &str) -> Result<String, String> {
+    const KNOWN: [&str; 20] = [
+        "user",
+        "password",
+        "dbname",
+        "options",
+        "application_name",
+        "sslnegotiation",
+        "host",
+        "hostaddr",
+        "port",
+        "connect_timeout",
+        "tcp_user_timeout",
+        "keepalives",
+        "keepalives_idle",
+        "keepalives_interval",
+        "keepalives_retries",
+        "target_session_attrs",
+        "channel_binding",
+        "load_balance_hosts",
+        "requiressl",
+        "replication",
+    ];
+    // A password may have a `?`.
+    let from = url.rfind('@').unwrap_or_default();
+    let Some(at) = url.get(from..).and_then(|rest| rest.find('?')).map(|at| from + at) else {
+        return Ok(url.to_owned());
+    };
+    let (head, query) = (url.get(..at).unwrap_or_default(), url.get(at + 1..).unwrap_or_default());
+    let mut kept = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let fix = match (name, value.to_ascii_lowercase().as_str()) {
+            ("sslmode", "disable" | "prefer" | "allow") => continue,
+            ("sslmode", _) | ("sslcert" | "sslkey" | "sslrootcert" | "sslcrl" | "sslpassword", _) => {
+                "TLS is not supported; connect through a local proxy such as stunnel or a Unix socket, with sslmode=disable"
+            }
+            ("gssencmode", "disable" | "prefer") | ("client_encoding", "utf8" | "utf-8" | "auto") => continue,
+            ("gssencmode", _) => "encryption by GSSAPI is not supported; write gssencmode=disable",
+            ("client_encoding", _) => "texts come as UTF-8 always; leave it out",
+            ("schema" | "search_path" | "currentSchema", _) => {
+                "leave it out, and name tables with their schema, such as sales.customers"
+            }
+            ("requiressl" | "replication", _) => "it is not supported; leave it out",
+            (name, _) if KNOWN.contains(&name) => {
+                kept.push(pair);
+                continue;
+            }
+            _ => {
+                "it is not supported; leave it out, and if it is a part of the password, write `?` there as %3F"
+            }
+        };
+        let name: String = name.chars().filter(|letter| !letter.is_control()).take(40).collect();
+        return Err(format!("has the parameter {name:?} in its URL: {fix}"));
+    }
+    Ok(if kept.is_empty() { head.to_owned() } else { format!("{head}?{}", kept.join("&")) })
 }
 
 impl Denied {

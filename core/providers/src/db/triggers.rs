@@ -61,16 +61,60 @@ fn write_source(source: &Source, sql: &mut String) {
     );
     sql.push_str(FUNCTION);
     for table in &source.tables {
-        let reference = match table.name.split_once('.') {
-            Some((schema, name)) => format!("{}.{}", quoted(schema), quoted(name)),
-            None => quoted(&table.name),
-        };
-        let _ = write!(
-            sql,
-            "DROP TRIGGER IF EXISTS mcp_resources_changed ON {reference};\n\
-             CREATE TRIGGER mcp_resources_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {reference}\n  \
-             FOR EACH STATEMENT EXECUTE FUNCTION mcp_resources_changed();\n"
-        );
+        write_table(&table.name, sql);
+    }
+}
+
+/// The triggers of a table and of its partitions: a write that names a partition runs no trigger of the table.
+fn write_table(name: &str, sql: &mut String) {
+    // With several dots, the database says which one ends the schema.
+    let reference = match name.split('.').collect::<Vec<_>>().as_slice() {
+        [schema, name] => Some(format!("{}.{}", quoted(schema), quoted(name))),
+        [name] => Some(quoted(name)),
+        _ => None,
+    };
+    let (declared, schema) =
+        (literal(name), "(SELECT nspname FROM pg_namespace n WHERE n.oid = relnamespace)");
+    let (root, leaves) = match &reference {
+        Some(reference) => {
+            let _ = write!(
+                sql,
+                "DROP TRIGGER IF EXISTS mcp_resources_changed ON {reference};\n\
+                 CREATE TRIGGER mcp_resources_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {reference}\n  \
+                 FOR EACH STATEMENT EXECUTE FUNCTION mcp_resources_changed();\n"
+            );
+            (format!("oid = {}::regclass", literal(reference)), "part.oid <> tree.root")
+        }
+        None => (
+            format!(
+                "relname = {declared} AND pg_table_is_visible(oid) OR {schema} || '.' || relname = {declared}"
+            ),
+            "true",
+        ),
+    };
+    let _ = write!(
+        sql,
+        "DO $$ DECLARE part regclass; BEGIN\n  \
+           FOR part IN WITH RECURSIVE tree(root, oid) AS (\n      \
+               SELECT oid, oid FROM pg_class WHERE {root}\n      \
+               UNION SELECT tree.root, inhrelid FROM pg_inherits JOIN tree ON inhparent = tree.oid)\n    \
+             SELECT part.oid FROM tree JOIN pg_class part ON part.oid = tree.oid\n    \
+             WHERE {leaves} AND part.relkind IN ('r', 'p') AND (part.relispartition OR part.oid = tree.root)\n  \
+           LOOP\n    \
+             EXECUTE format('DROP TRIGGER IF EXISTS mcp_resources_changed ON %s', part);\n    \
+             EXECUTE format('CREATE TRIGGER mcp_resources_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '\n      \
+               'FOR EACH STATEMENT EXECUTE FUNCTION mcp_resources_changed()', part);\n  \
+           END LOOP; END $$;\n"
+    );
+}
+
+/// A text as SQL, also within `$$`.
+fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    // Two dollars would end the block; a text with escapes has none.
+    match quoted.contains('$') || quoted.contains('\\') {
+        true => format!("E'{}'", quoted.replace('\\', "\\\\").replace('$', "\\x24")),
+        false => format!("'{quoted}'"),
     }
 }
 

@@ -157,7 +157,9 @@ impl Watcher {
                     state
                 }
                 // An absent row has a state too: it may appear.
-                Err(Fault::NotFound | Fault::Parameter { .. }) => RowsState { digest: 0, rows: 0 },
+                Err(Fault::NotFound | Fault::Parameter { .. } | Fault::Data(_)) => {
+                    RowsState { digest: 0, rows: 0 }
+                }
                 Err(fault) => return Err(fault),
             };
             let is_changed = before.or(read).is_some_and(|shown| shown.digest != state.digest);
@@ -173,7 +175,7 @@ impl Watcher {
     /// Logs a fault, if it is another than before.
     fn say(&mut self, fault: Fault, feed: &Feed) {
         let what = match fault {
-            Fault::Down(what) | Fault::Refused(what) | Fault::Stale(what) => what,
+            Fault::Data(what) | Fault::Down(what) | Fault::Refused(what) | Fault::Stale(what) => what,
             Fault::Time => "what is watched takes too long to read".into(),
             Fault::Size(_) => "what is watched is too large".into(),
             Fault::NotFound | Fault::Parameter { .. } => return,

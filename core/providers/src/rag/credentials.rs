@@ -6,12 +6,17 @@ use crate::named;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
 use serde_json::Value;
 use std::fmt;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const MEMBERS: [&str; 3] = ["client_id", "client_secret", "refresh_token"];
 /// What a sign-in must allow: to read Drive, and what `gcloud` asks for besides.
 pub(super) const SCOPE: &str = "https://www.googleapis.com/auth/drive.readonly";
 const CLOUD: &str = "https://www.googleapis.com/auth/cloud-platform";
+
+/// The largest file, in bytes.
+const LARGEST: u64 = 64 << 10;
 
 /// Where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +46,7 @@ impl Credentials {
     /// A sentence that says where they should be, what is wrong with them, and what helps.
     pub(super) fn read(&self) -> Result<Secrets, String> {
         let text = match self {
-            Self::File(file) => match std::fs::read_to_string(file) {
+            Self::File(file) => match read_file(file) {
                 Ok(text) => text,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     return Err(format!("{self} does not exist; name the file, or sign in again"));
@@ -74,6 +79,25 @@ impl Credentials {
         }
         let quota_project = value.get("quota_project_id").and_then(Value::as_str);
         Ok(Secrets { form, quota_project: quota_project.map(str::to_owned) })
+    }
+}
+
+/// Reads a file that is one: a pipe without a writer would be opened for ever, and a device has no end.
+fn read_file(file: &Path) -> std::io::Result<String> {
+    let wrong = |what| Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
+    if !std::fs::metadata(file)?.is_file() {
+        return wrong("it is no file");
+    }
+    // It may be another one by now.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let opened = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(file)?;
+    if !opened.metadata()?.is_file() {
+        return wrong("it is no file");
+    }
+    let mut text = String::new();
+    match opened.take(LARGEST + 1).read_to_string(&mut text)? as u64 > LARGEST {
+        true => wrong("it is too large"),
+        false => Ok(text),
     }
 }
 

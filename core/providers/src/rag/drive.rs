@@ -11,12 +11,15 @@
 use super::credentials::{Credentials, SCOPE};
 use super::source::{BYTES, Changes, DOCUMENTS, DocumentSource, Fetched, Listed, SourceError, TOO_LARGE};
 use crate::option_file;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
 use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, Step};
 use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 const API: &str = "https://www.googleapis.com/drive/v3";
 const TOKEN: &str = "https://oauth2.googleapis.com/token";
@@ -30,6 +33,12 @@ const WAIT: Duration = Duration::from_secs(60);
 const MARGIN: Duration = Duration::from_secs(60);
 /// How many pages of a list are asked for.
 const PAGES: usize = 1_000;
+/// How many changes are taken at once; with more, everything is listed again.
+const CHANGES: usize = 5 * DOCUMENTS;
+/// The longest access token, the longest page token, and the longest part of a stamp, in bytes.
+const LONGEST_TOKEN: usize = 16 << 10;
+const LONGEST_PAGE: usize = 4 << 10;
+const LONGEST_PART: usize = 64;
 const FIELDS: &str = "id,name,mimeType,modifiedTime,size,md5Checksum,version,trashed,parents,driveId";
 const DOCUMENT: &str = "application/vnd.google-apps.document";
 const SHEET: &str = "application/vnd.google-apps.spreadsheet";
@@ -241,7 +250,7 @@ impl Drive {
             };
             tries += 1;
             let wait = wait.unwrap_or_else(|| Duration::from_millis(250 << tries));
-            if tries >= TRIES || begun.elapsed() + wait > WAIT {
+            if tries >= TRIES || wait > WAIT.saturating_sub(begun.elapsed()) {
                 return Err(fault);
             }
             std::thread::sleep(wait);
@@ -274,8 +283,8 @@ impl Drive {
             )));
         }
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-        let Some(text) = body.get("access_token").and_then(Value::as_str).filter(|_| answer.status == 200)
-        else {
+        let is_token = |text: &&str| answer.status == 200 && (1..=LONGEST_TOKEN).contains(&text.len());
+        let Some(text) = body.get("access_token").and_then(Value::as_str).filter(is_token) else {
             let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
             let status = answer.status;
             return Err(SourceError::Failed(format!(
@@ -323,6 +332,8 @@ impl Drive {
         }
         let fields = format!("nextPageToken,files({FIELDS})");
         let mut documents = Vec::new();
+        let mut pages = Pages::default();
+        let mut known = HashSet::new();
         let mut page: Option<String> = None;
         for _ in 0..PAGES {
             let mut query = self.scope();
@@ -340,8 +351,9 @@ impl Drive {
             let body = answer.json()?;
             let files = body.get("files").and_then(Value::as_array).into_iter().flatten();
             let files = files.filter_map(|file| self.file(file, folder)).filter(|file| file.is_there);
-            documents.extend(files.map(|file| file.listed));
-            page = body.get("nextPageToken").and_then(Value::as_str).map(str::to_owned);
+            let listed = files.map(|file| file.listed).filter(|listed| known.insert(listed.id.clone()));
+            documents.extend(listed);
+            page = pages.next(&body)?;
             if page.is_none() || documents.len() >= DOCUMENTS {
                 break;
             }
@@ -364,13 +376,16 @@ impl Drive {
             is_inside && self.options.drive.as_deref().is_none_or(|drive| text("driveId") == Some(drive));
         let form = export(&mime_type);
         let is_there = !is_trashed && is_inside && form.is_some();
+        let part = |name: &str| text(name).filter(|part| part.len() <= LONGEST_PART);
         let stamp =
-            ["version", "modifiedTime", "md5Checksum"].map(|name| text(name).unwrap_or_default()).join("/");
+            ["version", "modifiedTime", "md5Checksum"].map(|name| part(name).unwrap_or_default()).join("/");
+        let is_time = |text: &&str| text.parse::<Timestamp>().is_ok();
         let listed = Listed {
             id,
-            title: text("name").map(|name| name.chars().take(256).collect()),
+            title: text("name")
+                .map(|name| name.chars().filter(|letter| !letter.is_control()).take(256).collect()),
             stamp,
-            modified: text("modifiedTime").map(str::to_owned),
+            modified: part("modifiedTime").filter(is_time).map(str::to_owned),
             // What is exported has another size than its document.
             size: text("size").filter(|_| matches!(form, Some((None, _)))).and_then(|size| size.parse().ok()),
         };
@@ -381,7 +396,9 @@ impl Drive {
     fn changes(&self, token: &str) -> Result<Option<Changes>, SourceError> {
         let folder = self.folder()?;
         let fields = format!("nextPageToken,newStartPageToken,changes(fileId,removed,file({FIELDS}))");
-        let (mut changed, mut gone, mut page) = (Vec::new(), Vec::new(), token.to_owned());
+        // By id: what was reported last, and in which place.
+        let mut last: HashMap<String, (usize, Option<Listed>)> = HashMap::new();
+        let (mut pages, mut page) = (Pages::default(), token.to_owned());
         for _ in 0..PAGES {
             let own = page.clone();
             let mut query = self.scope();
@@ -392,29 +409,58 @@ impl Drive {
             }
             let body = answer.json()?;
             for change in body.get("changes").and_then(Value::as_array).into_iter().flatten() {
-                let Some(id) = change.get("fileId").and_then(Value::as_str) else { continue };
+                let id = change.get("fileId").and_then(Value::as_str).filter(|id| is_id(id));
+                let Some(id) = id else { continue };
                 let is_removed = change.get("removed").and_then(Value::as_bool).unwrap_or(false);
-                changed.retain(|listed: &Listed| listed.id != id);
-                gone.retain(|other| other != id);
-                match change
-                    .get("file")
-                    .and_then(|file| self.file(file, folder))
-                    .filter(|file| !is_removed && file.is_there)
-                {
-                    Some(file) => changed.push(file.listed),
-                    None => gone.push(id.to_owned()),
+                let file = change.get("file").filter(|_| !is_removed);
+                let file = file.and_then(|file| self.file(file, folder)).filter(|file| file.is_there);
+                let place = last.len();
+                last.insert(id.to_owned(), (place, file.map(|file| file.listed)));
+                if last.len() > CHANGES {
+                    return Ok(None);
                 }
             }
-            let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
-            match (text("nextPageToken"), text("newStartPageToken")) {
-                (Some(next), _) => page = next,
-                (None, token) => {
-                    return Ok(Some(Changes::Some { changed, gone, token: token.or(Some(page)) }));
+            match pages.next(&body)? {
+                Some(next) => page = next,
+                None => {
+                    let token = body.get("newStartPageToken").and_then(Value::as_str);
+                    let token = token.filter(|token| token.len() <= LONGEST_PAGE).map(str::to_owned);
+                    return Ok(Some(in_order(last, token.unwrap_or(page))));
                 }
             }
         }
         Ok(None)
     }
+}
+
+/// The page tokens of one list.
+#[derive(Default)]
+struct Pages(HashSet<String>);
+
+impl Pages {
+    /// The token of the next page, if there is one.
+    fn next(&mut self, body: &Value) -> Result<Option<String>, SourceError> {
+        let Some(token) = body.get("nextPageToken").and_then(Value::as_str) else { return Ok(None) };
+        if token.len() > LONGEST_PAGE || !self.0.insert(token.to_owned()) {
+            return Err(SourceError::Failed("Drive gives a page of a list twice, or no name of one".into()));
+        }
+        Ok(Some(token.to_owned()))
+    }
+}
+
+/// Changes in the order in which they were reported.
+fn in_order(last: HashMap<String, (usize, Option<Listed>)>, token: String) -> Changes {
+    let mut all: Vec<(usize, String, Option<Listed>)> =
+        last.into_iter().map(|(id, (place, listed))| (place, id, listed)).collect();
+    all.sort_by_key(|(place, ..)| *place);
+    let (mut changed, mut gone) = (Vec::new(), Vec::new());
+    for (_, id, listed) in all {
+        match listed {
+            Some(listed) => changed.push(listed),
+            None => gone.push(id),
+        }
+    }
+    Changes::Some { changed, gone, token: Some(token) }
 }
 
 impl DocumentSource for Drive {
@@ -519,9 +565,8 @@ impl Answer {
 
 fn read(sent: ureq::http::Response<ureq::Body>, max: u64) -> Result<Answer, SourceError> {
     let (parts, mut body) = sent.into_parts();
-    let seconds =
-        parts.headers.get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
-    let retry_after = seconds.map(Duration::from_secs);
+    let retry_after =
+        parts.headers.get("retry-after").and_then(|value| retry_after(value.to_str().ok()?.trim()));
     // One byte more than it may have is an error.
     let body = body.with_config().limit(max).read_to_vec().map_err(|error| match error {
         ureq::Error::BodyExceedsLimit(_) => {
@@ -530,6 +575,16 @@ fn read(sent: ureq::http::Response<ureq::Body>, max: u64) -> Result<Answer, Sour
         other => failed(&other),
     })?;
     Ok(Answer { status: parts.status.as_u16(), retry_after, body })
+}
+
+/// For how long no call is wanted: in seconds, or until a date. A number that no number holds is very large.
+fn retry_after(text: &str) -> Option<Duration> {
+    const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(text.parse().map_or(LONGEST, Duration::from_secs).min(LONGEST));
+    }
+    let date = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(SystemTime::from(date).duration_since(SystemTime::now()).unwrap_or_default().min(LONGEST))
 }
 
 /// What is not found is no document, where all of them are asked for.

@@ -9,13 +9,13 @@
 //! refused, and never deleted. A connection is used only in the process that has opened it.
 
 use super::entry::{Audience, Content, Entry, Key, ResultsError, Summary};
+use super::open_files::{OpenFiles, create};
 use super::options::Limits;
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,6 +41,9 @@ const TABLES: [&str; 5] = [
     "CREATE INDEX result_used ON result (used)",
     "CREATE TABLE state (entries INTEGER NOT NULL, bytes INTEGER NOT NULL, clock INTEGER NOT NULL, keys INTEGER NOT NULL)",
 ];
+/// Counts what is there.
+const TOTALS: &str =
+    "UPDATE state SET (entries, bytes) = (SELECT count(*), coalesce(sum(length(body)), 0) FROM result)";
 const COLUMNS: &str = "mime_type, is_text, created, expires, length(body)";
 
 type Failure = rusqlite::Error;
@@ -58,6 +61,7 @@ pub(super) struct Disk {
 struct Open {
     process: u32,
     connection: Connection,
+    files: OpenFiles,
     /// Its number among all that write to the file.
     writer: i64,
     /// What was used since the last write, with the order of the uses.
@@ -276,8 +280,16 @@ impl Disk {
         })
     }
 
-    /// Runs `work` on the open file.
+    /// Runs `work` on the file that is at the path now.
     fn with<T>(&mut self, work: impl FnOnce(&mut Open) -> Result<T, Failure>) -> Result<T, ResultsError> {
+        let open = self.current()?;
+        work(open).map_err(|error| {
+            ResultsError::File(format!("results: the file {} {}", self.file.display(), said(&error)))
+        })
+    }
+
+    /// The file at the path, opened. If another one has taken its place, or none, it gets what was acknowledged before.
+    fn current(&mut self) -> Result<&mut Open, ResultsError> {
         let failed = |file: &Path, what: &str| {
             ResultsError::File(format!("results: the file {} {what}", file.display()))
         };
@@ -290,15 +302,21 @@ impl Disk {
                     "was opened before this process was forked; put the first result, or read it, after the fork",
                 ));
             }
-            Some(open) => open,
+            Some(open) => {
+                if !open.files.are_at(&self.file) {
+                    open.follow(&self.file).map_err(|what| failed(&self.file, &what))?;
+                }
+                open
+            }
             none => {
                 let connection = open(&self.file).map_err(|what| failed(&self.file, &what))?;
                 let writer = RandomState::new().hash_one(process).cast_signed();
                 let (noted, uses, seen) = Default::default();
-                none.insert(Open { process, connection, writer, noted, uses, seen })
+                let files = OpenFiles::at(&self.file);
+                none.insert(Open { process, connection, files, writer, noted, uses, seen })
             }
         };
-        work(open).map_err(|error| failed(&self.file, &said(&error)))
+        Ok(open)
     }
 
     /// Runs `work` as one transaction, with the uses that were noted before it.
@@ -306,7 +324,7 @@ impl Disk {
         &mut self,
         work: impl FnOnce(&mut Write<'_>) -> Result<T, Failure>,
     ) -> Result<T, ResultsError> {
-        self.with(|open| {
+        let done = self.with(|open| {
             let Open { connection, noted, seen, writer, .. } = open;
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let state = Totals::read(&transaction)?;
@@ -322,11 +340,34 @@ impl Disk {
             seen.keys += state.keys - keys;
             seen.is_stale |= state.keys != keys;
             Ok(done)
-        })
+        })?;
+        // It is acknowledged once it is in the file that is there.
+        self.current()?;
+        Ok(done)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.files.let_be(&self.connection);
     }
 }
 
 impl Open {
+    /// Moves to the file that is at the path now, which is made if there is none, with the results that it does not have.
+    fn follow(&mut self, file: &Path) -> Result<(), String> {
+        self.files.remove_leftovers(file);
+        create(file)?;
+        let mut connection = open(file)?;
+        copy(&self.connection, &mut connection).map_err(|error| said(&error))?;
+        self.files.let_be(&self.connection);
+        self.connection = connection;
+        self.files = OpenFiles::at(file);
+        // It was changed: what is watched is compared with what was known of the other file.
+        self.seen.version = self.seen.version.map(|_| i64::MIN);
+        Ok(())
+    }
+
     fn note_use(&mut self, key: Key) {
         self.uses += 1;
         self.noted.insert(key, self.uses);
@@ -483,22 +524,39 @@ impl Totals {
     }
 }
 
-/// Makes the file, for this user alone: results may be private.
-fn create(file: &Path) -> Result<(), String> {
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-    match made {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err("cannot be made: its directory does not exist; create that, or name another file".into())
+/// Adds the results of one file to another one, but for those whose ids are taken there.
+fn copy(from: &Connection, to: &mut Connection) -> Result<(), Failure> {
+    const ROWS: &str =
+        "SELECT id, who, mime_type, is_text, created, expires, put, writer, used, body FROM result";
+    let transaction = to.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let (old, mut new) = (Totals::read(from)?, Totals::read(&transaction)?);
+    {
+        let mut rows = from.prepare(ROWS)?;
+        let mut rows = rows.query([])?;
+        let sql = "INSERT OR IGNORE INTO result VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        let mut insert = transaction.prepare(sql)?;
+        while let Some(row) = rows.next()? {
+            for at in 0..10 {
+                insert.raw_bind_parameter(at + 1, row.get::<_, rusqlite::types::Value>(at)?)?;
+            }
+            if insert.raw_execute()? > 0 {
+                new.keys += 1;
+            }
         }
-        Err(error) => Err(format!("cannot be made: {error}; name another file")),
     }
+    new.clock = new.clock.max(old.clock).saturating_add(1);
+    new.write(&transaction)?;
+    transaction.execute(TOTALS, [])?;
+    transaction.commit()
 }
 
 /// Opens a file that is there.
 fn open(file: &Path) -> Result<Connection, String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let is_file = std::fs::metadata(file).is_ok_and(|found| found.is_file());
+    if !is_file {
+        return Err("is no file; name another file".into());
+    }
     let mut connection = Connection::open_with_flags(file, flags).map_err(|error| said(&error))?;
     let end = Instant::now() + PATIENCE;
     loop {
@@ -553,9 +611,7 @@ fn set_up(connection: &mut Connection) -> Result<(), SetUp> {
     if sound != "ok" {
         return Err(SetUp::Sentence(DAMAGED));
     }
-    let sql =
-        "UPDATE state SET (entries, bytes) = (SELECT count(*), coalesce(sum(length(body)), 0) FROM result)";
-    if transaction.execute(sql, [])? != 1 {
+    if transaction.execute(TOTALS, [])? != 1 {
         return Err(SetUp::Sentence(DAMAGED));
     }
     transaction.commit()?;

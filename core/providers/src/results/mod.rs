@@ -14,6 +14,7 @@ mod disk;
 mod entry;
 mod flight;
 mod memory;
+mod open_files;
 mod options;
 mod serve;
 mod store;

@@ -321,3 +321,52 @@ fn computations_are_shared() {
     };
     assert!(error.to_string().contains("101 bytes"));
 }
+
+/// S-06: a file that is removed or replaced while it is open loses nothing that was acknowledged, for two that share it, with or
+/// without its log.
+#[test]
+fn a_file_that_is_gone_loses_nothing() {
+    for ends in [&[""][..], &["", "-wal", "-shm"], &["", "-wal"], &["", "-shm"]] {
+        let folder = Folder::new();
+        let open = || Results::new(options(Some(folder.file()))).unwrap();
+        let (one, two) = (open(), open());
+        one.put("a", "1", PutOptions::new()).unwrap();
+        two.put("b", "2", PutOptions::new()).unwrap();
+        for end in ends {
+            fs::remove_file(format!("{}{end}", folder.file().display())).unwrap();
+        }
+        two.put("c", "3", PutOptions::new()).unwrap();
+        one.put("a", "4", PutOptions::new()).unwrap();
+        drop(two);
+        let all = |results: &Results| ["a", "b", "c"].map(|id| text(results, id).unwrap_or_default());
+        assert_eq!(all(&one), ["4", "2", "3"], "{ends:?}");
+        drop(one);
+        assert_eq!(all(&open()), ["4", "2", "3"], "{ends:?}");
+    }
+}
+
+/// S-06: a file of another process that takes the place of an open one keeps what it has, and gets what was acknowledged; what is
+/// no such file is an error for as long as it is there.
+#[test]
+fn a_file_may_be_replaced() {
+    let folder = Folder::new();
+    let results = Results::new(options(Some(folder.file()))).unwrap();
+    results.put("a", "1", PutOptions::new()).unwrap();
+    results.put("b", "1", PutOptions::new()).unwrap();
+    let other = folder.0.join("other.db");
+    Results::new(options(Some(other.clone()))).unwrap().put("b", "2", PutOptions::new()).unwrap();
+    fs::rename(&other, folder.file()).unwrap();
+    assert_eq!(["a", "b"].map(|id| text(&results, id).unwrap_or_default()), ["1", "2"]);
+
+    fs::rename(folder.file(), &other).unwrap();
+    fs::write(folder.file(), "these are no results".repeat(100)).unwrap();
+    let said = results.put("c", "3", PutOptions::new()).unwrap_err().to_string();
+    assert!(said.contains("is damaged, or no SQLite database"), "{said}");
+    fs::remove_file(folder.file()).unwrap();
+    fs::create_dir(folder.file()).unwrap();
+    let said = results.get("a", None).unwrap_err().to_string();
+    assert!(said.contains("is no file"), "{said}");
+    fs::remove_dir(folder.file()).unwrap();
+    results.put("c", "3", PutOptions::new()).unwrap();
+    assert_eq!(["a", "b", "c"].map(|id| text(&results, id).unwrap_or_default()), ["1", "2", "3"]);
+}

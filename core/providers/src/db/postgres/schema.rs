@@ -1,14 +1,14 @@
 //! Reads the catalog of a Postgres database.
 
-use super::Connection;
+use super::{Connection, SAID};
 use crate::db::catalog::{Catalog, Column, Form, KeyColumn, Table, View, absent, quoted, twice};
 use crate::db::key::Affinity;
 use crate::db::options::MOST_ROWS;
 use crate::db::query::of_row;
 use crate::db::source::{Declared, DeclaredView, Source};
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::types::Type;
-use tokio_postgres::{Error, Statement};
+use tokio_postgres::{Error, Row, Statement};
 
 /// The tables in which this role may read at least one column.
 const TABLES: &str = "SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, pg_table_is_visible(c.oid) \
@@ -31,6 +31,11 @@ const ALL_COLUMNS: &str = "SELECT n.nspname::text || '.' || c.relname::text, a.a
      JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' \
      AND a.attnum > 0 AND NOT a.attisdropped";
+
+/// The most tables, columns of one table, and columns of all tables that are looked at.
+const MOST_TABLES: usize = 10_000;
+const MOST_OF_TABLE: usize = 2_000;
+const MOST_COLUMNS: usize = 200_000;
 
 /// A table that could be served.
 struct TableRow {
@@ -60,9 +65,9 @@ impl TableRow {
     }
 
     fn is(&self, declared: &str) -> bool {
-        let qualified = declared.split_once('.');
-        (self.is_visible && self.name == declared)
-            || qualified.is_some_and(|(schema, name)| self.schema == schema && self.name == name)
+        // Both names may have dots.
+        let in_schema = || declared.strip_prefix(&self.schema)?.strip_prefix('.');
+        (self.is_visible && self.name == declared) || in_schema() == Some(&self.name)
     }
 }
 
@@ -70,7 +75,7 @@ impl TableRow {
 pub(super) async fn read(source: &Source, link: &mut Connection) -> Result<Catalog, Error> {
     let mut catalog = Catalog::default();
     let mut all = Vec::new();
-    for row in link.client.query(TABLES, &[]).await? {
+    let mut add = |row: &Row| {
         all.push(TableRow {
             oid: row.try_get(0)?,
             schema: row.try_get(1)?,
@@ -78,12 +83,20 @@ pub(super) async fn read(source: &Source, link: &mut Connection) -> Result<Catal
             kind: row.try_get(3)?,
             is_visible: row.try_get(4)?,
         });
-    }
+        Ok(())
+    };
+    link.rows(TABLES, &[], MOST_TABLES, &mut add).await?;
     catalog.all = all.iter().map(TableRow::label).collect();
     for declared in &source.tables {
-        let table = match all.iter().find(|found| found.is(&declared.name)) {
-            Some(found) => read_table(source, declared, found, link).await?,
-            None => Err(absent(&declared.name, &catalog.all)),
+        let named: Vec<&TableRow> = all.iter().filter(|found| found.is(&declared.name)).collect();
+        let first = named.iter().find(|found| found.is_visible && found.name == declared.name);
+        let table = match (first, &*named) {
+            (Some(found), _) | (None, [found]) => read_table(source, declared, found, link).await?,
+            (None, []) => Err(absent(&declared.name, &catalog.all)),
+            (None, [one, other, ..]) => Err(format!(
+                "is {:?} in the schema {:?} and {:?} in {:?}; serve it with a view: `views: {{NAME: \"SELECT …\"}}`",
+                one.name, one.schema, other.name, other.schema
+            )),
         };
         match table {
             Ok(table) => catalog.tables.push(table),
@@ -101,17 +114,25 @@ pub(super) async fn read(source: &Source, link: &mut Connection) -> Result<Catal
     }
     if source.has_denied() {
         let mut known = Vec::new();
-        for row in link.client.query(ALL_COLUMNS, &[]).await? {
+        let mut add = |row: &Row| {
             known.push((row.try_get(0)?, row.try_get(1)?));
+            Ok(())
+        };
+        link.rows(ALL_COLUMNS, &[], MOST_COLUMNS, &mut add).await?;
+        if known.len() < MOST_COLUMNS {
+            source.check_denied(&known, &mut catalog);
+        } else {
+            catalog
+                .notes
+                .push("columns_deny is not checked for misspelled names: there are too many columns".into());
         }
-        source.check_denied(&known, &mut catalog);
     }
     Ok(catalog)
 }
 
 async fn columns(link: &Connection, table: u32) -> Result<Vec<ColumnRow>, Error> {
     let mut columns = Vec::new();
-    for row in link.client.query(COLUMNS, &[&table]).await? {
+    let mut add = |row: &Row| {
         columns.push(ColumnRow {
             name: row.try_get(0)?,
             declared: row.try_get(1)?,
@@ -121,7 +142,9 @@ async fn columns(link: &Connection, table: u32) -> Result<Vec<ColumnRow>, Error>
             is_readable: row.try_get(5)?,
             place: row.try_get(6)?,
         });
-    }
+        Ok(())
+    };
+    link.rows(COLUMNS, &[&table], MOST_OF_TABLE, &mut add).await?;
     Ok(columns)
 }
 
@@ -163,7 +186,13 @@ async fn read_table(
     Ok(Ok(Table {
         name: declared.name.clone(),
         uri: declared.uri.clone(),
-        reference: format!("{}.{}", quoted(&found.schema), quoted(&found.name)),
+        reference: format!(
+            "{}{}.{}",
+            // The key of a table is none of the tables that inherit from it. Partitions have it.
+            if found.kind == "r" { "ONLY " } else { "" },
+            quoted(&found.schema),
+            quoted(&found.name)
+        ),
         key: key.collect(),
         columns: shown.collect(),
         tie: None,
@@ -180,13 +209,10 @@ async fn read_view(
         return Ok(Err(format!("it names the denied column {column:?}")));
     }
     let plain = view.statement.render(|index| format!("${}", index + 1));
-    let statement = match link.client.prepare(&format!("SELECT * FROM (\n{plain}\n) AS v")).await {
+    let statement = match link.prepare(&format!("SELECT * FROM (\n{plain}\n) AS v")).await {
         Ok(statement) => statement,
         Err(error) => match error.as_db_error() {
-            Some(error) if *error.code() == SqlState::SYNTAX_ERROR => {
-                return Ok(Err(format!("{}; a view is one SELECT", error.message())));
-            }
-            Some(error) => return Ok(Err(error.message().to_owned())),
+            Some(error) => return Ok(Err(unprepared(error, &view.statement.names))),
             None => return Err(error),
         },
     };
@@ -230,18 +256,16 @@ async fn view_columns(
 ) -> Result<Result<Vec<Column>, String>, Error> {
     let mut columns = Vec::new();
     for column in statement.columns() {
-        let origin = match (column.table_oid(), column.column_id()) {
-            (Some(table), Some(column)) => link.client.query_opt(ORIGIN, &[&table, &column]).await?,
-            _ => None,
-        };
-        let is_denied = match origin {
-            Some(row) => {
+        let mut is_denied = false;
+        if let (Some(table), Some(column)) = (column.table_oid(), column.column_id()) {
+            let mut look = |row: &Row| {
                 let (schema, table, name): (&str, &str, &str) =
                     (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-                source.denies_in(schema, table, name)
-            }
-            None => false,
-        };
+                is_denied |= source.denies_in(schema, table, name);
+                Ok(())
+            };
+            link.rows(ORIGIN, &[&table, &column], 1, &mut look).await?;
+        }
         if is_denied || source.denies("", column.name()) {
             return Ok(Err(format!("its column {:?} is denied", column.name())));
         }
@@ -257,6 +281,23 @@ async fn view_columns(
         )));
     }
     Ok(Ok(columns))
+}
+
+/// Why a statement cannot be prepared, with the names of its parameters in the place of their numbers.
+fn unprepared(error: &DbError, names: &[String]) -> String {
+    let mut text: String = error.message().chars().filter(|letter| !letter.is_control()).take(SAID).collect();
+    // From the last one: `$1` begins `$10`.
+    for (at, name) in names.iter().enumerate().rev() {
+        text = text.replace(&format!("parameter ${}", at + 1), &format!("parameter :{name}"));
+    }
+    let first = names.first().map_or("x", String::as_str);
+    match *error.code() {
+        SqlState::SYNTAX_ERROR => format!("{text}; a view is one SELECT"),
+        SqlState::INDETERMINATE_DATATYPE | SqlState::AMBIGUOUS_PARAMETER => {
+            format!("{text}; write its type behind it in each place, such as :{first}::text")
+        }
+        _ => text,
+    }
 }
 
 fn form_of(kind: &str) -> Form {

@@ -7,24 +7,17 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The functions that statements may call: they read nothing but their arguments, and change nothing.
-const FUNCTIONS: &[&str] = &[
+pub(super) const FUNCTIONS: &[&str] = &[
     "->",
     "->>",
     "abs",
-    "acos",
-    "asin",
-    "atan",
-    "atan2",
     "avg",
     "bm25",
-    "ceil",
-    "ceiling",
     "changes",
     "char",
     "coalesce",
     "concat",
     "concat_ws",
-    "cos",
     "count",
     "cume_dist",
     "current_date",
@@ -32,11 +25,8 @@ const FUNCTIONS: &[&str] = &[
     "current_timestamp",
     "date",
     "datetime",
-    "degrees",
     "dense_rank",
-    "exp",
     "first_value",
-    "floor",
     "format",
     "glob",
     "group_concat",
@@ -48,6 +38,7 @@ const FUNCTIONS: &[&str] = &[
     "instr",
     "json",
     "json_array",
+    "json_array_insert",
     "json_array_length",
     "json_error_position",
     "json_extract",
@@ -63,6 +54,18 @@ const FUNCTIONS: &[&str] = &[
     "json_set",
     "json_type",
     "json_valid",
+    "jsonb",
+    "jsonb_array",
+    "jsonb_array_insert",
+    "jsonb_extract",
+    "jsonb_group_array",
+    "jsonb_group_object",
+    "jsonb_insert",
+    "jsonb_object",
+    "jsonb_patch",
+    "jsonb_remove",
+    "jsonb_replace",
+    "jsonb_set",
     "julianday",
     "lag",
     "last_value",
@@ -71,60 +74,53 @@ const FUNCTIONS: &[&str] = &[
     "like",
     "likelihood",
     "likely",
-    "ln",
-    "log",
-    "log10",
-    "log2",
     "lower",
     "ltrim",
     "match",
+    "matchinfo",
     "max",
-    "median",
     "min",
-    "mod",
     "nth_value",
     "ntile",
     "nullif",
     "octet_length",
+    "offsets",
     "percent_rank",
-    "percentile",
-    "pi",
-    "pow",
-    "power",
     "printf",
     "quote",
-    "radians",
     "rank",
     "replace",
     "round",
     "row_number",
     "rtrim",
     "sign",
-    "sin",
     "snippet",
-    "sqrt",
+    "soundex",
     "strftime",
     "string_agg",
     "substr",
     "substring",
     "subtype",
     "sum",
-    "tan",
     "time",
     "timediff",
     "total",
     "trim",
-    "trunc",
     "typeof",
     "unhex",
     "unicode",
     "unistr",
+    "unistr_quote",
     "unixepoch",
     "unlikely",
     "upper",
 ];
-/// Pragmas that report on the database. Only the last takes a value.
-const PRAGMAS: [&str; 4] = ["data_version", "schema_version", "table_list", "table_xinfo"];
+/// Pragmas that report on the database, and those of them that take the name of a table.
+const PRAGMAS: [&str; 5] = ["data_version", "index_list", "schema_version", "table_list", "table_xinfo"];
+const OF_TABLES: [&str; 2] = ["index_list", "table_xinfo"];
+/// Tables that are none of the file: they report on it, and read it in ways that are refused when they run.
+const REPORTS: [&str; 7] =
+    ["bytecode", "completion", "dbstat", "fts3tokenize", "sqlite_dbpage", "sqlite_stmt", "tables_used"];
 
 /// What a statement is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,7 +153,7 @@ impl Allowed {
         let scope = self.scope.lock().unwrap_or_else(PoisonError::into_inner);
         let is_allowed = match context.action {
             AuthAction::Pragma { pragma_name, pragma_value } => {
-                let takes_value = pragma_name == "table_xinfo";
+                let takes_value = OF_TABLES.contains(&pragma_name);
                 // FTS5 asks for the version of the data while a statement runs.
                 (*scope == Scope::Nothing && PRAGMAS.contains(&pragma_name) || pragma_name == "data_version")
                     && (pragma_value.is_none() || takes_value)
@@ -177,7 +173,11 @@ impl Allowed {
                 match &*scope {
                     Scope::Nothing => false,
                     Scope::Table(name) => table_name == name && context.accessor.is_none(),
-                    Scope::Statement => !table_name.to_ascii_lowercase().starts_with("sqlite_"),
+                    Scope::Statement => {
+                        let name = table_name.to_ascii_lowercase();
+                        let is_report = name.starts_with("pragma_") || REPORTS.contains(&&*name);
+                        !name.starts_with("sqlite_") && !is_report
+                    }
                 }
             }
             _ => false,

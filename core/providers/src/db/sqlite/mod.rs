@@ -15,16 +15,17 @@ use super::session::{Change, Fault, LARGEST, Session, TIME, Visit};
 use super::source::{Location, Source};
 use super::value::Value;
 use authorizer::{Allowed, Scope};
+use mcp_resources_engine::connection::Cancelled;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, ffi};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long to wait for a lock of another process.
@@ -40,6 +41,7 @@ pub(super) struct Sqlite {
     open: Option<Open>,
     /// The file and its data version at the last check for changes.
     seen: Option<(File, i64)>,
+    request: Option<Cancelled>,
 }
 
 /// Which file it is: device and number.
@@ -54,26 +56,30 @@ struct Open {
     catalog: Option<(i64, Arc<Catalog>)>,
 }
 
-/// When the current query must end, in milliseconds since the session was opened.
+/// When the current query must end, in milliseconds since the session was opened, or because nobody waits for it.
 struct Deadline {
     begun: Instant,
     at: AtomicU64,
+    request: Mutex<Option<Cancelled>>,
 }
 
 impl Deadline {
-    fn begin(&self) {
+    fn begin(&self, request: Option<Cancelled>) {
+        *self.request.lock().unwrap_or_else(PoisonError::into_inner) = request;
         let at = self.begun.elapsed() + TIME;
         self.at.store(u64::try_from(at.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     fn is_over(&self) -> bool {
-        self.begun.elapsed().as_millis() > u128::from(self.at.load(Ordering::Relaxed))
+        let request = self.request.lock().unwrap_or_else(PoisonError::into_inner);
+        request.as_ref().is_some_and(Cancelled::get)
+            || self.begun.elapsed().as_millis() > u128::from(self.at.load(Ordering::Relaxed))
     }
 }
 
 impl Sqlite {
     pub(super) fn new(source: Arc<Source>) -> Self {
-        Self { source, open: None, seen: None }
+        Self { source, open: None, seen: None, request: None }
     }
 
     /// The database as it is now.
@@ -89,12 +95,16 @@ impl Sqlite {
             Some(open) => open,
             None => Open::new(path, file, &self.source)?,
         };
-        open.deadline.begin();
+        open.deadline.begin(self.request.clone());
         Ok(self.open.insert(open))
     }
 }
 
 impl Session for Sqlite {
+    fn attend(&mut self, request: Option<Cancelled>) {
+        self.request = request;
+    }
+
     fn catalog(&mut self) -> Result<Arc<Catalog>, Fault> {
         let source = self.source.clone();
         let open = self.open()?;
@@ -127,7 +137,11 @@ impl Open {
             | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
         let connection = Connection::open_with_flags(uri_of(path), flags).map_err(fault)?;
         let allowed = Arc::new(Allowed::new(source.clone()));
-        let deadline = Arc::new(Deadline { begun: Instant::now(), at: AtomicU64::new(u64::MAX) });
+        let deadline = Arc::new(Deadline {
+            begun: Instant::now(),
+            at: AtomicU64::new(u64::MAX),
+            request: Mutex::default(),
+        });
         harden(&connection, &allowed, &deadline).map_err(fault)?;
         Ok(Self { connection, file, allowed, deadline, catalog: None })
     }
@@ -219,7 +233,8 @@ fn identify(path: &Path) -> Result<File, Fault> {
 
 /// The URI that SQLite opens a path by, whatever characters it has.
 fn uri_of(path: &Path) -> String {
-    let mut uri = String::from("file:");
+    // With an empty host: a path may begin with two slashes.
+    let mut uri = String::from(if path.is_absolute() { "file://" } else { "file:" });
     for byte in path.as_os_str().as_bytes() {
         match byte {
             b'/' | b'-' | b'_' | b'.' => uri.push(char::from(*byte)),
@@ -230,6 +245,11 @@ fn uri_of(path: &Path) -> String {
     }
     uri + "?mode=ro"
 }
+
+const INTERRUPTED: &str = "a program was interrupted while it wrote to the file, and what it wrote must be undone first; open it \
+     once with a program that may write to it, as with: sqlite3 FILE .schema";
+const WAL: &str = "the file is in WAL mode, and this process may not create the files -wal and -shm beside it; let it write to the \
+     folder, or end the mode with: sqlite3 FILE 'PRAGMA journal_mode = DELETE'";
 
 /// The message of SQLite, without the text of the statement.
 fn fault(error: rusqlite::Error) -> Fault {
@@ -242,6 +262,10 @@ fn fault(error: rusqlite::Error) -> Fault {
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
                     Fault::Down(format!("another process has locked it: {text}"))
                 }
+                _ if code.extended_code == ffi::SQLITE_READONLY_ROLLBACK => Fault::Down(INTERRUPTED.into()),
+                // Nothing is written: it is the log of the WAL mode, or its index, that cannot be made or read.
+                ErrorCode::ReadOnly => Fault::Down(WAL.into()),
+                ErrorCode::CannotOpen => Fault::Down(format!("{text}: {WAL}")),
                 _ => Fault::Down(text),
             }
         }

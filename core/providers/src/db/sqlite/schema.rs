@@ -105,6 +105,15 @@ impl Open {
         rows.collect::<Result<_, _>>().map_err(fault)
     }
 
+    /// Whether the primary key of a table has an index.
+    fn has_key_index(&self, table: &str) -> Result<bool, Fault> {
+        self.allowed.enter(Scope::Nothing);
+        let pragma = format!("PRAGMA index_list({})", quoted(table));
+        let mut statement = self.connection.prepare(&pragma).map_err(fault)?;
+        let mut origins = statement.query_map([], |row| row.get::<_, String>(3)).map_err(fault)?;
+        Ok(origins.any(|origin| origin.is_ok_and(|origin| origin == "pk")))
+    }
+
     /// A table, or why it cannot be served.
     fn table(
         &self,
@@ -114,6 +123,7 @@ impl Open {
     ) -> Result<Result<Table, String>, Fault> {
         let (name, is_without_rowid) = (table.name.as_str(), table.is_without_rowid);
         let columns = self.columns(name)?;
+        let has_index = self.has_key_index(name)?;
         let mut keys: Vec<&ColumnRow> = columns.iter().filter(|column| column.key > 0).collect();
         keys.sort_by_key(|column| column.key);
         if let Some(column) = keys.iter().find(|column| source.denies(name, &column.name)) {
@@ -125,9 +135,13 @@ impl Open {
         let rowid = ROWIDS.into_iter().find(|(alias, _)| {
             !is_without_rowid && !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias))
         });
-        // A column that is the rowid itself has whole numbers, and no NULL.
+        // A column that is the rowid itself has whole numbers, and no NULL. Another key has an index, also one that is declared as
+        // INTEGER PRIMARY KEY DESC.
         let is_rowid = |column: &ColumnRow| {
-            column.declared.eq_ignore_ascii_case("integer") && keys.len() == 1 && !is_without_rowid
+            column.declared.eq_ignore_ascii_case("integer")
+                && keys.len() == 1
+                && !is_without_rowid
+                && !has_index
         };
         let is_nullable = |column: &ColumnRow| !column.is_not_null && !is_without_rowid && !is_rowid(column);
         let key_column = |name: &str, expression: String, affinity, is_nullable| KeyColumn {

@@ -93,6 +93,7 @@ const WRITES: &[&str] = &[
     "SELECT * FROM sqlite_master",
     "SELECT * FROM pragma_table_list",
     "SELECT * FROM dbstat",
+    "SELECT * FROM pragma_table_info('customers')",
     "EXPLAIN DELETE FROM customers",
 ];
 
@@ -215,5 +216,146 @@ fn commits_are_seen() {
         writer.execute_batch("UPDATE customers SET name = 'b'").unwrap();
         assert_eq!(session.changed(), Ok(Change::Something), "{mode}");
         assert_eq!(session.changed(), Ok(Change::Nothing));
+    }
+}
+
+/// S-20: every function that is allowed exists, and none is left out that only computes with its arguments.
+#[test]
+fn the_functions_are_those_of_sqlite() {
+    /// What gives back state of the process or the connection, large or random values, or loads and writes.
+    const REFUSED: &[&str] = &[
+        "last_insert_rowid",
+        "load_extension",
+        "optimize",
+        "random",
+        "randomblob",
+        "sqlite_compileoption_get",
+        "sqlite_compileoption_used",
+        "sqlite_log",
+        "sqlite_source_id",
+        "sqlite_version",
+        "total_changes",
+        "zeroblob",
+    ];
+    let connection = Connection::open_in_memory().unwrap();
+    let mut statement = connection.prepare("SELECT DISTINCT name FROM pragma_function_list").unwrap();
+    let known: Vec<String> =
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+    let absent: Vec<&&str> =
+        authorizer::FUNCTIONS.iter().filter(|name| !known.iter().any(|known| known == **name)).collect();
+    assert!(absent.is_empty(), "{absent:?}");
+    let others: Vec<&String> = known
+        .iter()
+        .filter(|name| !authorizer::FUNCTIONS.contains(&name.as_str()) && !REFUSED.contains(&name.as_str()))
+        .filter(|name| !name.starts_with("fts") && !name.starts_with("rtree") && !name.starts_with("geopoly"))
+        .collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+/// S-20: keys of every kind of table page forth without loss, and each row is read under its own key.
+#[test]
+fn keys_of_every_kind_of_table() {
+    use crate::db::contents::{Reader, read};
+    use crate::db::target::Target;
+    let file = File::new(
+        "kinds",
+        "CREATE TABLE d(id INTEGER PRIMARY KEY DESC, v); INSERT INTO d VALUES (3,1),(NULL,2),(NULL,3),('x',4),(x'00',5),(1.5,6);
+         CREATE TABLE i(id INT PRIMARY KEY, v); INSERT INTO i VALUES (3,1),(NULL,2),(NULL,3),('x',4);
+         CREATE TABLE r(id INTEGER PRIMARY KEY, v); INSERT INTO r VALUES (3,1),(-1,2);
+         CREATE TABLE s(id INTEGER PRIMARY KEY DESC, v INT) STRICT; INSERT INTO s VALUES (3,1),(1,2);
+         CREATE TABLE w(a TEXT COLLATE NOCASE, b, PRIMARY KEY (a DESC, b)) WITHOUT ROWID; INSERT INTO w VALUES ('B',1),('a',2),('c',3);
+         CREATE TABLE \"rowid\"(rowid TEXT, oid); INSERT INTO \"rowid\" VALUES ('x', 1), ('x', 2);
+         CREATE TABLE c(a, b, c, PRIMARY KEY (a, b)); INSERT INTO c VALUES (1,NULL,1),(1,NULL,2),(NULL,NULL,3),(2,x'',4),('',0.5,5);
+         CREATE TABLE g(id TEXT PRIMARY KEY, n INT, twice INT AS (n * 2)); INSERT INTO g(id, n) VALUES ('~',1),('a,b',2),('../x',3);",
+    );
+    let names = ["d", "i", "r", "s", "w", "rowid", "c", "g"];
+    let url = format!("sqlite:{}", file.0.display());
+    let source = Source::new("shop".into(), Database::new(url).tables(names)).unwrap();
+    let mut session = Sqlite::new(source.clone());
+    assert_eq!(session.catalog().unwrap().faults, Vec::<String>::new());
+    let reader = Reader { permits: &|_| true, fits: &|_| Ok(()), log: &|_| {} };
+    for name in names {
+        let (mut after, mut rows) = (None, Vec::new());
+        for _ in 0..10 {
+            let target = Target::Page { table: name.into(), after: after.take(), rows: Some(1) };
+            let page = read(&source, &mut session, &target, &reader).unwrap().text;
+            let page: serde_json::Value = serde_json::from_str(&page).unwrap();
+            rows.extend(page["rows"].as_array().unwrap().iter().map(ToString::to_string));
+            let Some(next) = page["next"].as_str() else { break };
+            let next = next.split_once("after=").unwrap().1.strip_suffix("&rows=1").unwrap();
+            after = Some(crate::path::decoded(next).unwrap());
+        }
+        let connection = Connection::open(&file.0).unwrap();
+        let count: i64 =
+            connection.query_row(&format!("SELECT count(*) FROM \"{name}\""), [], |row| row.get(0)).unwrap();
+        assert_eq!(rows.len() as i64, count, "{name}: {rows:?}");
+        let mut distinct = rows.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), rows.len(), "{name}: {rows:?}");
+    }
+    for (name, key, is_there) in [
+        ("d", "x", true),
+        ("d", "1.5", true),
+        ("d", "~x00", true),
+        ("d", "~", false),
+        ("r", "3", true),
+        ("w", "b,1", false),
+    ] {
+        let found =
+            read(&source, &mut session, &Target::Row { table: name.into(), key: key.into() }, &reader);
+        assert_eq!(found.is_ok(), is_there, "{name}/{key}");
+    }
+}
+
+/// S-20: tables that report on the file are refused at the start, and functions on JSON in bytes and on full text are allowed.
+#[test]
+fn views_are_judged_at_the_start() {
+    let file = File::new(
+        "views",
+        "CREATE TABLE t(a); CREATE VIRTUAL TABLE f USING fts4(b); INSERT INTO f VALUES ('tea');",
+    );
+    for (sql, is_served) in [
+        ("SELECT json(jsonb_extract(jsonb('{\"a\":[1]}'), '$.a')) AS a", true),
+        ("SELECT offsets(f) AS o, hex(matchinfo(f)) AS m, snippet(f) AS s FROM f WHERE f MATCH 'tea'", true),
+        ("SELECT value FROM json_each('[1]')", true),
+        ("SELECT name FROM pragma_table_info('t')", false),
+        ("SELECT name FROM dbstat", false),
+        ("SELECT median(a) FROM t", false),
+        ("SELECT sql FROM sqlite_schema", false),
+    ] {
+        let url = format!("sqlite:{}", file.0.display());
+        let source = Source::new("shop".into(), Database::new(url).view("v", sql)).unwrap();
+        let mut session = Sqlite::new(source);
+        let catalog = session.catalog().unwrap();
+        assert_eq!(catalog.faults.is_empty(), is_served, "{sql}: {:?}", catalog.faults);
+        if let Some(view) = catalog.views[0].as_ref() {
+            let mut rows = 0;
+            let query = Query::View { view, values: &[], limit: 5 };
+            let ran = session.run(&query, &mut |_| {
+                rows += 1;
+                Ok(true)
+            });
+            assert_eq!((ran, rows), (Ok(()), 1), "{sql}");
+        }
+    }
+}
+
+/// S-20: a path that begins with two slashes is one; an interrupted write and a folder that cannot be written say what helps.
+#[test]
+fn paths_and_folders() {
+    let file = File::new("slashes", SHOP);
+    let path = format!("/{}", file.0.display());
+    let source =
+        Source::new("shop".into(), Database::new(format!("sqlite://{path}")).tables(["customers"])).unwrap();
+    assert_eq!(Sqlite::new(source).catalog().unwrap().tables.len(), 1);
+    for (code, part) in [
+        (ffi::SQLITE_READONLY_ROLLBACK, "interrupted while it wrote"),
+        (ffi::SQLITE_READONLY_CANTINIT, "WAL mode"),
+        (ffi::SQLITE_READONLY, "WAL mode"),
+        (ffi::SQLITE_CANTOPEN, "WAL mode"),
+    ] {
+        let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some("attempt".into()));
+        assert!(matches!(fault(error), Fault::Down(what) if what.contains(part)), "{code}");
     }
 }

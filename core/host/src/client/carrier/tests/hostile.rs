@@ -325,7 +325,10 @@ async fn what_is_broken_off_is_closed() {
 /// reason.
 #[tokio::test]
 async fn unreachable_servers_are_errors_with_the_reason() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Bound, not listened on: no other process is given the port.
+    let bound = tokio::net::TcpSocket::new_v4().unwrap();
+    bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let free = bound.local_addr().unwrap();
     let (plain, _) = serving(|_, socket| drop(socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n")));
     for (url, expected) in [
         (format!("http://{free}/mcp?secret"), "Connection refused"),
