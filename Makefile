@@ -161,6 +161,8 @@ soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client w
 	@MCP_RESOURCES_KILLS=200 cargo test -p mcp-resources-tests --lib kills
 	$(call step,1000000 reads while files and links and parents are swapped)
 	@MCP_RESOURCES_SWAPS=1000000 cargo test -p mcp-resources-providers --features files --lib swap
+	$(call step,Random commits and histories and working trees beside git)
+	@MCP_RESOURCES_GIT_CASES=2000 cargo test -p mcp-resources-tests --lib git
 
 check-perf: setup ## the instructions of the hot paths against their budget (needs valgrind)
 	$(call step,Instructions of the hot paths)
