@@ -25,9 +25,11 @@ use std::sync::Arc;
 const AROUND: u32 = 3;
 /// The largest file that is compared, in bytes.
 const LARGEST: u64 = 16 << 20;
-/// The most lines from the first difference to the last, on both sides, that are compared: the time grows with their square.
-/// Of more, the old ones are all removed and the new ones all added.
-const COMPARED: usize = 500_000;
+/// The most lines from the first difference to the last, on both sides, that are compared by a histogram, which people read
+/// best: its time grows with their square, and nothing can stop it.
+const HISTOGRAM: usize = 50_000;
+/// The most that are compared at all. Of more, the old ones are all removed and the new ones all added.
+const COMPARED: usize = 300_000;
 /// A zero byte among the first of a file makes it binary: git's own rule.
 const FIRST: usize = 8_000;
 
@@ -173,10 +175,12 @@ fn quoted(prefix: &str, path: &[u8]) -> String {
 fn hunks(out: &mut String, old: &[u8], new: &[u8]) {
     let input = InternedInput::new(old, new);
     let middle = middle(&input);
-    if middle.before.len() + middle.after.len() > COMPARED {
-        return push_group(out, &input, &[middle]);
-    }
-    let diff = diff_with_slider_heuristics(Algorithm::Histogram, &input);
+    let algorithm = match middle.before.len() + middle.after.len() {
+        lines if lines > COMPARED => return push_group(out, &input, &[middle]),
+        lines if lines > HISTOGRAM => Algorithm::Myers,
+        _ => Algorithm::Histogram,
+    };
+    let diff = diff_with_slider_heuristics(algorithm, &input);
     let mut group: Vec<Hunk> = Vec::new();
     for hunk in diff.hunks() {
         if group.last().is_some_and(|last| hunk.before.start - last.before.end > 2 * AROUND) {
