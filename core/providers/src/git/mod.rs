@@ -291,25 +291,9 @@ impl Git {
     fn answer(&self, request: &Read, context: &Context<'_>) -> Result<ReadResult<'static>, ReadError> {
         let repository = request.param("repo").and_then(|name| self.repository(name));
         let repository = repository.ok_or(ReadError::NotFound)?;
-        let revision = |variable: &str| {
-            let value = request.param(variable).unwrap_or_default();
-            Revision::parse(value).ok_or_else(|| wrong(variable, revision::EXPECTED))
-        };
         let path = request.param("path");
         // Malformed values are refused before the repository is opened.
-        let target = match request.route() {
-            OF_STATUS => Target::Status,
-            OF_BRANCHES => Target::Branches,
-            OF_TAGS => Target::Tags,
-            OF_LOG => Target::Log(None),
-            OF_LOG_OF => Target::Log(Some(revision("ref")?)),
-            OF_COMMIT => Target::Commit(revision("id")?),
-            OF_DIFF => Target::Diff(revision("from")?, revision("to")?),
-            _ => Target::Path(
-                revision("ref")?,
-                crate::spell::path(path.unwrap_or_default()).ok_or(ReadError::NotFound)?.0,
-            ),
-        };
+        let target = target(request)?;
         let max = count(request.param("n"), repository.settings.log_max)?;
         let after = request.param("after").map(|after| {
             After::parse(after)
@@ -344,7 +328,7 @@ impl Git {
             answer(handle).inspect_err(|error| {
                 if matches!(error, ReadError::Failed) && !(context.is_cancelled)() {
                     let dir = repository.dir().display();
-                    (context.log)(&format!("{} cannot be read; run `git fsck` in {dir}", request.uri()));
+                    (context.log)(&format!("{} cannot be read, in {dir}", request.uri()));
                 }
             })
         })?;
@@ -430,6 +414,27 @@ fn listed(
             Ok(named.into_iter().map(item).collect())
         }
     }
+}
+
+/// What a request is about.
+fn target(request: &Read) -> Result<Target, ReadError> {
+    let revision = |variable: &str| {
+        let value = request.param(variable).unwrap_or_default();
+        Revision::parse(value).ok_or_else(|| wrong(variable, revision::EXPECTED))
+    };
+    Ok(match request.route() {
+        OF_STATUS => Target::Status,
+        OF_BRANCHES => Target::Branches,
+        OF_TAGS => Target::Tags,
+        OF_LOG => Target::Log(None),
+        OF_LOG_OF => Target::Log(Some(revision("ref")?)),
+        OF_COMMIT => Target::Commit(revision("id")?),
+        OF_DIFF => Target::Diff(revision("from")?, revision("to")?),
+        _ => {
+            let path = request.param("path").unwrap_or_default();
+            Target::Path(revision("ref")?, crate::spell::path(path).ok_or(ReadError::NotFound)?.0)
+        }
+    })
 }
 
 /// Reads the number of commits that a request asks for.

@@ -372,8 +372,8 @@ pub(super) fn inflate(
         if is_cancelled() {
             return Err(PartError::Cancelled.into());
         }
-        let most = CHUNK.min(size.saturating_add(1).saturating_sub(out.len()));
-        stream.more(&mut out, most)?;
+        let max = CHUNK.min(size.saturating_add(1).saturating_sub(out.len()));
+        stream.more(&mut out, max)?;
     }
     if !stream.is_over || out.len() != size {
         return Err(StoreError::Corrupt("an object has another size than it says"));
@@ -416,8 +416,8 @@ impl<'f> Inflate<'f> {
         Self { file, at, read, used: 0, chunk, stream: Some(stream), is_over: false }
     }
 
-    /// Appends at most `most` bytes.
-    pub(super) fn more(&mut self, out: &mut Vec<u8>, most: usize) -> Result<(), StoreError> {
+    /// Appends at most `max` bytes.
+    pub(super) fn more(&mut self, out: &mut Vec<u8>, max: usize) -> Result<(), StoreError> {
         const WRONG: StoreError = StoreError::Corrupt("compressed bytes are damaged or cut");
         if self.used == self.read.len() {
             self.read.resize(self.chunk, 0);
@@ -429,7 +429,7 @@ impl<'f> Inflate<'f> {
             }
         }
         let before = out.len();
-        out.resize(before + most, 0);
+        out.resize(before + max, 0);
         let stream = self.stream.get_or_insert_default();
         let (was_in, was_out) = (stream.total_in(), stream.total_out());
         let input = self.read.get(self.used..).unwrap_or_default();

@@ -306,8 +306,8 @@ impl ObjectStore {
                 let mut start = Vec::new();
                 let mut stream = Inflate::new(&file, found.bytes, HEADER as u64);
                 while start.len() < 20 && !stream.is_over {
-                    let most = 20 - start.len();
-                    stream.more(&mut start, most)?;
+                    let max = 20 - start.len();
+                    stream.more(&mut start, max)?;
                 }
                 size = Some(delta::sizes(&start)?.1);
             }
@@ -409,8 +409,8 @@ fn loose_header(file: &PartFile) -> Result<(Kind, u64, Vec<u8>, Inflate<'_>), St
     let mut stream = Inflate::new(file, Compressed::default(), file.len());
     let mut start = Vec::new();
     while start.len() < HEADER && !stream.is_over {
-        let most = HEADER - start.len();
-        stream.more(&mut start, most)?;
+        let max = HEADER - start.len();
+        stream.more(&mut start, max)?;
     }
     let end = start.iter().position(|byte| *byte == 0).ok_or(WRONG)?;
     let header = start.get(..end).and_then(|header| std::str::from_utf8(header).ok()).ok_or(WRONG)?;
@@ -429,8 +429,8 @@ fn loose(file: &PartFile, wanted: Wanted, cancelled: &IsCancelled<'_>) -> Result
         if cancelled() {
             return Err(PartError::Cancelled.into());
         }
-        let most = CHUNK.min(size.saturating_add(1).saturating_sub(data.len()));
-        rest.more(&mut data, most)?;
+        let max = CHUNK.min(size.saturating_add(1).saturating_sub(data.len()));
+        rest.more(&mut data, max)?;
     }
     if !rest.is_over || data.len() != size {
         return Err(StoreError::Corrupt("a loose object has another size than it says"));
