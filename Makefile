@@ -171,6 +171,8 @@ soak: ## long forms of the tests: thousands of listeners, kills, swapped files, 
 	@MCP_RESOURCES_SPELLINGS=20000 tests/node/run tests/node/spellings.test.mjs
 	$(call step,20000 random files of ignore rules beside git)
 	@MCP_RESOURCES_RULES=20000 cargo test -p mcp-resources-providers --features files --lib gitignore
+	$(call step,Random commits and histories and working trees beside git)
+	@MCP_RESOURCES_GIT_CASES=2000 cargo test -p mcp-resources-tests --lib git
 
 check-perf: setup ## the instructions of the hot paths against their budget (needs valgrind)
 	$(call step,Instructions of the hot paths)

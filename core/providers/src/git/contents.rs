@@ -39,9 +39,9 @@ pub(super) fn blob(
     (context.facts)(size)?;
     let bytes = handle.data(entry.id)?;
     let mime_type = if entry.mode.is_link() { LINK } else { mime_type(&path, &bytes) };
-    let contents = match String::from_utf8(bytes) {
-        Ok(text) => Contents::text(text),
-        Err(error) => Contents::blob(error.into_bytes()),
+    let contents = match std::str::from_utf8(&bytes) {
+        Ok(text) => Contents::text(text.to_owned()),
+        Err(_) => Contents::blob(bytes.to_vec()),
     };
     let cache = revision.is_fixed().then_some(CacheHint { ttl_ms: DAY, scope: CacheScope::Private });
     Ok((
