@@ -7,7 +7,7 @@ import re
 import types
 import typing
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Container, Iterator, Mapping
-from typing import Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from ._core import Context, Function, Gather, UriTemplate, Variable, closest, suggested_template, unexpected
 from .encoding import Encoder
@@ -61,7 +61,8 @@ class _Slots:
 
     def parameters(self) -> Iterator[inspect.Parameter]:
         """Those that are neither `*args`, `**kwargs` nor the context."""
-        for parameter in inspect.signature(self.function).parameters.values():
+        for own in inspect.signature(self.function).parameters.values():
+            parameter = _without_field(self.function, own)
             if parameter.kind in _ANYTHING:
                 self.takes_rest |= parameter.kind is inspect.Parameter.VAR_KEYWORD
             elif _is_context(parameter):
@@ -109,7 +110,8 @@ def reader(
         if variable is None:
             slots.pass_over(parameter, f"is no variable {of}{_meant(parameter.name, template, variables)}")
         else:
-            found[parameter.name] = _analyse(slots, parameter, variable, str(template))
+            known = given.get(parameter.name)
+            found[parameter.name] = _analyse(slots, parameter, variable, str(template), known)
             slots.add(parameter, _value(slots, parameter, found[parameter.name], variable))
     rest = [name for name in variables if name not in found]
     if rest and not slots.takes_rest:
@@ -120,7 +122,7 @@ def reader(
     inline, types_json, encoder = how
     return Reader(
         _build(function, slots.list, inline, (JSON if types_json else None, encoder)),
-        {name: analysis.param for name, analysis in found.items()} | dict(given),
+        dict(given) | {name: analysis.param for name, analysis in found.items()},
     )
 
 
@@ -336,23 +338,37 @@ def _is_context(parameter: inspect.Parameter) -> bool:
     return annotation is Context
 
 
-def _analyse(slots: _Slots, parameter: inspect.Parameter, variable: Variable, template: str) -> Analysis:
-    analysis = _annotated(slots, parameter)
+def _analyse(
+    slots: _Slots, parameter: inspect.Parameter, variable: Variable, template: str, given: Param | None
+) -> Analysis:
+    analysis = _annotated(slots, parameter, given)
     if analysis.kind == "scalar" and variable.kind in ("list", "map"):
         exploded, reserved = f"{{{parameter.name}*}}", f"{{+{parameter.name}}}"
         hint = f"; did you mean {reserved}, which takes slashes?" if exploded in template else ""
-        why = f"must be annotated as a list or dict: the variable is a {variable.kind}{hint}"
+        why = f"must be annotated as a list, tuple, set or dict: the variable is a {variable.kind}{hint}"
         raise slots.refusal(parameter, why)
     return analysis
 
 
-def _annotated(slots: _Slots, parameter: inspect.Parameter) -> Analysis:
+def _annotated(slots: _Slots, parameter: inspect.Parameter, given: Param | None = None) -> Analysis:
     if parameter.annotation is parameter.empty:
-        return Analysis()
+        return Analysis(given)
     try:
-        return analyse(_annotation(slots.function, parameter))
+        return analyse(_annotation(slots.function, parameter), given)
     except RegistrationError as error:
         raise slots.refusal(parameter, f"has an unusable annotation: {error}") from error
+
+
+def _without_field(function: Callable[..., object], parameter: inspect.Parameter) -> inspect.Parameter:
+    """A parameter whose default is a `Field` of pydantic has the field's default, and the field in its annotation."""
+    field: Any = parameter.default
+    if type(field).__name__ != "FieldInfo" or not hasattr(field, "is_required"):
+        return parameter
+    known = parameter.annotation is not parameter.empty
+    own: Any = _annotation(function, parameter) if known else Any
+    annotation = Annotated[(own, field)]
+    default = parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
+    return parameter.replace(annotation=annotation, default=default)
 
 
 def _annotation(function: Callable[..., object], parameter: inspect.Parameter) -> object:
