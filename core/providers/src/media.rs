@@ -61,7 +61,7 @@ const NAMES: &[&str] = &[
     "AUTHORS", "BUILD", "Brewfile", "CHANGELOG", "CHANGES", "CODEOWNERS", "CONTRIBUTING", "CONTRIBUTORS", "COPYING",
     "Caddyfile", "Containerfile", "Dockerfile", "Earthfile", "Fastfile", "GNUmakefile", "Gemfile", "Guardfile",
     "HISTORY", "INSTALL", "Jenkinsfile", "Justfile", "LICENCE", "LICENSE", "MAINTAINERS", "Makefile", "NEWS",
-    "NOTICE", "Podfile", "Procfile", "README", "Rakefile", "SConscript", "SConstruct", "SECURITY", "THANKS", "TODO",
+    "NOTICE", "Podfile", "Procfile", "README", "Rakefile", "SConscript", "SConstruct", "SECURITY", "THANKS",
     "Tiltfile", "VERSION", "Vagrantfile", "WORKSPACE", "configure", "gradlew", "justfile", "makefile",
 ];
 

@@ -499,11 +499,10 @@ impl Keeper<'_> {
         match walked {
             Ok(true) => {}
             Ok(false) => {
-                let what = format!(
+                self.log_once(&format!(
                     "the site {:?} has more than {PAGES} pages, or too many directories; the rest is not searched",
                     site.name()
-                );
-                self.log_once(&what);
+                ));
             }
             Err(Gone) => {
                 let dir = site.folder.dir().display();

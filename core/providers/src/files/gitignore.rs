@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Law: byte for byte what `git check-ignore --no-index` says of the same file. A line ends with a line feed, before which one
-//! carriage return counts for nothing; of white space, only spaces are trimmed, and only at the end. A line is cut at its first NUL.
+//! carriage return counts for nothing. Of white space, only spaces are trimmed, and only at the end. A line is cut at its first
+//! NUL.
 
 use super::wildmatch::{Pattern, SPECIAL};
 use std::borrow::Cow;

@@ -60,7 +60,7 @@ impl Pattern {
 
     /// Whether all of `text` matches.
     pub(super) fn matches(&self, text: &[u8]) -> bool {
-        if text.len() < self.least || !self.ends_like(text) {
+        if text.len() < self.least || !self.may_match(text) {
             return false;
         }
         let mut reached = vec![false; text.len() + 1];
@@ -78,12 +78,13 @@ impl Pattern {
         reached.last() == Some(&true)
     }
 
-    /// Whether the end of a text is that of the pattern: most texts fail here.
-    fn ends_like(&self, text: &[u8]) -> bool {
-        match self.parts.last() {
-            Some(Part::Literal(end)) => text.ends_with(end),
-            _ => true,
-        }
+    /// Whether a text begins and ends as the pattern does: most fail here.
+    fn may_match(&self, text: &[u8]) -> bool {
+        let is_other = |part: Option<&Part>, has: fn(&[u8], &[u8]) -> bool| match part {
+            Some(Part::Literal(bytes)) => !has(text, bytes),
+            _ => false,
+        };
+        !is_other(self.parts.first(), <[u8]>::starts_with) && !is_other(self.parts.last(), <[u8]>::ends_with)
     }
 }
 
@@ -258,8 +259,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A class such as `[:alpha:]`, whose bracket was read; or that bracket alone, if no `:]` follows. Returns the byte that a range
-    /// would begin with.
+    /// A class such as `[:alpha:]`, whose bracket was read; or that bracket alone, if no `:]` follows. Returns the byte that a
+    /// range would begin with.
     fn class(&mut self, set: &mut [u64; 4]) -> Option<Option<u8>> {
         let rest = self.pattern.get(self.at + 1..)?;
         let end = rest.iter().position(|byte| *byte == b']')?;

@@ -63,15 +63,18 @@ fn excludes_of_worktrees_and_submodules() {
 /// S-01: a repository that is made around a root, or in it, counts.
 #[test]
 fn a_repository_that_comes_later() {
-    let folder =
-        Folder::with([("outer/root/a.txt", ""), ("outer/root/sub/b.txt", ""), ("outer/root/sub/c.txt", "")]);
-    let tree = folder.tree_at("outer/root", Resolution::best(), |options| options);
+    let folder = Folder::with([
+        ("outer/inner/a.txt", ""),
+        ("outer/inner/sub/b.txt", ""),
+        ("outer/inner/sub/c.txt", ""),
+    ]);
+    let tree = folder.tree_at("outer/inner", Resolution::best(), |options| options);
     assert_eq!(read(&tree, "a.txt"), ok(""));
-    git(&folder.0.join("outer/root/sub"), &["init", "--quiet"]);
-    folder.write("outer/root/sub/.git/info/exclude", "b.txt\n");
+    git(&folder.0.join("outer/inner/sub"), &["init", "--quiet"]);
+    folder.write("outer/inner/sub/.git/info/exclude", "b.txt\n");
     assert_eq!((read(&tree, "sub/b.txt"), read(&tree, "sub/c.txt")), (NONE, ok("")));
     git(&folder.0.join("outer"), &["init", "--quiet"]);
-    folder.write("outer/.gitignore", "/root/a.txt\n");
+    folder.write("outer/.gitignore", "/inner/a.txt\n");
     let until = std::time::Instant::now() + Duration::from_secs(30);
     while read(&tree, "a.txt") != NONE {
         assert!(std::time::Instant::now() < until);
