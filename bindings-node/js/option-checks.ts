@@ -131,6 +131,7 @@ const HTTP: Shape<HttpOptions> = {
   hosts: NAMES,
   origins: ORIGINS,
   cors: FLAG,
+  corsHeaders: said(TEXTS, 'an array of names of headers such as ["X-Team"]'),
   answers: oneOf('either', 'json', 'events'),
   polling: either('two times in milliseconds such as [30_000, 1_000]', PAIR, NULL),
   sessions: FLAG,

@@ -299,7 +299,10 @@ export interface Resource extends Details {
  * with the template.
  */
 export interface Param {
-  /** The type: `integer` and `number` become a number, `boolean` a boolean, others stay strings. Default: any string. */
+  /**
+   * The type: `integer` (up to 2⁵³ − 1) and `number` become a number, `boolean` a boolean, others stay strings. A value has
+   * one spelling: `7`, not `07`. Default: any string.
+   */
   readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'date-time' | 'uuid';
   /** The values that are allowed. Default: all. */
   readonly values?: readonly string[];
@@ -316,21 +319,32 @@ export type AnyParameter = Param | StandardSchema;
 export interface HttpOptions {
   /** The path of the endpoint. Default `/mcp`. */
   readonly path?: string;
-  /** A path that answers 200 while the server runs, for health checks. Default: none. */
+  /**
+   * A path that answers `GET` and `HEAD` with 200 while the server runs, for health checks. `Host`, `Origin` and token are
+   * not checked there. Default: none.
+   */
   readonly health?: string | null;
   /**
    * A path for Prometheus metrics; `true` stands for `/metrics`. It checks `Host`, `Origin` and the token like the
    * endpoint. Default: none.
    */
   readonly metrics?: boolean | string | null;
-  /** The `Host` headers that are accepted: names, or names with ports. Default `loopback`: local names only. */
+  /**
+   * The `Host` headers that are accepted: names, or names with ports. Default `loopback`: local names and addresses only.
+   */
   readonly hosts?: 'loopback' | '*' | readonly string[];
   /**
-   * The `Origin` headers that are accepted, such as `https://app.example.com`. Default `loopback`: local pages only.
+   * The `Origin` headers that are accepted, such as `https://app.example.com`, or `vscode-webview://*` for all pages of an
+   * application. Default `loopback`: local pages only.
    */
   readonly origins?: 'loopback' | '*' | readonly string[];
   /** Whether browsers may send requests from pages of the accepted origins. Default `false`. */
   readonly cors?: boolean;
+  /**
+   * Further headers that such pages may send, such as `X-Team`. The headers of the protocol, `Authorization`, `traceparent`,
+   * `tracestate` and `baggage` are always among them. Default: none.
+   */
+  readonly corsHeaders?: readonly string[];
   /**
    * The form of answers: `json`, `events` (a stream of events), or `either`, which chooses for each request. Default
    * `either`.

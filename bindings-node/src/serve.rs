@@ -20,7 +20,6 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use std::cell::RefCell;
 use std::io;
-use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -97,8 +96,8 @@ impl HttpServer {
     pub fn listen(&self, env: &Env, host: String, port: u16) -> Result<u16> {
         let listened = || -> io::Result<Option<Running>> {
             let reach = self.web.shared.inbox.reach();
-            let listener = TcpListener::bind((&*host, port))?;
-            self.web.side.native().map(|server| server.run(listener, 1, move || reach.ended())).transpose()
+            let listeners = core::listen((&*host, port))?;
+            self.web.side.native().map(|server| server.run(listeners, 1, move || reach.ended())).transpose()
         };
         let running = listened().map_err(|error| system(env, &error))?;
         let bound = running.as_ref().map_or(port, |running| running.address().port());

@@ -17,7 +17,6 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::io;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -69,12 +68,12 @@ impl HttpServer {
 
     /// Starts to listen, on threads of its own. Returns the port. Raises an `OSError`, with its number if it has one.
     fn listen(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<u16> {
-        let listener = py.detach(|| TcpListener::bind((host, port)));
+        let listeners = py.detach(|| core::listen((host, port)));
         let refused = |error: io::Error| PyOSError::new_err((error.raw_os_error(), error.to_string()));
-        let listener = listener.map_err(refused)?;
+        let listeners = listeners.map_err(refused)?;
         let reach = self.web.inbox.reach();
         let Some(server) = self.web.side.native() else { return Ok(port) };
-        let running = server.run(listener, 1, move || reach.ended())?;
+        let running = server.run(listeners, 1, move || reach.ended())?;
         let port = running.address().port();
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
         Ok(port)

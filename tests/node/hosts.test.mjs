@@ -7,6 +7,7 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import express from 'express';
 import { Hono } from 'hono';
 import { Client } from 'mcp-resources/testing';
@@ -50,6 +51,7 @@ test('Express: the endpoint is the mount, and what follows it', async () => {
     ['/mcp', '/mcp'],
     ['/mcp', '/mcp/'],
     ['/api', '/api/mcp'],
+    ['/api', '/api/mcp/'],
     ['/api', '/api'],
   ]) {
     const app = express();
@@ -59,6 +61,34 @@ test('Express: the endpoint is the mount, and what follows it', async () => {
       assert.equal(await new Caller(`${origin}${path}`).text('note://a'), 'x', `${prefix} ${path}`);
     });
   }
+});
+
+test('node:http: one final slash makes no difference, and a body that Express has decompressed is read (R-155)', async () => {
+  await listening(notes().nodeHandler({ health: '/health' }), async (origin) => {
+    assert.equal(await new Caller(`${origin}/mcp/`).text('note://a'), 'x');
+    for (const path of ['/mcp//', '/mcp%2F', '/mcp/x']) {
+      assert.equal((await fetch(`${origin}${path}`, { redirect: 'manual' })).status, 404, path);
+    }
+    for (const method of ['GET', 'HEAD']) {
+      const health = await fetch(`${origin}/health/`, { method, headers: { origin: 'https://a.example' } });
+      assert.equal(health.status, 200);
+      assert.equal(await health.text(), method === 'GET' ? 'ok\n' : '');
+    }
+  });
+  const zipped = async (origin) => {
+    const message = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip', accept: 'application/json' };
+    return fetch(`${origin}/mcp`, { method: 'POST', headers, body: gzipSync(message) });
+  };
+  await listening(notes().nodeHandler(), async (origin) => {
+    const refused = await zipped(origin);
+    assert.equal(refused.status, 415);
+    assert.equal(refused.headers.get('accept-encoding'), 'identity');
+  });
+  const app = express()
+    .use(express.json())
+    .use('/mcp', notes().nodeHandler({ sessions: false }));
+  await listening(app, async (origin) => assert.equal((await zipped(origin)).status, 200));
 });
 
 test('Express: the challenge names a document that answers below the mount (R-196, R-198)', async () => {
@@ -111,12 +141,16 @@ test('node:http: what may be smuggled is refused (RFC 9112, section 11.2)', asyn
       `${start}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n${hidden}`,
       `${start}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}${hidden}`,
       `${start}X: a\u0001b\r\nContent-Length: 2\r\n\r\n{}`,
+      `${start}Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n${hidden}`,
+      `${start}Transfer-Encoding: gzip\r\n\r\n${hidden}`,
+      `${start}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n${hidden}`,
+      `${start}X: a\r\n b\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}${hidden}`,
     ]) {
       const client = connect(Number(new URL(origin).port), '127.0.0.1');
       client.write(bad);
       let received = '';
       for await (const chunk of client) received += chunk;
-      assert.match(received, /^HTTP\/1\.1 400/, bad);
+      assert.match(received, /^HTTP\/1\.1 (400|501)/, bad);
       assert.equal(received.split('HTTP/1.1 ').length, 2, received);
     }
   });

@@ -89,7 +89,7 @@ async function carry(handle, incoming, response) {
 
 /** The rules of a case, as the public API has them. */
 function rules(given = {}, tokens = {}) {
-  const { hosts, origins, polling, auth, sse24, ...rest } = given;
+  const { hosts, origins, polling, auth, sse24, cors_headers: corsHeaders, ...rest } = given;
   const verify = (token) => {
     if (!Object.hasOwn(tokens, token)) throw new InvalidTokenError('unknown');
     return { subject: tokens[token].principal, scopes: tokens[token].scopes ?? [] };
@@ -100,6 +100,7 @@ function rules(given = {}, tokens = {}) {
     ...(origins && { origins: origins === 'any' ? '*' : origins }),
     ...(polling && { polling: [polling.after, polling.retry] }),
     ...(sse24 && { sse24: true }),
+    ...(corsHeaders && { corsHeaders }),
     ...(auth && { auth: { ...camel(auth), verify } }),
   };
 }

@@ -135,13 +135,17 @@ def test_uvicorn_refuses_what_may_be_smuggled(options: list[str], tmp_path: Any)
             f"{start}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n{hidden}",
             f"{start}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}{hidden}",
             f"{start}X: a\x01b\r\nContent-Length: 2\r\n\r\n{{}}",
+            f"{start}Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n{hidden}",
+            f"{start}Transfer-Encoding: gzip\r\n\r\n{hidden}",
+            f"{start}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n{hidden}",
+            f"{start}X: a\r\n b\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{{}}{hidden}",
         ):
             with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
                 client.sendall(bad.encode())
                 received = b""
                 while chunk := client.recv(65536):
                     received += chunk
-                assert received.startswith(b"HTTP/1.1 400"), (bad, received)
+                assert received.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501")), (bad, received)
                 assert received.count(b"HTTP/1.1 ") == 1, (bad, received)
     finally:
         process.kill()
@@ -172,7 +176,16 @@ def mounted(framework: str, prefix: str, app: Any) -> Any:
 @pytest.mark.parametrize("framework", ["starlette", "fastapi"])
 async def test_the_endpoint_is_the_mount_and_what_follows_it(server: ResourceServer, framework: str) -> None:
     server.resource("note://a")(lambda: "x")
-    for prefix, path in (("/mcp", "/mcp/"), ("/mcp", "/mcp/mcp"), ("/api", "/api/mcp"), ("/api", "/api/")):
+    for prefix, path in (
+        ("/mcp", "/mcp/"),
+        ("/mcp", "/mcp/mcp"),
+        ("/mcp", "/mcp/mcp/"),
+        ("/api", "/api/mcp"),
+        ("/api", "/api/mcp/"),
+        ("/api", "/api/"),
+        ("/", "/mcp"),
+        ("/", "/mcp/"),
+    ):
         call = read(mounted(framework, prefix, server.asgi()), path)
         assert (await call.json())["result"]["contents"][0]["text"] == "x", path
     call = read(mounted(framework, "/api", server.asgi()), "/api/other")
@@ -181,6 +194,49 @@ async def test_the_endpoint_is_the_mount_and_what_follows_it(server: ResourceSer
         'Nothing is served at "/api/other": the endpoint is at "/api/mcp"'
     )
     assert call.status == 404
+
+
+@pytest.mark.parametrize("framework", [None, "starlette", "fastapi"])
+async def test_only_one_final_slash_makes_no_difference(server: ResourceServer, framework: str | None) -> None:
+    """R-155: other spellings of a path are refused, and nothing is redirected."""
+    server.resource("note://a")(lambda: "x")
+    app = server.asgi(health="/health", metrics=True)
+    app = app if framework is None else mounted(framework, "/", app)
+    for path in ("/mcp", "/mcp/"):
+        assert (await read(app, path).json())["result"]["contents"][0]["text"] == "x", path
+    for path in ("/mcp//", "//mcp", "/mcp/.", "/mcp/x", "/MCP"):
+        call = read(app, path)
+        await call.json()
+        assert call.status == 404, path
+    for path in ("/health", "/health/", "/metrics", "/metrics/"):
+        call = post(app, None, verb="GET", path=path)
+        await call.until(lambda call=call: call.done)
+        assert call.status == 200, path
+
+
+async def test_an_encoded_slash_is_no_slash(server: ResourceServer) -> None:
+    """An ASGI server decodes the path; what was sent decides."""
+    app = server.asgi(health="/health")
+    for raw in (b"/mcp%2F", b"/mcp%2f", b"%2Fmcp", b"/health%2F"):
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": raw.decode().replace("%2F", "/").replace("%2f", "/"),
+            "raw_path": raw,
+            "headers": [(b"host", b"localhost")],
+            "query_string": b"",
+            "root_path": "",
+        }
+        sent: list[Any] = []
+
+        async def send(message: Any, sent: list[Any] = sent) -> None:
+            sent.append(message)
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        await app(scope, receive, send)
+        assert sent[0]["status"] == 404, raw
 
 
 @pytest.mark.parametrize("framework", ["starlette", "fastapi"])

@@ -53,8 +53,8 @@ def test_a_process_that_is_killed_leaves_whole_lines(tmp_path: Path) -> None:
         assert server.wait() == 0
     lines = log.read_bytes().split(b"\n")
     assert lines[: len(whole)] == whole
-    # At most the one line that was being written is lost.
-    assert [entry(line)["uri"] for line in lines[len(whole) + bool(torn) : -1]] == ["audit://text"] * (not torn)
+    # At most the one line that was being written is lost; the next one does not follow it on the same line.
+    assert [entry(line)["uri"] for line in lines[len(whole) + bool(torn) : -1]] == ["audit://text"]
 
 
 def test_a_full_disk_stops_the_log_and_not_the_server(tmp_path: Path) -> None:
@@ -70,5 +70,22 @@ def test_a_full_disk_stops_the_log_and_not_the_server(tmp_path: Path) -> None:
         assert server.wait() == 0
     data = log.read_bytes()
     assert 0 < len(data) <= LIMIT
-    for line in data.split(b"\n")[:-1]:
+    assert data.endswith(b"\n")
+    for line in data.splitlines():
         entry(line)
+
+
+def test_a_log_that_is_rotated_loses_nothing(tmp_path: Path) -> None:
+    """S-19: after a move the next record makes a new file; the two have every request."""
+    log, old = tmp_path / "audit.jsonl", tmp_path / "audit.jsonl.1"
+    with running(command(log)) as server:
+        for number in range(100):
+            read(server, number)
+            if number == 50:
+                assert eventually(lambda: log.exists() and log.stat().st_size > 0)
+                log.rename(old)
+        server.end_input()
+        assert server.wait() == 0
+    assert log.stat().st_mode & 0o777 == 0o600
+    uris = [entry(line)["uri"] for path in (old, log) for line in path.read_bytes().splitlines()]
+    assert uris.count("audit://text") == 100

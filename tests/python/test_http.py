@@ -200,6 +200,25 @@ async def test_an_address_that_is_taken(server: ResourceServer) -> None:
             await server.serve_http(port=taken.getsockname()[1])
 
 
+async def test_a_name_is_served_at_all_of_its_addresses(server: ResourceServer) -> None:
+    """`localhost` is 127.0.0.1 and, where this machine has it, ::1."""
+    server.resource("note://a")(lambda: "x")
+    addresses = {info[4][0] for info in socket.getaddrinfo("localhost", None, type=socket.SOCK_STREAM)}
+    async with serving(server, host="localhost") as url:
+        port = urlsplit(url).port
+        for address in sorted(addresses):
+            try:
+                with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+                    probe.bind((address, 0))
+            except OSError:
+                continue
+            shown = f"[{address}]" if ":" in address else address
+            status, answer = await asyncio.to_thread(
+                post, f"http://{shown}:{port}/mcp/", "resources/read", uri="note://a"
+            )
+            assert (status, answer["result"]["contents"][0]["text"]) == (200, "x"), address
+
+
 async def test_cancelling_it_lets_what_is_in_flight_finish(server: ResourceServer) -> None:
     started = asyncio.Event()
 

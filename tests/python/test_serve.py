@@ -141,6 +141,9 @@ async def test_two_folders_are_two_roots(program: Path, project: Path) -> None:
         (["--config", "none.yaml"], "none.yaml"),
         (["--config", "none.yaml", "files:."], "cannot be used with"),
         (["--http", "x"], "--http"),
+        (["--http", "0.0.0.0:8131"], "give the port alone, as --http 8131: the command serves at 127.0.0.1 only"),
+        (["--host", "0.0.0.0", "."], "there is no option --host: the command serves at 127.0.0.1 only"),
+        (["--port", "8000", "."], "write --http 8000"),
     ],
 )
 def test_what_cannot_be_served_is_said_at_once(serve: Start, project: Path, words: list[str], text: str) -> None:
@@ -208,6 +211,12 @@ async def test_a_file_says_what_is_served(program: Path, project: Path, form: st
         ({"guard": {"limits": {"contents": "1"}}}, "contents"),
         ({"guard": {"http": {"pth": "/x"}}}, "path"),
         ({"guard": {"http": {"hosts": "example.com"}}}, "hosts"),
+        ({"guard": {"http": {"hosts": ["*"]}}}, 'hosts is "*", expected "*" in the place of the list'),
+        ({"guard": {"http": {"hosts": [".example.com"]}}}, "there is no wildcard for a part of a name"),
+        ({"guard": {"http": {"hosts": ["münchen.example"]}}}, "names in ASCII"),
+        ({"guard": {"http": {"host": "0.0.0.0"}}}, 'there is no option "host": `serve` listens at 127.0.0.1 only'),
+        ({"guard": {"http": {"port": 80}}}, "--http PORT"),
+        ({"guard": {"http": {"auth": {"resorce": "x"}}}}, "auth needs a verifier of tokens"),
         ({"guard": {"audit": 1}}, "guard.audit is 1"),
         ({"guard": {"redact": ["jtw"]}}, 'guard.redact: unexpected detector "jtw"; did you mean "jwt"?'),
         ({"providers": [{"clock": {}}, {"files": {"root": "project"}}]}, "providers[1]: unexpected option"),
@@ -314,6 +323,105 @@ async def test_sighup_reads_the_file_again(serve: Start, project: Path) -> None:
                 await client.read("file:///code/main.py")
             assert await client.read("file:///app/README.md") == "# Project\n"
         assert served.end() == 0
+
+
+@contextmanager
+def silent() -> Iterator[socket.socket]:
+    """A server that accepts connections and never answers."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener
+
+
+def with_database(listener: socket.socket) -> list[object]:
+    url = f"postgres://me@127.0.0.1:{listener.getsockname()[1]}/x"
+    files = {"files": {"roots": {"app": "project"}}}
+    return [files, {"db": {"databases": {"slow": {"url": url, "tables": ["t"]}}}}]
+
+
+async def test_a_slow_source_delays_no_answer(serve: Start, project: Path) -> None:
+    """S-01: a reload waits for its sources on a thread of its own. Signals meanwhile are one more; SIGTERM ends it."""
+    path = config(project.parent)
+    with silent() as listener, serve("--config", str(path), "--http", "0") as served:
+        url = served.url()
+        async with Client(url) as client:
+            config(project.parent, providers=with_database(listener))
+            served.process.send_signal(signal.SIGHUP)
+            connection, _ = await asyncio.to_thread(listener.accept)
+            for _ in range(3):
+                served.process.send_signal(signal.SIGHUP)
+            served.wait_for("still being read; it is read again after that")
+            assert await client.read("file:///app/README.md") == "# Project\n"
+            assert not [line for line in served.said if "error" in line or "read again," in line], served.said
+            config(project.parent, providers=[{"files": {"roots": {"app": "project", "code": "project/src"}}}])
+            connection.close()
+            served.wait_for("read again, with its changes")
+            served.wait_for("read again, with its changes")
+            assert await client.read("file:///code/main.py") == "print('hello')\n"
+            config(project.parent, providers=with_database(listener))
+            served.process.send_signal(signal.SIGHUP)
+            connection, _ = await asyncio.to_thread(listener.accept)
+        assert served.end() == 0
+        assert not [line for line in served.said if "error" in line], served.said
+        connection.close()
+
+
+async def test_what_is_no_file_is_not_waited_for(serve: Start, project: Path) -> None:
+    """S-01: a pipe in the place of a file is refused at once, at the start and at a reload, and answers go on."""
+    path = config(project.parent)
+    pipe = project.parent / "pipe.json"
+    os.mkfifo(pipe)
+    for words, text in (
+        (["--config", str(pipe)], "pipe.json: it is a pipe; name a file"),
+        ([f"api:{pipe}"], "pipe.json"),
+    ):
+        with serve(*words) as served:
+            assert served.process.wait(PATIENCE) == 2
+            assert text in served.wait_for("error:")
+    for members, text in (
+        ({"guard": {"audit": "pipe.json"}}, "it is a pipe that no process reads"),
+        ({"providers": [{"results": {"file": "pipe.json"}}]}, "pipe.json is no file"),
+        ({"providers": [{"docs": {"sites": "project", "index": "pipe.json"}}]}, "pipe.json is no file"),
+        ({"providers": [{"config": {"apps": {"a": "pipe.json"}, "allow": ["a"]}}]}, "pipe.json"),
+    ):
+        wrong = config(project.parent, form="yaml", **members)
+        with serve("--config", str(wrong)) as served:
+            assert served.process.wait(PATIENCE) == 2, members
+            assert text in served.wait_for("error:")
+    with serve("--config", str(path), "--http", "0") as served:
+        async with Client(served.url()) as client:
+            path.unlink()
+            os.mkfifo(path)
+            served.process.send_signal(signal.SIGHUP)
+            assert "it is a pipe; name a file; what was served before is still served" in served.wait_for("error:")
+            assert await client.read("file:///app/README.md") == "# Project\n"
+        assert served.end() == 0
+
+
+def test_a_configuration_may_come_from_a_command(program: Path, project: Path) -> None:
+    """S-01: as a shell passes it, with the name of an open descriptor."""
+    text = json.dumps({"providers": [{"files": {"roots": {"app": str(project)}}}]})
+    script = f"{program} serve --config <(echo '{text}') < /dev/null"
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=PATIENCE)
+    assert "error" not in ended.stderr or "the name of a YAML file" not in ended.stderr, ended.stderr
+    assert ended.returncode == 0, ended.stderr
+
+
+async def test_nothing_is_pushed_under_serve(serve: Start, program: Path, tmp_path: Path) -> None:
+    """S-01: metrics measure this machine, and what stays empty is named."""
+    for options in (None, {}, {"interval": "1s"}, {"host": True}):
+        path = tmp_path / "resources.json"
+        path.write_text(json.dumps({"providers": [{"metrics": options}]}))
+        async with Client([str(program), "serve", "--config", str(path)]) as client:
+            assert [uri for uri in await uris(client) if "cpu" in uri], options
+    for provider, text in (({"memory": {}}, "memory stays empty"), ({"results": "r"}, "results stays empty")):
+        path.write_text(json.dumps({"providers": [provider]}))
+        with serve("--config", str(path), "--http", "0") as served:
+            assert text in served.wait_for("warning:")
+    path.write_text(json.dumps({"providers": [{"metrics": {"host": False}}]}))
+    with serve("--config", str(path)) as served:
+        assert "providers[0]: metrics: host is false" in served.wait_for("error:")
 
 
 def test_sighup_without_a_file_ends_it(serve: Start, project: Path) -> None:

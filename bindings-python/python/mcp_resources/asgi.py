@@ -324,6 +324,9 @@ class _Bell:
 def _request(scope: Scope) -> tuple[str, str, str]:
     """The verb, the target below the path that the application is mounted at, and that path."""
     path: str = scope["path"]
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%2f" in raw.lower():
+        path = raw.partition(b"?")[0].decode("latin-1")  # an encoded slash separates nothing
     mount: str = scope.get("root_path", "").rstrip("/")
     query: bytes = scope.get("query_string", b"")
     if mount and (path == mount or path.startswith(f"{mount}/")):

@@ -214,17 +214,22 @@ class HttpOptions(TypedDict, total=False):
     path: str
     """The path of the endpoint. Default `/mcp`."""
     health: str | None
-    """A path that answers 200 while the server runs, for health checks. Default: none."""
+    """A path that answers `GET` and `HEAD` with 200 while the server runs, for health checks. `Host`, `Origin` and
+    token are not checked there. Default: none."""
     metrics: bool | str | None
     """A path for Prometheus metrics; `True` stands for `/metrics`. It checks `Host`, `Origin` and the token like the
     endpoint. Default: none."""
     hosts: Literal["loopback", "*"] | Sequence[str]
-    """The `Host` headers that are accepted: names, or names with ports. Default `loopback`: local names only."""
-    origins: Literal["loopback", "*"] | Sequence[str]
-    """The `Origin` headers that are accepted, such as `https://app.example.com`. Default `loopback`: local pages
+    """The `Host` headers that are accepted: names, or names with ports. Default `loopback`: local names and addresses
     only."""
+    origins: Literal["loopback", "*"] | Sequence[str]
+    """The `Origin` headers that are accepted, such as `https://app.example.com`, or `vscode-webview://*` for all pages
+    of an application. Default `loopback`: local pages only."""
     cors: bool
     """Whether browsers may send requests from pages of the accepted origins. Default `False`."""
+    cors_headers: Sequence[str]
+    """Further headers that such pages may send, such as `X-Team`. The headers of the protocol, `Authorization`,
+    `traceparent`, `tracestate` and `baggage` are always among them. Default: none."""
     answers: Literal["either", "json", "events"]
     """The form of answers: `json`, `events` (a stream of events), or `either`, which chooses for each request. Default
     `either`."""

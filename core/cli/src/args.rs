@@ -97,8 +97,14 @@ pub(crate) struct Serve {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "provider")]
     pub(crate) config: Option<PathBuf>,
     /// Serve at http://127.0.0.1:PORT/mcp; 0: a free port
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = port)]
     pub(crate) http: Option<u16>,
+    /// Not an option: explains where the command listens.
+    #[arg(long, hide = true, value_parser = no_host)]
+    host: Option<String>,
+    /// Not an option: the port is the value of --http.
+    #[arg(long, hide = true, value_parser = no_port)]
+    port: Option<String>,
 }
 
 /// Print SQL that makes Postgres report changes; nothing is run
@@ -241,6 +247,29 @@ pub(crate) struct Candidates {
     pub(crate) words: Vec<String>,
 }
 
+/// The reason why the address cannot be chosen, and what to do instead.
+const LOOPBACK_ONLY: &str = "the command serves at 127.0.0.1 only; for other machines, put a proxy in front of it (list its \
+                             names in guard.http.hosts of the file), or serve the providers from a program of your own";
+
+fn port(text: &str) -> Result<u16, String> {
+    let wrong = || "it must be a port from 0 to 65535, such as --http 8000; 0 is any free one".to_owned();
+    match text.rsplit_once(':') {
+        Some((_, port)) => Err(match port.parse::<u16>() {
+            Ok(port) => format!("give the port alone, as --http {port}: {LOOPBACK_ONLY}"),
+            Err(_) => wrong(),
+        }),
+        None => text.parse().map_err(|_| wrong()),
+    }
+}
+
+fn no_host(_: &str) -> Result<String, String> {
+    Err(format!("there is no option --host: {LOOPBACK_ONLY}"))
+}
+
+fn no_port(text: &str) -> Result<String, String> {
+    Err(format!("there is no option --port; write --http {text}"))
+}
+
 /// A name and a value, or what is wrong with the text.
 ///
 /// The text is judged after it is parsed: clap repeats a wrong argument in its message, and this one can be a secret.
@@ -334,6 +363,16 @@ mod tests {
             (&["ls", "--timeout", "0"], "seconds"),
             (&["ls", "--revision", "2025-06-19"], "2025-06-18"),
             (&["complete", "a"], "VARIABLE"),
+            (
+                &["serve", "--http", "0.0.0.0:8131"],
+                "give the port alone, as --http 8131: the command serves at 127.0.0.1 only",
+            ),
+            (&["serve", "--http", "[::]:1"], "give the port alone, as --http 1"),
+            (&["serve", "--http", "65536"], "a port from 0 to 65535"),
+            (&["serve", "--http", "a:b"], "a port from 0 to 65535"),
+            (&["serve", "--host", "0.0.0.0"], "there is no option --host"),
+            (&["serve", "--host=::", "--http", "1"], "there is no option --host"),
+            (&["serve", "--port", "8000"], "write --http 8000"),
         ] {
             let error = Cli::try_parse_from(["mcp-resources"].iter().chain(words)).unwrap_err();
             assert!(error.exit_code() == 2 && error.to_string().contains(right), "{error}");

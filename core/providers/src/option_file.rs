@@ -4,8 +4,7 @@
 
 use crate::values::{self, Limits, Value};
 use mcp_resources_engine::option::{OptionError, OptionValue};
-use mcp_resources_host::transport::YamlSchema;
-use std::fs::File;
+use mcp_resources_host::transport::{YamlSchema, open_to_read};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
@@ -20,7 +19,7 @@ const LIMITS: Limits = Limits { values: 100_000, bytes: 4 << 20, depth: 32 };
 pub(crate) fn read(kind: &str, file: &Path) -> Result<OptionValue, OptionError> {
     let refused = |what: &str| OptionError::sentence(format!("{kind}: the file {} {what}", file.display()));
     let mut text = String::new();
-    let opened = File::open(file).and_then(|file| file.take(MOST + 1).read_to_string(&mut text));
+    let opened = open_to_read(file).and_then(|file| file.take(MOST + 1).read_to_string(&mut text));
     let read = opened.map_err(|error| match error.kind() {
         ErrorKind::NotFound => refused("does not exist; create it, or name another file"),
         _ => refused("cannot be read; name another file"),

@@ -112,7 +112,8 @@ pub(crate) fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
     }
 }
 
-/// A length of time: a number of milliseconds, or a text such as `200ms`, `1s`, `5min`, `1h` or `7d`.
+/// A length of time: a number of milliseconds, or a text such as `200ms`, `1s`, `5min`, `1h` or `7d`. Longer ones than a
+/// century are a century, so that a time can be added to any clock.
 #[cfg(feature = "_units")]
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +131,9 @@ impl FromOption for Span {
     fn from_option(value: OptionValue) -> Result<Self, OptionError> {
         const UNITS: [(&str, u64); 6] =
             [("ms", 1), ("s", 1_000), ("min", 60_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
-        amount(&value, &UNITS, Self::EXPECTED).map(|ms| Self(std::time::Duration::from_millis(ms)))
+        const CENTURY: u64 = 100 * 365 * 86_400_000;
+        let ms = amount(&value, &UNITS, Self::EXPECTED)?.min(CENTURY);
+        Ok(Self(std::time::Duration::from_millis(ms)))
     }
 }
 

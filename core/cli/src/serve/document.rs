@@ -190,16 +190,12 @@ impl Guard {
         let (limits, http, audit) = (taken("limits"), taken("http"), taken("audit"));
         let mut guard = Self { source, ..Self::default() };
         set("guard.limits", &mut guard.limits, limits)?;
+        if let Some(reason) = no_option_of_http(&http) {
+            return Err(format!("guard.http: {reason}"));
+        }
         set("guard.http", &mut guard.rules, http)?;
         // Not only when it is served over HTTP: a file is right or wrong, whatever the words of the command are.
         guard.rules.check().map_err(|error| format!("guard.http: {error}"))?;
-        if guard.rules.auth.is_some() {
-            return Err(
-                "guard.http: auth needs a verifier of tokens, which `serve` does not have; leave it out, \
-                        or write a server of your own"
-                    .into(),
-            );
-        }
         guard.audit = match audit {
             Value::Null => None,
             Value::String(path) if !path.is_empty() => Some(path.into()),
@@ -215,6 +211,31 @@ impl Guard {
         })?;
         Ok(guard)
     }
+}
+
+/// Why a member of `guard.http` is none, where the name is the right one for another program. Said before the values of others
+/// are looked at.
+fn no_option_of_http(http: &Value) -> Option<&'static str> {
+    const REASONS: [(&str, &str); 4] = [
+        (
+            "auth",
+            "auth needs a verifier of tokens, which `serve` does not have; leave it out, or write a server of your own",
+        ),
+        (
+            "host",
+            "there is no option \"host\": `serve` listens at 127.0.0.1 only; \"hosts\" are the Host headers that it accepts",
+        ),
+        ("port", "there is no option \"port\"; give it with the command, as --http PORT"),
+        (
+            "tls",
+            "there is no option \"tls\": `serve` speaks plain HTTP at 127.0.0.1; put a proxy in front of it",
+        ),
+    ];
+    let members = http.as_object()?;
+    REASONS
+        .iter()
+        .find(|(name, _)| members.get(*name).is_some_and(|value| !value.is_null()))
+        .map(|(_, reason)| *reason)
 }
 
 /// Sets options by their names.
@@ -336,5 +357,15 @@ mod tests {
         let auth =
             json!({"resource": "https://a.example/mcp", "authorization_servers": ["https://b.example"]});
         assert!(http(json!({ "auth": auth })).starts_with("guard.http: auth needs a verifier"));
+        assert!(
+            http(json!({ "auth": {"resorce": 1}, "pth": 1 }))
+                .starts_with("guard.http: auth needs a verifier")
+        );
+        assert!(
+            http(json!({ "host": "0.0.0.0" }))
+                .starts_with("guard.http: there is no option \"host\": `serve` listens")
+        );
+        assert!(http(json!({ "port": 8000 })).contains("--http PORT"));
+        assert!(http(json!({ "tls": {} })).contains("plain HTTP"));
     }
 }

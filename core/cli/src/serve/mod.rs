@@ -5,9 +5,11 @@
 //!                          ▲ SIGHUP: reads the file again, and replaces the kinds that have changed
 //! ```
 //!
-//! Law: stdout has only messages of the protocol. A file with a mistake does not change what is served.
+//! Law: stdout has only messages of the protocol. A file with a mistake does not change what is served. The thread that answers
+//! never waits for a source or a file: a reload runs on a thread of its own.
 
 mod document;
+mod pushed;
 
 use crate::Outcome;
 use crate::args::{Serve, Triggers};
@@ -99,7 +101,7 @@ async fn serve(document: Document, args: &Serve) -> Outcome {
     };
     let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
     let rules = document.guard.rules.clone();
-    let mut serving = Serving::begin(document, folder)?;
+    let serving = Serving::begin(document, folder)?;
     let server = serving.server.clone();
     let end: std::pin::Pin<Box<dyn Future<Output = io::Result<()>>>> = match args.http {
         Some(port) => Box::pin(async move {
@@ -131,13 +133,51 @@ async fn serve(document: Document, args: &Serve) -> Outcome {
             Box::pin(async move { server.run_stdio().await })
         }
     };
-    tokio::pin!(end);
+    let reloads = async {
+        match &args.config {
+            Some(path) => reload_on(&mut hangups, serving, path).await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        ended = end => ended.map(|()| 0).map_err(|error| Failed::new(error.to_string())),
+        () = reloads => Ok(0),
+    }
+}
+
+/// Reads the file again after each SIGHUP, on another thread: a source may let it wait, and the file too. Signals that come
+/// meanwhile are followed by one more reload.
+async fn reload_on(hangups: &mut Option<Signal>, mut serving: Serving, path: &Path) {
+    let mut is_asked = false;
     loop {
-        tokio::select! {
-            ended = &mut end => return ended.map(|()| 0).map_err(|error| Failed::new(error.to_string())),
-            () = hung_up(&mut hangups) => if let Some(path) = &args.config {
-                serving.reload(path);
-            },
+        if !std::mem::take(&mut is_asked) {
+            hung_up(hangups).await;
+        }
+        let file = path.to_owned();
+        let mut reload = tokio::task::spawn_blocking(move || {
+            serving.reload(&file);
+            serving
+        });
+        let ended = loop {
+            tokio::select! {
+                ended = &mut reload => break ended,
+                () = hung_up(hangups) => {
+                    if !std::mem::replace(&mut is_asked, true) {
+                        output::say("note", &format!("{}: still being read; it is read again after that", path.display()));
+                    }
+                }
+            }
+        };
+        match ended {
+            Ok(back) => serving = back,
+            // A provider has panicked. What is mounted stays so.
+            Err(_) => {
+                output::say(
+                    "error",
+                    "the reload failed unexpectedly; start the server again for changes of the file",
+                );
+                return pending().await;
+            }
         }
     }
 }
@@ -188,6 +228,7 @@ impl Serving {
         builder = builder.instructions(about.instructions.clone().unwrap_or_else(|| sentences(kinds)));
         let builder = guarded(builder, &document.guard, &folder).map_err(wrong)?;
         let server = builder.build().map_err(|error| wrong(error.to_string()))?;
+        pushed::warn_of_empty(&document);
         let mut serving = Self { server, folder, mounted: Vec::new(), about, guard };
         for (declared, providers) in made {
             serving.mount(declared, providers).map_err(wrong)?;
@@ -219,6 +260,7 @@ impl Serving {
             .and_then(|document| self.replace(&document).map(|changed| (document, changed)));
         match read {
             Ok((document, changed)) => {
+                pushed::warn_of_empty(&document);
                 self.warn_of_restart(&document);
                 output::say("note", &format!("{}: read again, {changed}", path.display()));
             }
@@ -284,8 +326,9 @@ fn sentences<'k>(kinds: impl Iterator<Item = &'k str>) -> String {
 fn made(document: &Document, declared: &Declared, folder: &Path) -> Result<Vec<Arc<dyn Provider>>, String> {
     let mut set = Set::at(folder);
     for (number, options) in declared.entries.iter().enumerate() {
-        set.add(&declared.kind, options.clone())
-            .map_err(|error| document.named_entry(&declared.kind, number, error.to_string()))?;
+        let named = |reason: String| document.named_entry(&declared.kind, number, reason);
+        let options = pushed::served(&declared.kind, options.clone()).map_err(named)?;
+        set.add(&declared.kind, options).map_err(|error| named(error.to_string()))?;
     }
     Ok(set.providers())
 }

@@ -134,7 +134,7 @@ impl<'r> Ask<'r, '_> {
             base64::encode_into(state, &mut text);
             String::from_utf8(text).unwrap_or_default()
         });
-        let state = SealedState { until: now.unix + engine.limits().state_ttl, asked, own };
+        let state = SealedState { until: now.unix.saturating_add(engine.limits().state_ttl), asked, own };
         Ok(InputRequests::Ready { requests, state: self.seal_state(&state, engine)? })
     }
 

@@ -152,7 +152,8 @@ impl Reply {
         let token = self.reports.token.as_deref()?;
         let is_last = total.is_some_and(|total| progress >= total);
         if let Some((last, at)) = self.reports.last {
-            let due = is_last || now.tick >= at + self.context.engine.limits().progress_interval;
+            let due =
+                is_last || now.tick >= at.saturating_add(self.context.engine.limits().progress_interval);
             if progress <= last || !due {
                 return None;
             }

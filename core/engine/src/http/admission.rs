@@ -1,5 +1,5 @@
 //! Checks the head of a request (requirements §2, steps 1 to 5), in this order: limits, `Host`, `Origin`, path, verb,
-//! authorization, size, content type, `Accept`.
+//! authorization, size, content type, `Accept`. The path of health checks is answered before all of them but the limits.
 //!
 //! Law: the first failing check determines the answer. Checks after the authorization run together with the others, but
 //! their result is sent only if the token is valid.
@@ -8,7 +8,8 @@ use super::accept::{Accept, is_json};
 use super::auth::{AuthHeaders, Denied, Judged, RulesError, Verified};
 use super::cors;
 use super::head::{Head, Response};
-use super::lines::{Lines, Name};
+use super::lines::{Framing, Lines, Name};
+use super::paths::{both_spellings, is_same_path, trimmed};
 use super::receiving::Total;
 use super::refused::Refused;
 use super::rules::{Rules, Sse24, is_origin};
@@ -135,6 +136,9 @@ impl Gate {
         let size = self.check_bounds(head)?;
         let lines = Lines::of(head, size);
         check_framing(&lines)?;
+        if let Some(response) = self.health(head, &lines) {
+            return Err(response);
+        }
         let origin = self.check_origin(&lines)?;
         let mount = if is_plain(head.mount) { head.mount } else { "" };
         let head = &Head { mount, ..*head };
@@ -172,12 +176,12 @@ impl Gate {
         }
     }
 
-    /// The paths that [`Gate::check_path`] accepts.
+    /// The paths that [`Gate::admit`] accepts, in both spellings.
     pub(super) fn paths(&self) -> Vec<String> {
         let own = [Some(self.rules.path.clone()), self.rules.health.clone(), self.rules.metrics.clone()];
         let documents = self.words.as_ref().map(AuthHeaders::paths).unwrap_or_default();
         let older = self.sse24.iter().flat_map(|paths| [paths.events.clone(), paths.messages.clone()]);
-        own.into_iter().flatten().chain(documents).chain(older).collect()
+        both_spellings(own.into_iter().flatten().chain(documents).chain(older))
     }
 
     /// Checks number and size of the header lines; returns their total size in bytes.
@@ -204,47 +208,60 @@ impl Gate {
         }
     }
 
+    /// The answer of the path of health checks. It is constant, so it needs no `Host`, `Origin` or token: a load balancer
+    /// sends the address of its target, and no token.
+    fn health(&self, head: &Head<'_>, lines: &Lines) -> Option<Response> {
+        let own = self.rules.health.as_deref()?;
+        let path = head.path();
+        if !is_same_path(path, own) || self.is_endpoint(head, path) {
+            return None;
+        }
+        let origin = self.check_origin(lines).ok().flatten();
+        if origin.is_some() && cors::is_preflight(head) {
+            return Some(cors::preflight("GET", &[]).shared_with(origin.as_deref()));
+        }
+        Some(fetched(head, Response::text(200, "ok\n")).shared_with(origin.as_deref()))
+    }
+
+    /// Whether a path is that of the endpoint. Below a mount, an empty path or `/` is the endpoint itself.
+    fn is_endpoint(&self, head: &Head<'_>, path: &str) -> bool {
+        is_same_path(path, &self.rules.path) || (!head.mount.is_empty() && trimmed(path).is_empty())
+    }
+
     /// The verb for a path that allows only one.
     fn check_path(&self, head: &Head<'_>) -> Result<Option<Verb>, Response> {
         let path = head.path();
+        let cors = &self.rules.cors_headers;
+        if self.is_endpoint(head, path) {
+            return match self.rules.cors && cors::is_preflight(head) {
+                true => Err(cors::preflight(self.verbs(), cors)),
+                false => Ok(None),
+            };
+        }
         if let Some(sse24) = &self.sse24 {
-            if path == sse24.events {
+            if is_same_path(path, &sse24.events) {
                 return self.only(head, "GET", Verb::Connect).map(Some);
             }
-            if path == sse24.messages {
+            if is_same_path(path, &sse24.messages) {
                 return self.only(head, "POST", Verb::Send).map(Some);
             }
         }
-        if self.rules.metrics.as_deref().is_some_and(|own| own == path) {
+        if self.rules.metrics.as_deref().is_some_and(|own| is_same_path(path, own)) {
             return self.only(head, "GET", Verb::Metrics).map(Some);
         }
-        let document = || self.words.as_ref()?.document(path);
-        let health = || self.rules.health.as_deref().is_some_and(|own| own == path);
-        // Below a mount, an empty path or `/` is the endpoint itself.
-        let is_mount = !head.mount.is_empty() && matches!(path, "" | "/");
-        let found = if path == self.rules.path || is_mount {
-            None
-        } else if let Some(document) = document() {
-            Some(document)
-        } else if health() {
-            Some(Response::text(200, "ok\n"))
-        } else {
+        let Some(document) = self.words.as_ref().and_then(|words| words.document(path)) else {
             return Err(Refused::path(head, &self.rules.path));
         };
-        if self.rules.cors && cors::is_preflight(head) {
-            return Err(cors::preflight(if found.is_some() { "GET" } else { self.verbs() }));
-        }
-        match found {
-            None => Ok(None),
-            Some(found) if head.verb == "GET" => Err(found),
-            Some(_) => Err(Response::empty(405).with("allow", "GET")),
+        match self.rules.cors && cors::is_preflight(head) {
+            true => Err(cors::preflight("GET", cors)),
+            false => Err(fetched(head, document)),
         }
     }
 
     /// Allows only the verb `name` (R-191, R-194).
     fn only(&self, head: &Head<'_>, name: &'static str, verb: Verb) -> Result<Verb, Response> {
         if self.rules.cors && cors::is_preflight(head) {
-            return Err(cors::preflight(name));
+            return Err(cors::preflight(name, &self.rules.cors_headers));
         }
         if head.verb == name { Ok(verb) } else { Err(Response::empty(405).with("allow", name)) }
     }
@@ -272,6 +289,12 @@ impl Gate {
         if matches!(verb, Verb::Post | Verb::Send) {
             if declared_length(lines).is_some_and(|length| length > self.max_body as u64) {
                 return Err(too_large());
+            }
+            if lines.is_encoded() {
+                let message = "Content-Encoding is not supported: send the message as it is";
+                return Err(
+                    Response::error(415, INVALID_REQUEST, message).with("accept-encoding", "identity")
+                );
             }
             if !is_json(lines.field(Name::ContentType)) {
                 return refuse(415, "Content-Type must be application/json");
@@ -438,13 +461,26 @@ fn is_plain(mount: &str) -> bool {
     mount.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
 }
 
-fn check_framing(lines: &Lines) -> Result<(), Response> {
-    if lines.are_sound() {
-        return Ok(());
+/// The answer with a fixed response, which only `GET` and `HEAD` ask for.
+fn fetched(head: &Head<'_>, response: Response) -> Response {
+    match head.verb {
+        "GET" => response,
+        "HEAD" => response.without_body(),
+        _ => Response::empty(405).with("allow", "GET, HEAD"),
     }
-    let message = "Malformed request: Content-Length or Transfer-Encoding must say once how long the body is, and \
-                   headers have no control characters";
-    Err(Response::error(400, INVALID_REQUEST, message).with("connection", "close"))
+}
+
+fn check_framing(lines: &Lines) -> Result<(), Response> {
+    let (status, message) = match lines.framing() {
+        Framing::Sound => return Ok(()),
+        Framing::Unsupported => (501, "Transfer-Encoding must be chunked, without another coding"),
+        Framing::Malformed => (
+            400,
+            "Malformed request: Content-Length or Transfer-Encoding must say once how long the body is, and headers have \
+             no control characters",
+        ),
+    };
+    Err(Response::error(status, INVALID_REQUEST, message).with("connection", "close"))
 }
 
 pub(super) fn too_large() -> Response {

@@ -4,6 +4,7 @@
 //! this module decides how the client is answered.
 
 use super::head::{Head, Response};
+use super::paths::is_same_path;
 use crate::error::Shown;
 use crate::jsonrpc::object;
 use crate::now::Millis;
@@ -223,13 +224,14 @@ impl AuthHeaders {
     /// Returns a metadata document, which requires no token.
     pub(super) fn document(&self, path: &str) -> Option<Response> {
         if let Some(rest) = path.strip_prefix(PROTECTED_RESOURCE)
-            && (rest.is_empty() || rest == "/" || rest == self.path)
+            && (is_same_path(rest, "") || is_same_path(rest, &self.path))
         {
             return Some(Response::json(200, self.document.clone()));
         }
         let served = self.rules.authorization_server_document.as_ref()?;
         let rest = path.strip_prefix(AUTHORIZATION_SERVER)?;
-        (rest.is_empty() || rest == self.path).then(|| Response::json(200, served.clone().into_bytes()))
+        (is_same_path(rest, "") || is_same_path(rest, &self.path))
+            .then(|| Response::json(200, served.clone().into_bytes()))
     }
 
     /// Reads the token of a request from the `Authorization` header, and from nowhere else.

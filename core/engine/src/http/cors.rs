@@ -4,7 +4,7 @@ use super::head::{Head, Response};
 use std::borrow::Cow;
 
 const REQUEST_HEADERS: &str = "Content-Type, Accept, Authorization, MCP-Protocol-Version, Mcp-Method, Mcp-Name, \
-                               Mcp-Session-Id, Last-Event-ID";
+                               Mcp-Session-Id, Last-Event-ID, traceparent, tracestate, baggage";
 const RESPONSE_HEADERS: &str = "Mcp-Session-Id, WWW-Authenticate";
 /// How long browsers may cache the answer to a preflight, in seconds.
 const MAX_AGE: &str = "600";
@@ -24,10 +24,14 @@ pub(super) fn is_preflight(head: &Head<'_>) -> bool {
     head.verb == "OPTIONS" && head.all("access-control-request-method").next().is_some()
 }
 
-/// The answer to a preflight of an allowed origin.
-pub(super) fn preflight(verbs: &'static str) -> Response {
+/// The answer to a preflight of an allowed origin, whose pages may send the headers `further` too.
+pub(super) fn preflight(verbs: &'static str, further: &[String]) -> Response {
+    let headers = match further.is_empty() {
+        true => Cow::Borrowed(REQUEST_HEADERS),
+        false => Cow::Owned(format!("{REQUEST_HEADERS}, {}", further.join(", "))),
+    };
     Response::empty(204)
         .with("access-control-allow-methods", verbs)
-        .with("access-control-allow-headers", REQUEST_HEADERS)
+        .with("access-control-allow-headers", headers)
         .with("access-control-max-age", MAX_AGE)
 }

@@ -28,7 +28,8 @@ pub struct Head<'h> {
 pub struct ResponseHead {
     /// The status code.
     pub status: u16,
-    /// The headers: lower-case names; values in visible ASCII. Has `content-length` if the body is complete.
+    /// The headers: lower-case names; values in visible ASCII. Has `content-length` if the body is complete; in
+    /// an answer to `HEAD`, it is that of the answer to `GET`.
     pub headers: Vec<(&'static str, Cow<'static, str>)>,
 }
 
@@ -158,6 +159,12 @@ impl Response {
         let mut body = Vec::new();
         Envelope::JsonRpc.error(&mut body, &ErrorHead { id: ErrorId::Absent, code, message }, |_| ());
         Self::json(status, body)
+    }
+
+    /// The response to `HEAD` instead of `GET`: its body is not sent.
+    pub(super) fn without_body(mut self) -> Self {
+        self.body.clear();
+        self
     }
 
     pub(super) fn with(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {

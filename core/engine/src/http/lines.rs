@@ -21,6 +21,7 @@ pub(super) struct Lines {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     Accept,
+    ContentEncoding,
     ContentLength,
     ContentType,
     Host,
@@ -91,15 +92,57 @@ impl Lines {
     /// Checks the headers that delimit the body (RFC 9112, sections 6.1 and 6.3; RFC 9110, section 5.5). At most one of
     /// them may occur, once: servers that disagree about the end of a body can be tricked into reading a part of it as
     /// a request.
-    pub(super) fn are_sound(&self) -> bool {
-        let says_once = match (self.field(Name::ContentLength), self.field(Name::TransferEncoding)) {
-            (Field::Absent, Field::Absent | Field::Once(_)) => true,
-            (Field::Once(digits), Field::Absent) => {
-                !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+    pub(super) fn framing(&self) -> Framing {
+        let framing = match (self.field(Name::ContentLength), self.field(Name::TransferEncoding)) {
+            (Field::Absent, Field::Absent) => Framing::Sound,
+            (Field::Absent, Field::Once(codings)) => Framing::of_codings(codings),
+            (Field::Once(digits), Field::Absent)
+                if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) =>
+            {
+                Framing::Sound
             }
-            _ => false,
+            _ => Framing::Malformed,
         };
-        says_once && !self.has_control
+        if self.has_control { Framing::Malformed } else { framing }
+    }
+
+    /// Whether the body is encoded in a way that is not understood, such as `gzip`.
+    pub(super) fn is_encoded(&self) -> bool {
+        match self.field(Name::ContentEncoding) {
+            Field::Absent => false,
+            Field::Once(codings) => {
+                let is_none = |coding: &[u8]| coding.is_empty() || coding.eq_ignore_ascii_case(b"identity");
+                !codings.split(|byte| *byte == b',').all(|coding| is_none(trim(coding)))
+            }
+            Field::Repeated => true,
+        }
+    }
+}
+
+/// What the headers say about the end of the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// It is clear.
+    Sound,
+    /// Two servers could understand it differently (400).
+    Malformed,
+    /// It is clear, but another coding than `chunked` is applied (501).
+    Unsupported,
+}
+
+impl Framing {
+    /// The codings of `Transfer-Encoding`. `chunked` must be the last one, and be applied once; it has no parameters.
+    fn of_codings(codings: &[u8]) -> Self {
+        let is_chunked = |coding: &[u8]| coding.eq_ignore_ascii_case(b"chunked");
+        if is_chunked(codings) {
+            return Self::Sound;
+        }
+        let mut codings = codings.split(|byte| *byte == b',').map(trim);
+        let is_last = codings.next_back().is_some_and(is_chunked);
+        let mut others = codings.peekable();
+        let are_others =
+            others.peek().is_some() && others.all(|coding| !coding.is_empty() && !is_chunked(coding));
+        if is_last && are_others { Self::Unsupported } else { Self::Malformed }
     }
 }
 
@@ -119,6 +162,7 @@ fn known(name: &str) -> Option<Name> {
         12 if is("content-type") => Name::ContentType,
         13 if is("last-event-id") => Name::LastEventId,
         14 if is("content-length") => Name::ContentLength,
+        16 if is("content-encoding") => Name::ContentEncoding,
         14 if is("mcp-session-id") => Name::Session,
         17 if is("transfer-encoding") => Name::TransferEncoding,
         20 if is("mcp-protocol-version") => Name::Version,
@@ -150,6 +194,7 @@ mod tests {
     fn every_name_has_its_place() {
         let names = [
             ("Accept", Name::Accept),
+            ("Content-Encoding", Name::ContentEncoding),
             ("Content-Length", Name::ContentLength),
             ("Content-Type", Name::ContentType),
             ("Host", Name::Host),
@@ -174,7 +219,7 @@ mod tests {
     /// Headers that two servers could interpret differently.
     #[test]
     fn sound_lines() {
-        let is_sound = |headers: &[(&str, &[u8])]| of(headers).are_sound();
+        let is_sound = |headers: &[(&str, &[u8])]| of(headers).framing() == Framing::Sound;
         assert!(is_sound(&[]) && is_sound(&[("content-length", b" 12 ")]));
         assert!(is_sound(&[("transfer-encoding", b"chunked")]) && is_sound(&[("x", b"a\tb\xff")]));
         assert!(is_sound(&[("Mcp-Name", b"a\x01")]));
@@ -188,5 +233,49 @@ mod tests {
         assert!(
             !is_sound(&[("x", b"a\x01")]) && !is_sound(&[("cookie", b"\x7f")]) && !is_sound(&[("x", b"\n")])
         );
+    }
+    /// RFC 9112, section 6.1.
+    #[test]
+    fn codings_of_a_transfer() {
+        let framing = |value: &str| of(&[("transfer-encoding", value.as_bytes())]).framing();
+        assert_eq!((framing("chunked"), framing(" CHUNKED\t")), (Framing::Sound, Framing::Sound));
+        for value in ["gzip, chunked", "identity,chunked", "gzip;q=1 , Chunked", "a,b,chunked"] {
+            assert_eq!(framing(value), Framing::Unsupported, "{value}");
+        }
+        for value in [
+            "",
+            "gzip",
+            "identity",
+            "chunked, chunked",
+            "chunked, gzip",
+            "chunked,",
+            ",chunked",
+            "chunked;a=b",
+            "xchunked",
+            "gzip,,chunked",
+            "chunked\u{b}",
+            "chunked gzip",
+        ] {
+            assert_eq!(framing(value), Framing::Malformed, "{value}");
+        }
+    }
+
+    #[test]
+    fn codings_of_a_body() {
+        let is_encoded = |values: &[&str]| {
+            let headers: Vec<_> = values.iter().map(|value| ("Content-Encoding", value.as_bytes())).collect();
+            of(&headers).is_encoded()
+        };
+        assert!(
+            !is_encoded(&[])
+                && !is_encoded(&[""])
+                && !is_encoded(&["Identity"])
+                && !is_encoded(&["identity, "])
+        );
+        for values in
+            [&["gzip"][..], &["GZIP"], &["identity, br"], &["x"], &["identity", "gzip"], &["deflate;q=0"]]
+        {
+            assert!(is_encoded(values), "{values:?}");
+        }
     }
 }

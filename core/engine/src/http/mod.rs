@@ -20,11 +20,13 @@ mod accept;
 mod admission;
 mod answers;
 mod auth;
+mod authority;
 mod channel;
 mod cors;
 mod exchange;
 mod head;
 mod lines;
+mod paths;
 mod receiving;
 mod refused;
 mod rules;
@@ -143,7 +145,7 @@ impl Endpoint {
         &self.gate.rules
     }
 
-    /// The paths that it serves, for hosts with a router of their own.
+    /// The paths that it serves, each with and without a final slash, for hosts with a router of their own.
     pub fn paths(&self) -> Vec<String> {
         self.gate.paths()
     }
@@ -151,8 +153,9 @@ impl Endpoint {
     /// Checks the head of a request (requirements §2, steps 1 to 3).
     ///
     /// # Errors
-    /// The response to send instead: 431, 403, 404 or 405; 401 or 400 if the `Authorization` header is missing or
-    /// invalid. Metadata documents, which require no token, and answers to preflights are returned this way too.
+    /// The response to send instead: 431, 400 or 501 if the end of the body is in doubt, 403, 404 or 405; 401 or 400 if the
+    /// `Authorization` header is missing or invalid. The answer of the health path, metadata documents, which require no
+    /// token, and answers to preflights are returned this way too.
     pub fn admit(&self, head: &Head<'_>, now: Now) -> Result<Admitted, Response> {
         self.gate.admit(head, now)
     }

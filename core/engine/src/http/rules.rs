@@ -1,8 +1,11 @@
 //! The HTTP options of a server: the endpoint's paths, the clients that may use it, and the form of answers.
 
 use super::auth::{Auth, AuthHeaders, RulesError};
+use super::authority::{Authority, HostName, WebOrigin, has_scheme, whole_scheme};
+use super::paths::is_same_path;
 use crate::now::Millis;
 use crate::option::{FromOption, Named, OptionError, OptionValue, by_name};
+use std::net::Ipv6Addr;
 
 /// The HTTP options of a server. By default only local clients may use it.
 #[derive(Clone, Debug)]
@@ -10,7 +13,8 @@ use crate::option::{FromOption, Named, OptionError, OptionValue, by_name};
 pub struct Rules {
     /// The path of the endpoint. Default `/mcp`.
     pub path: String,
-    /// A path that answers 200 while the server is alive. Default none.
+    /// A path that answers `GET` and `HEAD` with 200 while the server is alive, whatever their `Host`, `Origin` and token
+    /// are: load balancers check targets by their addresses. Default none.
     pub health: Option<String>,
     /// A path with metrics in the text format of Prometheus. The checks of `Host`, `Origin` and the token apply to it.
     /// Default none.
@@ -21,6 +25,9 @@ pub struct Rules {
     pub origins: Origins,
     /// Whether browsers may let pages of the accepted origins send requests (DEC-30). Default `false`.
     pub cors: bool,
+    /// Further headers that such pages may send, such as `X-Team`. The headers of the protocol, `Authorization` and those
+    /// of the W3C trace context are always among them. Default none.
+    pub cors_headers: Vec<String>,
     /// The requirements for bearer tokens (requirements, section 13). Default none: no token is required.
     pub auth: Option<Auth>,
     /// Whether legacy clients get sessions. Without sessions every legacy request is independent, and there are no
@@ -63,9 +70,10 @@ pub struct Polling {
 /// The accepted `Host` headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hosts {
-    /// `localhost`, `127.0.0.1` and `[::1]`, on any port. Refuses a web page whose own domain resolves to this machine.
+    /// `localhost`, `127.0.0.0/8` and `[::1]`, on any port. Refuses a web page whose own domain resolves to this machine.
     Loopback,
-    /// These hosts, as `name` (any port) or `name:port`.
+    /// These hosts, as `name` (any port) or `name:port`. Letter case, a final dot and the spelling of an address do not
+    /// matter.
     These(Vec<String>),
     /// Any host: for servers behind a proxy that checks it.
     Any,
@@ -74,9 +82,10 @@ pub enum Hosts {
 /// The accepted `Origin` headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origins {
-    /// Local pages: `http` or `https`, `localhost`, `127.0.0.1` or `[::1]`, on any port.
+    /// Local pages: `http` or `https`, `localhost`, `127.0.0.0/8` or `[::1]`, on any port.
     Loopback,
-    /// Exactly these origins, as `scheme://host` or `scheme://host:port`.
+    /// Exactly these origins, as `scheme://host` or `scheme://host:port`. For an application whose pages have random hosts,
+    /// `scheme://*`, such as `vscode-webview://*`.
     These(Vec<String>),
     /// Any origin.
     Any,
@@ -134,31 +143,47 @@ impl Rules {
             self.sse24.iter().flat_map(|paths| [("sse24", &paths.events), ("sse24", &paths.messages)]);
         let health = self.health.iter().map(|path| ("health", path));
         let metrics = self.metrics.iter().map(|path| ("metrics", path));
-        let mut paths = [("path", &self.path)].into_iter().chain(health).chain(metrics).chain(older);
-        if let Some((field, wrong)) = paths.find(|(_, path)| !is_path(path)) {
-            let expected = "a text that begins with a slash, without ?, # and white space";
-            return Err(RulesError::new(field, expected).with(&**wrong));
-        }
-        let is_taken = |own: &&String| **own == self.path || self.health.as_ref() == Some(*own);
-        if let Some(own) = self.metrics.as_ref().filter(is_taken) {
-            return Err(RulesError::new("metrics", "a path of its own").with(&**own));
+        let paths = [("path", &self.path)].into_iter().chain(health).chain(metrics).chain(older);
+        let mut before: Vec<&str> = Vec::new();
+        for (field, path) in paths {
+            if !is_path(path) {
+                let expected = "a text that begins with a slash, without ?, # and white space";
+                return Err(RulesError::new(field, expected).with(&**path));
+            }
+            if before.iter().any(|other| is_same_path(other, path)) {
+                return Err(RulesError::new(field, "a path of its own").with(&**path));
+            }
+            before.push(path);
         }
         Ok(())
     }
 
     /// Checks that each host and origin can occur in a request: any other would silently refuse every client.
     fn check_names(&self) -> Result<(), RulesError> {
-        if let Hosts::These(hosts) = &self.hosts
-            && let Some(wrong) = hosts.iter().find(|host| !names_host(host))
-        {
-            let expected = "names such as example.com or example.com:8000, without scheme, path and wildcard";
-            return Err(RulesError::new("hosts", expected).with(&**wrong));
+        const ANY: &str = "\"*\" in the place of the list, to accept all of them";
+        if let Hosts::These(hosts) = &self.hosts {
+            for host in hosts {
+                if host == "*" {
+                    return Err(RulesError::new("hosts", ANY).with("*"));
+                }
+                if !names_host(host) {
+                    return Err(RulesError::new("hosts", expected_host(host)).with(&**host));
+                }
+            }
         }
-        if let Origins::These(origins) = &self.origins
-            && let Some(wrong) = origins.iter().find(|origin| !is_origin(origin))
-        {
-            let expected = "origins such as https://example.com, with scheme, without path and wildcard";
-            return Err(RulesError::new("origins", expected).with(&**wrong));
+        if let Origins::These(origins) = &self.origins {
+            for origin in origins {
+                if origin == "*" {
+                    return Err(RulesError::new("origins", ANY).with("*"));
+                }
+                if !names_origin(origin) {
+                    return Err(RulesError::new("origins", expected_origin(origin)).with(&**origin));
+                }
+            }
+        }
+        if let Some(wrong) = self.cors_headers.iter().find(|name| !is_header_name(name)) {
+            let expected = "names of headers, such as X-Team";
+            return Err(RulesError::new("cors_headers", expected).with(&**wrong));
         }
         Ok(())
     }
@@ -172,6 +197,7 @@ by_name!(Rules, "options of an endpoint" {
     "hosts" => hosts with hosts,
     "origins" => origins with origins,
     "cors" => cors,
+    "cors_headers" => cors_headers,
     "answers" => answers with answers,
     "polling" => polling with polling,
     "sessions" => sessions,
@@ -247,6 +273,7 @@ impl Default for Rules {
             hosts: Hosts::Loopback,
             origins: Origins::Loopback,
             cors: false,
+            cors_headers: Vec::new(),
             auth: None,
             sessions: true,
             sse24: None,
@@ -265,6 +292,7 @@ impl Hosts {
             Self::These(list) => {
                 let name = without_port(value);
                 list.iter().any(|own| own.eq_ignore_ascii_case(value) || own.eq_ignore_ascii_case(name))
+                    || Authority::parse(value).is_some_and(|given| list.iter().any(|own| is_at(given, own)))
             }
         }
     }
@@ -275,18 +303,56 @@ impl Origins {
     pub(super) fn accept(&self, value: &str) -> bool {
         match self {
             Self::Any => true,
-            Self::These(list) => list.iter().any(|own| own.eq_ignore_ascii_case(value)),
-            Self::Loopback => {
-                value.split_once("://").is_some_and(|(scheme, host)| is_web(scheme) && is_loopback(host))
+            Self::These(list) => {
+                list.iter().any(|own| own.eq_ignore_ascii_case(value))
+                    || list.iter().any(|own| is_from(value, own))
             }
+            Self::Loopback => WebOrigin::parse(value).is_some_and(|origin| origin.is_loopback()),
         }
     }
 }
 
-/// Whether a text can be the value of a `Host` header.
+/// Whether a text can be the value of a `Host` header, or is an IPv6 address without brackets.
 fn names_host(text: &str) -> bool {
-    !text.is_empty()
-        && !text.contains(|c: char| matches!(c, '/' | '*' | '@' | '?' | '#') || c.is_whitespace())
+    Authority::parse(text).is_some() || text.parse::<Ipv6Addr>().is_ok()
+}
+
+/// Whether a text can be the value of an `Origin` header, or stands for the origins of a scheme.
+fn names_origin(text: &str) -> bool {
+    let is_web = || text.split_once("://").is_some_and(|(scheme, _)| is_web(scheme));
+    whole_scheme(text).is_some() || if is_web() { WebOrigin::parse(text).is_some() } else { is_origin(text) }
+}
+
+/// What to write instead of a host that no request can have.
+fn expected_host(text: &str) -> &'static str {
+    match text {
+        text if !text.is_ascii() => {
+            "names in ASCII, as clients send them, such as xn--mnchen-3ya.example for münchen.example"
+        }
+        text if text.starts_with('.') || text.contains('*') => {
+            "the name of each host, such as api.example.com; there is no wildcard for a part of a name"
+        }
+        _ => "names such as example.com or example.com:8000, without scheme, path and wildcard",
+    }
+}
+
+/// What to write instead of an origin that no request can have.
+fn expected_origin(text: &str) -> &'static str {
+    match text {
+        text if !text.is_ascii() => {
+            "origins in ASCII, as browsers send them, such as https://xn--mnchen-3ya.example for https://münchen.example"
+        }
+        _ => {
+            "origins such as https://example.com, with scheme, without path and wildcard; or scheme://* for all pages of an \
+             application, such as vscode-webview://*"
+        }
+    }
+}
+
+/// Whether a text can be the name of a header (RFC 9110, section 5.6.2).
+fn is_header_name(text: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_token)
 }
 
 fn is_web(scheme: &str) -> bool {
@@ -295,7 +361,26 @@ fn is_web(scheme: &str) -> bool {
 
 fn is_loopback(authority: &str) -> bool {
     let host = without_port(authority);
-    host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost") || host == "[::1]"
+    host == "127.0.0.1"
+        || host.eq_ignore_ascii_case("localhost")
+        || Authority::parse(authority).is_some_and(|authority| authority.is_loopback())
+}
+
+/// Whether a `Host` header is for a host of the rules.
+fn is_at(given: Authority<'_>, own: &str) -> bool {
+    let own = match own.parse::<Ipv6Addr>() {
+        Ok(address) => Some(Authority { host: HostName::Address(address.to_canonical()), port: None }),
+        Err(_) => Authority::parse(own),
+    };
+    own.is_some_and(|own| given.is_at(&own))
+}
+
+/// Whether an `Origin` header is one of the rules.
+fn is_from(given: &str, own: &str) -> bool {
+    if let Some(scheme) = whole_scheme(own) {
+        return has_scheme(given, scheme) && is_origin(given);
+    }
+    WebOrigin::parse(own).is_some_and(|own| WebOrigin::parse(given).is_some_and(|given| given == own))
 }
 
 /// The host of an authority; all of it if no port follows a colon.
@@ -327,7 +412,21 @@ mod tests {
     /// R-157.
     #[test]
     fn hosts() {
-        for good in ["localhost", "LOCALHOST:3000", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:65535"] {
+        for good in [
+            "localhost",
+            "LOCALHOST:3000",
+            "127.0.0.1",
+            "127.0.0.1:1",
+            "[::1]",
+            "[::1]:65535",
+            "localhost.",
+            "LocalHost.:8",
+            "127.0.0.2:80",
+            "127.255.255.254",
+            "[0:0::1]",
+            "[::1%25lo]:1",
+            "[::ffff:127.0.0.1]",
+        ] {
             assert!(Hosts::Loopback.accept(good), "{good}");
         }
         for bad in [
@@ -343,6 +442,13 @@ mod tests {
             "localhost:123456",
             "[::1",
             ":80",
+            "128.0.0.1",
+            "localhost..",
+            ".localhost",
+            "localhost,",
+            "127.0.0.1.",
+            "[::2]",
+            "[fe80::1%lo]",
         ] {
             assert!(!Hosts::Loopback.accept(bad), "{bad}");
         }
@@ -353,6 +459,12 @@ mod tests {
                 && these.accept("api.example.com")
         );
         assert!(!these.accept("other") && !these.accept("other:80") && !these.accept("localhost"));
+        assert!(these.accept("api.example.com.") && !these.accept("api.example.com..") && !these.accept(""));
+        let these = Hosts::These(["fd00::1", "b.example:443"].map(String::from).into());
+        assert!(
+            these.accept("[FD00:0::1]:8000") && these.accept("b.example") && these.accept("B.example.:443")
+        );
+        assert!(!these.accept("b.example:80") && !these.accept("[fd00::2]"));
         assert!(Hosts::Any.accept("whatever"));
     }
 
@@ -362,20 +474,71 @@ mod tests {
         let hosts = |host: &str| Rules { hosts: Hosts::These(vec![host.into()]), ..Rules::default() };
         let origins =
             |origin: &str| Rules { origins: Origins::These(vec![origin.into()]), ..Rules::default() };
-        for good in ["example.com", "example.com:8000", "[::1]:80", "localhost"] {
+        for good in
+            ["example.com", "example.com:8000", "[::1]:80", "localhost", "fd00::1", "a_b:1", "example.com."]
+        {
             assert!(hosts(good).check_names().is_ok(), "{good}");
         }
-        for bad in ["", "*", "*.example.com", "https://example.com", "example.com/", "a b"] {
+        for bad in [
+            "",
+            "*",
+            "*.example.com",
+            ".example.com",
+            "https://example.com",
+            "example.com/",
+            "a b",
+            "münchen.example",
+            "a:x",
+            "a:99999",
+            "a..b",
+        ] {
             assert!(hosts(bad).check_names().is_err(), "{bad}");
         }
-        for good in ["https://example.com", "http://localhost:5173", "vscode-webview://x", "null"] {
+        for good in [
+            "https://example.com",
+            "http://localhost:5173",
+            "vscode-webview://x",
+            "null",
+            "vscode-webview://*",
+            "https://example.com:443",
+        ] {
             assert!(origins(good).check_names().is_ok(), "{good}");
         }
-        for bad in
-            ["", "*", "example.com", "https://example.com/", "https://*.example.com", "://x", "https://"]
-        {
+        for bad in [
+            "",
+            "*",
+            "example.com",
+            "https://example.com/",
+            "https://*.example.com",
+            "://x",
+            "https://",
+            "https://*",
+            "https://münchen.example",
+            "https://a:x",
+            "a://*.b",
+        ] {
             assert!(origins(bad).check_names().is_err(), "{bad}");
         }
+        for (error, said) in [
+            (hosts("*").check_names(), "hosts is \"*\", expected \"*\" in the place of the list"),
+            (origins("*").check_names(), "origins is \"*\", expected \"*\" in the place of the list"),
+            (
+                hosts(".example.com").check_names(),
+                "hosts is \".example.com\", expected the name of each host",
+            ),
+            (hosts("münchen.example").check_names(), "hosts is \"münchen.example\", expected names in ASCII"),
+        ] {
+            let error = error.unwrap_err().to_string();
+            assert!(error.starts_with(said), "{error}");
+        }
+        let headers =
+            |name: &str| Rules { cors_headers: vec![name.into()], ..Rules::default() }.check_names();
+        assert!(
+            headers("X-Team").is_ok()
+                && headers("a b").is_err()
+                && headers("*").is_err()
+                && headers("").is_err()
+        );
         let error = hosts("https://example.com").check_names().unwrap_err().to_string();
         assert!(error.starts_with("hosts is \"https://example.com\", expected names such as"), "{error}");
     }
@@ -392,8 +555,12 @@ mod tests {
         {
             assert!(!Origins::Loopback.accept(bad), "{bad}");
         }
-        let these = Origins::These(vec!["https://app.example.com".into()]);
-        assert!(these.accept("https://APP.example.com"));
+        let these = ["https://app.example.com", "https://b.example:443", "vscode-webview://*", "null"];
+        let these = Origins::These(these.map(String::from).into());
+        assert!(these.accept("https://APP.example.com") && these.accept("https://app.example.com:443"));
+        assert!(these.accept("https://b.example") && these.accept("null"));
+        assert!(these.accept("vscode-webview://1k2j3") && !these.accept("vscode-webview://a/b"));
+        assert!(!these.accept("vscode-webview:///") && !these.accept("vscode-webviews://a"));
         assert!(!these.accept("http://app.example.com") && !these.accept("https://app.example.com:444"));
     }
 

@@ -91,7 +91,7 @@ impl Lines {
             return;
         }
         // One more byte may be the `\r` of the line end.
-        let room = (self.max_line + 1).saturating_sub(self.buffer.len() - self.partial);
+        let room = self.max_line.saturating_add(1).saturating_sub(self.buffer.len() - self.partial);
         let fits = bytes.len() <= room;
         self.buffer.extend_from_slice(if fits { bytes } else { &bytes[..room] });
         let len = self.buffer.len() - self.partial;

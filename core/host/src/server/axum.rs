@@ -59,10 +59,18 @@ impl HttpBuilder {
     /// runtime that serves it.
     ///
     /// # Errors
-    /// As [`HttpBuilder::service`].
+    /// As [`HttpBuilder::service`]; also if a path has characters that axum reads as a pattern.
     pub fn router(self) -> Result<Router, RulesError> {
         let service = self.service()?;
         let paths = service.server().endpoint().paths();
+        let is_pattern = |path: &String| {
+            path.contains(['{', '}']) || path.split('/').any(|segment| segment.starts_with([':', '*']))
+        };
+        if paths.iter().any(is_pattern) {
+            let expected =
+                "a path without braces, and without segments that begin with : or *, in a router of axum";
+            return Err(RulesError::new("path", expected));
+        }
         Ok(paths.iter().fold(Router::new(), |router, path| router.route_service(path, service.clone())))
     }
 }
@@ -83,5 +91,42 @@ impl ResourceServer {
     /// As [`HttpBuilder::service`].
     pub fn router(&self) -> Result<Router, RulesError> {
         self.http().router()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body as AnyBody;
+
+    async fn status(router: &mut Router, verb: &str, path: &str, host: &str) -> u16 {
+        let request = Request::builder().method(verb).uri(path).header("host", host);
+        let response = Service::call(router, request.body(AnyBody::empty()).unwrap()).await.unwrap();
+        response.status().as_u16()
+    }
+
+    /// R-155: paths with and without a final slash, without a redirect.
+    #[tokio::test]
+    async fn a_router_has_both_spellings_of_each_path() {
+        let server = ResourceServer::builder("test", "1").diagnostics(|_| ()).build().unwrap();
+        let http = || server.http().health("/health").metrics("/metrics/");
+        let mut router = http().router().unwrap();
+        for (verb, path, host, expected) in [
+            ("PUT", "/mcp", "localhost", 405),
+            ("PUT", "/mcp/", "localhost", 405),
+            ("PUT", "/mcp//", "localhost", 404),
+            ("PUT", "/mcp/", "evil.example", 403),
+            ("GET", "/health", "10.0.0.5:8000", 200),
+            ("HEAD", "/health/", "10.0.0.5", 200),
+            ("GET", "/metrics", "localhost", 200),
+            ("GET", "/metrics/", "localhost", 200),
+        ] {
+            assert_eq!(status(&mut router, verb, path, host).await, expected, "{verb} {path} {host}");
+        }
+        for path in ["/{a}", "/a/*b", "/:a"] {
+            assert!(http().path(path).router().is_err(), "{path}");
+        }
+        let mut root = server.http().path("/").router().unwrap();
+        assert_eq!(status(&mut root, "PUT", "/", "localhost").await, 405);
     }
 }

@@ -4,7 +4,7 @@ use super::ResourceServer;
 use super::calls;
 use super::client::Client;
 use super::shared::{Diagnostic, Shared};
-use crate::transport::http::{HttpOptions, HttpServer, Verifier};
+use crate::transport::http::{HttpOptions, HttpServer, Verifier, listen_on};
 use crate::transport::{Host, Peer};
 use mcp_resources_engine::connection::{Events, Outcome};
 use mcp_resources_engine::http::{Answers, Auth, Hosts, Origins, Rules, RulesError, Sse24};
@@ -35,7 +35,8 @@ impl HttpBuilder {
         self
     }
 
-    /// Adds a path that answers 200 while the server is alive. Default none.
+    /// Adds a path that answers `GET` and `HEAD` with 200 while the server is alive, whatever their `Host`, `Origin` and
+    /// token are. Default none.
     pub fn health(mut self, path: impl Into<String>) -> Self {
         self.options.rules.health = Some(path.into());
         self
@@ -71,6 +72,13 @@ impl HttpBuilder {
     /// Sets whether browsers may let pages of the accepted origins send requests (DEC-30). Default `false`.
     pub fn cors(mut self, cors: bool) -> Self {
         self.options.rules.cors = cors;
+        self
+    }
+
+    /// Sets further headers that such pages may send, such as `X-Team`: see
+    /// [`Rules::cors_headers`](mcp_resources_engine::http::Rules::cors_headers). Default none.
+    pub fn cors_headers<H: Into<String>>(mut self, names: impl IntoIterator<Item = H>) -> Self {
+        self.options.rules.cors_headers = names.into_iter().map(Into::into).collect();
         self
     }
 
@@ -127,15 +135,20 @@ impl HttpBuilder {
         Ok(server)
     }
 
-    /// Listens on the first available address; port 0 is any free one.
+    /// Listens on every address that `address` resolves to, such as `127.0.0.1` and `::1` for `localhost`, on the same port;
+    /// port 0 is any free one. Of several ports, the first one that is free is used.
     ///
     /// # Errors
-    /// The system's error for the last address; [`io::ErrorKind::InvalidInput`] if an option is invalid.
+    /// The system's error for an address; [`io::ErrorKind::InvalidInput`] if an option is invalid.
     pub async fn bind(self, address: impl ToSocketAddrs) -> io::Result<HttpListener> {
         let shared = self.server.shared.clone();
         let server = self.build().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let listener = TcpListener::bind(address).await?;
-        Ok(HttpListener { server, shared, address: listener.local_addr()?, listener })
+        let addresses: Vec<SocketAddr> = tokio::net::lookup_host(address).await?.collect();
+        let listeners = listen_on(&addresses)?;
+        listeners.iter().try_for_each(|listener| listener.set_nonblocking(true))?;
+        let listeners = listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<Vec<_>>>()?;
+        let first = listeners.first().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(HttpListener { server, shared, address: first.local_addr()?, listeners })
     }
 
     /// Serves on `address` until the process gets `SIGTERM` or `SIGINT` (Ctrl-C), or the server is shut down.
@@ -158,11 +171,11 @@ impl fmt::Debug for HttpBuilder {
     }
 }
 
-/// An endpoint with its listener.
+/// An endpoint with its listeners.
 pub struct HttpListener {
     server: Arc<HttpServer>,
     shared: Arc<Shared>,
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     address: SocketAddr,
 }
 
@@ -173,7 +186,7 @@ impl fmt::Debug for HttpListener {
 }
 
 impl HttpListener {
-    /// The address of the listener.
+    /// The address of the first listener. All have the same port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -185,7 +198,7 @@ impl HttpListener {
 
     /// Serves until the server is shut down: see [`HttpServer::shutdown`].
     pub async fn serve(self) {
-        self.server.serve(self.listener).await;
+        self.server.serve_all(self.listeners).await;
         self.shared.audited().await;
     }
 }

@@ -140,7 +140,7 @@ impl TimeThread {
         self.host.drains();
         self.host.pipe().shutdown();
         self.host.pipe().deliver();
-        let until = self.now() + self.host.shared().engine.limits().grace;
+        let until = self.now().saturating_add(self.host.shared().engine.limits().grace);
         loop {
             let turn = self.turn();
             let done = turn.flushed == Flushed::All && self.host.pipe().in_flight() == 0;

@@ -1,7 +1,7 @@
 //! Writes audit records to a file, or passes them to a function, on a thread of its own (S-19).
 //!
 //! Law: a request never waits for a sink. Records that a slow or failing sink misses are counted, and the count is
-//! passed to it when it works again. Rotation is left to the platform: the file is opened once.
+//! passed to it when it works again.
 #![expect(
     clippy::disallowed_macros,
     reason = "a host module: a file, a thread, and standard error where the file fails"
@@ -11,9 +11,7 @@ use super::record_signal::RecordSignal;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::guard::AuditEntry;
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::path::Path;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::thread::JoinHandle;
@@ -48,55 +46,6 @@ impl AuditSink for Box<dyn AuditSink> {
 
     fn fork(&self) -> Option<Box<dyn AuditSink>> {
         (**self).fork()
-    }
-}
-
-/// A file with one JSON object on a line for each entry.
-#[derive(Debug)]
-pub struct AuditFile {
-    file: Arc<File>,
-    lines: Vec<u8>,
-    /// Whether the last line may be incomplete.
-    is_torn: bool,
-}
-
-impl AuditFile {
-    /// Opens the file for appending. A new file is readable by its owner only.
-    ///
-    /// # Errors
-    /// The system's error, with the path.
-    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let path = path.as_ref();
-        let file = options.open(path).map_err(|error| {
-            io::Error::new(error.kind(), format!("audit: {} cannot be opened: {error}", path.display()))
-        })?;
-        Ok(Self::of(Arc::new(file)))
-    }
-
-    fn of(file: Arc<File>) -> Self {
-        Self { file, lines: Vec::new(), is_torn: false }
-    }
-}
-
-impl AuditSink for AuditFile {
-    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
-        self.lines.clear();
-        if self.is_torn {
-            self.lines.push(b'\n');
-        }
-        entries.iter().for_each(|entry| entry.write_line(&mut self.lines));
-        let written = (&*self.file).write_all(&self.lines);
-        self.is_torn = written.is_err();
-        written
-    }
-
-    /// Whole lines are appended in one write, so lines of two processes do not mix.
-    fn fork(&self) -> Option<Box<dyn AuditSink>> {
-        Some(Box::new(Self::of(self.file.clone())))
     }
 }
 
@@ -279,6 +228,7 @@ impl<S: AuditSink> Worker<S> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::AuditFile;
     use super::*;
     use mcp_resources_engine::catalog::{Edit, Source};
     use mcp_resources_engine::connection::{Arrival, Connection, ConnectionKind};

@@ -1,6 +1,6 @@
 //! Configuration files: their maximum size, and YAML as JSON values.
 
-use std::fs::File;
+use super::regular::open_to_read;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
@@ -13,8 +13,8 @@ const MOST: u64 = 16 << 20;
 /// The reason, without the path.
 pub fn text(path: &Path) -> Result<String, String> {
     let mut text = String::new();
-    // Limits the bytes that are read instead of the file's size, because a pipe has no size.
-    let read = File::open(path).and_then(|file| file.take(MOST + 1).read_to_string(&mut text));
+    // Limits the bytes that are read instead of the file's size, because a descriptor of a pipe has no size.
+    let read = open_to_read(path).and_then(|file| file.take(MOST + 1).read_to_string(&mut text));
     read.map_err(|error| match error.kind() {
         ErrorKind::NotFound => "it does not exist; create it, or name another file".to_owned(),
         ErrorKind::PermissionDenied => "it cannot be opened; let this process read it".to_owned(),

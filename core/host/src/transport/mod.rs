@@ -3,6 +3,7 @@
 mod audit;
 #[cfg(feature = "tracing")]
 mod audit_events;
+mod audit_file;
 mod clock;
 pub(crate) mod document;
 mod host;
@@ -16,6 +17,7 @@ mod policy;
 #[doc(hidden)]
 pub mod pump;
 mod record_signal;
+mod regular;
 #[cfg(all(feature = "pipe", unix))]
 mod stdio;
 #[cfg(all(feature = "pipe", unix))]
@@ -24,9 +26,10 @@ mod work;
 #[cfg(feature = "yaml")]
 mod yaml;
 
-pub use audit::{AuditFile, AuditLog, AuditSink};
+pub use audit::{AuditLog, AuditSink};
 #[cfg(feature = "tracing")]
 pub use audit_events::AuditEvents;
+pub use audit_file::AuditFile;
 pub use clock::Clock;
 pub use host::Host;
 pub use peer::{HostData, Peer};
@@ -38,9 +41,12 @@ pub use jobs::{Job, Jobs, ThreadNeed, Worker};
 // Hidden, for the command, which reads files of other programs.
 #[doc(hidden)]
 pub use document::text as document_text;
+// Hidden, for providers, whose options name files.
 #[cfg(feature = "client")]
 #[doc(hidden)]
 pub use document::value as document_value;
+#[doc(hidden)]
+pub use regular::open_to_read;
 // Hidden, for the fuzz target.
 #[cfg(feature = "yaml")]
 #[doc(hidden)]

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// How much less often a server is asked that is down.
 const SLOWEST: u32 = 16;
+/// The longest pause: a later time may not exist on the clock.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// The longest wait until new watchers are looked for.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -61,7 +63,7 @@ fn look(services: &[Arc<Service>], uri: &Arc<str>, state: &mut Poll, feed: &Feed
         feed.log(&what);
     }
     let slower = 2_u32.saturating_pow(state.failures).min(SLOWEST);
-    state.due = Instant::now() + service.poll.saturating_mul(slower);
+    state.due = Instant::now() + service.poll.saturating_mul(slower).min(LONGEST);
     let Some(digest) = digest else { return };
     if state.digest.replace(digest).is_some_and(|before| before != digest) {
         // It is in canonical form: nothing is wrong with it.

@@ -180,6 +180,7 @@ impl<'c> Host<'c> {
             admitted.identify(who, self.now)
         });
         let mut reading = Reading::new(None);
+        reading.is_head = request.verb == "HEAD";
         match identified {
             Err(response) => whole(&mut reading, response)?,
             Ok(identified) if request.verb == "POST" && request.body.len() > identified.body_limit() => {

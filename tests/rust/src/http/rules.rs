@@ -15,6 +15,8 @@ pub(crate) fn rules(given: &Value) -> Rules {
             "hosts" => rules.hosts = if value == "any" { Hosts::Any } else { Hosts::These(texts()) },
             "origins" => rules.origins = if value == "any" { Origins::Any } else { Origins::These(texts()) },
             "cors" => rules.cors = value == true,
+            "cors_headers" => rules.cors_headers = texts(),
+            "metrics" => rules.metrics = text(value),
             "sessions" => rules.sessions = value == true,
             "answers" if value == "json" => rules.answers = Answers::Json,
             "answers" => rules.answers = Answers::Events,

@@ -126,7 +126,7 @@ impl Served {
         options.verifier = Some(Arc::new(Tokens(given["tokens"].clone())));
         let server =
             HttpServer::new(&engine, clock.clone(), options, author.clone()).map_err(io::Error::other)?;
-        let running = server.run(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, 1, || {})?;
+        let running = server.run(vec![TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?], 1, || {})?;
         Ok(Self { engine, server, clock, running, author })
     }
 

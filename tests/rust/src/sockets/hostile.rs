@@ -185,6 +185,11 @@ fn smuggling_is_refused() {
             "two codings",
             format!("{start}Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n{hidden}"),
         ),
+        ("chunked twice", format!("{start}Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n{hidden}")),
+        ("another coding", format!("{start}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n{hidden}")),
+        ("no end", format!("{start}Transfer-Encoding: gzip\r\n\r\n{hidden}")),
+        ("a parameter", format!("{start}Transfer-Encoding: chunked;a=b\r\n\r\n0\r\n\r\n{hidden}")),
+        ("an empty coding", format!("{start}Transfer-Encoding:\r\n\r\n0\r\n\r\n{hidden}")),
         ("equal lengths", format!("{start}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{{}}{hidden}")),
         ("two lengths", format!("{start}Content-Length: 2\r\nContent-Length: 0\r\n\r\n{{}}{hidden}")),
         ("a list of lengths", format!("{start}Content-Length: 2, 2\r\n\r\n{{}}{hidden}")),
@@ -199,7 +204,11 @@ fn smuggling_is_refused() {
         let mut client = served.client();
         client.raw(bytes.as_bytes());
         let answer = String::from_utf8(client.everything()).unwrap();
-        let expected = if name == "many headers" { "HTTP/1.1 431 " } else { "HTTP/1.1 400 " };
+        let expected = match name {
+            "many headers" => "HTTP/1.1 431 ",
+            "another coding" => "HTTP/1.1 501 ",
+            _ => "HTTP/1.1 400 ",
+        };
         assert!(answer.starts_with(expected), "{name}: {answer}");
         assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{name}: {answer}");
     }

@@ -44,7 +44,7 @@ impl Served {
         let server = resources(&gate, &waiting).limits(limits).build().unwrap();
         let http = set(server.http()).build().unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let running = http.run(listener, 1, || {}).unwrap();
+        let running = http.run(vec![listener], 1, || {}).unwrap();
         Self { server, running, gate, waiting }
     }
 

@@ -4,6 +4,7 @@
 
 use super::jwks::{Keys, PUBLIC, Source};
 use super::options::{Verified, Verifier, Verifying};
+use crate::transport::document;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header};
@@ -71,7 +72,7 @@ impl JwtVerifier {
         issuer: impl Into<String>,
         audience: impl Into<String>,
     ) -> Result<Self, JwksError> {
-        let text = std::fs::read_to_string(path).map_err(|error| JwksError(error.into()))?;
+        let text = document::text(path.as_ref()).map_err(|reason| JwksError(reason.into()))?;
         Self::from_jwks(&text, issuer, audience)
     }
 
@@ -195,6 +196,9 @@ impl fmt::Debug for JwtVerifier {
 /// Times are in seconds since 1970 and may have fractions (RFC 7519, section 2).
 #[derive(Deserialize)]
 struct Claims {
+    /// Checked before; it must be one issuer, not a list with others (RFC 7519, section 4.1.1).
+    #[serde(rename = "iss")]
+    _iss: String,
     sub: Option<String>,
     client_id: Option<String>,
     exp: f64,

@@ -10,9 +10,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use mcp_resources_engine::principal::Principal;
+use std::future::poll_fn;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,6 +24,11 @@ use tokio::time::{sleep, timeout};
 
 /// Pause after an error of `accept`, such as too many descriptors: other connections may close meanwhile.
 const PAUSE: Duration = Duration::from_millis(50);
+/// The most connections that can be waited for at once.
+const MOST_CONNECTIONS: usize =
+    if u32::MAX as usize > Semaphore::MAX_PERMITS { Semaphore::MAX_PERMITS } else { u32::MAX as usize };
+/// The most header lines that hyper can hold; it reserves room for as many as it may read.
+const MOST_HEADERS: usize = 16_384;
 /// The time for writing the last answers at the end of a shutdown.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
@@ -28,18 +36,24 @@ impl HttpServer {
     /// Serves the connections of `listener`, until the shutdown by [`HttpServer::shutdown`] is complete. Needs a tokio
     /// runtime with I/O and time.
     pub async fn serve(self: &Arc<Self>, listener: TcpListener) {
+        self.serve_all(vec![listener]).await;
+    }
+
+    /// Like [`HttpServer::serve`], for the listeners of several addresses.
+    pub async fn serve_all(self: &Arc<Self>, listeners: Vec<TcpListener>) {
         let limits = self.endpoint.engine().limits();
-        let max = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
+        let max = limits.connections.clamp(1, MOST_CONNECTIONS);
         let places = Arc::new(Semaphore::new(max));
         let mut phase = self.phases.watch();
         self.keeper.start(self);
         let by_client = Places::new(limits.connections_per_client);
         let connections = Connections { builder: self.builder(), server: self.clone(), places: by_client };
+        let mut first = 0;
         loop {
             // Above the limit, connections wait in the kernel's queue.
             let next = async {
                 let place = places.clone().acquire_owned().await.ok()?;
-                Some((listener.accept().await, place))
+                Some((accept(&listeners, &mut first).await, place))
             };
             match either(reach(&mut phase, Phase::Draining), next).await {
                 Either::First(()) | Either::Second(None) => break,
@@ -49,7 +63,7 @@ impl HttpServer {
                 Either::Second(Some((Err(_), _))) => sleep(PAUSE).await,
             }
         }
-        drop(listener);
+        drop(listeners);
         let all = u32::try_from(max).unwrap_or(u32::MAX);
         let empty = || async { drop(places.acquire_many(all).await) };
         let _ = timeout(Duration::from_millis(limits.grace), empty()).await;
@@ -67,10 +81,24 @@ impl HttpServer {
         builder
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from_millis(limits.idle_timeout))
-            .max_headers(limits.headers)
+            .max_headers(limits.headers.min(MOST_HEADERS))
             .max_buf_size(limits.head.max(8_192));
         builder
     }
+}
+
+/// The next connection of any listener. Each is asked first in turn, so that none has to wait for another.
+async fn accept(listeners: &[TcpListener], first: &mut usize) -> io::Result<(TcpStream, SocketAddr)> {
+    poll_fn(|context| {
+        let (after, before) = (listeners.iter().skip(*first), listeners.iter().take(*first));
+        let mut accepted = after.chain(before).map(|listener| listener.poll_accept(context));
+        let next = accepted.find(Poll::is_ready).unwrap_or(Poll::Pending);
+        if next.is_ready() {
+            *first = (*first + 1) % listeners.len().max(1);
+        }
+        next
+    })
+    .await
 }
 
 struct Connections {

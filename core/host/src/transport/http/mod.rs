@@ -21,6 +21,7 @@ mod jwks;
 mod jwt;
 mod keeper;
 mod listener;
+mod listening;
 mod options;
 mod phase;
 mod places;
@@ -40,6 +41,8 @@ pub use check::TokenCheck;
 pub use inbox::{Inbox, Item, Reach, TokenReply, WakeLoop};
 #[cfg(feature = "auth")]
 pub use jwt::{JwksError, JwtVerifier};
+pub use listening::listen;
+pub(crate) use listening::listen_on;
 pub use options::{HttpOptions, Verified, Verifier, Verifying};
 pub use respond::Disconnected;
 pub use static_tokens::StaticTokens;

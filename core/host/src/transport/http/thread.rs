@@ -16,19 +16,20 @@ pub struct Running {
 }
 
 impl HttpServer {
-    /// Serves `listener` on a thread of its own, or on several if `threads` is more than 1. `ended` is called there
-    /// when the server has stopped.
+    /// Serves the listeners of [`listen`](super::listen) on a thread of its own, or on several if `threads` is more than 1.
+    /// `ended` is called there when the server has stopped.
     ///
     /// # Errors
-    /// The system's error for the socket or the threads.
+    /// The system's error for the sockets or the threads; [`io::ErrorKind::InvalidInput`] without a listener.
     pub fn run(
         self: &Arc<Self>,
-        listener: TcpListener,
+        listeners: Vec<TcpListener>,
         threads: usize,
         ended: impl FnOnce() + Send + 'static,
     ) -> io::Result<Running> {
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
+        listeners.iter().try_for_each(|listener| listener.set_nonblocking(true))?;
+        let first = listeners.first().ok_or(io::ErrorKind::InvalidInput)?;
+        let address = first.local_addr()?;
         let mut builder =
             if threads > 1 { Builder::new_multi_thread() } else { Builder::new_current_thread() };
         let runtime = builder
@@ -40,8 +41,9 @@ impl HttpServer {
         let server = self.clone();
         let thread = std::thread::Builder::new().name("mcp-http".into()).spawn(move || {
             runtime.block_on(async {
-                if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                    server.serve(listener).await;
+                let listeners = listeners.into_iter().map(tokio::net::TcpListener::from_std);
+                if let Ok(listeners) = listeners.collect() {
+                    server.serve_all(listeners).await;
                 }
             });
             drop(runtime);
@@ -52,7 +54,7 @@ impl HttpServer {
 }
 
 impl Running {
-    /// The address of the listener.
+    /// The address of the first listener. All have the same port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -1,7 +1,8 @@
 //! TLS in front of HTTP.
 
+use crate::transport::open_to_read;
 use std::fmt;
-use std::io;
+use std::io::{self, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::net::TcpStream;
@@ -24,10 +25,13 @@ impl Tls {
     /// the file.
     pub fn from_pem(certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> io::Result<Self> {
         let (certificates, key) = (certificates.as_ref(), key.as_ref());
-        let chain = CertificateDer::pem_file_iter(certificates);
-        let chain = chain.and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let open = |path: &Path, expected: &str| {
+            open_to_read(path).map(BufReader::new).map_err(|error| unusable(path, expected, &error))
+        };
+        let chain = CertificateDer::pem_reader_iter(open(certificates, "certificates")?);
+        let chain = chain.collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(|error| unusable(certificates, "certificates", &error))?;
-        let owned = PrivateKeyDer::from_pem_file(key);
+        let owned = PrivateKeyDer::from_pem_reader(open(key, "a private key")?);
         let owned = owned.map_err(|error| unusable(key, "a private key", &error))?;
         if chain.is_empty() {
             return Err(unusable(certificates, "certificates", &"there is none"));
