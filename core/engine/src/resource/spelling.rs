@@ -62,7 +62,11 @@ pub(super) fn number(text: &str) -> Option<String> {
     let (sign, value) = if value < 0.0 { ("-", -value) } else { ("", value) };
     // The shortest digits that read back as the same number, as `d.ddde±x`.
     let shortest = format!("{value:e}");
-    let (mantissa, exponent) = shortest.split_once('e')?;
+    // Of two texts of that length, the closer one, or the even one, as JavaScript and Python write it.
+    let places = shortest.split_once('e')?.0.len().saturating_sub(2);
+    let closest = format!("{value:.places$e}");
+    let digits = if closest.parse() == Ok(value) { closest } else { shortest };
+    let (mantissa, exponent) = digits.split_once('e')?;
     let digits = mantissa.replace('.', "");
     let point = exponent.parse::<i32>().ok()? + 1;
     let count = i32::try_from(digits.len()).ok()?;
@@ -175,6 +179,7 @@ mod tests {
             "1.5e-7",
             "0.000001",
             "123456789012345680000",
+            "732809164092486.2",
             "5e-324",
             "1.7976931348623157e+308",
         ] {
