@@ -150,7 +150,7 @@ check-node: setup
 	@$(TOOLS)/biome ci --error-on-warnings .
 	@$(TOOLS)/tsc -p tests/node/types
 
-soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client whose server is killed 100 times; a million reads of files that are swapped; programs killed 200 times; random tables and redirects
+soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client whose server is killed 100 times; a million reads of files that are swapped; programs killed 200 times; random ignore rules beside git; random tables and redirects
 	$(call step,Many listeners and busy connections)
 	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=10000 cargo test -p mcp-resources-tests many_listeners -- --nocapture
 	$(call step,A client whose server is killed 100 times while 1000 URIs change)
@@ -164,6 +164,8 @@ soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client w
 		tests/python/test_api_answers.py
 	$(call step,1000000 reads while files and links and parents are swapped)
 	@MCP_RESOURCES_SWAPS=1000000 cargo test -p mcp-resources-providers --features files --lib swap
+	$(call step,20000 random files of ignore rules beside git)
+	@MCP_RESOURCES_RULES=20000 cargo test -p mcp-resources-providers --features files --lib gitignore
 
 check-perf: setup ## the instructions of the hot paths against their budget (needs valgrind)
 	$(call step,Instructions of the hot paths)

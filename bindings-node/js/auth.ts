@@ -12,11 +12,6 @@ export class InvalidTokenError extends McpError {
   }
 }
 
-/** @deprecated the earlier name of {@link InvalidTokenError}. */
-export const InvalidToken = InvalidTokenError;
-/** @deprecated the earlier name of {@link InvalidTokenError}. */
-export type InvalidToken = InvalidTokenError;
-
 /** A token that was verified: its signature, expiry, issuer and audience are right. */
 export interface Verified {
   /** The identity of the client: `ctx.principal`. Sessions, cursors and request states belong to it. */

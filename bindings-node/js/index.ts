@@ -14,7 +14,6 @@
 export type { AuditFunction } from './audit.js';
 export {
   type Auth,
-  InvalidToken,
   InvalidTokenError,
   type JwtOptions,
   JwtVerifier,
@@ -36,34 +35,23 @@ export {
 export type { Answerer, CallOptions } from './client-wire.js';
 export { Context } from './context.js';
 export {
-  AccessDenied,
   AccessDeniedError,
-  AskFailed,
   AskFailedError,
   ConfigError,
   CustomError,
   type ErrorKind,
   type FailureKind,
-  InputDeclined,
   InputDeclinedError,
-  InvalidParameter,
   InvalidParameterError,
-  InvalidTemplate,
   InvalidTemplateError,
-  InvalidUri,
   InvalidUriError,
   McpError,
-  RateLimited,
   RateLimitedError,
   ReadFailedError,
-  ReadTimeout,
   ReadTimeoutError,
   RegistrationError,
-  ResourceNotFound,
   ResourceNotFoundError,
-  SizeExceeded,
   SizeExceededError,
-  TemplateConflict,
   TemplateConflictError,
 } from './errors.js';
 export type { FetchHandler } from './fetch.js';

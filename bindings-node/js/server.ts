@@ -373,11 +373,6 @@ export class ResourceServer {
     return fetchHandler(...this.#endpoint(options));
   }
 
-  /** @deprecated the earlier name of `fetchHandler`. */
-  fetch(options: HttpOptions = {}): FetchHandler {
-    return this.fetchHandler(options);
-  }
-
   /**
    * Stops serving: ends all listens, and `run` as after a signal. Requests in flight at a `nodeHandler` or `fetchHandler`
    * are cancelled, and later ones get status 503. Handlers that are made afterwards serve again.

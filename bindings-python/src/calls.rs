@@ -1,11 +1,12 @@
 //! From an event of the core to the author's function: on the loop, as a task, or on a worker thread.
 
 use crate::context::{self, Context};
+use crate::contextvars::{CallContext, with_function};
 use crate::convert::{Gather, HandlerResult};
 use crate::error;
 use crate::function::{Arguments, BindError, Function, Mode, Supply};
 use crate::peer::{self, Client};
-use crate::pending::Pending;
+use crate::pending::{Pending, is_unfinished};
 use crate::queue::Job;
 use crate::request::value;
 use crate::waker::delivering;
@@ -16,7 +17,6 @@ use mcp_resources_host::transport::{Request, Work};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -112,16 +112,17 @@ impl Call<'_, '_> {
             gather.map(|(gather, cancelled)| Bound::new(py, Gather::new(gather, cancelled))).transpose()?;
         let values = |name: &str| value(py, self.request, name);
         let supply = Supply { value: &values, context: context.as_ref(), gather: gather.as_ref() };
+        let context = self.client.context(py)?;
         match function.bind(py, &supply) {
-            Ok(arguments) if in_pool => self.queue(py, arguments, reply),
-            Ok(arguments) if function.mode == Mode::Async => self.start(py, arguments, reply),
+            Ok(arguments) if in_pool => self.queue(py, context, arguments, reply),
+            Ok(arguments) if function.mode == Mode::Async => self.start(py, context, &arguments, reply),
             Ok(arguments) => {
-                let result = self.in_context(py, &arguments);
-                self.answer(py, result, reply)
+                let result = self.call(py, &context, &arguments);
+                self.settle(py, context, result, reply)
             }
-            Err(BindError::Raised(error)) => self.answer(py, Err(error), reply),
+            Err(BindError::Raised(error)) => self.answer(py, &context, Err(error), reply),
             Err(BindError::Refused(error)) => {
-                self.give(py, HandlerResult::Answer(Answer::Failed(error)), reply)
+                self.give(py, context, HandlerResult::Answer(Answer::Failed(error)), reply)
             }
         }
     }
@@ -131,23 +132,26 @@ impl Call<'_, '_> {
         PendingReply::detach(self.client.peer(), self.request.token)
     }
 
-    fn pending(&self, py: Python<'_>, reply: Arc<PendingReply>) -> Pending {
+    fn pending(&self, py: Python<'_>, context: CallContext, reply: Arc<PendingReply>) -> Pending {
         let (function, what) = (self.function.clone_ref(py), self.request.what().to_owned());
-        Pending { client: self.client.clone(), purpose: self.request.params.purpose(), function, what, reply }
+        let purpose = self.request.params.purpose();
+        Pending { client: self.client.clone(), purpose, function, what, context, reply }
     }
 
     /// Gives the call to a worker thread.
     fn queue(
         &self,
         py: Python<'_>,
+        context: CallContext,
         arguments: Arguments<'_>,
         reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
         let Some(reply) = reply else { return Ok(Events::new()) };
-        let (run, args) = self.in_copy(py, &arguments)?;
-        let pending = Py::new(py, self.pending(py, reply))?;
+        let run = context.runner(py)?.unbind();
+        let args = with_function(self.function.get().call.bind(py), &arguments.positional)?.unbind();
+        let pending = Py::new(py, self.pending(py, context, reply))?;
         let kwargs = arguments.keywords.map(Bound::unbind);
-        let job = Job { run: run.unbind(), args: args.unbind(), kwargs, pending };
+        let job = Job { run, args, kwargs, pending };
         self.client.runtime().host.queue.get().jobs.push(job);
         Ok(Events::new())
     }
@@ -156,66 +160,77 @@ impl Call<'_, '_> {
     fn start(
         &self,
         py: Python<'_>,
-        arguments: Arguments<'_>,
+        context: CallContext,
+        arguments: &Arguments<'_>,
         reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
         let function = self.function.get();
         let started = timed(py, &function.name, || {
-            let coroutine = function.call.bind(py).call(arguments.positional, arguments.keywords.as_ref())?;
-            self.client.runtime().start.bind(py).call((coroutine,), Some(function.task.bind(py)))
+            let (positional, keywords) = (&arguments.positional, arguments.keywords.as_ref());
+            let coroutine = context.call(function.call.bind(py), positional, keywords)?;
+            self.client.runtime().start(&context, &coroutine, function)
         });
         let task = match started {
             Ok(task) => task,
-            Err(error) => return self.answer(py, Err(error), reply),
+            Err(error) => return self.answer(py, &context, Err(error), reply),
         };
         if self.client.runtime().eager && task.call_method0(intern!(py, "done"))?.is_truthy()? {
             let result = task.call_method0(intern!(py, "result"));
-            return self.answer(py, result, reply);
+            return self.settle(py, context, result, reply);
         }
         let Some(reply) = reply.or_else(|| self.detach()) else {
             task.call_method0(intern!(py, "cancel"))?;
             return Ok(Events::new());
         };
-        let (runtime, connection) = (self.client.runtime(), self.client.peer().connection());
-        if runtime.tasks.insert(connection, self.request.token, task.clone().unbind()) {
-            runtime.drive(py, "suspended", ())?;
-        }
-        let pending = Bound::new(py, self.pending(py, reply))?;
-        task.call_method1(intern!(py, "add_done_callback"), (pending,))?;
+        Pending::follow(&Bound::new(py, self.pending(py, context, reply))?, &task)?;
         Ok(Events::new())
     }
 
     /// Calls the function here and now.
-    fn in_context<'py>(&self, py: Python<'py>, arguments: &Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (run, args) = self.in_copy(py, arguments)?;
-        timed(py, &self.function.get().name, || run.call(args, arguments.keywords.as_ref()))
-    }
-
-    /// What calls the function in a copy of the server's context, and with what.
-    fn in_copy<'py>(
+    fn call<'py>(
         &self,
         py: Python<'py>,
+        context: &CallContext,
         arguments: &Arguments<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let copy = self.client.runtime().context.bind(py).call_method0(intern!(py, "copy"))?;
-        let call = self.function.get().call.bind(py);
-        let args = std::iter::once(call.clone()).chain(arguments.positional.iter()).collect::<Vec<_>>();
-        Ok((copy.getattr(intern!(py, "run"))?, PyTuple::new(py, args)?))
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let function = self.function.get();
+        timed(py, &function.name, || {
+            context.call(function.call.bind(py), &arguments.positional, arguments.keywords.as_ref())
+        })
+    }
+
+    /// Answers on the loop's thread, or once what the function has returned is awaited.
+    fn settle(
+        &self,
+        py: Python<'_>,
+        context: CallContext,
+        result: PyResult<Bound<'_, PyAny>>,
+        reply: Option<Arc<PendingReply>>,
+    ) -> PyResult<Events<'static>> {
+        let purpose = self.request.params.purpose();
+        let Some(value) = result.as_ref().ok().filter(|value| is_unfinished(purpose, value)) else {
+            return self.answer(py, &context, result, reply);
+        };
+        if let Some(reply) = reply.or_else(|| self.detach()) {
+            Pending::finish_later(&Bound::new(py, self.pending(py, context, reply))?, value)?;
+        }
+        Ok(Events::new())
     }
 
     /// Answers on the loop's thread.
     fn answer(
         &self,
         py: Python<'_>,
+        context: &CallContext,
         result: PyResult<Bound<'_, PyAny>>,
         reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
         let ending =
             result.as_ref().err().filter(|error| is_ending(py, error)).map(|error| error.clone_ref(py));
         let (purpose, what) = (self.request.params.purpose(), self.request.what());
-        let given =
-            HandlerResult::new(purpose, self.function.get(), what, result, &self.client.runtime().host, py);
-        let events = self.give(py, given, reply)?;
+        let host = &self.client.runtime().host;
+        let given = HandlerResult::within(context, purpose, self.function, what, result, host, py);
+        let events = self.give(py, context.clone_ref(py), given, reply)?;
         ending.map_or(Ok(events), Err)
     }
 
@@ -223,11 +238,12 @@ impl Call<'_, '_> {
     fn give(
         &self,
         py: Python<'_>,
+        context: CallContext,
         given: HandlerResult,
         reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
         if let Some(reply) = reply {
-            return self.pending(py, reply).give(py, given, false).map(|()| Events::new());
+            return self.pending(py, context, reply).give(py, given, false).map(|()| Events::new());
         }
         let outcome = given.answer(|answer| self.client.peer().respond(self.request.token, answer));
         Ok(peer::events(py, &self.function.get().name, outcome))

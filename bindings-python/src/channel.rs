@@ -22,7 +22,7 @@ pub(crate) struct Link {
     pub(crate) runtime: Runtime,
     waker: Arc<LoopWaker>,
     /// What other threads have for the loop.
-    inbox: Arc<Inbox<DeliveryReady>>,
+    pub(crate) inbox: Arc<Inbox<DeliveryReady>>,
     _timekeeper: Timekeeper,
 }
 

@@ -1,5 +1,6 @@
 //! Results of handlers as the core takes them: read once with the interpreter, serialized without it.
 
+use crate::contextvars::CallContext;
 use crate::error::{self, Import};
 use crate::function::Function;
 use crate::resource::Resource;
@@ -10,14 +11,14 @@ use mcp_resources_engine::connection::{Answer, Body, Contents, InputAsk, InputRe
 use mcp_resources_engine::error::{Purpose, ReadError};
 use mcp_resources_engine::option::Named;
 use mcp_resources_engine::resource::CacheHint;
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::asyncio::CancelledError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyMemoryView, PyString};
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 static READ: Import = Import::new("mcp_resources.results", "read");
 static INPUT_REQUIRED: Import = Import::new("mcp_resources.results", "InputRequired");
@@ -48,7 +49,6 @@ pub(crate) struct Entry {
 pub(crate) enum Data {
     Text(PyBackedStr),
     Bytes(PyBackedBytes),
-    Copied(Vec<u8>),
 }
 
 type EntryParts<'py> = (Option<PyBackedStr>, Option<PyBackedStr>, Bound<'py, PyAny>, Option<String>);
@@ -72,6 +72,29 @@ impl HandlerResult {
         });
         let given = given.unwrap_or_else(|error| Self::raised(function, what, error, py));
         given.redacted(host.redactor.as_deref(), function, what, py)
+    }
+
+    /// The same in the context of the call: a conversion may run code of the author, such as an encoder, `redact`, or the
+    /// generator behind a list.
+    pub(crate) fn within(
+        context: &CallContext,
+        purpose: Purpose,
+        function: &Py<Function>,
+        what: &str,
+        result: PyResult<Bound<'_, PyAny>>,
+        host: &Arc<Host>,
+        py: Python<'_>,
+    ) -> Self {
+        if purpose == Purpose::Read && host.redactor.is_none() && result.as_ref().is_ok_and(is_plain) {
+            return Self::new(purpose, function.get(), what, result, host, py);
+        }
+        let (own, uri, host) = (function.clone_ref(py), what.to_owned(), host.clone());
+        let result = result.map(Bound::unbind);
+        let read = context.within(py, move |py| {
+            let result = result.map(|value| value.into_bound(py));
+            Self::new(purpose, own.get(), &uri, result, &host, py)
+        });
+        read.unwrap_or_else(|error| Self::raised(function.get(), what, error, py))
     }
 
     pub(crate) fn raised(function: &Function, what: &str, error: PyErr, py: Python<'_>) -> Self {
@@ -142,7 +165,6 @@ impl Entry {
         let body = match &self.data {
             Data::Text(text) => Body::Text(Cow::Borrowed(&**text)),
             Data::Bytes(bytes) => Body::Blob(Cow::Borrowed(&**bytes)),
-            Data::Copied(bytes) => Body::Blob(Cow::Borrowed(bytes)),
         };
         Contents {
             uri: lend(&self.uri),
@@ -162,26 +184,42 @@ impl Data {
         if let Ok(bytes) = value.cast::<PyBytes>() {
             return Ok(Some(Self::Bytes(bytes.clone().into())));
         }
-        match PyBuffer::<u8>::get(value) {
-            Ok(buffer) => buffer.to_vec(value.py()).map(|bytes| Some(Self::Copied(bytes))),
-            Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => Ok(None),
-            // A buffer whose elements are not bytes.
-            Err(_) => value
-                .py()
-                .get_type::<PyBytes>()
-                .call1((value,))?
-                .extract()
-                .map(|bytes| Some(Self::Copied(bytes))),
+        Self::copied(value)
+    }
+
+    /// The elements of a buffer of bytes. Any other buffer holds numbers as the machine represents them: those are values
+    /// for JSON. `is_bytes` of `mcp_resources.encoding` decides alike.
+    fn copied(value: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let Ok(view) = PyMemoryView::from(value) else { return Ok(None) };
+        let py = value.py();
+        let format: PyBackedStr = view.getattr(intern!(py, "format"))?.extract()?;
+        // A time of numpy has a buffer of eight bytes, but is a number by its own account.
+        let ndim = intern!(py, "ndim");
+        let owner = if value.hasattr(ndim)? { value } else { view.as_any() };
+        let is_sequence = owner.getattr(ndim)?.extract::<usize>().is_ok_and(|ndim| ndim > 0);
+        let is_bytes = match format.trim_start_matches(['@', '=', '<', '>', '!']) {
+            "B" | "c" => true,
+            // Signed bytes are those of a library such as pyarrow, unless the object knows that they are numbers.
+            "b" => !value.get_type().hasattr(intern!(py, "tolist"))?,
+            _ => false,
+        };
+        if !is_sequence || !is_bytes {
+            return Ok(None);
         }
+        Ok(Some(Self::Bytes(view.call_method0(intern!(py, "tobytes"))?.extract()?)))
     }
 
     fn len(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
             Self::Bytes(bytes) => bytes.len(),
-            Self::Copied(bytes) => bytes.len(),
         }
     }
+}
+
+/// Whether reading it runs no code of the author.
+fn is_plain(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyString>() || value.is_exact_instance_of::<PyBytes>()
 }
 
 fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>, encoder: &Py<PyAny>) -> PyResult<HandlerResult> {
@@ -284,7 +322,6 @@ impl Gather {
                 (None, _) => Ok(()),
                 (Some(gather), Data::Text(text)) => gather.text(text),
                 (Some(gather), Data::Bytes(bytes)) => gather.blob(bytes),
-                (Some(gather), Data::Copied(bytes)) => gather.blob(bytes),
             }
         };
         match pushed {

@@ -120,7 +120,7 @@ impl Endpoint {
         let (now, mut out) = (self.web.runtime.host.clock.now(), Vec::new());
         let opened = self.web.side.endpoint().open(&request.0, body, now, &mut out);
         let core::Opened { turn, exchange } = opened;
-        let own = self.web.client(turn.connection, exchange);
+        let own = self.web.client(py, turn.connection, exchange)?;
         let parts = self.web.turn(py, turn, &out, &own)?;
         Ok((Exchange(own), parts))
     }

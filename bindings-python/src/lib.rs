@@ -7,6 +7,7 @@ mod channel;
 mod client;
 mod command;
 mod context;
+mod contextvars;
 mod convert;
 mod embed;
 mod error;

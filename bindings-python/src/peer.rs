@@ -2,7 +2,9 @@
 
 use crate::calls;
 use crate::channel::Link;
+use crate::contextvars::CallContext;
 use crate::error;
+use crate::function::Function;
 use crate::serve::Verification;
 use crate::server::Host;
 use crate::web::{DeliveryReady, WebPeer};
@@ -13,6 +15,7 @@ use mcp_resources_host::transport::pump::PendingCalls;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyReferenceError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::sync::Arc;
 
 /// See the module. No method blocks, and none waits for the interpreter with a lock held.
@@ -41,6 +44,18 @@ impl Client {
         }
     }
 
+    /// The context for a function that answers one of its requests. Over a pipe that is the context in which the bytes come
+    /// in; over HTTP it is that of the request, or of the native server's start.
+    pub(crate) fn context(&self, py: Python<'_>) -> PyResult<CallContext> {
+        match self {
+            Self::Pipe(_) => CallContext::current(py),
+            Self::Web(web) => {
+                let request = web.peer.host_data().and_then(|data| data.downcast_ref::<CallContext>());
+                request.unwrap_or(&web.web.runtime.context).copy(py)
+            }
+        }
+    }
+
     /// Whether it is so far behind that no handler should start for it.
     pub(crate) fn is_full(&self) -> bool {
         matches!(self, Self::Pipe(link) if link.pump.pipe().is_full())
@@ -66,6 +81,15 @@ impl Client {
         }
     }
 
+    /// Leaves something for the event loop to call. Any thread.
+    pub(crate) fn leave(&self, ready: DeliveryReady) {
+        let inbox = match self {
+            Self::Pipe(link) => &link.inbox,
+            Self::Web(web) => &web.web.inbox,
+        };
+        inbox.leave([Item::Own(ready)]);
+    }
+
     /// Has providers answer those of `events` that are theirs. Returns the others.
     pub(crate) fn taken<'m>(&self, events: Events<'m>) -> Events<'m> {
         self.runtime().host.mounts().take(self.peer(), events)
@@ -86,10 +110,10 @@ pub(crate) struct Runtime {
     /// A weak proxy: the driver holds what holds this.
     driver: Py<PyAny>,
     /// Starts a coroutine as a task.
-    pub(crate) start: Py<PyAny>,
+    start: Py<PyAny>,
     pub(crate) eager: bool,
-    /// The context that handlers run in a copy of.
-    pub(crate) context: Py<PyAny>,
+    /// The context in which serving began.
+    pub(crate) context: CallContext,
     /// Whether `def` handlers run on the worker threads.
     pub(crate) threads: bool,
     /// The tasks of handlers that are suspended on the loop.
@@ -102,16 +126,29 @@ impl Runtime {
     /// For the loop of `driver`, whose thread this is.
     pub(crate) fn new(host: Arc<Host>, driver: &Bound<'_, PyAny>, threads: bool) -> PyResult<Self> {
         let py = driver.py();
+        let context = CallContext::current(py)?;
+        host.serves_in(py, &context);
         Ok(Self {
             host,
             start: driver.getattr("start")?.unbind(),
             eager: driver.getattr("eager")?.extract()?,
-            context: py.import("contextvars")?.call_method0("copy_context")?.unbind(),
+            context,
             driver: driver.clone().unbind(),
             threads,
             tasks: PendingCalls::default(),
             asks: PendingCalls::default(),
         })
+    }
+
+    /// Starts a coroutine of `function` as a task, in `context`.
+    pub(crate) fn start<'py>(
+        &self,
+        context: &CallContext,
+        coroutine: &Bound<'py, PyAny>,
+        function: &Function,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = coroutine.py();
+        context.call(self.start.bind(py), &PyTuple::new(py, [coroutine])?, Some(function.task.bind(py)))
     }
 
     /// Calls a method of the driver, unless that is gone, and the loop with it.

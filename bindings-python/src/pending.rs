@@ -1,16 +1,22 @@
 //! A request whose handler is still at work: what takes its outcome, from the loop or from a worker thread.
 
-use crate::convert::HandlerResult;
-use crate::error;
+use crate::contextvars::CallContext;
+use crate::convert::{Gather, HandlerResult};
+use crate::error::{self, Import};
 use crate::function::Function;
 use crate::peer::Client;
 use crate::waker::delivering;
+use crate::web::DeliveryReady;
 use mcp_resources_engine::connection::Encoded;
 use mcp_resources_engine::error::Purpose;
 use mcp_resources_host::transport::pump::PendingReply;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use std::sync::Arc;
+
+static FINISHED: Import = Import::new("mcp_resources.functions", "finished");
+static PARTIAL: Import = Import::new("functools", "partial");
 
 /// An answer whose contents are larger is worded without the interpreter.
 const LARGE: usize = 32 * 1024;
@@ -23,24 +29,58 @@ pub struct Pending {
     pub(crate) function: Py<Function>,
     /// What is asked, for the author's log.
     pub(crate) what: String,
+    /// Where the function runs, and what converts its result.
+    pub(crate) context: CallContext,
     pub(crate) reply: Arc<PendingReply>,
 }
 
 #[pymethods]
 impl Pending {
     /// The task is done.
-    fn __call__(&self, py: Python<'_>, task: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.client.runtime().tasks.take(self.client.peer().connection(), self.reply.token());
+    fn __call__(slf: &Bound<'_, Self>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (own, py) = (slf.get(), slf.py());
+        own.client.runtime().tasks.take(own.client.peer().connection(), own.reply.token());
         let result = task.call_method0(intern!(py, "result"));
-        if result.is_err() && !self.reply.is_cancelled() {
-            error::log(py, &error::CANCELLED, (&self.function.get().name, &self.what, task));
+        if let Some(value) = result.as_ref().ok().filter(|value| is_unfinished(own.purpose, value)) {
+            return Self::finish_later(slf, value);
         }
-        self.finish(py, result, false)
+        if result.is_err() && !own.reply.is_cancelled() {
+            error::log(py, &error::CANCELLED, (&own.function.get().name, &own.what, task));
+        }
+        own.finish(py, result, false)
+    }
+
+    /// Collects the chunks of a generator that the function has returned; `None` if it is no read.
+    fn gather(&self) -> Option<Gather> {
+        let gather = if self.purpose == Purpose::Read { self.reply.gather() } else { None };
+        gather.map(|(gather, cancelled)| Gather::new(gather, cancelled))
     }
 
     /// The worker has a result.
-    fn succeed(&self, py: Python<'_>, result: Bound<'_, PyAny>) -> PyResult<()> {
-        self.handled(py, Ok(result))
+    fn succeed(slf: &Bound<'_, Self>, result: Bound<'_, PyAny>) -> PyResult<()> {
+        let (own, py) = (slf.get(), slf.py());
+        if !is_unfinished(own.purpose, &result) {
+            return own.handled(py, Ok(result));
+        }
+        // Only the event loop can await it.
+        if own.client.runtime().host.queue.get().jobs.handled() {
+            let later = PARTIAL.get(py)?.call1((slf.getattr(intern!(py, "finish_later"))?, result))?;
+            own.client.leave(DeliveryReady(Arc::new(later.unbind())));
+        }
+        Ok(())
+    }
+
+    /// Awaits on the loop what the function has returned, and answers with the result.
+    pub(crate) fn finish_later(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let own = slf.get();
+        let started = FINISHED
+            .get(slf.py())?
+            .call1((value, own.gather()))
+            .and_then(|coroutine| own.client.runtime().start(&own.context, &coroutine, own.function.get()));
+        match started {
+            Ok(task) => Self::follow(slf, &task),
+            Err(error) => own.finish(slf.py(), Err(error), false),
+        }
     }
 
     /// The worker has an exception.
@@ -50,6 +90,20 @@ impl Pending {
 }
 
 impl Pending {
+    /// Answers with the result of a task, unless the request is cancelled first.
+    pub(crate) fn follow(slf: &Bound<'_, Self>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (own, py) = (slf.get(), slf.py());
+        let (runtime, connection) = (own.client.runtime(), own.client.peer().connection());
+        if own.reply.is_cancelled() {
+            task.call_method0(intern!(py, "cancel"))?;
+        }
+        if runtime.tasks.insert(connection, own.reply.token(), task.clone().unbind()) {
+            runtime.drive(py, "suspended", ())?;
+        }
+        task.call_method1(intern!(py, "add_done_callback"), (slf,))?;
+        Ok(())
+    }
+
     /// No client waits for an answer, and no handler has started.
     pub(crate) fn abandon(&self, py: Python<'_>) -> PyResult<()> {
         self.client.peer().abandon(self.reply.token());
@@ -70,7 +124,8 @@ impl Pending {
         by_worker: bool,
     ) -> PyResult<()> {
         let host = &self.client.runtime().host;
-        let given = HandlerResult::new(self.purpose, self.function.get(), &self.what, result, host, py);
+        let (context, function) = (&self.context, &self.function);
+        let given = HandlerResult::within(context, self.purpose, function, &self.what, result, host, py);
         self.give(py, given, by_worker)
     }
 
@@ -92,4 +147,22 @@ impl Pending {
         }
         self.client.appended(py, by_worker)
     }
+}
+
+/// Whether a function has returned something that must be awaited or run before it is a result: an awaitable, an
+/// asynchronous iterator or, from a read, a generator. That happens behind decorators and lambdas.
+pub(crate) fn is_unfinished(purpose: Purpose, value: &Bound<'_, PyAny>) -> bool {
+    let is_common = value.is_exact_instance_of::<PyString>()
+        || value.is_exact_instance_of::<PyBytes>()
+        || value.is_exact_instance_of::<PyDict>()
+        || value.is_exact_instance_of::<PyList>();
+    if is_common {
+        return false;
+    }
+    let (py, class) = (value.py(), value.get_type());
+    let has = |name| class.hasattr(name).unwrap_or(false);
+    let is_generator = || has(intern!(py, "__next__")) && has(intern!(py, "throw"));
+    has(intern!(py, "__await__"))
+        || has(intern!(py, "__aiter__"))
+        || (purpose == Purpose::Read && is_generator())
 }

@@ -92,7 +92,6 @@ impl Memory {
         let put = || match &body {
             Data::Text(text) => folder.put_text(&path, &**text, mime_type),
             Data::Bytes(bytes) => folder.put_bytes(&path, &**bytes, mime_type),
-            Data::Copied(bytes) => folder.put_bytes(&path, &**bytes, mime_type),
         };
         delivering(py, || py.detach(put))
     }
@@ -170,7 +169,6 @@ impl ResultCache {
         let content = match data(&id, body)? {
             Data::Text(text) => Content::from(&*text),
             Data::Bytes(bytes) => Content::from(&*bytes),
-            Data::Copied(bytes) => Content::from(bytes),
         };
         delivering(py, || py.detach(|| self.0.put(&id, content, options)))?.map_err(failed)
     }

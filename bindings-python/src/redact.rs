@@ -1,16 +1,18 @@
 //! The `redact` function, which is called with contents before they are encoded.
 
 use crate::context::loads;
+use crate::contextvars::CallContext;
 use crate::convert::{Entry, HandlerResult, parts};
 use crate::error::{self, Import};
 use crate::function::Function;
 use mcp_resources_engine::connection::{Answer, Contents, Plain, ReadResult};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_host::transport::Peer;
 use mcp_resources_host::transport::pump::Gate;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 static CONTENTS: Import = Import::new("mcp_resources.results", "Contents");
 
@@ -20,19 +22,30 @@ pub(crate) static GATE: LazyLock<Gate> = LazyLock::new(Gate::default);
 /// The `redact` function, called on threads of handlers and of providers.
 pub(crate) struct Redactor {
     pub(crate) function: Py<PyAny>,
+    /// The context for contents of providers whose request has none.
+    context: OnceLock<CallContext>,
 }
 
 impl Redactor {
     pub(crate) fn new(function: Py<PyAny>) -> Arc<Self> {
-        Arc::new(Self { function })
+        Arc::new(Self { function, context: OnceLock::new() })
+    }
+
+    pub(crate) fn serves_in(&self, py: Python<'_>, context: &CallContext) {
+        let _ = self.context.set(context.clone_ref(py));
     }
 
     /// Redacts contents of a provider, on a thread of the provider. Once the interpreter exits every read fails, because
     /// a thread that enters it then is stopped.
-    pub(crate) fn provided(&self, uri: &str, answer: Answer<'static>) -> Answer<'static> {
+    pub(crate) fn provided(
+        self: &Arc<Self>,
+        peer: &Peer,
+        uri: &str,
+        answer: Answer<'static>,
+    ) -> Answer<'static> {
         let Answer::Contents(result) = answer else { return answer };
         let Some(_inside) = GATE.enter() else { return Answer::Failed(ReadError::Failed) };
-        let passed = Python::try_attach(|py| match self.pass(uri, result, py) {
+        let passed = Python::try_attach(|py| match self.pass_for(peer, uri, result, py) {
             // Touches nothing of the interpreter.
             Ok(given) => given.answer(|answer| match answer {
                 Answer::Contents(result) => Answer::Contents(result.into_owned()),
@@ -41,6 +54,24 @@ impl Redactor {
             Err(error) => failed(uri, error, py),
         });
         passed.unwrap_or(Answer::Failed(ReadError::Failed))
+    }
+
+    /// Redacts contents that a provider has read for `peer`, in the context of the request.
+    fn pass_for(
+        self: &Arc<Self>,
+        peer: &Peer,
+        uri: &str,
+        result: ReadResult<'static>,
+        py: Python<'_>,
+    ) -> PyResult<HandlerResult> {
+        let request = peer.host_data().and_then(|data| data.downcast_ref::<CallContext>());
+        match request.or(self.context.get()) {
+            None => self.pass(uri, result, py),
+            Some(context) => {
+                let (redactor, uri) = (self.clone(), uri.to_owned());
+                context.copy(py)?.within(py, move |py| redactor.pass(&uri, result, py))?
+            }
+        }
     }
 
     /// Redacts contents that were read at `uri`.

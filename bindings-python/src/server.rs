@@ -1,6 +1,8 @@
 //! The server: an engine, the handlers behind its numbers, and the channels to tell of changes.
 
 use crate::audit::{Audit, Recorder};
+use crate::contextvars::CallContext;
+use crate::convert::Data;
 use crate::error;
 use crate::function::Function;
 use crate::options;
@@ -23,7 +25,7 @@ use mcp_resources_host::transport::{Clock, ThreadNeed};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyDict, PyString};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -33,7 +35,7 @@ pub(crate) struct Host {
     pub(crate) queue: Py<Queue>,
     /// Starts a worker thread.
     pub(crate) spawn: Py<PyAny>,
-    /// Looks at contents before they are encoded.
+    /// Looks at contents before they are encoded, in the context of the request.
     pub(crate) redactor: Option<Arc<Redactor>>,
     /// What the server's lifespan gave.
     lifespan: Mutex<Option<Py<PyAny>>>,
@@ -91,7 +93,9 @@ impl Server {
         let redact = fields.get_item("redact")?.filter(|redact| !redact.is_none());
         let redactor = redact.map(|redact| Redactor::new(redact.unbind()));
         if let Some(redactor) = redactor.clone() {
-            registry.mounts().redact_with(Arc::new(move |uri, answer| redactor.provided(uri, answer)));
+            registry
+                .mounts()
+                .redact_with(Arc::new(move |peer, uri, answer| redactor.provided(peer, uri, answer)));
         }
         let host = Host {
             clock: registry.clock().clone(),
@@ -258,8 +262,10 @@ impl Edit {
         let source = if let Ok(text) = source.cast::<PyString>() {
             Source::Text(text.to_str()?.into())
         } else {
-            let bytes = source.py().get_type::<PyBytes>().call1((source,))?;
-            Source::Bytes(bytes.cast::<PyBytes>()?.as_bytes().into())
+            match Data::read(source)? {
+                Some(Data::Bytes(bytes)) => Source::Bytes((&*bytes).into()),
+                _ => return Err(PyTypeError::new_err("the source of a constant is no text and no bytes")),
+            }
         };
         Ok(Self(Change::AddConstant(resource, source)))
     }
@@ -296,6 +302,13 @@ impl Host {
     pub(crate) fn begin(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
         self.watcher.get().map_or(Ok(()), |watcher| watcher.begin_watching(py, self))?;
         self.recorder.as_ref().map_or(Ok(()), |recorder| recorder.begin(py, self))
+    }
+
+    /// A host serves in this context: what providers read is redacted in the first one, unless a request has its own.
+    pub(crate) fn serves_in(&self, py: Python<'_>, context: &CallContext) {
+        if let Some(redactor) = &self.redactor {
+            redactor.serves_in(py, context);
+        }
     }
 
     pub(crate) fn take_records(&self, entries: &mut Vec<AuditEntry>) {

@@ -1,6 +1,7 @@
 //! What all requests of one HTTP endpoint share, and what the event loop does for them.
 
 use crate::calls;
+use crate::contextvars::CallContext;
 use crate::peer::{self, Client, Runtime};
 use crate::waker::{LoopWaker, Owner, Wakeup, watched};
 use mcp_resources_engine::engine::Timekeeper;
@@ -97,21 +98,25 @@ impl Web {
         Ok((head.map(head_parts), PyBytes::new(py, out), end, more))
     }
 
-    /// Who answers on this loop. Without an exchange the response is complete: no event of it waits for an answer.
+    /// The client of a request that arrives here, with the context of this thread.
     pub(crate) fn client(
         self: &Arc<Self>,
+        py: Python<'_>,
         connection: ConnectionId,
         exchange: Option<core::Exchange>,
-    ) -> Arc<WebPeer> {
-        let clock = self.runtime.host.clock.clone();
-        let peer = Peer::exchange(connection, exchange, clock, self.host.clone());
-        Arc::new(WebPeer { web: self.clone(), peer })
+    ) -> PyResult<Arc<WebPeer>> {
+        let (clock, host) = (self.runtime.host.clock.clone(), self.host.clone());
+        let context = Arc::new(CallContext::current(py)?);
+        let peer = Peer::exchange(connection, exchange, clock, host).with_host_data(context);
+        Ok(Arc::new(WebPeer { web: self.clone(), peer }))
     }
 
     /// Turns of sessions that nobody writes.
     pub(crate) fn turns(self: &Arc<Self>, py: Python<'_>, turns: Vec<Turn<'static>>) -> PyResult<()> {
         turns.into_iter().try_for_each(|turn| {
-            let own = self.client(turn.connection, None);
+            let (clock, host) = (self.runtime.host.clock.clone(), self.host.clone());
+            let peer = Peer::exchange(turn.connection, None, clock, host);
+            let own = Arc::new(WebPeer { web: self.clone(), peer });
             self.turn(py, turn, &[], &own).map(drop)
         })
     }

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { ListPage, ResourceNotFound, ResourceNotFoundError } from 'mcp-resources';
+import { ListPage } from 'mcp-resources';
 import { Client } from 'mcp-resources/testing';
 import { readText, refusal, server, talk } from './helpers.mjs';
 import { modern } from './web.mjs';
@@ -142,9 +142,4 @@ test('a registration may replace an earlier one', async () => {
   assert.equal(await readText(made, 'a://b'), 'second');
   assert.equal(await readText(made, 'a://c/!'), 'second!');
   assert.throws(() => made.resource('a://b', () => 'third'), /registered already/);
-});
-
-test('the earlier names of errors are the same classes', () => {
-  assert.equal(ResourceNotFound, ResourceNotFoundError);
-  assert.equal(new ResourceNotFoundError('x').name, 'ResourceNotFoundError');
 });

@@ -61,7 +61,6 @@ ONLY_NODE: dict[tuple[str, str], str] = {
     ("testing.Connection", "closed"): "Python asks the loop",
     ("ResourceServer", "nodeHandler"): "an interface of Node's",
     ("ResourceServer", "fetchHandler"): "an interface of Node's",
-    ("ResourceServer", "fetch"): "the earlier name of `fetchHandler`",
     ("ServerOptions", "json"): "`encoder` in Python",
     ("ServerOptions", "logger"): "the module `logging` in Python",
     ("ServerOptions", "onStart"): "`lifespan` in Python",
@@ -90,8 +89,8 @@ COMPARED = [
     "ServerOptions",
     "ResourceDetails",
 ]
-COMPARED = [name for name in COMPARED if f"{name}Error" not in COMPARED and name != "providers"]
-"""The earlier names of errors are the same classes; `providers` is a module."""
+COMPARED = [name for name in COMPARED if name != "providers"]
+"""`providers` is a module."""
 GIVEN = {"message"}
 """What every error of Node's has."""
 
@@ -99,11 +98,6 @@ GIVEN = {"message"}
 def camel(name: str) -> str:
     """The name as Node has it."""
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name)
-
-
-def plain(names: Iterable[str]) -> set[str]:
-    """The names without the suffix that errors have beside their earlier names."""
-    return {name.removesuffix("Error") for name in names}
 
 
 def ordered(files: Iterable[Path], is_testing: bool) -> list[Path]:
@@ -206,10 +200,10 @@ def test_the_same_names() -> None:
     modules = {"index": "__init__", "testing": "testing", "providers": "providers"}
     for module, names in ((node, exported(python)) for node, python in modules.items()):
         values, types = node_exports(module)
-        ours, theirs = plain(names), plain(values | types)
+        ours, theirs = set(names), values | types
         assert ours - theirs == set(), "Python alone has them"
         extra = {"Listen"} if module == "testing" else set()
-        assert plain(values) - ours - extra == set(), "Node alone has them"
+        assert values - ours - extra == set(), "Node alone has them"
 
 
 @pytest.mark.parametrize("label", COMPARED)

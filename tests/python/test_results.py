@@ -1,20 +1,35 @@
 """What a handler may return: JSON of every type, and results in the shape of other SDKs."""
 
+import array
+import asyncio
 import base64
+import ctypes
 import dataclasses
 import enum
+import functools
+import gc
+import io
 import json
+import mmap
+import pickle
 import sqlite3
+import types
 import uuid
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, cast
 
+import attrs
+import numpy
+import pydantic
 import pytest
-from mcp_resources import Contents, Context, Resource, ResourceServer
-from mcp_resources.testing import Client
+from mcp_resources import Contents, Context, Resource, ResourceNotFoundError, ResourceServer, providers
+from mcp_resources.encoding import is_bytes, to_json
+from mcp_resources.functions import json_of
+from mcp_resources.testing import Client, Connection, ServerError
+from test_asgi import MODERN_META as META
 
 
 class Color(enum.Enum):
@@ -83,11 +98,15 @@ async def test_an_encoder_has_the_first_word() -> None:
 class TextResourceContents:
     """As the official SDK has it."""
 
+    __module__ = "mcp.types"
+
     def __init__(self, uri: str, text: str) -> None:
         self.uri, self.text, self.mimeType, self.meta = uri, text, "text/markdown", {"com.example/n": 1}
 
 
 class BlobResourceContents:
+    __module__ = "mcp_types._types"
+
     def __init__(self, uri: str, blob: str) -> None:
         self.uri, self.blob, self.mimeType = uri, blob, None
 
@@ -95,12 +114,16 @@ class BlobResourceContents:
 class ResourceContent:
     """As FastMCP has it; `ReadResourceContents` of the official SDK is alike."""
 
+    __module__ = "fastmcp.resources.base"
+
     def __init__(self, content: str | bytes) -> None:
         self.content, self.mime_type, self.meta = content, "text/csv", None
 
 
-class Result:
-    """`ReadResourceResult`, or FastMCP's `ResourceResult`."""
+class ResourceResult:
+    """As FastMCP has it; `ReadResourceResult` of the official SDK is alike."""
+
+    __module__ = "fastmcp.resources.base"
 
     def __init__(self, contents: list[object]) -> None:
         self.contents = contents
@@ -118,12 +141,12 @@ WIRE = {"uri": "a://x", "mimeType": "text/markdown", "text": "t", "_meta": {"com
         ({"contents": [WIRE, {"uri": "a://y", "blob": BLOB}], "resultType": "complete"}, None),
         (TextResourceContents("a://x", "t"), [TEXT]),
         ([TextResourceContents("a://x", "t")], [TEXT]),
-        (Result([TextResourceContents("a://x", "t")]), [TEXT]),
+        (ResourceResult([TextResourceContents("a://x", "t")]), [TEXT]),
         (
-            Result([BlobResourceContents("a://y", BLOB)]),
+            ResourceResult([BlobResourceContents("a://y", BLOB)]),
             [Contents(b"\x00\xff", uri="a://y", mime_type="application/octet-stream")],
         ),
-        (Result([ResourceContent("1,2")]), [Contents("1,2", uri="a://b", mime_type="text/csv")]),
+        (ResourceResult([ResourceContent("1,2")]), [Contents("1,2", uri="a://b", mime_type="text/csv")]),
         (ResourceContent(b"1"), [Contents(b"1", uri="a://b", mime_type="text/csv")]),
     ],
 )
@@ -143,6 +166,8 @@ async def test_results_of_other_sdks(server: ResourceServer, value: object, expe
         {"contents": [WIRE], "author": "me"},
         {"contents": [{"uri": "a://x", "text": "t", "blob": BLOB}]},
         [WIRE],
+        {"contents": [WIRE | {"score": 0.5}]},
+        {"contents": [WIRE, {"uri": "a://y", "text": "t", "title": "T"}]},
     ],
 )
 async def test_what_only_looks_alike_is_json(server: ResourceServer, value: object) -> None:
@@ -150,13 +175,347 @@ async def test_what_only_looks_alike_is_json(server: ResourceServer, value: obje
     assert json.loads(str(contents.body)) == value
 
 
-async def test_results_of_the_official_sdk(server: ResourceServer) -> None:
-    from mcp import types  # of the tests alone: other tests here need no SDK
+class Article(pydantic.BaseModel):
+    uri: str = "mailto:a@b"
+    content: str = "body"
+    mime_type: str = "text/plain"
+    text: str = "t"
+    id: int = 1
 
-    text = types.TextResourceContents(uri="a://x", text="t")
-    blob = types.BlobResourceContents(uri="a://y", blob=BLOB)
-    text_only, both = await read(server, text), await read(server, types.ReadResourceResult(contents=[text, blob]))
+
+@dataclasses.dataclass
+class Mail:
+    uri: str = "mailto:a@b"
+    mimeType: str = "text/plain"
+    text: str = "hi"
+    content: str = "hi"
+
+
+@attrs.define
+class Record:
+    uri: str = "mailto:a@b"
+    mime_type: str = "text/plain"
+    blob: str = "aGk="
+    content: bytes | None = None
+
+
+class Row(Mapping[str, object]):
+    """As rows of a database have both keys and attributes."""
+
+    uri, mime_type, text, content = "mailto:a@b", "text/plain", "hi", "hi"
+
+    def __getitem__(self, key: str) -> object:
+        return getattr(self, key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("uri", "mime_type", "text", "content"))
+
+    def __len__(self) -> int:
+        return 4
+
+
+class Page(pydantic.BaseModel):
+    contents: list[Article] = [Article()]
+
+
+class ResourceContents(types.SimpleNamespace):
+    """A class of the author with a name that an SDK has, too."""
+
+
+@pytest.mark.parametrize("make", [Article, Mail, Record, Row, Page])
+async def test_members_of_an_author_are_data(server: ResourceServer, make: Callable[[], object]) -> None:
+    """Whatever they are called, alone, in a list and in a dict, and as the return annotation says."""
+    for value in (make(), [make()], (make(), make()), {"contents": [make()]}, {"pages": [make()]}):
+        (contents,) = await read(server, value)
+        assert (contents.uri, contents.mime_type) == ("a://b", "application/json")
+        assert json.loads(str(contents.body)) == json.loads(to_json(value))
+    text = to_json(make())
+    assert "text/plain" in text
+    assert text.count(":") > 3
+
+
+async def test_an_object_without_a_json_form_is_refused_whatever_its_members_are_called(server: ResourceServer) -> None:
+    for value in (ResourceContents(uri="a://x", mimeType="text/plain", text="t"), type("X", (), {"contents": [1]})()):
+        with pytest.raises(ServerError, match="Failed to read"):
+            await read(server, value)
+
+
+async def test_results_of_the_official_sdk(server: ResourceServer) -> None:
+    from mcp import types as sdk  # of the tests alone: other tests here need no SDK
+    from mcp.server.lowlevel.helper_types import ReadResourceContents
+
+    class Own(sdk.TextResourceContents):
+        """A class of the author that is derived from one of the SDK."""
+
+    text = sdk.TextResourceContents(uri="a://x", text="t")
+    blob = sdk.BlobResourceContents(uri="a://y", blob=BLOB)
+    text_only, both = await read(server, text), await read(server, sdk.ReadResourceResult(contents=[text, blob]))
     assert [contents.body for contents in text_only + both] == ["t", "t", b"\x00\xff"]
+    (one,), (other,) = await read(server, Own(uri="a://x", text="t")), await read(server, ReadResourceContents("t"))
+    assert (one.body, one.uri, other.body, other.uri) == ("t", "a://x", "t", "a://b")
+    assert [json_of(returning(cls)) for cls in (sdk.ReadResourceResult, list[Own], Own, Article)] == [
+        None,
+        None,
+        None,
+        "application/json",
+    ]
+
+
+def returning(annotation: object) -> Callable[[], object]:
+    def function() -> object: ...
+
+    function.__annotations__["return"] = annotation
+    return function
+
+
+def machine_values() -> list[tuple[object, object]]:
+    """Values with a buffer, and what they are in JSON."""
+    record = numpy.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8")])
+
+    class Pair(ctypes.Structure):
+        _fields_ = (("x", ctypes.c_int), ("y", ctypes.c_double))
+
+    grid = numpy.arange(6).reshape(2, 3)
+    numbers = [(numpy.dtype(kind).type(3), 3) for kind in "bBhHiIlLqQefdg"]
+    arrays = [(numpy.array([1, 2], dtype=kind), [1, 2]) for kind in "bhHiIlLqQefd"]
+    own = [(array.array(kind, [1, 2]), [1, 2]) for kind in "bhHiIlLqQfd"]
+    views = [(memoryview(array.array(kind, [1, 2])), [1, 2]) for kind in "bhHiIlLqQfd"]
+    return [
+        *numbers,
+        *arrays,
+        *own,
+        *views,
+        (numpy.bool_(True), True),
+        (numpy.array([True, False]), [True, False]),
+        (numpy.int64(1_800_000_000), 1_800_000_000),
+        (numpy.array([1.0, 2.0]).mean(), 1.5),
+        (numpy.datetime64("2025-01-02"), "2025-01-02"),
+        (numpy.datetime64("2025-01-02T03:04:05.000000006"), "2025-01-02T03:04:05.000000006"),
+        (numpy.array(["2025-01-02"], dtype="datetime64[D]"), ["2025-01-02"]),
+        (numpy.array(["a", "b"]), ["a", "b"]),
+        (numpy.array([{"a": 1}, None, "x"], dtype=object), [{"a": 1}, None, "x"]),
+        (record[0], [1, 2.5]),
+        (record, [[1, 2.5]]),
+        (grid, [[0, 1, 2], [3, 4, 5]]),
+        (grid[:, ::2], [[0, 2], [3, 5]]),
+        (grid.T, [[0, 3], [1, 4], [2, 5]]),
+        (grid[:0], []),
+        (numpy.array(7), 7),
+        (numpy.ma.masked_array([1, 2], mask=[0, 1]), [1, None]),
+        (memoryview(grid), [[0, 1, 2], [3, 4, 5]]),
+        (memoryview(array.array("i")), []),
+        (array.array("u", "né"), "né"),
+        ((ctypes.c_int * 2)(1, 2), [1, 2]),
+        ((ctypes.c_double * 2)(1, 2), [1, 2]),
+        ((ctypes.py_object * 1)({"a": 1}), [{"a": 1}]),
+        (ctypes.c_int(5), 5),
+        (Pair(1, 2.5), {"x": 1, "y": 2.5}),
+        ((Pair * 1)(Pair(1, 2.5)), [{"x": 1, "y": 2.5}]),
+    ]
+
+
+@pytest.mark.parametrize(("value", "expected"), machine_values())
+async def test_the_memory_of_a_value_is_not_served(server: ResourceServer, value: object, expected: object) -> None:
+    """Alone, in contents, in a list and in a dict."""
+    for given, then in ((value, expected), ([value], [expected]), ({"a": value}, {"a": expected})):
+        for result in (given, Contents(given), [Contents(given)]):
+            (contents,) = await read(server, result)
+            assert isinstance(contents.body, str)
+            assert (json.loads(contents.body), contents.mime_type) == (then, "application/json")
+
+
+def buffers() -> list[tuple[object, bytes]]:
+    """Bytes, as objects with a buffer have them."""
+    pixels = numpy.arange(6, dtype="uint8").reshape(2, 3)
+    memory = mmap.mmap(-1, 2)
+    memory.write(b"ab")
+    return [
+        (b"ab", b"ab"),
+        (bytearray(b"ab"), b"ab"),
+        (memoryview(b"abc")[::2], b"ac"),
+        (memoryview(b"ab").cast("c"), b"ab"),
+        (memoryview(b"abcd").cast("B", (2, 2)), b"abcd"),
+        (memory, b"ab"),
+        (array.array("B", [1, 2]), b"\1\2"),
+        (pixels, bytes(range(6))),
+        (pixels[:, ::2], b"\0\2\3\5"),
+        (pixels[:0], b""),
+        (ctypes.create_string_buffer(b"a"), b"a\0"),
+        ((ctypes.c_ubyte * 2)(1, 2), b"\1\2"),
+        ((ctypes.c_byte * 2)(1, -1), b"\1\xff"),
+        (io.BytesIO(b"ab").getbuffer(), b"ab"),
+        (pickle.PickleBuffer(b"ab"), b"ab"),
+        (numpy.bytes_(b"ab"), b"ab"),
+    ]
+
+
+@pytest.mark.parametrize(("value", "expected"), buffers())
+async def test_buffers_of_bytes_are_bytes(server: ResourceServer, value: object, expected: bytes) -> None:
+    assert is_bytes(value)
+
+    def chunks() -> Iterator[object]:
+        yield value
+        yield value
+
+    for result in (value, Contents(value)):
+        assert [contents.body for contents in await read(server, result)] == [expected]
+    server.resource("a://chunks", replace=True)(chunks)
+    server.add_resource(Resource("a://constant"), bytes=value, replace=True)
+    async with Client(server) as client:
+        assert [contents.body for contents in await client.read("a://chunks")] == [expected * 2]
+        assert [contents.body for contents in await client.read("a://constant")] == [expected]
+
+
+@pytest.mark.parametrize("value", [numpy.int64(9), numpy.array([1.5]), array.array("i", [1]), 9, ctypes.c_int(5)])
+async def test_numbers_are_no_bytes(server: ResourceServer, value: object, caplog: pytest.LogCaptureFixture) -> None:
+    """As a chunk of a stream and as a constant they are refused: `bytes(9)` would be nine zero bytes."""
+    assert not is_bytes(value)
+    server.resource("a://chunks")(lambda: iter(()))
+
+    def chunks() -> Iterator[object]:
+        yield value
+
+    server.resource("a://chunks", replace=True)(chunks)
+    async with Client(server) as client:
+        with pytest.raises(ServerError):
+            await client.read("a://chunks")
+    assert "expected a text or bytes" in caplog.text
+    with pytest.raises(TypeError, match="expected bytes or a buffer of bytes"):
+        server.add_resource(Resource("a://constant"), bytes=value)
+    with pytest.raises(TypeError):
+        providers.memory().put("a", cast(Any, value))
+
+
+def timed(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: object, **kwargs: object) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+class Later:
+    """Can be awaited, as a query of a database library."""
+
+    def __await__(self) -> Iterator[Any]:
+        yield from asyncio.sleep(0).__await__()
+        return "abc"
+
+
+async def coroutine(*_: object) -> str:
+    await asyncio.sleep(0)
+    return "abc"
+
+
+def generator(*_: object) -> Iterator[str]:
+    yield from "abc"
+
+
+async def async_generator(*_: object) -> AsyncIterator[str]:
+    for letter in "abc":
+        await asyncio.sleep(0)
+        yield letter
+
+
+async def coroutine_of_a_generator(*_: object) -> AsyncIterator[str]:
+    return async_generator()
+
+
+def future(*_: object) -> "asyncio.Future[str]":
+    return asyncio.ensure_future(coroutine())
+
+
+BEHIND = [
+    timed(coroutine),
+    timed(generator),
+    timed(async_generator),
+    timed(coroutine_of_a_generator),
+    coroutine_of_a_generator,
+    lambda *_: coroutine(),
+    lambda *_: generator(),
+    lambda *_: async_generator(),
+    lambda *_: Later(),
+    functools.partial(timed(coroutine), 1),
+]
+
+
+@pytest.mark.parametrize("function", BEHIND)
+@pytest.mark.parametrize("inline", [True, False])
+async def test_what_a_function_returns_is_awaited(
+    server: ResourceServer, function: Callable[..., Any], inline: bool, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Decorators and lambdas hide that a function is asynchronous or a generator."""
+    server.resource("a://read", inline=inline)(lambda: function())
+    server.resource("a://itself", inline=inline)(function)
+    server.resource("a://read/{x}", inline=inline)(lambda x: function(x))
+    async with Client(server) as client:
+        assert [await client.read_text(f"a://{uri}") for uri in ("read", "itself", "read/1")] == ["abc"] * 3
+    gc.collect()
+    assert not [warning for warning in recwarn if "never awaited" in str(warning.message)]
+
+
+@pytest.mark.parametrize("function", BEHIND)
+def test_it_is_awaited_without_threads(server: ResourceServer, function: Callable[..., Any]) -> None:
+    server.resource("a://read")(lambda: function())
+    connection = Connection(server)
+    try:
+        head = {"jsonrpc": "2.0", "id": 1, "method": "resources/read"}
+        answer = connection.receive(json.dumps(head | {"params": {"uri": "a://read", "_meta": META}}).encode() + b"\n")
+        for _ in range(9):
+            answer += connection.settle()
+        assert json.loads(answer)["result"]["contents"][0]["text"] == "abc"
+    finally:
+        connection.close()
+
+
+async def test_lists_completions_and_methods_are_awaited_too() -> None:
+    server = ResourceServer("x")
+
+    async def item(*_: object) -> list[str]:
+        await asyncio.sleep(0)
+        return ["abc"]
+
+    async def items(*_: object) -> AsyncIterator[str]:
+        yield "abc"
+
+    async def members(params: object) -> dict[str, object]:
+        return {"params": params}
+
+    server.method("vendor/x")(lambda params: members(params))
+    for name, function in (("a", item), ("b", items)):
+        handler = server.resource(f"{name}://{{x}}")(lambda x: x)
+        handler.list(lambda function=function: function())
+        handler.complete("x")(lambda value, function=function: function(value))
+    async with Client(server) as client:
+        assert [item["uri"] for item in await client.list_resources()] == ["a://abc", "b://abc"]
+        assert [(await client.complete(f"{name}://{{x}}", "x", "")).values for name in "ab"] == [["abc"]] * 2
+        assert (await client.request("vendor/x", {"a": 1}))["params"]["a"] == 1
+
+
+async def test_what_is_awaited_may_fail_or_be_cancelled(server: ResourceServer) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def fails() -> str:
+        await asyncio.sleep(0)
+        raise ResourceNotFoundError
+
+    async def waits() -> str:
+        try:
+            begun.set()
+            return await asyncio.Future()
+        finally:
+            ended.set()
+
+    server.resource("a://fails")(lambda: fails())
+    server.resource("a://waits")(lambda: waits())
+    async with Client(server) as client:
+        with pytest.raises(ServerError) as error:
+            await client.read("a://fails")
+        assert error.value.kind == "not_found"
+        id, _ = client.send("read", {"uri": "a://waits"})
+        await begun.wait()
+        client.cancel(id)
+        await ended.wait()
 
 
 @pytest.mark.parametrize(

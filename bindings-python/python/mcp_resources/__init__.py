@@ -24,7 +24,6 @@ from ._core import (
 )
 from .auth import Auth, InvalidTokenError, JwtVerifier, StaticTokens, Verified
 from .errors import (
-    EARLIER,
     AccessDeniedError,
     AskFailedError,
     ConfigError,
@@ -41,7 +40,6 @@ from .errors import (
     ResourceNotFoundError,
     SizeExceededError,
     TemplateConflictError,
-    earlier,
 )
 from .guard import Guard, Policy
 from .handler import ResourceHandler
@@ -65,19 +63,7 @@ from .results import (
 from .server import ResourceServer
 
 if TYPE_CHECKING:
-    from .auth import InvalidToken as InvalidToken
     from .client import Client, Progress, Question, ServerAbout
-    from .errors import AccessDenied as AccessDenied
-    from .errors import AskFailed as AskFailed
-    from .errors import InputDeclined as InputDeclined
-    from .errors import InvalidParameter as InvalidParameter
-    from .errors import InvalidTemplate as InvalidTemplate
-    from .errors import InvalidUri as InvalidUri
-    from .errors import RateLimited as RateLimited
-    from .errors import ReadTimeout as ReadTimeout
-    from .errors import ResourceNotFound as ResourceNotFound
-    from .errors import SizeExceeded as SizeExceeded
-    from .errors import TemplateConflict as TemplateConflict
     from .listed import Change, ListedResource, ListedTemplate
 
 __all__ = [
@@ -142,16 +128,15 @@ __all__ = [
 
 _CLIENT = {"Client", "Progress", "Question", "ServerAbout"}
 _LISTED = {"Change", "ListedResource", "ListedTemplate"}
-_EARLIER = {**EARLIER, "InvalidToken": "InvalidTokenError"}
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the client when it is first used, since a server starts faster without it; and finds earlier names."""
+    """Loads the client when it is first used, since a server starts faster without it."""
     if name in _CLIENT:
         from . import client as module
     elif name in _LISTED:
         from . import listed as module  # type: ignore[no-redef]
     else:
-        return globals()[earlier(name, _EARLIER, __name__)]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(module, name)
     return value

@@ -365,6 +365,10 @@ class Pending:
     """A request whose handler has not finished."""
 
     def __call__(self, task: Any, /) -> None: ...
+    def gather(self) -> Gather | None:
+        """Collects the chunks of a generator that the function has returned; `None` if it is no read."""
+    def finish_later(self, value: object) -> None:
+        """Awaits on the loop what the function has returned, and answers with the result."""
     def succeed(self, result: object) -> None: ...
     def fail(self, error: BaseException) -> None: ...
 

@@ -4,6 +4,7 @@ The core decides on every status, header and byte. This module passes them on, a
 """
 
 import asyncio
+import contextvars
 import signal
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
@@ -59,6 +60,8 @@ class App:
         self._auth = auth
         self._options = options if auth is None else {**options, "auth": fields(auth)}
         self._web: _Web | None = None
+        self._context = contextvars.copy_context()
+        """Of the program that made the application: what serves all requests must not keep the context of the first."""
         Endpoint.check(server, self._options)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,7 +70,7 @@ class App:
             await self._live(receive, send)
         elif scope["type"] == "http":
             if not self._is_alive:  # a mounted application may not receive lifespan events
-                await self._begin()
+                await asyncio.create_task(self._begin(), context=self._context.copy())
             with suppress(_Gone):
                 await _Request(self._endpoint(), self._auth, receive, send).serve(scope)
         else:
@@ -110,7 +113,7 @@ class App:
         loop = asyncio.get_running_loop()
         if self._web is None or self._web.loop is not loop:
             self._end()
-            self._web = _Web(self._server, self._options, loop, self.stop)
+            self._web = self._context.copy().run(_Web, self._server, self._options, loop, self.stop)
         return self._web
 
     def _end(self) -> None:
@@ -149,7 +152,7 @@ class _Web(Driver):
         """
         self._waiting += 1
         if self._look is None:
-            self._look = self.loop.call_later(_LOOK, self._looks)
+            self._look = self.loop.call_later(_LOOK, self._looks, context=self._context)
         try:
             yield
         finally:
@@ -162,7 +165,7 @@ class _Web(Driver):
         if _is_ending():
             self._stop()
         else:
-            self._look = self.loop.call_later(_LOOK, self._looks)
+            self._look = self.loop.call_later(_LOOK, self._looks, context=self._context)
 
 
 def _is_ending() -> bool:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from . import checks
 from ._core import TokenVerifier
 from .encoding import to_json
-from .errors import McpError, earlier
+from .errors import McpError
 
 __all__ = ["Auth", "InvalidTokenError", "JwtVerifier", "StaticTokens", "Verified"]
 
@@ -20,15 +20,6 @@ class InvalidTokenError(McpError):
     """The token is not valid, has expired, or was issued for another audience. Raised by `Auth.verify`."""
 
     kind = "invalid_token"
-
-
-if TYPE_CHECKING:
-    InvalidToken = InvalidTokenError
-
-
-def __getattr__(name: str) -> Any:
-    """The class under its earlier name."""
-    return globals()[earlier(name, {"InvalidToken": "InvalidTokenError"}, __name__)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The event loop as the core uses it: that of asyncio, or any with its interface."""
 
 import asyncio
+import contextvars
 import functools
 import select
 import sys
@@ -17,6 +18,8 @@ class Driver:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
+        self._context = contextvars.copy_context()
+        """Of the start. A callback of the loop would otherwise keep the context of the request that it is made in."""
         self.channel: Channel | Endpoint | None = None
         """`None` after it was closed. The channel holds only a weak proxy of its driver, so that there is no cycle."""
         self.eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
@@ -34,12 +37,12 @@ class Driver:
         """Sets the timer to `delay` seconds from now. Replaces the previous one."""
         self._silence()
         if self.channel is not None:
-            self._timer = self.loop.call_later(delay, self.channel.timer)
+            self._timer = self.loop.call_later(delay, self.channel.timer, context=self._context)
 
     def soon(self) -> None:
         """Writes in the next turn of the loop."""
         if isinstance(self.channel, Channel):
-            self.loop.call_soon(self.channel.flush)
+            self.loop.call_soon(self.channel.flush, context=self._context)
 
     def attach(self, served: Channel | Endpoint | HttpServer) -> None:
         """Lets other threads wake the loop."""
@@ -89,6 +92,7 @@ class _Listener:
     def __init__(self, loop: asyncio.AbstractEventLoop, wakeup: Wakeup) -> None:
         self._loop = loop
         self._wakeup = wakeup
+        self._context = contextvars.copy_context()  # the thread has one of its own, which is empty
         self._heard = threading.Semaphore(0)
         self._watches = True
         threading.Thread(target=self._run, name="mcp-resources-wakeup", daemon=True).start()
@@ -99,7 +103,7 @@ class _Listener:
         with suppress(RuntimeError):  # the loop is closed
             while self._watches:
                 poll.poll()
-                self._loop.call_soon_threadsafe(self._work)
+                self._loop.call_soon_threadsafe(self._work, context=self._context)
                 self._heard.acquire()
 
     def _work(self) -> None:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
-__all__ = ["Encoder", "NotJson", "to_json"]
+__all__ = ["Encoder", "NotJson", "is_bytes", "to_json"]
 
 Encoder: TypeAlias = Callable[[Any], object]
 """Called with each value that has no JSON form. Returns one that has, or `NotImplemented` for the default."""
@@ -23,7 +23,7 @@ def to_json(value: object, encoder: Encoder | None = None, name: str = "the resu
 
     In addition to the types of the module `json`: pydantic models, dataclasses, attrs classes, enums, sets, mappings,
     rows of `sqlite3`; `date`, `time` and `datetime` as ISO 8601; `UUID`, `Path` and `Decimal` as texts; arrays and
-    numbers of numpy.
+    numbers of numpy, `array`, `ctypes` and `memoryview`.
 
     Raises:
         NotJson: the value, or a value in it, has no JSON form.
@@ -35,6 +35,22 @@ def to_json(value: object, encoder: Encoder | None = None, name: str = "the resu
         return _writer(encoder)(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise NotJson(_fault(value, encoder, name) or str(error)) from None
+
+
+def is_bytes(value: object) -> bool:
+    """Whether a value is served as bytes: `bytes`, or a buffer whose elements are bytes, as the core decides it.
+
+    The buffer of a number, or of an array of numbers, is their machine representation, which no client expects.
+    """
+    if isinstance(value, bytes | bytearray):
+        return True
+    try:
+        with memoryview(cast(Any, value)) as view:
+            # A time of numpy has a buffer of eight bytes, but is a number by its own account.
+            element, is_sequence = view.format.lstrip("@=<>!"), getattr(value, "ndim", view.ndim) > 0
+    except (TypeError, ValueError, BufferError):
+        return False
+    return is_sequence and (element in ("B", "c") or (element == "b" and not hasattr(type(value), "tolist")))
 
 
 @functools.lru_cache(maxsize=16)
@@ -82,10 +98,38 @@ _FORMS: tuple[_Form, ...] = (
         lambda cls: hasattr(cls, "keys") and hasattr(cls, "__getitem__"),
         lambda row: {k: row[k] for k in list(row.keys())},
     ),
-    # numpy.
-    (lambda cls: hasattr(cls, "tolist") and hasattr(cls, "dtype"), lambda array: array.tolist()),
+    (lambda cls: hasattr(cls, "tolist") and hasattr(cls, "dtype"), lambda array: _of_numpy(array)),
+    (lambda cls: hasattr(cls, "typecode") and hasattr(cls, "tounicode"), lambda array: _of_array(array)),
+    (lambda cls: cls is memoryview, lambda view: _of_memoryview(view)),
+    (lambda cls: hasattr(cls, "_length_") and hasattr(cls, "_type_"), list),
+    (lambda cls: cls.__module__.startswith("ctypes") and hasattr(cls, "value"), lambda number: number.value),
+    (lambda cls: hasattr(cls, "_fields_") and hasattr(cls, "from_buffer"), lambda record: _of_structure(record)),
 )
 """Types are recognised by their attributes, because importing them would slow down every server."""
+
+
+def _of_numpy(value: Any) -> object:
+    """The values of a number or an array. Times are texts as `datetime` has them; some are no `datetime`."""
+    if value.dtype.kind == "M":
+        return value.astype(str).tolist()
+    plain = value.tolist()
+    return float(value) if plain is value or (value.dtype.char == "g" and value.ndim == 0) else plain
+
+
+def _of_array(value: Any) -> object:
+    return value.tounicode() if value.typecode in ("u", "w") else value.tolist()
+
+
+def _of_memoryview(view: memoryview) -> object:
+    if is_bytes(view):
+        raise NotJson("bytes have no JSON form")
+    return view.tolist()
+
+
+def _of_structure(record: Any) -> object:
+    """The fields of a structure of `ctypes`, also of those that it is derived from."""
+    fields = [field for cls in reversed(type(record).__mro__) for field in vars(cls).get("_fields_", ())]
+    return {field[0]: getattr(record, field[0]) for field in fields}
 
 
 def _fault(value: object, encoder: Encoder | None, name: str) -> str | None:

@@ -3,9 +3,8 @@
 All are subclasses of `McpError`, most also of the builtin exception that fits.
 """
 
-import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 __all__ = [
     "AccessDeniedError",
@@ -218,41 +217,3 @@ class TemplateConflictError(RegistrationError):
 def _check(name: str, given: object, of: type, expected: str) -> None:
     if not isinstance(given, of):
         raise TypeError(f"{name} is {given!r}, expected {expected}")
-
-
-# The earlier names of the classes. Using one warns; type checkers see the same classes.
-if TYPE_CHECKING:
-    AccessDenied = AccessDeniedError
-    AskFailed = AskFailedError
-    InputDeclined = InputDeclinedError
-    InvalidParameter = InvalidParameterError
-    InvalidTemplate = InvalidTemplateError
-    InvalidUri = InvalidUriError
-    RateLimited = RateLimitedError
-    ReadTimeout = ReadTimeoutError
-    ResourceNotFound = ResourceNotFoundError
-    SizeExceeded = SizeExceededError
-    TemplateConflict = TemplateConflictError
-
-EARLIER = {
-    name.removesuffix("Error"): name
-    for name in __all__
-    if name not in ("ConfigError", "CustomError", "McpError", "ReadFailedError", "RegistrationError")
-}
-
-
-def earlier(name: str, names: dict[str, str], module: str) -> str:
-    """The present name for an earlier one, with a warning.
-
-    Raises:
-        AttributeError: it is not an earlier name.
-    """
-    if name not in names:
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    warnings.warn(f"{name} is now called {names[name]}; the earlier name will be removed", DeprecationWarning, 3)
-    return names[name]
-
-
-def __getattr__(name: str) -> Any:
-    """The classes under their earlier names."""
-    return globals()[earlier(name, EARLIER, __name__)]

@@ -6,13 +6,14 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Container, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, cast
 
 from ._core import Context, Function, Gather, UriTemplate, Variable, closest, suggested_template, unexpected
 from .encoding import Encoder
 from .errors import RegistrationError
 from .parameters import Analysis, Param, analyse
+from .shapes import is_of_sdk
 
 Mode: TypeAlias = Literal["async", "inline", "pool"]
 Slot: TypeAlias = tuple[str, str | None, str, Callable[[Any], object] | None, bool, tuple[object] | None]
@@ -178,14 +179,19 @@ def json_of(function: Callable[..., object]) -> str | None:
     if origin in (bytes, bytearray, memoryview):
         return "application/octet-stream"
     holds = typing.get_args(given)
-    if any(isinstance(held, type) and held.__module__.startswith("mcp_resources") for held in holds):
+    if any(isinstance(held, type) and (_is_ours(held) or is_of_sdk(held)) for held in holds):
         return None
     is_json = issubclass(origin, dict | list | tuple | set | frozenset | int | float) or origin in _JSON_ORIGINS
-    return JSON if is_json or hasattr(origin, "model_dump_json") or _is_record(origin) else None
+    is_model = hasattr(origin, "model_dump_json") and not is_of_sdk(origin)
+    return JSON if is_json or is_model or _is_record(origin) else None
 
 
 def _is_record(cls: type) -> bool:
-    return hasattr(cls, "__dataclass_fields__") and not cls.__module__.startswith("mcp_resources")
+    return hasattr(cls, "__dataclass_fields__") and not _is_ours(cls) and not is_of_sdk(cls)
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.split(".")[0] == "mcp_resources"
 
 
 def _check(function: object) -> None:
@@ -232,23 +238,55 @@ def _build(
     return Function(_name(function), call, mode, *results, slots)
 
 
-class _Chunks:
+def gathered(gather: Gather, chunks: Iterator[Any]) -> Gather:
     """Passes the chunks of a generator to the core, until the answer is no longer needed."""
+    try:
+        for chunk in chunks:
+            if not gather.push(chunk):
+                break
+    finally:
+        close = getattr(chunks, "close", None)
+        if close is not None:
+            close()
+    return gather
 
+
+async def _gathered_async(gather: Gather, chunks: AsyncIterable[Any]) -> Gather:
+    try:
+        async for chunk in chunks:
+            if not gather.push(chunk):
+                break
+    finally:
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()
+    return gather
+
+
+def is_generator(value: object) -> bool:
+    """Whether this is a generator, of Python or of a library that compiles functions."""
+    return hasattr(type(value), "__next__") and hasattr(type(value), "throw")
+
+
+async def finished(value: Any, gather: Gather | None) -> object:
+    """The result behind what a function has returned, called by the core on the event loop.
+
+    A function behind a decorator or a lambda returns the coroutine or generator of another one. `gather` takes the
+    chunks of a read; without it the items of an asynchronous iterator are a list.
+    """
+    while hasattr(type(value), "__await__"):
+        value = await value
+    if hasattr(type(value), "__aiter__"):
+        return [item async for item in value] if gather is None else await _gathered_async(gather, value)
+    return gathered(gather, value) if gather is not None and is_generator(value) else value
+
+
+class _Chunks:
     def __init__(self, function: Callable[..., object]) -> None:
         self.function = cast("Callable[..., Iterator[Any]]", function)
 
     def __call__(self, gather: Gather, *args: object, **kwargs: object) -> Gather:
-        chunks = self.function(*args, **kwargs)
-        try:
-            for chunk in chunks:
-                if not gather.push(chunk):
-                    break
-        finally:
-            close = getattr(chunks, "close", None)
-            if close is not None:
-                close()
-        return gather
+        return gathered(gather, self.function(*args, **kwargs))
 
 
 class _AsyncChunks:
@@ -256,16 +294,7 @@ class _AsyncChunks:
         self.function = cast("Callable[..., AsyncIterator[Any]]", function)
 
     async def __call__(self, gather: Gather, *args: object, **kwargs: object) -> Gather:
-        chunks = self.function(*args, **kwargs)
-        try:
-            async for chunk in chunks:
-                if not gather.push(chunk):
-                    break
-        finally:
-            close = getattr(chunks, "aclose", None)
-            if close is not None:
-                await close()
-        return gather
+        return await _gathered_async(gather, self.function(*args, **kwargs))
 
 
 class _AsyncItems:

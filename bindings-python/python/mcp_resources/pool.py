@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from ._core import Queue
+from .functions import gathered, is_generator
 from .log import threadless
 
 _numbers = count(1)
@@ -48,8 +49,10 @@ def _run(next: Callable[[], Any]) -> None:
     for run, args, kwargs, pending in iter(next, None):
         try:
             result = run(*args) if kwargs is None else run(*args, **kwargs)
+            if is_generator(result) and (gather := pending.gather()) is not None:
+                result = run(gathered, gather, result)  # of a function behind a decorator
         except BaseException as error:
             pending.fail(error)
         else:
             pending.succeed(result)
-        run = args = kwargs = pending = result = None  # free them while the thread waits
+        run = args = kwargs = pending = result = gather = None  # free them while the thread waits

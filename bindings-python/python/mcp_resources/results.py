@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from ._core import Resource, UriTemplate, unexpected
-from .encoding import Encoder, to_json
+from .encoding import Encoder, is_bytes, to_json
 from .errors import AskFailedError, McpError
 from .shapes import Part, parts
 
@@ -320,7 +320,7 @@ def _entry(contents: Contents, json_type: str | None, encoder: Encoder | None) -
             raise TypeError(f"{name} of the Contents is {given!r}, expected a text")
     if contents.meta is not None and not isinstance(contents.meta, Mapping):
         raise TypeError(f"meta of the Contents is {contents.meta!r}, expected a dict")
-    if not isinstance(body, str) and not _is_buffer(body):
+    if not isinstance(body, str) and not is_bytes(body):
         body, mime_type = to_json(body, encoder), mime_type or json_type
     return contents.uri, mime_type, body, None if contents.meta is None else to_json(contents.meta, encoder)
 
@@ -334,14 +334,6 @@ def _foreign_hint(value: object) -> CacheHint | None:
     if isinstance(value, dict) and "ttlMs" in value:
         return CacheHint(value["ttlMs"], value.get("cacheScope", "private"))
     return None
-
-
-def _is_buffer(value: Any) -> bool:
-    try:
-        memoryview(value).release()
-    except TypeError:
-        return False
-    return True
 
 
 def input_parts(required: InputRequired) -> tuple[list[tuple[str, str, str, str]], bytes | None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, over
 
 from . import _core, checks, pool
 from ._core import Edit, Provider, Resource
-from .encoding import to_json
+from .encoding import is_bytes, to_json
 from .functions import Reader, helper, reader
 from .guard import check_policy
 from .handler import ResourceHandler
@@ -122,6 +122,9 @@ def _check_source(uri: str, text: object, bytes: object) -> None:
         raise TypeError(f"{uri}: text is {text!r}, expected a text; bytes go into bytes=, a function into read=")
     if isinstance(bytes, str):
         raise TypeError(f"{uri}: bytes is the text {bytes!r}; a text goes into text=")
+    if bytes is not None and not is_bytes(bytes):
+        shown = checks.shown(bytes)
+        raise TypeError(f"{uri}: bytes is {shown}, expected bytes or a buffer of bytes, such as its tobytes()")
 
 
 def _check_capability(given: Any) -> None:

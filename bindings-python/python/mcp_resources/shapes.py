@@ -1,8 +1,9 @@
-"""Converts results of the protocol and of other SDKs to contents. They are recognised by their members, not imported.
+"""Converts results of the protocol and of other SDKs to contents.
 
 These are a `dict` with `contents`, as on the wire; `ReadResourceResult`, `TextResourceContents` and
 `BlobResourceContents` of the official SDK, and its `ReadResourceContents`; `ResourceResult` and `ResourceContent` of
-FastMCP.
+FastMCP. Classes are recognised by their name and package, because importing them would slow down every server. An
+object of any other class is data, whatever its attributes are called.
 """
 
 import base64
@@ -10,15 +11,20 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["Part", "parts"]
+__all__ = ["Part", "is_of_sdk", "parts"]
 
 Part = tuple[str | None, str | None, object, Mapping[str, object] | None]
 """URI, media type, text or bytes, `_meta`."""
 
 _RESULT = {"contents", "_meta", "meta", "ttlMs", "cacheScope", "resultType"}
+_ENTRY = {"uri", "mimeType", "text", "blob", "_meta"}
+
+_PACKAGES = ("mcp", "mcp_types", "fastmcp")
+_RESULTS = ("ReadResourceResult", "ResourceResult")
+_CONTENTS = ("TextResourceContents", "BlobResourceContents", "ReadResourceContents", "ResourceContent")
 
 
-def parts(value: object) -> list[Part] | None:
+def parts(value: Any) -> list[Part] | None:
     """The contents of `value`; `None` if it has none of these shapes.
 
     Raises:
@@ -29,28 +35,30 @@ def parts(value: object) -> list[Part] | None:
         if isinstance(entries, list) and entries and value.keys() <= _RESULT and all(map(_is_on_wire, entries)):
             return [_from_wire(entry, at) for at, entry in enumerate(entries)]
         return None
-    if _is_contents(value):
+    if _is_of(type(value), _CONTENTS):
         return [_from_object(value, 0)]
-    entries = value if isinstance(value, list | tuple) else getattr(value, "contents", None)
-    if not isinstance(entries, list | tuple) or not entries or not all(map(_is_contents, entries)):
+    entries = value.contents if _is_of(type(value), _RESULTS) else value
+    if not isinstance(entries, list | tuple) or not entries:
+        return None
+    if not all(_is_of(type(entry), _CONTENTS) for entry in entries):
         return None
     return [_from_object(entry, at) for at, entry in enumerate(entries)]
 
 
+def is_of_sdk(cls: type) -> bool:
+    """Whether objects of this class are contents, or a result with contents, of another SDK."""
+    return _is_of(cls, _RESULTS + _CONTENTS)
+
+
+def _is_of(cls: type, names: tuple[str, ...]) -> bool:
+    """Whether a class, or one that it is derived from, is one of these of another SDK."""
+    return any(one.__name__ in names and one.__module__.split(".")[0] in _PACKAGES for one in cls.__mro__)
+
+
 def _is_on_wire(entry: object) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str):
+    if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str) or not entry.keys() <= _ENTRY:
         return False
     return isinstance(entry.get("text"), str) != isinstance(entry.get("blob"), str)
-
-
-def _is_contents(entry: object) -> bool:
-    if isinstance(entry, dict | str | bytes) or entry is None or isinstance(entry, type):
-        return False
-    if hasattr(entry, "content") and hasattr(entry, "mime_type"):
-        return isinstance(entry.content, str | bytes)
-    if not hasattr(entry, "uri") or not (hasattr(entry, "mimeType") or hasattr(entry, "mime_type")):
-        return False
-    return isinstance(getattr(entry, "text", None), str) or isinstance(getattr(entry, "blob", None), str)
 
 
 def _from_wire(entry: dict[str, Any], at: int) -> Part:

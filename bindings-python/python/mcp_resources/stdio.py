@@ -5,6 +5,7 @@ the output, timers, and the end.
 """
 
 import asyncio
+import contextvars
 import os
 import select
 import signal
@@ -114,6 +115,7 @@ class _Reader:
     def __init__(self, loop: asyncio.AbstractEventLoop, channel: Channel) -> None:
         self._loop = loop
         self._channel = channel
+        self._context = contextvars.copy_context()  # the thread has one of its own, which is empty
         self._room = threading.Semaphore(_AHEAD)
         self._going = threading.Event()
         self._going.set()
@@ -128,8 +130,8 @@ class _Reader:
     def _run(self) -> None:
         with suppress(RuntimeError):  # the loop is closed
             while chunk := self._read():
-                self._loop.call_soon_threadsafe(self._feed, chunk)
-            self._loop.call_soon_threadsafe(self._channel.end)
+                self._loop.call_soon_threadsafe(self._feed, chunk, context=self._context)
+            self._loop.call_soon_threadsafe(self._channel.end, context=self._context)
 
     def _read(self) -> bytes:
         self._going.wait()

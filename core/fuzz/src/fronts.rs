@@ -8,7 +8,8 @@ pub fn front_matter(data: &[u8]) {
     let Split { block, body, body_line } = split(&text);
     assert!(text.ends_with(body));
     let before = &text[..text.len() - body.len()];
-    let lines = before.lines().count() as u64;
+    // A lone carriage return ends a line too.
+    let lines = before.replace("\r\n", "\n").replace('\r', "\n").lines().count() as u64;
     let Some(block) = block else {
         return assert_eq!((body_line, before.trim_start_matches('\u{feff}')), (1, ""));
     };

@@ -1,9 +1,11 @@
-//! The front matter of a text: YAML between lines of `---`, or TOML between lines of `+++`, before the body.
+//! The front matter of a text: YAML between lines of `---`, or TOML between lines of `+++`, before the body. A line of `...`
+//! ends YAML too, as in YAML itself, in Pandoc and in MkDocs.
 //!
 //! Law: the text is hostile. A block that is too long, too deep or multiplied by aliases is refused, and no error quotes it.
 
 use crate::values::{self, Limits};
 pub use crate::values::{Fault, Members, Value};
+use mcp_resources_host::transport::YamlSchema;
 
 /// The longest block, in bytes.
 const MOST: usize = 64 << 10;
@@ -32,36 +34,45 @@ pub struct Block<'t> {
 /// How a front matter is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
-    /// Between lines of `---`. `yes` and `no` are texts, as in YAML 1.2.
+    /// Between lines of `---`, or from `---` to `...`. `yes` and `no` are texts, as in YAML 1.2.
     Yaml,
     /// Between lines of `+++`.
     Toml,
 }
 
-/// Splits `text`, which may begin with a byte order mark and have lines that end with CRLF.
+/// Splits `text`, which may begin with a byte order mark. A line ends with LF, CRLF or CR, as in YAML and in Markdown.
 pub fn split(text: &str) -> Split<'_> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     fenced(text).unwrap_or(Split { block: None, body: text, body_line: 1 })
 }
 
 fn fenced(text: &str) -> Option<Split<'_>> {
-    let mut lines = text.split_inclusive('\n');
-    let first = lines.next()?;
-    let (syntax, fence) = match first.trim_end() {
-        "---" => (Syntax::Yaml, "---"),
-        "+++" => (Syntax::Toml, "+++"),
+    let (first, mut rest) = line(text);
+    let (syntax, fences): (_, &[&str]) = match first.trim_end() {
+        "---" => (Syntax::Yaml, &["---", "..."]),
+        "+++" => (Syntax::Toml, &["+++"]),
         _ => return None,
     };
-    let mut end = first.len();
-    for (line, number) in lines.zip(2_u64..) {
-        let after = end + line.len();
-        if line.trim_end() == fence {
+    let mut number = 2;
+    while !rest.is_empty() {
+        let (own, after) = line(rest);
+        if fences.contains(&own.trim_end()) {
+            let end = text.len() - rest.len();
             let block = Block { syntax, text: text.get(first.len()..end)? };
-            return Some(Split { block: Some(block), body: text.get(after..)?, body_line: number + 1 });
+            return Some(Split { block: Some(block), body: after, body_line: number + 1 });
         }
-        end = after;
+        (rest, number) = (after, number + 1);
     }
     None
+}
+
+/// The first line of a text with its end, and what follows it.
+fn line(text: &str) -> (&str, &str) {
+    let end = text.find(['\n', '\r']).map_or(text.len(), |at| {
+        let is_pair = text.get(at..).is_some_and(|rest| rest.starts_with("\r\n"));
+        at + 1 + usize::from(is_pair)
+    });
+    text.split_at_checked(end).unwrap_or((text, ""))
 }
 
 impl Block<'_> {
@@ -79,7 +90,7 @@ impl Block<'_> {
             return Err(fault("the front matter has a NUL in it"));
         }
         let parsed = match self.syntax {
-            Syntax::Yaml => values::yaml(self.text, LIMITS, false),
+            Syntax::Yaml => values::yaml(self.text, LIMITS, YamlSchema::Core),
             Syntax::Toml => values::toml(self.text, LIMITS),
         };
         match parsed {
@@ -114,6 +125,18 @@ mod tests {
             ("\u{feff}---\r\nname: b\r\n---\r\nbody\r\n", r#"{"name":"b"}"#, "4:body\r\n"),
             ("---  \nname: b\n--- \t\n", r#"{"name":"b"}"#, "4:"),
             ("---\nname: b\n---", r#"{"name":"b"}"#, "4:"),
+            ("---\nname: b\n...\nbody\n---\n", r#"{"name":"b"}"#, "4:body\n---\n"),
+            ("---\nname: b\n... \t", r#"{"name":"b"}"#, "4:"),
+            ("---\rname: b\r---\rbody\r", r#"{"name":"b"}"#, "4:body\r"),
+            ("---\rname: b\r\n---\n\rbody", r#"{"name":"b"}"#, "4:\rbody"),
+            ("---\na: |\n  ...\n---\n", r#"{"a":"...\n"}"#, "5:"),
+            ("+++\na = 1\n+++\n...\n", r#"{"a":1}"#, "4:...\n"),
+            (
+                "---\na: [007, 0123, 08, -08, 1_000, 0o17, 1:30, 1e3, .5]\n---\n",
+                r#"{"a":[7,123,8,-8,"1_000",15,"1:30",1000.0,0.5]}"#,
+                "4:",
+            ),
+            ("---\n~: 1\nnull : 2\n---\n", "line 3: a key stands twice", "5:"),
             ("---\n---\nbody", "{}", "3:body"),
             ("---\n# a comment\n---\nbody", "{}", "4:body"),
             ("---\na: |\n  x\n  ---\n---\n", r#"{"a":"x\n---\n"}"#, "6:"),
@@ -162,12 +185,14 @@ mod tests {
         let deep = format!("---\na: {}1{}\n---\n", "[".repeat(1_000), "]".repeat(1_000));
         for (text, message) in [
             ("---\na: 1\nhunter2: [\n---\n", "line "),
-            ("---\nhunter2: 1\nhunter2: 2\n---\n", "line 3: it is not YAML"),
+            ("---\nhunter2: 1\nhunter2: 2\n---\n", "line 3: a key stands twice"),
+            ("---\rno ename: |\r\n  two\r\r\"\n---\r\nbody\r\n", "line 6: it is not YAML"),
+            ("+++\ra = 1\rb = hunter2\r+++\r", "line 3: it is not TOML"),
             ("+++\na = 1\nb = hunter2\n+++\n", "line 3: it is not TOML"),
             ("---\n- hunter2\n---\n", "the front matter is no object with keys"),
             ("---\nhunter2\n---\n", "the front matter is no object with keys"),
             ("---\na: \"hunter2\0\"\n---\n", "NUL"),
-            ("---\na: &a {b: *a}\n---\n", "it is not YAML"),
+            ("---\na: &a {b: *a}\n---\n", "line 2: an alias stands within what it names"),
             (&format!("---\na: {}\n---\n", "x".repeat(MOST)), "longer than 64 KiB"),
             (&format!("---\na: [{}]\n---\n", "1,".repeat(LIMITS.values)), "it "),
             (&format!("+++\na = [{}]\n+++\n", "1,".repeat(LIMITS.values)), "it has too many values"),

@@ -1,7 +1,9 @@
 //! What is shown of a value that may be a secret.
 //!
 //! Law: a value is masked unless it is revealed by name; what a mask hides is not kept anywhere. A false alarm costs a line
-//! `reveal`, a miss costs a secret, so names are judged by what they contain.
+//! `reveal`, a miss costs a secret, so names are judged by what they contain, but for a few usual words that mean something else.
+
+mod connection;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use mcp_resources_engine::guard::Redactor;
@@ -32,10 +34,70 @@ const PARTS: [&str; 16] = [
     "mnemonic",
 ];
 /// A name is secret with one of these as a word of it.
-const WORDS: [&str; 12] =
-    ["key", "keys", "pass", "pw", "dsn", "cred", "creds", "salt", "jwt", "bearer", "otp", "hmac"];
+const WORDS: [&str; 10] = ["pass", "pw", "dsn", "cred", "creds", "salt", "jwt", "bearer", "otp", "hmac"];
 /// What ends with `pass` and is not a password.
-const PASSAGES: [&str; 4] = ["compass", "bypass", "overpass", "underpass"];
+const PASSAGES: [&str; 9] =
+    ["compass", "bypass", "overpass", "underpass", "surpass", "trespass", "lowpass", "highpass", "bandpass"];
+/// Words that end with `key` and are no key, also behind other letters: `chaosmonkey`.
+const NO_KEYS: [&str; 9] =
+    ["monkey", "donkey", "turkey", "hockey", "whiskey", "jockey", "malarkey", "turnkey", "hotkey"];
+/// Such words that other letters may turn into a key: `cryptokey`.
+const NO_KEYS_ALONE: [&str; 8] =
+    ["okey", "pokey", "smokey", "mickey", "hickey", "dickey", "lackey", "flunkey"];
+/// Keys that are names and no secrets, as far as this word stands before them: `primary_key`, `sortKey`.
+const NAMED_KEYS: [&str; 22] = [
+    "primary",
+    "foreign",
+    "sort",
+    "partition",
+    "routing",
+    "row",
+    "join",
+    "group",
+    "lookup",
+    "cache",
+    "composite",
+    "surrogate",
+    "candidate",
+    "unique",
+    "range",
+    "shard",
+    "index",
+    "hot",
+    "low",
+    "natural",
+    "order",
+    "grouping",
+];
+/// Tokens that are counted, as far as one of these words is in the name: `max_tokens`, `tokenLimit`.
+const COUNTED: [&str; 26] = [
+    "max",
+    "maximum",
+    "min",
+    "minimum",
+    "limit",
+    "limits",
+    "count",
+    "counts",
+    "counter",
+    "total",
+    "num",
+    "number",
+    "budget",
+    "usage",
+    "used",
+    "per",
+    "length",
+    "size",
+    "window",
+    "prompt",
+    "completion",
+    "input",
+    "output",
+    "context",
+    "remaining",
+    "reasoning",
+];
 
 /// Which values are masked, and which are shown whatever they are.
 #[derive(Debug)]
@@ -73,40 +135,70 @@ impl Masks {
         self.reveal.is_match(path)
     }
 
-    /// A text without what the detectors find.
+    /// A text without what the detectors find, and without the passwords of connection strings.
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.redactor.redact(Cow::Borrowed(text))
+        match self.redactor.redact(Cow::Borrowed(text)) {
+            Cow::Borrowed(text) => connection::covered(text),
+            Cow::Owned(text) => Cow::Owned(connection::covered(&text).into_owned()),
+        }
     }
 
     /// Whether a name holds a secret itself.
     pub(crate) fn finds_in(&self, name: &str) -> bool {
-        matches!(self.text(name), Cow::Owned(_))
+        matches!(self.redactor.redact(Cow::Borrowed(name)), Cow::Owned(_))
     }
 }
 
 /// Whether the name of a value says that it is secret: `db_password`, `apiKey`, `PGPASSWORD`, `DSN`.
 pub(crate) fn is_secret(name: &str) -> bool {
-    let lower = name.to_lowercase();
-    let is_pass = lower.ends_with("pass") && !PASSAGES.iter().any(|word| lower.ends_with(word));
-    if is_pass || lower.ends_with("key") || PARTS.iter().any(|part| lower.contains(part)) {
-        return true;
-    }
+    let words = words(name);
+    // `secretary` is a person.
+    let lower = name.to_lowercase().replace("secretar", "");
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&&**word));
+    let is_counted = has(&COUNTED) || lower.contains("tokeniz") || lower.contains("tokenis");
+    let is_part = |part: &&str| lower.contains(*part) && !(*part == "token" && is_counted);
+    PARTS.iter().any(is_part) || is_pass(&lower) || is_key(&words, &lower) || has(&WORDS)
+}
+
+/// Whether a name ends with `pass`, as `dbpass`.
+fn is_pass(lower: &str) -> bool {
+    lower.ends_with("pass") && !PASSAGES.iter().any(|word| lower.ends_with(word))
+}
+
+/// Whether a word of a name is a key, or its last one ends with `key`, as `authkey`.
+fn is_key(words: &[String], lower: &str) -> bool {
+    let is_named = |before: &str| NAMED_KEYS.contains(&before);
+    let has_key = words.iter().enumerate().any(|(at, word)| {
+        let before = at.checked_sub(1).and_then(|before| words.get(before));
+        matches!(&**word, "key" | "keys") && !before.is_some_and(|before| is_named(before))
+    });
+    let last = words.last().map(|word| &**word).unwrap_or_default();
+    let stem = last.strip_suffix("key").filter(|stem| !stem.is_empty());
+    let is_glued = lower.ends_with("key")
+        && stem.is_some_and(|stem| {
+            let is_other_word =
+                NO_KEYS.iter().any(|word| last.ends_with(word)) || NO_KEYS_ALONE.contains(&last);
+            !is_other_word && !is_named(stem)
+        });
+    has_key || is_glued
+}
+
+/// The words of a name in lower case, cut where another character stands and where a capital follows a small letter.
+fn words(name: &str) -> Vec<String> {
+    let mut words = Vec::new();
     let mut word = String::new();
     let mut was_lower = false;
     for char in name.chars().chain(['_']) {
         let is_upper = char.is_uppercase();
         if !char.is_alphanumeric() || is_upper && was_lower {
-            if WORDS.contains(&&*word) {
-                return true;
-            }
-            word.clear();
+            words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty()));
         }
         if char.is_alphanumeric() {
             word.extend(char.to_lowercase());
         }
         was_lower = char.is_lowercase() || char.is_ascii_digit();
     }
-    false
+    words
 }
 
 /// Globs over the paths of keys: `*` is within a segment, `**` over segments.
@@ -178,6 +270,20 @@ mod tests {
             "client-secret",
             "Set-Cookie",
             "jwt",
+            "authkey",
+            "cryptokey",
+            "publickey",
+            "APIKey",
+            "myAPIKEY",
+            "secondaryKey",
+            "key_primary",
+            "access_tokens",
+            "max_token_secret",
+            "refreshToken",
+            "tokens",
+            "primary_key_password",
+            "monkey_token",
+            "keymonkey_key",
         ] {
             assert!(is_secret(name), "{name}");
         }
@@ -194,6 +300,31 @@ mod tests {
             "url",
             "name",
             "",
+            "monkey",
+            "chaosMonkey",
+            "CHAOS_MONKEY",
+            "chaosmonkey",
+            "hockey",
+            "turkey",
+            "whiskey",
+            "okey",
+            "mickey",
+            "max_tokens",
+            "maxTokens",
+            "MAX_OUTPUT_TOKENS",
+            "token_limit",
+            "tokensPerMinute",
+            "prompt_tokens",
+            "tokenizer",
+            "primary_key",
+            "primaryKey",
+            "foreign_keys",
+            "partitionkey",
+            "sort-key",
+            "hotkeys",
+            "surpass",
+            "trespass",
+            "secretary",
         ] {
             assert!(!is_secret(name), "{name}");
         }

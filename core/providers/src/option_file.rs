@@ -4,6 +4,7 @@
 
 use crate::values::{self, Limits, Value};
 use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_host::transport::YamlSchema;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -28,7 +29,7 @@ pub(crate) fn read(kind: &str, file: &Path) -> Result<OptionValue, OptionError> 
         return Err(refused("is larger than 1 MiB; name another file"));
     }
     // JSON is YAML too.
-    let value = values::yaml(&text, LIMITS, false)
+    let value = values::yaml(text.strip_prefix('\u{feff}').unwrap_or(&text), LIMITS, YamlSchema::Core)
         .map_err(|fault| refused(&format!("cannot be served: {fault}; mend it")))?;
     Ok(option_value(value))
 }
@@ -37,7 +38,7 @@ fn option_value(value: Value) -> OptionValue {
     match value {
         Value::Null => OptionValue::None,
         Value::Bool(value) => OptionValue::Bool(value),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+        Value::Number { number, .. } => match (number.as_i64(), number.as_f64()) {
             (Some(whole), _) => OptionValue::Integer(whole.into()),
             (None, Some(number)) => OptionValue::Number(number),
             (None, None) => OptionValue::Other,

@@ -3,6 +3,7 @@
 //! Law: the text is hostile. The size, the depth and the number of values are limited, aliases counted each time they are used.
 //! An error has one of a few sentences and a line; it never quotes the text, which may hold a secret.
 
+use mcp_resources_host::transport::{YamlLimits, YamlSchema, YamlValue, read_yaml};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::Number;
@@ -13,7 +14,7 @@ use std::fmt;
 const TOML_TIME: &str = "$__toml_private_datetime";
 
 const DEEP: &str = "it is nested too deeply";
-const MANY: &str = "it has too many values";
+pub(crate) const TOO_MANY: &str = "it has too many values";
 const LONG: &str = "its texts are too long";
 const TWICE: &str = "a key stands twice";
 
@@ -25,7 +26,12 @@ pub enum Value {
     /// `true` or `false`.
     Bool(bool),
     /// A finite number.
-    Number(Number),
+    Number {
+        /// Its value.
+        number: Number,
+        /// How the text writes it, if that differs: `007`, `1.10`.
+        written: Option<Box<str>>,
+    },
     /// A string.
     Text(String),
     /// An array.
@@ -89,7 +95,7 @@ impl Serialize for Value {
         match self {
             Self::Null => to.serialize_unit(),
             Self::Bool(value) => to.serialize_bool(*value),
-            Self::Number(number) => number.serialize(to),
+            Self::Number { number, .. } => number.serialize(to),
             Self::Text(text) => to.serialize_str(text),
             Self::List(values) => to.collect_seq(values),
             Self::Object(members) => members.serialize(to),
@@ -108,10 +114,31 @@ impl From<Value> for serde_json::Value {
         match value {
             Value::Null => Self::Null,
             Value::Bool(value) => Self::Bool(value),
-            Value::Number(number) => Self::Number(number),
+            Value::Number { number, .. } => Self::Number(number),
             Value::Text(text) => Self::String(text),
             Value::List(values) => values.into_iter().map(Self::from).collect(),
             Value::Object(members) => Self::Object(members.into()),
+        }
+    }
+}
+
+impl From<Number> for Value {
+    fn from(number: Number) -> Self {
+        Self::Number { number, written: None }
+    }
+}
+
+impl From<YamlValue> for Value {
+    fn from(value: YamlValue) -> Self {
+        match value {
+            YamlValue::Null => Self::Null,
+            YamlValue::Bool(value) => Self::Bool(value),
+            YamlValue::Number { number, written } => Self::Number { number, written },
+            YamlValue::Text(text) => Self::Text(text),
+            YamlValue::List(items) => Self::List(items.into_iter().map(Self::from).collect()),
+            YamlValue::Object(members) => {
+                Self::Object(Members(members.into_iter().map(|(key, value)| (key, value.into())).collect()))
+            }
         }
     }
 }
@@ -125,40 +152,109 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The value of a JSON text.
+/// The value of a JSON text. A number beyond 64 bits or beyond those of a float is the text as it is written, as in YAML.
 ///
 /// # Errors
 /// It is not JSON, has a key twice, or exceeds a limit.
 #[cfg(feature = "config")]
 pub(crate) fn json(text: &str, limits: Limits) -> Result<Value, Fault> {
+    let text = numbers::kept(text);
     Counters::new(limits).read("it is not JSON", false, |seed| {
-        let mut from = serde_json::Deserializer::from_str(text);
+        let mut from = serde_json::Deserializer::from_str(&text);
         let parsed = seed.deserialize(&mut from).and_then(|value| from.end().map(|()| value));
         parsed.map_err(|error| Some(error.line() as u64).filter(|line| *line > 0))
     })
 }
 
-/// The value of a YAML text of one document. `is_1_1` says whether `yes`, `no`, `on` and `off` are
-/// booleans and `0644` is octal, as in YAML 1.1.
+/// Numbers of JSON that its readers would round or refuse.
+#[cfg(feature = "config")]
+mod numbers {
+    use std::borrow::Cow;
+
+    /// The shortest whole number beyond 64 bits has more digits.
+    const SAFE: usize = 18;
+
+    /// The text with such numbers in quotes. Other texts, valid or not, are as they were.
+    pub(super) fn kept(text: &str) -> Cow<'_, str> {
+        let mut out = String::new();
+        let (mut rest, mut done) = (text, 0);
+        while let Some(at) = rest.find(|char: char| char == '"' || char == '-' || char.is_ascii_digit()) {
+            let start = text.len() - rest.len() + at;
+            let token = text.get(start..).unwrap_or_default();
+            let length = if token.starts_with('"') { string(token) } else { number(token) };
+            let (token, after) = token.split_at_checked(length).unwrap_or((token, ""));
+            rest = after;
+            if !token.starts_with('"') && is_beyond(token) {
+                out.push_str(text.get(done..start).unwrap_or_default());
+                out.extend(["\"", token, "\""]);
+                done = start + length;
+            }
+        }
+        if out.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        out.push_str(text.get(done..).unwrap_or_default());
+        Cow::Owned(out)
+    }
+
+    /// The length of a string with its quotes.
+    fn string(token: &str) -> usize {
+        let mut is_escaped = false;
+        let end = token.bytes().skip(1).position(|byte| {
+            let is_end = byte == b'"' && !is_escaped;
+            is_escaped = byte == b'\\' && !is_escaped;
+            is_end
+        });
+        end.map_or(token.len(), |end| end + 2)
+    }
+
+    fn number(token: &str) -> usize {
+        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+        token.bytes().take_while(is_part).count().max(1)
+    }
+
+    fn is_beyond(token: &str) -> bool {
+        let digits = token.strip_prefix('-').unwrap_or(token);
+        let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let may_be = digits.len() > SAFE || !is_whole;
+        if !may_be || digits.starts_with('0') && is_whole {
+            return false;
+        }
+        if is_whole {
+            return token.parse::<u64>().is_err() && token.parse::<i64>().is_err();
+        }
+        serde_json::from_str::<serde_json::Number>(token).is_err() && is_grammatical(digits)
+    }
+
+    /// Whether digits are a number by the grammar of JSON.
+    fn is_grammatical(digits: &str) -> bool {
+        let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+            None => (digits, None),
+        };
+        let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let (whole, fraction) = match mantissa.split_once('.') {
+            Some((whole, fraction)) => (whole, Some(fraction)),
+            None => (mantissa, None),
+        };
+        are_digits(whole)
+            && (whole == "0" || !whole.starts_with('0'))
+            && fraction.is_none_or(are_digits)
+            && exponent
+                .is_none_or(|exponent| are_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
+    }
+}
+
+/// The value of a YAML text of one document, by the rules of `schema`.
 ///
 /// # Errors
-/// It is not YAML, has a key twice, or exceeds a limit.
-pub(crate) fn yaml(text: &str, limits: Limits, is_1_1: bool) -> Result<Value, Fault> {
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! { max_nodes: limits.values, max_depth: limits.depth },
-        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: limits.values },
-        strict_booleans: !is_1_1,
-        legacy_octal_numbers: is_1_1,
-        // JSON has no such numbers: they are texts, as those of TOML.
-        reject_non_finite_typeless_float: false,
-        with_snippet: false,
-    };
-    Counters::new(limits).read("it is not YAML", false, |seed| {
-        let parsed = serde_saphyr::with_deserializer_from_str_with_options(text, options, |from| {
-            seed.deserialize(from)
-        });
-        parsed.map_err(|error| error.location().map(|location| location.line()).filter(|line| *line > 0))
-    })
+/// It is not YAML, has more than one document, a key twice or one that is no text, or exceeds a limit.
+pub(crate) fn yaml(text: &str, limits: Limits, schema: YamlSchema) -> Result<Value, Fault> {
+    let Limits { values, bytes, depth } = limits;
+    match read_yaml(text, schema, YamlLimits { values, bytes, depth }) {
+        Ok(value) => Ok(value.into()),
+        Err(fault) => Err(Fault { what: fault.what, line: Some(fault.line).filter(|line| *line > 0) }),
+    }
 }
 
 /// The value of a TOML text.
@@ -168,15 +264,22 @@ pub(crate) fn yaml(text: &str, limits: Limits, is_1_1: bool) -> Result<Value, Fa
 pub(crate) fn toml(text: &str, limits: Limits) -> Result<Value, Fault> {
     // The parser builds the whole document before a value is counted; one of these stands before each value.
     if text.bytes().filter(|byte| matches!(byte, b'=' | b',' | b'[')).count() > limits.values {
-        return Err(Fault { what: MANY, line: None });
+        return Err(Fault { what: TOO_MANY, line: None });
     }
     Counters::new(limits).read("it is not TOML", true, |seed| {
         let parsed = toml::Deserializer::parse(text).and_then(|from| seed.deserialize(from));
-        parsed.map_err(|error| {
-            let before = text.as_bytes().get(..error.span()?.start)?;
-            Some(before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1)
-        })
+        parsed.map_err(|error| Some(line_of(text, error.span()?.start)))
     })
+}
+
+/// The line, from 1, of a place in a text whose lines end with LF, CRLF or CR.
+fn line_of(text: &str, at: usize) -> u64 {
+    let before = text.as_bytes().get(..at).unwrap_or_default();
+    let after = before.iter().skip(1).chain(text.as_bytes().get(at));
+    let ends = before.iter().zip(after.map(Some).chain([None]));
+    let is_end =
+        |(byte, next): &(&u8, Option<&u8>)| **byte == b'\n' || **byte == b'\r' && *next != Some(&b'\n');
+    ends.filter(is_end).count() as u64 + 1
 }
 
 /// What is left of the limits, and the first that was exceeded.
@@ -258,7 +361,7 @@ impl<'de> DeserializeSeed<'de> for Strict<'_> {
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
         match self.counters.values.get().checked_sub(1) {
             Some(left) => self.counters.values.set(left),
-            None => return self.refuse(MANY),
+            None => return self.refuse(TOO_MANY),
         }
         from.deserialize_any(self)
     }
@@ -276,25 +379,25 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
+        Ok(Value::from(Number::from(value)))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
+        Ok(Value::from(Number::from(value)))
     }
 
     fn visit_i128<E: Error>(self, value: i128) -> Result<Value, E> {
         // JSON readers would round such a number.
-        Ok(Number::from_i128(value).map_or_else(|| Value::Text(value.to_string()), Value::Number))
+        Ok(Number::from_i128(value).map_or_else(|| Value::Text(value.to_string()), Value::from))
     }
 
     fn visit_u128<E: Error>(self, value: u128) -> Result<Value, E> {
-        Ok(Number::from_u128(value).map_or_else(|| Value::Text(value.to_string()), Value::Number))
+        Ok(Number::from_u128(value).map_or_else(|| Value::Text(value.to_string()), Value::from))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
         // JSON has neither `inf` nor `nan`.
-        Ok(Number::from_f64(value).map_or_else(|| Value::Text(value.to_string()), Value::Number))
+        Ok(Number::from_f64(value).map_or_else(|| Value::Text(value.to_string()), Value::from))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {

@@ -5,10 +5,11 @@
 
 use crate::catalog::encode::{encode_item, encode_template};
 use crate::catalog::foreign::ForeignTemplate;
+use crate::catalog::query;
 use crate::error::ReadError;
 use crate::resource::{Parameter, ParameterCheck, ParameterKind, Resource, Template};
 use crate::version::FieldSet;
-use mcp_resources_template::{Params, UriTemplate, Variable};
+use mcp_resources_template::{Kind, Params, UriTemplate, Variable};
 use std::sync::{Arc, OnceLock};
 
 /// Identifies the handler of a resource or template. Never reused.
@@ -91,6 +92,17 @@ impl TemplateEntry {
     /// As [`ParameterCheck::check`], for the first value that fails.
     pub fn check(&self, params: &Params<'_>) -> Result<(), ReadError> {
         self.checks.iter().try_for_each(|check| check.check(params.get(&check.parameter().name)))
+    }
+
+    /// The URI `normal`, which this template serves, with its query in the order of the template's variables and
+    /// without names that it ignores; `None` if it has that form already.
+    pub fn ordered_query(&self, normal: &str) -> Option<String> {
+        query::ordered(self.parsed.as_str(), self.takes_any_name(), normal)
+    }
+
+    /// Whether a map takes the names of a query that no other variable has.
+    fn takes_any_name(&self) -> bool {
+        self.parsed.variables().iter().any(|variable| variable.kind == Kind::Map)
     }
 
     /// The completer of the variable `name`; `None` if the template has no such variable.

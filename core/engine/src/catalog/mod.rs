@@ -11,6 +11,7 @@ mod extensions;
 mod foreign;
 mod items;
 mod list;
+mod query;
 mod routes;
 mod sources;
 
@@ -187,6 +188,11 @@ impl Catalog {
     /// Whether any variable of a template, or a reference to the fallback, has a completer.
     pub fn has_completers(&self) -> bool {
         self.templates.has_completers || self.fallback.is_some()
+    }
+
+    /// Whether a template declares parameters, whose values are checked.
+    pub(crate) fn has_checks(&self) -> bool {
+        self.templates.has_checks
     }
 
     /// Whether any registered resource or template requires scopes.

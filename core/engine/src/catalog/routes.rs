@@ -91,6 +91,7 @@ pub(super) struct Templates {
     pub(super) has_list_sources: bool,
     pub(super) has_children: bool,
     pub(super) has_scopes: bool,
+    pub(super) has_checks: bool,
 }
 
 impl Templates {
@@ -108,6 +109,7 @@ impl Templates {
             has_completers: entries.iter().any(|entry| entry.has_completers()),
             has_list_sources: entries.iter().any(|entry| entry.template.list.is_some()),
             has_children: entries.iter().any(|entry| entry.template.children),
+            has_checks: entries.iter().any(|entry| !entry.checks().is_empty()),
             has_scopes: entries.iter().any(|entry| !entry.template.details.scopes.is_empty()),
             entries,
         };

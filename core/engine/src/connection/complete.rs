@@ -8,7 +8,7 @@ use super::words::Wording;
 use super::{Connection, Outcome};
 use crate::catalog::{Catalog, Completer, HandlerId, Route, TemplateEntry};
 use crate::engine::{Engine, Suggested};
-use crate::guard::{Effort, RateClass, Verdict};
+use crate::guard::{Decision, Effort, RateClass, Verdict};
 use crate::jsonrpc::{Json, Members};
 use crate::limits::Limits;
 use crate::principal::Principal;
@@ -169,12 +169,17 @@ impl<'m> CompleteParams<'m> {
             Some(Target::Fallback(handler, UriTemplate::parse(&self.reference).ok()))
         };
         match uri::normalize(&self.reference, engine.limits().uri) {
-            Ok(normal) if engine.guard().permits(principal, &normal) => match catalog.route(&normal) {
-                Route::Template(entry, _) => (Some(Target::Template(entry)), false),
-                Route::Fallback(_) => (fallback(), false),
-                Route::None { exhausted } => (None, exhausted),
-                _ => (None, false),
-            },
+            Ok(normal) if engine.decide(principal, &normal) == Decision::Allow => {
+                match catalog.route(&normal) {
+                    // A URI that no read accepts names no template.
+                    Route::Template(entry, params) => {
+                        (entry.check(&params).is_ok().then_some(Target::Template(entry)), false)
+                    }
+                    Route::Fallback(_) => (fallback(), false),
+                    Route::None { exhausted } => (None, exhausted),
+                    _ => (None, false),
+                }
+            }
             // The text of a template need not be a URI.
             _ if self.reference.contains('{') => (fallback(), false),
             _ => (None, false),

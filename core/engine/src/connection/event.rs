@@ -119,6 +119,30 @@ pub struct Caller<'m> {
     pub meta: Option<Json<'m>>,
 }
 
+/// A copy of a [`Caller`], for a host that needs it after the message, and for the next source of a list.
+#[derive(Clone, Debug)]
+pub struct OwnedCaller {
+    /// The principal, verified by the transport.
+    pub principal: Arc<Principal>,
+    /// The headers of the HTTP request.
+    pub headers: Option<Arc<Headers>>,
+    /// The revision under which this request is served.
+    pub revision: Revision,
+    /// `clientInfo`, unverified, as JSON text.
+    pub client_info: Option<Arc<str>>,
+    /// `params._meta` as JSON text.
+    pub meta: Option<Arc<str>>,
+}
+
+/// The sender of a list request.
+#[derive(Clone, Debug)]
+pub enum ListCaller<'m> {
+    /// Of the message that asked for the list.
+    Message(Caller<'m>),
+    /// Of a list that continues with its next source: its message is gone.
+    Kept(Arc<OwnedCaller>),
+}
+
 /// The client's description of itself, as JSON text.
 #[derive(Clone, Debug, Default)]
 pub enum ClientInfo<'m> {
@@ -129,6 +153,31 @@ pub enum ClientInfo<'m> {
     Request(&'m str),
     /// From the handshake of the session.
     Session(Arc<str>),
+}
+
+impl From<Caller<'_>> for OwnedCaller {
+    fn from(caller: Caller<'_>) -> Self {
+        Self {
+            principal: caller.principal.clone(),
+            headers: caller.headers.cloned(),
+            revision: caller.revision,
+            client_info: match caller.client_info {
+                ClientInfo::None => None,
+                ClientInfo::Request(text) => Some(text.into()),
+                ClientInfo::Session(text) => Some(text),
+            },
+            meta: caller.meta.map(|meta| meta.raw().into()),
+        }
+    }
+}
+
+impl From<ListCaller<'_>> for OwnedCaller {
+    fn from(caller: ListCaller<'_>) -> Self {
+        match caller {
+            ListCaller::Message(caller) => caller.into(),
+            ListCaller::Kept(caller) => Arc::unwrap_or_clone(caller),
+        }
+    }
 }
 
 impl ClientInfo<'_> {
@@ -193,8 +242,8 @@ pub struct ListRequest<'m> {
     pub limit: usize,
     /// The principal that the list is for.
     pub principal: Arc<Principal>,
-    /// The sender and terms of the request; `None` when one request continues with the next source.
-    pub caller: Option<Caller<'m>>,
+    /// The sender and terms of the request, also when the list continues with its next source.
+    pub caller: ListCaller<'m>,
 }
 
 /// A custom method, for the handler given with its extension.

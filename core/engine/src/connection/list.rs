@@ -5,7 +5,7 @@
 
 use super::answer::{Answer, Item, ListPage};
 use super::contents;
-use super::event::{Caller, Event, ListRequest, RequestToken};
+use super::event::{Event, ListCaller, ListRequest, OwnedCaller, RequestToken};
 use super::reply::{Context, Task, Written};
 use super::request::{Pending, Request};
 use super::words::{self, Wording};
@@ -16,7 +16,7 @@ use crate::catalog::{
 };
 use crate::engine::{Engine, ListedItems};
 use crate::error::{ReadError, Shown};
-use crate::guard::RateClass;
+use crate::guard::{Decision, RateClass};
 use crate::jsonrpc::object;
 use crate::limits::Limits;
 use crate::meta;
@@ -65,13 +65,27 @@ impl Connection {
             }
             Step::Ask(question) => {
                 let timeout = self.engine.limits().read_timeout;
-                let pending = Pending { task: Task::List(Box::new(walk)), timeout, uri: None, flight: None };
+                let caller = Arc::new(request.caller().into());
+                let pending = Pending {
+                    task: Task::List(Box::new(ListTask { walk, caller })),
+                    timeout,
+                    uri: None,
+                    flight: None,
+                };
                 let token = self.insert(request, room, pending);
-                let list = question.event(token, Some(request.caller()));
+                let list = question.event(token, ListCaller::Message(request.caller()));
                 Outcome::with_one(Status::Pending, list)
             }
         }
     }
+}
+
+/// A list whose callback was called.
+#[derive(Debug)]
+pub(super) struct ListTask {
+    pub(super) walk: ListWalk,
+    /// The sender of the request: the next callback is called after the message is gone.
+    pub(super) caller: Arc<OwnedCaller>,
 }
 
 /// The state of building one page.
@@ -363,7 +377,7 @@ impl ListWalk {
 }
 
 impl ListQuestion {
-    pub(super) fn event<'m>(self, token: RequestToken, caller: Option<Caller<'m>>) -> Event<'m> {
+    pub(super) fn event<'m>(self, token: RequestToken, caller: ListCaller<'m>) -> Event<'m> {
         let Self { handler, cursor, limit, principal } = self;
         Event::List(ListRequest { token, handler, cursor, limit, principal, caller })
     }
@@ -411,12 +425,20 @@ fn served_by(
                         let (uri, text) = (Shown(item.uri()), template.parsed.as_str());
                         format!("{uri}: {} refuses the value of {{{variable}}}", Shown(text))
                     }),
+                    Route::Template(template, params) => {
+                        if let Err(error) = template.check(params) {
+                            bad.add(index, || format!("{}: {error}", Shown(item.uri())));
+                            continue;
+                        }
+                    }
                     _ => {}
                 }
                 let guard = engine.guard();
                 // Another template may serve the item than the one that lists it, and may require other scopes.
-                let is_seen =
-                    || guard.permits(viewer, &canonical) && guard.missing(viewer, route.scopes()).is_empty();
+                let is_seen = || {
+                    engine.decide(viewer, &canonical) == Decision::Allow
+                        && guard.missing(viewer, route.scopes()).is_empty()
+                };
                 if source.owns(&route) && is_seen() {
                     complete(&mut item, source, &route);
                     listed.push((canonical.clone(), item));

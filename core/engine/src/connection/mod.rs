@@ -485,10 +485,10 @@ impl Connection {
         let mut outcome = Outcome::new(Status::Answered);
         (outcome.misuse, outcome.verdict) = (misuse, verdict);
         match next {
-            Some(Next { reply, question }) if self.inflight.wanted(token).is_some() => {
+            Some(Next { reply, question, caller }) if self.inflight.wanted(token).is_some() => {
                 self.inflight.put_back(token, reply);
                 outcome.status = Status::Pending;
-                outcome.events.push(question.event(token, None));
+                outcome.events.push(question.event(token, ListCaller::Kept(caller)));
             }
             _ => {
                 self.record_token(token, verdict, bytes, now);

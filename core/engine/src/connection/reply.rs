@@ -4,11 +4,11 @@
 use super::answer::Answer;
 use super::call::CallTask;
 use super::complete::CompletionTask;
-use super::event::{LogLevel, RequestToken};
+use super::event::{LogLevel, OwnedCaller, RequestToken};
 use super::gather::Gather;
 use super::inflight::Ticket;
 use super::inputs::{self, Ask, InputRequests};
-use super::list::{ListQuestion, ListWalk};
+use super::list::{ListQuestion, ListTask};
 use super::logs;
 use super::read::ReadTask;
 use super::words::{self, Wording};
@@ -58,7 +58,7 @@ pub(super) struct Context {
 pub(super) enum Task {
     Read(ReadTask),
     Complete(CompletionTask),
-    List(Box<ListWalk>),
+    List(Box<ListTask>),
     Call(Box<CallTask>),
 }
 
@@ -105,6 +105,7 @@ pub(super) struct Written {
 pub(super) struct Next {
     pub(super) reply: Reply,
     pub(super) question: ListQuestion,
+    pub(super) caller: Arc<OwnedCaller>,
 }
 
 impl Reply {
@@ -200,9 +201,11 @@ impl Reply {
             Task::Read(task) => task.write(&self.context, answer, now, out),
             Task::Complete(task) => task.write(&self.context, answer, out),
             Task::Call(task) => task.write(&self.context, answer, now, out),
-            Task::List(walk) => {
+            Task::List(task) => {
+                let ListTask { walk, caller } = &mut **task;
                 let (written, question) = walk.write(&self.context, answer, now, out);
-                return (written, question.map(|question| Next { reply: self, question }));
+                let caller = caller.clone();
+                return (written, question.map(|question| Next { reply: self, question, caller }));
             }
         };
         (written, None)

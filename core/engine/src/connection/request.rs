@@ -205,7 +205,7 @@ impl Connection {
             return Ok(());
         }
         let mut missing = lacking;
-        match guard.decide(request.principal, normal) {
+        match self.engine.decide(request.principal, normal) {
             Decision::Allow => {}
             Decision::MissingScope { scopes } => missing.extend(scopes.into_iter().map(str::to_owned)),
             refusal => return Err(Refused::No(told(&refusal))),

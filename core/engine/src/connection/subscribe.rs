@@ -32,21 +32,20 @@ impl Connection {
         if let Some(refused) = self.refuse_rate(request, RateClass::Subscribe, Some(&uri), out) {
             return refused;
         }
-        let (exists, exhausted, lacking) = {
+        let (served, lacking) = {
             let catalog = self.engine.catalog();
             let route = catalog.route(&normal);
             let lacking = self.engine.guard().missing(request.principal, route.scopes());
             let lacking: Vec<String> = lacking.into_iter().map(str::to_owned).collect();
-            (route.exists(), matches!(route, Route::None { exhausted: true }), lacking)
+            (Served::by(&route), lacking)
         };
         if let Err(refused) = self.admit(request, &normal, lacking) {
             return self.turn_away(request, refused, &uri, out);
         }
-        if exhausted {
-            return self.exhausted(request, &uri, out);
-        }
-        if !exists {
-            return self.fail(request, &ReadError::NotFound, Some(&uri), out);
+        match served {
+            Served::Yes => {}
+            Served::Exhausted => return self.exhausted(request, &uri, out),
+            Served::Failed(error) => return self.fail(request, &error, Some(&uri), out),
         }
         match self.engine.hub().subscribe(self.id, &normal, &uri) {
             Ok(first) => {
@@ -131,7 +130,7 @@ impl Connection {
             let Ok(normal) = uri::normalize(&uri, limit).map(Cow::into_owned) else { continue };
             let route = catalog.route(&normal);
             honoured.exhausted |= matches!(route, Route::None { exhausted: true });
-            let exists = route.exists() && self.engine.sees(principal, &normal);
+            let exists = matches!(Served::by(&route), Served::Yes) && self.engine.sees(principal, &normal);
             // Of two spellings of one URI the first is used (DEC-15).
             if exists && seen.insert(normal.clone()) {
                 honoured.uris.push((normal, uri));
@@ -169,6 +168,25 @@ impl Connection {
 
 fn put_id(out: &mut Vec<u8>, request: &Request<'_, '_>) {
     out.extend_from_slice(request.id.raw().as_bytes());
+}
+
+/// Whether a URI can be watched: a read of it would call a handler, or answer with a constant.
+enum Served {
+    Yes,
+    Failed(ReadError),
+    /// The search for its template used up its budget.
+    Exhausted,
+}
+
+impl Served {
+    fn by(route: &Route<'_, '_>) -> Self {
+        match route {
+            Route::Template(entry, params) => entry.check(params).map_or_else(Self::Failed, |()| Self::Yes),
+            Route::None { exhausted: true } => Self::Exhausted,
+            route if route.exists() => Self::Yes,
+            _ => Self::Failed(ReadError::NotFound),
+        }
+    }
 }
 
 /// The filter that a client asks for.

@@ -25,10 +25,11 @@ pub use time::Timekeeper;
 pub(crate) use cache::{Finished, Flight, FlightOutcome, Leader};
 
 use crate::catalog::{
-    Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, MountId, Position, Source,
-    SourceKey, invalid_uri,
+    Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, MountId, Position, Route,
+    Source, SourceKey, invalid_uri,
 };
 use crate::connection::{Connection, ConnectionKind, Listed};
+use crate::error::ReadError;
 use crate::guard::{Amounts, Guard};
 use crate::hub::{Counts, Hub, ListKinds};
 use crate::jsonrpc::ObjectWriter;
@@ -213,12 +214,14 @@ impl Engine {
         self.catalog.load()
     }
 
-    /// Announces that the resource at `uri`, in any spelling, has changed.
+    /// Announces that the resource at `uri` has changed.
     ///
     /// # Errors
-    /// [`RegistrationError::InvalidUri`].
+    /// [`RegistrationError::InvalidUri`]; [`RegistrationError::InvalidField`] if a template's parameter refuses a value,
+    /// such as `07` for an integer: no client can watch such a URI.
     pub fn updated(&self, uri: &str, now: Now) -> Result<(), RegistrationError> {
         let normal = uri::normalize(uri, self.limits().uri).map_err(|error| invalid_uri(uri, &error))?;
+        self.check_values(uri, &normal)?;
         self.mark(&normal, None, now);
         Ok(())
     }
@@ -226,9 +229,10 @@ impl Engine {
     /// Like [`Engine::updated`], for the principal with this identity only. No other principal is notified.
     ///
     /// # Errors
-    /// [`RegistrationError::InvalidUri`].
+    /// As [`Engine::updated`].
     pub fn updated_for(&self, principal: &str, uri: &str, now: Now) -> Result<(), RegistrationError> {
         let normal = uri::normalize(uri, self.limits().uri).map_err(|error| invalid_uri(uri, &error))?;
+        self.check_values(uri, &normal)?;
         self.mark(&normal, Some(principal), now);
         Ok(())
     }
@@ -334,6 +338,20 @@ impl Engine {
     }
 
     /// Marks a changed URI, for all principals or for one.
+    /// Refuses a URI that no client can watch, because its template refuses a value.
+    fn check_values(&self, uri: &str, normal: &str) -> Result<(), RegistrationError> {
+        let catalog = self.catalog.load();
+        if !catalog.has_checks() {
+            return Ok(());
+        }
+        let Route::Template(entry, params) = catalog.route(normal) else { return Ok(()) };
+        let Err(ReadError::RefusedParameter { parameter, value, reason }) = entry.check(&params) else {
+            return Ok(());
+        };
+        let expected = reason.strip_prefix("expected ").unwrap_or(&reason).to_owned();
+        Err(RegistrationError::InvalidField { of: uri.to_owned(), field: parameter, value, expected })
+    }
+
     fn mark(&self, normal: &str, principal: Option<&str>, now: Now) {
         let catalog = self.catalog.load();
         let parents: Vec<&str> = catalog.parents_of(normal).collect();

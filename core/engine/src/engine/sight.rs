@@ -4,8 +4,8 @@
 //! Law: lists, capabilities and notifications use these functions, so that all of them agree with the result of a read.
 
 use super::Engine;
-use crate::catalog::{ForeignTemplate, ListedTemplate, Lister, TemplateEntry};
-use crate::guard::{Effort, Guard, View};
+use crate::catalog::{ForeignTemplate, ListedTemplate, Lister, Route, TemplateEntry};
+use crate::guard::{Decision, Effort, Guard, View};
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope};
 use mcp_resources_template::{UriTemplate, uri};
@@ -55,11 +55,27 @@ impl Engine {
 
     /// Whether `principal` may use the URI `normal`, which is in normal form.
     pub(crate) fn sees(&self, principal: &Principal, normal: &str) -> bool {
-        if !self.guard.permits(principal, normal) {
+        if self.decide(principal, normal) != Decision::Allow {
             return false;
         }
         let catalog = self.catalog();
         !catalog.has_scopes() || self.guard.missing(principal, catalog.route(normal).scopes()).is_empty()
+    }
+
+    /// The guard's decision about the URI `normal`, which is in normal form. Where a rule that narrows depends on the
+    /// query, it must also permit the query in the order of the template, without names that the template ignores.
+    pub(crate) fn decide(&self, principal: &Principal, normal: &str) -> Decision<'_> {
+        let decision = self.guard.decide(principal, normal);
+        if decision != Decision::Allow || !self.guard.reads_queries() || !normal.contains('?') {
+            return decision;
+        }
+        match self.catalog().route(normal) {
+            Route::Template(entry, _) => match entry.ordered_query(normal) {
+                Some(ordered) => self.guard.narrows(principal, &ordered),
+                None => decision,
+            },
+            _ => decision,
+        }
     }
 
     /// Whether `principal` may know about a template: it has the required scopes, and may see one of its URIs (S-12).

@@ -5,7 +5,7 @@ use super::policy::{Policy, PolicyError};
 use super::rate::Limiter;
 use super::redact::Redactor;
 use super::set::GlobSet;
-use super::subject::subject;
+use super::subject::subjects;
 use crate::suggest::unexpected;
 use std::ops::ControlFlow;
 
@@ -55,7 +55,7 @@ impl Amounts {
             return Err(unknown_detector(name));
         }
         let glob = |text: &String| parsed(&format!("max_size.{text}"), text);
-        policy.max_size.keys().map(glob).collect::<Result<_, _>>().map(GlobSet::new)
+        policy.max_size.keys().map(glob).collect::<Result<_, _>>().map(GlobSet::narrowing)
     }
 
     /// The limiter of rates and concurrency.
@@ -74,10 +74,10 @@ impl Amounts {
         if self.sizes.is_empty() {
             return None;
         }
-        let Some(subject) = subject(normal) else { return self.max.iter().copied().min() };
+        let Some(subjects) = subjects(normal) else { return self.max.iter().copied().min() };
         let mut least = None;
         // Visits all matches, because the smallest limit applies.
-        let _ = self.sizes.narrows(&subject, &mut |at| {
+        let _ = self.sizes.narrows(&subjects, &mut |at| {
             let own = self.max[at];
             least = Some(least.map_or(own, |least: u64| least.min(own)));
             ControlFlow::Continue(())

@@ -4,7 +4,7 @@ use super::glob::Glob;
 use super::policy::{Globs, Policy, PolicyError, PrincipalPolicy};
 use super::reach::{Effort, Question};
 use super::set::GlobSet;
-use super::subject::{Subject, subject};
+use super::subject::{Subjects, subjects};
 use crate::principal::Principal;
 use mcp_resources_template::uri::{InvalidUri, MAX_URI, normalize};
 use mcp_resources_template::{Outline, UriTemplate};
@@ -21,6 +21,8 @@ pub struct Guard {
     principals: HashMap<Box<str>, Narrowed, BuildHasherDefault<DefaultHasher>>,
     is_explicit: bool,
     is_open: bool,
+    /// Whether a rule that narrows depends on the query of a URI.
+    reads_queries: bool,
 }
 
 /// The decision of the guard.
@@ -102,11 +104,14 @@ impl Guard {
             .principals
             .iter()
             .map(|(id, own)| Ok((id.as_str().into(), Narrowed::new(id, own)?)))
-            .collect::<Result<_, PolicyError>>()?;
+            .collect::<Result<HashMap<Box<str>, Narrowed, _>, PolicyError>>()?;
         let rules = Rules::new("", policy.allow.as_ref(), &policy.deny)?;
         let scopes = ScopeRules::new(policy)?;
         let is_open = rules.is_open() && scopes.globs.is_empty() && policy.principals.is_empty();
-        Ok(Self { rules, scopes, principals, is_explicit: explicit, is_open })
+        let reads_queries = rules.deny.reads_queries()
+            || scopes.globs.reads_queries()
+            || principals.values().any(|own| own.rules.deny.reads_queries());
+        Ok(Self { rules, scopes, principals, is_explicit: explicit, is_open, reads_queries })
     }
 
     /// A guard that allows nothing.
@@ -132,13 +137,31 @@ impl Guard {
             return Decision::Allow;
         }
         let own = self.principals.get(principal.id());
-        let may_see = |subject: &Subject<'_>| {
-            self.rules.admit(subject) && own.is_none_or(|own| own.rules.admit(subject))
+        let may_see = |subjects: &Subjects<'_>| {
+            self.rules.admit(subjects) && own.is_none_or(|own| own.rules.admit(subjects))
         };
-        let Some(subject) = subject(normal).filter(|subject| may_see(subject)) else {
+        let Some(subjects) = subjects(normal).filter(|subjects| may_see(subjects)) else {
             return self.refusal();
         };
-        let missing = self.scopes.missing(principal, own, &subject);
+        let missing = self.scopes.missing(principal, own, &subjects);
+        if missing.is_empty() { Decision::Allow } else { Decision::MissingScope { scopes: missing } }
+    }
+
+    /// Whether a rule that narrows depends on the query of a URI.
+    pub(crate) fn reads_queries(&self) -> bool {
+        self.reads_queries
+    }
+
+    /// The decision of the rules that narrow alone: for another spelling of a URI that [`Guard::decide`] allows.
+    pub(crate) fn narrows(&self, principal: &Principal, spelling: &str) -> Decision<'_> {
+        let own = self.principals.get(principal.id());
+        let is_open = |subjects: &Subjects<'_>| {
+            !self.rules.denies(subjects) && own.is_none_or(|own| !own.rules.denies(subjects))
+        };
+        let Some(subjects) = subjects(spelling).filter(|subjects| is_open(subjects)) else {
+            return self.refusal();
+        };
+        let missing = self.scopes.missing(principal, own, &subjects);
         if missing.is_empty() { Decision::Allow } else { Decision::MissingScope { scopes: missing } }
     }
 
@@ -212,16 +235,20 @@ fn holds(principal: &Principal, own: Option<&Narrowed>, scope: &String) -> bool 
 impl Rules {
     fn new(path: &str, allow: Option<&Globs>, deny: &Globs) -> Result<Self, PolicyError> {
         let allow = allow.map(|allow| compiled(&format!("{path}allow"), allow)).transpose()?;
-        Ok(Self { allow, deny: compiled(&format!("{path}deny"), deny)? })
+        let deny = compiled(&format!("{path}deny"), deny)?;
+        Ok(Self { allow: allow.map(GlobSet::new), deny: GlobSet::narrowing(deny) })
     }
 
     fn is_open(&self) -> bool {
         self.allow.is_none() && self.deny.is_empty()
     }
 
-    fn admit(&self, subject: &Subject<'_>) -> bool {
-        self.allow.as_ref().is_none_or(|allow| allow.allows(subject))
-            && self.deny.narrows(subject, &mut |_| ControlFlow::Break(())).is_continue()
+    fn admit(&self, subjects: &Subjects<'_>) -> bool {
+        self.allow.as_ref().is_none_or(|allow| allow.allows(&subjects.given)) && !self.denies(subjects)
+    }
+
+    fn denies(&self, subjects: &Subjects<'_>) -> bool {
+        self.deny.narrows(subjects, &mut |_| ControlFlow::Break(())).is_break()
     }
 }
 
@@ -237,13 +264,13 @@ impl ScopeRules {
         let glob = |text: &String| parsed(&format!("scopes.{text}"), text);
         let globs = policy.scopes.keys().map(glob).collect::<Result<_, _>>()?;
         let needed = policy.scopes.values().map(|words| words.0.clone().into()).collect();
-        Ok(Self { globs: GlobSet::new(globs), needed })
+        Ok(Self { globs: GlobSet::narrowing(globs), needed })
     }
 
-    fn missing(&self, principal: &Principal, own: Option<&Narrowed>, subject: &Subject<'_>) -> Vec<&str> {
+    fn missing(&self, principal: &Principal, own: Option<&Narrowed>, subjects: &Subjects<'_>) -> Vec<&str> {
         let mut missing: Vec<&str> = Vec::new();
         // Visits all matches: all missing scopes are reported at once.
-        let _ = self.globs.narrows(subject, &mut |at| {
+        let _ = self.globs.narrows(subjects, &mut |at| {
             for scope in &self.needed[at] {
                 if !holds(principal, own, scope) && !missing.contains(&scope.as_str()) {
                     missing.push(scope);
@@ -256,9 +283,9 @@ impl ScopeRules {
     }
 }
 
-fn compiled(path: &str, globs: &Globs) -> Result<GlobSet, PolicyError> {
+fn compiled(path: &str, globs: &Globs) -> Result<Vec<Glob>, PolicyError> {
     let glob = |(at, text): (usize, &String)| parsed(&format!("{path}[{at}]"), text);
-    globs.0.iter().enumerate().map(glob).collect::<Result<_, _>>().map(GlobSet::new)
+    globs.0.iter().enumerate().map(glob).collect()
 }
 
 pub(super) fn parsed(path: &str, text: &str) -> Result<Glob, PolicyError> {

@@ -94,12 +94,26 @@ impl Glob {
             (true, false) => Reach::Query,
             (false, false) => Reach::Path,
         };
-        let literal = tokens.iter().take_while(|token| matches!(token, Token::Byte(_))).count();
-        let rest: Box<[Token]> = tokens.split_off(literal).into();
-        if rest.len() > Program::MOST {
+        let glob = Self::compiled(text, tokens, reach);
+        if glob.tokens.len() > Program::MOST {
             return Err(InvalidGlob { reason: "the part after its first wildcard is too long", offset: 0 });
         }
-        Ok(Self { text: text.into(), prefix: bytes(&tokens), tail: Tail::new(&rest), tokens: rest, reach })
+        Ok(glob)
+    }
+
+    fn compiled(text: &str, mut tokens: Vec<Token>, reach: Reach) -> Self {
+        let literal = tokens.iter().take_while(|token| matches!(token, Token::Byte(_))).count();
+        let rest: Box<[Token]> = tokens.split_off(literal).into();
+        Self { text: text.into(), prefix: bytes(&tokens), tail: Tail::new(&rest), tokens: rest, reach }
+    }
+
+    /// The glob over URIs whose optional encodings are decoded ([`decoded`]); `None` if it has none itself.
+    pub(super) fn decoded(&self) -> Option<Self> {
+        let tokens: Vec<Token> =
+            self.prefix.iter().map(|byte| Token::Byte(*byte)).chain(self.tokens.iter().copied()).collect();
+        let byte = |token: &Token| if let Token::Byte(byte) = token { Some(*byte) } else { None };
+        let decoded = decoded(&tokens, &byte, &Token::Byte)?;
+        Some(Self::compiled(&self.text, decoded, self.reach))
     }
 
     /// The glob as given.
@@ -111,6 +125,35 @@ impl Glob {
     pub fn matches(&self, uri: &str) -> bool {
         uri.as_bytes().strip_prefix(&*self.prefix).is_some_and(|rest| self.tail.matches(rest))
     }
+}
+
+/// Decodes the triplets of characters that a value may also have as they are: `%2C` is `,` in a path. A template gives
+/// its handler the same value for both. `None` if there are none. Those that separate the parts of a URI stay.
+pub(super) fn decoded<T: Copy>(
+    items: &[T],
+    byte: &dyn Fn(&T) -> Option<u8>,
+    item: &dyn Fn(u8) -> T,
+) -> Option<Vec<T>> {
+    let plain = |at: usize, is_path: bool| {
+        let triplet = [items.get(at)?, items.get(at + 1)?, items.get(at + 2)?].map(byte);
+        let [Some(b'%'), Some(high), Some(low)] = triplet else { return None };
+        let decoded = uri::hex_pair(&[high, low])?;
+        let is_optional = match decoded {
+            b'&' | b'=' => is_path,
+            b'/' | b'?' => !is_path,
+            other => b"!$'()*+,;:@".contains(&other),
+        };
+        is_optional.then(|| item(decoded))
+    };
+    let (mut out, mut at, mut is_path, mut is_changed) = (Vec::with_capacity(items.len()), 0, true, false);
+    while let Some(own) = items.get(at) {
+        let found = plain(at, is_path);
+        is_changed |= found.is_some();
+        at += if found.is_some() { 3 } else { 1 };
+        is_path &= !(found.is_none() && matches!(byte(own), Some(b'?' | b'#')));
+        out.push(found.unwrap_or(*own));
+    }
+    is_changed.then_some(out)
 }
 
 impl Tail {

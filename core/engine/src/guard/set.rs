@@ -4,7 +4,7 @@
 //! with each glob that is left. For common globs (`a://b/**`, `a://b/*.c`, `**/.c`) those are the ones that match.
 
 use super::glob::{Glob, Reach, Tail};
-use super::subject::Subject;
+use super::subject::{Subject, Subjects};
 use std::ops::ControlFlow;
 
 /// A set of globs, each identified by its index in the input.
@@ -14,6 +14,8 @@ pub(super) struct GlobSet {
     prefixes: Table,
     /// By prefix.
     buckets: Box<[Bucket]>,
+    /// The same globs with optional encodings decoded, if any of them has some. For globs that narrow.
+    decoded: Option<Box<GlobSet>>,
 }
 
 /// The globs of one prefix.
@@ -33,7 +35,22 @@ impl GlobSet {
     pub(super) fn new(globs: Vec<Glob>) -> Self {
         let (prefixes, members) = Table::new(globs.iter().map(|glob| glob.prefix.to_vec()));
         let buckets = members.into_iter().map(|members| Bucket::new(&globs, members)).collect();
-        Self { globs: globs.into(), prefixes, buckets }
+        Self { globs: globs.into(), prefixes, buckets, decoded: None }
+    }
+
+    /// A set of globs that narrow: each also matches the other encodings of a URI that it matches.
+    pub(super) fn narrowing(globs: Vec<Glob>) -> Self {
+        let decoded: Vec<Option<Glob>> = globs.iter().map(Glob::decoded).collect();
+        let is_changed = decoded.iter().any(Option::is_some);
+        let decoded =
+            decoded.into_iter().zip(&globs).map(|(decoded, own)| decoded.unwrap_or_else(|| own.clone()));
+        let decoded = is_changed.then(|| Box::new(Self::new(decoded.collect())));
+        Self { decoded, ..Self::new(globs) }
+    }
+
+    /// Whether a glob depends on the query of a URI.
+    pub(super) fn reads_queries(&self) -> bool {
+        self.globs.iter().any(|glob| glob.reach != Reach::Path)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -59,8 +76,22 @@ impl GlobSet {
     }
 
     /// Calls `found` with the number of each glob that matches the whole URI or the part it covers, until `found`
-    /// breaks. For restricting globs, so that a query cannot evade them. A number may be passed twice.
+    /// breaks. For restricting globs, so that neither a query nor another encoding can evade them. A number may be
+    /// passed twice.
     pub(super) fn narrows(
+        &self,
+        subjects: &Subjects<'_>,
+        found: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.matches(&subjects.given, found)?;
+        if self.decoded.is_none() && subjects.decoded.is_none() {
+            return ControlFlow::Continue(());
+        }
+        let globs = self.decoded.as_deref().unwrap_or(self);
+        globs.matches(subjects.decoded.as_ref().unwrap_or(&subjects.given), found)
+    }
+
+    fn matches(
         &self,
         subject: &Subject<'_>,
         found: &mut dyn FnMut(usize) -> ControlFlow<()>,

@@ -3,7 +3,7 @@
 //! Law: a URI that might reach another resource than its text suggests is refused, however it is spelled, and hidden.
 //! The checks cover the path only: values in queries and fragments are checked by the policies of the template.
 
-use super::glob::Reach;
+use super::glob::{Reach, decoded};
 use mcp_resources_template::uri;
 use std::borrow::Cow;
 
@@ -13,6 +13,15 @@ pub(super) struct Subject<'u> {
     text: Cow<'u, str>,
     /// The length of query and fragment in bytes, with the `?` or `#` before them.
     rest: usize,
+}
+
+/// A subject, and its form for globs that narrow.
+#[derive(Clone, Debug)]
+pub(super) struct Subjects<'u> {
+    /// The URI as it is.
+    pub(super) given: Subject<'u>,
+    /// The URI with optional encodings decoded, if it has any.
+    pub(super) decoded: Option<Subject<'u>>,
 }
 
 impl Subject<'_> {
@@ -35,6 +44,24 @@ impl Subject<'_> {
     pub(super) fn is_bare(&self) -> bool {
         self.rest == 0
     }
+}
+
+/// Returns both forms of the canonical URI `normal`; `None` as for [`subject`].
+pub(super) fn subjects(normal: &str) -> Option<Subjects<'_>> {
+    let given = subject(normal)?;
+    let decoded = decoded_subject(&given);
+    Some(Subjects { given, decoded })
+}
+
+fn decoded_subject<'u>(given: &Subject<'u>) -> Option<Subject<'u>> {
+    if !given.text.contains('%') {
+        return None;
+    }
+    let text = decoded(given.text.as_bytes(), &|byte| Some(*byte), &|byte| byte)?;
+    let text = String::from_utf8(text).ok()?;
+    // The first `?` or `#` stays: an encoded one in a path is not decoded.
+    let rest = text.find(['?', '#']).map_or(0, |at| text.len() - at);
+    Some(Subject { text: Cow::Owned(text), rest })
 }
 
 /// Returns the canonical URI `normal` without dot segments. `None` if no glob may match it: its path escapes its root,

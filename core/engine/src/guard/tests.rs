@@ -57,6 +57,39 @@ fn allow_and_deny() {
     assert!(sees(&guard(r#"{"allow": "*"}"#), "a://b/c"));
 }
 
+/// A template gives its handler one value for `a,b` and `a%2Cb`, so a rule that narrows holds for both; a rule that
+/// allows holds for its own encoding alone.
+#[test]
+fn another_encoding_evades_no_rule() {
+    let denied =
+        guard(r#"{"deny": ["a://b,c", "a://x%40y", "a://*:z", "a://q\\?r=1/2", "a://s\\?t=a%2Cb"]}"#);
+    for uri in [
+        "a://b,c",
+        "a://b%2Cc",
+        "a://b%2cc",
+        "a://x@y",
+        "a://x%40y",
+        "a://n:z",
+        "a://n%3Az",
+        "a://q?r=1/2",
+        "a://q?r=1%2F2",
+        "a://s?t=a,b",
+        "a://s?t=a%2Cb",
+    ] {
+        assert!(!sees(&denied, uri), "{uri}");
+    }
+    for uri in ["a://b", "a://bc", "a://b%252Cc", "a://q?r=1%262", "a://x%3Dy"] {
+        assert!(sees(&denied, uri), "{uri}");
+    }
+    let allowed = guard(r#"{"allow": ["a://b,c"]}"#);
+    assert!(sees(&allowed, "a://b,c") && !sees(&allowed, "a://b%2Cc"));
+    let scoped = guard(r#"{"scopes": {"a://b,c": "s"}, "max_size": {"a://b,c": 7}}"#);
+    assert_eq!(
+        scoped.decide(&Principal::new("alice"), "a://b%2Cc"),
+        Decision::MissingScope { scopes: vec!["s"] }
+    );
+}
+
 /// R-199: all missing scopes are reported; none for a URI that is hidden anyway.
 #[test]
 fn scopes() {

@@ -7,6 +7,7 @@ mod details;
 mod error;
 mod options;
 mod parameter;
+mod spelling;
 mod syntax;
 
 pub use details::{Annotations, Audience, CacheHint, CacheScope, Details, Icon, Theme};

@@ -43,6 +43,7 @@ by_name!(Parameter, "a parameter" {
     "pattern" => pattern,
     "description" => description,
     "required" => required,
+    "safe" => safe,
 });
 by_name!(VariableOptions, "options of a variable" {
     "kind" => kind,

@@ -1,9 +1,10 @@
 //! The declared parameters of a template, and the check of values against them (S-16).
 //!
-//! Law: a check is linear in the length of the value. Its error says what is allowed.
+//! Law: a check is linear in the length of the value. Its error says what is allowed. A value of a type other than text
+//! has one spelling ([`spelling`]); others are refused, so that no URI avoids a rule about another spelling of it.
 
+use super::spelling;
 use crate::error::ReadError;
-use crate::resource::syntax::{is_date, is_date_time, is_uuid};
 use mcp_resources_template::Value;
 use regex::{Regex, RegexBuilder};
 use std::borrow::Cow;
@@ -24,6 +25,9 @@ pub struct Parameter {
     pub description: Option<String>,
     /// Whether URIs that leave the variable undefined are refused. Default `false`.
     pub required: bool,
+    /// Whether a whole number must be one that a 64-bit float holds exactly, for languages without others. Default
+    /// `false`.
+    pub safe: bool,
 }
 
 impl Parameter {
@@ -66,26 +70,34 @@ impl Parameter {
         self.required = required;
         self
     }
+
+    /// Sets whether a whole number must be one that a 64-bit float holds exactly: from −(2⁵³ − 1) to 2⁵³ − 1. Default
+    /// `false`.
+    #[must_use]
+    pub fn safe(mut self, safe: bool) -> Self {
+        self.safe = safe;
+        self
+    }
 }
 
-/// The type of a variable's value, which is always written as text in a URI.
+/// The type of a variable's value, which is always written as text in a URI. Each value has one spelling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParameterKind {
     /// Any text.
     #[default]
     String,
-    /// A whole number in decimal, of at most 128 bits.
+    /// A whole number in decimal, of at most 128 bits, without leading zeros and `+`.
     Integer,
-    /// A finite number in decimal.
+    /// A finite number of 64 bits in its shortest form: `1`, `1.5`, `1e+21`, as JSON has it (RFC 8785).
     Number,
     /// `true` or `false`.
     Boolean,
     /// A day: `YYYY-MM-DD`.
     Date,
-    /// A time with its zone: `YYYY-MM-DDTHH:MM:SSZ`.
+    /// A time in UTC: `YYYY-MM-DDTHH:MM:SSZ`, with a fraction of at most six digits unless it is zero.
     DateTime,
-    /// A UUID.
+    /// A UUID in lower case, with hyphens.
     Uuid,
 }
 
@@ -120,16 +132,28 @@ impl ParameterKind {
         }
     }
 
-    /// Whether `text` is a value of this type.
+    /// Whether `text` is the spelling of a value of this type.
     pub fn accepts(self, text: &str) -> bool {
         match self {
             Self::String => true,
-            Self::Integer => !text.starts_with('+') && text.parse::<i128>().is_ok(),
-            Self::Number => is_number(text),
+            Self::Integer => spelling::is_integer(text),
+            Self::Number => spelling::is_number(text),
             Self::Boolean => matches!(text, "true" | "false"),
-            Self::Date => is_date(text),
-            Self::DateTime => is_date_time(text),
-            Self::Uuid => is_uuid(text),
+            Self::Date => spelling::is_day(text),
+            Self::DateTime => spelling::is_instant(text),
+            Self::Uuid => spelling::is_lower_uuid(text),
+        }
+    }
+
+    /// The spelling of the value that `text` writes in another way, for an error message.
+    fn spelled(self, text: &str) -> Option<String> {
+        match self {
+            Self::String | Self::Date => None,
+            Self::Integer => spelling::integer(text),
+            Self::Number => spelling::number(text),
+            Self::Boolean => Some(text.to_lowercase()).filter(|lower| self.accepts(lower)),
+            Self::DateTime => spelling::instant(text),
+            Self::Uuid => spelling::uuid(text),
         }
     }
 
@@ -140,7 +164,7 @@ impl ParameterKind {
             Self::Number => "a number",
             Self::Boolean => "true or false",
             Self::Date => "a date, YYYY-MM-DD",
-            Self::DateTime => "a time with its zone, YYYY-MM-DDTHH:MM:SSZ",
+            Self::DateTime => "a time in UTC, YYYY-MM-DDTHH:MM:SSZ",
             Self::Uuid => "a UUID",
         }
     }
@@ -200,7 +224,7 @@ impl ParameterCheck {
             Err(ReadError::RefusedParameter {
                 parameter: self.parameter.name.clone(),
                 value: text.to_string(),
-                reason: format!("expected {}", self.expected()),
+                reason: self.refusal(text),
             })
         })
     }
@@ -209,8 +233,30 @@ impl ParameterCheck {
     pub fn accepts(&self, text: &str) -> bool {
         let allowed = &self.parameter.values;
         self.parameter.kind.accepts(text)
+            && !self.is_unsafe(text)
             && (allowed.is_empty() || allowed.iter().any(|value| value == text))
             && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
+    }
+
+    /// Whether `text` is a whole number that a 64-bit float may not hold exactly, where that matters.
+    fn is_unsafe(&self, text: &str) -> bool {
+        const MOST: u64 = (1 << 53) - 1;
+        self.parameter.safe
+            && self.parameter.kind == ParameterKind::Integer
+            && text.parse::<i128>().is_ok_and(|value| value.unsigned_abs() > u128::from(MOST))
+    }
+
+    /// The reason for refusing `text`, with its right spelling if it only has another one.
+    fn refusal(&self, text: &str) -> String {
+        let expected = self.expected();
+        if self.is_unsafe(text) {
+            return format!("expected {expected} from -9007199254740991 to 9007199254740991");
+        }
+        let spelled = self.parameter.kind.spelled(text).filter(|other| self.accepts(other));
+        match spelled {
+            Some(spelled) => format!("expected {spelled}, the only spelling of this value"),
+            None => format!("expected {expected}"),
+        }
     }
 
     fn expected(&self) -> Cow<'static, str> {
@@ -226,18 +272,6 @@ impl ParameterCheck {
             None => Cow::Borrowed(self.parameter.kind.expected()),
         }
     }
-}
-
-/// Digits, an optional fraction and an optional exponent: no `inf`, no `NaN`, no bare point.
-fn is_number(text: &str) -> bool {
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let unsigned = text.strip_prefix('-').unwrap_or(text);
-    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
-    is_digits(whole)
-        && is_digits(fraction)
-        && is_digits(exponent.strip_prefix(['-', '+']).unwrap_or(exponent))
-        && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 #[cfg(test)]
@@ -261,18 +295,26 @@ mod tests {
         for (kind, good, bad) in [
             (
                 Integer,
-                vec!["0", "-7", "007", "18446744073709551615"],
-                vec!["", "+1", "1.0", " 1", "1e3", "٣"],
+                vec!["0", "-7", "18446744073709551615"],
+                vec!["", "+1", "1.0", " 1", "1e3", "٣", "007", "-0"],
             ),
             (
                 Number,
-                vec!["0", "-1.5", "2e10", "1.5E-3"],
-                vec!["", ".5", "1.", "inf", "NaN", "1e999", "0x1", "1e"],
+                vec!["0", "-1.5", "20000000000", "0.0015"],
+                vec!["", ".5", "1.", "inf", "NaN", "1e999", "0x1", "1e", "2e10", "1.5E-3", "1.0"],
             ),
             (Boolean, vec!["true", "false"], vec!["True", "1", ""]),
             (Date, vec!["2025-02-28"], vec!["2025-02-29", "today"]),
-            (DateTime, vec!["2025-02-28T00:00:00Z"], vec!["2025-02-28T00:00:00"]),
-            (Uuid, vec!["017f22e2-79b0-7cc3-98c4-dc0c0c07398f"], vec!["017f22e2"]),
+            (
+                DateTime,
+                vec!["2025-02-28T00:00:00Z"],
+                vec!["2025-02-28T00:00:00", "2025-02-28T00:00:00+00:00", "2025-02-28T01:00:00+01:00"],
+            ),
+            (
+                Uuid,
+                vec!["017f22e2-79b0-7cc3-98c4-dc0c0c07398f"],
+                vec!["017f22e2", "017F22E2-79B0-7CC3-98C4-DC0C0C07398F"],
+            ),
             (String, vec!["", "anything"], vec![]),
         ] {
             for text in good {
@@ -294,6 +336,38 @@ mod tests {
         assert_eq!(expected(x().pattern("[a-z]+"), "ab1"), Some("a text matching [a-z]+".into()));
         let many = x().values((0..50).map(|n| n.to_string()));
         assert_eq!(expected(many, "x"), Some("one of: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …".into()));
+    }
+
+    /// Another spelling of a value is refused, with the right one; one that is not allowed anyway is not suggested.
+    #[test]
+    fn a_refusal_gives_the_right_spelling() {
+        let x = |kind| Parameter::new("x").kind(kind);
+        let integer = || x(ParameterKind::Integer);
+        assert_eq!(expected(integer(), "007"), Some("7, the only spelling of this value".into()));
+        assert_eq!(expected(integer().values(["8"]), "007"), Some("one of: 8".into()));
+        assert_eq!(
+            expected(x(ParameterKind::Number), "1.0"),
+            Some("1, the only spelling of this value".into())
+        );
+        assert_eq!(
+            expected(x(ParameterKind::Boolean), "True"),
+            Some("true, the only spelling of this value".into())
+        );
+        assert_eq!(expected(x(ParameterKind::Boolean), "1"), Some("true or false".into()));
+    }
+
+    /// A language whose numbers are floats gets no other number than the client has sent.
+    #[test]
+    fn unsafe_integers_are_refused_where_they_would_be_rounded() {
+        let x = || Parameter::new("x").kind(ParameterKind::Integer).safe(true);
+        for good in ["9007199254740991", "-9007199254740991", "0"] {
+            assert_eq!(expected(x(), good), None, "{good}");
+        }
+        for bad in ["9007199254740992", "9007199254740993", "-9007199254740992", "1234567890123456789"] {
+            let range = "an integer from -9007199254740991 to 9007199254740991";
+            assert_eq!(expected(x(), bad), Some(range.into()), "{bad}");
+            assert_eq!(expected(x().safe(false), bad), None, "{bad}");
+        }
     }
 
     #[test]

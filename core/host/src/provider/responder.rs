@@ -41,8 +41,8 @@ struct OpenRequest {
 /// Passes an unanswered request on.
 pub(super) type Otherwise = Box<dyn FnOnce(Peer, Reply) + Send>;
 
-/// The server's redaction function, applied to contents before they are encoded.
-pub type Redact = Arc<dyn Fn(&str, Answer<'static>) -> Answer<'static> + Send + Sync>;
+/// The server's redaction function, applied to the contents of a URI for a peer before they are encoded.
+pub type Redact = Arc<dyn Fn(&Peer, &str, Answer<'static>) -> Answer<'static> + Send + Sync>;
 
 /// A result that a [`Responder`] can send.
 pub trait IntoAnswer: Sized {
@@ -163,7 +163,7 @@ impl OpenRequest {
             return;
         }
         let answer = match (redact, reply.uri()) {
-            (Some(redact), Some(uri)) => redact(uri, answer),
+            (Some(redact), Some(uri)) => redact(&peer, uri, answer),
             _ => answer,
         };
         let encoded = reply.encode(answer, peer.now());

@@ -442,7 +442,7 @@ fn what_providers_give_is_redacted() {
     }
     let served = TestServer::new(Limits::default());
     let reader = thread::current().id();
-    served.mounts.redact_with(Arc::new(move |uri, answer| {
+    served.mounts.redact_with(Arc::new(move |_, uri, answer| {
         assert_ne!(thread::current().id(), reader);
         let Answer::Contents(result) = answer else { return answer };
         let said = result.contents.into_iter().filter_map(|one| match one.body {

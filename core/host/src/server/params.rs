@@ -1,7 +1,11 @@
 //! Deserializes the values of a template's variables. For a value that does not fit, the client gets an error with the
 //! name of the variable (`invalid_parameter`, DEC-20).
+//!
+//! Law: a number has one spelling, as a parameter of its kind has ([`ParameterKind`]). So a rule about a URI holds for
+//! every request for the same value.
 
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::resource::ParameterKind;
 use mcp_resources_template::{Params, Value};
 use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, EnumAccess, IntoDeserializer, VariantAccess, Visitor};
@@ -51,8 +55,16 @@ impl<'p> Field<'p> {
         }
     }
 
-    fn parse<T: std::str::FromStr>(self, expected: &str) -> Result<T, Mismatch> {
-        self.text(expected)?.parse().map_err(|_| self.mismatch(expected))
+    /// Parses a value of the kind, if `text` is its only spelling.
+    fn parse<T: std::str::FromStr>(self, kind: ParameterKind, expected: &str) -> Result<T, Mismatch> {
+        let text = self.text(expected)?;
+        let value = text.parse().map_err(|_| self.mismatch(expected))?;
+        match kind.accepts(text) {
+            true => Ok(value),
+            false => {
+                Err(self.mismatch(&format!("{expected} in its only spelling, without leading zeros or `+`")))
+            }
+        }
     }
 
     fn mismatch(self, expected: &str) -> Mismatch {
@@ -67,9 +79,9 @@ impl<'p> Field<'p> {
 
 /// `deserialize_…` for numbers: parsed from the text, within the range of the type.
 macro_rules! numbers {
-    ($($method:ident $visit:ident $type:ty, $expected:expr;)+) => {
+    ($kind:ident: $($method:ident $visit:ident $type:ty, $expected:expr;)+) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-            let number = self.parse::<$type>($expected)?;
+            let number = self.parse::<$type>(ParameterKind::$kind, $expected)?;
             self.named(visitor.$visit(number))
         })+
     };
@@ -86,7 +98,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
         }
     }
 
-    numbers! {
+    numbers! { Integer:
         deserialize_i8 visit_i8 i8, "an integer from -128 to 127";
         deserialize_i16 visit_i16 i16, "an integer from -32768 to 32767";
         deserialize_i32 visit_i32 i32, "an integer of 32 bits";
@@ -97,10 +109,28 @@ impl<'de> Deserializer<'de> for Field<'de> {
         deserialize_u32 visit_u32 u32, "a non-negative integer of 32 bits";
         deserialize_u64 visit_u64 u64, "a non-negative integer";
         deserialize_u128 visit_u128 u128, "a non-negative integer";
-        deserialize_f32 visit_f32 f32, "a number";
+    }
+
+    numbers! { Number:
         deserialize_f64 visit_f64 f64, "a number";
+    }
+
+    numbers! { Boolean:
         deserialize_bool visit_bool bool, "true or false";
+    }
+
+    numbers! { String:
         deserialize_char visit_char char, "one character";
+    }
+
+    /// The nearest number of 32 bits. A text that is the shortest for it is its spelling.
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+        let number = self.parse::<f32>(ParameterKind::Number, "a number")?;
+        let shortest = number.to_string().parse::<f64>().ok();
+        if shortest.is_none() || shortest != self.text("a number")?.parse().ok() {
+            return Err(self.mismatch("a number of 32 bits in its shortest form"));
+        }
+        self.named(visitor.visit_f32(number))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {

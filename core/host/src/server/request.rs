@@ -5,7 +5,7 @@ use super::ask::{self, AskFailed};
 use super::link::Link;
 use super::params;
 use mcp_resources_engine::connection as engine;
-use mcp_resources_engine::connection::{AskError, Caller, ClientInfo, LogLevel};
+use mcp_resources_engine::connection::{AskError, LogLevel, OwnedCaller};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::headers::Headers;
 use mcp_resources_engine::principal::Principal;
@@ -42,7 +42,7 @@ impl ReadRequest {
             values: request.params.map(Params::into_owned),
             inputs: request.inputs.map(|inputs| inputs.raw().to_owned()),
             state: request.state,
-            context: Context::new(Some(request.caller), link),
+            context: Context::new(request.caller, link),
         }
     }
 
@@ -119,7 +119,7 @@ impl CompletionRequest {
             variable: request.variable.into_owned(),
             value: request.value.into_owned(),
             arguments: request.arguments.into_iter().map(own).collect(),
-            context: Context::new(Some(request.caller), link),
+            context: Context::new(request.caller, link),
         }
     }
 
@@ -171,7 +171,7 @@ impl CallRequest {
             params: request.params.map(|params| params.raw().to_owned()),
             inputs: request.inputs.map(|inputs| inputs.raw().to_owned()),
             state: request.state,
-            context: Context::new(Some(request.caller), link),
+            context: Context::new(request.caller, link),
         }
     }
 
@@ -204,44 +204,24 @@ impl CallRequest {
 /// [`Limits::in_flight`](mcp_resources_engine::limits::Limits::in_flight) until it is dropped.
 #[derive(Clone)]
 pub struct Context {
-    caller: Option<Requester>,
+    caller: OwnedCaller,
     link: Arc<Link>,
 }
 
-#[derive(Clone)]
-struct Requester {
-    principal: Arc<Principal>,
-    headers: Option<Arc<Headers>>,
-    revision: Revision,
-    client_info: Option<Arc<str>>,
-    meta: Option<Arc<str>>,
-}
-
 impl Context {
-    fn new(caller: Option<Caller<'_>>, link: Arc<Link>) -> Self {
-        let caller = caller.map(|caller| Requester {
-            principal: caller.principal.clone(),
-            headers: caller.headers.cloned(),
-            revision: caller.revision,
-            client_info: match caller.client_info {
-                ClientInfo::None => None,
-                ClientInfo::Request(text) => Some(text.into()),
-                ClientInfo::Session(text) => Some(text),
-            },
-            meta: caller.meta.map(|meta| meta.raw().into()),
-        });
-        Self { caller, link }
+    fn new(caller: impl Into<OwnedCaller>, link: Arc<Link>) -> Self {
+        Self { caller: caller.into(), link }
     }
 
-    /// The principal that sent the request; `None` for a list that continues from another template.
+    /// The principal that sent the request. It is always there.
     pub fn principal(&self) -> Option<&Principal> {
-        self.caller.as_ref().map(|caller| &*caller.principal)
+        Some(&self.caller.principal)
     }
 
     /// The headers of the HTTP request, without `Authorization` and `Cookie`; `None` over a pipe. They are chosen by
     /// the client and not verified.
     pub fn headers(&self) -> Option<&Headers> {
-        self.caller.as_ref()?.headers.as_deref()
+        self.caller.headers.as_deref()
     }
 
     /// The scopes of the principal's token, including implied ones. Empty without a token.
@@ -256,19 +236,19 @@ impl Context {
         self.principal()?.claims()
     }
 
-    /// The revision of the request; `None` as for [`Context::principal`].
+    /// The revision of the request. It is always there.
     pub fn revision(&self) -> Option<Revision> {
-        self.caller.as_ref().map(|caller| caller.revision)
+        Some(self.caller.revision)
     }
 
     /// The client's description of itself, a JSON object. Unverified: for display and logs only.
     pub fn client_info(&self) -> Option<&str> {
-        self.caller.as_ref()?.client_info.as_deref()
+        self.caller.client_info.as_deref()
     }
 
     /// `_meta` of the request, a JSON object: it may carry trace context, for example.
     pub fn meta(&self) -> Option<&str> {
-        self.caller.as_ref()?.meta.as_deref()
+        self.caller.meta.as_deref()
     }
 
     /// The trace context of the request, as far as it is well-formed in `_meta`: for OpenTelemetry propagators.

@@ -93,7 +93,7 @@ impl Shared {
         registry.mounts().log_with(Box::new(move |what| log(&Diagnostic::Warning(what))));
         if let Some(redact) = &redact {
             let (redact, diagnose) = (redact.clone(), diagnose.clone());
-            registry.mounts().redact_with(Arc::new(move |uri, answer| {
+            registry.mounts().redact_with(Arc::new(move |_, uri, answer| {
                 redacted(&redact, uri, answer).unwrap_or_else(|error| failed(&diagnose, error))
             }));
         }

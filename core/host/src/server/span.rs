@@ -4,9 +4,9 @@
 //! Law: a span has the same fields as the audit log, and never contents. It does not contain the session id, which
 //! readers could use to take over the session.
 
-#[cfg(feature = "tracing")]
-use mcp_resources_engine::connection::Caller;
 use mcp_resources_engine::connection::Event;
+#[cfg(feature = "tracing")]
+use mcp_resources_engine::connection::{Caller, ListCaller};
 use mcp_resources_engine::error::ReadError;
 #[cfg(feature = "tracing")]
 use mcp_resources_engine::trace::TraceContext;
@@ -33,6 +33,37 @@ impl Span {
     pub(super) fn failed(&self, _error: &ReadError) {}
 }
 
+/// What a span has of the sender of a request.
+#[cfg(feature = "tracing")]
+struct SpanCaller<'e> {
+    principal: &'e str,
+    revision: Revision,
+    trace: TraceContext<'e>,
+}
+
+#[cfg(feature = "tracing")]
+impl<'e> From<&'e Caller<'_>> for SpanCaller<'e> {
+    fn from(caller: &'e Caller<'_>) -> Self {
+        let trace = caller.meta.map(TraceContext::of_meta).unwrap_or_default();
+        Self { principal: caller.principal.id(), revision: caller.revision, trace }
+    }
+}
+
+#[cfg(feature = "tracing")]
+impl<'e> From<&'e ListCaller<'_>> for SpanCaller<'e> {
+    fn from(caller: &'e ListCaller<'_>) -> Self {
+        match caller {
+            ListCaller::Message(caller) => caller.into(),
+            ListCaller::Kept(caller) => {
+                // The text was part of a message, so its nesting is limited.
+                let meta = caller.meta.as_deref();
+                let trace = meta.map(|meta| TraceContext::of_text(meta, usize::MAX)).unwrap_or_default();
+                Self { principal: caller.principal.id(), revision: caller.revision, trace }
+            }
+        }
+    }
+}
+
 /// The span of a handler call.
 #[cfg(feature = "tracing")]
 #[derive(Debug)]
@@ -45,11 +76,11 @@ pub(super) struct Span {
 impl Span {
     /// Makes a span with the request's fields and its trace context.
     pub(super) fn of(event: &Event<'_>) -> Self {
-        let (method, uri, caller): (&str, Option<&str>, Option<&Caller<'_>>) = match event {
-            Event::Read(request) => (Method::Read.as_str(), Some(&request.uri), Some(&request.caller)),
-            Event::Complete(request) => (Method::Complete.as_str(), None, Some(&request.caller)),
-            Event::List(request) => (Method::List.as_str(), None, request.caller.as_ref()),
-            Event::Call(request) => (&request.method, None, Some(&request.caller)),
+        let (method, uri, caller): (&str, Option<&str>, SpanCaller<'_>) = match event {
+            Event::Read(request) => (Method::Read.as_str(), Some(&request.uri), (&request.caller).into()),
+            Event::Complete(request) => (Method::Complete.as_str(), None, (&request.caller).into()),
+            Event::List(request) => (Method::List.as_str(), None, (&request.caller).into()),
+            Event::Call(request) => (&request.method, None, (&request.caller).into()),
             _ => return Self { span: tracing::Span::none(), revision: None },
         };
         let span = tracing::info_span!(
@@ -60,15 +91,15 @@ impl Span {
             otel.status_code = Empty,
             mcp.method.name = method,
             mcp.resource.uri = uri,
-            mcp.protocol.version = caller.map(|caller| caller.revision.as_str()),
-            enduser.id = caller.map(|caller| caller.principal.id()),
+            mcp.protocol.version = caller.revision.as_str(),
+            enduser.id = caller.principal,
             "error.type" = Empty,
             rpc.response.status_code = Empty,
             traceparent = Empty,
             tracestate = Empty,
             trace_id = Empty,
         );
-        let trace = caller.and_then(|caller| caller.meta).map(TraceContext::of_meta).unwrap_or_default();
+        let trace = caller.trace;
         for name in ["traceparent", "tracestate"] {
             if let Some(value) = trace.get(name) {
                 span.record(name, value);
@@ -77,7 +108,7 @@ impl Span {
         if let Some(id) = trace.trace_id() {
             span.record("trace_id", id);
         }
-        Self { span, revision: caller.map(|caller| caller.revision) }
+        Self { span, revision: Some(caller.revision) }
     }
 
     /// Runs `work` inside the span.

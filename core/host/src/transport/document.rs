@@ -179,18 +179,24 @@ mod tests {
     }
 }
 
-/// Parses YAML as a JSON value, so that later errors can name the member and not only the line. Aliases cannot make it
-/// grow without limit.
+/// Parses YAML, by the core schema of YAML 1.2, as a JSON value, so that later errors can name the member and not only the
+/// line. Aliases cannot make it grow without limit.
 ///
 /// # Errors
 /// The reason and the position, without an excerpt of the text, which may contain secrets.
 #[cfg(feature = "yaml")]
 pub fn yaml(text: &str) -> Result<serde_json::Value, String> {
-    serde_saphyr::from_str(text).map_err(|error| {
-        // The parser's own message is for developers: it names options of the parser, and each alias around the
-        // position.
-        let said = error.without_snippet().render_with_formatter(&serde_saphyr::UserMessageFormatter);
-        said.split(" (defined at").next().unwrap_or_default().to_owned()
+    use super::yaml::{NOT_YAML, TWICE, YamlFault, YamlLimits, YamlSchema, read_yaml};
+    let limits = YamlLimits { values: 250_000, bytes: 2 * MOST as usize, depth: 64 };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    read_yaml(text, YamlSchema::Core, limits).map(Into::into).map_err(|fault| {
+        let YamlFault { what, detail, line, column } = fault;
+        let reason = match detail {
+            Some(key) if what == TWICE => format!("the key {key:?} stands twice"),
+            Some(reason) if what == NOT_YAML => format!("{what}: {reason}"),
+            _ => what.to_owned(),
+        };
+        format!("{reason} at line {line} column {column}")
     })
 }
 

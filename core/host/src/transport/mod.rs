@@ -21,13 +21,15 @@ mod stdio;
 #[cfg(all(feature = "pipe", unix))]
 mod wait;
 mod work;
+#[cfg(feature = "yaml")]
+mod yaml;
 
 pub use audit::{AuditFile, AuditLog, AuditSink};
 #[cfg(feature = "tracing")]
 pub use audit_events::AuditEvents;
 pub use clock::Clock;
 pub use host::Host;
-pub use peer::Peer;
+pub use peer::{HostData, Peer};
 pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
 // Hidden, for bindings: their threads take records, and their interpreter runs one thread at a time.
@@ -43,6 +45,7 @@ pub use document::value as document_value;
 #[cfg(feature = "yaml")]
 #[doc(hidden)]
 pub use document::yaml as document_yaml;
+// Hidden, for the providers, which serve YAML.
 #[doc(hidden)]
 pub use record_signal::RecordSignal;
 #[cfg(all(feature = "pipe", unix))]
@@ -50,3 +53,6 @@ pub use stdio::{Received, Stdio};
 #[cfg(all(feature = "pipe", unix))]
 pub use wait::{Interest, Ready, Waiter, Wake};
 pub use work::{Functions, Request, RequestParams, Who, Work};
+#[cfg(feature = "yaml")]
+#[doc(hidden)]
+pub use yaml::{YamlFault, YamlLimits, YamlSchema, YamlValue, read_yaml};

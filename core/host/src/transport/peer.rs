@@ -7,6 +7,7 @@ use mcp_resources_engine::connection::{
 use mcp_resources_engine::http::{Exchange, Turn};
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Now;
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,7 +17,11 @@ pub struct Peer {
     reply_path: ReplyPath,
     clock: Arc<Clock>,
     host: Arc<dyn Host>,
+    host_data: Option<HostData>,
 }
+
+/// A value that a host keeps with the requests of a peer, such as the context in which their functions run.
+pub type HostData = Arc<dyn Any + Send + Sync>;
 
 /// The path of its answers.
 #[derive(Clone)]
@@ -30,7 +35,7 @@ enum ReplyPath {
 impl Peer {
     /// The other end of a pipe.
     pub fn pipe(pipe: Arc<Pipe>, clock: Arc<Clock>, host: Arc<dyn Host>) -> Self {
-        Self { reply_path: ReplyPath::Pipe(pipe), clock, host }
+        Self { reply_path: ReplyPath::Pipe(pipe), clock, host, host_data: None }
     }
 
     /// One request over HTTP on `connection`. Without an exchange its response is complete.
@@ -40,7 +45,20 @@ impl Peer {
         clock: Arc<Clock>,
         host: Arc<dyn Host>,
     ) -> Self {
-        Self { reply_path: exchange.map_or(ReplyPath::Over(connection), ReplyPath::Exchange), clock, host }
+        let reply_path = exchange.map_or(ReplyPath::Over(connection), ReplyPath::Exchange);
+        Self { reply_path, clock, host, host_data: None }
+    }
+
+    /// Keeps `data` with the requests of this peer: it follows them to every thread, to the next source of a list, and
+    /// into `redact`.
+    #[must_use]
+    pub fn with_host_data(self, data: HostData) -> Self {
+        Self { host_data: Some(data), ..self }
+    }
+
+    /// The value that the host keeps with its requests.
+    pub fn host_data(&self) -> Option<&HostData> {
+        self.host_data.as_ref()
     }
 
     /// The connection to which the tokens of its requests belong.

@@ -2,7 +2,9 @@
 //! they wait for that language's event loop.
 
 use mcp_resources_engine::catalog::HandlerId;
-use mcp_resources_engine::connection::{AskId, Caller, ClientInfo, Event, RequestToken};
+use mcp_resources_engine::connection::{
+    AskId, Caller, ClientInfo, Event, ListCaller, OwnedCaller, RequestToken,
+};
 use mcp_resources_engine::error::Purpose;
 use mcp_resources_engine::headers::Headers;
 use mcp_resources_engine::jsonrpc::Json;
@@ -110,7 +112,10 @@ impl<'m> Work<'m> {
                 (complete.token, complete.handler, params, Who::of(complete.caller))
             }
             Event::List(list) => {
-                let who = list.caller.map(Who::of).unwrap_or_default();
+                let who = match list.caller {
+                    ListCaller::Message(caller) => Who::of(caller),
+                    ListCaller::Kept(caller) => Who::kept(Arc::unwrap_or_clone(caller)),
+                };
                 (list.token, list.handler, RequestParams::List { cursor: list.cursor }, who)
             }
             Event::Call(call) => {
@@ -195,6 +200,18 @@ impl<'m> Who<'m> {
         }
     }
 
+    fn kept(caller: OwnedCaller) -> Self {
+        Self {
+            principal: Some(Cow::Owned(caller.principal)),
+            headers: caller.headers.map(Cow::Owned),
+            revision: Some(caller.revision),
+            client_info: caller.client_info.map_or(ClientInfo::None, ClientInfo::Session),
+            meta: caller.meta.map(|meta| Cow::Owned(meta.as_ref().to_owned())),
+            inputs: None,
+            state: None,
+        }
+    }
+
     fn round(caller: Caller<'m>, inputs: Option<Json<'m>>, state: Option<Vec<u8>>) -> Self {
         let inputs = inputs.map(|inputs| Cow::Borrowed(inputs.raw()));
         Self { inputs, state, ..Self::of(caller) }
@@ -217,8 +234,7 @@ impl<'m> Who<'m> {
         }
     }
 
-    /// The identity verified by the transport; empty for the local process, and for a list that continues from another
-    /// source.
+    /// The identity verified by the transport; empty for the local process.
     pub fn principal(&self) -> &str {
         self.principal.as_ref().map_or("", |principal| principal.id())
     }
@@ -228,12 +244,12 @@ impl<'m> Who<'m> {
         self.headers.as_deref()
     }
 
-    /// The principal with its scopes and claims; `None` for a list that continues from another source.
+    /// The principal with its scopes and claims.
     pub fn identity(&self) -> Option<&Arc<Principal>> {
         self.principal.as_deref()
     }
 
-    /// The revision of the request; empty for a list that continues from another source.
+    /// The revision of the request.
     pub fn revision(&self) -> &'static str {
         self.revision.map_or("", Revision::as_str)
     }

@@ -9,7 +9,7 @@
 //! Law: a request looks at the file as it is now. The lock is held while the file is read, so it is only taken where blocking is
 //! allowed, and no notification is sent and nothing is logged while it is held.
 
-use super::parse::{Format, MOST};
+use super::parse::{Format, MOST, Parsed};
 use super::tree::{Node, Settings};
 use std::fs::{File, Metadata};
 use std::hash::{BuildHasher, RandomState};
@@ -98,10 +98,10 @@ impl App {
             std::io::ErrorKind::IsADirectory => "is no file; name one".to_owned(),
             _ => "cannot be read".to_owned(),
         })?;
-        let members = format.parse(&bytes).map_err(|fault| format!("cannot be served: {fault}"))?;
+        let parsed = format.parse(&bytes).map_err(|fault| format!("cannot be served: {fault}"))?;
         let digest = app.hasher.hash_one(&bytes);
         let mut state = AppState { seen: Some((facts, facts.is_settled())), ..AppState::default() };
-        app.put(&mut state, members, digest, facts);
+        app.put(&mut state, parsed, digest, facts);
         Ok(Self { state: Mutex::new(state), ..app })
     }
 
@@ -165,24 +165,22 @@ impl App {
             false => self.format.parse(&bytes).map_err(|fault| fault.to_string()),
         };
         match parsed {
-            Ok(members) => {
+            Ok(parsed) => {
                 if state.bad.take().is_some() {
                     state.say(format!("{} makes sense again", self.file.display()));
                 }
-                self.put(state, members, digest, facts);
+                self.put(state, parsed, digest, facts);
             }
             Err(fault) => self.keep(state, digest, &fault),
         }
     }
 
     /// Serves what a file says from now on.
-    fn put(
-        &self,
-        state: &mut AppState,
-        members: serde_json::Map<String, serde_json::Value>,
-        digest: u64,
-        facts: Facts,
-    ) {
+    fn put(&self, state: &mut AppState, parsed: Parsed, digest: u64, facts: Facts) {
+        let Parsed { members, left_out } = parsed;
+        if let Some(left_out) = left_out {
+            state.say(format!("{}: {left_out}", self.file.display()));
+        }
         let is_empty = members.is_empty();
         let (root, hollow) = Node::root(members, &self.settings);
         if !is_empty && root.is_hollow() && !self.settings.allow.is_empty() {

@@ -354,7 +354,7 @@ pub fn served(file: &Path, bytes: &[u8]) -> Result<Vec<(String, Value)>, String>
     });
     let settings = ALL.as_ref().map_err(ToString::to_string)?;
     let format = parse::Format::of(file).ok_or("it has no extension of a configuration file")?;
-    let members = format.parse(bytes).map_err(|fault| fault.to_string())?;
+    let members = format.parse(bytes).map_err(|fault| fault.to_string())?.members;
     let root = tree::Node::root(members, settings).0;
     let mut all = Vec::new();
     root.walk("config:///app", &mut |visit| {

@@ -3,9 +3,12 @@
 //! Law: whatever a file holds, the answer is an object of bounded size, or one of a few sentences and a line. No text of the
 //! file is in an error: it may be a secret.
 
+use super::dotenv::{self, Variables};
 pub(super) use crate::values::Fault;
 use crate::values::{self, Limits, Value};
+use mcp_resources_host::transport::YamlSchema;
 use serde_json::Map;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// The largest file, in bytes.
@@ -14,6 +17,14 @@ pub(super) const MOST: u64 = 16 << 20;
 const VALUES: usize = 250_000;
 /// Aliases can make the texts longer than the file.
 const LIMITS: Limits = Limits { values: VALUES, bytes: 2 * MOST as usize, depth: 64 };
+
+/// What a file says.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) members: Map<String, serde_json::Value>,
+    /// What was left out of it, as a sentence for the log.
+    pub(super) left_out: Option<String>,
+}
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,27 +55,54 @@ impl Format {
     ///
     /// # Errors
     /// It is no text, not in this format, no object, or larger than a configuration may be.
-    pub(super) fn parse(self, bytes: &[u8]) -> Result<Map<String, serde_json::Value>, Fault> {
+    pub(super) fn parse(self, bytes: &[u8]) -> Result<Parsed, Fault> {
         let fault = |what| Fault { what, line: None };
-        let text = std::str::from_utf8(bytes).map_err(|_| fault("it is not UTF-8"))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = match utf16(bytes).filter(|_| self == Self::Yaml) {
+            Some(units) => {
+                String::from_utf16(&units).map(Cow::Owned).map_err(|_| fault("it is not UTF-16"))?
+            }
+            None => std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| fault("it is not UTF-8"))?,
+        };
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         if text.contains('\0') {
             return Err(fault("it has a NUL in it, so it is no text"));
         }
         let value = match self {
-            Self::Env => {
-                let what = "a line is not NAME=VALUE";
-                return super::dotenv::parse(text, VALUES).map_err(|line| Fault { what, line });
-            }
+            Self::Env => return variables(text),
             Self::Json => values::json(text, LIMITS),
-            Self::Yaml => values::yaml(text, LIMITS, true),
+            Self::Yaml => values::yaml(text, LIMITS, YamlSchema::Yaml11),
             Self::Toml => values::toml(text, LIMITS),
         };
         match value? {
-            Value::Object(members) => Ok(members.into()),
+            Value::Object(members) => Ok(Parsed { members: members.into(), left_out: None }),
             _ => Err(fault("it is no object with keys")),
         }
     }
+}
+
+fn variables(text: &str) -> Result<Parsed, Fault> {
+    let read = dotenv::parse(text, VALUES);
+    let Variables { members, left_out } = read.map_err(|unreadable| {
+        let what = if unreadable.is_too_long { values::TOO_MANY } else { "a quote does not close" };
+        Fault { what, line: Some(unreadable.line) }
+    })?;
+    let left_out = left_out.map(|(line, count)| match count {
+        1 => format!("line {line} is not NAME=VALUE and is left out"),
+        _ => format!("line {line} and {} more are not NAME=VALUE and are left out", count - 1),
+    });
+    Ok(Parsed { members, left_out })
+}
+
+/// The units of a text that begins with a byte order mark of UTF-16, which YAML may be written in.
+fn utf16(bytes: &[u8]) -> Option<Vec<u16>> {
+    let (unit, rest): (fn([u8; 2]) -> u16, _) = match bytes {
+        [0xff, 0xfe, rest @ ..] => (u16::from_le_bytes, rest),
+        [0xfe, 0xff, rest @ ..] => (u16::from_be_bytes, rest),
+        _ => return None,
+    };
+    let (pairs, odd) = rest.as_chunks::<2>();
+    // Half of a unit is not of a text.
+    odd.is_empty().then(|| pairs.iter().map(|pair| unit(*pair)).collect())
 }
 
 #[cfg(test)]
@@ -76,7 +114,7 @@ mod tests {
 
     fn value(format: Format, text: &str) -> String {
         match format.parse(text.as_bytes()) {
-            Ok(members) => Value::Object(members).to_string(),
+            Ok(parsed) => Value::Object(parsed.members).to_string(),
             Err(fault) => fault.to_string(),
         }
     }
@@ -99,10 +137,36 @@ mod tests {
             r#"{"a":"1979-05-27T07:32:00Z","b":"inf"}"#
         );
         assert_eq!(
-            value(Format::Yaml, "{a: 0644, b: .inf, c: -.INF, d: .nan, e: 1e400}"),
-            r#"{"a":420,"b":".inf","c":"-.inf","d":".nan","e":".inf"}"#
+            value(Format::Yaml, "{a: 0644, b: .inf, c: -.INF, d: .nan, e: 1.0e+400}"),
+            r#"{"a":420,"b":".inf","c":"-.INF","d":".nan","e":"1.0e+400"}"#
         );
         assert_eq!(value(Format::Json, r#"{"a": 18446744073709551615}"#), r#"{"a":18446744073709551615}"#);
+        assert_eq!(
+            value(
+                Format::Json,
+                r#"{"a": [1e400, -1E+999, 1e-400, 18446744073709551616, -9223372036854775809, 1.5], "1e400": "1e400\"1e400"}"#
+            ),
+            r#"{"1e400":"1e400\"1e400","a":["1e400","-1E+999",0.0,"18446744073709551616","-9223372036854775809",1.5]}"#
+        );
+        assert_eq!(
+            value(
+                Format::Yaml,
+                "{month: 08, zip: 01089, id: 0089, neg: -08, y: y, n: n, e: 1e3, t: 1:30, u: 1_000, b: 0b11}"
+            ),
+            r#"{"b":3,"e":"1e3","id":"0089","month":"08","n":"n","neg":"-08","t":90,"u":1000,"y":"y","zip":"01089"}"#
+        );
+        assert_eq!(
+            value(
+                Format::Yaml,
+                "{a: !!int 3, b: !!bool yes, c: !!float 3, d: !!timestamp 2001-01-01, null: 1, ~x: 2, on: 3, 007: 4}"
+            ),
+            r#"{"007":4,"a":3,"b":true,"c":3.0,"d":"2001-01-01","null":1,"on":3,"~x":2}"#
+        );
+        let utf16: Vec<u8> = "\u{feff}a: 検索\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(Format::Yaml.parse(&utf16).unwrap().members["a"], "検索");
+        let utf16: Vec<u8> = "\u{feff}a: 検索\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        assert_eq!(Format::Yaml.parse(&utf16).unwrap().members["a"], "検索");
+        assert_eq!(Format::Yaml.parse(b"\xff\xfea\0\0\xd8").unwrap_err().what, "it is not UTF-16");
         assert_eq!(value(Format::Json, &format!("{{\"{TOML_TIME}\": 1}}")), format!("{{\"{TOML_TIME}\":1}}"));
     }
 
@@ -119,7 +183,7 @@ mod tests {
         assert!(Format::Yaml.parse(laughs.as_bytes()).is_err());
         assert!(Format::Yaml.parse(b"a: &a {b: *a}").is_err());
         let long = format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), "*a, ".repeat(100));
-        assert_eq!(value(Format::Yaml, &long), "line 2: its texts are too long");
+        assert_eq!(value(Format::Yaml, &long), "line 1: its texts are too long");
     }
 
     /// S-04: an error names the line, and quotes nothing of the file.
@@ -131,27 +195,32 @@ mod tests {
         for (format, text, message) in [
             (Format::Json, r#"{"hunter2": "hunter2", "hunter2": 1}"#, "a key stands twice"),
             (Format::Toml, "hunter2 = 1\nhunter2 = 2", "line 2: "),
-            (Format::Yaml, "hunter2: 1\nhunter2: 2", "line 2: "),
+            (Format::Yaml, "hunter2: 1\nhunter2: 2", "line 2: a key stands twice"),
+            (Format::Yaml, "null: hunter2\n~: 2", "line 2: a key stands twice"),
             (Format::Yaml, "a: hunter2\n b: [hunter2", "it is not YAML"),
-            (Format::Yaml, "a: 1\n---\nhunter2: 2\n", "it is not YAML"),
+            (Format::Yaml, "a: 1\n---\nhunter2: 2\n", "line 2: it has more than one document"),
+            (Format::Yaml, "a: !!int hunter2", "line 1: a value does not fit its tag"),
+            (Format::Yaml, "a: !!map [hunter2]", "line 1: a value does not fit its tag"),
+            (Format::Yaml, "a: {<<: hunter2}", "line 1: what is merged is no object"),
             (Format::Yaml, "- hunter2", "it is no object with keys"),
             (Format::Yaml, "", "it is no object with keys"),
-            (Format::Yaml, "? [hunter2]\n: 1", "it is not YAML"),
+            (Format::Yaml, "? [hunter2]\n: 1", "line 1: a key is a list or an object"),
             (Format::Json, "", "it is not JSON"),
             (Format::Json, "\"hunter2\"", "it is no object with keys"),
             (Format::Json, "{\n\"a\": \"hunter2", "line 2: it is not JSON"),
             (Format::Json, "{} {}", "it is not JSON"),
-            (Format::Json, "{\"a\": 1e999}", "it is not JSON"),
+            (Format::Json, "{\"a\": 01e999}", "it is not JSON"),
+            (Format::Json, "{\"a\": NaN}", "it is not JSON"),
             (Format::Toml, "a = 1\nb = hunter2", "line 2: it is not TOML"),
             (Format::Toml, "a = \"hunter2\0\"", "NUL"),
             (Format::Json, &deep("[", "]"), "nested too deeply"),
             (Format::Json, &deep("{\"a\":", "}"), "nested too deeply"),
-            (Format::Yaml, &deep("[", "]"), "it is not YAML"),
+            (Format::Yaml, &deep("[", "]"), "line 1: it is nested too deeply"),
             (Format::Toml, &format!("a = {}", "[".repeat(100_000)), "it is not TOML"),
             (Format::Json, &many, "too many values"),
             (Format::Toml, &format!("a = [{}]", "1,".repeat(VALUES)), "too many values"),
-            (Format::Yaml, &many, "it "),
-            (Format::Env, "A=1\nhunter2", "line 2: a line is not NAME=VALUE"),
+            (Format::Yaml, &many, "line 1: it has too many values"),
+            (Format::Env, "A=1\nB='hunter2", "line 2: a quote does not close"),
         ] {
             let said = value(format, text);
             assert!(said.contains(message) && !said.contains("hunter2"), "{format:?} {said}");

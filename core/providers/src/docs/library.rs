@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use unicode_normalization::UnicodeNormalization;
 
 /// The most pages of a site.
 const PAGES: usize = 100_000;
@@ -114,13 +115,14 @@ impl Snapshot {
             Target::Contents => Some(self.lists),
             Target::Search => Some(self.generation),
             Target::Page(key, None) => Some(self.pages.get(key)?.digest),
-            Target::Page(key, Some(slug)) => self
-                .pages
-                .get(key)?
-                .sections
-                .iter()
-                .find(|(other, _)| other == slug)
-                .map(|(_, digest)| *digest),
+            Target::Page(key, Some(slug)) => {
+                let sections = &self.pages.get(key)?.sections;
+                let found = sections.iter().find(|(other, _)| other == slug).or_else(|| {
+                    let normal: String = slug.nfc().collect();
+                    sections.iter().find(|(other, _)| other.nfc().eq(normal.chars()))
+                });
+                found.map(|(_, digest)| *digest)
+            }
         }
     }
 }
@@ -467,8 +469,9 @@ impl Keeper<'_> {
                     files.insert(key, (path, facts));
                 }
             }
-            files.len() < PAGES
+            files.len() < PAGES && self.feed.is_alive()
         });
+        site.folder.take_faults().iter().for_each(|fault| self.feed.log(fault));
         match walked {
             Ok(true) => {}
             Ok(false) => {

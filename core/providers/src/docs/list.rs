@@ -1,7 +1,7 @@
 //! What is said of many pages: lists, the contents of a site, and completion.
 //!
 //! Law: nothing is listed or suggested that a client may not read. What follows a cursor is found by its place in the order, so
-//! pages that come and go move nothing.
+//! pages that come and go move nothing, and no page of a list looks again at the pages before it.
 
 use super::MARKDOWN;
 use super::library::{Entry, Snapshot};
@@ -13,7 +13,7 @@ use crate::path;
 use mcp_resources_engine::connection::ListPage;
 use mcp_resources_engine::resource::Resource;
 use serde_json::{Map, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -23,7 +23,15 @@ type Permits<'a> = dyn Fn(&str) -> bool + 'a;
 /// A page in the order of lists: its priority, its site, its name.
 type ListPosition<'p> = (u16, usize, &'p str);
 
-/// A page of the list of all pages.
+/// What a cursor says: behind which page a list goes on, and how many pages of each group were listed before.
+struct Cursor {
+    rank: u16,
+    site: usize,
+    key: String,
+    listed: Vec<usize>,
+}
+
+/// A page of the list of all pages. What it costs depends on the pages that it looks at, not on those before them.
 pub(super) fn page(
     sites: &[Arc<Site>],
     snapshots: &[Arc<Snapshot>],
@@ -31,57 +39,101 @@ pub(super) fn page(
     limit: usize,
     permits: &Permits<'_>,
 ) -> ListPage {
-    let all = merged(snapshots);
-    let after = cursor.and_then(|cursor| parse(cursor, sites));
-    let mut listed: HashMap<*const (), usize> = HashMap::new();
-    let mut page = ListPage::default();
-    let mut last = None;
-    for (place, entry) in all {
-        let Some(site) = sites.get(place.1) else { continue };
-        let uri = site.page_uri(&entry.key);
-        let count = listed.entry(Arc::as_ptr(&site.group).cast()).or_default();
-        if *count >= site.group.list_max || !permits(&uri) {
+    let groups = groups(sites);
+    let after = cursor.map(|cursor| Cursor::parse(cursor, sites));
+    let mut page = ListPage { missing: missing(sites, snapshots), ..ListPage::default() };
+    let Some(after) = after.map_or(Some(None), |read| read.map(Some)) else { return page };
+    let mut listed = after.as_ref().map(|after| after.listed.clone()).unwrap_or_default();
+    listed.resize(groups.len(), 0);
+    let mut last: Option<ListPosition<'_>> = None;
+    for (position, entry) in Merged::behind(after.as_ref(), snapshots) {
+        let Some((site, group)) = sites.get(position.1).zip(groups.get(position.1)) else { continue };
+        let Some(count) = listed.get_mut(*group).filter(|count| **count < site.group.list_max) else {
             continue;
-        }
-        *count += 1;
-        let is_behind = after.as_ref().is_none_or(|(rank, at, key)| place > (*rank, *at, &**key));
-        if cursor.is_some() && after.is_none() || !is_behind {
+        };
+        let uri = site.page_uri(&entry.key);
+        if !permits(&uri) {
             continue;
         }
         if page.items.len() >= limit.max(1) {
-            page.next = last.map(|(rank, key, site): (u16, &str, &str)| format!("{rank}/{site}/{key}"));
+            page.next = last.and_then(|last| Cursor::text(last, &listed, sites));
             break;
         }
-        last = Some((place.0, &*entry.key, site.name()));
+        *count += 1;
+        last = Some(position);
         page.items.push(item(uri, entry).into());
     }
-    let missing =
-        sites.iter().zip(snapshots).filter(|(_, snapshot)| !snapshot.is_there || !snapshot.is_whole);
-    page.missing = missing.map(|(site, _)| site.name().to_owned()).collect();
     page
 }
 
-/// The pages of all sites, in their order.
-fn merged(snapshots: &[Arc<Snapshot>]) -> Vec<(ListPosition<'_>, &Entry)> {
-    let mut all: Vec<(ListPosition<'_>, &Entry)> = Vec::new();
-    for (at, snapshot) in snapshots.iter().enumerate().filter(|(_, snapshot)| snapshot.is_there) {
-        all.extend(snapshot.by_priority().iter().map(|entry| {
-            let (rank, key) = entry.rank();
-            ((rank, at, key), &**entry)
-        }));
-    }
-    if snapshots.len() > 1 {
-        all.sort_by_key(|(place, _)| *place);
-    }
-    all
+/// The sites that are not all there.
+fn missing(sites: &[Arc<Site>], snapshots: &[Arc<Snapshot>]) -> Vec<String> {
+    let missing =
+        sites.iter().zip(snapshots).filter(|(_, snapshot)| !snapshot.is_there || !snapshot.is_whole);
+    missing.map(|(site, _)| site.name().to_owned()).collect()
 }
 
-/// The place that a cursor names; `None` if it is no cursor.
-fn parse(cursor: &str, sites: &[Arc<Site>]) -> Option<(u16, usize, String)> {
-    let (rank, rest) = cursor.split_once('/')?;
-    let (site, key) = rest.split_once('/')?;
-    let at = sites.iter().position(|other| other.name() == site)?;
-    Some((rank.parse().ok()?, at, key.to_owned()))
+/// The number of each site's group: that of the first site in it.
+fn groups(sites: &[Arc<Site>]) -> Vec<usize> {
+    let first = |site: &Arc<Site>| sites.iter().position(|other| Arc::ptr_eq(&other.group, &site.group));
+    sites.iter().map(|site| first(site).unwrap_or_default()).collect()
+}
+
+/// The pages of all sites behind a place, in their order.
+struct Merged<'s> {
+    /// What is left of each site, by the number of the site.
+    rest: Vec<(usize, &'s [Arc<Entry>])>,
+}
+
+impl<'s> Merged<'s> {
+    fn behind(after: Option<&Cursor>, snapshots: &'s [Arc<Snapshot>]) -> Self {
+        let there = snapshots.iter().enumerate().filter(|(_, snapshot)| snapshot.is_there);
+        let rest = there.map(|(at, snapshot)| {
+            let pages = snapshot.by_priority();
+            let is_before = |entry: &Arc<Entry>| {
+                after.is_some_and(|after| position(at, entry) <= (after.rank, after.site, &*after.key))
+            };
+            (at, pages.get(pages.partition_point(is_before)..).unwrap_or_default())
+        });
+        Self { rest: rest.collect() }
+    }
+}
+
+impl<'s> Iterator for Merged<'s> {
+    type Item = (ListPosition<'s>, &'s Entry);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let heads = self.rest.iter_mut().filter_map(|(at, rest)| Some((position(*at, rest.first()?), rest)));
+        let (position, rest) = heads.min_by_key(|(position, _)| *position)?;
+        let (entry, after) = rest.split_first()?;
+        *rest = after;
+        Some((position, entry))
+    }
+}
+
+fn position(at: usize, entry: &Entry) -> ListPosition<'_> {
+    let (rank, key) = entry.rank();
+    (rank, at, key)
+}
+
+impl Cursor {
+    /// `None`: it is not one of ours.
+    fn parse(cursor: &str, sites: &[Arc<Site>]) -> Option<Self> {
+        let mut parts = cursor.splitn(4, '/');
+        let (rank, listed, site) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Self {
+            rank: rank.parse().ok()?,
+            site: sites.iter().position(|other| other.name() == site)?,
+            key: parts.next()?.to_owned(),
+            listed: listed.split(',').map(|count| count.parse().ok()).collect::<Option<_>>()?,
+        })
+    }
+
+    fn text((rank, at, key): ListPosition<'_>, listed: &[usize], sites: &[Arc<Site>]) -> Option<String> {
+        let site = sites.get(at)?.name();
+        let listed: Vec<String> = listed.iter().map(usize::to_string).collect();
+        Some(format!("{rank}/{}/{site}/{key}", listed.join(",")))
+    }
 }
 
 fn item(uri: String, entry: &Entry) -> Resource {

@@ -266,6 +266,9 @@ impl Docs {
     ) -> Result<ReadResult<'static>, ReadError> {
         let path = site.locate(key).ok_or(ReadError::NotFound)?;
         let check = |size: u64| {
+            if reply.is_cancelled() {
+                return Err(ReadError::Failed);
+            }
             if let Some(limit) = site.group.max_bytes.filter(|limit| size > *limit) {
                 return Err(ReadError::SizeExceeded { limit, size: Some(size) });
             }
@@ -295,8 +298,12 @@ impl Docs {
         let text = text_of(&bytes, facts.size > max).ok_or(ReadError::NotFound)?;
         let page = Page::parse(text);
         page.fault.iter().for_each(|what| fault(what));
-        let bytes = page.section(slug).ok_or(ReadError::NotFound)?.bytes.clone();
-        let own = text.get(bytes).unwrap_or_default();
+        let found = page.section(slug).ok_or(ReadError::NotFound)?;
+        // The rules of the guard are for the fragment as it is listed.
+        if found.slug != slug && !request.permits(&Site::section_uri(&site.page_uri(key), &found.slug)) {
+            return Err(ReadError::NotFound);
+        }
+        let own = text.get(found.bytes.clone()).unwrap_or_default();
         reply.facts(own.len() as u64)?;
         self.saw(request, digest(own.as_bytes()));
         Ok(markdown(own.to_owned(), &page).into())

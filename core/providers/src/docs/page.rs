@@ -121,7 +121,15 @@ impl Page {
 
     /// The section that a fragment names.
     pub(crate) fn section(&self, slug: &str) -> Option<&Section> {
-        self.sections.iter().find(|section| section.slug == slug && !slug.is_empty())
+        if slug.is_empty() {
+            return None;
+        }
+        let is_named = |own: &str| self.sections.iter().find(|section| section.slug == own);
+        is_named(slug).or_else(|| {
+            // A person types composed characters, whatever the heading has.
+            let normal: String = slug.nfc().collect();
+            self.sections.iter().find(|section| section.slug.nfc().eq(normal.chars()))
+        })
     }
 }
 
@@ -135,7 +143,10 @@ impl Description {
         let mut text = |name: &str, max: usize| match members.get(name) {
             None | Some(Value::Null) => None,
             Some(Value::Text(text)) => Some(cut(text.trim(), max)).filter(|text| !text.is_empty()),
-            Some(Value::Number(number)) => Some(number.to_string()),
+            Some(Value::Number { number, written }) => {
+                // As it is written: a title `007` or `1.10` is no sum.
+                Some(cut(written.as_deref().unwrap_or(&number.to_string()), max))
+            }
             Some(_) => {
                 wrong(name, "a text");
                 None
@@ -154,7 +165,7 @@ impl Description {
             None | Some(Value::Null) => None,
             Some(value) => {
                 let number = match value {
-                    Value::Number(number) => number.as_f64(),
+                    Value::Number { number, .. } => number.as_f64(),
                     _ => None,
                 };
                 let allowed = number.filter(|priority| (0.0..=1.0).contains(priority));
@@ -222,13 +233,15 @@ fn sections(body: &str, offset: usize) -> Vec<Section> {
     for (event, range) in Parser::new_ext(body, options).into_offset_iter() {
         if let Event::Start(Tag::Heading { level, .. }) = &event {
             // The line that it is on: a quotation's marks belong to it.
-            let line = body.get(..range.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+            let line =
+                body.get(..range.start).and_then(|before| before.rfind(['\n', '\r'])).map_or(0, |at| at + 1);
             reader.begin(*level, offset + line);
         } else {
             reader.event(event);
         }
     }
     let mut sections = reader.sections;
+    name_empty(&mut sections);
     // Each ends where the next one of its level, or of one above, begins.
     let mut open: Vec<usize> = Vec::new();
     for at in 1..sections.len() {
@@ -380,7 +393,7 @@ fn end_of<'t>(text: &'t str, end: &str) -> &'t str {
     found.next().and_then(|at| text.get(at + end.len()..)).unwrap_or_default()
 }
 
-/// The fragments of a page's headings, as GitHub makes them.
+/// The fragments of a page's headings, as GitHub makes them. It does not normalise them.
 #[derive(Default)]
 struct Slugs {
     taken: HashSet<String>,
@@ -389,16 +402,13 @@ struct Slugs {
 
 impl Slugs {
     fn of(&mut self, heading: &str) -> String {
-        let mut plain = String::with_capacity(heading.len());
-        for char in heading.nfc().flat_map(char::to_lowercase) {
-            match char {
-                ' ' => plain.push('-'),
-                '-' => plain.push(char),
-                _ if is_of_word(char) => plain.push(char),
-                _ => {}
-            }
-        }
-        let mut slug = if plain.is_empty() { "section".to_owned() } else { plain.clone() };
+        let kept = heading.to_lowercase();
+        let plain: String = kept
+            .chars()
+            .filter(|char| matches!(char, ' ' | '-') || is_of_word(*char))
+            .map(|char| if char == ' ' { '-' } else { char })
+            .collect();
+        let mut slug = plain.clone();
         let number = self.next.entry(plain.clone()).or_default();
         while !self.taken.insert(slug.clone()) {
             *number += 1;
@@ -408,16 +418,22 @@ impl Slugs {
     }
 }
 
+/// The first section of a page whose heading has no letter has no fragment at GitHub. It gets one here that no other has.
+fn name_empty(sections: &mut [Section]) {
+    let taken: HashSet<&str> = sections.iter().map(|section| &*section.slug).collect();
+    let names = std::iter::once("section".to_owned()).chain((1..).map(|number| format!("section-{number}")));
+    let name = names.into_iter().find(|name| !taken.contains(&**name));
+    let empty = sections.iter_mut().skip(1).find(|section| section.slug.is_empty());
+    if let (Some(section), Some(name)) = (empty, name) {
+        section.slug = name;
+    }
+}
+
 /// Whether GitHub keeps a character in a slug: a letter, a mark, a decimal digit or a connector such as `_`.
 fn is_of_word(char: char) -> bool {
-    let is_connector = matches!(char, '_' | '‿' | '⁀' | '⁔' | '︳' | '︴' | '﹍'..='﹏' | '＿');
-    // Of the numbers that are no decimal digits, those that headings have: ², ½, ①, ❶, ㈠, 🄀.
-    let is_other_number = matches!(char,
-        '²' | '³' | '¹' | '¼'..='¾' | '⁰' | '⁴'..='⁹' | '₀'..='₉' | '⅐'..='⅟' | '↉' | '①'..='⒛' | '⓪'..='⓿' | '❶'..='➓'
-        | '㆒'..='㆕' | '㈠'..='㈩' | '㉈'..='㉏' | '㉑'..='㉟' | '㊀'..='㊉' | '㊱'..='㊿' | '🄀'..='🄌');
-    is_connector
-        || unicode_normalization::char::is_combining_mark(char)
-        || char.is_alphanumeric() && !is_other_number
+    // What joins letters without being one.
+    let is_joiner = matches!(char, '\u{200c}' | '\u{200d}');
+    !is_joiner && regex_syntax::try_is_word_character(char).unwrap_or_else(|_| char.is_alphanumeric())
 }
 
 #[cfg(test)]
@@ -461,6 +477,14 @@ mod tests {
         }
         assert_eq!(slugs("# A\n# A\n# A-1\n# A\n"), ["a", "a-1", "a-1-1", "a-2"]);
         assert_eq!(slugs("# !\n# ?\nX\n===\nY\n---\n"), ["section", "-1", "x", "y"]);
+        // What has a fragment at GitHub keeps it.
+        assert_eq!(slugs("# !\n# Section\n# Section\n"), ["section-2", "section", "section-1"]);
+        // Neither composed nor decomposed: as the heading has it.
+        assert_eq!(
+            slugs("# Cafe\u{301}\n# Café\n# \u{9df} \u{9af}\u{9bc}\n"),
+            ["cafe\u{301}", "café", "\u{9df}-\u{9af}\u{9bc}"]
+        );
+        assert_eq!(slugs("# ΣΊΣΥΦΟΣ\n# İ\n# a\u{200d}b\n"), ["σίσυφος", "i\u{307}", "ab"]);
         assert_eq!(slugs("Two\nlines\n---\n"), ["twolines"]);
         assert_eq!(slugs("```\n# no\n```\n> # yes\n"), ["yes"]);
     }

@@ -120,6 +120,11 @@ impl Folder {
         self.tree.dir()
     }
 
+    /// Which files of rules could not be read since this was last asked, as sentences for the log.
+    pub(crate) fn take_faults(&self) -> Vec<String> {
+        self.tree.take_faults()
+    }
+
     /// The URI of a path in it, of a provider whose URIs begin with `scheme`, as `docs:///`.
     pub(crate) fn uri(&self, scheme: &str, path: &[u8]) -> String {
         let uri = self.tree.uri(path, false);
@@ -219,16 +224,21 @@ impl Folder {
         }
         let facts = FileFacts::of(opened.facts);
         check(facts.size).map_err(Unread::Refused)?;
-        let mut bytes = Vec::new();
-        opened
-            .into_file()
-            .take(max)
-            .read_to_end(&mut bytes)
-            .map_err(|error| Unread::Failed(error.to_string()))?;
-        check(bytes.len() as u64).map_err(Unread::Refused)?;
-        Ok((bytes, facts))
+        let (mut bytes, mut file) = (Vec::new(), opened.into_file().take(max));
+        loop {
+            // Piece by piece: a file may grow for as long as it is read, and its reader may be gone.
+            let read = file.by_ref().take(PIECE).read_to_end(&mut bytes);
+            let read = read.map_err(|error| Unread::Failed(error.to_string()))?;
+            check(facts.size.min(max).max(bytes.len() as u64)).map_err(Unread::Refused)?;
+            if read == 0 {
+                return Ok((bytes, facts));
+            }
+        }
     }
 }
+
+/// How many bytes are read between two looks at whether they are still wanted.
+const PIECE: u64 = 1 << 20;
 
 /// Why a file was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]

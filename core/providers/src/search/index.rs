@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// What SQLite's header says of a file of ours, and of which version it is.
 const APPLICATION: i32 = 0x4d43_5052;
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// Where the header says of which application a file is.
 const APPLICATION_AT: std::ops::Range<usize> = 68..72;

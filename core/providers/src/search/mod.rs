@@ -8,6 +8,7 @@
 //! Law: the index decides what matches; where, and how well, is computed from the texts of permitted candidates alone. So a
 //! score does not depend on texts that a client may not see.
 
+mod fold;
 mod index;
 mod query;
 mod score;

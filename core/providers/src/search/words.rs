@@ -1,16 +1,16 @@
 //! The words of a text, folded and cut so that Japanese and English are searched alike.
 //!
 //! ```text
-//!   ＡＰＩサーバーの検索  ── NFKC, lower case ──▶  apiサーバーの検索  ── `ー` at the end of a katakana word ──▶  apiサーバの検索
+//!   ＡＰＩサーバーの検索  ──── fold ────▶  apiサーバーの検索  ── `ー` at the end of a katakana word ──▶  apiサーバの検索
 //!                                             api | サー ーバ バの の検 検索 索          words, and pairs of characters
 //! ```
 //!
 //! Law: every CJK character begins exactly one token: a pair with the next character, or itself at the end of its run. So a
 //! string of two or more characters is a phrase of pairs, and one character is the prefix of a token.
 
+use super::fold::{Role, folded, is_emoji, role, variant};
 use std::borrow::Cow;
 use std::ops::Range;
-use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 /// The longest word in characters. The rest of a longer one, such as a key in base64, is not searched.
@@ -61,10 +61,7 @@ impl Tokens {
         while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
             start += cutter.ascii(rest, start).or_else(|| cutter.folded(rest, start)).unwrap_or_else(|| {
                 let cluster = cluster(rest);
-                for folded in cluster.nfkc().flat_map(char::to_lowercase) {
-                    let folded = if folded == 'ς' { 'σ' } else { folded };
-                    cutter.push(folded, start, start + cluster.len());
-                }
+                cutter.cluster(cluster, start);
                 cluster.len()
             });
         }
@@ -200,6 +197,21 @@ impl Cutter {
         Some(first.len_utf8())
     }
 
+    /// Takes a character with its marks.
+    fn cluster(&mut self, cluster: &str, start: usize) {
+        let end = start + cluster.len();
+        let role = cluster.chars().next().map_or(Role::Nothing, role);
+        if role != Role::Usual {
+            self.flush();
+        }
+        if role != Role::Nothing {
+            folded(cluster, &mut |char| self.push(char, start, end));
+        }
+        if role == Role::Alone {
+            self.flush();
+        }
+    }
+
     fn push(&mut self, char: char, start: usize, end: usize) {
         match class(char) {
             Class::Ignored => {}
@@ -294,7 +306,7 @@ fn without_long_ends(run: &[(char, usize, usize)]) -> Cow<'_, [(char, usize, usi
 }
 
 /// The first character of a text with all that belongs to it.
-fn cluster(rest: &str) -> &str {
+pub(super) fn cluster(rest: &str) -> &str {
     let next = rest.char_indices().skip(1).find(|(_, next)| !extends(*next));
     next.and_then(|(end, _)| rest.get(..end)).unwrap_or(rest)
 }
@@ -308,6 +320,7 @@ fn extends(char: char) -> bool {
 /// Whether a character that stands alone is folded already, and CJK: most characters of a Japanese text are.
 fn is_folded(char: char) -> bool {
     matches!(char, '々'..='〇' | 'ぁ'..='ゖ' | 'ァ'..='ヺ' | 'ー' | '\u{4e00}'..='\u{9fff}')
+        && variant(char) == char
 }
 
 fn class(char: char) -> Class {
@@ -317,12 +330,13 @@ fn class(char: char) -> Class {
         '\u{ad}'
         | '\u{200b}'..='\u{200f}'
         | '\u{2060}'
+        | '\u{1f3fb}'..='\u{1f3ff}'
         | '\u{feff}'
         | '\u{fe00}'..='\u{fe0f}'
         | '\u{e0100}'..='\u{e01ef}' => Class::Ignored,
         _ if is_cjk(char) => Class::Cjk,
         _ if is_combining_mark(char) => Class::Mark,
-        _ if char.is_alphanumeric() => Class::Word,
+        _ if char.is_alphanumeric() || is_emoji(char) => Class::Word,
         _ => Class::Separator,
     }
 }
@@ -370,10 +384,17 @@ mod tests {
             ("検\u{200b}索", "検索 索"),
             ("葛\u{e0100}飾", "葛飾 飾"),
             ("㈱山田", "株 山田 田"),
-            ("Caf\u{e9} cafe\u{301}", "café café"),
-            ("ΣΊΣΥΦΟΣ", "σίσυφοσ"),
+            ("Caf\u{e9} cafe\u{301}", "cafe cafe"),
+            ("ΣΊΣΥΦΟΣ", "σισυφοσ"),
             ("\u{301}x", "x"),
             ("10㎏", "10kg"),
+            ("H₂O ① 準備", "h2o 1 準備 備"),
+            ("Docker™ and x² and Note¹ here", "docker and x 2 and note 1 here"),
+            ("Acme℠co №5 1ª nº2 10⁻³ 1½", "acme co no 5 1 a n o 2 10 3 1 1 2"),
+            ("m²面積", "m 2 面積 積"),
+            ("🚀Start 👍🏽 👨\u{200d}👩 ⚙\u{fe0f} 🇯🇵", "🚀 start 👍 👨 👩 ⚙ 🇯 🇵"),
+            ("1\u{fe0f}\u{20e3} Install", "1 install"),
+            ("髙橋", "高橋 橋"),
         ] {
             assert_eq!(folded(text), expected, "{text}");
         }
@@ -384,8 +405,9 @@ mod tests {
     #[test]
     fn folded_characters_stay() {
         for char in ('\0'..=char::MAX).filter(|char| is_folded(*char)) {
-            let folded: String = [char].into_iter().nfkc().flat_map(char::to_lowercase).collect();
-            assert_eq!(folded, char.to_string());
+            let mut again = String::new();
+            super::folded(&char.to_string(), &mut |char| again.push(char));
+            assert_eq!(again, char.to_string());
             assert_eq!(class(char), Class::Cjk, "{char}");
         }
     }
@@ -406,6 +428,15 @@ mod tests {
             ("設定file", "設定file", vec!["設定file"]),
             ("再設定file", "設定file", vec!["設定file"]),
             ("検索索引", "検索索引", vec!["検索索引"]),
+            ("Docker™ docker", "docker", vec!["Docker", "docker"]),
+            ("Docker™", "docker™", vec!["Docker"]),
+            ("x² and x²y", "x²", vec!["x²", "x²"]),
+            ("Cafe\u{301}s café", "cafe", vec!["café"]),
+            ("Die Straße, STRASSE", "strasse", vec!["Straße", "STRASSE"]),
+            ("İstanbul'da", "istanbul", vec!["İstanbul"]),
+            ("go 🚀🚀 now", "🚀", vec!["🚀", "🚀"]),
+            ("髙橋と高橋", "高橋", vec!["髙橋", "高橋"]),
+            ("ガ カ", "カ", vec!["カ"]),
         ] {
             let (words, phrase) = (Tokens::of(text), Phrase::of(query).unwrap());
             let found: Vec<_> = words.find(&phrase).map(|at| &text[at]).collect();

@@ -91,6 +91,7 @@ impl Library {
         let now = Walk::over(&self.roots, &before, is_cancelled)?;
         let now = Arc::new(now);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = now.clone();
+        self.roots.iter().flat_map(|root| root.folder.take_faults()).for_each(|fault| log(&fault));
         now.faults.iter().filter(|fault| self.is_new(fault)).for_each(|fault| log(fault));
         Some(now)
     }
@@ -250,6 +251,8 @@ struct Found {
     files: Vec<(Vec<u8>, Stamp)>,
     /// The directories with a `SKILL.md`.
     skills: Vec<Vec<u8>>,
+    /// The directories with a `skill.md` in other letters, and its path.
+    misnamed: Vec<(Vec<u8>, Vec<u8>)>,
     directories: usize,
     has_more: bool,
 }
@@ -278,6 +281,12 @@ impl<'w> Walk<'w> {
             found.files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
             found.skills.sort_unstable();
             let is_skill = found.skills.first().is_some_and(Vec::is_empty);
+            for (dir, path) in &found.misnamed {
+                if found.skills.binary_search(dir).is_err() {
+                    let path = String::from_utf8_lossy(path);
+                    walk.fault(format!("{path} is not served: a skill's file is named SKILL.md; rename it"));
+                }
+            }
             for dir in &found.skills {
                 if is_cancelled() {
                     return None;
@@ -315,6 +324,8 @@ impl<'w> Walk<'w> {
                 if !entry.is_dir {
                     if entry.name == MANIFEST {
                         found.skills.push(dir.clone());
+                    } else if entry.name.eq_ignore_ascii_case(MANIFEST) && found.misnamed.len() < REMEMBERED {
+                        found.misnamed.push((dir.clone(), path.clone()));
                     }
                     found.files.push((path, entry.stamp));
                 } else if depth >= DEPTH || found.directories + todo.len() >= DIRECTORIES {

@@ -4,12 +4,14 @@
 
 use crate::files::open_folder::Stamp;
 use crate::front_matter::{self, Members, Syntax, Value};
-use crate::media::mime_type;
+use crate::media::by_name;
 use crate::spell;
 use mcp_resources_engine::resource::Resource;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 /// The file that makes a directory a skill.
 pub(super) const MANIFEST: &[u8] = b"SKILL.md";
@@ -63,8 +65,11 @@ impl Head {
     /// Why it is not that of a skill in a directory with the name `directory`. Of its text only a valid name is quoted.
     pub(super) fn parse(bytes: &[u8], directory: &str) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "its SKILL.md is not UTF-8".to_owned())?;
-        let block = front_matter::split(text).block.filter(|block| block.syntax == Syntax::Yaml);
-        let block = block.ok_or("its SKILL.md does not begin with YAML front matter between lines of ---")?;
+        let block = match front_matter::split(text).block {
+            Some(block) if block.syntax == Syntax::Yaml => block,
+            Some(_) => return Err("the front matter of its SKILL.md is TOML between lines of +++; write YAML between lines of ---".into()),
+            None => return Err("its SKILL.md does not begin with YAML front matter between lines of ---".into()),
+        };
         let members = block.parse().map_err(|fault| format!("the front matter of its SKILL.md: {fault}"))?;
         let text = |key: &str| match members.get(key) {
             Some(Value::Text(text)) => Ok(text.clone()),
@@ -77,7 +82,7 @@ impl Head {
                 "name in its SKILL.md is not 1 to {NAME} lowercase letters, digits and single hyphens"
             ));
         }
-        if name != directory {
+        if !name.nfc().eq(directory.nfc()) {
             return Err(format!("name in its SKILL.md is {name:?}, not the name of its directory"));
         }
         let length = description.chars().count();
@@ -90,11 +95,15 @@ impl Head {
     }
 }
 
-/// Whether the Agent Skills specification allows the name.
+/// Whether the Agent Skills specification allows the name: letters of any script, as far as they have a case in lower case, with
+/// the marks that belong to them. Composed and decomposed letters are the same.
 fn is_name(name: &str) -> bool {
-    let is_allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    let name: String = name.nfc().collect();
+    let is_allowed = |char: char| char == '-' || char.is_alphanumeric() || is_combining_mark(char);
     let is_edged = name.starts_with('-') || name.ends_with('-') || name.contains("--");
-    !name.is_empty() && name.len() <= NAME && name.bytes().all(is_allowed) && !is_edged
+    let begins = name.starts_with(char::is_alphanumeric);
+    let is_lower = name.chars().all(|char| char.to_lowercase().eq([char]));
+    begins && name.chars().count() <= NAME && name.chars().all(is_allowed) && is_lower && !is_edged
 }
 
 impl Skill {
@@ -126,7 +135,10 @@ impl Skill {
                 .description(head.description.clone())
                 .mime_type(MARKDOWN)
                 .priority(0.9),
-            None => resource.name(String::from_utf8_lossy(name)).mime_type(mime_type(path, None)),
+            None => {
+                resource.details.mime_type = by_name(path).map(Into::into);
+                resource.name(String::from_utf8_lossy(name))
+            }
         }
     }
 
@@ -204,10 +216,29 @@ mod tests {
             serde_json::to_string(&parsed.members).unwrap(),
             r#"{"name":"pdf-2","description":"Fills forms","metadata":{"version":"1.0"}}"#
         );
+        for name in
+            ["日本語", "技能", "мой-навык", "é", "cafe\u{301}", "हिन्दी-1", "straße", "٣", &"字".repeat(NAME)]
+        {
+            for end in ["---", "...", "--- "] {
+                let text = format!("---\nname: {name}\ndescription: x\n{end}\nbody");
+                assert_eq!(head(&text, &name.nfc().collect::<String>()).unwrap().name, name);
+                assert_eq!(head(&text, &name.nfd().collect::<String>()).unwrap().name, name);
+            }
+        }
+        assert!(
+            head(
+                &format!("---\nname: {0}\ndescription: x\n---\n", "字".repeat(NAME + 1)),
+                &"字".repeat(NAME + 1)
+            )
+            .is_err()
+        );
+        let verbatim = "---\nname: a\ndescription: x\nmetadata: {n: 08, v: '007', e: 0123}\n---\n";
+        let members = serde_json::to_string(&head(verbatim, "a").unwrap().members).unwrap();
+        assert!(members.ends_with(r#""metadata":{"n":8,"v":"007","e":123}}"#), "{members}");
         let long = format!("---\nname: a\ndescription: {}\n---\n", "x".repeat(1_025));
         for (text, directory, message) in [
             ("# hunter2", "a", "does not begin with YAML front matter"),
-            ("+++\nname = 'a'\n+++\n", "a", "does not begin with YAML front matter"),
+            ("+++\nname = 'a'\n+++\n", "a", "is TOML between lines of +++; write YAML"),
             ("---\nname: a\n", "a", "does not begin with YAML front matter"),
             ("---\nname: [hunter2\n---\n", "a", "the front matter of its SKILL.md: "),
             ("---\ndescription: hunter2\n---\n", "a", "has no name"),
@@ -221,7 +252,11 @@ mod tests {
             ("---\nname: A\ndescription: x\n---\n", "A", "lowercase"),
             ("---\nname: -a\ndescription: x\n---\n", "-a", "lowercase"),
             ("---\nname: a--b\ndescription: x\n---\n", "a--b", "lowercase"),
-            ("---\nname: é\ndescription: x\n---\n", "é", "lowercase"),
+            ("---\nname: É\ndescription: x\n---\n", "É", "lowercase"),
+            ("---\nname: ǅ\ndescription: x\n---\n", "ǅ", "lowercase"),
+            ("---\nname: мой_навык\ndescription: x\n---\n", "мой_навык", "lowercase"),
+            ("---\nname: 技能！\ndescription: x\n---\n", "技能！", "lowercase"),
+            ("---\nname: \u{301}a\ndescription: x\n---\n", "\u{301}a", "lowercase"),
             ("---\nname: a b\ndescription: x\n---\n", "a b", "lowercase"),
             ("---\nname: a\ndescription: ' '\n---\n", "a", "not 1 to 1024"),
             (&long, "a", "has 1025 characters"),

@@ -72,7 +72,7 @@ fn templates_publish_their_parameters() {
         .parameter(Parameter::new("city").description("A city"))
         .parameter(Parameter::new("day").kind(ParameterKind::Date))
         .parameter(Parameter::new("unit").values(["C", "F"]).required(true))
-        .parameter(Parameter::new("n").kind(ParameterKind::Integer).values(["1", "007"]))
+        .parameter(Parameter::new("n").kind(ParameterKind::Integer).values(["1", "-7"]))
         .parameter(Parameter::new("tags").pattern("[a-z]+"))
         .meta(r#"{"a":1}"#);
     let catalog = catalog([template(forecast)]);
@@ -80,7 +80,7 @@ fn templates_publish_their_parameters() {
         "city": {"type": "string", "description": "A city", "required": true},
         "day": {"type": "string", "format": "date", "required": true},
         "unit": {"type": "string", "enum": ["C", "F"], "required": true},
-        "n": {"type": "integer", "enum": [1, "007"]},
+        "n": {"type": "integer", "enum": [1, -7]},
         "tags": {"type": "array", "items": {"type": "string", "pattern": "^(?:[a-z]+)$"}},
     });
     let expected = json!({

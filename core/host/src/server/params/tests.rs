@@ -98,3 +98,31 @@ fn custom_messages_are_not_sent() {
     assert_eq!(parameter, "city");
     assert!(!expected.contains("nowhere"));
 }
+
+/// Each number has one spelling, so no URI avoids a rule about another one.
+#[test]
+fn another_spelling_of_a_number_is_refused() {
+    use serde::de::DeserializeOwned;
+
+    fn reads<T: DeserializeOwned>(text: &str) -> bool {
+        let field = Field { name: "x", value: Shape::Text(text) };
+        T::deserialize(field).is_ok()
+    }
+    for good in ["0", "7", "120"] {
+        assert!(
+            reads::<u8>(good) && reads::<i64>(good) && reads::<f64>(good) && reads::<f32>(good),
+            "{good}"
+        );
+    }
+    assert!(reads::<i64>("-7") && reads::<f64>("1.5") && reads::<f32>("0.1") && reads::<f64>("1e+21"));
+    for bad in ["07", "+7", "-0", " 7", "7.0", "0_7", "7e0", "\u{ff17}"] {
+        assert!(
+            !reads::<u8>(bad) && !reads::<i128>(bad) && !reads::<f64>(bad) && !reads::<f32>(bad),
+            "{bad}"
+        );
+    }
+    for bad in ["inf", "NaN", "1e21", "0.10000000149011612"] {
+        assert!(!reads::<f32>(bad), "{bad}");
+    }
+    assert!(reads::<bool>("true") && !reads::<bool>("True") && !reads::<bool>("1"));
+}
