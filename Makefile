@@ -150,7 +150,7 @@ check-node: setup
 	@$(TOOLS)/biome ci --error-on-warnings .
 	@$(TOOLS)/tsc -p tests/node/types
 
-soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client whose server is killed 100 times; a million reads of files that are swapped; programs killed 200 times
+soak: ## long forms of the tests: thousands of listeners, kills, swapped files, and random input beside the reference tools
 	$(call step,Many listeners and busy connections)
 	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=10000 cargo test -p mcp-resources-tests many_listeners -- --nocapture
 	$(call step,A client whose server is killed 100 times while 1000 URIs change)
@@ -159,8 +159,20 @@ soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client w
 	$(call step,Programs that put results and search an index are killed 200 times)
 	@cargo build --quiet -p mcp-resources-tests --bin put-results --bin search-index
 	@MCP_RESOURCES_KILLS=200 cargo test -p mcp-resources-tests --lib kills
+	$(call step,2000 random tables against sqlite3 and 3000 redirects against curl)
+	@MCP_RESOURCES_TABLES=2000 MCP_RESOURCES_REDIRECTS=3000 $(BIN)/python -m pytest -q tests/python/test_db_kinds.py \
+		tests/python/test_api_answers.py
 	$(call step,1000000 reads while files and links and parents are swapped)
 	@MCP_RESOURCES_SWAPS=1000000 cargo test -p mcp-resources-providers --features files --lib swap
+	$(call step,100000 random configuration files of each kind beside the usual readers)
+	@MCP_RESOURCES_DOCUMENTS=100000 $(BIN)/python -m pytest -q tests/python/test_config_readers.py
+	$(call step,Random spellings of typed values)
+	@MCP_RESOURCES_SPELLINGS=20000 $(BIN)/python -m pytest -q tests/python/test_spellings.py
+	@MCP_RESOURCES_SPELLINGS=20000 tests/node/run tests/node/spellings.test.mjs
+	$(call step,20000 random files of ignore rules beside git)
+	@MCP_RESOURCES_RULES=20000 cargo test -p mcp-resources-providers --features files --lib gitignore
+	$(call step,Random commits and histories and working trees beside git)
+	@MCP_RESOURCES_GIT_CASES=2000 cargo test -p mcp-resources-tests --lib git
 
 check-perf: setup ## the instructions of the hot paths against their budget (needs valgrind)
 	$(call step,Instructions of the hot paths)

@@ -1,5 +1,7 @@
 /** A server of this process, for a client of this process: on a pair of sockets, as if it were another process. */
 import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { bunStream, isBun } from './bun.js';
 import { PipeDriver } from './driver.js';
 import { failed } from './log.js';
 import { type Internals, internals, type ResourceServer } from './server.js';
@@ -57,16 +59,17 @@ export class MemoryServer {
 
 /** One client behind a socket, which does not keep the process alive. */
 class SocketDriver extends PipeDriver {
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
 
   constructor(server: Internals['native'], peers: Internals['peers'], fd: number, gone: () => void) {
     super(server, peers);
-    this.#socket = new Socket({ fd, readable: true, writable: true });
+    const socket = isBun() ? undefined : new Socket({ fd, readable: true, writable: true });
+    this.#socket = socket ?? bunStream(fd, { reads: true, writes: true });
     this.#socket.on('data', (chunk) => this.channel.feed(chunk));
     this.#socket.on('drain', () => this.#socket.resume());
     this.#socket.on('error', () => this.release());
     this.#socket.on('close', gone);
-    this.#socket.unref();
+    socket?.unref();
   }
 
   override release(): void {

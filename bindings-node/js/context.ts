@@ -1,4 +1,5 @@
 /** `Context`: the request that a handler answers, with log messages and progress reports to its client. */
+import { AsyncResource } from 'node:async_hooks';
 import type { RequestFields } from './binding.js';
 import { checkText, shown } from './check.js';
 import type { Driver } from './driver.js';
@@ -92,7 +93,12 @@ export class Context {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.cancelled) this.#controller.abort();
-      else this.#driver.whenCancelled(this.#request, () => this.#controller?.abort());
+      // What listens to it is told in the context of this request, also if another one cancels.
+      else
+        this.#driver.whenCancelled(
+          this.#request,
+          AsyncResource.bind(() => this.#controller?.abort()),
+        );
     }
     return this.#controller.signal;
   }

@@ -1,9 +1,11 @@
 /** The event loop as the compiled part uses it, for one client or for all clients of an HTTP endpoint. */
+import type { AsyncResource } from 'node:async_hooks';
 import { type Answers, binding, type Channel, type Quick, type QuickInput, type Server } from './binding.js';
 import { AskFailedError } from './errors.js';
 import type { ToJson } from './json.js';
 import { held, type Logger, misused, refused } from './log.js';
 import type { Redact } from './options.js';
+import { scopeFrom, scopeHere } from './request-scopes.js';
 import { Watchdog, type Work } from './watchdog.js';
 
 /** The actions of the event loop: the numbers of `bindings-node/src/peer.rs`. */
@@ -93,6 +95,8 @@ export abstract class Driver {
   readonly #number: number;
   readonly #cancelled = new Map<number, (() => void)[]>();
   readonly #questions = new Map<number, QuestionSource>();
+  /** The asynchronous context in which serving began. */
+  readonly #scope = scopeHere();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(peers: Peers) {
@@ -114,6 +118,16 @@ export abstract class Driver {
   /** Takes log messages. */
   get logger(): Logger {
     return this.#peers.logger;
+  }
+
+  /** The asynchronous context for the functions that answer a request. */
+  scope(_request: number): AsyncResource {
+    return scopeFrom(this.#scope);
+  }
+
+  /** The same for what a provider has read for the response with this number. */
+  scopeOf(_response: number | null): AsyncResource {
+    return scopeFrom(this.#scope);
   }
 
   /** A handler is at work that has not answered. */

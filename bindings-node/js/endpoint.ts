@@ -2,6 +2,7 @@
  * An HTTP endpoint for requests that another server reads and writes. The core decides on every status, header and byte;
  * this module passes them on, and verifies the token.
  */
+import type { AsyncResource } from 'node:async_hooks';
 import { type Auth, verdict } from './auth.js';
 import {
   type Answers,
@@ -18,11 +19,14 @@ import {
 } from './binding.js';
 import { type Peers, WebDriver } from './driver.js';
 import { translated } from './errors.js';
+import { refused } from './log.js';
 import { type HttpOptions, httpFields } from './options.js';
+import { RequestScopes } from './request-scopes.js';
 
 /** The most bytes that are taken from a response at a time. */
 const ROOM = 256 * 1024;
 const NOTHING = new Uint8Array();
+const MINUTE = 60_000;
 /** The response to requests after the end. */
 const CLOSED = {
   head: { status: 503, headers: [['content-length', '0']] },
@@ -41,6 +45,8 @@ export interface Incoming {
   readonly client?: string | undefined;
   /** The body, if it was read already. */
   readonly body?: Uint8Array | undefined;
+  /** Whether other code has read the body, and has not passed it on; `fix` says in the log what to do. */
+  readonly consumed?: { readonly fix: string } | undefined;
   /** The body in chunks, as they arrive. */
   chunks(): AsyncIterator<Uint8Array>;
   /** Whether all of it is here, where that is known. */
@@ -55,7 +61,9 @@ export class Endpoint extends WebDriver {
   readonly #auth: Auth | undefined;
   readonly #bells = new Map<number, () => void>();
   readonly #open = new Set<Outgoing>();
+  readonly #scopes = new RequestScopes();
   #responses = 0;
+  #warned = Number.NEGATIVE_INFINITY;
   #started: Promise<void> | undefined;
   #isClosed = false;
 
@@ -102,14 +110,41 @@ export class Endpoint extends WebDriver {
       token === null || this.#auth === undefined ? undefined : await verdict(this.#auth, token, this.logger);
     const identified = typeof found === 'object' ? admitted.identify(found) : admitted.identify(null, found);
     if ('body' in identified) return identified;
+    if (identified.bodyLimit > 0 && request.body === undefined && request.consumed !== undefined) {
+      this.#warnConsumed(request.consumed.fix);
+      return identified.alreadyRead();
+    }
     const body = await received(request, identified);
     if ('head' in body) return body;
     if (this.#isClosed) return CLOSED; // while the token was verified, or the body came
-    const [exchange, turn] = this.#native.open(identified, body);
     this.#responses += 1;
-    const outgoing = new Outgoing(exchange, turn, this.#responses, { bells: this.#bells, open: this.#open });
-    if (!turn.end) this.#open.add(outgoing);
+    const number = this.#responses;
+    const [exchange, turn] = this.#scopes.arrives(number, () => this.#native.open(identified, body, number));
+    const shared = { bells: this.#bells, open: this.#open, scopes: this.#scopes };
+    const outgoing = new Outgoing(exchange, turn, number, shared);
+    if (turn.end) {
+      this.#scopes.ended(number);
+    } else {
+      this.#scopes.keep(number);
+      this.#open.add(outgoing);
+    }
     return outgoing;
+  }
+
+  override scope(request: number): AsyncResource {
+    return this.#scopes.of(this.answers.responseOf(request));
+  }
+
+  override scopeOf(response: number | null): AsyncResource {
+    return this.#scopes.of(response);
+  }
+
+  /** Once a minute at most. */
+  #warnConsumed(fix: string): void {
+    const now = performance.now();
+    if (now - this.#warned < MINUTE) return;
+    this.#warned = now;
+    refused(this.logger, `refused a request whose body other code had read: ${fix}`);
   }
 
   protected override work(): void {
@@ -170,28 +205,32 @@ class Late {
   }
 }
 
+/** What the responses of one endpoint share, by their numbers. */
+interface Responses {
+  readonly bells: Map<number, () => void>;
+  readonly open: Set<Outgoing>;
+  readonly scopes: RequestScopes;
+}
+
 /** A response that is being made: turns to write, until one has `end`. */
 export class Outgoing {
   readonly #exchange: Exchange;
   readonly #number: number;
   readonly #bells: Map<number, () => void>;
   readonly #open: Set<Outgoing>;
+  readonly #scopes: RequestScopes;
   #first: Turned | undefined;
   #isOver = false;
   #isLast = false;
 
   /** Made by {@link Endpoint.take} alone. */
-  constructor(
-    exchange: Exchange,
-    first: Turned,
-    number: number,
-    { bells, open }: { readonly bells: Map<number, () => void>; readonly open: Set<Outgoing> },
-  ) {
+  constructor(exchange: Exchange, first: Turned, number: number, { bells, open, scopes }: Responses) {
     this.#exchange = exchange;
     this.#first = first;
     this.#number = number;
     this.#bells = bells;
     this.#open = open;
+    this.#scopes = scopes;
   }
 
   /** The server is closed: what is there to be written is the last. */
@@ -231,6 +270,7 @@ export class Outgoing {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#open.delete(this);
+    this.#scopes.left(this.#number);
     this.#exchange.closed();
     this.#bells.get(this.#number)?.();
   }
@@ -239,6 +279,7 @@ export class Outgoing {
     if (turn.end) {
       this.#isOver = true;
       this.#open.delete(this);
+      this.#scopes.ended(this.#number);
     }
     return turn;
   }

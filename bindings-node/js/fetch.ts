@@ -2,6 +2,9 @@
 import type { Turned } from './binding.js';
 import { type Endpoint, type Incoming, Outgoing } from './endpoint.js';
 
+/** What to do about a body that was read before. */
+const READ = 'call the handler before anything reads the body, or with a copy of the request: handle(request.clone())';
+
 /** Serves one request of the Fetch API. */
 export type FetchHandler = ((request: Request) => Promise<Response>) & {
   /** Stops this handler, like `ResourceServer.close`. Other handlers of the server continue. */
@@ -59,7 +62,8 @@ function stream(outgoing: Outgoing, first: Uint8Array): ReadableStream<Uint8Arra
 function incoming(request: Request): Incoming {
   const headers = [...request.headers].flat();
   if (!request.headers.has('host')) headers.push('host', new URL(request.url).host);
-  return { verb: request.method, target: request.url, headers, chunks: () => chunks(request.body) };
+  const consumed = request.bodyUsed ? { fix: READ } : undefined;
+  return { verb: request.method, target: request.url, headers, consumed, chunks: () => chunks(request.body) };
 }
 
 /** The chunks of a body. Leaving the loop cancels it. */

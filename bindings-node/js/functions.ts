@@ -71,20 +71,20 @@ function native(
     const driver = peers.at(peer);
     if (driver === undefined) return undefined;
     try {
-      const value = call(new Context(driver, request), given);
-      if (typeof value === 'string') return answer(driver, request, value);
-      if (!isThenable(value)) return answered(driver, request, value);
+      const scope = driver.scope(request);
+      const value = scope.runInAsyncScope(call, undefined, new Context(driver, request), given);
+      if (typeof value === 'string' && driver.redact === undefined) return answer(driver, request, value);
+      if (!isThenable(value)) return scope.runInAsyncScope(answered, undefined, driver, request, value);
       driver.suspended(work);
-      value.then(
-        (late) => {
-          driver.resumed(request, work);
-          answered(driver, request, late);
-        },
-        (error) => {
-          driver.resumed(request, work);
-          fail(driver, request, error, name);
-        },
-      );
+      const settled = (late: unknown): undefined => {
+        driver.resumed(request, work);
+        answered(driver, request, late);
+      };
+      const refused = (error: unknown): undefined => {
+        driver.resumed(request, work);
+        fail(driver, request, error, name);
+      };
+      scope.runInAsyncScope(() => value.then(settled, refused));
     } catch (error) {
       fail(driver, request, error, name);
     }

@@ -45,7 +45,7 @@ export type Readable =
 
 /**
  * An item of a lister: a resource, or the values of the template's variables, which may stand beside details. If there is
- * only one variable, its value alone is enough.
+ * only one variable, or only one that every URI has, its value alone is enough.
  */
 export type Listed<T extends string = string> = Resource | (Expandable<T> & Details) | SingleValue<T>;
 
@@ -77,6 +77,11 @@ export type Lister<T extends string = string> = (
   ctx: Context,
 ) => Listable<T> | PromiseLike<Listable<T>>;
 
+/** Members that are no variables of the template, which nothing can have. Without those of any name. */
+type Unknown<O, T extends string> = {
+  readonly [N in keyof O as string extends N ? never : Exclude<N, VariableName<T>>]: never;
+};
+
 /** The options of `ResourceServer.resource`. */
 export interface ResourceOptions<
   T extends string = string,
@@ -84,14 +89,14 @@ export interface ResourceOptions<
   P extends Readonly<Record<string, AnyParameter>> = Readonly<Record<string, AnyParameter>>,
 > extends Details {
   /** How variables of the template match, by their names. Default: see `Variable`. */
-  readonly vars?: V & { readonly [N in Exclude<keyof V, VariableName<T>>]: never };
+  readonly vars?: V & Unknown<V, T>;
   /**
    * Whether a URI with query parameters that the template does not have still matches (`ignore`) or not (`reject`).
    * Default `ignore`.
    */
   readonly extraQuery?: 'ignore' | 'reject';
   /** Types, allowed values and descriptions of variables, by their names; or schemas, whose output the function gets. */
-  readonly parameters?: P & { readonly [N in Exclude<keyof P, VariableName<T>>]: never };
+  readonly parameters?: P & Unknown<P, T>;
   /** Functions that complete variables, by their names. Default: none. */
   readonly complete?: { readonly [N in VariableName<T>]?: Completer };
   /** A function that lists the resources of the template. Default: they are not listed. */
@@ -104,6 +109,9 @@ export interface ResourceOptions<
    */
   readonly replace?: boolean;
 }
+
+/** The types of values that a lister may return by themselves. */
+const ATOMS = ['string', 'number', 'bigint', 'boolean'];
 
 /** The parts of a server that a handler uses. */
 export interface Registrar {
@@ -238,10 +246,13 @@ export class ResourceHandler<T extends string = string> {
 
   /** The resource for an item with values of variables; `undefined` if the item is a resource itself. */
   #listed(item: unknown): Resource | undefined {
-    const names = (this.#template?.native.variables ?? []).map(([name]) => name);
+    const known = this.#template?.native.variables ?? [];
+    const names = known.map(([name]) => name);
     if (!isObject(item)) {
-      const isValue = names.length === 1 && ['string', 'number', 'bigint', 'boolean'].includes(typeof item);
-      if (isValue) return this.#named({ [names[0] as string]: item as TemplateValue });
+      const required = known.filter(([, { required }]) => required).map(([name]) => name);
+      const [only, ...others] = names.length === 1 ? names : required;
+      const isValue = only !== undefined && others.length === 0 && ATOMS.includes(typeof item);
+      if (isValue) return this.#named({ [only]: item as TemplateValue });
       throw new TypeError(`it is ${shown(item)}, expected an object with a uri or values of ${names.join(', ')}`);
     }
     if (typeof item.uri === 'string' && !names.includes('uri')) return undefined;
@@ -288,9 +299,10 @@ export class ResourceHandler<T extends string = string> {
       return;
     }
     const parameters = Object.entries(this.#parameters).map(([name, known]) => {
-      if (isSchema(known)) return { name, ...facts(known) };
-      const { values, ...rest } = known;
-      return { name, ...rest, ...(values && { values: [...values] }) };
+      const { values, ...rest } = isSchema(known) ? facts(known) : known;
+      // A number holds no larger integer exactly: it would be another one.
+      const safe = rest.type === 'integer' && { safe: true };
+      return { name, ...rest, ...safe, ...(values && { values: [...values] }) };
     });
     const fields = { ...details, parameters, ...(this.#lister && { pages: this.#pages }) } as PlainValue;
     const addition = translated(() =>

@@ -2,6 +2,7 @@
  * JSON of what handlers return. `JSON.stringify` turns a `Map`, a promise or an error into `{}` and drops functions:
  * here a value without a JSON form is refused, and the error names where it stands.
  */
+import { bytesOf, isNumbers } from './bytes.js';
 import { className, withArticle } from './check.js';
 
 /** Gives a value in place of one that has no JSON form; `undefined` if it has none either. */
@@ -22,18 +23,29 @@ const DEEPEST = 1_000;
  * @throws {TypeError} a value has no JSON form; the message names its place, such as `rows[3].at`.
  */
 export function jsonText(value: unknown, convert?: ToJson, root = ''): string {
-  const fault = look(value, [], false);
-  if (fault === undefined) return written(value, root);
+  const survey = new Survey();
+  const fault = look(value, survey, false);
+  if (fault === undefined) return written(value, root, survey);
   if (convert === undefined) throw refused(fault, root);
   const made = replaced(value, convert, []);
-  const rest = look(made, [], false);
+  const other = new Survey();
+  const rest = look(made, other, false);
   if (rest !== undefined) throw refused(rest, root);
-  return written(made, root);
+  return written(made, root, other);
+}
+
+/** What is known of a value that is looked into. */
+class Survey {
+  /** The objects around the place. */
+  readonly above: object[] = [];
+  /** Whether there are arrays of numbers, which `JSON.stringify` takes for objects with the indices as names. */
+  hasNumbers = false;
 }
 
 /** The text, unless a method `toJSON` says that there is none: what it returns is not looked into before. */
-function written(value: unknown, root: string): string {
-  const text: string | undefined = JSON.stringify(value);
+function written(value: unknown, root: string, { hasNumbers }: Survey): string {
+  const listed = (_: string, member: unknown) => (isNumbers(member) ? Array.from(member as Iterable<unknown>) : member);
+  const text: string | undefined = hasNumbers ? JSON.stringify(value, listed) : JSON.stringify(value);
   if (text !== undefined) return text;
   const why = hasToJson(value as object)
     ? 'has a toJSON() that returned nothing; return a value from it'
@@ -46,30 +58,33 @@ function refused({ keys, why }: Fault, root: string): TypeError {
   return new TypeError(`${place === '' ? 'the value' : `the value at ${place.replace(/^\./, '')}`} ${why}`);
 }
 
-/** The first value without a JSON form. `above` are the objects around it. */
-function look(value: unknown, above: object[], inArray: boolean): Fault | undefined {
+/** The first value without a JSON form. */
+function look(value: unknown, survey: Survey, inArray: boolean): Fault | undefined {
+  const { above } = survey;
   const why = typeof value === 'object' && value !== null ? faultOf(value) : scalarFault(value, inArray);
   if (why !== undefined) return { keys: [], why };
   if (typeof value !== 'object' || value === null || hasToJson(value)) return undefined;
   if (above.includes(value)) return { keys: [], why: 'contains itself; JSON has no references' };
   if (above.length === DEEPEST) return { keys: [], why: `is nested deeper than ${DEEPEST} levels` };
   above.push(value);
-  const found = Array.isArray(value) ? lookIntoArray(value, above) : lookIntoObject(value, above);
+  if (isNumbers(value)) survey.hasNumbers = true;
+  const isArray = Array.isArray(value) || isNumbers(value);
+  const found = isArray ? lookIntoArray(value as readonly unknown[], survey) : lookIntoObject(value, survey);
   above.pop();
   return found;
 }
 
-function lookIntoArray(items: readonly unknown[], above: object[]): Fault | undefined {
+function lookIntoArray(items: readonly unknown[], survey: Survey): Fault | undefined {
   for (let at = 0; at < items.length; at += 1) {
-    const found = look(items[at], above, true);
+    const found = look(items[at], survey, true);
     if (found !== undefined) return within(at, found);
   }
   return undefined;
 }
 
-function lookIntoObject(value: object, above: object[]): Fault | undefined {
+function lookIntoObject(value: object, survey: Survey): Fault | undefined {
   for (const key of Object.keys(value)) {
-    const found = look((value as Record<string, unknown>)[key], above, false);
+    const found = look((value as Record<string, unknown>)[key], survey, false);
     if (found !== undefined) return within(key, found);
   }
   return undefined;
@@ -104,7 +119,8 @@ function faultOf(value: object): string | undefined {
   if (value instanceof Map) return 'is a Map; use Object.fromEntries(map)';
   if (value instanceof Set) return 'is a Set; use [...set]';
   if (typeof (value as PromiseLike<unknown>).then === 'function') return 'is a Promise; await it, or use Promise.all';
-  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
+  if (isNumbers(value)) return undefined;
+  if (bytesOf(value) !== undefined) {
     return `is ${withArticle(className(value))}; encode it, such as Buffer.from(bytes).toString('base64'), or return the bytes by themselves`;
   }
   if (value instanceof Date && Number.isNaN(value.getTime())) return 'is an invalid Date; use null';
@@ -130,6 +146,7 @@ function replaced(value: unknown, convert: ToJson, above: readonly object[]): un
   if (typeof found !== 'object' || found === null || isWrong(found) || hasToJson(found)) return found;
   if (above.includes(found) || above.length === DEEPEST) return found;
   const inner = [...above, found];
+  if (isNumbers(found)) return Array.from(found as Iterable<unknown>, (item) => replaced(item, convert, inner));
   if (Array.isArray(found)) return found.map((item) => replaced(item, convert, inner));
   return Object.fromEntries(Object.entries(found).map(([key, item]) => [key, replaced(item, convert, inner)]));
 }

@@ -4,19 +4,27 @@ import type { Turned } from './binding.js';
 import { type Endpoint, type Incoming, Outgoing } from './endpoint.js';
 import { failed } from './log.js';
 
-/** Serves one request of `node:http`. */
-export type NodeHandler = ((request: IncomingMessage, response: ServerResponse) => void) & {
+/**
+ * Serves one request of `node:http`. `body` is the body if a framework has read it already: as bytes, as text, or parsed. It is
+ * not needed where the framework sets `request.body`, as Express does. A function in its place, such as `next` of Express, is
+ * ignored.
+ */
+export type NodeHandler = ((request: IncomingMessage, response: ServerResponse, body?: unknown) => void) & {
   /** Stops this handler, like `ResourceServer.close`. Other handlers of the server continue. */
   readonly close: () => void;
 };
+
+/** What to do about a body that was read before. */
+const READ =
+  'pass what the framework has made of it as the third argument of nodeHandler: handle(request, response, body), or let nothing read it for this path';
 
 /** A request, whose body a framework may have read. */
 type NodeRequest = IncomingMessage & { readonly body?: unknown; readonly baseUrl?: unknown };
 
 /** The handler of an endpoint; `close` ends it. */
 export function nodeHandler(endpoint: Endpoint, close: () => void): NodeHandler {
-  const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    serve(endpoint, request, response).catch((error) => {
+  const handle = (request: IncomingMessage, response: ServerResponse, body?: unknown): void => {
+    serve(endpoint, request, response, body).catch((error) => {
       if (!request.destroyed) failed(endpoint.logger, 'nodeHandler', request.url ?? '', error);
       response.destroy();
     });
@@ -24,8 +32,13 @@ export function nodeHandler(endpoint: Endpoint, close: () => void): NodeHandler 
   return Object.assign(handle, { close });
 }
 
-async function serve(endpoint: Endpoint, request: NodeRequest, response: ServerResponse): Promise<void> {
-  const taken = await endpoint.take(incoming(request));
+async function serve(
+  endpoint: Endpoint,
+  request: NodeRequest,
+  response: ServerResponse,
+  given: unknown,
+): Promise<void> {
+  const taken = await endpoint.take(incoming(request, given));
   if (!(taken instanceof Outgoing)) {
     // Bytes that are not read would block the next request.
     if (!request.complete && request.httpVersionMajor < 2) response.setHeader('connection', 'close');
@@ -78,15 +91,16 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-function incoming(request: NodeRequest): Incoming {
-  const wasRead = request.readableEnded && request.body !== undefined;
+function incoming(request: NodeRequest, given: unknown): Incoming {
+  const body = parsed(request, given);
   return {
     verb: request.method ?? '',
     target: request.url ?? '',
-    headers: wasRead ? decoded(lines(request.rawHeaders)) : lines(request.rawHeaders),
+    headers: body === undefined ? lines(request.rawHeaders) : decoded(lines(request.rawHeaders)),
     mount: typeof request.baseUrl === 'string' ? request.baseUrl : '',
     client: request.socket.remoteAddress,
-    body: wasRead ? parsed(request.body) : undefined,
+    body,
+    consumed: body === undefined && request.readableEnded ? { fix: READ } : undefined,
     chunks: () => request.iterator({ destroyOnReturn: false }),
     isComplete: () => request.complete,
   };
@@ -109,8 +123,15 @@ function decoded(lines: readonly string[]): string[] {
   return lines.filter((_, at) => lines[at - (at % 2)]?.toLowerCase() !== 'content-encoding');
 }
 
-/** A body that a framework has read already, as bytes or parsed. */
-function parsed(body: unknown): Uint8Array {
+/** A body that a framework has read already: the one that was passed on, else that of `request.body`. */
+function parsed(request: NodeRequest, given: unknown): Uint8Array | undefined {
+  const body = given === undefined || typeof given === 'function' ? request.body : given;
+  // Parsers leave an empty object where they have read nothing.
+  if (body === undefined || (!request.readableEnded && (body === request.body || isEmpty(body)))) return undefined;
   if (body instanceof Uint8Array) return body;
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+function isEmpty(body: unknown): boolean {
+  return body === null || body === '' || (typeof body === 'object' && Object.keys(body).length === 0);
 }

@@ -299,7 +299,10 @@ export interface Resource extends Details {
  * with the template.
  */
 export interface Param {
-  /** The type: `integer` and `number` become a number, `boolean` a boolean, others stay strings. Default: any string. */
+  /**
+   * The type: `integer` (up to 2⁵³ − 1) and `number` become a number, `boolean` a boolean, others stay strings. A value has
+   * one spelling: `7`, not `07`. Default: any string.
+   */
   readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'date-time' | 'uuid';
   /** The values that are allowed. Default: all. */
   readonly values?: readonly string[];

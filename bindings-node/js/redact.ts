@@ -7,14 +7,18 @@ import { failed } from './log.js';
 import { Contents } from './results.js';
 
 /** Makes the function that the compiled part calls with contents: it returns `null` on errors, and does not hold the server. */
-export function redactor(peers: WeakRef<Peers>): (uri: string, contents: Entry[]) => Entry[] | null {
-  return (uri, contents) => {
+export function redactor(
+  peers: WeakRef<Peers>,
+): (uri: string, contents: Entry[], driver: number | null, response: number | null) => Entry[] | null {
+  return (uri, contents, driver, response) => {
     const own = peers.deref();
     if (own?.redact === undefined) return null;
+    const scope = driver === null ? undefined : own.at(driver)?.scopeOf(response);
+    const look = (entry: Entry): Contents => redacted(own, uri, entry);
     try {
       return entries(
         own,
-        contents.map((entry) => redacted(own, uri, entry)),
+        contents.map((entry) => (scope === undefined ? look(entry) : scope.runInAsyncScope(look, undefined, entry))),
         { name: 'redact', json: undefined },
       );
     } catch (error) {

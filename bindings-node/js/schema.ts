@@ -1,9 +1,13 @@
 /**
  * Standard Schema v1 (https://standardschema.dev): what zod, valibot, arktype and others let themselves be asked
  * through, and how a variable is held to a schema. Knows no library.
+ *
+ * Law: a value has one text. A schema that converts must give a value whose text is what the client sent; an output
+ * without a text of its own, such as an object, is the schema's own affair.
  */
-import { shown } from './check.js';
+import { isObject, shown } from './check.js';
 import { InvalidParameterError } from './errors.js';
+import { spellings } from './spelling.js';
 
 /** A schema of any library that has the interface. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -30,7 +34,7 @@ export interface StandardIssue {
 
 /** The properties of a schema that are published with the template. */
 export interface SchemaFacts {
-  readonly type?: 'integer' | 'number' | 'boolean';
+  readonly type?: 'integer' | 'number' | 'boolean' | 'uuid';
   readonly values?: string[];
   readonly description?: string;
 }
@@ -61,8 +65,8 @@ export function validate<Output>(
 ): Output | Promise<Output> {
   const result = schema['~standard'].validate(value);
   return result instanceof Promise
-    ? result.then((late) => accept(parameter, value, late))
-    : accept(parameter, value, result);
+    ? result.then((late) => accept(parameter, schema, value, late))
+    : accept(parameter, schema, value, result);
 }
 
 /**
@@ -72,9 +76,10 @@ export function validate<Output>(
 export function facts(schema: StandardSchema): SchemaFacts {
   const known = jsonSchema(schema);
   const values = choices(known);
-  const { type, description } = known;
+  const { type, format, description } = known;
   return {
     ...((type === 'integer' || type === 'number' || type === 'boolean') && { type }),
+    ...(type === 'string' && format === 'uuid' && { type: 'uuid' as const }),
     ...(values !== undefined && { values }),
     ...(typeof description === 'string' && { description }),
   };
@@ -95,11 +100,65 @@ function choices(known: Record<string, unknown>): string[] | undefined {
   return Array.isArray(found) && found.every((one) => typeof one === 'string') ? found : undefined;
 }
 
-function accept<Output>(parameter: string, value: unknown, result: StandardResult<Output>): Output {
-  if (result.issues === undefined) return result.value;
+function accept<Output>(
+  parameter: string,
+  schema: StandardSchema<unknown, Output>,
+  value: unknown,
+  result: StandardResult<Output>,
+): Output | Promise<Output> {
+  if (result.issues === undefined) {
+    const checked = value === undefined ? true : isSpelled(schema, value, result.value);
+    const refused = () => new RefusedParameter(parameter, shownText(value), OTHER_SPELLING);
+    if (checked instanceof Promise) {
+      return checked.then((isRight) => {
+        if (!isRight) throw refused();
+        return result.value;
+      });
+    }
+    if (!checked) throw refused();
+    return result.value;
+  }
   const reason = phrase(result.issues);
   if (value === undefined) throw new InvalidParameterError(parameter, `a value: ${reason}`);
-  throw new RefusedParameter(parameter, typeof value === 'string' ? value : JSON.stringify(value), reason);
+  throw new RefusedParameter(parameter, shownText(value), reason);
+}
+
+function shownText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Without the text: what a schema makes of a value may be none of the client's business. */
+const OTHER_SPELLING = 'expected the only spelling of this value, as the server writes it';
+
+/** Whether `given`, a text or a list or record of texts, is the text of `output`. */
+function isSpelled(schema: StandardSchema, given: unknown, output: unknown): boolean | Promise<boolean> {
+  if (typeof given === 'string') {
+    const texts = spellings(output);
+    return texts === undefined || isFirst(schema, given, texts);
+  }
+  if (Array.isArray(given)) {
+    if (!Array.isArray(output)) return true;
+    return given.length === output.length && given.every((item, at) => isOneOf(item, output[at]));
+  }
+  if (!isObject(output) || !isObject(given) || spellings(output) !== undefined) return true;
+  const names = Object.keys(given);
+  return names.every((name) => !Object.hasOwn(output, name) || isOneOf(given[name], output[name]));
+}
+
+function isOneOf(given: unknown, output: unknown): boolean {
+  const texts = spellings(output);
+  return texts === undefined || texts[0] === given;
+}
+
+/** Whether `given` is the first of the texts that the schema accepts: some accept days alone, some times alone. */
+function isFirst(schema: StandardSchema, given: string, texts: readonly string[]): boolean | Promise<boolean> {
+  const [first, ...rest] = texts;
+  if (first === undefined) return false;
+  if (given === first) return true;
+  if (rest.length === 0) return false;
+  const result = schema['~standard'].validate(first);
+  const next = (found: StandardResult<unknown>) => found.issues !== undefined && isFirst(schema, given, rest);
+  return result instanceof Promise ? result.then(next) : next(result);
 }
 
 /** A schema refuses a value of the client's. */

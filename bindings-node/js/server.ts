@@ -301,6 +301,7 @@ export class ResourceServer {
    * Notifies the clients that watch this URI that its contents have changed. Does nothing if no client watches it.
    *
    * @throws {InvalidUriError} `uri` is not a URI.
+   * @throws {RegistrationError} a typed variable of its template has another spelling, such as `07` for an integer.
    */
   notifyUpdated(uri: string): void {
     checkText('uri', uri, 'note://1');

@@ -25,6 +25,7 @@ export interface Shaped {
   readonly cache: CacheHint | undefined;
 }
 
+const ENTRY = ['uri', 'mimeType', 'text', 'blob', '_meta'];
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /**
@@ -33,7 +34,7 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
  * @throws {TypeError} it has the shape, and a member with a value that cannot be sent.
  */
 export function shaped(value: unknown): Shaped | undefined {
-  if (!isObject(value) || !Array.isArray(value.contents) || value.contents.length === 0) return undefined;
+  if (!isPlain(value) || !Array.isArray(value.contents) || value.contents.length === 0) return undefined;
   if (!value.contents.every(isEntry)) return undefined;
   const { contents, ttlMs, cacheScope, _meta, resultType, ...rest } = value;
   if (Object.keys(rest).length > 0) return undefined;
@@ -47,9 +48,17 @@ export function shaped(value: unknown): Shaped | undefined {
   };
 }
 
-/** Whether it was meant as one of the contents. */
+/** Whether it was meant as one of the contents. An object with further members is data: they would be lost. */
 function isEntry(value: unknown): value is WireContents {
-  return isObject(value) && typeof value.uri === 'string' && ('text' in value || 'blob' in value);
+  if (!isPlain(value) || typeof value.uri !== 'string' || 'text' in value === 'blob' in value) return false;
+  return Object.keys(value).every((name) => ENTRY.includes(name));
+}
+
+/** Whether it is an object without a class of its own. */
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (!isObject(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
 }
 
 function contentsOf({ uri, text, blob, mimeType, _meta }: WireContents, at: number): Contents {

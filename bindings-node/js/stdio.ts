@@ -7,6 +7,7 @@ import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import tty from 'node:tty';
 import type { Channel, Server } from './binding.js';
+import { bunStream, isBun } from './bun.js';
 import { type Peers, PipeDriver } from './driver.js';
 import { type Ending, exitAfter, onSignals } from './signals.js';
 
@@ -162,7 +163,7 @@ class Input {
       received(count);
       return !this.#paused;
     };
-    if (tty.isatty(fd)) return undefined;
+    if (tty.isatty(fd) || isBun()) return undefined;
     try {
       const options: SocketConstructorOpts & { onread: OnReadOpts } = {
         fd,
@@ -179,14 +180,20 @@ class Input {
 }
 
 function openReader(fd: number, channel: Channel): Readable {
-  const stream: Readable = tty.isatty(fd) ? new tty.ReadStream(fd) : createReadStream('', { fd, highWaterMark: CHUNK });
-  return stream.on('data', (chunk: Buffer) => channel.feed(chunk));
+  return openStream(fd).on('data', (chunk: Buffer) => channel.feed(chunk));
+}
+
+function openStream(fd: number): Readable {
+  if (tty.isatty(fd)) return new tty.ReadStream(fd);
+  return isBun() ? bunStream(fd, { reads: true, writes: false }) : createReadStream('', { fd, highWaterMark: CHUNK });
 }
 
 function openWriter(fd: number, gone: () => void): Writable {
   let stream: Writable;
   try {
-    stream = tty.isatty(fd) ? new tty.WriteStream(fd) : new Socket({ fd, readable: false, writable: true });
+    if (tty.isatty(fd)) stream = new tty.WriteStream(fd);
+    else if (isBun()) stream = bunStream(fd, { reads: false, writes: true });
+    else stream = new Socket({ fd, readable: false, writable: true });
   } catch {
     stream = createWriteStream('', { fd });
   }

@@ -36,16 +36,15 @@ export type VariableName<T extends string> = string extends T ? string : NameOf<
 /** Values for {@link VariableName}s, to expand a template. A variable that is left out or `undefined` is undefined. */
 export type Expandable<T extends string> = { readonly [N in VariableName<T>]?: ExpandableValue };
 
-type Atom = string | number;
+type Atom = string | number | bigint;
 /** A value with which a variable can be expanded. */
 export type ExpandableValue = Atom | readonly Atom[] | { readonly [key: string]: Atom } | null | undefined;
 
-/** The value of the only variable of a template; nothing if there are several, or none. */
-export type SingleValue<T extends string> = [VariableName<T>] extends [never]
-  ? never
-  : IsUnion<VariableName<T>> extends false
-    ? Atom
-    : never;
+/** The value of the only variable of a template, or of the only one that every URI has; nothing otherwise. */
+export type SingleValue<T extends string> =
+  IsSingle<VariableName<T>> extends true ? Atom : IsSingle<RequiredName<T>> extends true ? Atom : never;
+
+type IsSingle<N> = [N] extends [never] ? false : IsUnion<N> extends false ? true : false;
 
 type IsUnion<N, All = N> = N extends unknown ? ([All] extends [N] ? false : true) : never;
 

@@ -168,6 +168,9 @@ function expandable(value: unknown): string | string[] | [string, string][] {
 }
 
 function atom(value: unknown): string {
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    throw new TypeError(`a value of a template is ${value}, which is not a finite number`);
+  }
   if (['string', 'number', 'bigint', 'boolean'].includes(typeof value)) return String(value);
   throw new TypeError(
     `a value of a template is ${shown(value)}, expected a string, a number, or an array or object of them`,

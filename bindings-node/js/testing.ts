@@ -7,15 +7,23 @@
  * client.close()
  * ```
  */
+import type { AsyncResource } from 'node:async_hooks';
 import { binding, type Server } from './binding.js';
-import { checkText, isObject, shown } from './check.js';
+import { checkOptions, checkText, FLAG, LIST, NUMBER, OBJECT, type Shape, shown, TEXT } from './check.js';
 import { type Peers, PipeDriver } from './driver.js';
 import { translated } from './errors.js';
 import type { Lifespan } from './lifespan.js';
+import { scopeHere } from './request-scopes.js';
 import { Completion, Contents } from './results.js';
 import { internals, ResourceServer } from './server.js';
 
 const { TestClient } = binding;
+
+const CLIENT: Shape<ClientOptions> = { revision: TEXT, capabilities: OBJECT };
+const CLIENT_HINTS = {
+  principal: 'a test client is the local process; to test with tokens, serve HTTP with `auth`',
+  auth: 'a test client is the local process; to test with tokens, serve HTTP with `auth`',
+};
 
 /** The newest revision of the protocol: the one without a handshake. */
 const MODERN = '2026-07-28';
@@ -131,8 +139,8 @@ export class Client {
       throw new TypeError(`the server is ${shown(server)}, expected a ResourceServer; ${others}`);
     }
     if (options === undefined) throw new TypeError('write await Client.connect(server) instead of new Client(server)');
+    checkOptions('connect', options, CLIENT, CLIENT_HINTS);
     const { revision = MODERN, capabilities = {} } = options;
-    if (!isObject(capabilities)) throw new TypeError(`capabilities is ${shown(capabilities)}, expected an object`);
     this.#client = translated(() => new TestClient(revision, JSON.stringify(capabilities)));
     const { native, peers, lifespan } = internals(server);
     this.#lifespan = lifespan;
@@ -212,7 +220,9 @@ export class Client {
    * @throws {InputNeeded} the server asks for something that `inputs` does not have.
    * @throws {ServerError} the server answered with an error.
    */
-  async read(uri: string, { inputs, state }: { inputs?: Json; state?: string | undefined } = {}): Promise<Contents[]> {
+  async read(uri: string, options: { inputs?: Json; state?: string | undefined } = {}): Promise<Contents[]> {
+    checkOptions('read', options, { inputs: OBJECT, state: TEXT });
+    const { inputs, state } = options;
     const again = state === undefined ? {} : { inputResponses: inputs ?? {}, requestState: state };
     const result = await this.request('read', { uri, ...again });
     if (Array.isArray(result.contents)) return result.contents.map(contents);
@@ -279,7 +289,9 @@ export class Client {
    * @param options - `listChanged`: whether to listen to changes of the list. Default `false`.
    * @throws {ServerError} the server refuses.
    */
-  async listen(uris: Iterable<string> = [], { listChanged = false } = {}): Promise<Listen> {
+  async listen(uris: Iterable<string> = [], options: { listChanged?: boolean } = {}): Promise<Listen> {
+    checkOptions('listen', options, { listChanged: FLAG });
+    const { listChanged = false } = options;
     if (typeof uris === 'string') {
       throw new TypeError(`listen takes an array of URIs, not ${shown(uris)}; write [${shown(uris)}]`);
     }
@@ -302,7 +314,9 @@ export class Client {
    * @param options - `of`: the id of the request that it must belong to. Default: any.
    * @throws a `TimeoutError` if none came.
    */
-  notification(timeout = PATIENCE, { of }: { of?: number } = {}): Promise<Notification> {
+  notification(timeout = PATIENCE, options: { of?: number } = {}): Promise<Notification> {
+    checkOptions('notification', options, { of: NUMBER });
+    const { of } = options;
     const at = this.#notifications.findIndex(({ id }) => of === undefined || id === of);
     const [found] = at < 0 ? [] : this.#notifications.splice(at, 1);
     if (found !== undefined) return Promise.resolve(found);
@@ -338,7 +352,9 @@ export class Client {
   }
 
   /** Sends a request. Returns its id, and a promise of its result. */
-  send(method: string, params: Json = {}, { meta = {} }: { meta?: Json } = {}): { id: number; answer: Promise<Json> } {
+  send(method: string, params: Json = {}, options: { meta?: Json } = {}): { id: number; answer: Promise<Json> } {
+    checkOptions('send', options, { meta: OBJECT });
+    const { meta = {} } = options;
     if (this.#isClosed) throw gone();
     checkText('method', method, 'read');
     const id = translated(() => this.#client.send(method, JSON.stringify(params), JSON.stringify(meta)));
@@ -421,7 +437,9 @@ export class Connection {
    * @param server - the server. Its clock is replaced.
    * @param options - `now`: the time of its clock, as milliseconds of a steady clock and since 1970. Default: both 0.
    */
-  constructor(server: ResourceServer, { now = [0, 0] }: { now?: readonly [tick: number, unix: number] } = {}) {
+  constructor(server: ResourceServer, options: { now?: readonly [tick: number, unix: number] } = {}) {
+    checkOptions('Connection', options, { now: LIST });
+    const { now = [0, 0] } = options;
     const { native, peers } = internals(server);
     this.#server = native;
     this.#now = now;
@@ -483,6 +501,11 @@ export class Connection {
 
 /** The loop behind a channel whose output is taken in the same process. */
 class Memory extends PipeDriver {
+  /** That of the test, where it sends a request. */
+  override scope(): AsyncResource {
+    return scopeHere();
+  }
+
   readonly #output: () => void;
 
   constructor(server: Server, peers: Peers, output: () => void) {

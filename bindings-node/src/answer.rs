@@ -4,7 +4,7 @@
 use crate::calls;
 use crate::error::{raise, unusable};
 use crate::options::{PlainValue, read, unsigned};
-use crate::peer::{Driver, client};
+use crate::peer::{Arrival, Driver, client};
 use crate::resource::resource;
 use mcp_resources_engine::connection as core;
 use mcp_resources_engine::connection::{
@@ -58,6 +58,13 @@ pub struct Gather(RefCell<Option<core::Gather>>, Env);
 
 #[napi]
 impl Answers {
+    /// The number of the response that a request belongs to; `null` without one.
+    #[napi(catch_unwind)]
+    pub fn response_of(&self, request: f64) -> Option<f64> {
+        let (peer, _) = self.0.find(request)?;
+        Arrival::of_peer(&peer).map(|arrival| arrival.response)
+    }
+
     /// Answers a read.
     #[napi(catch_unwind)]
     pub fn contents(&self, request: f64, entries: Vec<Entry>, cache: Option<PlainValue>) -> Result<()> {

@@ -105,13 +105,13 @@ impl Endpoint {
         })
     }
 
-    /// Takes a request with its body. Handlers run, or are started.
+    /// Takes a request with its body; its response will have the number `response`. Handlers run, or are started.
     #[napi(catch_unwind, ts_return_type = "[Exchange, Turned]")]
-    pub fn open(&self, request: &Identified, body: &[u8]) -> Result<(Exchange, Turned)> {
+    pub fn open(&self, request: &Identified, body: &[u8], response: f64) -> Result<(Exchange, Turned)> {
         let mut out = Vec::new();
         let opened = self.0.side.endpoint().open(&request.0, body, self.0.now(), &mut out);
         let core::Opened { turn, exchange } = opened;
-        let client = self.0.client(turn.connection, exchange);
+        let client = self.0.client(turn.connection, exchange, Some(response));
         let turned = self.0.turn(turn, out, &client)?;
         Ok((Exchange { web: self.0.clone(), client }, turned))
     }
@@ -202,6 +202,12 @@ impl Identified {
     #[napi(catch_unwind)]
     pub fn too_late(&self) -> Refusal {
         Refusal::of(self.0.too_late())
+    }
+
+    /// The response to a body that a framework has read, and has not passed on.
+    #[napi(catch_unwind)]
+    pub fn already_read(&self) -> Refusal {
+        Refusal::of(self.0.already_read())
     }
 
     /// Counts a body that comes in several parts.

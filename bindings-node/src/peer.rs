@@ -64,6 +64,21 @@ pub(crate) struct Client {
     pub(crate) driver: Rc<dyn Driver>,
 }
 
+/// The HTTP request that a peer belongs to, by the numbers of its driver and of its response. JavaScript keeps the
+/// asynchronous context of each by these.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival {
+    pub(crate) driver: u32,
+    pub(crate) response: f64,
+}
+
+impl Arrival {
+    /// The one of a peer; `None` over a pipe and with the native server.
+    pub(crate) fn of_peer(peer: &Peer) -> Option<Self> {
+        peer.host_data()?.downcast_ref().copied()
+    }
+}
+
 /// A request, in its own words.
 pub(crate) type RequestKey = (ConnectionId, RequestToken);
 

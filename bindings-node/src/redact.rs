@@ -4,6 +4,7 @@
 //! Law: the thread of the loop never waits. Contents that were not redacted are never sent.
 
 use crate::answer::Entry;
+use crate::peer::Arrival;
 use crate::woken::Woken;
 use mcp_resources_engine::connection::{Answer, Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -15,7 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The author's function, as `js/redact.ts` wraps it: `null` if it has failed.
-pub(crate) type Look = FunctionRef<FnArgs<(String, Vec<Entry>)>, Option<Vec<Entry>>>;
+pub(crate) type Look = FunctionRef<LookArgs, Option<Vec<Entry>>>;
+
+/// The URI and its contents; the numbers of the driver and the response that the request belongs to.
+type LookArgs = FnArgs<(String, Vec<Entry>, Option<u32>, Option<f64>)>;
 
 /// See the module. `None` once the loop has ended.
 pub(crate) struct Redactions(Mutex<Option<Vec<Redaction>>>);
@@ -24,6 +28,7 @@ pub(crate) struct Redactions(Mutex<Option<Vec<Redaction>>>);
 struct Redaction {
     uri: String,
     contents: Vec<Contents<'static>>,
+    arrival: Option<Arrival>,
     done: SyncSender<Option<Vec<Contents<'static>>>>,
 }
 
@@ -37,7 +42,7 @@ impl Redactions {
     /// What providers call. A read fails if there is no result after `patience`.
     pub(crate) fn reached(self: &Arc<Self>, woken: Arc<Woken>, patience: Duration) -> Redact {
         let own = self.clone();
-        Arc::new(move |_, uri, answer| {
+        Arc::new(move |peer, uri, answer| {
             let Answer::Contents(ReadResult { contents, cache }) = answer else { return answer };
             // The loop would wait for itself.
             if woken.is_loop() {
@@ -45,7 +50,7 @@ impl Redactions {
             }
             let (done, looked) = sync_channel(1);
             if let Some(left) = &mut *own.left() {
-                left.push(Redaction { uri: uri.to_owned(), contents, done });
+                left.push(Redaction { uri: uri.to_owned(), contents, arrival: Arrival::of_peer(peer), done });
             }
             woken.wake(None);
             match looked.recv_timeout(patience) {
@@ -58,10 +63,13 @@ impl Redactions {
     /// Calls the function for all that is queued. If it fails, the read fails.
     pub(crate) fn look(&self, env: &Env, look: &Look) -> Result<()> {
         let left = self.left().as_mut().map(std::mem::take).unwrap_or_default();
-        for Redaction { uri, contents, done } in left {
+        for Redaction { uri, contents, arrival, done } in left {
             let entries = contents.into_iter().map(Entry::of).collect::<Option<Vec<_>>>();
             let looked = match entries {
-                Some(entries) => env.run_in_scope(|| look.borrow_back(env)?.call((uri, entries).into()))?,
+                Some(entries) => {
+                    let (driver, response) = arrival.map(|own| (own.driver, own.response)).unzip();
+                    env.run_in_scope(|| look.borrow_back(env)?.call((uri, entries, driver, response).into()))?
+                }
                 None => None,
             };
             // The provider's thread may have given up.

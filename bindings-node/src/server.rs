@@ -163,7 +163,10 @@ impl Server {
     #[napi(catch_unwind)]
     pub fn redact_with(
         &self,
-        #[napi(ts_arg_type = "(uri: string, contents: Entry[]) => Entry[] | null")] look: Look,
+        #[napi(
+            ts_arg_type = "(uri: string, contents: Entry[], driver: number | null, response: number | null) => Entry[] | null"
+        )]
+        look: Look,
     ) {
         let patience = Duration::from_millis(self.host.registry.read_timeout());
         let redact = self.host.redactions.reached(self.host.woken.clone(), patience);

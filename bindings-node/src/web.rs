@@ -4,7 +4,7 @@ use crate::about::{About, RequestFields};
 use crate::calls;
 use crate::elsewhere::Elsewhere;
 use crate::function::Callee;
-use crate::peer::{Client, Drive, Driver, LoopTask, RequestKey, Shared, whole};
+use crate::peer::{Arrival, Client, Drive, Driver, LoopTask, RequestKey, Shared, whole};
 use crate::server::{Host, number};
 use mcp_resources_engine::connection::RequestToken;
 use mcp_resources_engine::http as core;
@@ -113,14 +113,19 @@ impl Web {
         result.and(self.rest())
     }
 
-    /// One request of one client; without an exchange its response is complete.
+    /// One request of one client, with the number of its response; without an exchange the response is complete.
     pub(crate) fn client(
         self: &Rc<Self>,
         connection: ConnectionId,
         exchange: Option<core::Exchange>,
+        response: Option<f64>,
     ) -> Client {
         let (clock, host) = (self.shared.host.clock.clone(), self.elsewhere.clone());
-        Client { peer: Rc::new(Peer::exchange(connection, exchange, clock, host)), driver: self.clone() }
+        let mut peer = Peer::exchange(connection, exchange, clock, host);
+        if let Some(response) = response {
+            peer = peer.with_host_data(Arc::new(Arrival { driver: self.shared.driver, response }));
+        }
+        Client { peer: Rc::new(peer), driver: self.clone() }
     }
 
     /// How many requests are remembered.
@@ -156,7 +161,7 @@ impl Web {
     /// Turns of sessions that nobody writes.
     pub(crate) fn turns(self: &Rc<Self>, turns: Vec<Turn<'static>>) -> Result<()> {
         turns.into_iter().try_for_each(|turn| {
-            let own = self.client(turn.connection, None);
+            let own = self.client(turn.connection, None, None);
             self.turn(turn, Vec::new(), &own).map(drop)
         })
     }

@@ -26,6 +26,7 @@ const HELD: Duration = Duration::from_millis(100);
 /// One call to make.
 struct Call<'a, 'm> {
     client: &'a Client,
+    context: CallContext,
     request: &'a Request<'m>,
     function: &'a Py<Function>,
 }
@@ -80,7 +81,7 @@ fn ask(py: Python<'_>, client: &Client, request: &Request<'_>) -> PyResult<Event
         // What was to be called has been removed in the meantime.
         return Ok(client.peer().respond(request.token, Answer::Failed(ReadError::NotFound)).events);
     };
-    Call { client, request, function }.run(py)
+    Call { client, context: client.context(py)?, request, function }.run(py)
 }
 
 /// Cancels a task. A function on a worker thread sees it in its context; one that has not started never does.
@@ -112,17 +113,16 @@ impl Call<'_, '_> {
             gather.map(|(gather, cancelled)| Bound::new(py, Gather::new(gather, cancelled))).transpose()?;
         let values = |name: &str| value(py, self.request, name);
         let supply = Supply { value: &values, context: context.as_ref(), gather: gather.as_ref() };
-        let context = self.client.context(py)?;
         match function.bind(py, &supply) {
-            Ok(arguments) if in_pool => self.queue(py, context, arguments, reply),
-            Ok(arguments) if function.mode == Mode::Async => self.start(py, context, &arguments, reply),
+            Ok(arguments) if in_pool => self.queue(py, arguments, reply),
+            Ok(arguments) if function.mode == Mode::Async => self.start(py, &arguments, reply),
             Ok(arguments) => {
-                let result = self.call(py, &context, &arguments);
-                self.settle(py, context, result, reply)
+                let result = self.call(py, &arguments);
+                self.settle(py, result, reply)
             }
-            Err(BindError::Raised(error)) => self.answer(py, &context, Err(error), reply),
+            Err(BindError::Raised(error)) => self.answer(py, Err(error), reply),
             Err(BindError::Refused(error)) => {
-                self.give(py, context, HandlerResult::Answer(Answer::Failed(error)), reply)
+                self.give(py, HandlerResult::Answer(Answer::Failed(error)), reply)
             }
         }
     }
@@ -132,9 +132,9 @@ impl Call<'_, '_> {
         PendingReply::detach(self.client.peer(), self.request.token)
     }
 
-    fn pending(&self, py: Python<'_>, context: CallContext, reply: Arc<PendingReply>) -> Pending {
+    fn pending(&self, py: Python<'_>, reply: Arc<PendingReply>) -> Pending {
         let (function, what) = (self.function.clone_ref(py), self.request.what().to_owned());
-        let purpose = self.request.params.purpose();
+        let (purpose, context) = (self.request.params.purpose(), self.context.clone_ref(py));
         Pending { client: self.client.clone(), purpose, function, what, context, reply }
     }
 
@@ -142,14 +142,13 @@ impl Call<'_, '_> {
     fn queue(
         &self,
         py: Python<'_>,
-        context: CallContext,
         arguments: Arguments<'_>,
         reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
         let Some(reply) = reply else { return Ok(Events::new()) };
-        let run = context.runner(py)?.unbind();
+        let run = self.context.runner(py)?.unbind();
         let args = with_function(self.function.get().call.bind(py), &arguments.positional)?.unbind();
-        let pending = Py::new(py, self.pending(py, context, reply))?;
+        let pending = Py::new(py, self.pending(py, reply))?;
         let kwargs = arguments.keywords.map(Bound::unbind);
         let job = Job { run, args, kwargs, pending };
         self.client.runtime().host.queue.get().jobs.push(job);
@@ -160,42 +159,36 @@ impl Call<'_, '_> {
     fn start(
         &self,
         py: Python<'_>,
-        context: CallContext,
         arguments: &Arguments<'_>,
         reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
         let function = self.function.get();
         let started = timed(py, &function.name, || {
             let (positional, keywords) = (&arguments.positional, arguments.keywords.as_ref());
-            let coroutine = context.call(function.call.bind(py), positional, keywords)?;
-            self.client.runtime().start(&context, &coroutine, function)
+            let coroutine = self.context.call(function.call.bind(py), positional, keywords)?;
+            self.client.runtime().start(&self.context, &coroutine, function)
         });
         let task = match started {
             Ok(task) => task,
-            Err(error) => return self.answer(py, &context, Err(error), reply),
+            Err(error) => return self.answer(py, Err(error), reply),
         };
         if self.client.runtime().eager && task.call_method0(intern!(py, "done"))?.is_truthy()? {
             let result = task.call_method0(intern!(py, "result"));
-            return self.settle(py, context, result, reply);
+            return self.settle(py, result, reply);
         }
         let Some(reply) = reply.or_else(|| self.detach()) else {
             task.call_method0(intern!(py, "cancel"))?;
             return Ok(Events::new());
         };
-        Pending::follow(&Bound::new(py, self.pending(py, context, reply))?, &task)?;
+        Pending::follow(&Bound::new(py, self.pending(py, reply))?, &task)?;
         Ok(Events::new())
     }
 
     /// Calls the function here and now.
-    fn call<'py>(
-        &self,
-        py: Python<'py>,
-        context: &CallContext,
-        arguments: &Arguments<'py>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn call<'py>(&self, py: Python<'py>, arguments: &Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
         let function = self.function.get();
         timed(py, &function.name, || {
-            context.call(function.call.bind(py), &arguments.positional, arguments.keywords.as_ref())
+            self.context.call(function.call.bind(py), &arguments.positional, arguments.keywords.as_ref())
         })
     }
 
@@ -203,16 +196,15 @@ impl Call<'_, '_> {
     fn settle(
         &self,
         py: Python<'_>,
-        context: CallContext,
         result: PyResult<Bound<'_, PyAny>>,
         reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
         let purpose = self.request.params.purpose();
         let Some(value) = result.as_ref().ok().filter(|value| is_unfinished(purpose, value)) else {
-            return self.answer(py, &context, result, reply);
+            return self.answer(py, result, reply);
         };
         if let Some(reply) = reply.or_else(|| self.detach()) {
-            Pending::finish_later(&Bound::new(py, self.pending(py, context, reply))?, value)?;
+            Pending::finish_later(&Bound::new(py, self.pending(py, reply))?, value)?;
         }
         Ok(Events::new())
     }
@@ -221,7 +213,6 @@ impl Call<'_, '_> {
     fn answer(
         &self,
         py: Python<'_>,
-        context: &CallContext,
         result: PyResult<Bound<'_, PyAny>>,
         reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
@@ -229,8 +220,8 @@ impl Call<'_, '_> {
             result.as_ref().err().filter(|error| is_ending(py, error)).map(|error| error.clone_ref(py));
         let (purpose, what) = (self.request.params.purpose(), self.request.what());
         let host = &self.client.runtime().host;
-        let given = HandlerResult::within(context, purpose, self.function, what, result, host, py);
-        let events = self.give(py, context.clone_ref(py), given, reply)?;
+        let given = HandlerResult::within(&self.context, purpose, self.function, what, result, host, py);
+        let events = self.give(py, given, reply)?;
         ending.map_or(Ok(events), Err)
     }
 
@@ -238,12 +229,11 @@ impl Call<'_, '_> {
     fn give(
         &self,
         py: Python<'_>,
-        context: CallContext,
         given: HandlerResult,
         reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
         if let Some(reply) = reply {
-            return self.pending(py, context, reply).give(py, given, false).map(|()| Events::new());
+            return self.pending(py, reply).give(py, given, false).map(|()| Events::new());
         }
         let outcome = given.answer(|answer| self.client.peer().respond(self.request.token, answer));
         Ok(peer::events(py, &self.function.get().name, outcome))

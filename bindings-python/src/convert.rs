@@ -13,13 +13,13 @@ use mcp_resources_engine::option::Named;
 use mcp_resources_engine::resource::CacheHint;
 use pyo3::exceptions::asyncio::CancelledError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::{PyBytes, PyMemoryView, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
+static BYTES_OF: Import = Import::new("mcp_resources.encoding", "bytes_of");
 static READ: Import = Import::new("mcp_resources.results", "read");
 static INPUT_REQUIRED: Import = Import::new("mcp_resources.results", "InputRequired");
 static INPUT_PARTS: Import = Import::new("mcp_resources.results", "input_parts");
@@ -184,29 +184,11 @@ impl Data {
         if let Ok(bytes) = value.cast::<PyBytes>() {
             return Ok(Some(Self::Bytes(bytes.clone().into())));
         }
-        Self::copied(value)
-    }
-
-    /// The elements of a buffer of bytes. Any other buffer holds numbers as the machine represents them: those are values
-    /// for JSON. `is_bytes` of `mcp_resources.encoding` decides alike.
-    fn copied(value: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
-        let Ok(view) = PyMemoryView::from(value) else { return Ok(None) };
-        let py = value.py();
-        let format: PyBackedStr = view.getattr(intern!(py, "format"))?.extract()?;
-        // A time of numpy has a buffer of eight bytes, but is a number by its own account.
-        let ndim = intern!(py, "ndim");
-        let owner = if value.hasattr(ndim)? { value } else { view.as_any() };
-        let is_sequence = owner.getattr(ndim)?.extract::<usize>().is_ok_and(|ndim| ndim > 0);
-        let is_bytes = match format.trim_start_matches(['@', '=', '<', '>', '!']) {
-            "B" | "c" => true,
-            // Signed bytes are those of a library such as pyarrow, unless the object knows that they are numbers.
-            "b" => !value.get_type().hasattr(intern!(py, "tolist"))?,
-            _ => false,
-        };
-        if !is_sequence || !is_bytes {
+        if value.is_exact_instance_of::<PyDict>() || value.is_exact_instance_of::<PyList>() {
             return Ok(None);
         }
-        Ok(Some(Self::Bytes(view.call_method0(intern!(py, "tobytes"))?.extract()?)))
+        let bytes: Option<PyBackedBytes> = BYTES_OF.get(value.py())?.call1((value,))?.extract()?;
+        Ok(bytes.map(Self::Bytes))
     }
 
     fn len(&self) -> usize {
@@ -218,7 +200,7 @@ impl Data {
 }
 
 /// Whether reading it runs no code of the author.
-fn is_plain(value: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn is_plain(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyString>() || value.is_exact_instance_of::<PyBytes>()
 }
 

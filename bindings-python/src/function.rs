@@ -214,7 +214,9 @@ impl Slot {
         }
         match ((supply.value)(&self.name)?, self.fill) {
             (Some(value), _) => self.convert(value).map(Some),
+            (None, Fill::List) if self.whole => self.convert(PyList::empty(py).into_any()).map(Some),
             (None, Fill::List) => Ok(Some(PyList::empty(py).into_any())),
+            (None, Fill::Map) if self.whole => self.convert(PyDict::new(py).into_any()).map(Some),
             (None, Fill::Map) => Ok(Some(PyDict::new(py).into_any())),
             (None, Fill::Rest) => Ok(None),
             (None, _) => Ok(self.default.as_ref().map(|value| value.bind(py).clone())),

@@ -1,12 +1,12 @@
 //! Options from keyword arguments: converts Python values to those of the core, and its errors to exceptions. The core
 //! decides which options exist and which values they take.
 
-use crate::error::{shown, unexpected};
+use crate::error::{raise, shown, unexpected};
 use crate::guard;
 use crate::resource::Icon;
 use mcp_resources_engine::engine::{Options, ServerInfo, Setup};
 use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, Step};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyString};
@@ -56,7 +56,7 @@ pub(crate) fn refused(name: &str, value: &Bound<'_, PyAny>, error: &OptionError)
         return if error.unknown_name().is_some() {
             PyTypeError::new_err(text)
         } else {
-            PyValueError::new_err(text)
+            raise(value.py(), "Registration", (text,))
         };
     }
     let text = text.replace("true or false", "True or False");

@@ -1,7 +1,7 @@
 //! A request whose handler is still at work: what takes its outcome, from the loop or from a worker thread.
 
 use crate::contextvars::CallContext;
-use crate::convert::{Gather, HandlerResult};
+use crate::convert::{Gather, HandlerResult, is_plain};
 use crate::error::{self, Import};
 use crate::function::Function;
 use crate::peer::Client;
@@ -12,9 +12,10 @@ use mcp_resources_engine::error::Purpose;
 use mcp_resources_host::transport::pump::PendingReply;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::PyDict;
 use std::sync::Arc;
 
+static UNFINISHED: Import = Import::new("mcp_resources.functions", "is_unfinished");
 static FINISHED: Import = Import::new("mcp_resources.functions", "finished");
 static PARTIAL: Import = Import::new("functools", "partial");
 
@@ -152,17 +153,9 @@ impl Pending {
 /// Whether a function has returned something that must be awaited or run before it is a result: an awaitable, an
 /// asynchronous iterator or, from a read, a generator. That happens behind decorators and lambdas.
 pub(crate) fn is_unfinished(purpose: Purpose, value: &Bound<'_, PyAny>) -> bool {
-    let is_common = value.is_exact_instance_of::<PyString>()
-        || value.is_exact_instance_of::<PyBytes>()
-        || value.is_exact_instance_of::<PyDict>()
-        || value.is_exact_instance_of::<PyList>();
-    if is_common {
+    if is_plain(value) || value.is_exact_instance_of::<PyDict>() {
         return false;
     }
-    let (py, class) = (value.py(), value.get_type());
-    let has = |name| class.hasattr(name).unwrap_or(false);
-    let is_generator = || has(intern!(py, "__next__")) && has(intern!(py, "throw"));
-    has(intern!(py, "__await__"))
-        || has(intern!(py, "__aiter__"))
-        || (purpose == Purpose::Read && is_generator())
+    let asked = UNFINISHED.get(value.py()).and_then(|test| test.call1((value, purpose == Purpose::Read)));
+    asked.and_then(|is| is.extract()).unwrap_or(false)
 }

@@ -65,13 +65,10 @@ impl Redactor {
         py: Python<'_>,
     ) -> PyResult<HandlerResult> {
         let request = peer.host_data().and_then(|data| data.downcast_ref::<CallContext>());
-        match request.or(self.context.get()) {
-            None => self.pass(uri, result, py),
-            Some(context) => {
-                let (redactor, uri) = (self.clone(), uri.to_owned());
-                context.copy(py)?.within(py, move |py| redactor.pass(&uri, result, py))?
-            }
-        }
+        let known = request.or(self.context.get()).map(|context| context.copy(py));
+        let (redactor, uri) = (self.clone(), uri.to_owned());
+        let context = known.unwrap_or_else(|| CallContext::current(py))?;
+        context.within(py, move |py| redactor.pass(&uri, result, py))?
     }
 
     /// Redacts contents that were read at `uri`.

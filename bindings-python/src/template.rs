@@ -11,6 +11,7 @@ use std::str::FromStr;
 
 static MATCH: Import = Import::new("mcp_resources.matches", "Match");
 static NO_MATCH: Import = Import::new("mcp_resources.matches", "NoMatch");
+static SPELLED: Import = Import::new("mcp_resources.spelling", "spelled");
 static REJECTED: Import = Import::new("mcp_resources.matches", "Rejected");
 
 /// A URI template (RFC 6570).
@@ -74,7 +75,7 @@ impl UriTemplate {
         Ok(variables)
     }
 
-    /// Expands the template. Values are texts, lists or dicts; others are converted with `str`. `None` is left out.
+    /// Expands the template. Values are those of Python types that have a text, lists or dicts. `None` is left out.
     #[pyo3(signature = (values = None, /, **named))]
     fn expand(
         &self,
@@ -214,7 +215,7 @@ fn value_from_py(value: &Bound<'_, PyAny>) -> PyResult<Option<Value<'static>>> {
     text(value).map(|text| Some(Value::from(text)))
 }
 
-/// A text; other values are converted with `str`.
+/// A text; other values have one text each.
 fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
         return Err(PyTypeError::new_err("a value of a template is a text, a list or a dict, not bytes"));
@@ -222,7 +223,10 @@ fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(truth) = value.cast::<PyBool>() {
         return Ok(truth.is_true().to_string());
     }
-    value.str()?.extract()
+    match value.cast_exact::<PyString>() {
+        Ok(text) => text.extract(),
+        Err(_) => SPELLED.get(value.py())?.call1((value,))?.extract(),
+    }
 }
 
 fn parse<T: FromStr<Err: std::fmt::Display>>(option: &str, word: &str) -> PyResult<T> {

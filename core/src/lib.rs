@@ -41,26 +41,28 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // Resources, templates, and what handlers return.
+pub use mcp_resources_engine::catalog::MountId;
 pub use mcp_resources_engine::connection::{
-    Answer, Body, Completion, Contents, InputAsk, InputRequest, InputRequired, Item, ListPage, LogLevel,
-    ReadResult,
+    Answer, AskError, Body, Completion, Contents, Gather, InputAsk, InputRequest, InputRequired, Item,
+    ListPage, LogLevel, Plain, RawResult, ReadResult,
 };
 pub use mcp_resources_engine::error::ReadError;
 pub use mcp_resources_engine::resource::{
-    Audience, CacheHint, CacheScope, Icon, Parameter, RegistrationError, Resource, Template,
+    Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterCheck,
+    ParameterKind, RegistrationError, Resource, Template, Theme,
 };
-pub use mcp_resources_template::{self as template, UriTemplate, uri};
+pub use mcp_resources_template::{self as template, Params, TemplateOptions, UriTemplate, uri};
 
 // Clients, access control and limits.
 pub use mcp_resources_engine::guard::{self, Policy};
 pub use mcp_resources_engine::headers::Headers;
 pub use mcp_resources_engine::hub::ListKinds;
 pub use mcp_resources_engine::limits::Limits;
-pub use mcp_resources_engine::option::{OptionError, OptionValue};
-pub use mcp_resources_engine::principal::Principal;
-pub use mcp_resources_engine::seal::SealKey;
+pub use mcp_resources_engine::option::{OptionError, OptionValue, Step};
+pub use mcp_resources_engine::principal::{Network, Principal};
+pub use mcp_resources_engine::seal::{SealError, SealKey};
 pub use mcp_resources_engine::trace::TraceContext;
-pub use mcp_resources_engine::version::Revision;
+pub use mcp_resources_engine::version::{FieldSet, Revision};
 
 // The server.
 #[cfg(any(feature = "http", feature = "pipe"))]
@@ -87,7 +89,7 @@ pub use mcp_resources_host::client;
 
 // HTTP: the rules of an endpoint, TLS and tokens.
 pub use mcp_resources_engine::http::{
-    Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24, Verified,
+    Answers, Auth, Denied, Hosts, Origins, Polling, Rules, RulesError, Sse24, Verified,
 };
 #[cfg(feature = "auth")]
 pub use mcp_resources_host::transport::http::JwtVerifier;
@@ -95,6 +97,9 @@ pub use mcp_resources_host::transport::http::JwtVerifier;
 pub use mcp_resources_host::transport::http::Tls;
 #[cfg(feature = "http")]
 pub use mcp_resources_host::transport::http::{StaticTokens, Verifier};
+
+// For a program with an event loop of its own: everything that the signatures above name and that is not named above.
+pub use mcp_resources_engine as engine;
 
 // Compiles what the README and the guides show.
 #[cfg(all(doctest, feature = "server", unix))]

@@ -31,7 +31,7 @@ const RETURNS = [
   ['no bytes', new Uint8Array(), Buffer.of(), OCTETS],
   ['ArrayBuffer', Uint8Array.of(1, 2).buffer, Buffer.of(1, 2), OCTETS],
   ['a part of a buffer', Buffer.from('abcd').subarray(1, 3), Buffer.from('bc'), OCTETS],
-  ['another view', new Uint16Array(Uint8Array.of(1, 0, 2, 0).buffer), Buffer.of(1, 0, 2, 0), OCTETS],
+  ['numbers', new Uint16Array([1, 2]), '[1,2]', 'application/json'],
   ['DataView', new DataView(Uint8Array.of(9, 8, 7).buffer, 1), Buffer.of(8, 7), OCTETS],
   ['object', { ä: [1, null, true] }, '{"ä":[1,null,true]}', 'application/json'],
   ['array', [], '[]', 'application/json'],

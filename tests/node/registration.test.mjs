@@ -103,7 +103,7 @@ test('the handle of a registration removes it', async () => {
 
 for (const [what, param, text, value] of [
   ['integer', { type: 'integer' }, '-12', -12],
-  ['number', { type: 'number' }, '1.5e3', 1500],
+  ['number', { type: 'number' }, '1500.5', 1500.5],
   ['boolean', { type: 'boolean' }, 'false', false],
   ['string', { type: 'string', pattern: '[a-z]+' }, 'abc', 'abc'],
   ['values', { values: ['red', 'blue'] }, 'blue', 'blue'],

@@ -17,6 +17,9 @@ PLANTED = "hunter2-canary"
 APP = f"""
 server: {{port: 8080, db_password: {PLANTED}}}
 url: postgres://me:{PLANTED}@host/x
+conn: 'Server=x;Pwd={PLANTED};'
+monkey: banana
+max_tokens: 4096
 hidden: {PLANTED}
 """
 
@@ -31,7 +34,12 @@ def app(tmp_path: Path) -> Path:
 def config(app: Path, **more: object) -> Path:
     """A file for `serve --config`."""
     declared = [
-        {"config": {"apps": {"demo": app.name}, "allow": ["server", "server/**", "url", "gone"]}},
+        {
+            "config": {
+                "apps": {"demo": app.name},
+                "allow": ["server", "server/**", "url", "conn", "monkey", "max_tokens", "gone"],
+            }
+        },
         {"env": {"allow": ["PLANTED_TOKEN", "TZ"]}},
     ]
     file = app.parent / "resources.json"
@@ -105,7 +113,8 @@ def test_no_planted_secret_leaves(program: Path, app: Path, tmp_path: Path) -> N
     said = log.read_text("utf-8")
     assert len(audit.splitlines()) > 40
     assert said.count("still served") == 3
-    assert "8080" in "".join(heard)
+    assert all(shown in "".join(heard) for shown in ("8080", "banana", "4096"))
+    assert "Server=x;Pwd=[redacted:" in "".join(heard)
     for text in (*heard, audit, said):
         assert PLANTED not in text
 
@@ -126,6 +135,35 @@ def test_what_cannot_be_served_is_said_at_once(program: Path, app: Path, words: 
     error = refused_at_start(program, *words, at=app.parent)
     assert said in error
     assert PLANTED not in error
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.yaml", f"a: 1\n---\nb: {PLANTED}\n", "line 2: it has more than one document; only one can be read"),
+        ("a.yaml", f"a: 1\na: {PLANTED}\n", "line 2: a key stands twice"),
+        ("a.yaml", f"a: !!int {PLANTED}\n", "line 1: a value does not fit its tag"),
+        ("a.yaml", f"a: {'[' * 100}{PLANTED}{']' * 100}\n", "line 1: it is nested too deeply"),
+        ("a.yaml", f"a: [{'1,' * 250_000}]\n", "line 1: it has too many values"),
+        ("a.env", f"A='{PLANTED}\nB=1\n", "line 1: a quote does not close"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(program: Path, tmp_path: Path, name: str, text: str, said: str) -> None:
+    """S-04: the reason itself, and not that it is no YAML; without contents."""
+    (tmp_path / name).write_text(text, "utf-8")
+    error = refused_at_start(program, f"config:{name},**", at=tmp_path)
+    assert said in error
+    assert PLANTED not in error
+
+
+def test_lines_that_are_no_variables_are_left_out(program: Path, tmp_path: Path) -> None:
+    """S-04: the rest of a .env file is served, and the log names the line."""
+    (tmp_path / "a.env").write_text(f"1A=1\n{PLANTED}\nÄ=2\nB=`x 'y'`\n", "utf-8")
+    command = [program, "read", "config:///a", "--", program, "serve", f"config:{tmp_path / 'a.env'},**"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == {"1A": "1", "Ä": "2", "B": "x 'y'"}
+    assert "line 2 is not NAME=VALUE and is left out" in done.stderr
+    assert PLANTED not in done.stderr
 
 
 def test_the_thread_ends_with_the_last_watcher(program: Path, app: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from mcp import Client, MCPError
@@ -123,6 +124,63 @@ def test_an_edit_marks_its_section(program: Path, site: Path, mode: str) -> None
         assert await hits(client, "docs:///book/search/changed") == [uri]
 
     converse(program, [f"docs:{site}"], mode, body, on_message)
+
+
+LETTERS = """# Letters
+
+## Marks
+
+A café, a naïve résumé, Ünïcode, the Straße to İstanbul, Łódź, Ὀδυσσεύς and ещё. ガイド
+
+## Signs
+
+Docker™, x², Note¹, №5, 1º, ﬁle, H₂O and 10㎏. Launch 🚀 with 👍🏽. 髙橋
+
+## Cafe\u0301
+"""
+
+
+FOUND = """
+cafe CAFÉ cafe\u0301 naive resume unicode strasse STRASSE straße istanbul İSTANBUL lodz οδυσσευς еще ガイド docker
+Docker™ x x² note 5 №5 1 file h2o H₂O 10kg 🚀 👍 高橋 髙橋
+"""
+
+
+def test_words_are_found_as_people_type_them(program: Path, site: Path) -> None:
+    """S-07: without marks, in any case, beside signs and emoji; and marks of other scripts count."""
+    (site / "letters.md").write_text(LETTERS, "utf-8")
+    page = "docs:///book/letters.md"
+
+    async def body(client: Client) -> None:
+        for query in FOUND.split():
+            assert page in "".join(await hits(client, f"docs:///book/search/{quote(query)}")), query
+        for query in ("カイト", "docke", "notes"):
+            assert page not in "".join(await hits(client, f"docs:///book/search/{quote(query)}")), query
+        marked = json.loads(await text(client, f"docs:///book/search/{quote('istanbul 🚀')}"))["hits"][0]["snippet"]
+        assert "**" in marked
+        # The fragment that GitHub gives a decomposed heading, and the composed one.
+        for slug in ("cafe\u0301", "caf\u00e9"):
+            assert (await text(client, f"{page}#{quote(slug)}")).startswith("## Cafe\u0301")
+
+    converse(program, [f"docs:{site}"], MODERN, body)
+
+
+def test_a_denied_section_is_hidden_under_each_spelling(program: Path, site: Path) -> None:
+    """S-07: a rule for a section is not evaded with its heading in other code points."""
+    (site / "letters.md").write_text(LETTERS, "utf-8")
+    page = "docs:///book/letters.md"
+    denied = [f"{page}#{quote('cafe' + chr(0x301))}"]
+    file = site.parent / "resources.json"
+    declared = {"providers": [{"docs": {"sites": {"book": "book"}}}], "guard": {"deny": denied}}
+    file.write_text(json.dumps(declared), "utf-8")
+
+    async def body(client: Client) -> None:
+        assert (await text(client, f"{page}#marks")).startswith("## Marks")
+        for slug in ("cafe\u0301", "caf\u00e9"):
+            with pytest.raises(MCPError):
+                await client.read_resource(f"{page}#{quote(slug)}")
+
+    converse(program, ["--config", str(file)], MODERN, body)
 
 
 def test_the_threads_end_with_the_last_watcher(program: Path, site: Path) -> None:

@@ -3,8 +3,12 @@
 import asyncio
 import enum
 import functools
+import inspect
 import json
 import re
+import sys
+import time
+import types
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +16,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
+import mcp_resources
 import pydantic
 import pytest
 from mcp_resources import (
@@ -27,6 +32,8 @@ from mcp_resources import (
     ResourceServer,
     TemplateConflictError,
     Variable,
+    providers,
+    testing,
 )
 from mcp_resources.testing import Client, ServerError
 
@@ -130,7 +137,7 @@ async def test_the_function_is_still_a_function(server: ResourceServer) -> None:
 ROUND_TRIPS: list[tuple[Any, str, object]] = [
     (str, "a%20b", "a b"),
     (int, "-12", -12),
-    (float, "1.5e3", 1500.0),
+    (float, "1500.5", 1500.5),
     (bool, "true", True),
     (bool, "false", False),
     (Color, "blue", Color.BLUE),
@@ -441,3 +448,89 @@ async def test_methods_and_callable_objects_are_handlers(server: ResourceServer)
     server.resource("a://method/{x}")(Methods().text)
     assert await read_text(server, "a://object/1") == "c1"
     assert await read_text(server, "a://method/1") == "m1"
+
+
+PEP_563 = """
+from __future__ import annotations
+import dataclasses, functools, typing
+
+
+@dataclasses.dataclass
+class Note:
+    day: int
+    tag: typing.Optional[str] = None
+
+
+class Plain:
+    def __init__(self, day: int) -> None:
+        self.day = day
+
+    def model_dump_json(self) -> str:
+        return str(self.day + 1)
+
+
+class Pair(typing.NamedTuple):
+    day: int
+
+
+class Call:
+    def __call__(self, day: int) -> str:
+        return f"{day + 1}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("make", "body"),
+    [
+        (lambda names: names["Note"], '{"day":7,"tag":null}'),
+        (lambda names: names["Plain"], "8"),
+        (lambda names: names["Pair"], "[7]"),
+        (lambda names: names["Call"](), "8"),
+        (lambda names: functools.partial(names["Note"]), '{"day":7,"tag":null}'),
+    ],
+)
+async def test_annotations_of_a_class_may_be_texts(server: ResourceServer, make: Any, body: str) -> None:
+    names: dict[str, Any] = {"__name__": "pep_563"}
+    module = types.ModuleType("pep_563")
+    sys.modules["pep_563"] = module
+    try:
+        exec(PEP_563, module.__dict__)
+        names = module.__dict__
+        server.resource("note://{day}")(make(names))
+        async with Client(server) as client:
+            assert await client.read_text("note://7") == body
+            with pytest.raises(ServerError):
+                await client.read_text("note://x")
+    finally:
+        del sys.modules["pep_563"]
+
+
+@pytest.mark.parametrize("function", [dict, time.time, functools.partial(time.time), int])
+def test_a_builtin_without_a_signature_is_refused_with_advice(server: ResourceServer, function: Any) -> None:
+    try:
+        inspect.signature(function)
+    except ValueError:
+        with pytest.raises(RegistrationError, match="does not know its parameters; register a function"):
+            server.resource("a://b")(function)
+    else:
+        server.resource("a://b")(function)
+
+
+def test_a_type_of_an_enclosing_function_is_said_to_be_out_of_reach(server: ResourceServer) -> None:
+    names: dict[str, Any] = {"server": server}
+    exec(
+        "def register():\n"
+        "    import enum\n"
+        "    class Color(enum.Enum):\n        RED = 'red'\n"
+        "    @server.resource('color://{color}')\n"
+        "    def color(color: 'Color') -> str: return ''\n",
+        names,
+    )
+    with pytest.raises(RegistrationError, match="or move it out of the function to the module"):
+        names["register"]()
+
+
+def test_a_module_offers_its_own_names() -> None:
+    for module in (mcp_resources, providers, testing):
+        assert dir(module) == sorted(module.__all__)
+        assert not {"os", "asyncio", "inspect", "checks", "Callable"} & {*dir(module)}

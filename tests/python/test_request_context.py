@@ -361,7 +361,7 @@ async def test_the_native_server_has_the_context_of_its_start() -> None:
 
 
 async def test_every_list_callback_knows_who_asks() -> None:
-    """R-101: a list that continues with the next source has the request of the first."""
+    """A list that continues with the next source has the request of the first."""
     server = ResourceServer("w", limits=Limits(page=100))
     seen: list[tuple[str, str, str, object]] = []
 

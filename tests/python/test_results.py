@@ -9,14 +9,16 @@ import enum
 import functools
 import gc
 import io
+import ipaddress
 import json
 import mmap
 import pickle
 import sqlite3
 import types
 import uuid
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import Any, cast
@@ -74,11 +76,46 @@ async def read(server: ResourceServer, value: object) -> list[Contents]:
         (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (row(), {"id": 1, "name": "a"}),
         ([row()], [{"id": 1, "name": "a"}]),
+        (timedelta(days=1, hours=1, milliseconds=500), "P1DT1H0.5S"),
+        (-timedelta(hours=1), "-PT1H"),
+        (timedelta(0), "PT0S"),
+        (deque([1, Color.RED]), [1, "red"]),
+        (range(3), [0, 1, 2]),
+        ({"a": 1}.keys(), ["a"]),
+        ([{"a": 1}.values(), {"a": 1}.items()], [[1], [["a", 1]]]),
+        (ipaddress.ip_address("127.0.0.1"), "127.0.0.1"),
+        ([ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_address("::1")], ["10.0.0.0/8", "::1"]),
+        ({Color.RED: 1}, {"red": 1}),
+        (
+            [{uuid.UUID(int=1): {date(2025, 1, 2): Color.RED}}],
+            [{"00000000-0000-0000-0000-000000000001": {"2025-01-02": "red"}}],
+        ),
+        ({PurePosixPath("/a"): 1, Decimal("1.10"): 2, ipaddress.ip_address("::1"): 3}, {"/a": 1, "1.10": 2, "::1": 3}),
+        (
+            {1: 2, 1.5: 3, None: 4, "a": {Color.RED: [Point(1, Color.RED)]}},
+            {"1": 2, "1.5": 3, "null": 4, "a": {"red": [{"x": 1, "y": "red"}]}},
+        ),
+        ({numpy.int64(7): 1, timedelta(hours=1): 2}, {"7": 1, "PT1H": 2}),
     ],
 )
 async def test_json_of_every_type(server: ResourceServer, value: object, expected: object) -> None:
     (contents,) = await read(server, value)
     assert (json.loads(str(contents.body)), contents.mime_type) == (expected, "application/json")
+
+
+async def test_keys_without_a_text_of_their_own_are_refused(caplog: pytest.LogCaptureFixture) -> None:
+    server = ResourceServer("x")
+    for value in ({(1, 2): 3}, {frozenset({1}): 1}, {object: 1}, {Color.RED: 1, "red": 2}):
+        with pytest.raises(ServerError):
+            await read(server, value)
+    assert "the key (1, 2), a tuple" in caplog.text
+    assert "two keys of a dict have the same text" in caplog.text
+
+
+async def test_an_encoder_has_the_first_word_about_keys_too() -> None:
+    server = ResourceServer("x", encoder=lambda value: "key" if isinstance(value, tuple | date) else NotImplemented)
+    (contents,) = await read(server, {date(2025, 1, 2): [{(1, 2): 1}]})
+    assert json.loads(str(contents.body)) == {"key": [{"key": 1}]}
 
 
 async def test_an_encoder_has_the_first_word() -> None:

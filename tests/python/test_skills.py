@@ -54,6 +54,27 @@ def test_the_command_says_what_it_leaves_out(program: Path, folder: Path) -> Non
     assert done.stderr == "warning: skills: broken is not served: its SKILL.md has no description\n"
 
 
+def test_names_and_front_matter_of_any_script(program: Path, tmp_path: Path) -> None:
+    """S-56: letters in lower case, composed or not; `...` ends a front matter; what is left out is said."""
+    folder = tmp_path / "skills"
+    names = ["日本語", "мой-навык", "é", "हिन्दी"]
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        text = f"---\nname: {name}\ndescription: x\nmetadata: {{n: 08, v: '1.0'}}\n...\n# {name}\n"
+        (folder / name / "SKILL.md").write_text(text, "utf-8")
+    (folder / "lower").mkdir()
+    (folder / "lower" / "skill.md").write_text("---\nname: lower\ndescription: x\n---\n", "utf-8")
+    (folder / "toml").mkdir()
+    (folder / "toml" / "SKILL.md").write_text("+++\nname = 'toml'\n+++\n", "utf-8")
+    command = [program, "ls", "--json", "--", program, "serve", f"skills:{folder}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert all(f'"{name}"' in done.stdout for name in names), done.stdout
+    said = done.stderr.splitlines()
+    assert any("lower/skill.md is not served: a skill's file is named SKILL.md; rename it" in line for line in said)
+    assert any("is TOML between lines of +++; write YAML between lines of ---" in line for line in said)
+    assert len(said) == 2, said
+
+
 @pytest.mark.parametrize("mode", [LEGACY, MODERN])
 def test_the_official_client_is_served(program: Path, folder: Path, mode: str) -> None:
     """S-50 to S-57: entries, directories and resources, through `serve --config`."""

@@ -130,6 +130,11 @@ _CLIENT = {"Client", "Progress", "Question", "ServerAbout"}
 _LISTED = {"Change", "ListedResource", "ListedTemplate"}
 
 
+def __dir__() -> list[str]:
+    """What an editor or a notebook offers: the public names, also those that are loaded when they are used."""
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """Loads the client when it is first used, since a server starts faster without it."""
     if name in _CLIENT:

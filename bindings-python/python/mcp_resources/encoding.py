@@ -1,11 +1,15 @@
 """JSON text of Python values: those of the module `json`, and other common types."""
 
+import collections
+import collections.abc
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
-__all__ = ["Encoder", "NotJson", "is_bytes", "to_json"]
+from .spelling import duration
+
+__all__ = ["Encoder", "NotJson", "bytes_of", "is_bytes", "to_json"]
 
 Encoder: TypeAlias = Callable[[Any], object]
 """Called with each value that has no JSON form. Returns one that has, or `NotImplemented` for the default."""
@@ -21,9 +25,10 @@ class NotJson(TypeError):
 def to_json(value: object, encoder: Encoder | None = None, name: str = "the result") -> str:
     """Serializes a value as JSON. `name` is its name in error messages.
 
-    In addition to the types of the module `json`: pydantic models, dataclasses, attrs classes, enums, sets, mappings,
-    rows of `sqlite3`; `date`, `time` and `datetime` as ISO 8601; `UUID`, `Path` and `Decimal` as texts; arrays and
-    numbers of numpy, `array`, `ctypes` and `memoryview`.
+    In addition to the types of the module `json`: pydantic models, dataclasses, attrs classes, enums, sets, `deque`,
+    `range`, views of a dict, mappings, rows of `sqlite3`; `date`, `time`, `datetime` and `timedelta` as ISO 8601;
+    `UUID`, `Path`, `Decimal` and IP addresses as texts; arrays and numbers of numpy, `array`,
+    `ctypes` and `memoryview`. A key of a dict may be any of these that is a text or a number.
 
     Raises:
         NotJson: the value, or a value in it, has no JSON form.
@@ -32,33 +37,88 @@ def to_json(value: object, encoder: Encoder | None = None, name: str = "the resu
     if dump is not None and encoder is None and not isinstance(value, type):
         return cast(str, dump())
     try:
-        return _writer(encoder)(value)
+        return _written(value, encoder)
     except (TypeError, ValueError, RecursionError) as error:
         raise NotJson(_fault(value, encoder, name) or str(error)) from None
 
 
-def is_bytes(value: object) -> bool:
-    """Whether a value is served as bytes: `bytes`, or a buffer whose elements are bytes, as the core decides it.
+def _written(value: object, encoder: Encoder | None) -> str:
+    try:
+        return _writer(encoder)(value)
+    except NotJson:
+        raise
+    except TypeError:
+        # A key of another type than the module `json` takes.
+        return _writer(encoder)(_with_json_keys(value, _converter(encoder), _DEEPEST))
+
+
+def _with_json_keys(value: object, default: Callable[[object], object], depth: int) -> object:
+    if value is None or depth == 0 or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, dict):
+        pairs = [(_key(key, default), _with_json_keys(item, default, depth - 1)) for key, item in value.items()]
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise NotJson("two keys of a dict have the same text")
+        return found
+    if isinstance(value, list | tuple):
+        return [_with_json_keys(item, default, depth - 1) for item in value]
+    return _with_json_keys(default(value), default, depth - 1)
+
+
+def _key(key: object, default: Callable[[object], object]) -> str | int | float | None:
+    """A key as the module `json` takes it.
+
+    Raises:
+        NotJson: it is neither a text nor a number.
+    """
+    plain = key
+    if not _is_key(key):
+        plain = default(key)
+        if plain is not key and not _is_key(plain):
+            plain = default(plain)
+    if not _is_key(plain):
+        raise NotJson(f"the key {_short(key)} is no text")
+    return plain  # type: ignore[return-value]
+
+
+def _is_key(key: object) -> bool:
+    return key is None or isinstance(key, str | int | float)
+
+
+def bytes_of(value: object) -> bytes | None:
+    """The bytes of a buffer whose elements are bytes; `None` for any other object.
 
     The buffer of a number, or of an array of numbers, is their machine representation, which no client expects.
     """
-    if isinstance(value, bytes | bytearray):
-        return True
     try:
-        with memoryview(cast(Any, value)) as view:
-            # A time of numpy has a buffer of eight bytes, but is a number by its own account.
-            element, is_sequence = view.format.lstrip("@=<>!"), getattr(value, "ndim", view.ndim) > 0
+        view = memoryview(cast(Any, value))
     except (TypeError, ValueError, BufferError):
-        return False
-    return is_sequence and (element in ("B", "c") or (element == "b" and not hasattr(type(value), "tolist")))
+        return None
+    with view:
+        # A time of numpy has a buffer of eight bytes, but is a number by its own account.
+        element, is_sequence = view.format.lstrip("@=<>!"), getattr(value, "ndim", view.ndim) > 0
+        # Signed bytes are those of a library such as pyarrow, unless the object knows that they are numbers.
+        is_byte = element in ("B", "c") or (element == "b" and not hasattr(type(value), "tolist"))
+        return view.tobytes() if is_sequence and is_byte else None
+
+
+def is_bytes(value: object) -> bool:
+    """Whether a value is served as bytes: `bytes`, or a buffer of bytes."""
+    return isinstance(value, bytes | bytearray) or bytes_of(value) is not None
 
 
 @functools.lru_cache(maxsize=16)
 def _writer(encoder: Encoder | None) -> Callable[[object], str]:
     import json  # imported late, so that a server starts fast
 
-    default = _default if encoder is None else functools.partial(_hooked, encoder)
+    default = _converter(encoder)
     return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default).encode
+
+
+def _converter(encoder: Encoder | None) -> Callable[[object], object]:
+    """Converts a value that has no JSON form."""
+    return _default if encoder is None else functools.partial(_hooked, encoder)
 
 
 def _hooked(encoder: Encoder, value: object) -> object:
@@ -71,13 +131,23 @@ def _default(value: object) -> object:
     thing: Any = value
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, set | frozenset):
+    if isinstance(value, _COLLECTIONS):
         return list(value)
     for knows, plain in _FORMS:
         if knows(cls):
             return plain(thing)
     raise NotJson(f"{cls.__qualname__} has no JSON form")
 
+
+_COLLECTIONS = (
+    set,
+    frozenset,
+    collections.deque,
+    range,
+    collections.abc.KeysView,
+    collections.abc.ValuesView,
+    collections.abc.ItemsView,
+)
 
 _Form: TypeAlias = tuple[Callable[[Any], bool], Callable[[Any], object]]
 _FORMS: tuple[_Form, ...] = (
@@ -92,7 +162,8 @@ _FORMS: tuple[_Form, ...] = (
     ),
     (lambda cls: hasattr(cls, "isoformat"), lambda time: time.isoformat()),
     (lambda cls: hasattr(cls, "__members__"), lambda member: member.value),
-    (lambda cls: cls.__module__ in ("uuid", "decimal") or hasattr(cls, "__fspath__"), str),
+    (lambda cls: hasattr(cls, "total_seconds") and hasattr(cls, "microseconds"), duration),
+    (lambda cls: cls.__module__ in ("uuid", "decimal", "ipaddress") or hasattr(cls, "__fspath__"), str),
     # A row of sqlite3: its iterator yields values, not keys.
     (
         lambda cls: hasattr(cls, "keys") and hasattr(cls, "__getitem__"),
@@ -134,7 +205,7 @@ def _of_structure(record: Any) -> object:
 
 def _fault(value: object, encoder: Encoder | None, name: str) -> str | None:
     """The place of the first value without a JSON form, and the reason."""
-    default = _default if encoder is None else functools.partial(_hooked, encoder)
+    default = _converter(encoder)
     return next(_faults(value, name, default, _DEEPEST), None)
 
 
@@ -148,7 +219,7 @@ def _faults(value: object, path: str, default: Callable[[object], object], depth
             yield f"{path} is {value}, which JSON does not have; use None, or a text"
     elif isinstance(value, dict):
         for key, item in value.items():
-            if not (key is None or isinstance(key, str | int | float)):
+            if not _has_text(key, default):
                 yield f"{path} has the key {_short(key)}, a {type(key).__qualname__}; keys are texts, such as str(key)"
             yield from _faults(item, _member(path, key), default, depth - 1)
     elif isinstance(value, list | tuple):
@@ -156,6 +227,14 @@ def _faults(value: object, path: str, default: Callable[[object], object], depth
             yield from _faults(item, f"{path}[{index}]", default, depth - 1)
     else:
         yield from _other(value, path, default, depth)
+
+
+def _has_text(key: object, default: Callable[[object], object]) -> bool:
+    try:
+        _key(key, default)
+    except Exception:
+        return False
+    return True
 
 
 def _other(value: object, path: str, default: Callable[[object], object], depth: int) -> Iterator[str]:

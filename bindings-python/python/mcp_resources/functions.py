@@ -4,10 +4,11 @@ import collections.abc
 import functools
 import inspect
 import re
+import sys
 import types
 import typing
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Container, Iterator, Mapping
-from typing import Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from ._core import Context, Function, Gather, UriTemplate, Variable, closest, suggested_template, unexpected
 from .encoding import Encoder
@@ -61,13 +62,23 @@ class _Slots:
 
     def parameters(self) -> Iterator[inspect.Parameter]:
         """Those that are neither `*args`, `**kwargs` nor the context."""
-        for parameter in inspect.signature(self.function).parameters.values():
+        for own in self._signature().parameters.values():
+            parameter = _without_field(self.function, own)
             if parameter.kind in _ANYTHING:
                 self.takes_rest |= parameter.kind is inspect.Parameter.VAR_KEYWORD
             elif _is_context(parameter):
                 self.add(parameter, _CONTEXT)
             else:
                 yield parameter
+
+    def _signature(self) -> inspect.Signature:
+        try:
+            return inspect.signature(self.function)
+        except ValueError:
+            raise RegistrationError(
+                f"{_name(self.function)}: Python does not know its parameters; register a function that calls it, such"
+                f" as lambda: {getattr(self.function, '__name__', 'it')}()"
+            ) from None
 
     def add(self, parameter: inspect.Parameter, slot: Slot) -> None:
         by_name = self._gap or parameter.kind is inspect.Parameter.KEYWORD_ONLY
@@ -109,7 +120,8 @@ def reader(
         if variable is None:
             slots.pass_over(parameter, f"is no variable {of}{_meant(parameter.name, template, variables)}")
         else:
-            found[parameter.name] = _analyse(slots, parameter, variable, str(template))
+            known = given.get(parameter.name)
+            found[parameter.name] = _analyse(slots, parameter, variable, str(template), known)
             slots.add(parameter, _value(slots, parameter, found[parameter.name], variable))
     rest = [name for name in variables if name not in found]
     if rest and not slots.takes_rest:
@@ -120,7 +132,7 @@ def reader(
     inline, types_json, encoder = how
     return Reader(
         _build(function, slots.list, inline, (JSON if types_json else None, encoder)),
-        {name: analysis.param for name, analysis in found.items()} | dict(given),
+        dict(given) | {name: analysis.param for name, analysis in found.items()},
     )
 
 
@@ -268,6 +280,15 @@ def is_generator(value: object) -> bool:
     return hasattr(type(value), "__next__") and hasattr(type(value), "throw")
 
 
+def is_unfinished(value: object, is_read: bool) -> bool:
+    """Whether a function has returned something that must be awaited or run before it is a result.
+
+    That is an awaitable, an asynchronous iterator or, from a read, a generator.
+    """
+    cls = type(value)
+    return hasattr(cls, "__await__") or hasattr(cls, "__aiter__") or (is_read and is_generator(value))
+
+
 async def finished(value: Any, gather: Gather | None) -> object:
     """The result behind what a function has returned, called by the core on the event loop.
 
@@ -336,23 +357,37 @@ def _is_context(parameter: inspect.Parameter) -> bool:
     return annotation is Context
 
 
-def _analyse(slots: _Slots, parameter: inspect.Parameter, variable: Variable, template: str) -> Analysis:
-    analysis = _annotated(slots, parameter)
+def _analyse(
+    slots: _Slots, parameter: inspect.Parameter, variable: Variable, template: str, given: Param | None
+) -> Analysis:
+    analysis = _annotated(slots, parameter, given)
     if analysis.kind == "scalar" and variable.kind in ("list", "map"):
         exploded, reserved = f"{{{parameter.name}*}}", f"{{+{parameter.name}}}"
         hint = f"; did you mean {reserved}, which takes slashes?" if exploded in template else ""
-        why = f"must be annotated as a list or dict: the variable is a {variable.kind}{hint}"
+        why = f"must be annotated as a list, tuple, set or dict: the variable is a {variable.kind}{hint}"
         raise slots.refusal(parameter, why)
     return analysis
 
 
-def _annotated(slots: _Slots, parameter: inspect.Parameter) -> Analysis:
+def _annotated(slots: _Slots, parameter: inspect.Parameter, given: Param | None = None) -> Analysis:
     if parameter.annotation is parameter.empty:
-        return Analysis()
+        return Analysis(given)
     try:
-        return analyse(_annotation(slots.function, parameter))
+        return analyse(_annotation(slots.function, parameter), given)
     except RegistrationError as error:
         raise slots.refusal(parameter, f"has an unusable annotation: {error}") from error
+
+
+def _without_field(function: Callable[..., object], parameter: inspect.Parameter) -> inspect.Parameter:
+    """A parameter whose default is a `Field` of pydantic has the field's default, and the field in its annotation."""
+    field: Any = parameter.default
+    if type(field).__name__ != "FieldInfo" or not hasattr(field, "is_required"):
+        return parameter
+    known = parameter.annotation is not parameter.empty
+    own: Any = _annotation(function, parameter) if known else Any
+    annotation = Annotated[(own, field)]
+    default = parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
+    return parameter.replace(annotation=annotation, default=default)
 
 
 def _annotation(function: Callable[..., object], parameter: inspect.Parameter) -> object:
@@ -362,15 +397,38 @@ def _annotation(function: Callable[..., object], parameter: inspect.Parameter) -
 
 
 def _evaluated(function: Callable[..., object], annotation: str) -> object:
-    target: Any = inspect.unwrap(_underlying(function))
-    cells = zip(target.__code__.co_freevars, target.__closure__ or (), strict=False)
-    scope = {name: cell.cell_contents for name, cell in cells}
+    target, names = _scope(function)
+    code: Any = getattr(target, "__code__", None)
+    cells = zip(code.co_freevars if code else (), getattr(target, "__closure__", None) or (), strict=False)
+    scope = names | {name: value for name, cell in cells for value in _contents(cell)}
     try:
-        return eval(annotation, target.__globals__, scope)
+        return eval(annotation, getattr(target, "__globals__", {}), scope)
     except NameError as error:
-        raise RegistrationError(
-            f"{annotation!r} cannot be evaluated: {error}; import it also when the program runs"
-        ) from error
+        fix = "import it also when the program runs"
+        if "<locals>" in getattr(target, "__qualname__", ""):
+            fix = f"{fix}, or move it out of the function to the module"
+        raise RegistrationError(f"{annotation!r} cannot be evaluated: {error}; {fix}") from error
+
+
+def _scope(function: Callable[..., object]) -> tuple[Any, dict[str, Any]]:
+    """The function whose annotations these are, and further names of their scope.
+
+    A class is called through its `__init__`, whose annotations may be made from those of its fields, as in a dataclass.
+    """
+    target: Any = inspect.unwrap(_underlying(function))
+    if not isinstance(target, type):
+        return target, {}
+    cls: Any = target
+    module = sys.modules.get(cls.__module__)
+    return inspect.unwrap(cls.__init__), {} if module is None else dict(vars(module))
+
+
+def _contents(cell: Any) -> list[object]:
+    """The value of a variable of an enclosing function, which has none before its definition."""
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
 
 
 def _value(slots: _Slots, parameter: inspect.Parameter, analysis: Analysis, variable: Variable) -> Slot:

@@ -92,7 +92,8 @@ class ResourceHandler(Generic[P, R]):
         """Registers the decorated function as the lister of the template: it returns the resources that exist.
 
         Each item is a `Resource`, or a `dict` of the template's variables, or the value itself if there is only one
-        variable. Details that an item does not have are those of the template, except for the title.
+        variable, or only one that every URI has. A value has a text of its own, as a number or an `Enum` has. Details
+        that an item does not have are those of the template, except for the title.
 
         The function is called for each page of the list, unless `Limits.list_ttl` lets its result be reused. If it
         takes an argument, it must page itself: the argument is the cursor, `None` for the first page, and it returns a
@@ -126,7 +127,8 @@ class ResourceHandler(Generic[P, R]):
         """Returns the URI for these values of the variables, such as `handler.expand(day="monday")`.
 
         Raises:
-            TypeError: the template has no such variable, or a required value is missing.
+            TypeError: the template has no such variable, a required value is missing, or one has no text of its own.
+            ValueError: a value is a number that is not finite.
         """
         if self._template is not None:
             return expand(self._template, values)

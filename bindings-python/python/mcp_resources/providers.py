@@ -58,6 +58,12 @@ __all__ = [
     "skills",
 ]
 
+
+def __dir__() -> list[str]:
+    """What an editor or a notebook offers: the names of this module, not those that it imports."""
+    return __all__
+
+
 Root: TypeAlias = str | os.PathLike[str]
 """The path of a directory or file."""
 Content: TypeAlias = str | bytes
@@ -387,7 +393,8 @@ def api(apis: Mapping[str, Mapping[str, object]], **options: Unpack[ApiOptions])
         options: see `ApiOptions`.
 
     Raises:
-        ValueError: an endpoint cannot be served, a variable is not set, or the value of an option is not allowed.
+        RegistrationError: an endpoint cannot be served, a variable is not set, or the value of an option is not
+            allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("api", {"apis": apis, **options})
@@ -402,7 +409,7 @@ def clock(**options: Unpack[ClockOptions]) -> Provider:
         options: see `ClockOptions`.
 
     Raises:
-        ValueError: there is no such zone.
+        RegistrationError: there is no such zone.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("clock", {**options})
@@ -425,8 +432,8 @@ def config(
         options: see `ConfigOptions`.
 
     Raises:
-        ValueError: a file does not exist or cannot be parsed, two have the same name, or the value of an option is not
-            allowed.
+        RegistrationError: a file does not exist or cannot be parsed, two have the same name, or the value of an option
+            is not allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("config", {"apps": _paths(apps), "allow": allow, **options})
@@ -444,7 +451,7 @@ def db(databases: Mapping[str, Database]) -> Provider:
         databases: the databases, by their names in URIs.
 
     Raises:
-        ValueError: a file does not exist, or a name, URL, table or query is not allowed.
+        RegistrationError: a file does not exist, or a name, URL, table or query is not allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     if not isinstance(databases, Mapping):
@@ -469,7 +476,7 @@ def docs(sites: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[Do
         options: see `DocsOptions`.
 
     Raises:
-        ValueError: a directory does not exist, two have the same name, or the value of an option is not allowed.
+        RegistrationError: a directory does not exist, two have the same name, or the value of an option is not allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("docs", {"sites": _paths(sites), **options})
@@ -487,7 +494,7 @@ def env(*, allow: str | Sequence[str], **options: Unpack[EnvOptions]) -> Provide
         options: see `EnvOptions`.
 
     Raises:
-        ValueError: the value of an option is not allowed.
+        RegistrationError: the value of an option is not allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("env", {"allow": allow, **options})
@@ -505,7 +512,7 @@ def files(roots: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[F
         options: see `FilesOptions`.
 
     Raises:
-        ValueError: a directory does not exist, two have the same name, or the value of an option is not allowed.
+        RegistrationError: a directory does not exist, two have the same name, or the value of an option is not allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("files", {"roots": _paths(roots), **options})
@@ -525,8 +532,8 @@ def git(repos: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[Git
         options: see `GitOptions`.
 
     Raises:
-        ValueError: a directory is not a repository or leads to another one, two have the same name, or the value of an
-            option is not allowed.
+        RegistrationError: a directory is not a repository or leads to another one, two have the same name, or the value
+            of an option is not allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("git", {"repos": _paths(repos), **options})
@@ -543,7 +550,7 @@ def metrics(**options: Unpack[MetricsOptions]) -> Metrics:
         options: see `MetricsOptions`.
 
     Raises:
-        ValueError: the value of an option is not allowed.
+        RegistrationError: the value of an option is not allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     return _metrics(options)
@@ -570,7 +577,7 @@ def rag(
         options: see `RagOptions`.
 
     Raises:
-        ValueError: a directory or file does not exist, or the value of an option is not allowed.
+        RegistrationError: a directory or file does not exist, or the value of an option is not allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     if not isinstance(collections, Mapping):
@@ -595,7 +602,7 @@ def results(**options: Unpack[ResultsOptions]) -> Results:
         options: see `ResultsOptions`.
 
     Raises:
-        ValueError: the value of an option is not allowed, or the file cannot be used.
+        RegistrationError: the value of an option is not allowed, or the file cannot be used.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     given: dict[str, object] = {**options}
@@ -618,7 +625,7 @@ def skills(paths: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[
         options: see `SkillsOptions`.
 
     Raises:
-        ValueError: a directory does not exist, or the value of an option is not allowed.
+        RegistrationError: a directory does not exist, or the value of an option is not allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("skills", {"paths": _paths(paths), **options})

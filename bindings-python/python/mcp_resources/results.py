@@ -1,13 +1,13 @@
 """The results that a handler can return besides `str`, bytes and JSON values; and their conversion for the core."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from ._core import Resource, UriTemplate, unexpected
 from .encoding import Encoder, is_bytes, to_json
 from .errors import AskFailedError, McpError
 from .shapes import Part, parts
+from .spelling import texts
 
 __all__ = [
     "CacheHint",
@@ -392,21 +392,31 @@ def _items(items: Iterable[Any], template: UriTemplate | None) -> list[Resource]
 
 def _expanded(item: object, at: int, template: UriTemplate | None) -> Resource:
     names = [] if template is None else [*template.variables]
-    if template is not None and isinstance(item, Mapping):
-        try:
+    only = None if template is None else _single(template)
+    is_value = item is not None and not isinstance(item, list | tuple | bytes)
+    try:
+        if template is not None and isinstance(item, Mapping):
             return _of_values(template, item)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"item {at} of the list: {error}") from None
-    if template is not None and len(names) == 1 and not isinstance(item, list | tuple | bytes) and item is not None:
-        return _of_values(template, {names[0]: item})
+        if template is not None and only is not None and is_value:
+            return _of_values(template, {only: item})
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"item {at} of the list: {error}") from None
     values = ", ".join(f"{name!r}: …" for name in names)
     raise TypeError(f"item {at} of the list is {item!r}, expected a Resource, or the values {{{values}}}")
 
 
+def _single(template: UriTemplate) -> str | None:
+    """The variable of an item that is a value: the only one, or the only one that a URI must have."""
+    known = template.variables
+    required = [name for name, variable in known.items() if variable.required]
+    names = required if len(known) > 1 else [*known]
+    return names[0] if len(names) == 1 else None
+
+
 def _of_values(template: UriTemplate, values: Mapping[str, object]) -> Resource:
     """The resource with these values, named after them. Lists and maps make no name: then it is the URI."""
-    texts = [_text(values[name]) for name in template.variables if values.get(name) is not None]
-    name = "/".join(texts) if all(isinstance(text, str) for text in texts) else ""
+    given = [texts(values[name]) for name in template.variables if values.get(name) is not None]
+    name = "/".join(given) if all(isinstance(text, str) for text in given) else ""
     return Resource(expand(template, values), name=name or None)
 
 
@@ -414,7 +424,8 @@ def expand(template: UriTemplate, values: Mapping[str, object]) -> str:
     """The URI with these values of the template's variables.
 
     Raises:
-        TypeError: the template has no such variable, or a required value is missing.
+        TypeError: the template has no such variable, a required value is missing, or one has no text of its own.
+        ValueError: a value is a number that is not finite.
     """
     known = template.variables
     for name in values:
@@ -423,22 +434,13 @@ def expand(template: UriTemplate, values: Mapping[str, object]) -> str:
     for name, variable in known.items():
         if variable.required and values.get(name) is None:
             raise TypeError(f"{template} needs a value for {name!r}")
-    return template.expand({name: _text(value) for name, value in values.items()})
-
-
-def _text(value: Any) -> Any:
-    """A value as text in a URI."""
-    if isinstance(value, Enum):
-        return _text(value.value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Mapping):
-        return {str(key): _text(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_text(item) for item in value]
-    if value is None or isinstance(value, str | bytes):
-        return value
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    found = {}
+    for name, value in values.items():
+        try:
+            found[name] = texts(value)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"the value of {name!r}: {error}") from None
+    return template.expand(found)
 
 
 def method(value: object, encoder: Encoder | None = None) -> tuple[str, str | None, str | None]:

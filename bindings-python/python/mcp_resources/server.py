@@ -270,6 +270,7 @@ class ResourceServer:
 
         Raises:
             InvalidUriError: `uri` is not a URI.
+            RegistrationError: a typed variable of its template has another spelling, such as `07` for an `int`.
         """
         checks.text("uri", uri)
         self._publish([Edit.remove_resource(uri)])

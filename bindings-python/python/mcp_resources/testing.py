@@ -24,6 +24,11 @@ __all__ = ["Client", "Connection", "InputNeeded", "Notification", "ServerError"]
 MODERN = "2026-07-28"
 
 
+def __dir__() -> list[str]:
+    """What an editor or a notebook offers: the names of this module, not those that it imports."""
+    return __all__
+
+
 class ServerError(Exception):
     """An error response of the server, with its `code`, `message` and `data`.
 

@@ -2,8 +2,11 @@
 
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use mcp_resources_engine::version::Revision;
+use std::convert::Infallible;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const STYLES: Styles = Styles::styled()
@@ -57,10 +60,10 @@ pub(crate) struct ServerArgs {
     pub(crate) agent: Option<String>,
     /// A header 'Name: value' for a URL; may be repeated
     #[arg(long, value_name = "HEADER", value_parser = header)]
-    pub(crate) header: Vec<(String, String)>,
+    pub(crate) header: Vec<Pair>,
     /// A variable NAME=VALUE for a command; may be repeated
     #[arg(long, value_name = "VARIABLE", value_parser = variable)]
-    pub(crate) env: Vec<(String, String)>,
+    pub(crate) env: Vec<Pair>,
     /// The longest time for one request [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<u64>,
@@ -267,21 +270,50 @@ fn no_port(text: &str) -> Result<String, String> {
     Err(format!("there is no option --port; write --http {text}"))
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("it must be 'Name: value'")?;
+/// A name and a value, or what is wrong with the text.
+///
+/// The text is judged after it is parsed: clap repeats a wrong argument in its message, and this one can be a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pair(pub(crate) Result<(String, String), &'static str>);
+
+fn header(text: &str) -> Result<Pair, Infallible> {
+    let Some((name, value)) = text.split_once(':') else {
+        return Ok(Pair(Err("--header must be 'Name: value'; the one given has no colon")));
+    };
     let (name, value) = (name.trim(), value.trim());
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    match !name.is_empty() && name.bytes().all(is_token) && !value.chars().any(char::is_control) {
-        true => Ok((name.into(), value.into())),
-        false => Err("a name has no spaces, and a value no control characters".into()),
-    }
+    Ok(Pair(match () {
+        () if name.is_empty() || !name.bytes().all(is_token) => {
+            Err("--header must be 'Name: value'; the name of the one given is no name of a header")
+        }
+        () if value.is_empty() => {
+            Err("--header must be 'Name: value'; the one given has no value: quote the whole of it")
+        }
+        () if value.chars().any(char::is_control) => {
+            Err("--header must be 'Name: value'; the value of the one given has a control character")
+        }
+        () => Ok((name.into(), value.into())),
+    }))
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
-        _ => Err("it must be NAME=VALUE".into()),
-    }
+fn variable(text: &str) -> Result<Pair, Infallible> {
+    Ok(Pair(match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !text.contains('\0') => Ok((name.into(), value.into())),
+        _ => Err("--env must be NAME=VALUE; the one given has no name or no ="),
+    }))
+}
+
+/// Whether clap's message about an argument would repeat a word that may belong to a header or a variable: they are easily
+/// left unquoted.
+pub(crate) fn may_repeat_secret(error: &clap::Error, argv: &[OsString]) -> bool {
+    let is_option = |word: &str| word.starts_with("--header") || word.starts_with("--env");
+    let repeated = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) => !word.starts_with('-'),
+        _ => false,
+    };
+    repeated
+        && error.kind() == ErrorKind::UnknownArgument
+        && argv.iter().any(|word| is_option(&word.to_string_lossy()))
 }
 
 /// Seconds as milliseconds.
@@ -330,8 +362,6 @@ mod tests {
             (&["install", "vscod"], "'vscode'"),
             (&["ls", "--timeout", "0"], "seconds"),
             (&["ls", "--revision", "2025-06-19"], "2025-06-18"),
-            (&["ls", "--header", "x"], "Name: value"),
-            (&["ls", "--env", "x"], "NAME=VALUE"),
             (&["complete", "a"], "VARIABLE"),
             (
                 &["serve", "--http", "0.0.0.0:8131"],
@@ -346,6 +376,27 @@ mod tests {
         ] {
             let error = Cli::try_parse_from(["mcp-resources"].iter().chain(words)).unwrap_err();
             assert!(error.exit_code() == 2 && error.to_string().contains(right), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_header_or_variable_is_not_repeated() {
+        let given = |text: &str| (header(text).unwrap().0, variable(text).unwrap().0);
+        assert_eq!(given("A-b: c=d").0, Ok(("A-b".into(), "c=d".into())));
+        assert_eq!(given("A= b:c").1, Ok(("A".into(), " b:c".into())));
+        for wrong in [
+            "Authorization Bearer t0ken",
+            "Authori zation: t0ken",
+            "t0ken:",
+            ": t0ken",
+            "A: t0k\nen",
+            "=t0ken",
+        ] {
+            let (header, variable) = given(wrong);
+            for said in [header.err(), variable.err()].into_iter().flatten() {
+                assert!(said.starts_with("--") && !said.contains("t0k"), "{said}");
+            }
+            assert!(given(wrong).0.is_err());
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) async fn run(args: &Complete, client: &Client) -> Outcome {
             members.extend(total.map(|total| ("total".into(), json!(total))));
             members.extend(completion.has_more.map(|more| ("hasMore".into(), json!(more))));
         }
-        writeln!(out, "{whole}")?;
+        writeln!(out, "{}", output::json(&whole.to_string()))?;
     } else {
         for value in &completion.values {
             writeln!(out, "{}", output::plain(value))?;

@@ -8,6 +8,7 @@ use crate::{Outcome, connect, files, select};
 use clap::{CommandFactory, Parser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use mcp_resources_engine::client::Listed;
+use mcp_resources_engine::safe_text::is_unsafe;
 use mcp_resources_host::client::Client;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -153,7 +154,10 @@ fn found(words: Vec<String>) -> Vec<String> {
         clap_complete::engine::complete(&mut command, words, index, here.as_deref()).unwrap_or_default();
     let values = candidates.iter().filter(|candidate| !candidate.is_hide_set());
     let values = values.filter_map(|candidate| candidate.get_value().to_str());
-    values.filter(|value| !value.chars().any(char::is_control)).map(str::to_owned).collect()
+    values
+        .filter(|value| !value.contains(|c| is_unsafe(c) || matches!(c, '\n' | '\t')))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The options of the server among words that may be incomplete.
@@ -173,8 +177,8 @@ fn server_of(words: &[String]) -> ServerArgs {
                 server.server = ls.server.server.or(server.server);
                 server.config = ls.server.config.or(server.config);
                 server.agent = ls.server.agent.or(server.agent);
-                server.env.extend(ls.server.env);
-                server.header.extend(ls.server.header);
+                server.env.extend(ls.server.env.into_iter().filter(|pair| pair.0.is_ok()));
+                server.header.extend(ls.server.header.into_iter().filter(|pair| pair.0.is_ok()));
             }
         }
     }

@@ -38,6 +38,7 @@ pub(crate) fn connect(selected: &Selected, args: &ServerArgs) -> Result<Client, 
         .server(&selected.name, selected.target.clone())
         .allow(&selected.name, &selected.allowed)
         .timeout(selected.timeout)
+        .on_left_out(|server, what| output::say("warning", &format!("{server}: {what}")))
         .info("mcp-resources", env!("CARGO_PKG_VERSION"));
     if let Some(revision) = args.revision {
         builder = builder.revision(revision);

@@ -1,6 +1,7 @@
 //! `install`: prints the entry for a client's configuration, and writes it if the user agrees.
 //!
-//! Law: a file is replaced atomically, and keeps everything else in it, comments too.
+//! Law: a file is replaced atomically, and keeps everything else in it, comments too, and its mode and owner. A new file is
+//! readable by its owner only, since headers and variables are often secrets.
 
 use crate::Outcome;
 use crate::args::Install;
@@ -14,6 +15,7 @@ use mcp_resources_host::client::Target;
 use mcp_resources_host::transport::document_text;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Prints the entry. On a terminal, asks whether it should be written.
@@ -26,23 +28,28 @@ pub(crate) fn run(args: &Install) -> Outcome {
     if args.json {
         let root = root("")?;
         root.set_value(entry);
-        writeln!(out, "{}", root.to_string().trim_end())?;
+        writeln!(out, "{}", output::json(root.to_string().trim_end()))?;
         return Ok(0);
     }
     let text = merged("", args.client.key(), name, entry.clone())?;
-    let shown = if output::is_terminal() { output::lines(&text).into_owned() } else { text };
-    write!(out, "{shown}")?;
+    write!(out, "{}", output::json(&text))?;
     out.flush()?;
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         output::say("note", &format!("add this to {}; then {}", path.display(), args.client.next_step()));
         return Ok(0);
     }
-    write_if_wanted(args.client, &path, name, entry)
+    write_if_wanted(args, &path, name, entry)
 }
 
-fn write_if_wanted(client: Editor, path: &Path, name: &str, entry: CstInputValue) -> Outcome {
+fn write_if_wanted(args: &Install, path: &Path, name: &str, entry: CstInputValue) -> Outcome {
+    let client = args.client;
+    let has_secrets = !args.server.header.is_empty() || !args.server.env.is_empty();
     // Writes to the target of a link, so that the link is kept.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let path = match fs::canonicalize(path) {
+        Ok(target) => target,
+        Err(_) if fs::symlink_metadata(path).is_ok() => return Err(by_hand(path, "it is a link to nothing")),
+        Err(_) => path.into(),
+    };
     let before = match path.exists() {
         true => document_text(&path).map_err(|reason| by_hand(&path, &reason))?,
         false => String::new(),
@@ -64,6 +71,12 @@ fn write_if_wanted(client: Editor, path: &Path, name: &str, entry: CstInputValue
     }
     replace(&path, &after).map_err(|error| by_hand(&path, &error.to_string()))?;
     output::say("note", &format!("written to {}; now {}", path.display(), client.next_step()));
+    let mode = fs::metadata(&path).map(|file| file.mode()).unwrap_or_default();
+    if has_secrets && mode & 0o077 != 0 {
+        let text =
+            format!("others can read {0}, which has a header or a variable: chmod 600 {0}", path.display());
+        output::say("warning", &text);
+    }
     Ok(0)
 }
 
@@ -175,18 +188,31 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     let beside = folder.join(format!(".{name}.{}.tmp", std::process::id()));
     let write = |mut file: File| {
         if let Ok(old) = fs::metadata(path) {
+            keep_owner(&file, &old)?;
+            // After the owner, whose change clears some bits.
             file.set_permissions(old.permissions())?;
         }
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&beside, path)
     };
-    let written = OpenOptions::new().write(true).create_new(true).open(&beside).and_then(write);
+    let own = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside);
+    let written = own.and_then(write);
     if written.is_err() {
         // It may not exist.
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// Gives a new file the owner and the group of the file that it replaces.
+fn keep_owner(file: &File, old: &fs::Metadata) -> io::Result<()> {
+    let own = file.metadata()?;
+    if (own.uid(), own.gid()) == (old.uid(), old.gid()) {
+        return Ok(());
+    }
+    std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid()))
+        .map_err(|error| io::Error::new(error.kind(), format!("its owner cannot be kept ({error})")))
 }
 
 #[cfg(test)]
@@ -239,11 +265,21 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir().join(format!("mcp-resources-install-{}", std::process::id()));
         let path = folder.join("deep/mcp.json");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         replace(&path, "1").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        replace(&path, "2").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "2");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(mode(), 0o600);
+        for kept in [0o600, 0o644, 0o660, 0o400] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(kept)).unwrap();
+            replace(&path, "2").unwrap();
+            assert_eq!((fs::read_to_string(&path).unwrap(), mode()), ("2".to_owned(), kept));
+        }
+        // Only root may give a file away.
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(1234), Some(4321)).unwrap();
+            replace(&path, "3").unwrap();
+            let file = fs::metadata(&path).unwrap();
+            assert_eq!((file.uid(), file.gid(), mode()), (1234, 4321, 0o400));
+        }
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
         fs::remove_dir_all(folder).unwrap();
     }

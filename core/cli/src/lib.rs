@@ -41,8 +41,13 @@ pub fn main(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// As [`main`], for other languages: the exit status as a number.
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(argv) {
+    let argv: Vec<OsString> = argv.into_iter().collect();
+    let cli = match Cli::try_parse_from(&argv) {
         Ok(cli) => cli,
+        Err(error) if args::may_repeat_secret(&error, &argv) => {
+            let text = "an argument is not expected; quote the whole of a header: --header 'Name: value'";
+            return Failed::usage(text).report();
+        }
         Err(error) => {
             // An error while printing the help is ignored.
             let _ = error.print();

@@ -6,7 +6,7 @@ use crate::output::{self, plain};
 use mcp_resources_engine::client::{ClientError, Failure, Listed};
 use mcp_resources_host::client::Client;
 use serde_json::Value;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// The most entries of one table, because the width of its columns depends on all of them.
 const MOST: usize = 100_000;
@@ -45,7 +45,7 @@ pub(crate) async fn run(args: &Ls, client: &Client) -> Outcome {
             }
             left -= 1;
             match args.json {
-                true => writeln!(out, "{}", listed.json)?,
+                true => writeln!(out, "{}", output::json(&listed.json))?,
                 false => rows.push(row(&listed, templates)),
             }
         }
@@ -63,10 +63,20 @@ pub(crate) async fn run(args: &Ls, client: &Client) -> Outcome {
     if is_cut && args.limit.is_none() {
         output::say("note", &format!("there are more than {MOST} entries; --json lists them all"));
     }
-    if left == limit && !args.json && io::IsTerminal::is_terminal(&io::stderr()) {
-        output::say("note", "the server lists nothing");
+    if left == limit {
+        say_nothing_is_listed(args, client).await;
     }
     Ok(0)
+}
+
+/// Says why nothing was printed.
+async fn say_nothing_is_listed(args: &Ls, client: &Client) {
+    // Answers at once: the server is connected.
+    match client.about().await.is_ok_and(|about| about.declares("resources")) {
+        false => output::say("note", "the server has no resources"),
+        true if !args.json && io::stderr().is_terminal() => output::say("note", "the server lists nothing"),
+        true => {}
+    }
 }
 
 fn row(listed: &Listed, is_template: bool) -> Vec<String> {

@@ -4,6 +4,7 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 use mcp_resources_engine::connection::{Contents, Plain};
+use mcp_resources_engine::safe_text::{self, is_unsafe};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -12,38 +13,18 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Text for one line: characters that control a terminal are written as `\x1b` or `\u{202e}`.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| is_unsafe(c) || matches!(c, '\n' | '\t'))
+    safe_text::escape(text, |c| is_unsafe(c) || matches!(c, '\n' | '\t'))
 }
 
 /// Text of several lines: like [`plain`], but keeps line feeds and tabs.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
-    escaped(text, is_unsafe)
+    safe_text::escape(text, is_unsafe)
 }
 
-fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&is_unsafe) {
-        return Cow::Borrowed(text);
-    }
-    let mut safe = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            c if !is_unsafe(c) => safe.push(c),
-            '\n' => safe.push_str("\\n"),
-            '\t' => safe.push_str("\\t"),
-            '\r' => safe.push_str("\\r"),
-            // Writing to a string cannot fail.
-            c if c.is_ascii() => drop(write!(safe, "\\x{:02x}", u32::from(c))),
-            c => drop(write!(safe, "\\u{{{:x}}}", u32::from(c))),
-        }
-    }
-    Cow::Owned(safe)
-}
-
-/// C0 (but line feeds and tabs), DEL, C1, line and paragraph separators, what changes the direction of text, tags.
-fn is_unsafe(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t'))
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}' | '\u{feff}')
-        || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+/// JSON for stdout: on a terminal, the characters that control one are written as JSON escapes, so that it is the same
+/// value; a pipe gets it unchanged.
+pub(crate) fn json(text: &str) -> Cow<'_, str> {
+    if is_terminal() { safe_text::escape_json(text) } else { Cow::Borrowed(text) }
 }
 
 /// Prints one line on stderr: `error: …` or `note: …`.

@@ -24,8 +24,7 @@ pub(crate) async fn run(args: &Read, client: &Client) -> Outcome {
     let bytes = match args.json {
         true => {
             let json = format!("{}\n", output::contents_json(&args.uri, &contents));
-            // JSON escapes C0, but not C1 and characters that change the direction of text.
-            if is_terminal { output::lines(&json).into_owned() } else { json }.into_bytes()
+            if is_terminal { output::json(&json).into_owned() } else { json }.into_bytes()
         }
         false => whole(&contents, is_terminal)?,
     };

@@ -1,6 +1,6 @@
 //! Chooses the server: a command, a URL, or a name of an `mcpServers` file.
 
-use crate::args::ServerArgs;
+use crate::args::{Pair, ServerArgs};
 use crate::error::Failed;
 use crate::{files, output};
 use mcp_resources_engine::client::Allowed;
@@ -72,9 +72,13 @@ pub(crate) fn select_unnamed(args: &ServerArgs) -> Result<Selected, Failed> {
 
 /// Headers and variables of the command line override those of a file.
 fn overlay(target: &mut Target, args: &ServerArgs) -> Result<(), Failed> {
+    let pairs = |given: &[Pair]| -> Result<Vec<(String, String)>, Failed> {
+        given.iter().map(|pair| pair.0.clone().map_err(Failed::usage)).collect()
+    };
+    let (variables, headers_given) = (pairs(&args.env)?, pairs(&args.header)?);
     match target {
-        Target::Command { env, .. } if args.header.is_empty() => env.extend(args.env.iter().cloned()),
-        Target::Url { headers, .. } if args.env.is_empty() => headers.extend(args.header.iter().cloned()),
+        Target::Command { env, .. } if args.header.is_empty() => env.extend(variables),
+        Target::Url { headers, .. } if args.env.is_empty() => headers.extend(headers_given),
         Target::Command { .. } => {
             return Err(Failed::usage("--header is for a URL; this server is a command"));
         }
@@ -125,12 +129,14 @@ fn whole(name: &str, target: Target) -> Selected {
 fn words(text: &str) -> Result<Selected, Failed> {
     let words = shlex::split(text).filter(|words| !words.is_empty());
     let words = words.ok_or_else(|| {
-        Failed::usage(format!("--server {text:?} is not a command: a quote is open, or it is empty"))
+        // It may set variables, so it is not repeated.
+        Failed::usage("the text of --server is not a command: a quote is open, or it is empty")
     })?;
     if let [word] = &words[..]
         && let Some((scheme, _)) = word.split_once("://")
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
     {
+        let word = without_secrets(word);
         let reason = format!("{word:?} is no URL of a server: it must begin with http:// or https://");
         return Err(Failed::usage(reason));
     }
@@ -148,10 +154,23 @@ fn words(text: &str) -> Result<Selected, Failed> {
             Some(name) => format!("did you mean {name:?}?"),
             None => "give a command, a URL, or --config FILE with a name".into(),
         };
+        let word = without_secrets(word);
         return Err(Failed::usage(format!("there is no program and no configured server {word:?}; {hint}")));
     }
     let (program, args) = words.split_first().ok_or_else(|| Failed::usage("--server is empty"))?;
     Ok(command(program, args))
+}
+
+/// A word that was meant as a URL or a name, without the parts of a URL that can be secrets.
+fn without_secrets(word: &str) -> String {
+    let (scheme, rest) =
+        word.split_once("://").map_or(("", word), |(_, rest)| word.split_at(word.len() - rest.len()));
+    let place = rest.split(['?', '#']).next().unwrap_or_default();
+    match place.rsplit_once('@') {
+        Some((_, place)) => format!("{scheme}…@{place}"),
+        None if place.len() < rest.len() => format!("{scheme}{place}?…"),
+        None => format!("{scheme}{place}"),
+    }
 }
 
 fn is_program(word: &str) -> bool {
@@ -259,8 +278,13 @@ mod tests {
             (Some(""), &[]),
             (Some("mcp-none-of-these"), &[]),
             (Some("ws://localhost/mcp"), &[]),
+            (Some("ws://me:s3cret@localhost/mcp?s3cret"), &[]),
+            (Some("me:s3cret@localhost"), &[]),
+            (Some("localhost?s3cret"), &[]),
+            (Some("A=s3cret python 'x"), &[]),
         ] {
             let failed = select(&args(server, command)).unwrap_err();
+            assert!(!format!("{failed:?}").contains("s3cret"), "{failed:?}");
             assert!(matches!(failed, Failed::Message { status: 2, .. }), "{failed:?}");
         }
     }
@@ -268,11 +292,14 @@ mod tests {
     #[test]
     fn options_must_fit_the_server() {
         let mut url = args(Some("http://a/mcp"), &[]);
-        url.header = vec![("A".into(), "b".into())];
+        let pair = || vec![Pair(Ok(("A".into(), "b".into())))];
+        url.header = pair();
         let Target::Url { headers, .. } = select(&url).unwrap().target else { panic!("a URL") };
         assert_eq!(headers["A"], "b");
-        url.env = vec![("A".into(), "b".into())];
+        url.env = pair();
         assert!(select(&url).is_err());
+        (url.env, url.header) = (Vec::new(), vec![Pair(Err("wrong"))]);
+        assert!(format!("{:?}", select(&url).unwrap_err()).contains("wrong"));
         for (server, words) in [(Some("http://a/mcp"), &[][..]), (None, &["/bin/true"])] {
             let mut agents = args(server, words);
             agents.agent = Some("frontend".into());
@@ -281,7 +308,7 @@ mod tests {
         let mut command = args(None, &["/bin/true"]);
         command.timeout = Some(5);
         assert_eq!(select(&command).unwrap().timeout, 5);
-        command.header = vec![("A".into(), "b".into())];
+        command.header = pair();
         assert!(select(&command).is_err());
     }
 }

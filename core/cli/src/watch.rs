@@ -70,8 +70,8 @@ fn about(uri: &str, error: &ClientError) -> String {
 fn line(change: &Change, is_json: bool) -> String {
     let contents = change.contents.as_deref();
     if is_json {
-        return json!({ "uri": change.uri, "contents": contents.map(|contents| output::contents_json(&change.uri, contents)) })
-            .to_string();
+        let contents = contents.map(|contents| output::contents_json(&change.uri, contents));
+        return output::json(&json!({ "uri": change.uri, "contents": contents }).to_string()).into_owned();
     }
     let time = jiff::Zoned::now().strftime("%H:%M:%S");
     let what = contents.map_or_else(|| "gone".to_owned(), |contents| output::size(output::bytes(contents)));

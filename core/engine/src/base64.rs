@@ -34,6 +34,38 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode_to_vec(text).ok()
 }
 
+/// Decodes base64 as other encoders write it: in either alphabet, with or without padding, with white space anywhere.
+///
+/// # Errors
+/// What is wrong with `text`.
+pub fn decode_any(text: &str) -> Result<Vec<u8>, String> {
+    if let Some(bytes) = decode(text) {
+        return Ok(bytes);
+    }
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(byte);
+    if let Some(wrong) = text.bytes().position(|byte| !is_digit(&byte) && !byte.is_ascii_whitespace()) {
+        let wrong = text.get(wrong..).and_then(|rest| rest.chars().next()).unwrap_or_default();
+        return Err(format!("{wrong:?} is no character of base64"));
+    }
+    let standard = |byte| match byte {
+        b'-' => b'+',
+        b'_' => b'/',
+        other => other,
+    };
+    let digits = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).map(standard);
+    let mut digits: Vec<u8> = digits.collect();
+    let padded = digits.len();
+    while digits.last() == Some(&b'=') {
+        digits.pop();
+    }
+    // Some encoders pad too much, or too little; what the digits say is clear all the same.
+    if padded - digits.len() > 3 || digits.contains(&b'=') {
+        return Err("an = stands before its end".into());
+    }
+    base64_simd::forgiving_decode_to_vec(&digits)
+        .map_err(|_| format!("{} digits are no whole bytes", digits.len()))
+}
+
 /// The URL-safe base64 form of `src`, without padding.
 pub fn encode_url(src: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode_to_string(src)
@@ -138,6 +170,35 @@ mod tests {
             prop_assert!(decoded_len(&text) <= text.len());
             prop_assert_eq!(decode_url(&text), general_purpose::URL_SAFE_NO_PAD.decode(&text).ok());
         }
+    }
+
+    proptest! {
+        /// every form of an encoder gives the same bytes: line ends, either alphabet, any padding.
+        #[test]
+        fn every_form_is_decoded(src in proptest::collection::vec(any::<u8>(), 0..200), width in 1usize..80, end in "(\n|\r\n| |\t)", form in 0..4) {
+            let text = match form {
+                0 => general_purpose::STANDARD.encode(&src),
+                1 => general_purpose::STANDARD_NO_PAD.encode(&src),
+                2 => general_purpose::URL_SAFE.encode(&src),
+                _ => general_purpose::URL_SAFE_NO_PAD.encode(&src),
+            };
+            let lines: Vec<_> = text.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+            prop_assert_eq!(decode_any(&(lines.join(&end) + &end)), Ok(src));
+        }
+    }
+
+    #[test]
+    fn what_is_no_base64_says_why() {
+        for (text, why) in [
+            ("a!b=", "'!' is no character of base64"),
+            ("data:text/plain;base64,aGk=", "':' is no character of base64"),
+            ("aGk=aGk=", "an = stands before its end"),
+            ("aGkab", "5 digits are no whole bytes"),
+            ("é", "'é' is no character of base64"),
+        ] {
+            assert_eq!(decode_any(text), Err(why.to_owned()), "{text}");
+        }
+        assert_eq!(decode_any(" \n").unwrap(), b"");
     }
 
     #[test]

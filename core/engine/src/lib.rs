@@ -80,6 +80,8 @@ pub mod principal;
 #[doc(hidden)]
 pub mod rank;
 #[doc(hidden)]
+pub mod safe_text;
+#[doc(hidden)]
 pub mod seal;
 #[doc(hidden)]
 pub mod suggest;

@@ -396,8 +396,8 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        // JSON has neither `inf` nor `nan`.
-        Ok(Number::from_f64(value).map_or_else(|| Value::Text(value.to_string()), Value::from))
+        // JSON has neither `inf` nor `nan`, as TOML writes them.
+        Ok(Number::from_f64(value).map_or_else(|| Value::Text(value.to_string().to_lowercase()), Value::from))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {

@@ -113,6 +113,18 @@ server.resource('a://8i', () => () => 1);
 // @ts-expect-error: nothing is no contents
 server.resource('a://9', () => undefined);
 
+// A type of a parameter.
+server.resource('a://10/{n}', { parameters: { n: { type: 'integer' } } }, ({ n }) => n.toFixed());
+// @ts-expect-error: there is no such type
+server.resource('a://11/{n}', { parameters: { n: { type: 'int' } } }, ({ n }) => `${n}`);
+// @ts-expect-error: the template has no such variable
+server.resource('a://12/{n}', { parameters: { m: { type: 'integer' } } }, ({ n }) => `${n}`);
+
+// A lister returns values of the only variable, or of the only one that every URI has.
+server.resource('a://13/{n}{?q,r}', ({ n }) => n).list(() => [1, 2n, 'three']);
+// @ts-expect-error: two variables that every URI has
+server.resource('a://14/{n}/{m}', ({ n }) => n).list(() => [1]);
+
 // The handle of a registration.
 const handler = server.resource('a://{x}/{y}', ({ x }) => x);
 holds<Equal<typeof handler extends ResourceHandler<infer T> ? T : never, 'a://{x}/{y}'>>();

@@ -77,7 +77,7 @@ holds<
 const values: Expandable<'a://{x}{?y*}'> = { x: 1, y: ['a', 2] };
 // @ts-expect-error: there is no variable `z`
 const unknown: Expandable<'a://{x}{?y*}'> = { z: 1 };
-// @ts-expect-error: a value is a text, a number, a list or a record of them
+// @ts-expect-error: a value is a text, a number, a bigint, a list or a record of them
 const odd: Expandable<'a://{x}'> = { x: true };
 void [values, unknown, odd];
 

@@ -1,6 +1,10 @@
 //! Git repositories, served to a client. They are made with the `git` program, which must be installed.
 
+mod commits;
+mod damage;
+mod histories;
 mod refusals;
+mod statuses;
 mod watches;
 
 use mcp_resources_engine::guard::Policy;
@@ -176,13 +180,13 @@ async fn every_form_is_served() {
 
         let branches = json_at(&mut client, "git:///project/branches").await;
         assert_eq!(branches["head"], "main");
-        assert_eq!(each(&branches, "branches", "name"), ["feature/x", "main"]);
-        assert_eq!(each(&branches, "branches", "id"), [&*ids[1], &*ids[2]]);
-        assert_eq!(each(&branches, "branches", "uri")[0], "git:///project/log/feature~2Fx");
+        assert_eq!(each(&branches, "branches", "name"), ["main", "feature/x"]);
+        assert_eq!(each(&branches, "branches", "id"), [&*ids[2], &*ids[1]]);
+        assert_eq!(each(&branches, "branches", "uri")[1], "git:///project/log/feature~2Fx");
         let tags = json_at(&mut client, "git:///project/tags").await;
-        assert_eq!(each(&tags, "tags", "name"), ["v1", "v2"]);
+        assert_eq!(each(&tags, "tags", "name"), ["v2", "v1"]);
         assert_eq!(each(&tags, "tags", "id"), [&*ids[1], &*ids[1]]);
-        assert_eq!(each(&tags, "tags", "subject"), ["Add sources", "The second"]);
+        assert_eq!(each(&tags, "tags", "subject"), ["The second", "Add sources"]);
 
         let log = json_at(&mut client, "git:///project/log").await;
         assert_eq!(each(&log, "commits", "id"), [&*ids[2], &*ids[1], &*ids[0]]);
@@ -491,7 +495,7 @@ async fn names_that_two_references_have() {
     folder.git("project", &["tag", "tree", "HEAD^{tree}"]);
     let mut client = client(options(&folder).refs(["heads", "remotes/origin", "tags"]));
     let branches = json_at(&mut client, "git:///project/branches").await;
-    let names = ["feature/x", &format!("heads/{}", ids[0]), "heads/v1", "main", "remotes/origin/HEAD"];
+    let names = ["heads/v1", "main", "feature/x", &format!("heads/{}", ids[0]), "remotes/origin/HEAD"];
     assert_eq!(each(&branches, "branches", "name"), [&names[..], &["remotes/origin/main"]].concat());
     for branch in branches["branches"].as_array().unwrap() {
         let log = json_at(&mut client, branch["uri"].as_str().unwrap()).await;

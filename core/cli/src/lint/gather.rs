@@ -1,12 +1,13 @@
 //! Collects the answers of a server as plain data. Every loop has a limit, because a list may never end.
 
+use super::absent::{self, Probe};
 use crate::error::Failed;
 use crate::output;
 use mcp_resources_engine::client::{ClientError, Failure};
 use mcp_resources_engine::connection::Plain;
 use mcp_resources_engine::version::Revision;
 use mcp_resources_host::client::Client;
-use mcp_resources_template::UriTemplate;
+use mcp_resources_template::{UriTemplate, Value as TemplateValue, Values};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{self, IsTerminal};
@@ -21,8 +22,8 @@ const PAGES: usize = 5_000;
 /// The error code for an unknown method.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// A URI that does not exist on any server.
-pub(super) const ABSENT: &str = "mcp-resources-lint://absent/6f1c0a52";
+/// How many combinations of completed values of a template are read.
+const CHOICES: usize = 3;
 
 /// All data that is checked.
 #[derive(Default)]
@@ -32,8 +33,12 @@ pub(super) struct Seen {
     pub resources: Listed,
     pub templates: Listed,
     pub reads: Vec<Reading>,
-    /// The answer to a read of [`ABSENT`].
-    pub absent: Option<Absent>,
+    /// Whether the server declares resources, or lists some.
+    pub has_resources: bool,
+    /// The answers to reads of URIs that cannot exist: of [`ABSENT`] first, then of those of [`absent::probes`].
+    pub absent: Vec<(Probe, Absent)>,
+    /// Templates none of whose completed values can be read: the template, how many were tried, and the first error.
+    pub unreadable: Vec<(String, usize, String)>,
     /// Failed completions: template, variable and error.
     pub completions: Vec<(String, String, String)>,
 }
@@ -92,10 +97,16 @@ pub(super) async fn all(client: &Client, limit: usize) -> Result<Seen, Failed> {
     let mut seen = Seen { is_modern: about.revision >= Revision::V2026_07_28, ..Seen::default() };
     seen.resources = list(client, "resources/list", "resources", &mut progress).await?;
     seen.templates = list(client, "resources/templates/list", "resourceTemplates", &mut progress).await?;
+    seen.has_resources = about.declares("resources") || seen.resources.count + seen.templates.count > 0;
+    if !seen.has_resources {
+        return Ok(seen);
+    }
     seen.reads = reads(client, &seen.resources.items, limit, &mut progress).await;
-    seen.absent = absent(client).await?;
+    let probes = absent::probes(&texts(&seen.resources, "uri"), &texts(&seen.templates, "uriTemplate"));
+    seen.absent = ask_absent(client, probes).await?;
     if about.has_completions {
         seen.completions = completions(client, &seen.templates.items, limit, &mut progress).await;
+        seen.unreadable = unreadable(client, &seen, limit, &mut progress).await;
     }
     Ok(seen)
 }
@@ -106,12 +117,8 @@ async fn list(client: &Client, method: &str, key: &str, progress: &mut Progress)
     let mut params = json!({});
     for _ in 0..PAGES {
         let page = match client.request(method, &params.to_string()).await {
-            // A server may have resources and no templates.
-            Err(ClientError::Failed(Failure::Server { code: METHOD_NOT_FOUND, .. }))
-                if method.contains("templates") =>
-            {
-                return Ok(listed);
-            }
+            // A server may have resources and no templates, or templates alone, or neither.
+            Err(ClientError::Failed(Failure::Server { code: METHOD_NOT_FOUND, .. })) => return Ok(listed),
             Err(ClientError::AccessDenied { .. }) => {
                 return Err(Failed::new(
                     "the configuration restricts the resources; lint needs the whole server: give its command or URL",
@@ -175,17 +182,77 @@ async fn reads(client: &Client, items: &[Value], limit: usize, progress: &mut Pr
     reads
 }
 
+/// The texts that identify the entries of a list.
+fn texts<'l>(listed: &'l Listed, key: &str) -> Vec<&'l str> {
+    listed.items.iter().filter_map(|item| item.get(key)?.as_str()).collect()
+}
+
 /// Uses the method itself, so that the error code is known.
-async fn absent(client: &Client) -> Result<Option<Absent>, Failed> {
-    match client.request("resources/read", &json!({ "uri": ABSENT }).to_string()).await {
-        Ok(_) => Ok(Some(Absent::Contents)),
-        Err(ClientError::Failed(Failure::Server { code, data, .. })) => {
-            let data: Value = data.and_then(|data| serde_json::from_str(&data).ok()).unwrap_or_default();
-            let uri = data.get("uri").and_then(Value::as_str).map(str::to_owned);
-            Ok(Some(Absent::Refused { code, uri }))
-        }
-        Err(error) => Err(error.into()),
+async fn ask_absent(client: &Client, probes: Vec<Probe>) -> Result<Vec<(Probe, Absent)>, Failed> {
+    let mut answers = Vec::new();
+    for probe in probes {
+        let answer = match client.request("resources/read", &json!({ "uri": probe.uri }).to_string()).await {
+            Ok(_) => Absent::Contents,
+            Err(ClientError::Failed(Failure::Server { code, data, .. })) => {
+                let data: Value = data.and_then(|data| serde_json::from_str(&data).ok()).unwrap_or_default();
+                let uri = data.get("uri").and_then(Value::as_str).map(str::to_owned);
+                Absent::Refused { code, uri }
+            }
+            Err(error) => return Err(error.into()),
+        };
+        answers.push((probe, answer));
     }
+    Ok(answers)
+}
+
+/// Reads what templates make of completed values, and returns the templates of which nothing can be read.
+async fn unreadable(
+    client: &Client,
+    seen: &Seen,
+    limit: usize,
+    progress: &mut Progress,
+) -> Vec<(String, usize, String)> {
+    let mut unreadable = Vec::new();
+    let templates = texts(&seen.templates, "uriTemplate").into_iter();
+    let templates = templates.filter_map(|text| UriTemplate::parse(text).ok());
+    for (number, template) in (1..).zip(templates.take(limit)) {
+        progress.say(&format!("reading values of {number} templates"));
+        let (mut tried, mut first) = (HashSet::new(), None);
+        for choice in 0..CHOICES {
+            let Some(uri) =
+                completed(client, &template, choice).await.filter(|uri| tried.insert(uri.clone()))
+            else {
+                continue;
+            };
+            match client.read(&uri).await {
+                Err(ClientError::Failed(failure)) => drop(first.get_or_insert(failure.to_string())),
+                Err(error) => drop(first.get_or_insert(error.to_string())),
+                Ok(_) => {
+                    tried.clear();
+                    break;
+                }
+            }
+        }
+        if let Some(error) = first.filter(|_| !tried.is_empty()) {
+            unreadable.push((template.as_str().to_owned(), tried.len(), error));
+        }
+    }
+    unreadable
+}
+
+/// The expansion of a template by the `choice`th completed value of each variable; `None` if one has no values.
+async fn completed(client: &Client, template: &UriTemplate, choice: usize) -> Option<String> {
+    let mut chosen: Vec<(String, String)> = Vec::new();
+    for variable in template.variables() {
+        let context: Vec<(&str, &str)> =
+            chosen.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let found = client.complete(template.as_str(), &variable.name, "", &context).await.ok()?;
+        let value = found.values.get(choice % found.values.len().max(1))?;
+        chosen.push((variable.name.to_string(), value.to_string()));
+    }
+    let values: Values<'_> =
+        chosen.into_iter().map(|(name, value)| (name, TemplateValue::from(value))).collect();
+    template.expand(&values).ok().filter(|_| !template.variables().is_empty())
 }
 
 async fn completions(

@@ -1,10 +1,13 @@
 //! Finds mistakes in the collected data. Pure: sends nothing to the server.
 
-use super::gather::{ABSENT, Absent, End, Listed, Part, Seen};
+use super::gather::{Absent, End, Listed, Part, Seen};
 use mcp_resources_template::uri::{MAX_URI, normalize};
 use mcp_resources_template::{LintKind, TemplateSet, UriTemplate};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+/// The error code for a failure of the server itself.
+const FAILED: i64 = -32603;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +70,10 @@ pub(super) fn all(seen: &Seen) -> Vec<Finding> {
     templates(&seen.templates.items, &mut found);
     reads(seen, &mut found);
     absent(seen, &mut found);
+    for (template, count, why) in &seen.unreadable {
+        let what = format!("none of {count} completed values can be read: {why}");
+        found.warning("unreadable-template", template, what, "complete only what can be read");
+    }
     for (template, variable, why) in &seen.completions {
         let what = format!("the completion of {variable:?} fails: {why}");
         found.error(
@@ -308,33 +315,35 @@ fn absent(seen: &Seen, found: &mut Findings) {
         true => (-32602, "answer -32602 with data.uri, as 2026-07-28 does"),
         false => (-32002, "answer -32002, as revisions before 2026-07-28 do"),
     };
-    match &seen.absent {
-        None => {}
-        Some(Absent::Contents) => {
-            found.error("absent-readable", ABSENT, "a URI that cannot exist has contents", fix);
-        }
-        Some(Absent::Refused { code, .. }) if *code != right => {
-            found.error(
+    let mut rules = HashSet::new();
+    for (probe, answer) in &seen.absent {
+        let (rule, what) = match answer {
+            // The server may have what a template matches, and may refuse its form in a way of its own.
+            Absent::Refused { code: FAILED, .. } if probe.is_matched => (
                 "not-found-code",
-                ABSENT,
-                format!("a URI that cannot exist is answered with {code}"),
-                fix,
-            );
-        }
-        Some(Absent::Refused { uri, .. }) if seen.is_modern && uri.is_none() => {
-            found.error(
+                format!("a value that cannot exist is answered with {FAILED}, as if the server failed"),
+            ),
+            _ if probe.is_matched => continue,
+            Absent::Contents => ("absent-readable", "a URI that cannot exist has contents".to_owned()),
+            Absent::Refused { code, .. } if *code != right => {
+                ("not-found-code", format!("a URI that cannot exist is answered with {code}"))
+            }
+            Absent::Refused { uri: None, .. } if seen.is_modern => (
                 "not-found-data",
-                ABSENT,
-                "the error has no data.uri, so it cannot be told from wrong parameters",
-                fix,
-            );
+                "the error has no data.uri, so it cannot be told from wrong parameters".to_owned(),
+            ),
+            Absent::Refused { .. } => continue,
+        };
+        // Most servers answer all of them in one way; the first of each mistake is enough.
+        if rules.insert(rule) {
+            found.error(rule, &probe.uri, what, fix);
         }
-        Some(_) => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::absent::{ABSENT, Probe};
     use super::super::gather::Reading;
     use super::*;
     use serde_json::json;
@@ -352,6 +361,10 @@ mod tests {
         all(seen).iter().map(|finding| finding.rule).collect()
     }
 
+    fn absent(is_matched: bool) -> Probe {
+        Probe { uri: ABSENT.into(), is_matched }
+    }
+
     #[test]
     fn entries_that_are_right_give_no_finding() {
         let resources = json!([{"uri": "a://b", "name": "b", "size": 1, "mimeType": "text/plain; charset=utf-8",
@@ -362,7 +375,7 @@ mod tests {
         );
         let part = Part { uri: Some("A://b".into()), mime_type: Some("TEXT/plain".into()), size: 1 };
         seen.reads = vec![Reading { uri: "a://b".into(), outcome: Ok(vec![part]) }];
-        seen.absent = Some(Absent::Refused { code: -32002, uri: None });
+        seen.absent = vec![(absent(false), Absent::Refused { code: -32002, uri: None })];
         assert_eq!(rules(&seen), [""; 0]);
     }
 
@@ -410,16 +423,27 @@ mod tests {
 
     #[test]
     fn the_code_for_what_is_not_there_depends_on_the_era() {
-        let refused = |code, uri: Option<&str>| Some(Absent::Refused { code, uri: uri.map(str::to_owned) });
-        for (is_modern, absent, rule) in [
-            (false, refused(-32002, None), None),
-            (false, refused(-32602, None), Some("not-found-code")),
-            (true, refused(-32602, Some(ABSENT)), None),
-            (true, refused(-32602, None), Some("not-found-data")),
-            (true, refused(-32002, None), Some("not-found-code")),
-            (true, Some(Absent::Contents), Some("absent-readable")),
+        let refused = |code, uri: Option<&str>| Absent::Refused { code, uri: uri.map(str::to_owned) };
+        for (is_modern, is_matched, answer, rule) in [
+            (false, false, refused(-32002, None), None),
+            (false, false, refused(-32602, None), Some("not-found-code")),
+            (true, false, refused(-32602, Some(ABSENT)), None),
+            (true, false, refused(-32602, None), Some("not-found-data")),
+            (true, false, refused(-32002, None), Some("not-found-code")),
+            (true, false, Absent::Contents, Some("absent-readable")),
+            (true, true, Absent::Contents, None),
+            (false, true, refused(-32602, None), None),
+            (true, true, refused(-32603, None), Some("not-found-code")),
         ] {
-            let seen = Seen { is_modern, absent, ..Seen::default() };
+            // Beside others that are right; a second of the same kind adds nothing.
+            let right = if is_modern { refused(-32602, Some(ABSENT)) } else { refused(-32002, None) };
+            let again = match &answer {
+                Absent::Contents => Absent::Contents,
+                Absent::Refused { code, uri } => refused(*code, uri.as_deref()),
+            };
+            let absent = [(false, right), (is_matched, answer), (is_matched, again)]
+                .map(|(is_matched, answer)| (absent(is_matched), answer));
+            let seen = Seen { is_modern, absent: absent.into(), ..Seen::default() };
             assert_eq!(rules(&seen), rule.into_iter().collect::<Vec<_>>());
         }
     }
@@ -443,5 +467,8 @@ mod tests {
         seen.reads.clear();
         seen.completions = vec![("a://{x}".into(), "x".into(), "no".into())];
         assert_eq!(rules(&seen), ["completion-fails"]);
+        seen.completions.clear();
+        seen.unreadable = vec![("a://{x}".into(), 3, "not found".into())];
+        assert_eq!(rules(&seen), ["unreadable-template"]);
     }
 }

@@ -1,9 +1,10 @@
 //! `lint`: finds mistakes in a server by using it like a client.
 //!
 //! ```text
-//!  gather: lists, reads, one URI that cannot exist, completions ──▶ Seen (plain data) ──▶ judge ──▶ findings
+//!  gather: lists, reads, URIs that cannot exist, completions ──▶ Seen (plain data) ──▶ judge ──▶ findings
 //! ```
 
+mod absent;
 mod gather;
 mod judge;
 
@@ -28,7 +29,7 @@ pub(crate) async fn run(args: &Lint, client: &Client) -> Outcome {
     let mut out = BufWriter::new(anstream::stdout());
     for finding in &findings {
         match args.json {
-            true => writeln!(out, "{}", as_json(finding))?,
+            true => writeln!(out, "{}", output::json(&as_json(finding).to_string()))?,
             false => write!(out, "{}", for_people(finding))?,
         }
     }
@@ -77,5 +78,8 @@ fn summary(findings: &[Finding], seen: &Seen) -> String {
     let (resources, templates) = (seen.resources.count, seen.templates.count);
     let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let (resources, templates) = (counted(resources, "resource"), counted(templates, "template"));
-    format!("{found} in {resources} ({} read) and {templates}", seen.reads.len())
+    match seen.has_resources {
+        true => format!("{found} in {resources} ({} read) and {templates}", seen.reads.len()),
+        false => "the server has no resources".to_owned(),
+    }
 }

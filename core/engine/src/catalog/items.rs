@@ -94,6 +94,15 @@ impl TemplateEntry {
         self.checks.iter().try_for_each(|check| check.check(params.get(&check.parameter().name)))
     }
 
+    /// Checks that the values of a match are spelled as their types are: for URIs of the author, who may know values that
+    /// the declaration does not have.
+    ///
+    /// # Errors
+    /// As [`ParameterCheck::check_spelling`], for the first value that fails.
+    pub fn check_spelling(&self, params: &Params<'_>) -> Result<(), ReadError> {
+        self.checks.iter().try_for_each(|check| check.check_spelling(params.get(&check.parameter().name)))
+    }
+
     /// The URI `normal`, which this template serves, with its query in the order of the template's variables and
     /// without names that it ignores; `None` if it has that form already.
     pub fn ordered_query(&self, normal: &str) -> Option<String> {

@@ -1,15 +1,16 @@
 //! Decodes a server's results (R-058 … ).
 //!
-//! Law: an invalid entry is left out and counted; the other entries are kept. Numbers, lengths and texts of the server
+//! Law: an invalid entry is left out and named; the other entries are kept. Numbers, lengths and texts of the server
 //! are never trusted.
 
 use super::{Access, ClientError, ClientLimits, Failure, Listed, Page};
 use crate::base64;
 use crate::connection::{Completion, Contents};
-use crate::jsonrpc::{Json, JsonKind, Members};
+use crate::jsonrpc::{Elements, Json, JsonKind, Members};
 use crate::meta;
 use crate::now::Millis;
-use crate::version::{Answered, Meaning, Revision};
+use crate::safe_text::shortened;
+use crate::version::{Answered, METHOD_NOT_FOUND, Meaning, Revision};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ use std::sync::Arc;
 const SHOWN: usize = 500;
 /// Maximum number of completion values that are read.
 const VALUES: usize = 100;
+/// Maximum number of characters of an entry that is left out.
+const NAME: usize = 100;
 /// Maximum number of names of missing parts that are read.
 const MISSING: usize = 100;
 
@@ -30,8 +33,8 @@ pub(super) struct Reader {
 
 /// The decoded result of a read.
 pub(super) enum Read {
-    /// The contents, and the number of invalid entries that were left out.
-    Contents(Vec<Contents<'static>>, usize),
+    /// The contents, and the invalid entries that were left out.
+    Contents(Vec<Contents<'static>>, LeftOut),
     /// The server asks for input first.
     InputRequired {
         /// By key: method and params.
@@ -44,32 +47,52 @@ pub(super) enum Read {
 impl Reader {
     /// Decodes a page of a list. `member` is `resources` or `resourceTemplates`; `name` is the member that identifies
     /// an entry.
-    pub(super) fn page(&self, result: Json<'_>, member: &str, name: &str) -> Result<Page, Failure> {
+    pub(super) fn page(
+        &self,
+        result: Json<'_>,
+        member: &str,
+        name: &str,
+    ) -> Result<(Page, LeftOut), Failure> {
         let members = result.object().ok_or_else(|| bad("the result is no object"))?;
-        let entries = members.get(member).and_then(Json::array);
-        let entries = entries.ok_or_else(|| bad(&format!("the result has no array {member:?}")))?;
+        let entries = entries(&members, member)?;
         let mut page = Page { next: text(&members, "nextCursor"), ..Page::default() };
+        let mut left_out = LeftOut::default();
+        let cursor = members.get("nextCursor").map(Json::kind);
+        if !matches!(cursor, None | Some(JsonKind::Null | JsonKind::String)) {
+            left_out.add(format!("the rest of {member:?}: nextCursor is not a string"));
+        }
         page.missing = self.missing(&members);
-        for (number, entry) in entries.enumerate() {
-            match self.entry(entry, name).filter(|_| number < self.limits.page) {
-                None => page.odd += 1,
-                Some(uri) if !self.shows(&uri, name) => {}
-                Some(uri) => {
-                    let json = one_line(entry.raw());
+        for (number, entry) in entries.into_iter().flatten().enumerate() {
+            let found = match number < self.limits.page {
+                true => self.entry(entry, name),
+                false => Err(format!("a page has at most {} entries", self.limits.page)),
+            };
+            match found {
+                Err(why) => left_out.add_entry(member, number, entry, &why),
+                Ok(uri) if !self.shows(&uri, name) => {}
+                Ok(uri) => {
+                    let json = one_line(entry);
                     page.items.push(Listed { server: self.server.clone(), uri, json });
                 }
             }
         }
-        Ok(page)
+        page.odd = left_out.count;
+        Ok((page, left_out))
     }
 
-    fn entry(&self, entry: Json<'_>, name: &str) -> Option<String> {
-        if entry.raw().len() > self.limits.item {
-            return None;
+    /// The URI or template of an entry, or the reason for which the entry cannot be used.
+    fn entry(&self, entry: Json<'_>, name: &str) -> Result<String, String> {
+        let limit = self.limits.item;
+        if entry.raw().len() > limit {
+            return Err(format!("it has {} bytes, more than {limit}", entry.raw().len()));
         }
-        let uri = entry.object()?.get(name)?.as_str()?.into_owned();
-        let is_sound = name != URI || mcp_resources_template::uri::normalize(&uri, self.limits.item).is_ok();
-        (is_sound && !uri.is_empty()).then_some(uri)
+        let members = entry.object().ok_or("it is not an object")?;
+        let uri = members.get(name).ok_or_else(|| format!("it has no {name:?}"))?;
+        let uri = uri.as_lossy_str().ok_or_else(|| format!("its {name:?} is not a string"))?;
+        if name != URI && uri.is_empty() {
+            return Err(format!("its {name:?} is empty"));
+        }
+        Ok(uri.into_owned())
     }
 
     fn shows(&self, uri: &str, name: &str) -> bool {
@@ -80,7 +103,12 @@ impl Reader {
     fn missing(&self, members: &Members<'_>) -> Vec<String> {
         let own = members.get("_meta").and_then(Json::object);
         let names = own.and_then(|own| own.get(meta::MISSING)).and_then(Json::array);
-        names.into_iter().flatten().take(MISSING).filter_map(|name| Some(shown(&name.as_str()?))).collect()
+        names
+            .into_iter()
+            .flatten()
+            .take(MISSING)
+            .filter_map(|name| Some(shown(&name.as_lossy_str()?)))
+            .collect()
     }
 
     /// Decodes the result of a read. `uri` is the requested URI.
@@ -91,22 +119,31 @@ impl Reader {
             Some("input_required") => return Ok(required(&members)),
             Some(other) => return Err(bad(&format!("its resultType is {:?}", shown(other))).into()),
         }
-        let entries = members.get("contents").and_then(Json::array);
-        let entries = entries.ok_or_else(|| bad("the result has no array \"contents\""))?;
-        let (mut contents, mut odd, mut denied) = (Vec::new(), 0, false);
-        for (number, entry) in entries.enumerate() {
-            match contents_of(entry, uri).filter(|_| number < self.limits.contents) {
-                None => odd += 1,
-                Some(entry) if entry.uri.as_deref().is_some_and(|uri| !self.access.allows(uri)) => {
+        let entries = entries(&members, "contents")?;
+        let (mut contents, mut left_out, mut denied) = (Vec::new(), LeftOut::default(), false);
+        let mut first = None;
+        for (number, entry) in entries.into_iter().flatten().enumerate() {
+            let found = match number < self.limits.contents {
+                true => contents_of(entry, uri),
+                false => Err(format!("a read has at most {} contents", self.limits.contents)),
+            };
+            match found {
+                Err(why) => {
+                    left_out.add_entry("contents", number, entry, &why);
+                    first.get_or_insert(why);
+                }
+                Ok(entry)
+                    if entry.uri.as_deref().is_some_and(|own| own != uri && !self.access.allows(own)) =>
+                {
                     denied = true
                 }
-                Some(entry) => contents.push(entry),
+                Ok(entry) => contents.push(entry),
             }
         }
-        match contents.is_empty() {
-            true if denied => Err(ClientError::AccessDenied { uri: uri.into() }),
-            true if odd > 0 => Err(bad("no entry of the contents makes sense").into()),
-            _ => Ok(Read::Contents(contents, odd)),
+        match first.filter(|_| contents.is_empty()) {
+            _ if contents.is_empty() && denied => Err(ClientError::AccessDenied { uri: uri.into() }),
+            Some(why) => Err(bad(&format!("none of its contents can be used: {why}")).into()),
+            None => Ok(Read::Contents(contents, left_out)),
         }
     }
 
@@ -114,9 +151,9 @@ impl Reader {
     pub(super) fn completion(&self, result: Json<'_>) -> Result<Completion<'static>, Failure> {
         let found = result.object().and_then(|members| members.get("completion")?.object());
         let found = found.ok_or_else(|| bad("the result has no object \"completion\""))?;
-        let values = found.get("values").and_then(Json::array);
-        let values = values.ok_or_else(|| bad("the completion has no array \"values\""))?;
-        let values = values.take(VALUES).filter_map(|value| Some(Cow::Owned(value.as_str()?.into_owned())));
+        let values = entries(&found, "values")?;
+        let values = values.into_iter().flatten().take(VALUES);
+        let values = values.filter_map(|value| Some(Cow::Owned(value.as_lossy_str()?.into_owned())));
         Ok(Completion {
             values: values.collect(),
             total: found.get("total").and_then(Json::as_u64),
@@ -138,28 +175,45 @@ pub(super) fn ttl(result: Json<'_>, revision: Revision) -> Millis {
     result.object().and_then(|members| members.get("ttlMs")?.as_u64()).unwrap_or_default()
 }
 
-fn contents_of(entry: Json<'_>, asked: &str) -> Option<Contents<'static>> {
-    let members = entry.object()?;
-    let contents = match (members.get("text"), members.get("blob")) {
-        (Some(text), _) => Contents::text(text.as_str()?.into_owned()),
-        (None, Some(blob)) => {
-            let text = blob.as_str()?;
-            Contents::blob(base64::decode(&text).or_else(|| base64::decode_url(text.trim_end_matches('=')))?)
+/// The array `member`. Many encoders write an empty list as `null`.
+fn entries<'m>(members: &Members<'m>, member: &str) -> Result<Option<Elements<'m>>, Failure> {
+    let value = members.get(member);
+    match value.map(Json::kind) {
+        Some(JsonKind::Array) => Ok(value.and_then(Json::array)),
+        Some(JsonKind::Null) => Ok(None),
+        None => Err(bad(&format!("the result has no array {member:?}"))),
+        Some(_) => Err(bad(&format!("the result has no array {member:?}, but another value there"))),
+    }
+}
+
+/// One entry of contents, or the reason for which it cannot be used.
+fn contents_of(entry: Json<'_>, asked: &str) -> Result<Contents<'static>, String> {
+    let members = entry.object().ok_or("it is not an object")?;
+    let member = |name| members.get(name).filter(|value| value.kind() != JsonKind::Null);
+    let contents = match (member("text"), member("blob")) {
+        (Some(text), _) => {
+            Contents::text(text.as_lossy_str().ok_or("its \"text\" is not a string")?.into_owned())
         }
-        (None, None) => return None,
+        (None, Some(blob)) => {
+            let text = blob.as_str().ok_or("its \"blob\" is not a string")?;
+            Contents::blob(
+                base64::decode_any(&text).map_err(|why| format!("its \"blob\" is not base64: {why}"))?,
+            )
+        }
+        (None, None) => return Err("it has neither \"text\" nor \"blob\"".into()),
     };
     let mut contents = contents.with_uri(text(&members, URI).unwrap_or_else(|| asked.to_owned()));
     contents.mime_type = text(&members, "mimeType").map(Cow::Owned);
     let own = members.get("_meta").filter(|own| own.kind() == JsonKind::Object);
-    contents.meta = own.map(|own| Cow::Owned(one_line(own.raw())));
-    Some(contents)
+    contents.meta = own.map(|own| Cow::Owned(one_line(own)));
+    Ok(contents)
 }
 
 fn required(members: &Members<'_>) -> Read {
     let requests = members.get("inputRequests").and_then(Json::object);
     let questions = requests.iter().flat_map(Members::iter).filter_map(|(key, request)| {
         let request = request.object()?;
-        let params = request.get("params").map_or_else(|| "{}".to_owned(), |params| one_line(params.raw()));
+        let params = request.get("params").map_or_else(|| "{}".to_owned(), one_line);
         Some((key.into_owned(), text(&request, "method")?, params))
     });
     let questions = questions.collect();
@@ -184,17 +238,18 @@ pub(super) fn refused(error: Json<'_>, uri: Option<&str>) -> ClientError {
         (Meaning::NotFound, Some(uri)) => ClientError::NotFound { uri },
         (Meaning::AccessDenied, Some(uri)) => ClientError::AccessDenied { uri },
         (Meaning::InvalidUri, Some(uri)) => ClientError::InvalidUri { uri },
-        _ => Failure::Server { code, message, data: data.map(|data| one_line(data.raw())) }.into(),
+        _ => Failure::Server { code, message, data: data.map(one_line) }.into(),
     }
 }
 
-/// Prepares a server's text for display: shortens it and removes control characters.
+/// Whether the server does not know the method of the request.
+pub(super) fn is_unsupported(error: &ClientError) -> bool {
+    matches!(error, ClientError::Failed(Failure::Server { code, .. }) if *code == i64::from(METHOD_NOT_FOUND))
+}
+
+/// Prepares a server's text for display: shortens it and removes what a terminal would obey.
 pub(super) fn shown(text: &str) -> String {
-    let mut short: String = text.chars().filter(|c| !c.is_control()).take(SHOWN).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        short.push('…');
-    }
-    short
+    shortened(text, SHOWN)
 }
 
 pub(super) fn bad(reason: &str) -> Failure {
@@ -202,10 +257,45 @@ pub(super) fn bad(reason: &str) -> Failure {
 }
 
 pub(super) fn text(members: &Members<'_>, name: &str) -> Option<String> {
-    members.get(name)?.as_str().map(Cow::into_owned)
+    members.get(name)?.as_lossy_str().map(Cow::into_owned)
 }
 
-/// Removes the line breaks between the tokens of `json`.
-pub(super) fn one_line(json: &str) -> String {
-    json.replace(['\n', '\r'], " ")
+/// Removes the line breaks between the tokens of `json`, and replaces what is not Unicode text in it.
+pub(super) fn one_line(json: Json<'_>) -> String {
+    json.without_lone_surrogates().replace(['\n', '\r'], " ")
+}
+
+/// Entries of a result that were left out: sentences for people, and how many there are.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    pub(super) sentences: Vec<String>,
+    pub(super) count: usize,
+}
+
+impl LeftOut {
+    /// Maximum number of sentences.
+    const NAMED: usize = 20;
+
+    fn add(&mut self, sentence: String) {
+        self.count += 1;
+        if self.count <= Self::NAMED {
+            self.sentences.push(sentence);
+        }
+    }
+
+    fn add_entry(&mut self, list: &str, number: usize, entry: Json<'_>, why: &str) {
+        // Most of a long list may be wrong; the sentences beyond the limit are not even made.
+        let sentence = match self.count < Self::NAMED {
+            true => format!("entry {} of {list:?}, {}: {why}", number + 1, shortened(entry.raw(), NAME)),
+            false => String::new(),
+        };
+        self.add(sentence);
+    }
+
+    /// One sentence for each entry that is named, and one for the others.
+    pub(super) fn into_notes(self) -> impl Iterator<Item = String> {
+        let others = self.count - self.sentences.len();
+        let others = (others > 0).then(|| format!("{others} more entries are left out"));
+        self.sentences.into_iter().map(|sentence| format!("left out: {sentence}")).chain(others)
+    }
 }

@@ -45,6 +45,8 @@ pub enum Failure {
     Timeout {
         /// The time allowed, in milliseconds.
         after: Millis,
+        /// What the server sent meanwhile that could not be used, if anything: it may be the answer.
+        instead: Option<String>,
     },
     /// The server cannot be reached, or its connection was lost.
     Unreachable {
@@ -168,7 +170,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Server { message, code, .. } => write!(f, "{message} ({code})"),
-            Self::Timeout { after } => write!(f, "no answer within {after} ms"),
+            Self::Timeout { after, instead: None } => write!(f, "no answer within {after} ms"),
+            Self::Timeout { after, instead: Some(instead) } => {
+                write!(f, "no answer within {after} ms; but the server sent {instead}")
+            }
             Self::Unreachable { reason } => write!(f, "the server cannot be reached: {reason}"),
             Self::Unauthorized { reason } => f.write_str(reason),
             Self::TooLarge { limit } => write!(f, "the answer is larger than {limit} bytes"),

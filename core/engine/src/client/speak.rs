@@ -80,7 +80,7 @@ impl Speaker {
                     let is_own = is_modern && DECLARED.contains(&&*name)
                         || ask.progress && name == meta::PROGRESS_TOKEN;
                     if !is_own {
-                        own.named(&name).extend_from_slice(one_line(value.raw()).as_bytes());
+                        own.named(&name).extend_from_slice(one_line(value).as_bytes());
                     }
                 }
             });

@@ -97,7 +97,7 @@ impl TestClient {
 
     /// Declares other capabilities on later requests. A session keeps those of its handshake.
     pub fn declare(&mut self, capabilities: &str) {
-        let capabilities = parsed(capabilities).map_or_else(|| "{}".into(), |json| one_line(json.raw()));
+        let capabilities = parsed(capabilities).map_or_else(|| "{}".into(), |json| one_line(json));
         self.machine.declare(capabilities);
     }
 

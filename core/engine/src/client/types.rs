@@ -2,6 +2,7 @@
 
 use super::{ClientError, Failure, Heard};
 use crate::connection::{Completion, Contents};
+use crate::jsonrpc::{Json, JsonKind};
 use crate::now::Millis;
 use crate::version::Revision;
 use std::sync::Arc;
@@ -77,6 +78,15 @@ pub struct ServerAbout {
     pub has_list_changes: bool,
     /// Whether it completes variables of templates. `true` for 2024-11-05, which cannot declare it.
     pub has_completions: bool,
+}
+
+impl ServerAbout {
+    /// Whether the server declares the capability `name`, such as `resources`.
+    pub fn declares(&self, name: &str) -> bool {
+        let capabilities = Json::parse(self.capabilities.as_bytes(), usize::MAX).and_then(Json::object);
+        let declared = capabilities.and_then(|capabilities| capabilities.get(name));
+        declared.is_some_and(|declared| declared.kind() != JsonKind::Null)
+    }
 }
 
 /// A request of a client.
@@ -209,7 +219,9 @@ pub enum Effect {
     /// A message of the server, unchanged, before the machine handles it. Only for [`TestClient`](super::TestClient).
     #[doc(hidden)]
     Heard(Heard),
-    /// A note for the log about a mistake of the server, such as an entry that was left out or an invalid message.
+    /// Something that a result had and its caller does not get: an entry that cannot be used, and why. For people.
+    LeftOut(String),
+    /// A note for the log about a mistake of the server, such as an invalid message.
     Noted(String),
 }
 

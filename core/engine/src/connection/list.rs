@@ -426,7 +426,7 @@ fn served_by(
                         format!("{uri}: {} refuses the value of {{{variable}}}", Shown(text))
                     }),
                     Route::Template(template, params) => {
-                        if let Err(error) = template.check(params) {
+                        if let Err(error) = template.check_spelling(params) {
                             bad.add(index, || format!("{}: {error}", Shown(item.uri())));
                             continue;
                         }

@@ -345,7 +345,8 @@ impl Engine {
             return Ok(());
         }
         let Route::Template(entry, params) = catalog.route(normal) else { return Ok(()) };
-        let Err(ReadError::RefusedParameter { parameter, value, reason }) = entry.check(&params) else {
+        let Err(ReadError::RefusedParameter { parameter, value, reason }) = entry.check_spelling(&params)
+        else {
             return Ok(());
         };
         let expected = reason.strip_prefix("expected ").unwrap_or(&reason).to_owned();

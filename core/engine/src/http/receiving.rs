@@ -47,6 +47,12 @@ impl Identified {
         let response = Response::error(408, INVALID_REQUEST, &message).with("connection", "close");
         response.shared_with(self.call.origin.as_deref())
     }
+
+    /// The response to a body that other code of the program has read before the host could (400).
+    pub fn already_read(&self) -> Response {
+        let message = "The body of the request was read before it reached this server, and was not passed on";
+        Response::error(400, INVALID_REQUEST, message).shared_with(self.call.origin.as_deref())
+    }
 }
 
 impl Receiving {

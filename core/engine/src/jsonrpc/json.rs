@@ -75,6 +75,38 @@ impl<'m> Json<'m> {
         if self.kind() == JsonKind::String { decode_string(self.0) } else { None }
     }
 
+    /// Like [`Json::as_str`], but an unpaired surrogate escape becomes U+FFFD.
+    pub fn as_lossy_str(self) -> Option<Cow<'m, str>> {
+        let decoded = self.as_str();
+        if decoded.is_some() || self.kind() != JsonKind::String {
+            return decoded;
+        }
+        decode_string(&self.without_lone_surrogates()).map(|text| Cow::Owned(text.into_owned()))
+    }
+
+    /// The source text, in which each unpaired surrogate escape is replaced by that of U+FFFD.
+    pub fn without_lone_surrogates(self) -> Cow<'m, str> {
+        let text = self.0;
+        // Most texts have no such escape at all.
+        if !text.contains("\\ud") && !text.contains("\\uD") {
+            return Cow::Borrowed(text);
+        }
+        let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some(at) = rest.find('\\') {
+            let (before, escape) = rest.split_at(at);
+            out.push_str(before);
+            let (kept, length) = match (surrogate(escape), escape.get(6..).and_then(surrogate)) {
+                (None, _) => (escape.get(..2), 2),
+                (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (escape.get(..12), 12),
+                (Some(_), _) => (Some("\\ufffd"), 6),
+            };
+            out.push_str(kept.unwrap_or_default());
+            rest = escape.get(length..).unwrap_or_default();
+        }
+        out.push_str(rest);
+        Cow::Owned(out)
+    }
+
     /// Whether this is the string `text`, which needs no escapes.
     pub(super) fn is_str(self, text: &str) -> bool {
         let inner = self.0.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
@@ -150,6 +182,12 @@ impl<'m> Iterator for Elements<'m> {
         self.more = self.scanner.more(b']').ok()?;
         Some(Json(span.of(self.scanner.text())))
     }
+}
+
+/// The surrogate whose escape is at the beginning of `text`.
+fn surrogate(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
 }
 
 /// Decodes a string literal, quotes included.

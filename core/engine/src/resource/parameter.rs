@@ -148,10 +148,9 @@ impl ParameterKind {
     /// The spelling of the value that `text` writes in another way, for an error message.
     fn spelled(self, text: &str) -> Option<String> {
         match self {
-            Self::String | Self::Date => None,
+            Self::String | Self::Boolean | Self::Date => None,
             Self::Integer => spelling::integer(text),
             Self::Number => spelling::number(text),
-            Self::Boolean => Some(text.to_lowercase()).filter(|lower| self.accepts(lower)),
             Self::DateTime => spelling::instant(text),
             Self::Uuid => spelling::uuid(text),
         }
@@ -209,12 +208,25 @@ impl ParameterCheck {
     /// [`ReadError::RefusedParameter`] for the first invalid value, with the allowed values;
     /// [`ReadError::InvalidParameter`] if a required variable is undefined.
     pub fn check(&self, value: Option<&Value<'_>>) -> Result<(), ReadError> {
-        let is_wrong = |text: &&Cow<'_, str>| !self.accepts(text);
+        if value.is_none() && self.parameter.required {
+            let expected = self.expected().into_owned();
+            return Err(ReadError::InvalidParameter { parameter: self.parameter.name.clone(), expected });
+        }
+        self.find(value, |text| !self.accepts(text))
+    }
+
+    /// Checks the spelling of the value of a variable alone, not whether it is one of the allowed values.
+    ///
+    /// # Errors
+    /// [`ReadError::RefusedParameter`] for the first value that is none of the type.
+    pub fn check_spelling(&self, value: Option<&Value<'_>>) -> Result<(), ReadError> {
+        self.find(value, |text| !self.parameter.kind.accepts(text) || self.is_unsafe(text))
+    }
+
+    /// Refuses the first text that is wrong.
+    fn find(&self, value: Option<&Value<'_>>, is_wrong: impl Fn(&str) -> bool) -> Result<(), ReadError> {
+        let is_wrong = |text: &&Cow<'_, str>| is_wrong(text);
         let wrong = match value {
-            None if self.parameter.required => {
-                let expected = self.expected().into_owned();
-                return Err(ReadError::InvalidParameter { parameter: self.parameter.name.clone(), expected });
-            }
             None => None,
             Some(Value::Scalar(text)) => Some(text).filter(is_wrong),
             Some(Value::List(items)) => items.iter().find(is_wrong),
@@ -348,10 +360,6 @@ mod tests {
         assert_eq!(
             expected(x(ParameterKind::Number), "1.0"),
             Some("1, the only spelling of this value".into())
-        );
-        assert_eq!(
-            expected(x(ParameterKind::Boolean), "True"),
-            Some("true, the only spelling of this value".into())
         );
         assert_eq!(expected(x(ParameterKind::Boolean), "1"), Some("true or false".into()));
     }

@@ -29,6 +29,7 @@ const LIST_CHANGES: usize = 64;
 pub(super) struct Hooks {
     pub(super) answers: HashMap<String, Answers>,
     note: Option<NoteFn>,
+    left_out: Option<NoteFn>,
     pub(super) lists: broadcast::Sender<Arc<str>>,
 }
 
@@ -36,6 +37,12 @@ impl Hooks {
     pub(super) fn note(&self, server: &str, note: &str) {
         if let Some(call) = &self.note {
             call(server, note);
+        }
+    }
+
+    pub(super) fn left_out(&self, server: &str, what: &str) {
+        if let Some(call) = self.left_out.as_ref().or(self.note.as_ref()) {
+            call(server, what);
         }
     }
 
@@ -54,6 +61,7 @@ pub struct ClientBuilder {
     info: Option<(String, String)>,
     answers: HashMap<String, Answers>,
     note: Option<NoteFn>,
+    left_out: Option<NoteFn>,
     limits: ClientLimits,
     runtime: Option<Handle>,
 }
@@ -130,10 +138,19 @@ impl ClientBuilder {
         self
     }
 
-    /// Calls `note` with the name of a server and a sentence about anything that was left out or ignored. For logging.
+    /// Calls `note` with the name of a server and a sentence about anything that was ignored, and, without
+    /// [`ClientBuilder::on_left_out`], about what was left out. For logging.
     #[must_use]
     pub fn on_note(mut self, note: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
         self.note = Some(Arc::new(note));
+        self
+    }
+
+    /// Calls `left_out` with the name of a server and a sentence for each entry of a result that was left out because it
+    /// cannot be used: which entry, and why. Entries that the allow-list excludes are not reported.
+    #[must_use]
+    pub fn on_left_out(mut self, left_out: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
+        self.left_out = Some(Arc::new(left_out));
         self
     }
 
@@ -171,7 +188,8 @@ impl ClientBuilder {
             return Err(wrong(format!("{method:?} is not a question of servers; expected one of {known}")));
         }
         let (lists, _) = broadcast::channel(LIST_CHANGES);
-        let hooks = Arc::new(Hooks { answers: self.answers, note: self.note, lists });
+        let hooks =
+            Arc::new(Hooks { answers: self.answers, note: self.note, left_out: self.left_out, lists });
         let mut links: Vec<Arc<ServerHandle>> = Vec::with_capacity(self.servers.len());
         let mut servers = self.servers;
         servers.sort_by(|one, other| one.name.cmp(&other.name));

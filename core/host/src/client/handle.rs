@@ -8,7 +8,6 @@ use super::watching::{Watch, WatchLocation, Watching};
 use mcp_resources_engine::client::{Call, CallOptions, ClientError, Failure, Outcome, ServerAbout};
 use mcp_resources_engine::connection::{Completion, Contents};
 use mcp_resources_engine::now::Millis;
-use mcp_resources_template::uri::{MAX_URI, normalize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -226,10 +225,12 @@ impl Client {
 
     /// The servers that may be asked for a URI.
     fn allowing_uri(&self, uri: &str) -> Result<Vec<Arc<ServerHandle>>, ClientError> {
-        match normalize(uri, MAX_URI) {
-            Ok(_) => self.allowing(uri, |link| link.access.allows(uri)),
-            Err(_) => Err(ClientError::InvalidUri { uri: uri.into() }),
-        }
+        let links = self.allowing(uri, |link| link.access.allows(uri));
+        links.map_err(|denied| match self.links().first().map(|link| link.access.check(uri)) {
+            // The text is at fault, not the allow-list.
+            Some(Err(invalid @ ClientError::InvalidUri { .. })) => invalid,
+            _ => denied,
+        })
     }
 
     /// The server to use if there must be exactly one.

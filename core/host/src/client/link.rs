@@ -349,9 +349,8 @@ impl Task {
                     }
                 }
                 Effect::Finished { call, outcome } => {
-                    if let Some(waiter) = self.waiters.remove(&call) {
-                        let _ = waiter.outcome.send(outcome);
-                    }
+                    let waiter = self.waiters.remove(&call);
+                    let _ = waiter.map(|waiter| waiter.outcome.send(outcome));
                 }
                 Effect::Progressed { call, progress } => {
                     if let Some(report) = self.waiters.get(&call).and_then(|waiter| waiter.progress.as_ref())
@@ -377,6 +376,7 @@ impl Task {
                 Effect::ListChanged => self.hooks.list_changed(self.machine.server()),
                 // Only a test machine reports this.
                 Effect::Heard(_) => {}
+                Effect::LeftOut(what) => self.hooks.left_out(self.machine.server(), &what),
                 Effect::Noted(note) => self.hooks.note(self.machine.server(), &note),
             }
         }

@@ -5,6 +5,7 @@ use super::builder::ProgressFn;
 use super::link::ServerHandle;
 use mcp_resources_engine::client::{Call, CallOptions, ClientError, Failure, Listed, Outcome, Page};
 use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
@@ -29,8 +30,9 @@ pub struct Listing {
     /// The cursor for the next page of the current server, and the number of pages read from it.
     cursor: Option<String>,
     pages: usize,
-    /// The cursors that the current server has returned.
+    /// The cursors that the current server has returned, and what its pages had.
     cursors: HashSet<String>,
+    pages_seen: HashSet<u64>,
     /// The number of servers, and the errors of those that failed.
     count: usize,
     failures: Vec<ClientError>,
@@ -50,6 +52,7 @@ impl Listing {
             cursor: None,
             pages: 0,
             cursors: HashSet::new(),
+            pages_seen: HashSet::new(),
             count,
             failures,
         }
@@ -118,7 +121,10 @@ impl Listing {
 
     fn add(&mut self, link: &Arc<ServerHandle>, page: Page) {
         self.pages += 1;
-        self.items.extend(page.items);
+        // A server that ignores cursors sends the same page for ever: its entries are listed once.
+        if page.items.is_empty() || self.pages_seen.insert(digest(&page.items)) {
+            self.items.extend(page.items);
+        }
         let max = self.client.most_pages();
         match page.next {
             None => self.leave(),
@@ -137,17 +143,21 @@ impl Listing {
     fn fail(&mut self, link: &Arc<ServerHandle>, error: ClientError) {
         self.client.note_failure(&link.name, Some(error.clone()));
         self.failures.push(error);
-        self.servers.pop_front();
-        (self.cursor, self.pages) = (None, 0);
-        self.cursors.clear();
+        self.next_server();
     }
 
     fn leave(&mut self) {
-        if let Some((link, _)) = self.servers.pop_front() {
+        if let Some((link, _)) = self.servers.front() {
             self.client.note_failure(&link.name, None);
         }
+        self.next_server();
+    }
+
+    fn next_server(&mut self) {
+        self.servers.pop_front();
         (self.cursor, self.pages) = (None, 0);
         self.cursors.clear();
+        self.pages_seen.clear();
     }
 
     fn last(&mut self) -> Option<Result<Listed, ClientError>> {
@@ -165,6 +175,13 @@ impl Drop for Listing {
             }
         }
     }
+}
+
+/// A number that is the same for pages with the same entries.
+fn digest(items: &[Listed]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    items.iter().for_each(|item| item.json.hash(&mut hasher));
+    hasher.finish()
 }
 
 fn call(kind: Kind, cursor: Option<String>) -> Call {

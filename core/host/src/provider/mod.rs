@@ -31,7 +31,7 @@ pub use log::LogFn;
 pub use mount::{Mount, Route};
 pub use mounts::{Mounts, Part};
 pub use request::{Call, Complete, Interest, List, Read, ReadRef};
-pub use responder::{Redact, Responder};
+pub use responder::{IntoAnswer, Redact, Responder};
 pub use watches::WatchChange;
 pub use workers::{Full, QueuePermit, Workers};
 

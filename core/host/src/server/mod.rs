@@ -117,7 +117,7 @@ impl ResourceServer {
     /// any thread; never waits for a client.
     ///
     /// # Errors
-    /// [`RegistrationError::InvalidUri`].
+    /// [`RegistrationError::InvalidUri`]; [`RegistrationError::InvalidField`] if a template's parameter refuses a value.
     pub fn notify_updated(&self, uri: &str) -> Result<(), RegistrationError> {
         self.shared.updated(uri)
     }

@@ -312,10 +312,10 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
 mod tests {
     use super::*;
     use mcp_resources_engine::catalog::Edit;
-    use mcp_resources_engine::connection::{Arrival, ConnectionKind, Outcome};
+    use mcp_resources_engine::connection::{Answer, Arrival, ConnectionKind, ListPage, Outcome};
     use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
     use mcp_resources_engine::now::Now;
-    use mcp_resources_engine::resource::Template;
+    use mcp_resources_engine::resource::{ListSource, Template};
 
     /// The owned request equals the borrowed one after the message is gone.
     #[test]
@@ -341,6 +341,32 @@ mod tests {
         assert_eq!((&*before.0, &*before.1[0]), ("café", "ada"));
         let Some(Work::Ask(kept)) = Work::Ask(request).into_owned() else { panic!("it is kept") };
         assert_eq!(told(&kept), before);
+    }
+
+    /// A list that continues with its next source has the sender of its message, although that is gone.
+    #[test]
+    fn a_list_that_continues_says_who_asks() {
+        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
+        let engine = Engine::new(info, Options::default()).unwrap();
+        let listed = |text: &str| Template::new(text).list(ListSource::default());
+        let edit = |text: &str, handler| Edit::AddTemplate { template: listed(text), handler, mount: None };
+        engine.publish(vec![edit("a://{x}", 7), edit("b://{x}", 8)], Now::default()).unwrap();
+        let message = br#"{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
+        let principal = Principal::new("ada");
+        let arrival = Arrival { message, principal: &principal, mirror: None };
+        let mut connection = engine.connect(ConnectionKind::Stdio);
+        let Outcome { mut events, .. } = connection.message(arrival, Now::default(), &mut Vec::new());
+        let Work::Ask(first) = Work::of(events.remove(0)) else { panic!("the first source is asked") };
+        let page = Answer::Listed(ListPage::new(std::iter::empty()));
+        let mut outcome = connection.respond(first.token, page, Now::default(), &mut Vec::new());
+        let Work::Ask(second) = Work::of(outcome.events.remove(0)) else { panic!("so is the second") };
+        assert_ne!(first.handler, second.handler);
+        let told = |who: &Who<'_>| {
+            let said = [who.client_info(), who.meta()].map(|said| said.unwrap().to_owned());
+            ([who.principal(), who.revision()].map(str::to_owned), said)
+        };
+        assert_eq!(told(&first.who), told(&second.who));
+        assert_eq!(second.who.principal(), "ada");
     }
 
     #[test]

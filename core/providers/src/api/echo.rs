@@ -155,9 +155,9 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
             _ => None,
         };
         let number = digits.and_then(|(from, lengths, radix)| {
-            let most = text.get(from..text.len().min(from + lengths.end()))?;
-            let length = most.iter().take_while(|byte| char::from(**byte).is_digit(radix)).count();
-            let number = number(most.get(..length)?, radix).filter(|_| lengths.contains(&length))?;
+            let max = text.get(from..text.len().min(from + lengths.end()))?;
+            let length = max.iter().take_while(|byte| char::from(**byte).is_digit(radix)).count();
+            let number = number(max.get(..length)?, radix).filter(|_| lengths.contains(&length))?;
             let end = from + length;
             Some((number, if text.get(end) == Some(&b'}') && braced { end + 1 } else { end }))
         });

@@ -9,6 +9,7 @@ use super::body;
 use super::cache::Answer;
 use super::fresh::{Freshness, retry_after};
 use super::options::{Checked, Options};
+use super::transport::{NobodyWaits, Watching};
 use super::url;
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -39,6 +40,8 @@ pub(super) enum Fetched {
     Down(String, Option<Duration>),
     /// The answer is of no use. Why, for the log.
     Failed(String),
+    /// Nobody waits for the answer any more.
+    Unwanted,
 }
 
 /// What sends requests.
@@ -163,7 +166,10 @@ impl Fetcher {
         let down = |what: &str| Fetched::Down(what.into(), None);
         match error {
             ureq::Error::BodyExceedsLimit(_) => Fetched::TooLarge,
-            ureq::Error::Io(error) if is_private(error) => Fetched::Failed(PrivateAddress.to_string()),
+            ureq::Error::Io(error) if is_by::<PrivateAddress>(error) => {
+                Fetched::Failed(PrivateAddress.to_string())
+            }
+            ureq::Error::Io(error) if is_by::<NobodyWaits>(error) => Fetched::Unwanted,
             ureq::Error::Io(error) => down(&error.kind().to_string()),
             ureq::Error::Timeout(_) => {
                 Fetched::Down(format!("there was no answer in {} ms", self.timeout.as_millis()), None)
@@ -208,9 +214,10 @@ fn agent(private_networks: bool, resolver: impl Resolver) -> Agent {
         .build();
     let sockets = TcpConnector::default();
     if private_networks {
-        Agent::with_parts(config, sockets.chain(RustlsConnector::default()), resolver)
+        Agent::with_parts(config, sockets.chain(RustlsConnector::default()).chain(Watching), resolver)
     } else {
-        Agent::with_parts(config, PublicOnly.chain(sockets).chain(RustlsConnector::default()), resolver)
+        let sockets = PublicOnly.chain(sockets).chain(RustlsConnector::default());
+        Agent::with_parts(config, sockets.chain(Watching), resolver)
     }
 }
 
@@ -218,8 +225,9 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-fn is_private(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|error| error.is::<PrivateAddress>())
+/// Whether an error was made by one of ours.
+fn is_by<E: std::error::Error + 'static>(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|error| error.is::<E>())
 }
 
 fn validator(headers: &HeaderMap, name: &ureq::http::HeaderName) -> Option<String> {

@@ -21,6 +21,7 @@ mod pick;
 mod service;
 #[cfg(test)]
 mod tests;
+mod transport;
 #[doc(hidden)]
 pub mod url;
 mod watch;

@@ -6,6 +6,7 @@
 use super::cache::{Body, Cache, CacheEntry, Key};
 use super::fetch::{Fetched, Fetcher};
 use super::options::{Checked, Options};
+use super::transport::while_wanted;
 use crate::path;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -46,7 +47,7 @@ pub(super) struct Service {
     fetcher: Fetcher,
     hasher: RandomState,
     cache: Mutex<Cache>,
-    flights: Mutex<Flights>,
+    flights: Arc<Mutex<Flights>>,
 }
 
 #[derive(Debug, Default)]
@@ -62,6 +63,14 @@ struct Flights {
 struct Waiting {
     reads: Vec<Responder<ReadResult<'static>>>,
     polls: Vec<SyncSender<Outcome>>,
+    /// Whether a poll makes the request.
+    is_polled: bool,
+}
+
+impl Waiting {
+    fn is_wanted(&self) -> bool {
+        self.is_polled || !self.polls.is_empty() || self.reads.iter().any(|read| !read.is_cancelled())
+    }
 }
 
 /// What a resource is now.
@@ -125,7 +134,7 @@ impl Service {
             fetcher: Fetcher::new(options),
             hasher: RandomState::new(),
             cache: Mutex::default(),
-            flights: Mutex::default(),
+            flights: Arc::default(),
         })
     }
 
@@ -157,7 +166,7 @@ impl Service {
                 drop(flights);
                 return self.send(reply, &known);
             }
-            flights.open.insert(key.clone(), Waiting { reads: vec![reply], polls: Vec::new() });
+            flights.open.insert(key.clone(), Waiting { reads: vec![reply], ..Waiting::default() });
         }
         self.fly(&key);
     }
@@ -174,7 +183,7 @@ impl Service {
                     Some(landing)
                 }
                 None => {
-                    flights.open.insert(key.clone(), Waiting::default());
+                    flights.open.insert(key.clone(), Waiting { is_polled: true, ..Waiting::default() });
                     None
                 }
             }
@@ -193,8 +202,17 @@ impl Service {
     /// Makes the request of a flight that was opened, and gives the outcome to all that wait for it.
     fn fly(&self, key: &Key) -> (Outcome, Option<String>) {
         let flight = Flight { service: self, key };
-        let (outcome, mut what) = self.request(key);
-        let Waiting { reads, polls } = flight.land();
+        let (outcome, mut what) = loop {
+            let (flights, own) = (self.flights.clone(), key.clone());
+            let is_wanted = move || lock(&flights).open.get(&own).is_some_and(Waiting::is_wanted);
+            match while_wanted(is_wanted, || self.request(key)) {
+                Some(done) => break done,
+                // Another one has come to wait for it.
+                None if lock(&self.flights).open.get(key).is_some_and(Waiting::is_wanted) => {}
+                None => break (Outcome::Failed, None),
+            }
+        };
+        let Waiting { reads, polls, .. } = flight.land();
         for poll in polls {
             // Each is sent one, so there is room.
             let _ = poll.try_send(outcome.clone());
@@ -208,8 +226,9 @@ impl Service {
         (outcome, what)
     }
 
-    fn request(&self, key: &Key) -> (Outcome, Option<String>) {
-        let Some(served) = self.endpoints.get(key.endpoint) else { return (Outcome::Absent, None) };
+    /// Makes a request; `None` if it was given up because nobody waits for it.
+    fn request(&self, key: &Key) -> Option<(Outcome, Option<String>)> {
+        let Some(served) = self.endpoints.get(key.endpoint) else { return Some((Outcome::Absent, None)) };
         let kept = lock(&self.cache).get(key);
         let fetched = self.fetcher.fetch(&served.checked, &key.id, kept.as_ref().map(|kept| &*kept.copy));
         let now = Instant::now();
@@ -247,9 +266,10 @@ impl Service {
                 }
             }
             Fetched::Failed(what) => (Outcome::Failed, said(what)),
+            Fetched::Unwanted => return None,
         };
         lock(&self.flights).pause(key, paused, now);
-        result
+        Some(result)
     }
 
     /// The resource that a URI names.

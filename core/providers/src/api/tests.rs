@@ -96,6 +96,51 @@ fn written_addresses_are_judged() {
     assert_eq!(count.load(Ordering::Relaxed), 0);
 }
 
+/// S-20: a folded header line is read as one line.
+#[test]
+fn folded_headers_are_read() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let _ = socket.read(&mut [0; 4_096]);
+        let head = "HTTP/1.1 200 OK\r\nx: a\r\n b\r\ncontent-type: text/plain;\r\n\tcharset=iso-8859-1\r\n";
+        socket.write_all(head.as_bytes()).unwrap();
+        socket.write_all(b"content-length: 2\r\nconnection: close\r\n\r\n\xE9\n").unwrap();
+    });
+    let options = one(&format!("http://{address}/{{id}}")).private_networks(true);
+    let (outcome, what) = request(&Service::new(&options).unwrap());
+    let Outcome::Fresh(kept) = outcome else { panic!("{outcome:?} {what:?}") };
+    assert_eq!((kept.copy.body.bytes(), &*kept.copy.mime_type), ("é\n".as_bytes(), "text/plain"));
+    serving.join().unwrap();
+}
+
+/// S-20: a request is given up soon after nobody waits for it any more.
+#[test]
+fn an_unwanted_request_ends() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let _ = socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        // Until the client is gone.
+        while socket.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let options =
+        one(&format!("http://{address}/{{id}}")).private_networks(true).timeout(Duration::from_secs(3_600));
+    let checked = Endpoint::new(format!("http://{address}/")).check("x").unwrap();
+    let looks = Arc::new(AtomicUsize::new(0));
+    let own = looks.clone();
+    let is_wanted = move || own.fetch_add(1, Ordering::Relaxed) < 3;
+    let fetcher = super::fetch::Fetcher::new(&options);
+    let fetched = super::transport::while_wanted(is_wanted, || fetcher.fetch(&checked, "", None));
+    assert!(matches!(fetched, super::fetch::Fetched::Unwanted), "{fetched:?}");
+    drop(fetcher);
+    serving.join().unwrap();
+}
+
 fn members(all: &[(&str, OptionValue)]) -> OptionValue {
     OptionValue::Members(all.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
 }

@@ -424,7 +424,7 @@ impl Connection {
         &self,
         sql: &str,
         parameters: &[&(dyn ToSql + Sync)],
-        most: usize,
+        max: usize,
         each: &mut dyn FnMut(&tokio_postgres::Row) -> Result<(), tokio_postgres::Error>,
     ) -> Result<(), tokio_postgres::Error> {
         self.received.begin();
@@ -432,7 +432,7 @@ impl Connection {
         let mut count = 0;
         // What is too much is received, and limited there, but not kept.
         while let Some(row) = rows.try_next().await? {
-            if count < most {
+            if count < max {
                 each(&row)?;
                 count += 1;
             }
@@ -465,11 +465,13 @@ impl Connection {
         };
         let transaction = self.client.build_transaction().read_only(true).start().await?;
         let portal = transaction.bind_raw(&statement, bound.values.iter().map(text_of)).await?;
+        let mut is_stopped = false;
         'all: loop {
             // A row at a time: rows may be large.
             let mut rows = pin!(transaction.query_portal_raw(&portal, CHUNK).await?);
             while let Some(row) = rows.try_next().await? {
                 if !take(&row)? {
+                    is_stopped = true;
                     break 'all;
                 }
             }
@@ -479,6 +481,12 @@ impl Connection {
             }
         }
         // Older servers let some functions write all the same, such as `lo_create`: nothing of that stays.
+        if is_stopped {
+            // The rest of the chunk still comes. If it is too much, the connection ends, and the answer stands.
+            self.received.begin();
+            let _ = transaction.rollback().await;
+            return Ok(());
+        }
         transaction.rollback().await
     }
 }

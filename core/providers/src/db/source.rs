@@ -307,33 +307,37 @@ impl Location {
     }
 }
 
+/// The parameters of a URL of Postgres that are understood, or refused for themselves.
+const KNOWN: [&str; 20] = [
+    "user",
+    "password",
+    "dbname",
+    "options",
+    "application_name",
+    "sslnegotiation",
+    "host",
+    "hostaddr",
+    "port",
+    "connect_timeout",
+    "tcp_user_timeout",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "target_session_attrs",
+    "channel_binding",
+    "load_balance_hosts",
+    "requiressl",
+    "replication",
+];
+
 /// A URL of Postgres without the parameters that change nothing here.
 ///
 /// # Errors
 /// It has one that is not supported: half a sentence with the name, and without the value.
 fn supported(url: &str) -> Result<String, String> {
-    const KNOWN: [&str; 20] = [
-        "user",
-        "password",
-        "dbname",
-        "options",
-        "application_name",
-        "sslnegotiation",
-        "host",
-        "hostaddr",
-        "port",
-        "connect_timeout",
-        "tcp_user_timeout",
-        "keepalives",
-        "keepalives_idle",
-        "keepalives_interval",
-        "keepalives_retries",
-        "target_session_attrs",
-        "channel_binding",
-        "load_balance_hosts",
-        "requiressl",
-        "replication",
-    ];
+    const PROXY: &str =
+        "connect through a local proxy such as stunnel or a Unix socket, with sslmode=disable";
     // A password may have a `?`.
     let from = url.rfind('@').unwrap_or_default();
     let Some(at) = url.get(from..).and_then(|rest| rest.find('?')).map(|at| from + at) else {
@@ -345,8 +349,12 @@ fn supported(url: &str) -> Result<String, String> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let fix = match (name, value.to_ascii_lowercase().as_str()) {
             ("sslmode", "disable" | "prefer" | "allow") => continue,
-            ("sslmode", _) | ("sslcert" | "sslkey" | "sslrootcert" | "sslcrl" | "sslpassword", _) => {
-                "TLS is not supported; connect through a local proxy such as stunnel or a Unix socket, with sslmode=disable"
+            ("sslmode", mode @ ("require" | "verify-ca" | "verify-full")) => {
+                return Err(format!("asks for TLS with sslmode={mode}, which is not supported; {PROXY}"));
+            }
+            ("sslmode", _) => "write sslmode=disable or sslmode=prefer",
+            ("sslcert" | "sslkey" | "sslrootcert" | "sslcrl" | "sslpassword", _) => {
+                return Err(format!("has the parameter {name:?} in its URL: TLS is not supported; {PROXY}"));
             }
             ("gssencmode", "disable" | "prefer") | ("client_encoding", "utf8" | "utf-8" | "auto") => continue,
             ("gssencmode", _) => "encryption by GSSAPI is not supported; write gssencmode=disable",

@@ -127,6 +127,30 @@ impl Snapshot {
     }
 }
 
+#[cfg(test)]
+impl Snapshot {
+    /// A whole site of pages with these keys and priorities.
+    pub(super) fn with_pages(pages: impl Iterator<Item = (String, usize)>) -> Self {
+        let entry = |(key, priority): (String, usize)| {
+            let priority = u16::try_from(priority).ok();
+            let description = Description { priority, ..Description::default() };
+            let own = Entry {
+                key: key.clone(),
+                path: Vec::new(),
+                description,
+                size: 0,
+                modified: None,
+                digest: 0,
+                sections: Vec::new(),
+                stamp: None,
+                is_indexed: true,
+            };
+            (key, Arc::new(own))
+        };
+        Self { pages: pages.map(entry).collect(), is_there: true, is_whole: true, ..Self::default() }
+    }
+}
+
 impl Entry {
     /// Its place in lists.
     pub(super) fn rank(&self) -> (u16, &str) {
@@ -471,14 +495,14 @@ impl Keeper<'_> {
             }
             files.len() < PAGES && self.feed.is_alive()
         });
+        site.folder.take_faults().iter().for_each(|fault| self.feed.log(fault));
         match walked {
             Ok(true) => {}
             Ok(false) => {
-                let what = format!(
+                self.log_once(&format!(
                     "the site {:?} has more than {PAGES} pages, or too many directories; the rest is not searched",
                     site.name()
-                );
-                self.log_once(&what);
+                ));
             }
             Err(Gone) => {
                 let dir = site.folder.dir().display();

@@ -298,6 +298,66 @@ fn titles(typed: &Typed<'_>, is_encoded: bool) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mcp_resources_engine::connection::Item;
+
+    /// S-07: pages of a list, however long, are the whole list in its order: by priority over all sites, no more of a group than
+    /// its limit, and nothing that is hidden.
+    #[test]
+    fn pages_are_the_list() {
+        let folder = std::env::temp_dir().join(format!("mcp-docs-list-{}", std::process::id()));
+        let sites: Vec<Arc<Site>> = [(0, 7), (1, 1_000), (2, 5)]
+            .iter()
+            .flat_map(|(group, max)| {
+                let dirs = [folder.join(format!("a{group}")), folder.join(format!("b{group}"))];
+                dirs.iter().for_each(|dir| std::fs::create_dir_all(dir).unwrap());
+                let options = super::super::Options::new().dir(&dirs[0]).dir(&dirs[1]).list_max(*max);
+                super::super::Docs::new(options).unwrap().sites
+            })
+            .collect();
+        let snapshots: Vec<Arc<Snapshot>> = (0..sites.len())
+            .map(|site| {
+                let pages = (0..40).map(|at| (format!("p{at}.md"), (at * 7 + site * 3) % 5 * 250));
+                Arc::new(Snapshot::with_pages(pages))
+            })
+            .collect();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let permits = |uri: &str| !uri.contains("p1");
+        let mut all: Vec<_> = (0..sites.len())
+            .flat_map(|at| snapshots[at].pages.values().map(move |entry| position(at, entry)))
+            .collect();
+        all.sort_unstable();
+        let groups = groups(&sites);
+        let mut listed = vec![0; sites.len()];
+        let mut expected = Vec::new();
+        for (_, at, key) in all {
+            let uri = sites[at].page_uri(key);
+            if permits(&uri) && listed[groups[at]] < sites[at].group.list_max {
+                listed[groups[at]] += 1;
+                expected.push(uri);
+            }
+        }
+        assert_eq!(expected.len(), 7 + 2 * 29 + 5);
+        for limit in [1, 2, 7, 30, 1_000] {
+            let (mut found, mut cursor) = (Vec::new(), None);
+            loop {
+                let page = page(&sites, &snapshots, cursor.as_deref(), limit, &permits);
+                assert!(page.items.len() <= limit && page.missing.is_empty());
+                found.extend(page.items.into_iter().map(|item| match item {
+                    Item::Resource(resource) => resource.uri,
+                    other => panic!("{other:?}"),
+                }));
+                cursor = page.next;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(found, expected, "{limit}");
+        }
+        for cursor in ["", "x", "500/1/none/p", "500/x/a0/p", "500/1,2/a0/p"] {
+            let page = page(&sites, &snapshots, Some(cursor), 10, &permits);
+            assert!(page.next.is_none() || cursor.starts_with("500/1,2"), "{cursor}");
+        }
+    }
 
     /// S-07: a title is a text, whatever is in it.
     #[test]

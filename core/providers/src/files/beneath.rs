@@ -73,6 +73,9 @@ pub(super) struct Facts {
     pub(super) size: u64,
 }
 
+/// When a file's contents, or what is said of it, last changed: seconds since 1970, and nanoseconds. Programs cannot set it.
+pub(super) type Changed = (i64, i64);
+
 /// A root that is open for one request.
 #[derive(Debug)]
 pub(super) struct Root {
@@ -122,6 +125,10 @@ impl Root {
     }
 
     fn resolve(&self, path: &[u8]) -> Result<Opened, Missing> {
+        // What is neither a file nor a directory is not opened, not even without waiting: that would wake its other end.
+        if self.is_other(path) {
+            return Err(Missing::NotFound);
+        }
         #[cfg(target_os = "linux")]
         if self.way == Resolution::Kernel
             && let Some(opened) = self.by_kernel(path)
@@ -129,6 +136,18 @@ impl Root {
             return opened;
         }
         self.by_steps(path)
+    }
+
+    /// Whether a path leads to something that is never served. It is looked at, not opened.
+    fn is_other(&self, path: &[u8]) -> bool {
+        let kind = |flags| {
+            let stat = again(|| fs::statat(&self.fd, path, flags)).ok()?;
+            Some(Facts::of(&stat).kind)
+        };
+        match kind(AtFlags::SYMLINK_NOFOLLOW) {
+            Some(Kind::Link) if self.follows() => kind(AtFlags::empty()) == Some(Kind::Other),
+            found => found == Some(Kind::Other),
+        }
     }
 
     /// The path as its directories have it, where the file system found it under another name: one that is not case-sensitive,
@@ -178,9 +197,19 @@ impl Root {
 
     /// What the system says of an entry, on its way through links: to compare, not to believe.
     pub(super) fn stat(&self, directory: &[u8], name: &[u8]) -> Option<Facts> {
+        self.look(directory, name).ok().map(|(facts, _)| facts)
+    }
+
+    /// The same, with when it last changed, or why nothing is said.
+    pub(super) fn look(&self, directory: &[u8], name: &[u8]) -> Result<(Facts, Changed), Errno> {
         let path = if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() };
-        let stat = again(|| fs::statat(&self.fd, &*path, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
-        Some(Facts::of(&stat))
+        let stat = again(|| fs::statat(&self.fd, &*path, AtFlags::SYMLINK_NOFOLLOW))?;
+        Ok(Facts::with_change(&stat))
+    }
+
+    /// Whether links are followed.
+    pub(super) fn follows(&self) -> bool {
+        self.symlinks == Symlinks::Inside
     }
 
     /// `None` if the kernel cannot, or a sandbox does not let it.
@@ -336,6 +365,14 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// With when it last changed.
+    #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
+    pub(super) fn with_change(stat: &Stat) -> (Self, Changed) {
+        (Self::of(stat), (stat.st_ctime as i64, stat.st_ctime_nsec as i64))
+    }
+}
+
 impl Kind {
     fn of(file_type: FileType) -> Self {
         match file_type {
@@ -352,10 +389,9 @@ impl Opened {
         self.facts.kind == Kind::Directory
     }
 
-    /// When its contents, or what is said of it, last changed: seconds since 1970, and nanoseconds.
-    #[cfg(feature = "skills")]
-    pub(super) fn changed(&self) -> Option<(i64, i64)> {
-        again(|| fs::fstat(&self.fd)).ok().map(|stat| changed(&stat))
+    /// When it last changed.
+    pub(super) fn changed(&self) -> Option<Changed> {
+        again(|| fs::fstat(&self.fd)).ok().map(|stat| Facts::with_change(&stat).1)
     }
 
     /// For reading from its beginning.
@@ -398,16 +434,10 @@ impl Dir {
 impl Dir {
     /// The same as [`Dir::stat`], with when it last changed.
     #[cfg(feature = "skills")]
-    pub(super) fn stat_with_change(&self, name: &[u8]) -> Option<(Facts, (i64, i64))> {
+    pub(super) fn stat_with_change(&self, name: &[u8]) -> Option<(Facts, Changed)> {
         let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
-        Some((Facts::of(&stat), changed(&stat)))
+        Some(Facts::with_change(&stat))
     }
-}
-
-#[cfg(feature = "skills")]
-#[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
-fn changed(stat: &Stat) -> (i64, i64) {
-    (stat.st_ctime as i64, stat.st_ctime_nsec as i64)
 }
 
 impl AsFd for Dir {

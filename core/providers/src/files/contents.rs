@@ -6,8 +6,8 @@
 use super::beneath::{Dir, Entry, Facts, Kind, Missing, Opened, Root};
 use super::select::Smallest;
 use super::tree::{Tree, join};
-pub(super) use crate::media::{CHILDREN, DIRECTORY, MORE, mime_type, priority};
-use mcp_resources_engine::connection::{Contents, ReadResult};
+pub(super) use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type, priority};
+use mcp_resources_engine::connection::{Body, Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use std::io::Read;
 
@@ -74,12 +74,21 @@ pub(super) fn file(
         }
         Some(lines) => some(opened, lines, &allow, context.is_cancelled)?,
     };
-    let mime_type = mime_type(path, Some(&bytes));
+    let mime_type = mime_type(path, &bytes);
     let contents = match String::from_utf8(bytes) {
         Ok(text) => Contents::text(text),
         Err(error) => Contents::blob(error.into_bytes()),
     };
     Ok(contents.with_mime_type(mime_type).into())
+}
+
+/// The bytes of contents that are one file.
+pub(super) fn bytes<'c>(result: &'c ReadResult<'_>) -> Option<&'c [u8]> {
+    match &result.contents.first()?.body {
+        Body::Text(text) => Some(text.as_bytes()),
+        Body::Blob(bytes) => Some(bytes),
+        _ => None,
+    }
 }
 
 /// Whether an answer may have so many bytes.
@@ -217,8 +226,12 @@ pub(super) fn directory(
     let mut contents: Vec<Contents<'static>> = Vec::with_capacity(children.len().max(1));
     for (name, is_dir) in children {
         let own = join(path, &name);
-        let mime_type = if is_dir { DIRECTORY } else { mime_type(&own, None) };
-        contents.push(Contents::text("").with_uri(tree.uri(&own, is_dir)).with_mime_type(mime_type));
+        let child = Contents::text("").with_uri(tree.uri(&own, is_dir));
+        let mime_type = if is_dir { Some(DIRECTORY) } else { by_name(&own) };
+        contents.push(match mime_type {
+            Some(mime_type) => child.with_mime_type(mime_type),
+            None => child,
+        });
     }
     if more && let Some(last) = contents.pop() {
         contents.push(last.with_meta(MORE));

@@ -120,6 +120,11 @@ impl Folder {
         self.tree.dir()
     }
 
+    /// Which files of rules could not be read since this was last asked, as sentences for the log.
+    pub(crate) fn take_faults(&self) -> Vec<String> {
+        self.tree.take_faults()
+    }
+
     /// The URI of a path in it, of a provider whose URIs begin with `scheme`, as `docs:///`.
     pub(crate) fn uri(&self, scheme: &str, path: &[u8]) -> String {
         let uri = self.tree.uri(path, false);

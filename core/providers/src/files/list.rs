@@ -11,7 +11,7 @@
 //! directories.
 
 use super::beneath::{Entry, Kind, Missing, Root};
-use super::contents::{mime_type, modified, priority, resolve};
+use super::contents::{by_name, modified, priority, resolve};
 use super::rules::Chain;
 use super::select::Smallest;
 use super::tree::{Tree, join};
@@ -264,9 +264,10 @@ impl Walk<'_> {
                 Some(facts) if facts.kind == Kind::Link => root.open(&own).ok().map(|opened| opened.facts),
                 other => other,
             };
-            let mut item = Resource::new(self.tree.uri(&own, false))
-                .name(String::from_utf8_lossy(&own))
-                .mime_type(mime_type(&own, None));
+            let mut item = Resource::new(self.tree.uri(&own, false)).name(String::from_utf8_lossy(&own));
+            if let Some(mime_type) = by_name(&own) {
+                item = item.mime_type(mime_type);
+            }
             if let Some(facts) = facts {
                 item = item.size(facts.size);
                 item.details.annotations.last_modified = modified(&facts);

@@ -18,16 +18,20 @@ mod contents;
 #[cfg(any(feature = "docs", feature = "skills"))]
 #[cfg_attr(not(feature = "docs"), expect(dead_code, reason = "what documentation needs of a folder"))]
 pub(crate) mod folder;
+mod gitignore;
 mod list;
 #[cfg(feature = "skills")]
 pub(crate) mod open_folder;
 mod options;
+mod repository;
+mod rule_files;
 mod rules;
 mod select;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod watch;
+mod wildmatch;
 
 pub use options::{Options, Symlinks};
 
@@ -164,6 +168,7 @@ impl Provider for Files {
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
         let answer = self.answer(&request, &reply);
+        self.log_faults(|what| reply.log(what));
         reply.send(answer);
     }
 
@@ -180,6 +185,7 @@ impl Provider for Files {
         for root in page.missing.iter().filter(|_| !reply.is_cancelled()) {
             self.log_root(root, |what| reply.log(what));
         }
+        self.log_faults(|what| reply.log(what));
         reply.send(Ok(page));
     }
 
@@ -199,6 +205,7 @@ impl Provider for Files {
             }
             _ => Vec::new(),
         };
+        self.log_faults(|what| reply.log(what));
         reply.send(Ok(completion(values)));
     }
 
@@ -247,19 +254,21 @@ impl Files {
             }
         };
         let opened = tree.find(&root, &path, context.permits).map_err(failed)?;
-        self.watch.saw(tree, &path, &opened.facts);
+        let facts = opened.facts;
         if !opened.is_dir() {
             if must_be_dir {
                 return Err(ReadError::NotFound);
             }
-            return contents::file(opened, &path, lines, tree.settings().max_bytes, &context).inspect_err(
-                |error| {
-                    if *error == ReadError::Failed && !reply.is_cancelled() {
-                        reply.log(&format!("{} could not be read", tree.dir().join(native(&path)).display()));
-                    }
-                },
-            );
+            let result = contents::file(opened, &path, lines, tree.settings().max_bytes, &context);
+            let whole = result.as_ref().ok().filter(|_| lines.is_none());
+            self.watch.saw(tree, &path, &facts, || contents::bytes(whole?));
+            return result.inspect_err(|error| {
+                if *error == ReadError::Failed && !reply.is_cancelled() {
+                    reply.log(&format!("{} could not be read", tree.dir().join(native(&path)).display()));
+                }
+            });
         }
+        self.watch.saw(tree, &path, &facts, || None);
         if lines.is_some() {
             return Err(contents::wrong("no lines: it is a directory"));
         }
@@ -276,6 +285,11 @@ impl Files {
 
     fn tree(&self, name: &str) -> Option<&Arc<Tree>> {
         self.trees.iter().find(|tree| tree.name() == name)
+    }
+
+    /// Says which ignore rules could not be read.
+    fn log_faults(&self, log: impl Fn(&str)) {
+        self.trees.iter().flat_map(|tree| tree.take_faults()).for_each(|fault| log(&fault));
     }
 
     /// Says of a root that it is not there now.

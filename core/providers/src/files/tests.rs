@@ -1,5 +1,6 @@
 //! What is found beneath a root, and what is not, both ways of opening.
 
+mod rules;
 mod swap;
 
 use super::beneath::{Missing, Resolution};

@@ -145,6 +145,11 @@ impl Tree {
         self.rules.outer_facts()
     }
 
+    /// Which files of rules could not be read since this was last asked, as sentences for the log.
+    pub(super) fn take_faults(&self) -> Vec<String> {
+        self.rules.take_faults()
+    }
+
     /// What decides about the entries of the directory at `path`; `None` if it is not served itself.
     pub(super) fn chain(&self, root: &Root, path: &[u8]) -> Option<Chain> {
         self.rules.chain(root, path)

@@ -20,12 +20,17 @@
 //! have them: a log file would have all clients walk all pages again with each line. A client that needs a file subscribes to it.
 //!
 //! **What a first interest hears.** A client may have read what it watches long ago. If what was last read here is what is
-//! there once it is watched, nothing is reported; if it is not, or is not known, one change is. The lists count as changed
+//! there once it is watched, nothing is reported; if it is not, one change is. What was never read here is reported if it was
+//! changed after the client asked, or shortly before: the clocks of file systems are coarse. The lists count as changed
 //! once when they are watched from the first time on.
 //!
-//! **Without the system's help.** Directories beyond `watch_dirs` or the system's own limits are polled: a bounded number of
-//! them ten times a second, so that few are all looked at within a second and a hundred thousand within a minute. The log
-//! says so once for each reason. Roots are looked at each second in any case: nothing tells that a directory above
+//! **What is not served is silent.** A path that is hidden, ignored or excluded is one at which there is nothing, whatever
+//! happens there. If it was served and is not any longer, that is one change, as if it were removed.
+//!
+//! **Without the system's help.** Directories beyond `watch_dirs` or the system's own limits are polled in slices, and between
+//! two slices there is two hundred times the time that one takes: few are all looked at within a second, and many cost no
+//! more than half a percent of a processor. What has changed lately is looked at each second. The log says so once for each
+//! reason, with the numbers. Roots are looked at each second in any case: nothing tells that a directory above
 //! one was renamed, and a root that is gone leaves nothing to watch. So are rules outside of the root.
 
 mod inbox;
@@ -41,7 +46,7 @@ use super::beneath::Facts;
 use super::tree::Tree;
 use inbox::{Change, Inbox};
 use mcp_resources_host::provider::{Feed, Interest};
-use seen::Seen;
+use seen::{Before, Seen};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,6 +57,8 @@ use watcher::Watcher;
 pub(super) trait Reports: Clone + Send + 'static {
     fn updated(&self, uri: &str);
     fn list_changed(&self);
+    /// A URI is watched from now on: every later change is reported.
+    fn watches(&self, _uri: &str) {}
     /// The system has reported something of a path.
     fn touched(&self, _tree: &Tree, _path: &[u8]) {}
     fn log(&self, what: &str);
@@ -115,10 +122,16 @@ impl Watch {
         Self { settings, seen: Arc::default(), inbox }
     }
 
-    /// `facts` were those of what was read at `path`, before it was read.
-    pub(super) fn saw(&self, tree: &Tree, path: &[u8], facts: &Facts) {
+    /// `facts` were those of what was read at `path`, before it was read. `contents` gives all of it, if it is known.
+    pub(super) fn saw<'c>(
+        &self,
+        tree: &Tree,
+        path: &[u8],
+        facts: &Facts,
+        contents: impl FnOnce() -> Option<&'c [u8]>,
+    ) {
         if tree.settings().watch {
-            self.seen.saw(tree.name(), path, facts);
+            self.seen.saw(tree.name(), path, facts, contents);
         }
     }
 
@@ -136,7 +149,8 @@ impl Watch {
             Interest::Lists { on } => inbox.lists(on),
             Interest::Uri { uri, on, .. } => {
                 let read = trees.iter().find_map(|tree| Some((tree, tree.path_of(uri)?.0)));
-                let before = read.and_then(|(tree, path)| self.seen.last(tree.name(), &path));
+                let before = read.map(|(tree, path)| self.seen.before(tree.name(), &path));
+                let before = before.unwrap_or_else(Before::unknown);
                 inbox.interest(uri, Change { on, before })
             }
         };

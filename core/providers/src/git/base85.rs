@@ -14,13 +14,29 @@ const DIGITS: &[u8; 85] =
 /// The bytes of one line.
 const LINE: usize = 52;
 
+/// How much is deflated between two questions whether somebody still waits, in bytes.
+const CHUNK: usize = 256 * 1024;
+
 /// Appends `bytes` as one `literal`, with the empty line that ends it.
-pub(super) fn literal(out: &mut String, bytes: &[u8]) -> io::Result<()> {
-    let mut deflated = deflate::Write::new(Vec::new(), Compression::DEFAULT);
-    deflated.write_all(bytes)?;
+///
+/// # Errors
+/// Deflated, they have more than `limit` bytes, or nobody waits for them.
+pub(super) fn literal(
+    out: &mut String,
+    bytes: &[u8],
+    limit: u64,
+    is_cancelled: &dyn Fn() -> bool,
+) -> io::Result<()> {
+    let mut deflated = deflate::Write::new(Limited { bytes: Vec::new(), limit }, Compression::DEFAULT);
+    for chunk in bytes.chunks(CHUNK) {
+        if is_cancelled() {
+            return Err(io::Error::other("nobody waits for the patch"));
+        }
+        deflated.write_all(chunk)?;
+    }
     deflated.flush()?;
     out.push_str(&format!("literal {}\n", bytes.len()));
-    for line in deflated.into_inner().chunks(LINE) {
+    for line in deflated.into_inner().bytes.chunks(LINE) {
         // At most 52.
         let length = line.len() as u8;
         out.push(char::from(if length <= 26 { b'A' + length - 1 } else { b'a' + length - 27 }));
@@ -29,6 +45,26 @@ pub(super) fn literal(out: &mut String, bytes: &[u8]) -> io::Result<()> {
     }
     out.push('\n');
     Ok(())
+}
+
+/// Refuses to grow above a limit.
+struct Limited {
+    bytes: Vec<u8>,
+    limit: u64,
+}
+
+impl Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if (self.bytes.len() + bytes.len()) as u64 > self.limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn push_group(out: &mut String, group: &[u8]) {
@@ -50,7 +86,16 @@ mod tests {
     #[test]
     fn the_empty_file() {
         let mut out = String::new();
-        literal(&mut out, b"").unwrap();
+        literal(&mut out, b"", 100, &|| false).unwrap();
         assert_eq!(out, "literal 0\nHc$@<O00001\n\n");
+    }
+
+    /// S-02: what is too large is refused, and so is what nobody waits for.
+    #[test]
+    fn it_stops() {
+        let noise: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let error = literal(&mut String::new(), &noise, 1_000, &|| false).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert!(literal(&mut String::new(), &noise, 1_000_000, &|| true).is_err());
     }
 }

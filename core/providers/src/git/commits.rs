@@ -9,34 +9,25 @@
 //! Law: a walk visits a limited number of commits, and skips those whose URI the client may not see.
 
 use super::changes::{ChangedFile, Comparison};
+use super::message::{CommitHeader, CommitText, Person};
+use super::objects::child;
 use super::repository::{Context, Entry, Handle};
 use super::revision::Revision;
 use super::watch::{Fingerprint, fingerprint_of_log};
 use crate::spell;
-use encoding_rs::{Encoding, UTF_8};
-use gix::bstr::{BStr, ByteSlice};
-use gix::objs::{CommitRef, Kind};
-use gix::{ObjectId, hash};
+use gix::ObjectId;
+use gix::objs::Kind;
 use mcp_resources_engine::error::ReadError;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The most commits that a walk visits.
-const VISITS: usize = 100_000;
+const VISITS: usize = 500_000;
 /// The most files that a commit shows.
 const FILES: usize = 1_000;
-/// The longest subject, in characters.
-const SUBJECT: usize = 500;
-
-/// An author or committer, with the date.
-#[derive(Serialize)]
-pub(super) struct Person {
-    name: String,
-    email: String,
-    date: Option<String>,
-}
+/// The most entries of trees that a walk keeps.
+const KEPT: usize = 100_000;
 
 /// A commit in a log.
 #[derive(Serialize)]
@@ -60,7 +51,8 @@ struct Log {
 #[derive(Serialize)]
 struct Commit {
     id: String,
-    tree: String,
+    /// `null`: it cannot be read.
+    tree: Option<String>,
     parents: Vec<String>,
     author: Person,
     committer: Person,
@@ -98,7 +90,7 @@ pub(super) fn log(
     // A tag may name a tree or a file, which has no commits.
     if let Some(start) = start.filter(|start| !matches!(handle.kind(*start), Ok(Kind::Tree | Kind::Blob))) {
         let mut walk = CommitWalk::new(handle, start, path.as_deref())?;
-        while let Some((id, commit)) = walk.next(context)? {
+        while let Some((id, commit)) = walk.next()? {
             let uri = handle.own.uri_of("commit", &id.to_string());
             if !(context.permits)(&uri) {
                 continue;
@@ -107,7 +99,7 @@ pub(super) fn log(
                 log.more = true;
                 break;
             }
-            log.commits.push(LogEntry::new(id, &commit.decode()?, uri));
+            log.commits.push(LogEntry::new(id, &commit, uri));
         }
         log.more |= walk.is_cut;
     }
@@ -146,10 +138,10 @@ pub(super) fn commit(
     context: &Context<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let id = handle.resolve("id", revision)?;
-    let data = CommitData::read(handle, id)?;
-    let commit = data.decode()?;
-    let parent = handle.parents(id)?.first().copied();
-    let before = parent.map(|parent| handle.tree_of(parent)).transpose()?;
+    let data = handle.commit(id)?;
+    let header = CommitHeader::of(&data);
+    let parents = handle.parents(id)?;
+    let before = parents.first().map(|parent| handle.tree_of(*parent)).transpose()?;
     let mut files = Vec::new();
     let spelled = revision.to_string();
     let comparison = Comparison { handle, from: &spelled, to: &spelled, context };
@@ -160,79 +152,26 @@ pub(super) fn commit(
         }
         Ok(has_room)
     })?;
+    let text = CommitText::of(&data);
     let json = json(&Commit {
         id: id.to_string(),
-        tree: commit.tree().to_string(),
-        parents: commit.parents().map(|parent| parent.to_string()).collect(),
-        author: Person::new(commit.author, commit.encoding),
-        committer: Person::new(commit.committer, commit.encoding),
-        subject: subject(commit.message, commit.encoding),
-        message: text(commit.message, commit.encoding).into_owned(),
+        tree: header.tree.map(|tree| tree.to_string()),
+        parents: parents.iter().map(ToString::to_string).collect(),
+        author: text.author,
+        committer: text.committer,
+        subject: text.subject,
+        message: text.message,
         files,
         more: !is_whole,
     })?;
     Ok((json, Fingerprint::of(Some(id))))
 }
 
-/// The bytes of a commit.
-pub(super) struct CommitData(Arc<[u8]>);
-
-impl CommitData {
-    pub(super) fn read(handle: &Handle<'_>, id: ObjectId) -> Result<Self, ReadError> {
-        handle.commit(id).map(Self)
-    }
-
-    pub(super) fn decode(&self) -> Result<CommitRef<'_>, ReadError> {
-        CommitRef::from_bytes(&self.0, hash::Kind::Sha1).map_err(|_| ReadError::Failed)
-    }
-}
-
 impl LogEntry {
-    fn new(id: ObjectId, commit: &CommitRef<'_>, uri: String) -> Self {
-        Self {
-            id: id.to_string(),
-            parents: commit.parents().map(|parent| parent.to_string()).collect(),
-            author: Person::new(commit.author, commit.encoding),
-            subject: subject(commit.message, commit.encoding),
-            uri,
-        }
-    }
-}
-
-impl Person {
-    /// Parses a header such as `Ada <ada@example.org> 1700000000 +0100`. Malformed parts are left out.
-    pub(super) fn new(header: &BStr, encoding: Option<&BStr>) -> Self {
-        let text = |bytes: &BStr| text(bytes, encoding).into_owned();
-        match gix::actor::SignatureRef::from_bytes(header) {
-            Ok(signature) => Self {
-                name: text(signature.name.trim().as_bstr()),
-                email: text(signature.email.trim().as_bstr()),
-                date: signature.time().ok().and_then(date),
-            },
-            Err(_) => Self { name: text(header), email: String::new(), date: None },
-        }
-    }
-}
-
-/// In RFC 3339, in the zone of the author.
-fn date(time: gix::date::Time) -> Option<String> {
-    time.format(gix::date::time::format::ISO8601_STRICT).ok()
-}
-
-/// Text of a commit in the encoding that the commit names, as `git log` shows it. Most name none, and are UTF-8.
-fn text<'t>(bytes: &'t BStr, encoding: Option<&BStr>) -> Cow<'t, str> {
-    let named = encoding.and_then(|label| Encoding::for_label_no_replacement(label));
-    named.unwrap_or(UTF_8).decode_without_bom_handling(bytes).0
-}
-
-/// The first paragraph of a message, as one line.
-pub(super) fn subject(message: &BStr, encoding: Option<&BStr>) -> String {
-    let message = text(message, encoding);
-    let message = gix::objs::commit::MessageRef::from_bytes(message.as_bytes().as_bstr());
-    let line = message.summary().to_str_lossy().trim().to_owned();
-    match line.char_indices().nth(SUBJECT) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
+    fn new(id: ObjectId, commit: &WalkedCommit, uri: String) -> Self {
+        let (author, subject) = CommitText::brief(&commit.data);
+        let parents = commit.header.parents.iter().map(ToString::to_string).collect();
+        Self { id: id.to_string(), parents, author, subject, uri }
     }
 }
 
@@ -240,93 +179,185 @@ pub(super) fn json(value: &impl Serialize) -> Result<String, ReadError> {
     serde_json::to_string(value).map_err(|_| ReadError::Failed)
 }
 
+/// A commit that a walk has reached.
+pub(super) struct WalkedCommit {
+    data: Arc<[u8]>,
+    /// The last commit of a shallow clone has no parents.
+    header: CommitHeader,
+}
+
 /// Commits from a revision on, the newest first.
-struct CommitWalk<'h> {
+pub(super) struct CommitWalk<'h> {
     handle: &'h Handle<'h>,
-    path: Option<&'h [u8]>,
+    path: Option<Vec<&'h [u8]>>,
     /// Ordered by the time of the commit; for equal times, the order of discovery.
-    heap: BinaryHeap<(i64, std::cmp::Reverse<usize>, ObjectId)>,
-    known: HashMap<ObjectId, CommitData>,
+    heap: BinaryHeap<(u64, std::cmp::Reverse<usize>, ObjectId)>,
+    known: HashMap<ObjectId, WalkedCommit>,
     seen: HashSet<ObjectId>,
-    /// The entries at the path. Those of parents are used again when the parents are visited.
-    found: HashMap<ObjectId, Option<Entry>>,
-    shallow: Option<gix::shallow::Commits>,
+    /// The entries of trees on the way to the path, by the depth and the tree. Those of parents are used again when the
+    /// parents are visited.
+    found: HashMap<(usize, ObjectId), Option<Entry>>,
     /// Whether it ended early.
     is_cut: bool,
 }
 
 impl<'h> CommitWalk<'h> {
-    fn new(handle: &'h Handle<'h>, start: ObjectId, path: Option<&'h [u8]>) -> Result<Self, ReadError> {
-        let shallow = handle.shallow_commits().map_err(|_| ReadError::Failed)?;
+    pub(super) fn new(
+        handle: &'h Handle<'h>,
+        start: ObjectId,
+        path: Option<&'h [u8]>,
+    ) -> Result<Self, ReadError> {
+        let path = path.map(|path| spell::components(path).collect());
         let (heap, known, seen, found) = Default::default();
-        let mut walk = Self { handle, path, heap, known, seen, found, shallow, is_cut: false };
+        let mut walk = Self { handle, path, heap, known, seen, found, is_cut: false };
         walk.push(start)?;
         Ok(walk)
     }
 
     fn push(&mut self, id: ObjectId) -> Result<(), ReadError> {
-        if !self.seen.insert(id) {
+        if self.seen.insert(id) {
+            self.read(id)?;
+            if let Some(commit) = self.known.get(&id) {
+                self.heap.push((commit.header.time, std::cmp::Reverse(self.seen.len()), id));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a commit that was not visited yet.
+    fn read(&mut self, id: ObjectId) -> Result<(), ReadError> {
+        if self.known.contains_key(&id) {
             return Ok(());
         }
-        let data = match CommitData::read(self.handle, id) {
-            Ok(data) => data,
-            // A partial clone does not have every commit.
+        let data = match self.handle.commit_if_there(id) {
+            Ok(Some(data)) => data,
+            // What is there is shown. Why the rest is not stands in the log.
+            Ok(None) => {
+                self.handle.absent(id);
+                self.is_cut = true;
+                return Ok(());
+            }
+            // A parent that is no commit.
             Err(ReadError::NotFound) => {
                 self.is_cut = true;
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
-        let time = data.decode()?.time().map_or(0, |time| time.seconds);
-        self.heap.push((time, std::cmp::Reverse(self.seen.len()), id));
-        self.known.insert(id, data);
+        let mut header = CommitHeader::of(&data);
+        if self.handle.shallow()?.contains(&id) {
+            header.parents.clear();
+        }
+        self.known.insert(id, WalkedCommit { data, header });
         Ok(())
     }
 
-    fn next(&mut self, context: &Context<'_>) -> Result<Option<(ObjectId, CommitData)>, ReadError> {
+    pub(super) fn next(&mut self) -> Result<Option<(ObjectId, WalkedCommit)>, ReadError> {
         while let Some((_, _, id)) = self.heap.pop() {
-            if (context.is_cancelled)() {
-                return Err(ReadError::Failed);
-            }
+            self.handle.check()?;
             if self.seen.len() > VISITS {
                 self.is_cut = true;
                 return Ok(None);
             }
-            let Some(data) = self.known.remove(&id) else { continue };
-            let is_last = self.shallow.as_ref().is_some_and(|shallow| shallow.contains(&id));
-            let parents: Vec<ObjectId> =
-                if is_last { Vec::new() } else { data.decode()?.parents().collect() };
-            let same = self.same(id, &parents)?;
+            let Some(commit) = self.known.remove(&id) else { continue };
+            let same = self.same(id, &commit.header)?;
             match same {
-                Some(Some(parent)) => self.push(parent)?,
-                _ => parents.into_iter().try_for_each(|parent| self.push(parent))?,
+                Same::As(parent) => {
+                    for other in commit.header.parents.iter().filter(|other| !self.seen.contains(*other)) {
+                        if *other != parent {
+                            self.known.remove(other);
+                        }
+                    }
+                    self.push(parent)?;
+                }
+                _ => commit.header.parents.iter().try_for_each(|parent| self.push(*parent))?,
             }
-            if same.is_none() {
-                return Ok(Some((id, data)));
+            if matches!(same, Same::No) {
+                return Ok(Some((id, commit)));
             }
         }
         Ok(None)
     }
 
-    /// Whether a parent has the same entry at the path, and which parent. A first commit without the path counts as the same.
-    fn same(&mut self, id: ObjectId, parents: &[ObjectId]) -> Result<Option<Option<ObjectId>>, ReadError> {
-        let Some(path) = self.path else { return Ok(None) };
-        let own = self.at(id, path)?;
-        self.found.remove(&id);
-        for parent in parents {
-            if self.at(*parent, path)? == own {
-                return Ok(Some(Some(*parent)));
-            }
-        }
-        Ok((parents.is_empty() && own.is_none()).then_some(None))
+    /// Whether a parent has the same at the path.
+    fn same(&mut self, id: ObjectId, commit: &CommitHeader) -> Result<Same, ReadError> {
+        let Some(path) = self.path.take() else { return Ok(Same::No) };
+        let same = self.same_at(&path, id, commit);
+        self.path = Some(path);
+        same
     }
 
-    fn at(&mut self, id: ObjectId, path: &[u8]) -> Result<Option<Entry>, ReadError> {
-        if let Some(found) = self.found.get(&id) {
+    fn same_at(&mut self, path: &[&[u8]], id: ObjectId, commit: &CommitHeader) -> Result<Same, ReadError> {
+        let own = match commit.tree {
+            Some(tree) => tree,
+            None => self.handle.tree_of(id)?,
+        };
+        for parent in &commit.parents {
+            self.read(*parent)?;
+            let Some(tree) = self.known.get(parent).map(|parent| parent.header.tree) else {
+                // It was visited already, or is not there.
+                match self.handle.commit_if_there(*parent)? {
+                    Some(data) if self.equal(path, Some(own), CommitHeader::of(&data).tree, 0)? => {
+                        return Ok(Same::As(*parent));
+                    }
+                    _ => continue,
+                }
+            };
+            if self.equal(path, Some(own), tree, 0)? {
+                return Ok(Same::As(*parent));
+            }
+        }
+        let is_first = commit.parents.is_empty();
+        Ok(if is_first && self.equal(path, Some(own), None, 0)? { Same::AsNothing } else { Same::No })
+    }
+
+    /// Whether two trees have the same at a path. They are compared by their ids from the root down.
+    fn equal(
+        &mut self,
+        path: &[&[u8]],
+        one: Option<ObjectId>,
+        other: Option<ObjectId>,
+        depth: usize,
+    ) -> Result<bool, ReadError> {
+        if one == other {
+            return Ok(true);
+        }
+        let Some((name, rest)) = path.split_first() else { return Ok(false) };
+        let (one, other) = (self.child(one, name, depth)?, self.child(other, name, depth)?);
+        if one == other {
+            return Ok(true);
+        }
+        if rest.is_empty() {
+            return Ok(false);
+        }
+        let tree = |entry: Option<Entry>| entry.filter(|entry| entry.mode.is_tree()).map(|entry| entry.id);
+        self.equal(rest, tree(one), tree(other), depth + 1)
+    }
+
+    fn child(
+        &mut self,
+        tree: Option<ObjectId>,
+        name: &[u8],
+        depth: usize,
+    ) -> Result<Option<Entry>, ReadError> {
+        let Some(tree) = tree else { return Ok(None) };
+        if let Some(found) = self.found.get(&(depth, tree)) {
             return Ok(*found);
         }
-        let found = self.handle.entry(self.handle.tree_of(id)?, path)?;
-        self.found.insert(id, found);
+        let found = child(&self.handle.tree(tree)?, name);
+        if self.found.len() >= KEPT {
+            self.found.clear();
+        }
+        self.found.insert((depth, tree), found);
         Ok(found)
     }
+}
+
+/// How a commit compares with its parents at the path of a log.
+enum Same {
+    No,
+    /// A parent has the same: history goes on there alone.
+    As(ObjectId),
+    /// A first commit without the path.
+    AsNothing,
 }

@@ -4,6 +4,7 @@
 //! percent-encoded where the template takes them as they are; those of directories end with a slash. Only names and paths that
 //! are served are suggested.
 
+use super::commits::CommitWalk;
 use super::objects::entries;
 use super::references;
 use super::repository::{Context, Handle};
@@ -41,13 +42,15 @@ pub(super) fn ids(handle: &Handle<'_>, typed: &str, context: &Context<'_>) -> Re
     let Some(head) = handle.head()? else { return Ok(Vec::new()) };
     let typed = typed.to_ascii_lowercase();
     let mut values = Vec::new();
-    let walk = handle.rev_walk([head]).all().map_err(|_| ReadError::Failed)?;
-    for id in walk.take(NEWEST).map_while(Result::ok).map(|info| info.id.to_string()) {
-        if (context.is_cancelled)() || values.len() == COMPLETED {
-            break;
-        }
+    let mut walk = CommitWalk::new(handle, head, None)?;
+    for _ in 0..NEWEST {
+        let Some((id, _)) = walk.next()? else { break };
+        let id = id.to_string();
         if id.starts_with(&typed) && (context.permits)(&handle.own.uri_of("commit", &id)) {
             values.push(id);
+        }
+        if values.len() == COMPLETED {
+            break;
         }
     }
     Ok(values)

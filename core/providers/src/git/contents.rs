@@ -6,7 +6,7 @@ use super::objects::entries;
 use super::repository::{Context, Handle};
 use super::revision::Revision;
 use super::watch::Fingerprint;
-use crate::media::{CHILDREN, DIRECTORY, MORE, mime_type};
+use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
 use crate::spell::{self, join};
 use gix::objs::Kind;
 use mcp_resources_engine::connection::{Contents, ReadResult};
@@ -38,10 +38,10 @@ pub(super) fn blob(
     }
     (context.facts)(size)?;
     let bytes = handle.data(entry.id)?;
-    let mime_type = if entry.mode.is_link() { LINK } else { mime_type(&path, Some(&bytes)) };
-    let contents = match String::from_utf8(bytes) {
-        Ok(text) => Contents::text(text),
-        Err(error) => Contents::blob(error.into_bytes()),
+    let mime_type = if entry.mode.is_link() { LINK } else { mime_type(&path, &bytes) };
+    let contents = match std::str::from_utf8(&bytes) {
+        Ok(text) => Contents::text(text.to_owned()),
+        Err(_) => Contents::blob(bytes.to_vec()),
     };
     let cache = revision.is_fixed().then_some(CacheHint { ttl_ms: DAY, scope: CacheScope::Private });
     Ok((
@@ -86,11 +86,15 @@ pub(super) fn tree(
             break;
         }
         let mime_type = match (is_dir, entry.mode.is_link()) {
-            (true, _) => DIRECTORY,
-            (_, true) => LINK,
-            _ => mime_type(&name, None),
+            (true, _) => Some(DIRECTORY),
+            (_, true) => Some(LINK),
+            _ => by_name(&name),
         };
-        contents.push(Contents::text("").with_uri(uri).with_mime_type(mime_type));
+        let child = Contents::text("").with_uri(uri);
+        contents.push(match mime_type {
+            Some(mime_type) => child.with_mime_type(mime_type),
+            None => child,
+        });
     }
     if more && let Some(last) = contents.pop() {
         contents.push(last.with_meta(MORE));

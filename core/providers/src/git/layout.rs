@@ -9,6 +9,7 @@
 //! Law: everything that is read lies beneath the declared directory or, for a linked worktree, beneath the repository that the
 //! worktree belongs to. Otherwise a directory from somebody else could show any repository of this machine.
 
+use super::parts::Areas;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fmt;
@@ -23,7 +24,19 @@ const LARGEST: u64 = 64 * 1024;
 const ALTERNATES: usize = 5;
 /// The parts of a repository that are read. Links in their place must lead inside; other links, such as `hooks`, may lead
 /// anywhere.
-const READ: [&str; 7] = ["HEAD", "config", "config.worktree", "index", "objects", "packed-refs", "refs"];
+const READ: [&str; 8] =
+    ["HEAD", "config", "config.worktree", "index", "objects", "packed-refs", "refs", "shallow"];
+/// Those that are files.
+const FILES: [&str; 8] = [
+    "HEAD",
+    "config",
+    "config.worktree",
+    "index",
+    "packed-refs",
+    "shallow",
+    "info/exclude",
+    "info/attributes",
+];
 /// Leads to the repository that a directory is a part of.
 const COMMON_DIR: &str = "commondir";
 
@@ -33,7 +46,7 @@ pub(super) struct Layout {
     /// Where HEAD and the index are.
     pub(super) git_dir: PathBuf,
     /// Where objects and references are: for a linked worktree those of its repository.
-    common_dir: PathBuf,
+    pub(super) common_dir: PathBuf,
     /// The working tree; a bare repository has none.
     pub(super) work_dir: Option<PathBuf>,
 }
@@ -160,12 +173,21 @@ impl Layout {
         }
         let areas = [root, &self.common_dir];
         for dir in [&self.git_dir, &self.common_dir] {
+            FILES.iter().try_for_each(|name| check_file(&dir.join(name), name))?;
+        }
+        for dir in [&self.git_dir, &self.common_dir] {
             links(dir).filter(|link| is_read(link)).try_for_each(|link| inside(&link, &areas).map(drop))?;
         }
         let objects = self.common_dir.join("objects");
         check_links(&objects, &areas)?;
         check_links(&self.common_dir.join("refs"), &areas)?;
         check_alternates(&objects, &areas, ALTERNATES)
+    }
+
+    /// The directories that everything that is read must lie in.
+    pub(super) fn areas(&self) -> Areas {
+        let own = self.work_dir.iter().chain([&self.git_dir, &self.common_dir]);
+        Areas::new(own.cloned().collect())
     }
 
     /// The signature as it is now, without a check. `dir` is the declared directory.
@@ -190,7 +212,7 @@ impl Layout {
     }
 }
 
-fn refusal(text: String) -> Refusal {
+pub(super) fn refusal(text: String) -> Refusal {
     Refusal(text)
 }
 
@@ -206,6 +228,16 @@ fn has_common_dir(dir: &Path) -> bool {
 
 fn is_git_dir(dir: &Path) -> bool {
     dir.join("HEAD").symlink_metadata().is_ok() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
+}
+
+/// Refuses what is neither absent nor a file, without opening it.
+fn check_file(path: &Path, name: &str) -> Result<(), Refusal> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(refusal(format!(
+            "has a {name} that is no regular file; remove it, and put the file back in its place"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// A small file, as text.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   git:///                       the repositories, with their URIs          JSON
-//!   …/status  …/branches  …/tags                                             JSON
+//!   …/status  …/branches{?after}  …/tags{?after}                             JSON
 //!   …/log{?n,path}  …/log/{ref}  …/commit/{id}                               JSON
 //!   …/diff/{from}/{to}            a patch that `git apply` takes             text/x-diff
 //!   …/tree/{ref}/{+path}  …/blob/{ref}/{+path}                               children; the file as it was committed
@@ -17,17 +17,29 @@ mod base85;
 mod changes;
 mod commits;
 mod complete;
+mod config;
 mod contents;
+mod delta;
+mod index;
 mod layout;
+mod message;
 mod objects;
 mod options;
+mod packs;
+mod parts;
 mod patch;
+mod ref_store;
 mod references;
 mod repository;
 #[doc(hidden)]
 pub mod revision;
 mod status;
+mod store;
+#[cfg(test)]
+mod tests;
+mod untracked;
 mod watch;
+mod worktree;
 
 pub use options::Options;
 
@@ -45,6 +57,7 @@ use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
 use mcp_resources_template::{TemplateOptions, VariableOptions};
+use references::After;
 use repository::{Context, Handle, INDEX, Repository};
 use revision::Revision;
 use serde_json::{Map, Value};
@@ -53,8 +66,8 @@ use std::sync::Arc;
 use watch::{Target, Watcher};
 
 const STATUS: &str = "git:///{repo}/status";
-const BRANCHES: &str = "git:///{repo}/branches";
-const TAGS: &str = "git:///{repo}/tags";
+const BRANCHES: &str = "git:///{repo}/branches{?after}";
+const TAGS: &str = "git:///{repo}/tags{?after}";
 const LOG: &str = "git:///{repo}/log{?n,path}";
 const LOG_OF: &str = "git:///{repo}/log/{ref}";
 const COMMIT: &str = "git:///{repo}/commit/{id}";
@@ -170,8 +183,8 @@ impl Provider for Git {
             |text, title, mime_type| Template::new(text).title(title).mime_type(mime_type).completes("repo");
         let listed = |template: Template| template.list(ListSource { pages: true });
         let status = template(STATUS, "What was staged, changed and added in the working tree", JSON);
-        let branches = template(BRANCHES, "The branches, each with its last commit", JSON);
-        let tags = template(TAGS, "The tags", JSON);
+        let branches = template(BRANCHES, "The branches, each with its last commit, the newest first", JSON);
+        let tags = template(TAGS, "The tags, the newest first", JSON);
         let log = template(LOG, "The newest commits, as n=20, or of a path", JSON);
         let log_of = template(LOG_OF, "The commits of a branch, a tag or another revision", JSON)
             .description("A slash in a name is ~2F, as in feature~2Fx. HEAD~2 and main^ are revisions too.");
@@ -278,31 +291,20 @@ impl Git {
     fn answer(&self, request: &Read, context: &Context<'_>) -> Result<ReadResult<'static>, ReadError> {
         let repository = request.param("repo").and_then(|name| self.repository(name));
         let repository = repository.ok_or(ReadError::NotFound)?;
-        let revision = |variable: &str| {
-            let value = request.param(variable).unwrap_or_default();
-            Revision::parse(value).ok_or_else(|| wrong(variable, revision::EXPECTED))
-        };
         let path = request.param("path");
         // Malformed values are refused before the repository is opened.
-        let target = match request.route() {
-            OF_STATUS => Target::Status,
-            OF_BRANCHES => Target::Branches,
-            OF_TAGS => Target::Tags,
-            OF_LOG => Target::Log(None),
-            OF_LOG_OF => Target::Log(Some(revision("ref")?)),
-            OF_COMMIT => Target::Commit(revision("id")?),
-            OF_DIFF => Target::Diff(revision("from")?, revision("to")?),
-            _ => Target::Path(
-                revision("ref")?,
-                crate::spell::path(path.unwrap_or_default()).ok_or(ReadError::NotFound)?.0,
-            ),
-        };
+        let target = target(request)?;
         let max = count(request.param("n"), repository.settings.log_max)?;
+        let after = request.param("after").map(|after| {
+            After::parse(after)
+                .ok_or_else(|| wrong("after", "the value of `after` in a URI that `next` gave"))
+        });
+        let after = after.transpose()?;
         let answer = |handle: &Handle<'_>| {
             let (json, mark) = match &target {
                 Target::Status => status::status(handle, context)?,
-                Target::Branches => references::branches(handle, context)?,
-                Target::Tags => references::tags(handle, context)?,
+                Target::Branches => references::branches(handle, after.as_ref(), context)?,
+                Target::Tags => references::tags(handle, after.as_ref(), context)?,
                 Target::Log(revision) => {
                     let log = LogRequest { revision: revision.as_ref(), path, max };
                     commits::log(handle, &log, context)?
@@ -322,11 +324,11 @@ impl Git {
             };
             Ok((text(json, JSON, context)?, mark))
         };
-        let (result, mark) = repository.with(context.log, |handle| {
+        let (result, mark) = repository.with(context, |handle| {
             answer(handle).inspect_err(|error| {
                 if matches!(error, ReadError::Failed) && !(context.is_cancelled)() {
                     let dir = repository.dir().display();
-                    (context.log)(&format!("{} cannot be read; run `git fsck` in {dir}", request.uri()));
+                    (context.log)(&format!("{} cannot be read, in {dir}", request.uri()));
                 }
             })
         })?;
@@ -365,7 +367,7 @@ impl Git {
                 complete::paths(handle, (revision, typed, of), context)
             }
         };
-        repository.with(context.log, completed).ok()
+        repository.with(context, completed).ok()
     }
 
     fn repository(&self, name: &str) -> Option<&Arc<Repository>> {
@@ -391,11 +393,14 @@ fn listed(
         OF_TAGS => Ok(one("tags", JSON, 0.5)),
         OF_LOG => Ok(one("log", JSON, 0.8)),
         OF_TREE => {
-            let head = repository.with(context.log, |handle| handle.head())?;
+            let head = repository.with(context, |handle| handle.head())?;
             Ok(if head.is_some() { one("tree/HEAD/", DIRECTORY, 0.6) } else { Vec::new() })
         }
         _ => {
-            let mut named = repository.with(context.log, references::all)?;
+            let mut named = repository.with(context, |handle| {
+                let newest = references::newest_first(handle, references::all(handle)?)?;
+                Ok(newest.into_iter().map(|(_, named)| named).take(LISTED).collect::<Vec<_>>())
+            })?;
             named.sort();
             named.dedup_by(|one, other| one.spelled == other.spelled);
             let item = |named: references::RefName| {
@@ -406,9 +411,30 @@ fn listed(
                     .mime_type(JSON);
                 (named.spelled, item)
             };
-            Ok(named.into_iter().take(LISTED).map(item).collect())
+            Ok(named.into_iter().map(item).collect())
         }
     }
+}
+
+/// What a request is about.
+fn target(request: &Read) -> Result<Target, ReadError> {
+    let revision = |variable: &str| {
+        let value = request.param(variable).unwrap_or_default();
+        Revision::parse(value).ok_or_else(|| wrong(variable, revision::EXPECTED))
+    };
+    Ok(match request.route() {
+        OF_STATUS => Target::Status,
+        OF_BRANCHES => Target::Branches,
+        OF_TAGS => Target::Tags,
+        OF_LOG => Target::Log(None),
+        OF_LOG_OF => Target::Log(Some(revision("ref")?)),
+        OF_COMMIT => Target::Commit(revision("id")?),
+        OF_DIFF => Target::Diff(revision("from")?, revision("to")?),
+        _ => {
+            let path = request.param("path").unwrap_or_default();
+            Target::Path(revision("ref")?, crate::spell::path(path).ok_or(ReadError::NotFound)?.0)
+        }
+    })
 }
 
 /// Reads the number of commits that a request asks for.

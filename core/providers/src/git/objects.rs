@@ -5,53 +5,63 @@
 //! ```
 //!
 //! Law: an object never changes, so what is cached is right as long as the repository is the same one. Sizes are checked before
-//! anything is decompressed. Blobs are not cached: they are large, and are read from a pack that is mapped already.
+//! anything is decompressed. Blobs are not cached: they are large.
 
+use super::message::CommitHeader;
+use super::packs::{LARGEST_OBJECT, StoreError};
+use super::parts::PartError;
 use super::repository::{Entry, Handle};
+use super::store::Wanted;
 use crate::spell;
 use gix::objs::Kind;
 use gix::{ObjectId, hash};
 use mcp_resources_engine::error::ReadError;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
 /// The largest commit, tag and tree that are read, in bytes.
 const LARGEST_COMMIT: u64 = 4 << 20;
 const LARGEST_TREE: u64 = 64 << 20;
 /// The size of each half of the cache, in bytes.
-const HALF: usize = 8 << 20;
+pub(super) const HALF: usize = 8 << 20;
 /// What an entry of the cache costs besides its bytes, about.
 const COST: usize = 96;
 
-/// Commits, tags and trees by their ids, decompressed.
-#[derive(Default)]
-pub(super) struct ObjectCache {
-    young: HashMap<ObjectId, (Kind, Arc<[u8]>)>,
-    old: HashMap<ObjectId, (Kind, Arc<[u8]>)>,
+/// Objects by their ids, or by their places in packs, decompressed.
+pub(super) struct ObjectCache<K> {
+    young: HashMap<K, (Kind, Arc<[u8]>)>,
+    old: HashMap<K, (Kind, Arc<[u8]>)>,
     /// Of the young ones.
     bytes: usize,
+    /// The size of each half, in bytes.
+    half: usize,
 }
 
-impl ObjectCache {
-    fn get(&mut self, id: ObjectId) -> Option<(Kind, Arc<[u8]>)> {
-        if let Some((kind, data)) = self.young.get(&id) {
+impl<K: Copy + Eq + Hash> ObjectCache<K> {
+    pub(super) fn new(half: usize) -> Self {
+        Self { young: HashMap::new(), old: HashMap::new(), bytes: 0, half }
+    }
+
+    pub(super) fn get(&mut self, key: K) -> Option<(Kind, Arc<[u8]>)> {
+        if let Some((kind, data)) = self.young.get(&key) {
             return Some((*kind, data.clone()));
         }
-        let (kind, data) = self.old.remove(&id)?;
-        self.put(id, kind, &data);
+        let (kind, data) = self.old.remove(&key)?;
+        self.put(key, kind, &data);
         Some((kind, data))
     }
 
-    fn put(&mut self, id: ObjectId, kind: Kind, data: &Arc<[u8]>) {
+    pub(super) fn put(&mut self, key: K, kind: Kind, data: &Arc<[u8]>) {
         let cost = data.len() + COST;
-        if cost > HALF {
+        if cost > self.half {
             return;
         }
-        if self.bytes + cost > HALF {
+        if self.bytes + cost > self.half {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
         }
-        if self.young.insert(id, (kind, data.clone())).is_none() {
+        if self.young.insert(key, (kind, data.clone())).is_none() {
             self.bytes += cost;
         }
     }
@@ -61,33 +71,36 @@ impl Handle<'_> {
     /// The parents of a commit, as far as they were fetched: the last commit of a shallow clone has none.
     pub(super) fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>, ReadError> {
         let commit = self.commit(id)?;
-        let shallow = self.shallow_commits().map_err(|_| ReadError::Failed)?;
-        if shallow.is_some_and(|last| last.contains(&id)) {
+        if self.shallow()?.contains(&id) {
             return Ok(Vec::new());
         }
-        Ok(gix::objs::CommitRefIter::from_bytes(&commit, hash::Kind::Sha1).parent_ids().collect())
+        Ok(CommitHeader::of(&commit).parents)
     }
 
-    /// The kind of an object; not found if it is not there.
+    /// The kind of an object that a client names; not found if it is not there.
     pub(super) fn kind(&self, id: ObjectId) -> Result<Kind, ReadError> {
-        match self.cached(id) {
-            Some((kind, _)) => Ok(kind),
-            None => Ok(self.header(id)?.0),
+        if let Some((kind, _)) = self.cached(id) {
+            return Ok(kind);
         }
+        let found = self.open.store.header(&id, self.context.is_cancelled);
+        let found = found.map_err(|error| self.damaged(id, &error))?;
+        found.map(|(kind, _)| kind).ok_or(ReadError::NotFound)
     }
 
-    /// The kind and the size of an object.
+    /// The kind and the size of an object that another one or a reference names.
     pub(super) fn header(&self, id: ObjectId) -> Result<(Kind, u64), ReadError> {
-        if id.is_null() {
-            return Err(ReadError::NotFound);
-        }
-        let header = self.try_find_header(id).map_err(|_| ReadError::Failed)?.ok_or(ReadError::NotFound)?;
-        Ok((header.kind(), header.size()))
+        let found = self.open.store.header(&id, self.context.is_cancelled);
+        found.map_err(|error| self.damaged(id, &error))?.ok_or_else(|| self.absent(id))
     }
 
     /// The bytes of a commit.
     pub(super) fn commit(&self, id: ObjectId) -> Result<Arc<[u8]>, ReadError> {
         self.kept(id, Kind::Commit, LARGEST_COMMIT)
+    }
+
+    /// The bytes of a commit; `None` if it is not there.
+    pub(super) fn commit_if_there(&self, id: ObjectId) -> Result<Option<Arc<[u8]>>, ReadError> {
+        self.kept_if_there(id, Kind::Commit, LARGEST_COMMIT)
     }
 
     /// The bytes of an annotated tag.
@@ -100,21 +113,27 @@ impl Handle<'_> {
         self.kept(id, Kind::Tree, LARGEST_TREE)
     }
 
-    /// The bytes of a blob. Its size was judged before.
-    pub(super) fn data(&self, id: ObjectId) -> Result<Vec<u8>, ReadError> {
-        let object = self.try_find_object(id).map_err(|_| ReadError::Failed)?;
-        Ok(object.ok_or(ReadError::NotFound)?.detach().data)
+    /// The bytes of an object. Its size was judged before.
+    pub(super) fn data(&self, id: ObjectId) -> Result<Arc<[u8]>, ReadError> {
+        let found = self.open.store.read(&id, Wanted::ANY, self.context.is_cancelled);
+        let found = found.map_err(|error| self.damaged(id, &error))?;
+        found.map(|(_, data)| data).ok_or_else(|| self.absent(id))
     }
 
     /// The tree of a commit, or the tree that `id` is.
     pub(super) fn tree_of(&self, id: ObjectId) -> Result<ObjectId, ReadError> {
-        match self.kind(id)? {
+        let (kind, commit) = match self.cached(id) {
+            Some(found) => found,
+            None => match self.header(id)?.0 {
+                Kind::Commit => (Kind::Commit, self.commit(id)?),
+                kind => (kind, Arc::default()),
+            },
+        };
+        match kind {
             Kind::Tree => Ok(id),
-            Kind::Commit => {
-                let commit = self.commit(id)?;
-                let tree = gix::objs::CommitRefIter::from_bytes(&commit, hash::Kind::Sha1).tree_id();
-                tree.map_err(|_| ReadError::Failed)
-            }
+            Kind::Commit => CommitHeader::of(&commit)
+                .tree
+                .ok_or_else(|| self.fault(&format!("the commit {id} names no tree; `git fsck` says more"))),
             _ => Err(ReadError::NotFound),
         }
     }
@@ -127,31 +146,60 @@ impl Handle<'_> {
                 return Ok(None);
             }
             let data = self.tree(entry.id)?;
-            let Some(found) = entries(&data).find(|found| found.filename == name) else { return Ok(None) };
-            entry = Entry { mode: found.mode, id: found.oid.to_owned() };
+            let Some(found) = child(&data, name) else { return Ok(None) };
+            entry = found;
         }
         Ok(Some(entry))
     }
 
     /// The bytes of an object of this kind with at most so many bytes.
     fn kept(&self, id: ObjectId, kind: Kind, limit: u64) -> Result<Arc<[u8]>, ReadError> {
-        if let Some((found, data)) = self.cached(id) {
-            return if found == kind { Ok(data) } else { Err(ReadError::NotFound) };
-        }
-        let (found, size) = self.header(id)?;
-        if found != kind {
-            return Err(ReadError::NotFound);
-        }
-        if size > limit {
-            return Err(ReadError::SizeExceeded { limit, size: Some(size) });
-        }
-        let data: Arc<[u8]> = self.data(id)?.into();
-        self.own.objects().put(id, kind, &data);
-        Ok(data)
+        self.kept_if_there(id, kind, limit)?.ok_or_else(|| self.absent(id))
     }
 
-    fn cached(&self, id: ObjectId) -> Option<(Kind, Arc<[u8]>)> {
+    fn kept_if_there(&self, id: ObjectId, kind: Kind, limit: u64) -> Result<Option<Arc<[u8]>>, ReadError> {
+        if let Some((found, data)) = self.cached(id) {
+            return if found == kind { Ok(Some(data)) } else { Err(ReadError::NotFound) };
+        }
+        let wanted = Wanted { kind: Some(kind), limit };
+        match self.open.store.read(&id, wanted, self.context.is_cancelled) {
+            Ok(None) => Ok(None),
+            Ok(Some((_, data))) => {
+                self.own.objects().put(id, kind, &data);
+                Ok(Some(data))
+            }
+            Err(StoreError::Other) => Err(ReadError::NotFound),
+            Err(StoreError::TooLarge(size)) => Err(ReadError::SizeExceeded { limit, size: Some(size) }),
+            Err(error) => Err(self.damaged(id, &error)),
+        }
+    }
+
+    pub(super) fn cached(&self, id: ObjectId) -> Option<(Kind, Arc<[u8]>)> {
         self.own.objects().get(id)
+    }
+
+    /// An object that is not there, though another one or a reference names it.
+    pub(super) fn absent(&self, id: ObjectId) -> ReadError {
+        let dir = self.own.dir().display();
+        self.fault(&match self.open.config.is_partial {
+            true => {
+                format!("the object {id} was not fetched; `git fetch --refetch` in {dir} fetches all objects")
+            }
+            false => format!("the object {id} is not there; `git fsck` in {dir} says more"),
+        })
+    }
+
+    fn damaged(&self, id: ObjectId, error: &StoreError) -> ReadError {
+        match error {
+            StoreError::Part(PartError::Cancelled) => ReadError::Failed,
+            StoreError::TooLarge(size) => {
+                ReadError::SizeExceeded { limit: LARGEST_OBJECT, size: Some(*size) }
+            }
+            error => self.fault(&format!(
+                "the object {id} cannot be read: {error}; `git fsck` in {} says more",
+                self.own.dir().display()
+            )),
+        }
     }
 }
 
@@ -160,7 +208,31 @@ pub(super) fn entries(data: &[u8]) -> impl Iterator<Item = gix::objs::tree::Entr
     gix::objs::TreeRefIter::from_bytes(data, hash::Kind::Sha1).map_while(Result::ok)
 }
 
-impl std::fmt::Debug for ObjectCache {
+/// The entry with this name of a tree's bytes.
+pub(super) fn child(data: &[u8], name: &[u8]) -> Option<Entry> {
+    let mut rest = data;
+    loop {
+        // Modes have five or six digits.
+        let space = match (rest.get(5), rest.get(6)) {
+            (Some(b' '), _) => 5,
+            (_, Some(b' ')) => 6,
+            _ => rest.iter().position(|byte| *byte == b' ')?,
+        };
+        let (mode, after) = rest.split_at_checked(space)?;
+        let after = after.get(1..)?;
+        let end = after.iter().position(|byte| *byte == 0)?;
+        let (found, after) = after.split_at_checked(end)?;
+        let (id, next) = after.get(1..)?.split_at_checked(20)?;
+        if found == name {
+            // Old programs wrote other permissions, which git does not tell apart.
+            let mode = gix::objs::tree::EntryMode::try_from(mode).ok()?.kind().into();
+            return Some(Entry { mode, id: ObjectId::try_from(id).ok()? });
+        }
+        rest = next;
+    }
+}
+
+impl<K> std::fmt::Debug for ObjectCache<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ObjectCache").field("bytes", &self.bytes).finish_non_exhaustive()
     }
@@ -179,7 +251,7 @@ mod tests {
     /// S-02: the cache holds what is used, within its size; what is larger than a half is not held.
     #[test]
     fn the_cache_is_bounded_and_keeps_what_is_used() {
-        let mut cache = ObjectCache::default();
+        let mut cache = ObjectCache::new(HALF);
         let data: Arc<[u8]> = vec![7; 1 << 20].into();
         for number in 0..100 {
             cache.put(id(number), Kind::Tree, &data);

@@ -18,14 +18,18 @@ use gix::diff::blob::{Algorithm, Hunk, InternedInput, diff_with_slider_heuristic
 use gix::objs::tree::EntryKind;
 use mcp_resources_engine::error::ReadError;
 use std::fmt::Write;
+use std::io::ErrorKind;
+use std::sync::Arc;
 
 /// Lines of context around a change.
 const AROUND: u32 = 3;
 /// The largest file that is compared, in bytes.
 const LARGEST: u64 = 16 << 20;
-/// The most lines from the first difference to the last, on both sides, that are compared: the time grows with their square.
-/// Of more, the old ones are all removed and the new ones all added.
-const COMPARED: usize = 500_000;
+/// The most lines from the first difference to the last, on both sides, that are compared by a histogram, which people read
+/// best: its time grows with their square, and nothing can stop it.
+const HISTOGRAM: usize = 50_000;
+/// The most that are compared at all. Of more, the old ones are all removed and the new ones all added.
+const COMPARED: usize = 300_000;
 /// A zero byte among the first of a file makes it binary: git's own rule.
 const FIRST: usize = 8_000;
 
@@ -96,8 +100,13 @@ impl FilePatch<'_> {
             return Ok(());
         }
         out.push_str("GIT binary patch\n");
-        let literals = base85::literal(out, &new).and_then(|()| base85::literal(out, &old));
-        literals.map_err(|_| ReadError::Failed)
+        let is_cancelled = handle.context.is_cancelled;
+        let literals = base85::literal(out, &new, limit, is_cancelled)
+            .and_then(|()| base85::literal(out, &old, limit, is_cancelled));
+        literals.map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => ReadError::SizeExceeded { limit, size: None },
+            _ => ReadError::Failed,
+        })
     }
 
     fn head(&self, out: &mut String) {
@@ -120,10 +129,10 @@ impl FilePatch<'_> {
     }
 
     /// The contents of one side.
-    fn side(&self, handle: &Handle<'_>, entry: Option<Entry>) -> Result<Vec<u8>, ReadError> {
-        let Some(entry) = entry else { return Ok(Vec::new()) };
+    fn side(&self, handle: &Handle<'_>, entry: Option<Entry>) -> Result<Arc<[u8]>, ReadError> {
+        let Some(entry) = entry else { return Ok(Arc::default()) };
         if entry.mode.kind() == EntryKind::Commit {
-            return Ok(format!("Subproject commit {}\n", entry.id).into_bytes());
+            return Ok(format!("Subproject commit {}\n", entry.id).into_bytes().into());
         }
         let (_, size) = handle.header(entry.id)?;
         if size > LARGEST {
@@ -166,10 +175,12 @@ fn quoted(prefix: &str, path: &[u8]) -> String {
 fn hunks(out: &mut String, old: &[u8], new: &[u8]) {
     let input = InternedInput::new(old, new);
     let middle = middle(&input);
-    if middle.before.len() + middle.after.len() > COMPARED {
-        return push_group(out, &input, &[middle]);
-    }
-    let diff = diff_with_slider_heuristics(Algorithm::Histogram, &input);
+    let algorithm = match middle.before.len() + middle.after.len() {
+        lines if lines > COMPARED => return push_group(out, &input, &[middle]),
+        lines if lines > HISTOGRAM => Algorithm::Myers,
+        _ => Algorithm::Histogram,
+    };
+    let diff = diff_with_slider_heuristics(algorithm, &input);
     let mut group: Vec<Hunk> = Vec::new();
     for hunk in diff.hunks() {
         if group.last().is_some_and(|last| hunk.before.start - last.before.end > 2 * AROUND) {

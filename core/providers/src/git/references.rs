@@ -1,19 +1,25 @@
 //! Branches and tags: their names in URIs, and as JSON.
 
-use super::commits::{CommitData, Person, json, subject};
+use super::commits::json;
+use super::message::{CommitHeader, CommitText, Person, TagText};
 use super::repository::{Context, Handle};
 use super::revision::{self, Revision};
 use super::watch::{Fingerprint, fingerprint_of_branches, fingerprint_of_tags};
-use gix::bstr::ByteSlice;
-use gix::objs::{Kind, TagRef};
-use gix::{ObjectId, hash};
+use crate::path;
+use gix::ObjectId;
+use gix::objs::Kind;
 use mcp_resources_engine::error::ReadError;
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 
-/// The most references of a folder that are visited.
-const LARGEST: usize = 100_000;
 /// The most that an answer shows.
 const SHOWN: usize = 1_000;
+/// The most times of objects that are kept.
+const TIMES: usize = 200_000;
+
+/// When commits and tags were made: their objects never change.
+pub(super) type Times = HashMap<ObjectId, u64>;
 
 /// A reference that can be named in a URI.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,8 +36,12 @@ pub(super) struct RefName {
 struct Branches {
     /// The branch that HEAD is on; `null` if it is on none.
     head: Option<String>,
+    /// The newest first.
     branches: Vec<Branch>,
     more: bool,
+    /// The URI of the rest, if there is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -46,8 +56,12 @@ struct Branch {
 
 #[derive(Serialize)]
 struct Tags {
+    /// The newest first.
     tags: Vec<Tag>,
     more: bool,
+    /// The URI of the rest, if there is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -82,17 +96,13 @@ pub(super) fn all(handle: &Handle<'_>) -> Result<Vec<RefName>, ReadError> {
 }
 
 fn of_folder(handle: &Handle<'_>, folder: &str) -> Result<Vec<RefName>, ReadError> {
-    let platform = handle.references().map_err(|_| ReadError::Failed)?;
     let prefix = format!("refs/{folder}/");
-    let Ok(found) = platform.prefixed(prefix.as_str()) else { return Ok(Vec::new()) };
     let is_tag = folder == "tags";
     let mut named = Vec::new();
-    // Broken references are skipped.
-    for reference in found.take(LARGEST).filter_map(Result::ok) {
-        let full = reference.name().as_bstr();
-        let Some(name) = full.to_str().ok().and_then(|full| full.strip_prefix(&prefix)) else { continue };
-        let Some(id) = reference.clone().follow_to_object().ok().map(gix::Id::detach) else { continue };
-        let name = match handle.means_another(name, full) {
+    for (full, id) in handle.references(&prefix)? {
+        handle.check()?;
+        let Some(name) = full.strip_prefix(&prefix) else { continue };
+        let name = match handle.means_another(name, &full) {
             true => format!("{folder}/{name}"),
             false => name.to_owned(),
         };
@@ -107,35 +117,120 @@ fn of_folder(handle: &Handle<'_>, folder: &str) -> Result<Vec<RefName>, ReadErro
     Ok(named)
 }
 
+/// Where a page begins: behind the reference with this time and this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct After {
+    time: u64,
+    spelled: String,
+}
+
+impl After {
+    /// Reads the value of `after`, such as `1700000000-v1.0`.
+    pub(super) fn parse(value: &str) -> Option<Self> {
+        let (time, spelled) = value.split_once('-')?;
+        let is_number = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
+        let time = is_number.then(|| time.parse().ok()).flatten()?;
+        Some(Self { time, spelled: spelled.to_owned() })
+    }
+}
+
+/// A part of the references that a client may see.
+struct RefPage {
+    shown: Vec<(RefName, String)>,
+    /// The URI of the rest.
+    next: Option<String>,
+}
+
+/// The references that a client may see, the newest first and then by name. `kind` is `branches` or `tags`.
+fn page(
+    handle: &Handle<'_>,
+    kind: &str,
+    all: Vec<RefName>,
+    after: Option<&After>,
+    context: &Context<'_>,
+) -> Result<RefPage, ReadError> {
+    let mut shown: Vec<(RefName, String)> = Vec::new();
+    let mut last = None;
+    for (time, named) in newest_first(handle, all)? {
+        handle.check()?;
+        let is_behind =
+            |after: &After| (Reverse(time), &named.spelled) > (Reverse(after.time), &after.spelled);
+        if !after.is_none_or(is_behind) {
+            continue;
+        }
+        let uri = handle.own.uri_of("log", &named.spelled);
+        if !(context.permits)(&uri) {
+            continue;
+        }
+        if shown.len() == SHOWN {
+            let next = last.map(|(time, spelled): (u64, String)| {
+                let mut next = format!("{}{kind}?after=", handle.own.uri);
+                path::append(&mut next, &format!("{time}-{spelled}"));
+                next
+            });
+            return Ok(RefPage { shown, next });
+        }
+        last = Some((time, named.spelled.clone()));
+        shown.push((named, uri));
+    }
+    Ok(RefPage { shown, next: None })
+}
+
+/// References with the times of their objects: when a tag was made, or its commit.
+pub(super) fn newest_first(handle: &Handle<'_>, all: Vec<RefName>) -> Result<Vec<(u64, RefName)>, ReadError> {
+    let mut timed = Vec::with_capacity(all.len());
+    for named in all {
+        handle.check()?;
+        // What cannot be read is the oldest.
+        timed.push((time(handle, named.id).unwrap_or_default(), named));
+    }
+    handle.check()?;
+    timed.sort_by(|(one, this), (other, that)| {
+        (Reverse(one), &this.spelled).cmp(&(Reverse(other), &that.spelled))
+    });
+    Ok(timed)
+}
+
+fn time(handle: &Handle<'_>, id: ObjectId) -> Result<u64, ReadError> {
+    if let Some(time) = handle.open.times().get(&id) {
+        return Ok(*time);
+    }
+    let time = match handle.kind(id)? {
+        Kind::Commit => CommitHeader::of(&handle.commit(id)?).time,
+        Kind::Tag => TagText::of(&handle.tag(id)?).time,
+        _ => 0,
+    };
+    let mut times = handle.open.times();
+    if times.len() >= TIMES {
+        times.clear();
+    }
+    times.insert(id, time);
+    Ok(time)
+}
+
 /// The branches that a client may see, as JSON. References of all folders but `tags` count as branches.
 pub(super) fn branches(
     handle: &Handle<'_>,
+    after: Option<&After>,
     context: &Context<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let mark = fingerprint_of_branches(handle)?;
     let current = handle.branch()?;
     let head = current.as_deref().and_then(|full| full.strip_prefix("refs/heads/")).map(str::to_owned);
-    let mut branches = Branches { head, branches: Vec::new(), more: false };
-    for named in all(handle)?.into_iter().filter(|named| !named.is_tag) {
-        let uri = handle.own.uri_of("log", &named.spelled);
-        if (context.is_cancelled)() {
-            return Err(ReadError::Failed);
-        }
-        if !(context.permits)(&uri) {
-            continue;
-        }
-        if branches.branches.len() == SHOWN {
-            branches.more = true;
-            break;
-        }
-        let Ok(data) = CommitData::read(handle, named.id) else { continue };
-        let commit = data.decode()?;
+    let all = all(handle)?.into_iter().filter(|named| !named.is_tag).collect();
+    let page = page(handle, "branches", all, after, context)?;
+    let mut branches = Branches { head, branches: Vec::new(), more: page.next.is_some(), next: page.next };
+    for (named, uri) in page.shown {
+        handle.check()?;
+        // A branch whose commit cannot be read is skipped.
+        let Ok(data) = handle.commit(named.id) else { continue };
+        let (author, subject) = CommitText::brief(&data);
         let plain = named.name.strip_prefix("heads/").unwrap_or(&named.name);
         branches.branches.push(Branch {
             current: branches.head.as_deref() == Some(plain),
             id: named.id.to_string(),
-            author: Person::new(commit.author, commit.encoding),
-            subject: subject(commit.message, commit.encoding),
+            author,
+            subject,
             name: named.name,
             uri,
         });
@@ -153,22 +248,18 @@ pub(super) fn may_name(handle: &Handle<'_>, branch: &str, context: &Context<'_>)
 }
 
 /// The tags that a client may see, as JSON.
-pub(super) fn tags(handle: &Handle<'_>, context: &Context<'_>) -> Result<(String, Fingerprint), ReadError> {
+pub(super) fn tags(
+    handle: &Handle<'_>,
+    after: Option<&After>,
+    context: &Context<'_>,
+) -> Result<(String, Fingerprint), ReadError> {
     let all = all(handle)?;
     let mark = fingerprint_of_tags(&all);
-    let mut tags = Tags { tags: Vec::new(), more: false };
-    for named in all.into_iter().filter(|named| named.is_tag) {
-        let uri = handle.own.uri_of("log", &named.spelled);
-        if (context.is_cancelled)() {
-            return Err(ReadError::Failed);
-        }
-        if !(context.permits)(&uri) {
-            continue;
-        }
-        if tags.tags.len() == SHOWN {
-            tags.more = true;
-            break;
-        }
+    let all = all.into_iter().filter(|named| named.is_tag).collect();
+    let page = page(handle, "tags", all, after, context)?;
+    let mut tags = Tags { tags: Vec::new(), more: page.next.is_some(), next: page.next };
+    for (named, uri) in page.shown {
+        handle.check()?;
         // A tag whose object is missing is skipped.
         if let Ok(tag) = tag(handle, named, uri) {
             tags.tags.push(tag);
@@ -183,16 +274,12 @@ fn tag(handle: &Handle<'_>, named: RefName, uri: String) -> Result<Tag, ReadErro
         Tag { name: named.name, id: id.to_string(), tag: None, tagger: None, subject: String::new(), uri };
     if id == named.id {
         if handle.kind(id)? == Kind::Commit {
-            let data = CommitData::read(handle, id)?;
-            let commit = data.decode()?;
-            tag.subject = subject(commit.message, commit.encoding);
+            (_, tag.subject) = CommitText::brief(&handle.commit(id)?);
         }
         return Ok(tag);
     }
-    let data = handle.tag(named.id)?;
-    let annotated = TagRef::from_bytes(&data, hash::Kind::Sha1).map_err(|_| ReadError::Failed)?;
+    let text = TagText::of(&handle.tag(named.id)?);
     tag.tag = Some(named.id.to_string());
-    tag.tagger = annotated.tagger.map(|tagger| Person::new(tagger, None));
-    tag.subject = subject(annotated.message, None);
+    (tag.tagger, tag.subject) = (text.tagger, text.subject);
     Ok(tag)
 }

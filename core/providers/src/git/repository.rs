@@ -7,29 +7,34 @@
 //! Law: nothing is run and nothing is written. The repository's configuration is not trusted: its filters, hooks, text converters
 //! and fsmonitor are ignored, and replaced objects are not followed. Nothing is open before the first request.
 
-use super::layout::{Layout, Signature};
-use super::objects::ObjectCache;
+use super::config::RepositoryConfig;
+use super::index::Index;
+use super::layout::{Layout, Refusal, Signature};
+use super::message::TagText;
+use super::objects::{HALF, ObjectCache};
 use super::options::Settings;
+use super::parts::{Areas, PartError, Stamp};
+use super::ref_store::{Pointer, RefStore};
+use super::references::Times;
 use super::revision::{EXPECTED, Revision, SHORTEST_ID, Step, is_id};
+use super::store::ObjectStore;
 use crate::named::{self, NamedPath};
 use crate::path;
 use crate::selection::Selection;
 use crate::spell;
-use gix::bstr::BStr;
+use gix::ObjectId;
 use gix::objs::Kind;
 use gix::objs::tree::EntryMode;
-use gix::{ObjectId, hash};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, Step as OptionStep};
-use std::ops::Deref;
+use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(super) const INDEX: &str = "git:///";
-/// The most handles that are kept for later requests: one for each worker.
-const IDLE: usize = 4;
-/// The largest object that the library decodes: 256 MiB.
-const LARGEST_OBJECT: &str = "gitoxide.objects.allocLimit=268435456";
+/// The largest list of the last commits of a shallow clone, in bytes.
+const SHALLOW: u64 = 16 << 20;
 
 /// The request that is being answered.
 pub(super) struct Context<'a> {
@@ -52,24 +57,27 @@ pub(super) struct Repository {
     pub(super) settings: Arc<Settings>,
     pub(super) selection: Selection,
     is_bare: bool,
-    opened: Mutex<Option<OpenRepository>>,
-    objects: Mutex<ObjectCache>,
+    opened: Mutex<Option<(Signature, Arc<OpenRepository>)>>,
+    objects: Mutex<ObjectCache<ObjectId>>,
 }
 
-/// An open repository, with the signature that it had when it was opened.
-struct OpenRepository {
-    layout: Layout,
-    signature: Signature,
-    shared: gix::ThreadSafeRepository,
-    idle: Vec<gix::Repository>,
-    /// Counts how often the repository was opened.
-    generation: u64,
+/// An open repository: where its parts are, and what is kept of them.
+pub(super) struct OpenRepository {
+    pub(super) layout: Layout,
+    pub(super) areas: Areas,
+    pub(super) config: RepositoryConfig,
+    pub(super) store: ObjectStore,
+    refs: RefStore,
+    pub(super) index: Mutex<Option<(Stamp, Arc<Index>)>>,
+    times: Mutex<Times>,
 }
 
 /// An open repository, for one request.
 pub(super) struct Handle<'r> {
     pub(super) own: &'r Repository,
-    repo: gix::Repository,
+    pub(super) open: Arc<OpenRepository>,
+    pub(super) context: &'r Context<'r>,
+    shallow: OnceCell<HashSet<ObjectId>>,
 }
 
 /// An entry of a tree.
@@ -87,7 +95,7 @@ impl Repository {
             OptionError::sentence(format!("git: the repository {} {reason}", dir.display()))
         };
         let (layout, _) = Layout::find(&dir).map_err(|refusal| refused(&refusal))?;
-        open(&layout).map_err(|error| refused(&unopened(&error)))?;
+        OpenRepository::new(layout.clone()).map_err(|refusal| refused(&refusal))?;
         let name = path::text(name.as_bytes());
         let mut uri = String::from(INDEX);
         path::append(&mut uri, &name);
@@ -100,7 +108,7 @@ impl Repository {
             settings: settings.clone(),
             dir,
             opened: Mutex::default(),
-            objects: Mutex::default(),
+            objects: Mutex::new(ObjectCache::new(HALF)),
         })
     }
 
@@ -114,40 +122,33 @@ impl Repository {
         self.is_bare
     }
 
-    /// Calls `work` with an open handle. Handles are reused as long as the repository is the same.
+    /// Calls `work` with an open handle. What is open stays so as long as the repository is the same.
     pub(super) fn with<T>(
         &self,
-        log: &dyn Fn(&str),
+        context: &Context<'_>,
         work: impl FnOnce(&Handle<'_>) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        let (repo, generation) = self.open(log)?;
-        let handle = Handle { own: self, repo };
-        let done = work(&handle);
-        let mut opened = self.lock();
-        if let Some(opened) = opened.as_mut().filter(|opened| opened.generation == generation)
-            && opened.idle.len() < IDLE
-        {
-            opened.idle.push(handle.repo);
-        }
-        done
+        let open = self.open().map_err(|refusal| {
+            let dir = self.dir.display();
+            (context.log)(&format!("the repository {:?} cannot be read: {dir} {refusal}", self.name));
+            ReadError::Failed
+        })?;
+        work(&Handle { own: self, open, context, shallow: OnceCell::new() })
     }
 
-    fn open(&self, log: &dyn Fn(&str)) -> Result<(gix::Repository, u64), ReadError> {
-        let failed = |reason: &dyn std::fmt::Display| {
-            log(&format!("the repository {:?} cannot be read: {} {reason}", self.name, self.dir.display()));
-            ReadError::Failed
-        };
+    fn open(&self) -> Result<Arc<OpenRepository>, Refusal> {
         let mut opened = self.lock();
-        if !opened.as_mut().is_some_and(|opened| opened.is_current(&self.dir)) {
-            let generation = opened.take().map_or(0, |opened| opened.generation + 1);
-            *self.objects() = ObjectCache::default();
-            let (layout, signature) = Layout::find(&self.dir).map_err(|refusal| failed(&refusal))?;
-            let shared = open(&layout).map_err(|error| failed(&unopened(&error)))?;
-            *opened = Some(OpenRepository { layout, signature, shared, idle: Vec::new(), generation });
+        if let Some((signature, open)) = opened.as_mut()
+            && open.is_current(&self.dir, signature)
+        {
+            return Ok(open.clone());
         }
-        let opened = opened.as_mut().ok_or(ReadError::Failed)?;
-        let repo = opened.idle.pop().unwrap_or_else(|| opened.shared.to_thread_local());
-        Ok((repo, opened.generation))
+        *opened = None;
+        *self.objects() = ObjectCache::new(HALF);
+        let (layout, signature) = Layout::find(&self.dir)?;
+        let open = Arc::new(OpenRepository::new(layout)?);
+        *opened = Some((signature, open.clone()));
+        Ok(open)
     }
 
     /// The URI of what is at `path` in the tree or blob of a revision. `kind` is `tree` or `blob`.
@@ -171,57 +172,50 @@ impl Repository {
         uri
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<OpenRepository>> {
+    fn lock(&self) -> MutexGuard<'_, Option<(Signature, Arc<OpenRepository>)>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn objects(&self) -> MutexGuard<'_, ObjectCache> {
+    pub(super) fn objects(&self) -> MutexGuard<'_, ObjectCache<ObjectId>> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl OpenRepository {
+    fn new(layout: Layout) -> Result<Self, Refusal> {
+        let areas = layout.areas();
+        Ok(Self {
+            config: RepositoryConfig::read(&areas, &layout.git_dir, &layout.common_dir)?,
+            store: ObjectStore::new(&areas, &layout.common_dir.join("objects")),
+            refs: RefStore::new(&areas, &layout.git_dir, &layout.common_dir),
+            index: Mutex::default(),
+            times: Mutex::default(),
+            areas,
+            layout,
+        })
+    }
+
+    pub(super) fn times(&self) -> MutexGuard<'_, Times> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether the repository in `dir` is still this one. It is checked again if its parts may have been replaced.
-    fn is_current(&mut self, dir: &Path) -> bool {
+    fn is_current(&self, dir: &Path, signature: &mut Signature) -> bool {
         let now = self.layout.signature(dir);
-        if now == self.signature {
+        if now == *signature {
             return true;
         }
-        if now.identity != self.signature.identity {
+        if now.identity != signature.identity {
             return false;
         }
         match Layout::find(dir) {
-            Ok((layout, signature)) if layout == self.layout && signature.identity == now.identity => {
-                self.signature = signature;
+            Ok((layout, newer)) if layout == self.layout && newer.identity == now.identity => {
+                *signature = newer;
                 true
             }
             _ => false,
         }
     }
-}
-
-/// Opens the repository with reduced trust: settings that name a program or a path are ignored.
-fn open(layout: &Layout) -> gix::Result<gix::ThreadSafeRepository> {
-    gix::open::Options::isolated()
-        .with(gix::sec::Trust::Reduced)
-        .open_path_as_is(true)
-        .config_overrides(["core.useReplaceRefs=false", LARGEST_OBJECT])
-        .open(match &layout.work_dir {
-            // By way of `.git`, so that the working tree is known.
-            Some(dir) => dir.join(".git"),
-            None => layout.git_dir.clone(),
-        })
-}
-
-/// Why the library does not open a repository, and what to do.
-fn unopened(error: &gix::Error) -> String {
-    let mut causes: Vec<String> = error.iter_errors().map(ToString::to_string).collect();
-    causes.dedup();
-    let causes = causes.join(": ");
-    if causes.contains("extensions.objectFormat") {
-        return "has other ids than SHA-1, which are not supported; name a repository with SHA-1 ids".into();
-    }
-    format!("cannot be opened: {causes}; `git fsck` says more")
 }
 
 /// The full names that `name` may stand for, in order of preference.
@@ -248,16 +242,21 @@ impl Handle<'_> {
         };
         let mut id = match &*revision.name {
             "HEAD" => self.head()?.ok_or(ReadError::NotFound)?,
-            name if is_id(name) => parse_id(name).ok_or_else(|| wrong(EXPECTED))?,
+            name if is_id(name) => {
+                let id = parse_id(name).ok_or_else(|| wrong(EXPECTED))?;
+                // What a client names may be absent; what a reference names may not.
+                self.kind(id).map(|_| id)?
+            }
             name => match self.reference(name)? {
                 Some(id) => id,
                 None => {
-                    self.abbreviated(name).map_err(|()| wrong("an id of more digits: several begin so"))?
+                    self.abbreviated(name)?.ok_or_else(|| wrong("an id of more digits: several begin so"))?
                 }
             },
         };
         id = self.peel(id)?;
         for step in &revision.steps {
+            self.check()?;
             id = self.step(id, *step)?;
         }
         Ok(id)
@@ -265,28 +264,27 @@ impl Handle<'_> {
 
     /// The object that HEAD leads to; `None` if nothing was committed yet.
     pub(super) fn head(&self) -> Result<Option<ObjectId>, ReadError> {
-        let head = self.head_ref()?;
-        head.map(|mut head| self.try_peel(&mut head)).transpose().map(Option::flatten)
-    }
-
-    fn head_ref(&self) -> Result<Option<gix::Reference<'_>>, ReadError> {
-        self.try_find_reference("HEAD").map_err(|_| ReadError::Failed)
+        self.follow("HEAD")
     }
 
     /// The full name of the branch that HEAD is on, if it is on one. It may not have a commit yet.
     pub(super) fn branch(&self) -> Result<Option<String>, ReadError> {
-        let head = self.head_ref()?;
-        let name =
-            head.as_ref().and_then(|head| head.target().try_name().map(|name| name.as_bstr().to_string()));
-        Ok(name)
+        Ok(match self.find("HEAD")? {
+            Some(Pointer::Name(name)) => Some(name),
+            _ => None,
+        })
+    }
+
+    /// The references beneath a folder such as `refs/heads/`, each with the object that it leads to.
+    pub(super) fn references(&self, folder: &str) -> Result<Vec<(String, ObjectId)>, ReadError> {
+        self.open.refs.beneath(folder).map_err(|error| self.unreadable("packed-refs", &error))
     }
 
     /// The object of a reference of an allowed folder.
     fn reference(&self, name: &str) -> Result<Option<ObjectId>, ReadError> {
         for full in full_names(name, &self.own.settings.refs) {
-            // The library refuses some names that are valid here.
-            if let Ok(Some(mut found)) = self.try_find_reference(full.as_str()) {
-                return self.try_peel(&mut found);
+            if self.find(&full)?.is_some() {
+                return self.follow(&full);
             }
         }
         Ok(None)
@@ -294,29 +292,61 @@ impl Handle<'_> {
 
     /// Whether `name` in a URI is something else than the reference `full`, which ends with it: HEAD, an id, or a reference that
     /// is found first.
-    pub(super) fn means_another(&self, name: &str, full: &BStr) -> bool {
-        let is_found = |other: String| matches!(self.try_find_reference(other.as_str()), Ok(Some(_)));
-        let mut before =
-            full_names(name, &self.own.settings.refs).take_while(|other| other.as_bytes() != &**full);
+    pub(super) fn means_another(&self, name: &str, full: &str) -> bool {
+        let is_found = |other: String| matches!(self.find(&other), Ok(Some(_)));
+        let mut before = full_names(name, &self.own.settings.refs).take_while(|other| other != full);
         name == "HEAD" || is_id(name) || before.any(is_found)
     }
 
-    /// The object of a reference; `None` if it is symbolic and its target does not exist.
-    fn try_peel(&self, reference: &mut gix::Reference<'_>) -> Result<Option<ObjectId>, ReadError> {
-        Ok(reference.follow_to_object().ok().map(gix::Id::detach))
+    fn find(&self, full: &str) -> Result<Option<Pointer>, ReadError> {
+        self.open.refs.find(full).map_err(|error| self.unreadable(full, &error))
     }
 
-    /// The one object whose id begins with `digits`.
-    fn abbreviated(&self, digits: &str) -> Result<ObjectId, ()> {
-        const NOTHING: ObjectId = ObjectId::null(hash::Kind::Sha1);
-        if digits.len() < SHORTEST_ID || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Ok(NOTHING);
+    /// The object that a reference leads to; `None` if one on the way is not there.
+    fn follow(&self, full: &str) -> Result<Option<ObjectId>, ReadError> {
+        let Some(pointer) = self.find(full)? else { return Ok(None) };
+        self.open.refs.follow(pointer).map_err(|error| self.unreadable(full, &error))
+    }
+
+    /// The last commits of a shallow clone; none, if it is not one.
+    pub(super) fn shallow(&self) -> Result<&HashSet<ObjectId>, ReadError> {
+        if let Some(known) = self.shallow.get() {
+            return Ok(known);
         }
-        let Ok(prefix) = hash::Prefix::from_hex(digits) else { return Ok(NOTHING) };
-        match self.objects.lookup_prefix(prefix, None) {
-            Ok(Some(Ok(id))) => Ok(id),
-            Ok(Some(Err(()))) => Err(()),
-            Ok(None) | Err(_) => Ok(NOTHING),
+        let last = match self.open.areas.read(&self.open.layout.common_dir.join("shallow"), SHALLOW) {
+            Ok((text, _)) => text
+                .split(|byte| *byte == b'\n')
+                .filter_map(|line| ObjectId::from_hex(line.trim_ascii()).ok())
+                .collect(),
+            Err(PartError::NotFound) => HashSet::new(),
+            Err(error) => return Err(self.unreadable("shallow", &error)),
+        };
+        Ok(self.shallow.get_or_init(|| last))
+    }
+
+    /// The object whose id begins with `digits`; `None` if several do. Commits come first, then trees: what git expects where
+    /// a revision stands.
+    fn abbreviated(&self, digits: &str) -> Result<Option<ObjectId>, ReadError> {
+        if digits.len() < SHORTEST_ID || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(ReadError::NotFound);
+        }
+        let prefix = gix::hash::Prefix::from_hex(digits).map_err(|_| ReadError::NotFound)?;
+        let all = self.open.store.with_prefix(prefix);
+        let all = all.map_err(|error| self.fault(&format!("its objects cannot be listed: {error}")))?;
+        let mut wanted = (Vec::new(), Vec::new(), Vec::new());
+        for id in all {
+            self.check()?;
+            match self.peel(id).and_then(|id| self.kind(id)) {
+                Ok(Kind::Commit) => wanted.0.push(id),
+                Ok(Kind::Tree) => wanted.1.push(id),
+                _ => wanted.2.push(id),
+            }
+        }
+        let first = [wanted.0, wanted.1, wanted.2].into_iter().find(|ids| !ids.is_empty());
+        match first.as_deref() {
+            None => Err(ReadError::NotFound),
+            Some([id]) => Ok(Some(*id)),
+            Some(_) => Ok(None),
         }
     }
 
@@ -326,12 +356,11 @@ impl Handle<'_> {
         const DEPTH: usize = 10;
         let mut id = id;
         for _ in 0..DEPTH {
-            match self.kind(id)? {
+            let known = self.cached(id).map(|(kind, _)| kind);
+            match known.map_or_else(|| self.header(id).map(|(kind, _)| kind), Ok)? {
                 Kind::Tag => {
                     let tag = self.tag(id)?;
-                    let tag = gix::objs::TagRef::from_bytes(&tag, hash::Kind::Sha1)
-                        .map_err(|_| ReadError::NotFound)?;
-                    id = tag.target();
+                    id = TagText::of(&tag).target.ok_or(ReadError::NotFound)?;
                 }
                 _ => return Ok(id),
             }
@@ -340,12 +369,32 @@ impl Handle<'_> {
     }
 
     fn step(&self, id: ObjectId, step: Step) -> Result<ObjectId, ReadError> {
-        let parent = |id, at: usize| self.parents(id)?.get(at).copied().ok_or(ReadError::NotFound);
+        let parent = |id, at: usize| {
+            self.check()?;
+            self.parents(id)?.get(at).copied().ok_or(ReadError::NotFound)
+        };
         match step {
             Step::Parent(0) => self.parents(id).map(|_| id),
             Step::Parent(n) => parent(id, n as usize - 1),
             Step::Ancestor(n) => (0..n).try_fold(id, |id, _| parent(id, 0)),
         }
+    }
+
+    /// An error, if nobody waits for the answer any longer.
+    pub(super) fn check(&self) -> Result<(), ReadError> {
+        if (self.context.is_cancelled)() { Err(ReadError::Failed) } else { Ok(()) }
+    }
+
+    /// Logs what is wrong with the repository.
+    pub(super) fn fault(&self, what: &str) -> ReadError {
+        if !(self.context.is_cancelled)() {
+            (self.context.log)(&format!("the repository {:?} cannot be read: {what}", self.own.name));
+        }
+        ReadError::Failed
+    }
+
+    fn unreadable(&self, part: &str, error: &PartError) -> ReadError {
+        self.fault(&format!("its {part} cannot be read: {error}"))
     }
 }
 
@@ -368,14 +417,6 @@ pub(super) fn check_folders(folders: &[String]) -> Result<(), OptionError> {
         }
     }
     Ok(())
-}
-
-impl Deref for Handle<'_> {
-    type Target = gix::Repository;
-
-    fn deref(&self) -> &gix::Repository {
-        &self.repo
-    }
 }
 
 impl std::fmt::Debug for OpenRepository {

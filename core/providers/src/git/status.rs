@@ -4,25 +4,26 @@
 //! no contents are sent. No filter and no fsmonitor of the repository is run, and submodules are not entered.
 
 use super::commits::json;
+use super::index::Index;
+use super::objects::entries;
 use super::references::may_name;
 use super::repository::{Context, Handle};
+use super::untracked::UntrackedWalk;
 use super::watch::Fingerprint;
-use gix::bstr::BStr;
-use gix::index::State;
-use gix::index::entry::Mode;
-use gix::status::plumbing::index_as_worktree::traits::{FastEq, SubmoduleStatus};
-use gix::status::plumbing::index_as_worktree::{Change, EntryStatus};
-use gix::status::plumbing::index_as_worktree_with_renames::{Entry, VisitEntry};
-use gix::status::tree_index::TrackRenames;
+use super::worktree::WorktreeFiles;
+use crate::spell::join;
+use gix::ObjectId;
+use gix::index::entry::{Flags, Mode};
 use mcp_resources_engine::error::ReadError;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The most paths of each group.
 const SHOWN: usize = 1_000;
+/// The most files of a commit, and the deepest nesting of its directories.
+const FILES: usize = 5_000_000;
+const DEPTH: usize = 512;
 
 /// The state of a working tree, before the guard is asked.
 #[derive(Default, Hash)]
@@ -64,7 +65,7 @@ struct ChangedPath {
 
 /// The status of the working tree, as JSON.
 pub(super) fn status(handle: &Handle<'_>, context: &Context<'_>) -> Result<(String, Fingerprint), ReadError> {
-    let state = WorktreeState::of(handle, context)?;
+    let state = WorktreeState::of(handle)?;
     let own = handle.own;
     let may = |path: &[u8]| {
         let (path, kind) = match path.strip_suffix(b"/") {
@@ -99,27 +100,26 @@ pub(super) fn status(handle: &Handle<'_>, context: &Context<'_>) -> Result<(Stri
 
 impl WorktreeState {
     /// What it is now. Paths that are not served are left out.
-    pub(super) fn of(handle: &Handle<'_>, context: &Context<'_>) -> Result<Self, ReadError> {
-        let failed = |error: gix::Error| {
-            (context.log)(&format!("the status of {:?} cannot be read: {error}", handle.own.name));
-            ReadError::Failed
-        };
-        handle.workdir().ok_or(ReadError::NotFound)?;
+    pub(super) fn of(handle: &Handle<'_>) -> Result<Self, ReadError> {
+        let root = handle.open.layout.work_dir.as_deref().ok_or(ReadError::NotFound)?;
         let head = handle.head()?;
         let branch = handle.branch()?.and_then(|full| full.strip_prefix("refs/heads/").map(str::to_owned));
         let mut state = Self { head: head.map(|head| head.to_string()), branch, ..Self::default() };
-        let index = handle.index_or_empty().map_err(failed)?;
-        let full = if index.is_sparse() { Some(expanded(handle, &index).map_err(failed)?) } else { None };
-        let index = full.as_ref().unwrap_or(&index);
-        let tree = match head {
-            Some(head) => handle.tree_of(head)?,
-            None => gix::ObjectId::empty_tree(gix::hash::Kind::Sha1),
-        };
-        state.compare_index(handle, &tree, index, context).map_err(failed)?;
-        state.compare_files(handle, index, context).map_err(failed)?;
-        if (context.is_cancelled)() {
-            return Err(ReadError::Failed);
+        let index = handle.index()?;
+        state.compare_index(handle, head, &index)?;
+        let mut files = WorktreeFiles::new(handle, root);
+        for entry in &index.entries {
+            handle.check()?;
+            if entry.is_conflict() {
+                state.conflicted.push(handle, &entry.path, false, "conflicted");
+            } else if let Some(change) = files.change(&index, entry)? {
+                state.unstaged.push(handle, &entry.path, false, change);
+            }
         }
+        let untracked = &mut state.untracked;
+        let mut found = |path: &[u8], is_dir: bool| untracked.push(handle, path, is_dir, "untracked");
+        let is_whole = UntrackedWalk::new(handle, &index, root, &mut found).run()?;
+        state.untracked.more |= !is_whole;
         Ok(state)
     }
 
@@ -134,100 +134,81 @@ impl WorktreeState {
     fn compare_index(
         &mut self,
         handle: &Handle<'_>,
-        tree: &gix::oid,
-        index: &State,
-        context: &Context<'_>,
-    ) -> gix::Result<()> {
-        use gix::diff::index::ChangeRef;
-        if is_all_of(index, tree) {
-            return Ok(());
+        head: Option<ObjectId>,
+        index: &Index,
+    ) -> Result<(), ReadError> {
+        let mut committed = Vec::new();
+        if let Some(head) = head {
+            let tree = handle.tree_of(head)?;
+            if index.is_all_of(tree) {
+                return Ok(());
+            }
+            collect(handle, tree, b"", &mut committed, 0)?;
         }
-        let nothing = State::new(gix::hash::Kind::Sha1);
-        let source = gix::worktree::stack::state::attributes::Source::IdMapping;
-        let mut everything = handle.pathspec(false, None::<&str>, false, &nothing, source)?;
-        handle.tree_index_status(
-            tree,
-            index,
-            Some(&mut everything),
-            TrackRenames::Disabled,
-            |change, _, _| {
-                let (path, what) = match &change {
-                    ChangeRef::Addition { location, .. } => (location, "added"),
-                    ChangeRef::Deletion { location, .. } => (location, "deleted"),
-                    ChangeRef::Modification {
-                        location, previous_entry_mode: old, entry_mode: new, ..
-                    } => (location, if is_same_type(*old, *new) { "modified" } else { "type_changed" }),
-                    ChangeRef::Rewrite { location, .. } => (location, "renamed"),
-                };
-                self.staged.push(handle, path, false, what);
-                Ok(if (context.is_cancelled)() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-            },
-        )?;
-        Ok(())
-    }
-
-    /// Compares the index with the working tree.
-    fn compare_files(
-        &mut self,
-        handle: &Handle<'_>,
-        index: &State,
-        context: &Context<'_>,
-    ) -> gix::Result<()> {
-        let is_over = AtomicBool::new(false);
-        let mut visitor = Visitor { handle, state: self, context, is_over: &is_over };
-        let walk = handle.dirwalk_options()?.emit_untracked(gix::dir::walk::EmissionMode::CollapseDirectory);
-        let options = gix::status::index_worktree::Options {
-            sorting: None,
-            dirwalk_options: Some(walk),
-            rewrites: None,
-            thread_limit: Some(1),
-        };
-        handle.index_worktree_status(
-            index,
-            None::<&BStr>,
-            &mut visitor,
-            FastEq,
-            NoSubmodules,
-            &mut gix::progress::Discard,
-            &is_over,
-            options,
-        )?;
-        Ok(())
+        committed.sort();
+        let mut before = committed.iter().peekable();
+        let mut after = index.entries.iter().peekable();
+        loop {
+            handle.check()?;
+            let path = match (before.peek(), after.peek()) {
+                (None, None) => return Ok(()),
+                (Some((path, ..)), None) => path,
+                (None, Some(entry)) => &entry.path,
+                (Some((path, ..)), Some(entry)) => path.min(&entry.path),
+            };
+            let old = before.next_if(|(found, ..)| found == path);
+            let (mut new, mut is_conflict) = (None, false);
+            while let Some(entry) = after.next_if(|entry| entry.path == *path) {
+                is_conflict |= entry.is_conflict();
+                // What is only intended to be added is not in the index yet.
+                new = Some(entry).filter(|entry| !entry.flags.contains(Flags::INTENT_TO_ADD));
+            }
+            let change = match (old, new) {
+                _ if is_conflict => continue,
+                (None, None) => continue,
+                (None, Some(_)) => "added",
+                (Some(_), None) => "deleted",
+                (Some((_, mode, id)), Some(entry)) if (*mode, *id) == (entry.mode.bits(), entry.id) => {
+                    continue;
+                }
+                (Some((_, mode, _)), Some(entry)) if is_same_type(*mode, entry.mode) => "modified",
+                _ => "type_changed",
+            };
+            self.staged.push(handle, path, false, change);
+        }
     }
 }
 
-/// The index with an entry for each file: a sparse one has a directory in the place of files that are not checked out.
-fn expanded(handle: &Handle<'_>, sparse: &State) -> gix::Result<State> {
-    let mut full = State::new(gix::hash::Kind::Sha1);
-    full.set_timestamp(sparse.timestamp());
-    for entry in sparse.entries() {
-        let path = entry.path(sparse);
-        if !entry.mode.is_sparse() {
-            full.dangerously_push_entry(entry.stat, entry.id, entry.flags, entry.mode, path);
-            continue;
-        }
-        let files = handle.index_from_tree(&entry.id)?;
-        for file in files.entries() {
-            // The path of the directory ends with a slash.
-            let path = [&**path, &**file.path(&files)].concat();
-            full.dangerously_push_entry(file.stat, file.id, entry.flags, file.mode, BStr::new(&path));
+/// A file of a commit: its path, mode and id.
+type Committed = (Vec<u8>, u32, ObjectId);
+
+/// Appends the files beneath a tree.
+fn collect(
+    handle: &Handle<'_>,
+    tree: ObjectId,
+    directory: &[u8],
+    into: &mut Vec<Committed>,
+    depth: usize,
+) -> Result<(), ReadError> {
+    handle.check()?;
+    if depth > DEPTH || into.len() > FILES {
+        return Err(handle.fault("its last commit has too many files to compare them with the index"));
+    }
+    let data = handle.tree(tree)?;
+    for entry in entries(&data) {
+        let (path, id) = (join(directory, entry.filename), entry.oid.to_owned());
+        match entry.mode.is_tree() {
+            true => collect(handle, id, &path, into, depth + 1)?,
+            false => into.push((path, Mode::from(entry.mode).bits(), id)),
         }
     }
-    full.sort_entries();
-    Ok(full)
+    Ok(())
 }
 
 /// Whether both are files, both links, or both submodules.
-fn is_same_type(old: Mode, new: Mode) -> bool {
-    let files = [Mode::FILE, Mode::FILE_EXECUTABLE];
-    old == new || (files.contains(&old) && files.contains(&new))
-}
-
-/// Whether the index says of itself that it is what the tree is. Git writes that with each commit, and takes it away with each
-/// change of an entry.
-fn is_all_of(index: &State, tree: &gix::oid) -> bool {
-    let all = u32::try_from(index.entries().len()).ok();
-    index.tree().is_some_and(|root| root.id == tree && root.num_entries.is_some() && root.num_entries == all)
+fn is_same_type(old: u32, new: Mode) -> bool {
+    let files = [Mode::FILE.bits(), Mode::FILE_EXECUTABLE.bits()];
+    old == new.bits() || (files.contains(&old) && files.contains(&new.bits()))
 }
 
 impl PathGroup {
@@ -244,57 +225,5 @@ impl PathGroup {
         if self.paths.len() < SHOWN {
             self.paths.insert(path, change);
         }
-    }
-}
-
-/// Collects the results of the comparison.
-struct Visitor<'v> {
-    handle: &'v Handle<'v>,
-    state: &'v mut WorktreeState,
-    context: &'v Context<'v>,
-    is_over: &'v AtomicBool,
-}
-
-impl<'index> VisitEntry<'index> for Visitor<'_> {
-    type ContentChange = ();
-    type SubmoduleStatus = ();
-
-    fn visit_entry(&mut self, entry: Entry<'index, (), ()>) {
-        if (self.context.is_cancelled)() {
-            self.is_over.store(true, Ordering::Relaxed);
-        }
-        match entry {
-            Entry::Modification { rela_path, status, .. } => {
-                let change = match status {
-                    EntryStatus::Conflict { .. } => {
-                        return self.state.conflicted.push(self.handle, rela_path, false, "conflicted");
-                    }
-                    EntryStatus::Change(Change::Removed) => "deleted",
-                    EntryStatus::Change(Change::Type { .. }) => "type_changed",
-                    EntryStatus::Change(_) => "modified",
-                    EntryStatus::IntentToAdd => "added",
-                    EntryStatus::NeedsUpdate(_) => return,
-                };
-                self.state.unstaged.push(self.handle, rela_path, false, change);
-            }
-            Entry::DirectoryContents { entry, .. } if entry.status == gix::dir::entry::Status::Untracked => {
-                use gix::dir::entry::Kind;
-                let is_dir = matches!(entry.disk_kind, Some(Kind::Directory | Kind::Repository));
-                self.state.untracked.push(self.handle, &entry.rela_path, is_dir, "untracked");
-            }
-            Entry::DirectoryContents { .. } | Entry::Rewrite { .. } => {}
-        }
-    }
-}
-
-/// Skips submodules.
-#[derive(Clone)]
-struct NoSubmodules;
-
-impl SubmoduleStatus for NoSubmodules {
-    type Output = ();
-
-    fn status(&mut self, _entry: &gix::index::Entry, _path: &BStr) -> gix::Result<Option<()>> {
-        Ok(None)
     }
 }

@@ -93,9 +93,9 @@ impl Target {
     }
 
     /// Its fingerprint now. A resource that does not exist has one too.
-    fn mark(&self, handle: &Handle<'_>, context: &Context<'_>) -> Result<Fingerprint, ReadError> {
+    fn mark(&self, handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
         let found = match self {
-            Self::Status => WorktreeState::of(handle, context).map(|state| Fingerprint::of(state.digest())),
+            Self::Status => WorktreeState::of(handle).map(|state| Fingerprint::of(state.digest())),
             Self::Branches => fingerprint_of_branches(handle),
             Self::Tags => references::all(handle).map(|named| fingerprint_of_tags(&named)),
             Self::Log(None) => handle.head().and_then(|head| fingerprint_of_log(handle, head)),
@@ -127,8 +127,8 @@ pub(super) fn fingerprint_of_log(
     handle: &Handle<'_>,
     start: Option<ObjectId>,
 ) -> Result<Fingerprint, ReadError> {
-    let shallow = handle.shallow_commits().map_err(|_| ReadError::Failed)?;
-    let last: Option<Vec<ObjectId>> = shallow.map(|last| last.iter().copied().collect());
+    let mut last: Vec<ObjectId> = handle.shallow()?.iter().copied().collect();
+    last.sort();
     Ok(Fingerprint::of((start, last)))
 }
 
@@ -277,13 +277,13 @@ impl Poller {
                 facts: &|_| Ok(()),
                 log: &log,
             };
-            let _ = repository.with(&log, |handle| {
+            let _ = repository.with(&context, |handle| {
                 for (_, uri, target) in own {
                     let since = match target {
                         Target::Lists => *listed_since.get_or_insert_with(|| self.watch.since("")),
                         _ => self.watch.since(uri),
                     };
-                    if self.has_changed(handle, (uri, at, target), since, &context) {
+                    if self.has_changed(handle, (uri, at, target), since) {
                         match target {
                             Target::Lists => lists = true,
                             // A canonical URI is never refused.
@@ -304,9 +304,8 @@ impl Poller {
         handle: &Handle<'_>,
         (uri, at, target): (&Arc<str>, usize, &Target),
         since: Option<SystemTime>,
-        context: &Context<'_>,
     ) -> bool {
-        let Ok(mark) = target.mark(handle, context) else { return false };
+        let Ok(mark) = target.mark(handle) else { return false };
         let before = self.known.insert((uri.clone(), at), mark);
         match before.filter(|_| since.is_none()).or_else(|| self.watch.marks.last(&handle.own.name, target)) {
             Some(before) => before != mark,
@@ -321,7 +320,7 @@ impl Poller {
 /// When a reference, HEAD or the index was last changed.
 fn newest_change(handle: &Handle<'_>) -> Option<SystemTime> {
     let modified = |path: &Path| path.symlink_metadata().ok().and_then(|found| found.modified().ok());
-    let (own, common) = (handle.git_dir(), handle.common_dir());
+    let (own, common) = (&handle.open.layout.git_dir, &handle.open.layout.common_dir);
     let files = [own.join("HEAD"), own.join("index"), common.join("packed-refs")];
     let mut newest = files.iter().filter_map(|path| modified(path)).max();
     let mut folders = vec![common.join("refs")];

@@ -321,7 +321,9 @@ impl Keeper<'_> {
     /// Asks a source for changes. What there is already is published if there was nothing whole before.
     fn ask(&self, collection: &Collection, before: &Documents, publish: &dyn Fn(Documents)) -> Documents {
         let mut now = Documents { asked: Some(Instant::now()), ..before.clone() };
-        let changes = match collection.source.changes_since(before.token.as_deref()) {
+        let changes = collection.source.changes_since(before.token.as_deref());
+        collection.source.take_faults().iter().for_each(|fault| self.feed.log(fault));
+        let changes = match changes {
             Ok(changes) => changes,
             Err(error) => {
                 let fault =

@@ -33,6 +33,11 @@ pub trait DocumentSource: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`SourceError`].
     fn changes_since(&self, token: Option<&str>) -> Result<Changes, SourceError>;
+
+    /// What it had to leave out since this was last called, as sentences for the log. Default: nothing.
+    fn take_faults(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A document that a source has.
@@ -174,6 +179,10 @@ impl DocumentSource for FolderSource {
 
     fn changes_since(&self, _token: Option<&str>) -> Result<Changes, SourceError> {
         Ok(Changes::All { documents: self.list()?, token: None })
+    }
+
+    fn take_faults(&self) -> Vec<String> {
+        self.folder.take_faults()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::library::{Library, Snapshot};
 use super::skill::{self, Skill, digest};
 use crate::files::open_folder::{Absent, Entry, OpenFolder};
-use crate::media::{CHILDREN, DIRECTORY, MORE, mime_type};
+use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
 use crate::spell;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -50,11 +50,17 @@ fn directory(target: &Target<'_>, mut entries: Vec<Entry>, more: bool, request: 
         let own = spell::join(target.path, &entry.name);
         let uri = skill.uri_of(&own);
         let mime_type = match snapshot.head(skill, &own) {
-            _ if entry.is_dir => DIRECTORY,
-            Some(_) => skill::MARKDOWN,
-            None => mime_type(&own, None),
+            _ if entry.is_dir => Some(DIRECTORY),
+            Some(_) => Some(skill::MARKDOWN),
+            None => by_name(&own),
         };
-        snapshot.shows(&uri, &permits).then(|| Contents::text("").with_uri(uri).with_mime_type(mime_type))
+        snapshot.shows(&uri, &permits).then(|| {
+            let child = Contents::text("").with_uri(uri);
+            match mime_type {
+                Some(mime_type) => child.with_mime_type(mime_type),
+                None => child,
+            }
+        })
     });
     let mut contents: Vec<_> = children.collect();
     if more && let Some(last) = contents.pop() {
@@ -88,7 +94,7 @@ fn file(
     })?;
     library.remember(target.uri, digest(&bytes));
     let is_manifest = target.snapshot.head(target.skill, target.path).is_some();
-    let mime_type = if is_manifest { skill::MARKDOWN } else { mime_type(target.path, Some(&bytes)) };
+    let mime_type = if is_manifest { skill::MARKDOWN } else { mime_type(target.path, &bytes) };
     let contents = match String::from_utf8(bytes) {
         Ok(text) => Contents::text(text),
         Err(error) => Contents::blob(error.into_bytes()),

@@ -91,6 +91,7 @@ impl Library {
         let now = Walk::over(&self.roots, &before, is_cancelled)?;
         let now = Arc::new(now);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = now.clone();
+        self.roots.iter().flat_map(|root| root.folder.take_faults()).for_each(|fault| log(&fault));
         now.faults.iter().filter(|fault| self.is_new(fault)).for_each(|fault| log(fault));
         Some(now)
     }

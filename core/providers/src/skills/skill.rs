@@ -4,7 +4,7 @@
 
 use crate::files::open_folder::Stamp;
 use crate::front_matter::{self, Members, Syntax, Value};
-use crate::media::mime_type;
+use crate::media::by_name;
 use crate::spell;
 use mcp_resources_engine::resource::Resource;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -135,7 +135,10 @@ impl Skill {
                 .description(head.description.clone())
                 .mime_type(MARKDOWN)
                 .priority(0.9),
-            None => resource.name(String::from_utf8_lossy(name)).mime_type(mime_type(path, None)),
+            None => {
+                resource.details.mime_type = by_name(path).map(Into::into);
+                resource.name(String::from_utf8_lossy(name))
+            }
         }
     }
 

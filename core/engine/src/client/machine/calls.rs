@@ -3,11 +3,13 @@
 //! Law: each call ends exactly once. A call that only reads is repeated once if its connection is lost.
 
 use super::super::cache::Key;
-use super::super::decode::{self, Read, TEMPLATE, URI, refused};
+use super::super::decode::{self, LeftOut, Read, TEMPLATE, URI, is_unsupported, refused};
 use super::super::speak::{Ask, Speaker};
 use super::questions::Round;
 use super::{Effects, Machine, Phase, Purpose, Timer};
-use crate::client::{Call, CallOptions, ClientError, Effect, Failure, Lost, NotCarried, Outcome, Outgoing};
+use crate::client::{
+    Call, CallOptions, ClientError, Effect, Failure, Lost, NotCarried, Outcome, Outgoing, Page,
+};
 use crate::json_text;
 use crate::jsonrpc::Json;
 use crate::now::{Millis, Now};
@@ -203,7 +205,11 @@ impl Machine {
         let error = match questions.filter(|methods| !methods.is_empty()) {
             Some(methods) => Failure::InputRequired { methods },
             None if self.may_ask_again(slot) => return self.send_call(slot, now, out),
-            None => Failure::Timeout { after: self.timeout_of(slot) },
+            // Only a call that waits for the handshake gets here: it may have been answered in a form that is unclear.
+            None => {
+                let instead = self.last_unusable.as_ref().map(|(_, what)| what.clone());
+                Failure::Timeout { after: self.timeout_of(slot), instead }
+            }
         };
         self.finish(slot, Err(error.into()), now, out);
     }
@@ -241,7 +247,7 @@ impl Machine {
         let Some(pending) = self.calls.pending.get_mut(&slot) else { return };
         pending.wire = None;
         let outcome = match result {
-            Err(error) => Err(refused(error, pending.call.uri())),
+            Err(error) => self.failed(slot, error),
             Ok(result) => match self.outcome(slot, result, now, out) {
                 Some(outcome) => outcome,
                 // The server asks for input first.
@@ -254,6 +260,27 @@ impl Machine {
         self.finish(slot, outcome, now, out);
     }
 
+    /// The outcome of a call that the server answers with an error. A server that does not know a method has nothing of
+    /// its kind: its lists are empty.
+    fn failed(&self, slot: CallId, error: Json<'_>) -> Result<Outcome, ClientError> {
+        let call = self.calls.pending.get(&slot).map(|pending| &pending.call);
+        let error = refused(error, call.and_then(Call::uri));
+        if !is_unsupported(&error) {
+            return Err(error);
+        }
+        let declares = |name| self.about().is_some_and(|about| about.declares(name));
+        let what = match call {
+            Some(Call::List { .. } | Call::ListTemplates { .. }) => {
+                return Ok(Outcome::Page(Page::default()));
+            }
+            Some(Call::Read { .. }) if declares("resources") => "method \"resources/read\"",
+            Some(Call::Read { .. }) => "resources",
+            Some(Call::Complete { .. }) => "completions",
+            Some(Call::Custom { .. }) | None => return Err(error),
+        };
+        Err(Failure::Unsupported { what: what.into() }.into())
+    }
+
     /// Decodes a result; `None` if the server asks for input first.
     fn outcome(
         &mut self,
@@ -263,27 +290,30 @@ impl Machine {
         out: &mut Effects,
     ) -> Option<Result<Outcome, ClientError>> {
         let call = &self.calls.pending.get(&slot)?.call;
-        let failed = |failure: Failure| Err(ClientError::from(failure));
-        let (outcome, odd) = match call {
+        let page = |page: Result<(Page, LeftOut), Failure>| {
+            page.map(|(page, left_out)| (Outcome::Page(page), left_out)).map_err(ClientError::from)
+        };
+        let whole = |outcome| (outcome, LeftOut::default());
+        let outcome = match call {
             Call::List { .. } => page(self.reader.page(result, "resources", URI)),
             Call::ListTemplates { .. } => page(self.reader.page(result, "resourceTemplates", TEMPLATE)),
-            Call::Complete { .. } => (
-                self.reader.completion(result).map_or_else(failed, |found| Ok(Outcome::Completion(found))),
-                0,
-            ),
-            Call::Custom { .. } => (Ok(Outcome::Result(decode::one_line(result.raw()))), 0),
+            Call::Complete { .. } => {
+                let found = self.reader.completion(result).map(Outcome::Completion);
+                found.map(whole).map_err(ClientError::from)
+            }
+            Call::Custom { .. } => Ok(whole(Outcome::Result(decode::one_line(result)))),
             Call::Read { uri } => match self.reader.read(result, uri) {
-                Ok(Read::Contents(contents, odd)) => (Ok(Outcome::Contents(contents)), odd),
+                Ok(Read::Contents(contents, left_out)) => Ok((Outcome::Contents(contents), left_out)),
                 Ok(Read::InputRequired { questions, state }) => {
                     return self.ask(slot, questions, state, now, out);
                 }
-                Err(error) => (Err(error), 0),
+                Err(error) => Err(error),
             },
         };
-        if odd > 0 {
-            out.push(Effect::Noted(format!("{odd} invalid entries of a result were left out")));
-        }
-        Some(outcome)
+        Some(outcome.map(|(outcome, left_out)| {
+            out.extend(left_out.into_notes().map(Effect::LeftOut));
+            outcome
+        }))
     }
 
     fn keep(&mut self, slot: CallId, outcome: &Outcome, result: Json<'_>, now: Now) {
@@ -394,16 +424,6 @@ impl Call {
     }
 }
 
-fn page(page: Result<crate::client::Page, Failure>) -> (Result<Outcome, ClientError>, usize) {
-    match page {
-        Ok(page) => {
-            let odd = page.odd;
-            (Ok(Outcome::Page(page)), odd)
-        }
-        Err(failure) => (Err(failure.into()), 0),
-    }
-}
-
 /// Builds the request of a call.
 fn request(speaker: &mut Speaker, pending: &Pending) -> Result<Outgoing, Failure> {
     let progress = pending.options.progress;
@@ -453,7 +473,7 @@ fn request(speaker: &mut Speaker, pending: &Pending) -> Result<Outgoing, Failure
             let ask = Ask { method, name: name.as_deref(), progress, meta };
             speaker.request(&ask, |writer| {
                 for (name, value) in members.iter().filter(|(name, _)| name != "_meta") {
-                    writer.named(&name).extend_from_slice(decode::one_line(value.raw()).as_bytes());
+                    writer.named(&name).extend_from_slice(decode::one_line(value).as_bytes());
                 }
             })
         }

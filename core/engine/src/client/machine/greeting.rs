@@ -267,8 +267,7 @@ fn about(revision: Revision, members: &Members<'_>, info: Option<Json<'_>>) -> S
         flag.unwrap_or_default()
     };
     let object = |json: Option<Json<'_>>| {
-        json.filter(|json| json.object().is_some())
-            .map_or_else(|| "{}".into(), |json| super::one_line(json.raw()))
+        json.filter(|json| json.object().is_some()).map_or_else(|| "{}".into(), |json| super::one_line(json))
     };
     ServerAbout {
         revision,

@@ -13,6 +13,7 @@
 
 mod calls;
 mod greeting;
+mod mended;
 mod questions;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ use crate::now::{Millis, Now};
 use crate::version::{self, Revision};
 use calls::{CallId, Calls};
 use greeting::Greeting;
+use mended::BrokenLines;
 use questions::Questions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -102,6 +104,9 @@ pub struct Machine {
     shuns_discover: bool,
     /// The server was connected before: a lost connection is retried. Otherwise an unreachable server is an error.
     was_there: bool,
+    /// The last thing that the server sent and that could not be used, and when.
+    last_unusable: Option<(Millis, String)>,
+    broken_lines: BrokenLines,
 }
 
 /// The states in the module's diagram.
@@ -118,6 +123,7 @@ enum Phase {
 #[derive(Debug)]
 struct SentRequest {
     purpose: Purpose,
+    sent: Millis,
     deadline: Millis,
     /// The time-out, and the latest end, which progress does not extend.
     timeout: Millis,
@@ -187,6 +193,8 @@ impl Machine {
             reader: Reader { server, access, limits },
             shuns_discover: false,
             was_there: false,
+            last_unusable: None,
+            broken_lines: BrokenLines::default(),
         }
     }
 
@@ -262,7 +270,7 @@ impl Machine {
         let members = params.object();
         out.push(Effect::Send(self.speaker.notification(method, |writer| {
             for (name, value) in members.iter().flat_map(Members::iter) {
-                writer.named(&name).extend_from_slice(one_line(value.raw()).as_bytes());
+                writer.named(&name).extend_from_slice(one_line(value).as_bytes());
             }
         })));
     }
@@ -296,6 +304,8 @@ impl Machine {
         self.speaker.revision = None;
         self.cache.clear();
         self.forget_flights();
+        self.broken_lines.clear();
+        self.last_unusable = None;
         self.withdraw_questions(out);
         if greets_otherwise {
             return self.connect(out);
@@ -340,23 +350,31 @@ impl Machine {
         if matches!(self.phase, Phase::Closed | Phase::Offline | Phase::Opening) {
             return;
         }
-        let limits = DecodeLimits { nesting: self.reader.limits.nesting, ..DecodeLimits::default() };
-        match decode(bytes, &limits) {
-            Decoded::Message(message) => self.message(message, now, out),
-            Decoded::Malformed(_) => {
-                let start: String = String::from_utf8_lossy(bytes.get(..80).unwrap_or(bytes)).into_owned();
-                out.push(Effect::Noted(format!(
-                    "a message that is not JSON-RPC was ignored: {}",
-                    shown(&start)
-                )));
+        self.decoded(bytes, now, out);
+        self.reconcile(now, out);
+    }
+
+    fn decoded(&mut self, bytes: &[u8], now: Now, out: &mut Effects) {
+        match decode(bytes, &self.decode_limits()) {
+            // The id is of a type that no request has: it may be ours in another notation.
+            Decoded::Message(Message::Response { id: None, result: Ok(_) }) if !self.is_testing => {
+                self.mend(bytes, now, out);
             }
+            Decoded::Message(message) => {
+                self.broken_lines.clear();
+                self.message(message, now, out);
+            }
+            Decoded::Malformed(_) => self.mend(bytes, now, out),
             Decoded::Batch(messages) => {
                 for message in messages.into_iter().flatten() {
                     self.message(message, now, out);
                 }
             }
         }
-        self.reconcile(now, out);
+    }
+
+    fn decode_limits(&self) -> DecodeLimits {
+        DecodeLimits { nesting: self.reader.limits.nesting, ..DecodeLimits::default() }
     }
 
     /// Call this when the transport could not complete a request.
@@ -397,17 +415,23 @@ impl Machine {
         now: Now,
         out: &mut Effects,
     ) {
-        let id = id.and_then(|id| id.raw().parse().ok());
+        let id = id.and_then(|id| match self.is_testing {
+            true => id.raw().parse().ok(),
+            // Some servers send each id back as a string.
+            false => id.raw().trim_matches('"').parse().ok(),
+        });
         if self.is_testing {
             out.push(Effect::Heard(Heard::answer(id, result)));
         }
         let Some((id, flight)) = id.and_then(|id| Some((id, self.take_flight(id)?))) else {
             // An error without an id is about a message that the server could not parse.
-            let said = result.err().map(|error| one_line(error.raw())).unwrap_or_default();
-            return out.push(Effect::Noted(format!(
-                "a response that matches no request was ignored: {}",
-                shown(&said)
-            )));
+            let said = result.err().map(one_line).unwrap_or_default();
+            let note = format!("a response that matches no request: {}", shown(&said));
+            // A late answer to a request that has ended says nothing about the others.
+            if id.is_none_or(|id| id >= self.speaker.next_id()) {
+                self.last_unusable = Some((now.tick, note.clone()));
+            }
+            return out.push(Effect::Noted(format!("ignored: {note}")));
         };
         match flight.purpose {
             Purpose::Discover => self.discovered(result, now, out),
@@ -492,7 +516,7 @@ impl Machine {
         let id = message.id.unwrap_or_default();
         let deadline = now.tick.saturating_add(timeout);
         let latest = now.tick.saturating_add(timeout.saturating_mul(LONGER));
-        self.flights.insert(id, SentRequest { purpose, deadline, timeout, latest });
+        self.flights.insert(id, SentRequest { purpose, sent: now.tick, deadline, timeout, latest });
         self.timers.insert((deadline, Timer::SentRequest(id)));
         out.push(Effect::Send(message));
         id
@@ -512,18 +536,24 @@ impl Machine {
     /// Handles a request that has timed out.
     fn expired(&mut self, id: u64, now: Now, out: &mut Effects) {
         let Some(flight) = self.flights.remove(&id) else { return };
-        let failure = Failure::Timeout { after: flight.timeout };
+        let instead = self.last_unusable.as_ref().filter(|(at, _)| *at >= flight.sent);
+        let instead = instead.map(|(_, what)| what.clone());
         match flight.purpose {
             Purpose::Discover if self.pinned.is_none() => self.greet_after_silence(now, out),
             // The handshake cannot be cancelled (R-043).
             Purpose::Discover | Purpose::Initialize => {
-                let reason = format!("no answer to the handshake within {} ms", flight.timeout);
+                let mut reason = format!("no answer to the handshake within {} ms", flight.timeout);
+                if let Some(instead) = instead {
+                    reason.push_str("; but the server sent ");
+                    reason.push_str(&instead);
+                }
                 let lost = Lost::NotOpened(reason);
                 out.push(Effect::Disconnect { why: lost.failure() });
                 self.lost(&lost, now, out);
             }
             Purpose::Call(slot) => {
                 self.take_back(id, out);
+                let failure = Failure::Timeout { after: flight.timeout, instead };
                 self.finish(slot, Err(ClientError::Failed(failure)), now, out);
             }
             Purpose::Subscribe(uri) => {

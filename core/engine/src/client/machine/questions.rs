@@ -108,7 +108,7 @@ impl Machine {
             return out.push(Effect::Send(self.speaker.refusal(id, METHOD_NOT_FOUND, &message)));
         }
         let params = match params {
-            Params::Object { raw, .. } => super::one_line(raw.raw()),
+            Params::Object { raw, .. } => super::one_line(*raw),
             _ => "{}".to_owned(),
         };
         self.put(QuestionSource::Server(id.into()), method, params, out);
@@ -153,7 +153,7 @@ impl Machine {
     fn fill(&mut self, slot: CallId, key: &str, result: Json<'_>, now: Now, out: &mut Effects) {
         let Some(pending) = self.calls.pending.get_mut(&slot) else { return };
         if let Some((_, answer)) = pending.round.asked.get_mut(key) {
-            *answer = Some(super::one_line(result.raw()));
+            *answer = Some(super::one_line(result));
         }
         if pending.round.asked.values().all(|(_, answer)| answer.is_some()) {
             self.send_call(slot, now, out);

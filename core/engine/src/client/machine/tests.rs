@@ -111,6 +111,7 @@ impl World {
                 Effect::Progressed { call, progress } => {
                     self.log.push(format!("{call} at {}", progress.progress));
                 }
+                Effect::LeftOut(what) => self.log.push(what),
                 Effect::Noted(note) => self.log.push(format!("noted: {note}")),
                 Effect::Heard(heard) => self.log.push(format!("heard: {heard:?}")),
             }

@@ -6,16 +6,16 @@
 
 use super::calls::{CallId, CallOwner};
 use super::{Effects, Machine, Phase, Purpose, Timer};
+use crate::client::access;
 use crate::client::cache::Key;
-use crate::client::decode::refused;
+use crate::client::decode::{is_unsupported, refused};
 use crate::client::speak::Ask;
 use crate::client::{Call, CallOptions, Change, ClientError, Effect, Failure, Outcome};
 use crate::connection::{Body, Contents};
 use crate::jsonrpc::{Json, Params};
 use crate::meta;
 use crate::now::{Millis, Now};
-use crate::version::{METHOD_NOT_FOUND, Method};
-use mcp_resources_template::uri::{MAX_URI, normalize};
+use crate::version::Method;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl Machine {
         let honoured: BTreeSet<String> = honoured
             .into_iter()
             .flatten()
-            .filter_map(|uri| Some(normalize(&uri.as_str()?, MAX_URI).ok()?.into_owned()))
+            .filter_map(|uri| self.reader.access.check(&uri.as_lossy_str()?).ok())
             .collect();
         // An active listen has no time-out.
         if let Some(flight) = self.flights.get_mut(&next.id) {
@@ -262,7 +262,7 @@ impl Machine {
 
     /// Handles a changed resource. If it lies beneath a watched one, it is read for those watchers.
     pub(super) fn updated(&mut self, uri: &str, now: Now) {
-        let Ok(canonical) = normalize(uri, MAX_URI) else { return };
+        let Some(canonical) = access::key(uri) else { return };
         self.cache.remove(&Key::Read(canonical.clone().into_owned()));
         let watches = &mut self.watches;
         if let Some((uri, watched)) = watches.watched.get_key_value(&*canonical) {
@@ -273,7 +273,7 @@ impl Machine {
             return watches.consider(&uri, now.tick, &mut self.timers);
         }
         let parents = watches.parents(&canonical);
-        if parents.is_empty() || !self.reader.access.allows(&canonical) {
+        if parents.is_empty() || !self.reader.access.allows(uri) {
             return;
         }
         if watches.beneath < self.reader.limits.beneath {
@@ -644,10 +644,6 @@ impl Watched {
 /// Returns the pause before the next attempt, in ms.
 fn pause(failures: u32, longest: Millis) -> Millis {
     PAUSE.saturating_mul(1 << failures.min(20)).min(longest)
-}
-
-fn is_unsupported(error: &ClientError) -> bool {
-    matches!(error, ClientError::Failed(Failure::Server { code, .. }) if *code == i64::from(METHOD_NOT_FOUND))
 }
 
 fn unsupported() -> ClientError {

@@ -1,10 +1,12 @@
 //! One endpoint of Streamable HTTP: its session, and the course of an exchange with it.
 //!
-//! Law: an answer is limited in size before it is kept, redirects are not followed, and errors show only scheme, host,
-//! port and path of a URL, because headers and queries can be secrets.
+//! Law: an answer is limited in size before it is kept. Redirects are followed only if they keep the request as it is (307,
+//! 308) and lead to the same origin, so that no header reaches another one. Errors show only scheme, host, port and path
+//! of a URL, because headers and queries can be secrets.
 
 use super::Inbound;
 use super::events::Fault;
+use super::redirect;
 use super::wire::{self, HttpClient};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -24,6 +26,11 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// How long the rest of a body is read after the answer, so that the connection can be reused.
 const REST: Duration = Duration::from_millis(100);
 
+/// Maximum number of redirects of one request.
+const REDIRECTS: usize = 5;
+/// How long a server of the older transport may take to say so.
+const PROBE: Duration = Duration::from_secs(3);
+
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -32,7 +39,8 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 #[derive(Debug)]
 pub(super) struct Endpoint {
     client: HttpClient,
-    uri: Uri,
+    /// The configured URL, or the one to which it was moved permanently within its origin.
+    uri: Mutex<Uri>,
     /// The part of the URL that may be shown.
     place: String,
     headers: HeaderMap,
@@ -70,7 +78,7 @@ impl Endpoint {
         let (uri, place) = wire::parse(url)?;
         let headers = wire::configured(headers)?;
         let client = wire::client(uri.scheme_str() == Some("https"))?;
-        Ok(Self { client, uri, place, headers, inbound, longest, session: Mutex::default() })
+        Ok(Self { client, uri: Mutex::new(uri), place, headers, inbound, longest, session: Mutex::default() })
     }
 
     /// The session of a message. A handshake starts a new one.
@@ -157,7 +165,14 @@ impl Endpoint {
         let request = self.posting(message, session)?;
         let response = self.fetch(request).await?;
         if !response.status().is_success() {
-            return self.refused(response, expected, session).await;
+            let status = response.status();
+            let refused = self.refused(response, expected, session).await;
+            let may_be_older = matches!(status.as_u16(), 400 | 404 | 405) && begins && refused.is_err();
+            return if may_be_older && self.is_older_transport().await {
+                Err(self.older_transport(status))
+            } else {
+                refused
+            };
         }
         if begins {
             self.session().id = response.headers().get(SESSION).cloned();
@@ -234,12 +249,23 @@ impl Endpoint {
                 "{place} refuses this client (status 403): check the token in the header `Authorization: Bearer TOKEN`"
             )),
             _ if status.is_redirection() => {
-                let to = wire::redirect_target(headers, &self.uri);
-                bad(
-                    status,
-                    format!("{place} redirects to {to}, which is not followed: use the URL that it leads to"),
-                )
+                let to = redirect::shown_target(headers, &self.uri());
+                // Other statuses turn a POST into a GET, which is no request of this protocol.
+                let why = match redirect::keeps_request(status) {
+                    true => "is another origin and not followed, because it would get this client's headers"
+                        .into(),
+                    false => {
+                        format!("is not followed with status {}, which drops the request", status.as_u16())
+                    }
+                };
+                bad(status, format!("{place} redirects to {to}, which {why}: use the URL that it leads to"))
             }
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => bad(
+                status,
+                format!(
+                    "{place} answers with status {status}: check that this is the URL of an MCP endpoint, which often ends in /mcp"
+                ),
+            ),
             _ if status.is_server_error() => unreachable(format!("{place} answers with status {status}")),
             _ => bad(status, format!("{place} answers with status {status}")),
         }
@@ -258,8 +284,46 @@ impl Endpoint {
         Ok(whole)
     }
 
-    async fn fetch(&self, request: Request<String>) -> Result<Response<Incoming>, Fault> {
-        self.client.request(request).await.map_err(|error| self.broken(&error))
+    /// Sends a request, and follows the redirects of its origin.
+    async fn fetch(&self, mut request: Request<String>) -> Result<Response<Incoming>, Fault> {
+        let mut is_permanent = true;
+        for _ in 0..REDIRECTS {
+            let sent = request.clone();
+            let response = self.client.request(sent).await.map_err(|error| self.broken(&error))?;
+            let status = response.status();
+            let target = redirect::within_origin(status, response.headers(), request.uri());
+            let Some(target) = target else { return Ok(response) };
+            is_permanent &= status == StatusCode::PERMANENT_REDIRECT;
+            if is_permanent {
+                *self.uri.lock().unwrap_or_else(PoisonError::into_inner) = target.clone();
+            }
+            *request.uri_mut() = target;
+        }
+        let reason = format!("{} redirects more than {REDIRECTS} times: check its configuration", self.place);
+        Err(bad(StatusCode::LOOP_DETECTED, reason))
+    }
+
+    /// Whether a GET begins the event stream of HTTP+SSE, the transport of 2024-11-05.
+    async fn is_older_transport(&self) -> bool {
+        let mut request = self.request(Verb::GET, String::new());
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+        let begins = async {
+            let response = self.fetch(request).await.ok()?;
+            let is_stream = response.status().is_success() && wire::is_type(response.headers(), EVENT_STREAM);
+            let mut body = is_stream.then(|| response.into_body())?;
+            let first = wire::frame(&mut body).await?.ok()?;
+            first.starts_with(b"event: endpoint").then_some(())
+        };
+        matches!(timeout(PROBE, begins).await, Ok(Some(())))
+    }
+
+    fn older_transport(&self, status: StatusCode) -> Fault {
+        let reason = format!(
+            "{} speaks only the transport HTTP+SSE of revision 2024-11-05, which this client does not: \
+             use the server's Streamable HTTP endpoint, which often ends in /mcp",
+            self.place
+        );
+        not_carried(Some(status), Failure::Unreachable { reason })
     }
 
     /// A fault for a connection that failed with `error`.
@@ -275,9 +339,13 @@ impl Endpoint {
     fn request(&self, verb: Verb, body: String) -> Request<String> {
         let mut request = Request::new(body);
         *request.method_mut() = verb;
-        *request.uri_mut() = self.uri.clone();
+        *request.uri_mut() = self.uri();
         *request.headers_mut() = self.headers.clone();
         request
+    }
+
+    fn uri(&self) -> Uri {
+        self.uri.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn session(&self) -> std::sync::MutexGuard<'_, Session> {

@@ -5,6 +5,7 @@ mod endpoint;
 mod events;
 mod http;
 mod pipe;
+mod redirect;
 mod sse;
 mod stderr;
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The stderr of a child: passed on as it arrives, with its last lines kept for the error message about its exit.
 //!
 //! Law: a thread of its own reads and writes, so that if this process's stderr blocks, only this child is affected. At
-//! most [`KEPT`] bytes are kept.
+//! most [`KEPT`] bytes are kept. A terminal gets no character of a child that it would obey; a pipe or a file gets the
+//! bytes unchanged.
 
-use std::io::{self, ErrorKind, Read, Write};
+use mcp_resources_engine::safe_text::{escape, is_unsafe, shortened};
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::process::ChildStderr;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
@@ -38,7 +40,8 @@ impl LastLines {
         let thread = std::thread::Builder::new().name("mcp-stderr".into());
         thread.spawn(move || {
             if let Ok(stderr) = receiver.recv() {
-                pass_on(stderr, &tail);
+                let safely = io::stderr().is_terminal().then(TerminalText::default);
+                pass_on(stderr, io::stderr(), safely, &tail);
             }
             drop(open);
         })?;
@@ -56,16 +59,72 @@ impl LastLines {
         self.over().await;
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&tail);
-        let shown =
-            |line: &str| -> String { line.chars().filter(|char| !char.is_control()).take(SHOWN.1).collect() };
-        let lines: Vec<String> =
-            text.lines().map(|line| shown(line.trim())).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<String> = text
+            .lines()
+            .map(|line| shortened(line.trim(), SHOWN.1))
+            .filter(|line| !line.is_empty())
+            .collect();
         let last = lines.len().saturating_sub(SHOWN.0);
         (!lines.is_empty()).then(|| lines.get(last..).unwrap_or_default().join(" | "))
     }
 }
 
-fn pass_on(mut stderr: impl Read, tail: &Mutex<Vec<u8>>) {
+/// Text for a terminal, from bytes that are cut anywhere.
+#[derive(Debug, Default)]
+struct TerminalText {
+    /// The beginning of a character, or a carriage return that may begin a line end.
+    held: Vec<u8>,
+}
+
+impl TerminalText {
+    /// The next bytes, with everything escaped that moves a terminal, and what is not UTF-8.
+    fn push(&mut self, piece: &[u8]) -> String {
+        let mut bytes = std::mem::take(&mut self.held);
+        bytes.extend_from_slice(piece);
+        let mut safe = String::with_capacity(bytes.len());
+        let mut rest = &bytes[..];
+        loop {
+            let (text, wrong) = match std::str::from_utf8(rest) {
+                Ok(text) => (text, None),
+                Err(error) => {
+                    let (text, wrong) = rest.split_at(error.valid_up_to());
+                    (std::str::from_utf8(text).unwrap_or_default(), Some((wrong, error.error_len())))
+                }
+            };
+            let whole = if wrong.is_none() { text.strip_suffix('\r') } else { None };
+            safe.push_str(&escape(&whole.unwrap_or(text).replace("\r\n", "\n"), is_unsafe));
+            match wrong {
+                Some((wrong, Some(length))) => {
+                    let (wrong, after) = wrong.split_at(length);
+                    wrong.iter().for_each(|byte| safe.push_str(&format!("\\x{byte:02x}")));
+                    rest = after;
+                }
+                // The character goes on in the next piece.
+                Some((begun, None)) => {
+                    self.held = begun.to_vec();
+                    return safe;
+                }
+                None => {
+                    self.held = if whole.is_some() { b"\r".to_vec() } else { Vec::new() };
+                    return safe;
+                }
+            }
+        }
+    }
+
+    /// What is left at the end.
+    fn finish(&mut self) -> String {
+        let held = std::mem::take(&mut self.held);
+        held.iter().map(|byte| format!("\\x{byte:02x}")).collect()
+    }
+}
+
+fn pass_on(
+    mut stderr: impl Read,
+    mut own: impl Write,
+    mut safely: Option<TerminalText>,
+    tail: &Mutex<Vec<u8>>,
+) {
     let mut chunk = [0; KEPT];
     loop {
         let piece = match stderr.read(&mut chunk) {
@@ -73,14 +132,53 @@ fn pass_on(mut stderr: impl Read, tail: &Mutex<Vec<u8>>) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(_) => return,
         };
+        let safe = safely.as_mut().map(|safely| match piece.is_empty() {
+            true => safely.finish(),
+            false => safely.push(piece),
+        });
+        // Fails if the stderr of this process is closed.
+        let _ = own.write_all(safe.as_ref().map_or(piece, String::as_bytes));
         if piece.is_empty() {
             return;
         }
-        // Fails if the stderr of this process is closed.
-        let _ = io::stderr().write_all(piece);
         let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend_from_slice(piece);
         let surplus = tail.len().saturating_sub(KEPT);
         tail.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a terminal and a pipe get of `said`, which arrives `size` bytes at a time.
+    fn passed(said: &[u8], size: usize) -> (String, Vec<u8>) {
+        struct Pieces<'p>(&'p [u8], usize);
+        impl Read for Pieces<'_> {
+            fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
+                let count = self.1.min(self.0.len()).min(chunk.len());
+                chunk[..count].copy_from_slice(&self.0[..count]);
+                self.0 = &self.0[count..];
+                Ok(count)
+            }
+        }
+        let (mut terminal, mut pipe) = (Vec::new(), Vec::new());
+        let tail = Mutex::default();
+        pass_on(Pieces(said, size), &mut terminal, Some(TerminalText::default()), &tail);
+        pass_on(Pieces(said, size), &mut pipe, None, &tail);
+        (String::from_utf8(terminal).unwrap(), pipe)
+    }
+
+    #[test]
+    fn a_terminal_gets_nothing_that_it_obeys() {
+        let said = "a\tb é漢🦀\r\n\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}1m\u{202e}\u{feff}\rover\n\r".as_bytes();
+        let said = [said, b"\xff\x9b\xe6\xbc"].concat();
+        let shown = "a\tb é漢🦀\n\\x1b]0;title\\x07\\x1b[2J\\u{9b}1m\\u{202e}\\u{feff}\\rover\n\\r\\xff\\x9b\\xe6\\xbc";
+        for size in 1..=said.len() {
+            let (terminal, pipe) = passed(&said, size);
+            assert_eq!(terminal, shown, "{size}");
+            assert_eq!(pipe, said);
+        }
     }
 }

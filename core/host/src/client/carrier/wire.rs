@@ -4,13 +4,14 @@ use bytes::Bytes;
 use http_body::Body;
 use hyper::Uri;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcp_resources_engine::client::Failure;
 use mcp_resources_engine::jsonrpc::{Json, JsonKind};
+use mcp_resources_engine::safe_text::shortened;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -27,7 +28,7 @@ const IDLE: Duration = Duration::from_secs(4);
 const ALIVE: Duration = Duration::from_secs(30);
 const NESTING: usize = 128;
 /// Maximum number of characters of a server's text that are shown.
-const SHOWN: usize = 200;
+pub(super) const SHOWN: usize = 200;
 
 pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 pub(super) const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -127,20 +128,7 @@ pub(super) fn is_type(headers: &HeaderMap, expected: &str) -> bool {
 /// The type of a body, for messages.
 pub(super) fn type_of(headers: &HeaderMap) -> String {
     let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    text.map_or_else(|| "nothing".into(), |text| format!("{:?}", shown(text)))
-}
-
-/// The target of a redirect from `from`, without the query, which can be a secret.
-pub(super) fn redirect_target(headers: &HeaderMap, from: &Uri) -> String {
-    let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
-    let target = location.and_then(|text| text.parse::<Uri>().ok()).and_then(|uri| {
-        // A relative path leads to the same server.
-        let of = if uri.host().is_some() { &uri } else { from };
-        let (scheme, host) = (uri.scheme_str().or(from.scheme_str())?, of.host()?);
-        let port = of.port().map(|port| format!(":{port}")).unwrap_or_default();
-        Some(shown(&format!("{scheme}://{host}{port}{}", uri.path())))
-    });
-    target.unwrap_or_else(|| "another URL".into())
+    text.map_or_else(|| "nothing".into(), |text| format!("{:?}", shortened(text, SHOWN)))
 }
 
 /// The cause of an error: the message of the system or of the library below.
@@ -173,10 +161,5 @@ pub(super) fn error_without_id(body: &[u8]) -> Option<Failure> {
     let error = message.get("error")?.object()?;
     let (code, text) = (error.get("code")?.as_i64()?, error.get("message")?.as_str()?);
     let data = error.get("data").map(|data| data.raw().to_owned());
-    Some(Failure::Server { code, message: shown(&text), data })
-}
-
-/// A server's text, shortened and without control characters.
-fn shown(text: &str) -> String {
-    text.chars().filter(|char| !char.is_control()).take(SHOWN).collect()
+    Some(Failure::Server { code, message: shortened(&text, SHOWN), data })
 }

@@ -159,12 +159,12 @@ impl Messages {
         if length < 4 || length > i32::MAX.unsigned_abs().into() {
             return Some("a message with an impossible length");
         }
-        let most = match kind {
+        let max = match kind {
             b'D' => ROW,
             b'E' | b'N' | b'T' | b't' => DESCRIPTION,
             _ => SMALL,
         };
-        if length > most {
+        if length > max {
             return Some("too long a message");
         }
         self.left = length - 4;

@@ -134,7 +134,7 @@ fn endless_messages_are_left() {
     let notice = message(b'N', format!("SNOTICE\0VNOTICE\0C00000\0M{long}\0\0").as_bytes());
     let notification = message(b'A', &[b"\0\0\0\x01channel\0", long.as_bytes(), b"\0"].concat());
     let table = row(&[&7_u32.to_be_bytes(), b"public", long.as_bytes(), b"r", &[1]]);
-    for (phase, bytes, most) in [
+    for (phase, bytes, max) in [
         ("start", notice.clone(), 4 << 20),
         ("start", setting.clone(), 4 << 20),
         ("settings", setting.clone(), 4 << 20),
@@ -149,7 +149,7 @@ fn endless_messages_are_left() {
         let name = char::from(bytes[0]);
         let (fault, taken) = attacked(phase, Flood::Endless(bytes));
         assert!(matches!(fault, Fault::Down(_)), "{name} in {phase}: {fault:?}");
-        assert!(taken < most, "{name} in {phase}: {taken}");
+        assert!(taken < max, "{name} in {phase}: {taken}");
     }
 }
 

@@ -135,14 +135,10 @@ impl Open {
         let rowid = ROWIDS.into_iter().find(|(alias, _)| {
             !is_without_rowid && !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias))
         });
-        // A column that is the rowid itself has whole numbers, and no NULL. Another key has an index, also one that is declared as
-        // INTEGER PRIMARY KEY DESC.
-        let is_rowid = |column: &ColumnRow| {
-            column.declared.eq_ignore_ascii_case("integer")
-                && keys.len() == 1
-                && !is_without_rowid
-                && !has_index
-        };
+        // A column that is the rowid itself has whole numbers, and no NULL. Any other key has an index, also one that is declared
+        // as INTEGER PRIMARY KEY DESC.
+        let has_rowid = keys.len() == 1 && !is_without_rowid && !has_index;
+        let is_rowid = |column: &ColumnRow| has_rowid && column.declared.eq_ignore_ascii_case("integer");
         let is_nullable = |column: &ColumnRow| !column.is_not_null && !is_without_rowid && !is_rowid(column);
         let key_column = |name: &str, expression: String, affinity, is_nullable| KeyColumn {
             name: name.into(),

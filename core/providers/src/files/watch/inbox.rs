@@ -3,7 +3,7 @@
 //! Law: a hint says where to look, never what is there. So hints of one path are one entry however many come, their order
 //! does not matter, and when there are too many all of them are replaced by one: look everywhere.
 
-use super::seen::Mark;
+use super::seen::Before;
 use notify::event::{EventKind, ModifyKind, RenameMode};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -28,8 +28,8 @@ pub(super) struct Hint {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) on: bool,
-    /// What was last read there, before it was watched.
-    pub(super) before: Option<Mark>,
+    /// What the client may know that watches it first.
+    pub(super) before: Before,
 }
 
 /// Shared by the threads of clients, the system's watcher and ours.
@@ -119,7 +119,7 @@ impl Inbox {
         // A thread that begins knows of nothing.
         let InboxState { wanted, changes, .. } = &mut *state;
         for uri in wanted.iter() {
-            changes.entry(uri.clone()).or_insert(Change { on: true, before: None });
+            changes.entry(uri.clone()).or_insert(Change { on: true, before: Before::unknown() });
         }
         true
     }

@@ -7,7 +7,7 @@
 //! Law: a directory is watched before it is looked at, so that what comes after the look is heard. Of its entries two sums of
 //! hashes are kept, not their names: a directory costs the same however many files are in it.
 
-use super::super::beneath::{Dir, Facts, Kind, Missing, Opened, Root, components};
+use super::super::beneath::{Changed, Facts, Kind, Missing, Opened, Root, components};
 use super::super::contents::resolve;
 use super::super::options::Symlinks;
 use super::super::tree::{Tree, join};
@@ -16,6 +16,7 @@ use super::system::{Short, System};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ use std::sync::Arc;
 pub(super) const DIRECTORIES: usize = 65_536;
 /// How many links are followed on the way to one file.
 const LINKS: usize = 40;
+/// How many bytes of a file are compared at most.
+const COMPARED: u64 = 1024 * 1024;
 /// The names of files that have rules in them.
 const RULES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 
@@ -59,8 +62,8 @@ struct Known {
     /// What it was like when it was scanned, and whether a change since must show in that; `None` before the first scan.
     facts: Option<(Facts, bool)>,
     entries: Entries,
-    /// What its files of rules were like.
-    rules: u64,
+    /// What its files of rules were like; `None` before it was first looked at.
+    rules: Option<u64>,
 }
 
 /// The served entries of a directory: sums of hashes, which do not depend on their order.
@@ -99,6 +102,8 @@ pub(super) struct Found {
     /// The directories among them, which are watched now.
     pub(super) dirs: Vec<Vec<u8>>,
     pub(super) state: PathState,
+    /// When that last changed.
+    pub(super) changed: Option<Changed>,
     /// Whether a change after this would show in `state`.
     pub(super) is_settled: bool,
 }
@@ -167,9 +172,14 @@ impl Scene {
         self.is_listed || self.dirs.get(dir).is_some_and(|known| known.facts.is_some())
     }
 
-    /// Those that the system does not watch.
-    pub(super) fn polled(&self) -> impl Iterator<Item = &Vec<u8>> {
-        self.dirs.iter().filter(|(_, known)| !known.is_armed).map(|(dir, _)| dir)
+    /// Those that the system does not watch, from one on.
+    pub(super) fn polled(&self, from: &[u8]) -> impl Iterator<Item = &Vec<u8>> {
+        self.dirs.range(from.to_vec()..).filter(|(_, known)| !known.is_armed).map(|(dir, _)| dir)
+    }
+
+    /// How many are known.
+    pub(super) fn directories(&self) -> usize {
+        self.dirs.len()
     }
 
     /// Whether the system watches it.
@@ -250,11 +260,11 @@ impl Scene {
             system.fall_short(Short::Known);
             return;
         }
-        let is_armed = self.absolute(dir).is_some_and(|path| system.arm(&path, self.budget));
+        let is_armed = self.absolute(dir).is_some_and(|path| system.arm(&path, Some(self.budget)));
         match self.dirs.get_mut(dir) {
             Some(known) => known.is_armed = is_armed,
             None => {
-                let known = Known { is_armed, facts: None, entries: Entries::default(), rules: 0 };
+                let known = Known { is_armed, facts: None, entries: Entries::default(), rules: None };
                 self.dirs.insert(dir.to_vec(), known);
             }
         }
@@ -303,7 +313,7 @@ impl Scene {
         let known = self.dirs.get_mut(dir)?;
         known.facts = Some(facts);
         let before = std::mem::replace(&mut known.entries, entries);
-        known.rules = rules;
+        known.rules = Some(rules);
         for name in &below {
             let path = join(dir, name);
             if self.dirs.get(&path).is_none_or(|known| known.facts.is_none()) {
@@ -321,7 +331,7 @@ impl Scene {
         let facts = (opened.facts, is_settled(&opened.facts));
         let listing = opened.into_dir()?;
         // Before they are read: what is edited in between shows the next time.
-        let rules = self.rules_of(&listing);
+        let rules = self.rules_of(|name| listing.stat(name));
         let chain = self.tree.chain(&root, dir)?;
         let (mut sums, mut below) = (Entries::default(), Vec::new());
         for entry in listing.entries().ok()? {
@@ -343,27 +353,49 @@ impl Scene {
     }
 
     /// What the files of rules of a directory are like.
-    fn rules_of(&self, listing: &Dir) -> u64 {
-        self.hasher.hash_one(RULES.map(|name| listing.stat(name).map(|facts| fields(&facts))))
+    fn rules_of(&self, stat: impl Fn(&[u8]) -> Option<Facts>) -> u64 {
+        self.hasher.hash_one(RULES.map(|name| stat(name).map(|facts| fields(&facts))))
     }
 
     /// Whether a directory that the system does not watch must be scanned, and whether its rules are others. A directory that
-    /// is gone must.
-    pub(super) fn poll(&self, dir: &[u8]) -> (bool, bool) {
-        let Some(known) = self.dirs.get(dir) else { return (false, false) };
-        let Some((before, is_settled)) = known.facts else { return (self.is_listed, false) };
-        let listing = self.tree.open().ok().and_then(|root| root.open(dir).ok());
-        let Some(listing) = listing.filter(|opened| opened.real == dir) else { return (true, false) };
-        let is_same = listing.facts == before && is_settled;
-        let rules = listing.into_dir().map(|listing| self.rules_of(&listing));
-        (!is_same, rules.is_some_and(|rules| rules != known.rules))
+    /// is gone must. It is looked at by its path: only what differs is opened.
+    pub(super) fn poll(&mut self, dir: &[u8]) -> (bool, bool) {
+        let stat = |path: PathBuf| rustix::fs::lstat(path).ok().map(|stat| Facts::of(&stat));
+        let Some(path) = self.absolute(dir) else { return (true, false) };
+        let rules = self.rules_of(|name| stat(path.join(OsStr::from_bytes(name))));
+        let is_listed = self.is_listed;
+        let Some(known) = self.dirs.get_mut(dir) else { return (false, false) };
+        let is_other = known.rules.replace(rules).is_some_and(|before| before != rules);
+        let Some((before, is_settled)) = known.facts else { return (is_listed, is_other) };
+        (!is_settled || stat(path) != Some(before), is_other)
+    }
+
+    /// When the nearest directory above a path last changed; `None` if the rules let nothing be there.
+    pub(super) fn parent_changed(&self, path: &[u8]) -> Option<Changed> {
+        let root = self.tree.open().ok()?;
+        if !self.tree.admits(&root, path, false) {
+            return None;
+        }
+        let above = std::iter::successors(parent(path), |dir| parent(dir));
+        above.filter_map(|dir| self.glance(dir)).map(|(_, changed)| changed).next()
+    }
+
+    /// What the system says of a path, behind links: to compare, not to believe.
+    pub(super) fn glance(&self, path: &[u8]) -> Option<(Facts, Changed)> {
+        let stat = rustix::fs::stat(self.absolute(path)?).ok()?;
+        Some(Facts::with_change(&stat))
     }
 
     /// Follows a path a component at a time and watches each directory on the way before it looks into it. So what is not
     /// there yet is heard of when it comes, and what is renamed, whichever part of the path it is.
     pub(super) fn follow(&mut self, path: &[u8], system: &mut System) -> Found {
-        let mut found =
-            Found { entries: Vec::new(), dirs: Vec::new(), state: PathState::Absent, is_settled: true };
+        let mut found = Found {
+            entries: Vec::new(),
+            dirs: Vec::new(),
+            state: PathState::Absent,
+            changed: None,
+            is_settled: true,
+        };
         if self.base.is_none() {
             return found;
         }
@@ -383,12 +415,22 @@ impl Scene {
         }
     }
 
+    /// The first bytes of a file that is served.
+    pub(super) fn contents(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let root = self.tree.open().ok()?;
+        let opened = self.tree.find(&root, path, &|_| true).ok().filter(|opened| !opened.is_dir())?;
+        let mut bytes = Vec::new();
+        opened.into_file().take(COMPARED).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
     fn find(&self, root: &Root, path: &[u8], found: &mut Found) {
         found.state = PathState::Absent;
         match self.tree.find(root, path, &|_| true) {
             Ok(opened) => {
                 // Of a directory, its entries are compared.
                 found.is_settled = opened.is_dir() || is_settled(&opened.facts);
+                found.changed = opened.changed();
                 found.state = if opened.is_dir() {
                     PathState::Directory(opened.facts)
                 } else {

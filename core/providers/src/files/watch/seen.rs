@@ -1,15 +1,17 @@
 //! What was last read, so that a watcher that begins knows whether it has changed since.
 //!
-//! Law: forgetting is safe. What is not known counts as changed, and so does what was read so soon after it was changed that
-//! the file system's clock may give the next change the same time.
+//! Law: forgetting is safe. What may have been read and is not known counts as changed, unless the file itself is older than
+//! that. What was read so soon after it was changed that the file system's clock may give the next change the same time is
+//! compared by its contents.
 
-use super::super::beneath::Facts;
+use super::super::beneath::{Changed, Facts};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// How many reads are remembered at most. Two of one place in the table forget each other.
-const READS: usize = 4_096;
+/// How many reads are remembered at most.
+const READS: usize = 16_384;
 
 /// The clock of a file system that counts nanoseconds moves with the kernel's ticks.
 const TICK: Duration = Duration::from_millis(20);
@@ -18,55 +20,127 @@ const COARSE: Duration = Duration::from_secs(2);
 
 /// What a file or directory was like, in few bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark(u64);
+pub(super) struct Mark {
+    facts: u64,
+    /// Of its contents, if a later change need not show in the facts.
+    digest: Option<u64>,
+    is_settled: bool,
+}
+
+/// What a client knows of something when it begins to watch it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Before {
+    /// What was last read there.
+    read: Option<Mark>,
+    /// If nothing was: what was changed from this time on counts as changed.
+    since: SystemTime,
+}
 
 /// A table of what was read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Seen {
     hasher: RandomState,
-    /// The key and the mark, at the place that the key says. Empty until something is read.
-    reads: Mutex<Vec<Option<(u64, Mark)>>>,
+    begun: SystemTime,
+    reads: Mutex<Reads>,
+}
+
+#[derive(Debug, Default)]
+struct Reads {
+    marks: HashMap<u64, Mark>,
+    has_forgotten: bool,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { hasher: RandomState::new(), begun: SystemTime::now(), reads: Mutex::default() }
+    }
+}
+
+impl Before {
+    /// Anything may have been read.
+    pub(super) fn unknown() -> Self {
+        Self { read: None, since: SystemTime::UNIX_EPOCH }
+    }
+
+    /// Whether something is known to have been read there.
+    pub(super) fn was_read(&self) -> bool {
+        self.read.is_some()
+    }
+
+    /// Whether what was changed at this time may have been changed after the client knew it.
+    pub(super) fn is_older_than(&self, changed: Changed) -> bool {
+        time_of(changed).is_none_or(|(at, margin)| at + margin >= self.since)
+    }
 }
 
 impl Seen {
-    /// `facts` were those of what was read at `path` of the root `tree`.
-    pub(super) fn saw(&self, tree: &str, path: &[u8], facts: &Facts) {
-        let mark = is_settled(facts).then(|| self.mark(facts));
-        let (key, at) = self.place(tree, path);
-        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
-        if reads.is_empty() {
-            reads.resize(READS, None);
-        }
-        if let Some(slot) = reads.get_mut(at) {
-            *slot = mark.map(|mark| (key, mark));
-        }
-    }
-
-    /// What was last read there.
-    pub(super) fn last(&self, tree: &str, path: &[u8]) -> Option<Mark> {
-        let (key, at) = self.place(tree, path);
-        let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
-        let (known, mark) = (*reads.get(at)?)?;
-        (known == key).then_some(mark)
-    }
-
-    pub(super) fn mark(&self, facts: &Facts) -> Mark {
-        let Facts { kind, inode, modified, size } = facts;
-        Mark(self.hasher.hash_one((*kind as u8, inode, modified, size)))
-    }
-
-    fn place(&self, tree: &str, path: &[u8]) -> (u64, usize) {
+    /// `facts` were those of what was read at `path` of the root `tree`, before it was read. `contents` gives all of it, if
+    /// it is known.
+    pub(super) fn saw<'c>(
+        &self,
+        tree: &str,
+        path: &[u8],
+        facts: &Facts,
+        contents: impl FnOnce() -> Option<&'c [u8]>,
+    ) {
+        let is_settled = is_settled(facts);
+        let digest = if is_settled { None } else { contents().map(|bytes| self.digest(bytes)) };
+        let mark = Mark { facts: self.hash(facts), digest, is_settled };
         let key = self.hasher.hash_one((tree, path));
-        (key, usize::try_from(key % READS as u64).unwrap_or_default())
+        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        if reads.marks.len() >= READS && !reads.marks.contains_key(&key) {
+            reads.marks.clear();
+            reads.has_forgotten = true;
+        }
+        reads.marks.insert(key, mark);
+    }
+
+    /// What a client may know that begins to watch a path now.
+    pub(super) fn before(&self, tree: &str, path: &[u8]) -> Before {
+        let key = self.hasher.hash_one((tree, path));
+        let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = if reads.has_forgotten { self.begun } else { SystemTime::now() };
+        Before { read: reads.marks.get(&key).copied(), since }
+    }
+
+    /// Whether what is there now is something else than a client knows. `digest` is that of its contents.
+    pub(super) fn is_changed(
+        &self,
+        before: &Before,
+        facts: &Facts,
+        changed: Option<Changed>,
+        digest: impl FnOnce() -> Option<u64>,
+    ) -> bool {
+        match before.read {
+            Some(mark) if mark.facts != self.hash(facts) => true,
+            Some(mark) if mark.is_settled => false,
+            Some(mark) => mark.digest.is_none() || mark.digest != digest(),
+            None => changed.is_none_or(|changed| before.is_older_than(changed)),
+        }
+    }
+
+    /// Of contents.
+    pub(super) fn digest(&self, bytes: &[u8]) -> u64 {
+        self.hasher.hash_one(bytes)
+    }
+
+    fn hash(&self, facts: &Facts) -> u64 {
+        let Facts { kind, inode, modified, size } = facts;
+        self.hasher.hash_one((*kind as u8, inode, modified, size))
     }
 }
 
 /// Whether a change after this moment gives another time of modification.
 pub(super) fn is_settled(facts: &Facts) -> bool {
     let (seconds, nanos) = facts.modified;
-    let Ok(since) = u64::try_from(seconds) else { return true };
-    let changed = SystemTime::UNIX_EPOCH + Duration::new(since, u32::try_from(nanos).unwrap_or_default());
-    let margin = if nanos == 0 { COARSE } else { TICK };
+    let Some((changed, margin)) = time_of((seconds, i64::from(nanos))) else { return true };
     // A time that is yet to come says nothing of when it was set, but a change would set another.
     SystemTime::now().duration_since(changed).map_or(true, |age| age > margin)
+}
+
+/// A time of a file system, and by how much a later change may have the same one. `None`: before 1970.
+fn time_of((seconds, nanos): (i64, i64)) -> Option<(SystemTime, Duration)> {
+    let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?.min(999_999_999));
+    let margin = if nanos == 0 { COARSE } else { TICK };
+    Some((SystemTime::UNIX_EPOCH.checked_add(since)?, margin))
 }

@@ -6,10 +6,13 @@
 use super::inbox::{EventSink, Inbox};
 use super::scene::DIRECTORIES;
 use notify::{Config, ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig, Watcher};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// So few watches are ended one by one.
+const FEW: usize = 128;
 
 /// One declaration of roots, which share a number of watches.
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +34,19 @@ pub(super) enum Short {
     Known,
 }
 
+/// How much there is to watch, and how much of that the system does not watch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Needs {
+    pub(super) directories: usize,
+    pub(super) files: usize,
+    pub(super) polled: usize,
+}
+
 #[derive(Debug)]
 struct Watch {
     needs: usize,
-    budget: usize,
+    /// Of a directory: the declaration that it counts for.
+    budget: Option<usize>,
 }
 
 /// See the module.
@@ -45,6 +57,8 @@ pub(super) struct System {
     is_off: bool,
     watcher: Option<RecommendedWatcher>,
     watches: HashMap<PathBuf, Watch>,
+    /// What is needed no longer and still watched by the system.
+    ended: HashSet<PathBuf>,
     budgets: Vec<Budget>,
     /// The system has refused a watch, and none was given back since.
     is_full: bool,
@@ -59,20 +73,25 @@ impl System {
             is_off,
             watcher: None,
             watches: HashMap::new(),
+            ended: HashSet::new(),
             budgets,
             is_full: false,
             short: Vec::new(),
         }
     }
 
-    /// Watches `path` itself and, if it is a directory, its entries. `false` if it cannot be.
-    pub(super) fn arm(&mut self, path: &Path, budget: usize) -> bool {
+    /// Watches `path` itself and, if it is a directory, its entries: then it counts for a budget. `false` if it cannot be.
+    pub(super) fn arm(&mut self, path: &Path, budget: Option<usize>) -> bool {
         if let Some(watch) = self.watches.get_mut(path) {
             watch.needs += 1;
             return true;
         }
-        let Some(Budget { max, used }) = self.budgets.get(budget).copied() else { return false };
-        if used >= max {
+        if self.ended.remove(path) {
+            // Another file may have the path by now.
+            self.end(path);
+        }
+        let counted = budget.and_then(|budget| self.budgets.get(budget).copied());
+        if let Some(Budget { max, .. }) = counted.filter(|Budget { max, used }| used >= max) {
             self.fall_short(Short::Option(max));
             return false;
         }
@@ -101,16 +120,55 @@ impl System {
     pub(super) fn disarm(&mut self, path: &Path) {
         let Some(watch) = self.watches.get_mut(path) else { return };
         watch.needs -= 1;
-        if watch.needs == 0 {
-            self.end(path);
-            self.forget(path);
+        if watch.needs > 0 {
+            return;
         }
+        self.forget(path);
+        if self.watches.len() < FEW {
+            self.end(path);
+        } else {
+            self.ended.insert(path.to_owned());
+        }
+    }
+
+    /// Has the system cease to watch what is needed no longer. To end one watch takes as long as there are watches, so many are
+    /// ended together with their watcher, once another one watches the rest.
+    pub(super) fn tidy(&mut self, is_idle: bool) {
+        let is_worth = self.ended.len() >= self.watches.len() || is_idle && self.ended.len() > FEW;
+        if self.ended.is_empty() || !is_worth && !is_idle {
+            return;
+        }
+        let ended = std::mem::take(&mut self.ended);
+        if !is_worth || !self.renew() {
+            ended.iter().for_each(|path| self.end(path));
+        }
+        self.is_full = false;
+    }
+
+    /// Puts a new watcher in the place of the one that there is. In between, both report. `false` if the system does not let it.
+    fn renew(&mut self) -> bool {
+        if self.watches.is_empty() {
+            self.close();
+            return true;
+        }
+        let Some(mut watcher) = watcher(&self.inbox) else { return false };
+        let is_refused = |path: &PathBuf| {
+            watch(&mut watcher, path).is_err_and(|error| matches!(error.kind, ErrorKind::MaxFilesWatch))
+        };
+        if self.watches.keys().any(is_refused) {
+            close(watcher);
+            return false;
+        }
+        self.close();
+        self.watcher = Some(watcher);
+        true
     }
 
     /// Forgets all watches: what the system reports may not be all that it has seen.
     pub(super) fn reset(&mut self) {
         self.close();
         self.watches.clear();
+        self.ended.clear();
         self.budgets.iter_mut().for_each(|budget| budget.used = 0);
         self.is_full = false;
     }
@@ -127,20 +185,14 @@ impl System {
             return false;
         }
         if self.watcher.is_none() {
-            // Opening and reading a file is no event: otherwise each of our reads would wake us.
-            let config = Config::default().with_event_kinds(EventKindMask::CORE);
-            match RecommendedWatcher::new(EventSink(self.inbox.clone()), config) {
-                Ok(watcher) => self.watcher = Some(watcher),
-                Err(_) => {
-                    self.is_full = true;
-                    self.fall_short(Short::Instances);
-                    return false;
-                }
-            }
+            self.watcher = watcher(&self.inbox);
         }
-        let Some(watcher) = &mut self.watcher else { return false };
-        let config = WatchPathConfig::new(RecursiveMode::NonRecursive).with_dereference_symlinks(false);
-        let Err(error) = watcher.watch_with(path, config) else { return true };
+        let Some(watcher) = &mut self.watcher else {
+            self.is_full = true;
+            self.fall_short(Short::Instances);
+            return false;
+        };
+        let Err(error) = watch(watcher, path) else { return true };
         if matches!(error.kind, ErrorKind::MaxFilesWatch) {
             self.is_full = true;
             self.fall_short(Short::Watches);
@@ -162,8 +214,8 @@ impl System {
         }
     }
 
-    fn count(&mut self, budget: usize, by: isize) {
-        if let Some(budget) = self.budgets.get_mut(budget) {
+    fn count(&mut self, budget: Option<usize>, by: isize) {
+        if let Some(budget) = budget.and_then(|budget| self.budgets.get_mut(budget)) {
             budget.used = budget.used.saturating_add_signed(by);
         }
     }
@@ -177,10 +229,25 @@ impl System {
 
     fn close(&mut self) {
         if let Some(watcher) = self.watcher.take() {
-            // It panics if its thread could not begin.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(watcher)));
+            close(watcher);
         }
     }
+}
+
+fn watcher(inbox: &Arc<Inbox>) -> Option<RecommendedWatcher> {
+    // Opening and reading a file is no event: otherwise each of our reads would wake us.
+    let config = Config::default().with_event_kinds(EventKindMask::CORE);
+    RecommendedWatcher::new(EventSink(inbox.clone()), config).ok()
+}
+
+fn watch(watcher: &mut RecommendedWatcher, path: &Path) -> notify::Result<()> {
+    let config = WatchPathConfig::new(RecursiveMode::NonRecursive).with_dereference_symlinks(false);
+    watcher.watch_with(path, config)
+}
+
+fn close(watcher: RecommendedWatcher) {
+    // It panics if its thread could not begin.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(watcher)));
 }
 
 impl Drop for System {
@@ -191,7 +258,8 @@ impl Drop for System {
 
 impl Short {
     /// For the log: what, why it matters, and the fix.
-    pub(super) fn words(self) -> String {
+    pub(super) fn words(self, needs: &Needs) -> String {
+        let Needs { directories, files, polled } = needs;
         let (what, fix) = match self {
             Self::Known => {
                 return format!(
@@ -201,18 +269,22 @@ impl Short {
             }
             Self::Option(max) => (
                 format!("there is more to watch than watch_dirs={max} allows"),
-                "raise watch_dirs, or exclude directories",
+                format!("set watch_dirs to {directories} or more, or exclude directories"),
             ),
             Self::Watches => (
-                "the system watches no more directories for this user".into(),
+                "the system watches no more for this user".into(),
                 "raise fs.inotify.max_user_watches, for example with `sysctl fs.inotify.max_user_watches=1048576`, or \
-                 exclude directories",
+                 exclude directories"
+                    .into(),
             ),
             Self::Instances => (
                 "the system gives this process no watcher".into(),
-                "raise fs.inotify.max_user_instances, or the limit of open files (`ulimit -n`)",
+                "raise fs.inotify.max_user_instances, or the limit of open files (`ulimit -n`)".into(),
             ),
         };
-        format!("{what}; the rest is looked at from time to time, so changes are reported later; {fix}")
+        format!(
+            "{what}: {directories} directories and {files} subscribed paths; {polled} of them are looked at in turns, which \
+             takes at most half a percent of a processor, so changes are reported later; {fix}"
+        )
     }
 }

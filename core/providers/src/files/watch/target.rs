@@ -3,9 +3,10 @@
 //! Law: URIs of the same path, such as those of different lines of a file, are one target. A file with several names is
 //! reported by the system under one of them only, so targets are found by inode too.
 
+use super::super::beneath::{Changed, Facts};
 use super::scene::{Found, PathState};
-use super::seen::{Mark, Seen};
-use std::collections::{HashMap, HashSet};
+use super::seen::Before;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,15 +19,16 @@ pub(super) struct Target {
     /// Which root it is beneath, and where.
     pub(super) scene: usize,
     pub(super) path: Vec<u8>,
-    pub(super) uris: Vec<Arc<str>>,
+    /// With what the first client of each knew when it began to watch.
+    pub(super) uris: Vec<(Arc<str>, Before)>,
     /// How it was found last; `None` before the first time.
     pub(super) found: Option<Found>,
-    /// What was last read there before it was watched.
-    pub(super) before: Option<Mark>,
     /// The file that the system watches for it: its whole path, and which file that was.
     pub(super) file: Option<(PathBuf, (u64, u64))>,
     /// Whether the system does not watch all of it, so that it must be looked at from time to time.
     pub(super) is_polled: bool,
+    /// What the system said of its path when it was last polled: as long as it says the same, there is no reason to look.
+    pub(super) polled: Option<Option<(Facts, Changed)>>,
 }
 
 /// Why a target is to be looked at.
@@ -43,7 +45,7 @@ pub(super) struct Due {
 /// All targets.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
-    all: HashMap<Number, Target>,
+    all: BTreeMap<Number, Target>,
     next: Number,
     by_uri: HashMap<Arc<str>, Number>,
     by_path: HashMap<(usize, Vec<u8>), Number>,
@@ -52,14 +54,14 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// `uri` is watched, and `before` was last read there. Returns its target, and whether that is to be looked at: it is
+    /// `uri` is watched, by a client that knows `before`. Returns its target, and whether that is to be looked at: it is
     /// new. `None` if `uri` was watched already.
     pub(super) fn add(
         &mut self,
         uri: &Arc<str>,
         scene: usize,
         path: &[u8],
-        before: Option<Mark>,
+        before: Before,
     ) -> Option<(Number, bool)> {
         if self.by_uri.contains_key(uri) {
             return None;
@@ -67,17 +69,23 @@ impl Targets {
         if let Some(number) = self.by_path.get(&(scene, path.to_vec())).copied() {
             self.by_uri.insert(uri.clone(), number);
             let target = self.all.get_mut(&number)?;
-            target.uris.push(uri.clone());
-            target.before = target.before.filter(|known| Some(*known) == before);
+            target.uris.push((uri.clone(), before));
             return Some((number, false));
         }
         let number = self.next;
         self.next += 1;
         self.by_uri.insert(uri.clone(), number);
         self.by_path.insert((scene, path.to_vec()), number);
-        let (path, uris) = (path.to_vec(), vec![uri.clone()]);
-        self.all
-            .insert(number, Target { scene, path, uris, found: None, before, file: None, is_polled: false });
+        let target = Target {
+            scene,
+            path: path.to_vec(),
+            uris: vec![(uri.clone(), before)],
+            found: None,
+            file: None,
+            is_polled: false,
+            polled: None,
+        };
+        self.all.insert(number, target);
         Some((number, true))
     }
 
@@ -85,7 +93,7 @@ impl Targets {
     pub(super) fn remove(&mut self, uri: &Arc<str>) -> Option<Target> {
         let number = self.by_uri.remove(uri)?;
         let target = self.all.get_mut(&number)?;
-        target.uris.retain(|other| other != uri);
+        target.uris.retain(|(other, _)| other != uri);
         if !target.uris.is_empty() {
             return None;
         }
@@ -105,6 +113,12 @@ impl Targets {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Number, &Target)> {
         self.all.iter().map(|(number, target)| (*number, target))
+    }
+
+    /// At most `max` of those that are polled, from a number on and then from the first one on.
+    pub(super) fn polled_from(&self, from: Number, max: usize) -> Vec<Number> {
+        let all = self.all.range(from..).chain(self.all.range(..from));
+        all.filter(|(_, target)| target.is_polled).map(|(number, _)| *number).take(max).collect()
     }
 
     /// Those whose way leads through an entry.
@@ -172,12 +186,17 @@ impl Found {
         }
     }
 
-    /// What it was like, if a change after that would show.
-    pub(super) fn mark(&self, seen: &Seen) -> Option<Mark> {
+    /// What it is like, if there is something.
+    pub(super) fn facts(&self) -> Option<&Facts> {
         match &self.state {
-            PathState::File(facts) | PathState::Directory(facts) => Some(seen.mark(facts)),
+            PathState::File(facts) | PathState::Directory(facts) => Some(facts),
             PathState::Absent | PathState::Unreadable => None,
         }
+    }
+
+    /// Whether it is a file that is served.
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.state, PathState::File(_))
     }
 }
 

@@ -21,6 +21,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 const LIST: &str = "the list";
+const WATCHED: &str = "watched ";
 /// How long something that must come may take.
 const LONG: Duration = Duration::from_secs(30);
 
@@ -47,6 +48,10 @@ impl Reports for Reported {
 
     fn list_changed(&self) {
         self.push(LIST);
+    }
+
+    fn watches(&self, uri: &str) {
+        self.push(&format!("{WATCHED}{uri}"));
     }
 
     fn log(&self, what: &str) {
@@ -92,10 +97,15 @@ impl Bench {
         self.watch.change(&self.trees, Interest::Lists { on }, Some(self.reported.clone()));
     }
 
-    /// Watches what was not read before, and waits until it is watched: it counts as changed.
+    /// Watches a path, and waits until it is watched. That it was written right before may have been reported.
     fn watch(&self, path: &str) {
-        self.tell(&uri(path), true);
-        self.expect(&uri(path));
+        self.watch_uri(&uri(path));
+    }
+
+    fn watch_uri(&self, uri: &str) {
+        self.tell(uri, true);
+        self.expect(&format!("{WATCHED}{uri}"));
+        self.reported.0.0.lock().unwrap().retain(|what| what != uri);
     }
 
     fn watch_lists(&self) {
@@ -157,7 +167,9 @@ impl Bench {
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.reported.0.0.lock().unwrap())
+        let mut taken = std::mem::take(&mut *self.reported.0.0.lock().unwrap());
+        taken.retain(|what| !what.starts_with(WATCHED));
+        taken
     }
 
     /// Waits until this holds.
@@ -290,7 +302,7 @@ fn what_was_read_before_is_compared() {
             fs::File::open(bench.at(path)).unwrap().set_modified(old).unwrap();
             let tree = &bench.trees[0];
             let opened = tree.open().unwrap().open(path.as_bytes()).unwrap();
-            bench.watch.saw(tree, path.as_bytes(), &opened.facts);
+            bench.watch.saw(tree, path.as_bytes(), &opened.facts, || None);
         };
         ["a", "b", "d"].into_iter().for_each(read);
         bench.folder.write("b", "2");
@@ -388,5 +400,121 @@ fn a_forked_process_begins_anew() {
     // Both watch it now: the parent's thread, which a real fork would not have, and the child's.
     bench.folder.write("a", "2");
     bench.wait("two reports", |reported| reported.iter().filter(|what| **what == uri("a")).count() >= 2);
-    parent.interest(&Arc::from(uri("a")), super::Change { on: false, before: None });
+    parent.interest(&Arc::from(uri("a")), super::Change { on: false, before: super::Before::unknown() });
+}
+
+/// S-01: what is subscribed is not reported at once, unless it is something else than was read.
+#[test]
+fn a_subscription_alone_reports_nothing() {
+    for settings in BOTH {
+        let bench =
+            Bench::new(Folder::with([("old", "1"), ("read", "1"), ("d/e", "1"), (".env", "1")]), settings);
+        let old = std::time::SystemTime::now() - Duration::from_secs(60);
+        fs::File::open(bench.at("old")).unwrap().set_modified(old).unwrap();
+        // The clock of the file system has moved on since all was made.
+        std::thread::sleep(Duration::from_millis(50));
+        for path in ["old", "read", "d/", "d/e", "absent", ".env"] {
+            bench.tell(&uri(path), true);
+            bench.expect(&format!("{WATCHED}{}", uri(path)));
+        }
+        bench.expect_nothing();
+        bench.folder.write("read", "2");
+        bench.expect_updated("read");
+    }
+}
+
+/// S-01: what is removed or written right after the subscription is reported, whether it was read before or not.
+#[test]
+fn a_change_right_after_the_subscription() {
+    for settings in BOTH {
+        let bench = Bench::new(Folder::new(), settings);
+        for round in 0..20 {
+            let (gone, written) = (format!("d/gone-{round}"), format!("d/written-{round}"));
+            bench.folder.write(&gone, "1");
+            bench.folder.write(&written, "1");
+            bench.tell(&uri(&gone), true);
+            bench.tell(&uri(&written), true);
+            fs::remove_file(bench.at(&gone)).unwrap();
+            bench.folder.write(&written, "2");
+            bench.expect_updated(&gone);
+            bench.expect_updated(&written);
+        }
+    }
+}
+
+/// S-01: a file that was read right after it was written is compared by its contents.
+#[test]
+fn what_was_read_at_once_is_compared_by_its_contents() {
+    for _ in 0..10 {
+        let bench = Bench::new(Folder::with([("same", "1"), ("other", "1")]), HEARS);
+        for path in ["same", "other"] {
+            let opened = bench.trees[0].open().unwrap().open(path.as_bytes()).unwrap();
+            bench.watch.saw(&bench.trees[0], path.as_bytes(), &opened.facts, || Some(b"1"));
+        }
+        bench.folder.write("other", "2");
+        bench.tell(&uri("same"), true);
+        bench.tell(&uri("other"), true);
+        bench.expect_updated("other");
+        bench.expect(&format!("{WATCHED}{}", uri("same")));
+        assert!(!bench.take().contains(&uri("same")));
+    }
+}
+
+/// S-01, S-11: what is hidden, ignored or excluded is as silent as what is not there, however it changes; when a file is
+/// ignored from now on, that is one change.
+#[test]
+fn what_is_not_served_is_silent() {
+    const SILENT: [&str; 6] = [".env", "ignored", "out/a", "excluded", "d/.hidden", "absent"];
+    for settings in BOTH {
+        let folder = Folder::with([
+            (".env", "1"),
+            (".gitignore", "ignored\nout/\n"),
+            ("ignored", "1"),
+            ("out/a", "1"),
+            ("excluded", "1"),
+            ("d/.hidden", "1"),
+            ("d/seen", "1"),
+        ]);
+        let bench = Bench::with(folder, settings, |options| options.exclude(["excluded"]));
+        SILENT.iter().for_each(|path| bench.watch(path));
+        bench.watch("d/seen");
+        bench.expect_quiet();
+        for round in 1..4 {
+            for path in SILENT.iter().filter(|path| **path != "absent") {
+                bench.folder.write(path, "2".repeat(round));
+                fs::remove_file(bench.at(path)).unwrap();
+                bench.folder.write(path, "3".repeat(round));
+            }
+            bench.expect_nothing();
+        }
+        bench.folder.write("d/seen", "22");
+        bench.expect_updated("d/seen");
+        bench.folder.write("d/.gitignore", "seen\n");
+        bench.expect_updated("d/seen");
+        bench.expect_quiet();
+        bench.folder.write("d/seen", "333");
+        bench.expect_nothing();
+    }
+}
+
+/// S-01: when many subscriptions end, the rest is watched on, and nothing more than the rest.
+#[test]
+fn many_subscriptions_end() {
+    let bench = Bench::new(Folder::new(), HEARS);
+    let paths: Vec<String> = (0..600).map(|file| format!("d/{file}")).collect();
+    paths.iter().for_each(|path| bench.folder.write(path, "1"));
+    paths.iter().for_each(|path| bench.watch(path));
+    let (gone, kept) = paths.split_at(450);
+    gone.iter().for_each(|path| bench.tell(&uri(path), false));
+    bench.until("the rest is watched", || bench.watched().len() == kept.len() + 2);
+    bench.expect_quiet();
+    bench.folder.write(&gone[7], "22");
+    bench.expect_nothing();
+    for path in [&kept[0], &kept[149]] {
+        bench.folder.write(path, "22");
+        bench.expect_updated(path);
+    }
+    bench.watch(&gone[7]);
+    bench.folder.write(&gone[7], "333");
+    bench.expect_updated(&gone[7]);
 }

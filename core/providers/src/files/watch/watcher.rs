@@ -10,13 +10,13 @@
 //! between them that grows with the time that they take.
 
 use super::inbox::{Batch, Hint, Inbox};
-use super::scene::{PathState, Scene, is_rules, is_within, parent};
-use super::seen::Seen;
-use super::system::{Budget, Short, System};
+use super::scene::{Found, PathState, Scene, is_rules, is_within, parent};
+use super::seen::{Before, Seen};
+use super::system::{Budget, Needs, Short, System};
 use super::target::{Due, Number, Target, Targets};
 use super::{Reports, Settings};
 use crate::files::tree::Tree;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +32,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 const SLICES: u32 = 10;
 /// How much one slice looks at.
 const SLICE: usize = 256;
+/// How many times the time that a slice takes passes until the next one.
+const SHARE: u32 = 200;
+/// How many polled targets that have changed lately are looked at each second.
+const LATELY: usize = 64;
 
 /// See the module.
 pub(super) struct Watcher<R> {
@@ -44,6 +48,8 @@ pub(super) struct Watcher<R> {
     due: BTreeMap<Number, Due>,
     /// URIs to report.
     told: HashSet<Arc<str>>,
+    /// URIs that are watched from now on.
+    begun: Vec<Arc<str>>,
     /// Whether the lists have changed.
     is_list_new: bool,
     /// Whether the directories are walked for the first time: what is found then is not new.
@@ -58,6 +64,9 @@ pub(super) struct Watcher<R> {
     /// Where the next slice begins.
     polled: (usize, Vec<u8>),
     polled_target: Number,
+    /// Polled targets that have changed lately, the last one at the end.
+    lately: VecDeque<Number>,
+    next_lately: Instant,
 }
 
 impl<R: Reports> Watcher<R> {
@@ -91,6 +100,7 @@ impl<R: Reports> Watcher<R> {
             targets: Targets::default(),
             due: BTreeMap::new(),
             told: HashSet::new(),
+            begun: Vec::new(),
             is_list_new: false,
             is_walking: false,
             is_recovering: false,
@@ -100,6 +110,8 @@ impl<R: Reports> Watcher<R> {
             next_poll: now,
             polled: (0, Vec::new()),
             polled_target: 0,
+            lately: VecDeque::new(),
+            next_lately: now,
         }
     }
 
@@ -148,6 +160,7 @@ impl<R: Reports> Watcher<R> {
         self.scan();
         self.look();
         self.report();
+        self.system.tidy(batch.changes.is_empty() && !is_busy);
         self.is_recovering &= self.has_work();
         is_busy
     }
@@ -170,8 +183,12 @@ impl<R: Reports> Watcher<R> {
             }
             // A change may have been reported before this URI was known here, and after its client was told that it is.
             let found = self.targets.get(number).and_then(|target| target.found.as_ref());
-            if found.is_some_and(|found| change.before.is_none() || found.mark(&self.seen) != change.before) {
-                self.told.insert(uri.clone());
+            let scene = self.scenes.get(at);
+            if let Some((found, scene)) = found.zip(scene) {
+                if is_changed(&self.seen, scene, &path, found, &change.before) {
+                    self.told.insert(uri.clone());
+                }
+                self.begun.push(uri.clone());
             }
         }
         for scene in &mut self.scenes {
@@ -305,7 +322,7 @@ impl<R: Reports> Watcher<R> {
                 continue;
             };
             if matches!(found.state, PathState::Directory(_)) {
-                self.told.extend(target.uris.iter().cloned());
+                self.told.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
             }
         }
     }
@@ -335,11 +352,25 @@ impl<R: Reports> Watcher<R> {
         target.is_polled = !is_armed || found.dirs.iter().any(|dir| !scene.is_armed(dir));
         let old = target.found.as_ref();
         let is_new = match old {
-            None => found.mark(&self.seen).is_none_or(|mark| target.before != Some(mark)),
-            Some(old) => !old.state.is_same(&found.state) || due.is_written || due.is_lost && !old.is_settled,
+            None => {
+                let uris = target.uris.iter();
+                let told = uris.filter(|(_, before)| is_changed(&self.seen, scene, &path, &found, before));
+                self.told.extend(told.map(|(uri, _)| uri.clone()));
+                self.begun.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
+                false
+            }
+            // Of what is not served, a hint that it was written says nothing.
+            Some(old) => {
+                let may_hide = due.is_written || due.is_lost && !old.is_settled;
+                !old.state.is_same(&found.state) || may_hide && found.is_file()
+            }
         };
         if is_new {
-            self.told.extend(target.uris.iter().cloned());
+            self.told.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
+        }
+        if is_new && target.is_polled && !self.lately.contains(&number) {
+            self.lately.truncate(LATELY - 1);
+            self.lately.push_front(number);
         }
         let inode = old.and_then(|old| old.inode()).filter(|_| is_new);
         let new_dirs = found.dirs.clone();
@@ -358,33 +389,51 @@ impl<R: Reports> Watcher<R> {
         for other in self.targets.of_inode(inode).filter(|other| *other != number) {
             let Some(target) = self.targets.get(other) else { continue };
             if due.is_written {
-                self.told.extend(target.uris.iter().cloned());
+                self.told.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
             } else {
                 self.due.entry(other).or_default();
             }
         }
     }
 
-    /// Looks at a slice of what the system does not watch.
+    /// Looks at a slice of what the system does not watch, and at what has changed there lately.
     fn poll(&mut self, now: Instant) {
+        let begun = Instant::now();
         let targets = self.targets.iter().filter(|(_, target)| target.is_polled).count();
-        let dirs: usize = self.scenes.iter().map(|scene| scene.polled().count()).sum();
-        self.next_poll = now + if targets + dirs == 0 { self.slice * SLICES } else { self.slice };
+        let dirs: usize = self.scenes.iter().map(|scene| scene.polled(b"").count()).sum();
         let slice = |all: usize| all.div_ceil(SLICES as usize).min(SLICE);
-        self.poll_targets(slice(targets));
+        self.poll_lately(now);
+        for number in self.targets.polled_from(self.polled_target, slice(targets)) {
+            self.polled_target = number + 1;
+            self.poll_target(number);
+        }
         self.poll_dirs(slice(dirs));
+        let pause = if targets + dirs == 0 { self.slice * SLICES } else { self.slice };
+        self.next_poll = now + pause.max(begun.elapsed().saturating_mul(SHARE));
     }
 
-    fn poll_targets(&mut self, max: usize) {
-        let polled = self.targets.iter().filter(|(_, target)| target.is_polled);
-        let mut numbers: Vec<Number> = polled.map(|(number, _)| number).collect();
-        numbers.sort_unstable();
-        let from = numbers.partition_point(|number| *number < self.polled_target);
-        numbers.rotate_left(from);
-        for number in numbers.into_iter().take(max) {
-            self.polled_target = number + 1;
-            self.due.entry(number).or_default().is_lost = true;
+    /// What has changed lately is likely to change again soon.
+    fn poll_lately(&mut self, now: Instant) {
+        if now < self.next_lately {
+            return;
         }
+        self.next_lately = now + self.slice * SLICES;
+        for number in self.lately.clone() {
+            self.poll_target(number);
+        }
+    }
+
+    /// Has a target looked at if its path leads to something else than it did.
+    fn poll_target(&mut self, number: Number) {
+        let Some(target) = self.targets.get_mut(number).filter(|target| target.is_polled) else { return };
+        let Some(scene) = self.scenes.get(target.scene) else { return };
+        let now = Some(scene.glance(&target.path));
+        let is_settled = target.found.as_ref().is_some_and(|found| found.is_settled);
+        if is_settled && target.polled == now {
+            return;
+        }
+        target.polled = now;
+        self.due.entry(number).or_default().is_lost = true;
     }
 
     fn poll_dirs(&mut self, max: usize) {
@@ -395,7 +444,7 @@ impl<R: Reports> Watcher<R> {
                 self.polled = (0, Vec::new());
                 continue;
             };
-            let slice: Vec<_> = scene.polled().skip_while(|dir| **dir < from).take(left).cloned().collect();
+            let slice: Vec<_> = scene.polled(&from).take(left).cloned().collect();
             left -= slice.len();
             let mut changed = Vec::new();
             for dir in &slice {
@@ -426,17 +475,48 @@ impl<R: Reports> Watcher<R> {
         if std::mem::take(&mut self.is_list_new) {
             self.reports.list_changed();
         }
-        for short in self.system.shortage(&mut self.said) {
-            self.reports.log(&short.words());
+        for uri in self.begun.drain(..) {
+            self.reports.watches(&uri);
+        }
+        for fault in self.scenes.iter().flat_map(|scene| scene.tree.take_faults()) {
+            self.reports.log(&fault);
+        }
+        // How much is polled is known once all was looked at.
+        if !self.has_work() {
+            let needs = self.needs();
+            for short in self.system.shortage(&mut self.said) {
+                self.reports.log(&short.words(&needs));
+            }
         }
     }
+
+    /// How much there is to watch.
+    fn needs(&self) -> Needs {
+        let targets = || self.targets.iter().map(|(_, target)| target);
+        let dirs = self.scenes.iter().map(|scene| scene.polled(b"").count()).sum::<usize>();
+        Needs {
+            directories: self.scenes.iter().map(Scene::directories).sum(),
+            files: targets().count(),
+            polled: dirs + targets().filter(|target| target.is_polled).count(),
+        }
+    }
+}
+
+/// Whether what is found is something else than a client knows that begins to watch it.
+fn is_changed(seen: &Seen, scene: &Scene, path: &[u8], found: &Found, before: &Before) -> bool {
+    let Some(facts) = found.facts() else {
+        // It may have been removed before the first look.
+        return before.was_read() || scene.parent_changed(path).is_some_and(|at| before.is_older_than(at));
+    };
+    let digest = || scene.contents(path).map(|bytes| seen.digest(&bytes));
+    seen.is_changed(before, facts, found.changed, digest)
 }
 
 /// Has the system watch the file itself: it may be written under a name that is not beneath the root. Returns whether
 /// it does, or need not.
 fn hold_file(
     target: &mut Target,
-    found: &mut super::scene::Found,
+    found: &mut Found,
     is_gone: bool,
     scene: &Scene,
     system: &mut System,
@@ -450,7 +530,7 @@ fn hold_file(
         system.disarm(&path);
     }
     let Some((path, inode)) = wanted else { return true };
-    let is_armed = system.arm(&path, scene.budget);
+    let is_armed = system.arm(&path, None);
     if is_armed {
         target.file = Some((path, inode));
         // What was written before it was watched shows now.

@@ -20,7 +20,7 @@ fn listed(result: &str, templates: bool) -> Vec<String> {
     world.logged()
 }
 
-/// S-12: an invalid entry is left out and counted; the others are kept.
+/// S-12: an invalid entry is left out and named; the others are kept.
 #[test]
 fn odd_entries_leave_the_others() {
     let long = format!(r#"{{"uri":"a://long","name":"{}"}}"#, "x".repeat(70_000));
@@ -30,22 +30,41 @@ fn odd_entries_leave_the_others() {
         r#"{"name":"no uri"}"#,
         r#"{"uri":7}"#,
         r#"{"uri":"not a uri"}"#,
-        r#"{"uri":"a://\ud800"}"#,
+        r#"{"uri":"a b://\\\ud800%"}"#,
+        r#"{"uri":""}"#,
         r#"["a://3"]"#,
         "null",
         &long,
     ];
     let result = format!(r#"{{"resources":[{}],"nextCursor":"c"}}"#, entries.join(","));
     let log = listed(&result, false);
-    assert_eq!(log[1], r#"2: 2 items, 7 odd, Some("c")"#);
+    let named = [
+        r#"left out: entry 3 of "resources", {"name":"no uri"}: it has no "uri""#.to_owned(),
+        r#"left out: entry 4 of "resources", {"uri":7}: its "uri" is not a string"#.into(),
+        r#"left out: entry 8 of "resources", ["a://3"]: it is not an object"#.into(),
+        r#"left out: entry 9 of "resources", null: it is not an object"#.into(),
+        format!(
+            r#"left out: entry 10 of "resources", {{"uri":"a://long","name":"{}…: it has 70028 bytes, more than 65536"#,
+            "x".repeat(74)
+        ),
+    ];
+    assert_eq!(log[..5], named);
+    assert_eq!(log[5], r#"2: 5 items, 5 odd, Some("c")"#);
     assert_eq!(
-        listed(r#"{"resourceTemplates":[{"uriTemplate":"a://{x","name":"t"},{}]}"#, true)[1],
-        "2: 1 items, 1 odd, None"
+        listed(r#"{"resourceTemplates":[{"uriTemplate":"a://{x","name":"t"},{},{"uriTemplate":""}]}"#, true)
+            [2],
+        "2: 1 items, 2 odd, None"
     );
+    let many = format!(r#"{{"resources":[{}]}}"#, vec!["7"; 1_000].join(","));
+    let log = listed(&many, false);
+    assert_eq!((log.len(), log[20].as_str()), (22, "left out: 980 more entries are left out"));
+    assert_eq!(listed(r#"{"resources":null,"nextCursor":null}"#, false), ["2: 0 items, 0 odd, None"]);
+    let log = listed(r#"{"resources":[],"nextCursor":5}"#, false);
+    assert_eq!(log[0], r#"left out: the rest of "resources": nextCursor is not a string"#);
     for (result, reason) in [
         ("{}", "the result has no array \"resources\""),
         ("[]", "the result is no object"),
-        (r#"{"resources":{}}"#, "the result has no array \"resources\""),
+        (r#"{"resources":{}}"#, "the result has no array \"resources\", but another value there"),
         ("null", "the result is no object"),
     ] {
         let expected = format!("2: Failed to read resource: the server's answer cannot be used: {reason}");
@@ -75,8 +94,118 @@ fn contents_are_checked() {
         "2: [0, 1]"
     );
     assert_eq!(read(r#"{"uri":"n://a","blob":"_-8="}"#), "2: [255, 239]");
+    assert_eq!(read(r#"{"uri":"n://a","blob":"AA\r\n E=\n"}"#), "2: [0, 1]");
+    assert_eq!(read(r#"{"uri":"n://a","text":null,"blob":"AAE="}"#), "2: [0, 1]");
+    assert_eq!(read(r#"{"uri":null,"text":"a\ud800b","_meta":{"x":"\ud800"}}"#), "2: a\u{fffd}b");
+    assert_eq!(read(r#"{"uri":"n://a","text":"\ud83d\ude00\ude00\\ud800"}"#), "2: 😀\u{fffd}\\ud800");
     assert_eq!(read(""), "2: ");
-    assert!(read("7").contains("no entry of the contents makes sense"));
+    for (entry, why) in [
+        ("7", "it is not an object"),
+        ("{}", r#"it has neither "text" nor "blob""#),
+        (r#"{"text":7}"#, r#"its "text" is not a string"#),
+        (r#"{"blob":"a!"}"#, r#"its "blob" is not base64: '!' is no character of base64"#),
+    ] {
+        let expected = format!("the server's answer cannot be used: none of its contents can be used: {why}");
+        assert_eq!(read(entry), format!("2: Failed to read resource: {expected}"));
+    }
+}
+
+/// What one call that the server answers with `answer` ends with; `ID` stands for the id of its request.
+fn answered(call: Call, lines: &[&str]) -> Vec<String> {
+    let mut world = World::open(Revision::V2025_11_25);
+    world.read(1, "n://x");
+    world.logged();
+    world.is_deaf = true;
+    world.act(|machine, now, out| machine.call(2, call, CallOptions::default(), now, out));
+    let id = world.sent.last().unwrap().id.unwrap().to_string();
+    for line in lines {
+        let line = line.replace("ID", &id);
+        world.act(|machine, now, out| machine.received(line.as_bytes(), now, out));
+    }
+    world.now = Now { tick: world.now.tick + 60_000, unix: 0 };
+    world.act(super::Machine::tick);
+    world.logged()
+}
+
+fn read() -> Call {
+    Call::Read { uri: "n://x".into() }
+}
+
+/// R-001, R-002, R-005: an answer that breaks a rule and is clear all the same is the answer.
+#[test]
+fn clear_answers_are_used() {
+    let result = r#""result":{"contents":[{"uri":"n://x","text":"here"}]}"#;
+    for line in [
+        format!(r#"{{"jsonrpc":"2.0","id":ID,{result},"error":null}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":"ID",{result}}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":ID.0,{result}}}"#),
+        format!(r#"{{"id":ID,{result}}}"#),
+        format!("\u{feff}{{\"jsonrpc\":\"2.0\",\"id\":ID,{result}}}"),
+        format!(r#"{{"jsonrpc":"2.0","id":ID,{result},"x":[NaN,-Infinity]}}"#),
+    ] {
+        assert_eq!(answered(read(), &[&line]).last().unwrap(), "2: here", "{line}");
+    }
+    let lines = [
+        "{",
+        r#"  "jsonrpc": "2.0","#,
+        r#"  "id": ID,"#,
+        "  \"result\": {",
+        r#"    "contents": ["#,
+        "      {",
+    ];
+    let rest = [r#"        "uri": "n://x","#, r#"        "text": "here""#, "      }", "    ]", "  }", "}"];
+    assert_eq!(answered(read(), &[&lines[..], &rest].concat()).last().unwrap(), "2: here");
+    // Lines of another program do not spoil a message after them, nor a whole message between them.
+    let whole = format!(r#"{{"jsonrpc":"2.0","id":ID,{result}}}"#);
+    assert_eq!(answered(read(), &["{", "  starting", &whole, "}"])[2..3], ["2: here"]);
+}
+
+/// A time-out names what came in the place of the answer.
+#[test]
+fn a_timeout_says_what_came_instead() {
+    for (line, what) in [
+        ("Content-Length: 90", "a message that is not JSON-RPC: Content-Length: 90"),
+        (
+            r#"{"jsonrpc":"2.0","id":[],"result":{}}"#,
+            r#"a message that is not JSON-RPC: {"jsonrpc":"2.0","id":[],"result":{}}"#,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"bad\u001b"}}"#,
+            r#"a response that matches no request: {"code":-32600,"message":"bad\u001b"}"#,
+        ),
+    ] {
+        let expected =
+            format!("2: Failed to read resource: no answer within 30000 ms; but the server sent {what}");
+        assert_eq!(*answered(read(), &[line]).last().unwrap(), expected);
+    }
+    let plain = "2: Failed to read resource: no answer within 30000 ms";
+    assert_eq!(answered(read(), &[]), [plain]);
+    // A late answer to an earlier request is no clue.
+    assert_eq!(answered(read(), &[r#"{"jsonrpc":"2.0","id":1,"result":{}}"#]).last().unwrap(), plain);
+}
+
+/// R-012: a server that does not know a method has none of what it is for.
+#[test]
+fn unknown_methods_mean_that_there_is_nothing() {
+    let line = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"Method not found"}}"#;
+    let complete = Call::Complete {
+        template: "n://{id}".into(),
+        variable: "id".into(),
+        value: String::new(),
+        context: Vec::new(),
+    };
+    for (call, expected) in [
+        (Call::List { cursor: None }, "2: 0 items, 0 odd, None"),
+        (Call::ListTemplates { cursor: None }, "2: 0 items, 0 odd, None"),
+        (read(), "2: Failed to read resource: the server has no method \"resources/read\""),
+        (complete, "2: Failed to read resource: the server has no completions"),
+        (
+            Call::Custom { method: "a/b".into(), params: "{}".into() },
+            "2: Failed to read resource: Method not found (-32601)",
+        ),
+    ] {
+        assert_eq!(answered(call, &[line]), [expected]);
+    }
 }
 
 /// R-216: a result without a type counts as complete; an unknown type is an error.

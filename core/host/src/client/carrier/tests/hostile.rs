@@ -104,8 +104,16 @@ async fn invalid_answers_are_errors_with_the_reason() {
             Some(307),
             "to https://elsewhere.example/a, which",
         ),
-        (whole("302 There", &location("/there?secret"), ""), Some(302), "/there, which"),
-        (whole("302 There", "", ""), Some(302), "to another URL, which"),
+        (
+            whole("302 There", &location("/there?secret"), ""),
+            Some(302),
+            "/there, which is not followed with status 302, which drops the request: use the URL",
+        ),
+        (whole("301 There", "", ""), Some(301), "to another URL, which is not followed"),
+        (whole("303 There", &location("/mcp"), ""), Some(303), "/mcp, which is not followed"),
+        (whole("307 There", "", ""), Some(307), "to another URL, which is another origin"),
+        (whole("308 There", &location("/mcp?secret"), ""), Some(508), "redirects more than 5 times"),
+        (whole("405 No", "", ""), Some(405), "check that this is the URL of an MCP endpoint"),
         ("garbage\r\n\r\n".into(), None, "/mcp: "),
         (String::new(), None, "connection closed before message completed"),
         (
@@ -118,6 +126,68 @@ async fn invalid_answers_are_errors_with_the_reason() {
         let (own, reason) = answered(text.clone()).await;
         assert_eq!(own, status, "{text}");
         assert!(reason.contains(expected), "{text}: {reason}");
+    }
+}
+
+/// A redirect within the origin keeps the request with its headers; a permanent one is remembered. No other origin gets
+/// anything.
+#[tokio::test]
+async fn redirects_within_the_origin_are_followed() {
+    for (status, paths) in [
+        ("307 There", ["/mcp?token=secret", "/mcp/", "/mcp?token=secret", "/mcp/"].as_slice()),
+        ("308 There", &["/mcp?token=secret", "/mcp/", "/mcp/"]),
+    ] {
+        let (url, requests) = serving(move |request, socket| {
+            let text = match request.starts_with("POST /mcp/ ") {
+                true => whole("200 OK", TYPE, ANSWER),
+                false => whole(status, "Location: /mcp/\r\n", ""),
+            };
+            let _ = socket.write_all(text.as_bytes());
+        });
+        let headers = BTreeMap::from([("Authorization".to_owned(), "Bearer t".to_owned())]);
+        let mut talk = Talk::open(&Target::Url { url, headers }).await.unwrap();
+        for _ in 0..2 {
+            talk.carrier.send(modern());
+            assert_eq!(talk.message().await["id"], 7);
+        }
+        let requests = requests.lock().unwrap().clone();
+        let own: Vec<&str> = requests.iter().filter_map(|request| request.split(' ').nth(1)).collect();
+        assert_eq!(own, paths);
+        for request in requests {
+            assert!(
+                request.contains("authorization: Bearer t") && request.ends_with(r#"{"id":7}"#),
+                "{request}"
+            );
+        }
+    }
+    let (other, heard) =
+        serving(|_, socket| drop(socket.write_all(whole("200 OK", TYPE, ANSWER).as_bytes())));
+    for status in ["301 There", "302 There", "303 There", "307 There", "308 There"] {
+        let redirect = whole(status, &format!("Location: {other}\r\n"), "");
+        let (_, reason) = answered(redirect).await;
+        assert!(reason.contains("/mcp, which is"), "{reason}");
+    }
+    assert!(heard.lock().unwrap().is_empty());
+}
+
+/// A server of the older transport is named, after its handshake has failed.
+#[tokio::test]
+async fn a_server_of_the_older_transport_is_named() {
+    for (first, expected) in [
+        ("event: endpoint\ndata: /messages\n\n", "speaks only the transport HTTP+SSE of revision 2024-11-05"),
+        (": hello\n\n", "check that this is the URL of an MCP endpoint"),
+    ] {
+        let (url, _) = serving(move |request, socket| {
+            let text = match request.starts_with("GET") {
+                true => format!("{EVENTS}{first}"),
+                false => whole("405 Method Not Allowed", "", ""),
+            };
+            let _ = socket.write_all(text.as_bytes());
+        });
+        let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
+        talk.carrier.send(outgoing(Some(7), "initialize", "{}"));
+        let fault = talk.not_carried(7).await;
+        assert!(fault.failure.to_string().contains(expected), "{fault:?}");
     }
 }
 

@@ -22,11 +22,13 @@ fn more_directories_than_may_be_watched() {
     assert_eq!(
         said,
         [
-            "there is more to watch than watch_dirs=3 allows; the rest is looked at from time to time, so changes are \
-          reported later; raise watch_dirs, or exclude directories"
+            "there is more to watch than watch_dirs=3 allows: 5 directories and 0 subscribed paths; 2 of them are looked at \
+          in turns, which takes at most half a percent of a processor, so changes are reported later; set watch_dirs to 5 \
+          or more, or exclude directories"
         ]
     );
-    assert_eq!(bench.watched().len(), 3);
+    // Subscribed files count for the system's own limit alone.
+    bench.until("three directories are watched, and the files", || bench.watched().len() == 3 + 4);
 }
 
 /// S-01: after an overflow all is as after a fresh walk, whatever has happened meanwhile.

@@ -183,8 +183,7 @@ fn a_root_inside_another() {
         let inner = folder.0.join("in");
         let bench = Bench::with(folder, settings, |options| options.root("in", inner));
         bench.watch("in/a");
-        bench.tell("file:///in/a", true);
-        bench.expect("file:///in/a");
+        bench.watch_uri("file:///in/a");
         for text in ["22", "333"] {
             bench.folder.write("in/a", text);
             bench.expect_updated("in/a");

@@ -1,0 +1,202 @@
+//! References as they are kept: files beneath `refs`, lines of `packed-refs`, and HEAD.
+//!
+//! ```text
+//!   refs/heads/main ──a file──▶ ID, or ref: refs/heads/other ──▶ …
+//!          └────────a line of packed-refs──▶ ID
+//! ```
+//!
+//! Law: a file that is no reference is skipped in a list, and is an error where it is asked for. What is read is limited.
+
+use super::parts::{Areas, PartError, Stamp, stamp};
+use gix::ObjectId;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The largest file of one reference, and the largest `packed-refs`, in bytes.
+const LOOSE: u64 = 4 * 1024;
+const PACKED: u64 = 64 << 20;
+/// How many symbolic references may follow each other: git's own limit.
+const SYMBOLIC: usize = 5;
+/// The most references of a folder that are visited, and the deepest nesting of their folders.
+const LARGEST: usize = 100_000;
+const DEEPEST: usize = 64;
+
+/// What a reference says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Pointer {
+    Id(ObjectId),
+    /// The full name of another one.
+    Name(String),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct RefStore {
+    areas: Areas,
+    /// Where HEAD is, and the references of one working tree.
+    git_dir: PathBuf,
+    /// Where all others are.
+    common_dir: PathBuf,
+    packed: Mutex<Option<(Stamp, Arc<PackedRefs>)>>,
+}
+
+/// The lines of `packed-refs`, by name.
+type PackedRefs = Vec<(String, ObjectId)>;
+
+impl RefStore {
+    pub(super) fn new(areas: &Areas, git_dir: &Path, common_dir: &Path) -> Self {
+        let (git_dir, common_dir) = (git_dir.to_owned(), common_dir.to_owned());
+        Self { areas: areas.clone(), git_dir, common_dir, packed: Mutex::default() }
+    }
+
+    /// What a reference says; `None` if it is not there. `name` is full, such as `refs/heads/main` or `HEAD`.
+    pub(super) fn find(&self, name: &str) -> Result<Option<Pointer>, PartError> {
+        let path = self.dir(name).join(name);
+        match self.loose(&path) {
+            Ok(found) => return Ok(Some(found)),
+            // A folder of references may have the name of one that is packed.
+            Err(PartError::NotFound) => {}
+            Err(PartError::NoFile) if path.is_dir() => {}
+            Err(error) => return Err(error),
+        }
+        let packed = self.packed()?;
+        let at = packed.binary_search_by(|(other, _)| other.as_str().cmp(name));
+        Ok(at.ok().and_then(|at| packed.get(at)).map(|(_, id)| Pointer::Id(*id)))
+    }
+
+    /// The object that a reference leads to; `None` if one on the way is not there.
+    pub(super) fn follow(&self, pointer: Pointer) -> Result<Option<ObjectId>, PartError> {
+        let mut pointer = pointer;
+        for _ in 0..SYMBOLIC {
+            let name = match pointer {
+                Pointer::Id(id) => return Ok(Some(id)),
+                Pointer::Name(name) => name,
+            };
+            match self.find(&name)? {
+                Some(next) => pointer = next,
+                None => return Ok(None),
+            }
+        }
+        match pointer {
+            Pointer::Id(id) => Ok(Some(id)),
+            Pointer::Name(_) => Ok(None),
+        }
+    }
+
+    /// The references beneath a folder such as `refs/heads/`, each with the object that it leads to. Broken ones are left out.
+    pub(super) fn beneath(&self, folder: &str) -> Result<Vec<(String, ObjectId)>, PartError> {
+        let packed = self.packed()?;
+        let from = packed.partition_point(|(name, _)| name.as_str() < folder);
+        let packed = packed.iter().skip(from).take_while(|(name, _)| name.starts_with(folder)).take(LARGEST);
+        let mut all: BTreeMap<String, ObjectId> = packed.cloned().collect();
+        let (mut todo, mut seen) = (vec![(folder.trim_end_matches('/').to_owned(), 0)], 0);
+        while let Some((dir, depth)) = todo.pop() {
+            let path = self.dir(&dir).join(&dir);
+            for entry in fs::read_dir(path).into_iter().flatten().filter_map(Result::ok) {
+                seen += 1;
+                if seen > LARGEST || depth > DEEPEST {
+                    break;
+                }
+                let Some(name) = entry.file_name().to_str().map(|name| format!("{dir}/{name}")) else {
+                    continue;
+                };
+                let is_dir = match entry.file_type() {
+                    Ok(kind) if kind.is_symlink() => {
+                        self.areas.has_directory(&entry.path()) && entry.path().is_dir()
+                    }
+                    Ok(kind) => kind.is_dir(),
+                    Err(_) => continue,
+                };
+                if is_dir {
+                    todo.push((name, depth + 1));
+                } else if let Ok(pointer) = self.loose(&entry.path())
+                    && let Ok(Some(id)) = self.follow(pointer)
+                {
+                    all.insert(name, id);
+                }
+            }
+        }
+        Ok(all.into_iter().collect())
+    }
+
+    /// Working trees share their references, but for HEAD and a few others.
+    fn dir(&self, name: &str) -> &Path {
+        const OWN: [&str; 3] = ["refs/bisect", "refs/worktree", "refs/rewritten"];
+        let is_own = |folder: &str| {
+            name.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if !name.starts_with("refs") || OWN.iter().any(|folder| is_own(folder)) {
+            &self.git_dir
+        } else {
+            &self.common_dir
+        }
+    }
+
+    fn loose(&self, path: &Path) -> Result<Pointer, PartError> {
+        // HEAD was a link in old repositories.
+        if let Ok(target) = fs::read_link(path)
+            && let Some(name) = target.to_str().filter(|name| is_full_name(name))
+        {
+            return Ok(Pointer::Name(name.to_owned()));
+        }
+        let (text, _) = self.areas.read(path, LOOSE)?;
+        // One that is being written, or that a crash left empty, is not there.
+        pointer(&text).ok_or(PartError::NotFound)
+    }
+
+    fn packed(&self) -> Result<Arc<PackedRefs>, PartError> {
+        let path = self.common_dir.join("packed-refs");
+        let now = match fs::metadata(&path) {
+            Ok(facts) if facts.is_file() => stamp(&facts),
+            Ok(_) => return Err(PartError::NoFile),
+            Err(error) => match PartError::from(error) {
+                PartError::NotFound => return Ok(Arc::default()),
+                error => return Err(error),
+            },
+        };
+        let mut kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((then, packed)) = kept.as_ref().filter(|(then, _)| *then == now) {
+            let _ = then;
+            return Ok(packed.clone());
+        }
+        let (text, facts) = match self.areas.read(&path, PACKED) {
+            Err(PartError::NotFound) => return Ok(Arc::default()),
+            read => read?,
+        };
+        let packed = Arc::new(packed_refs(&text));
+        *kept = Some((stamp(&facts), packed.clone()));
+        Ok(packed)
+    }
+}
+
+fn pointer(text: &[u8]) -> Option<Pointer> {
+    if let Some(name) = text.strip_prefix(b"ref:") {
+        let name = std::str::from_utf8(name).ok()?.trim();
+        return is_full_name(name).then(|| Pointer::Name(name.to_owned()));
+    }
+    let (digits, rest) = text.split_at_checked(40)?;
+    let is_over = rest.first().is_none_or(u8::is_ascii_whitespace);
+    ObjectId::from_hex(digits).ok().filter(|_| is_over).map(Pointer::Id)
+}
+
+fn packed_refs(text: &[u8]) -> PackedRefs {
+    let line = |line: &[u8]| {
+        let (digits, name) = line.split_at_checked(40)?;
+        let name = std::str::from_utf8(name.strip_prefix(b" ")?).ok()?.trim_end();
+        Some((name.to_owned(), ObjectId::from_hex(digits).ok()?))
+    };
+    let mut all: PackedRefs = text.split(|byte| *byte == b'\n').filter_map(line).collect();
+    if !all.is_sorted() {
+        all.sort();
+    }
+    all
+}
+
+/// Whether a file may name this reference: one beneath `refs`, which no part of the name leads out of.
+fn is_full_name(name: &str) -> bool {
+    name.starts_with("refs/")
+        && name.split('/').all(|part| !part.is_empty() && !part.starts_with('.'))
+        && !name.contains(|char: char| char.is_control())
+}
