@@ -357,7 +357,8 @@ mod tests {
         let mut connection = engine.connect(ConnectionKind::Stdio);
         let Outcome { mut events, .. } = connection.message(arrival, Now::default(), &mut Vec::new());
         let Work::Ask(first) = Work::of(events.remove(0)) else { panic!("the first source is asked") };
-        let page = Answer::Listed(ListPage::new(std::iter::empty()));
+        let page =
+            Answer::Listed(ListPage::new(std::iter::empty::<mcp_resources_engine::connection::Item>()));
         let mut outcome = connection.respond(first.token, page, Now::default(), &mut Vec::new());
         let Work::Ask(second) = Work::of(outcome.events.remove(0)) else { panic!("so is the second") };
         assert_ne!(first.handler, second.handler);
