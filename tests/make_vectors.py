@@ -46,6 +46,9 @@ def schema(module: types.ModuleType) -> dict[str, Any]:
         own = TypeAdapter(alias).json_schema(by_alias=True, ref_template=TEMPLATES)
         definitions |= own.pop("$defs", {})
         definitions.setdefault(name, own)
+    for name, model in inspect.getmembers(module, inspect.isclass):
+        if model in models and name not in definitions:  # another name of a model
+            definitions[name] = {"$ref": TEMPLATES.format(model=model.__name__)}
     for older, newer in EARLIER_NAMES.items():
         if newer in definitions:
             definitions.setdefault(older, {"$ref": TEMPLATES.format(model=newer)})

@@ -155,7 +155,8 @@ impl Pair {
 
     fn updated(&mut self, uri: &str) {
         for side in &mut self.0 {
-            side.engine.updated(uri, Now::default()).unwrap();
+            // Another spelling of a typed value is the URI of nothing, and refused.
+            let _ = side.engine.updated(uri, Now::default());
         }
     }
 

@@ -445,6 +445,7 @@ async fn what_does_not_conform_is_logged_and_left_out() {
         ("other", "name in its SKILL.md is \"another\", not the name of its directory"),
         ("over", "it has 513 files, more than 512"),
         ("plain", "does not begin with YAML front matter"),
+        ("skill.md/skill.md", "a skill's file is named SKILL.md"),
         ("upper-Case", "lowercase"),
         ("wrong", "the front matter of its SKILL.md: line "),
     ];

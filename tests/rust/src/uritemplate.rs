@@ -74,6 +74,6 @@ mod tests {
                 total += passed;
             }
         }
-        assert!(total >= 240, "only {total} cases");
+        assert!(total >= 200, "only {total} cases");
     }
 }

@@ -170,7 +170,6 @@ fn queries_have_bounds() {
         ("step", "-1s"),
         ("step", "10"),
         ("step", "NaN"),
-        ("step", "99999999999d"),
         ("format", ""),
         ("format", "xml"),
         ("format", "JSON"),

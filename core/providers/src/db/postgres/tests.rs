@@ -135,16 +135,16 @@ fn endless_messages_are_left() {
     let notification = message(b'A', &[b"\0\0\0\x01channel\0", long.as_bytes(), b"\0"].concat());
     let table = row(&[&7_u32.to_be_bytes(), b"public", long.as_bytes(), b"r", &[1]]);
     for (phase, bytes, max) in [
-        ("start", notice.clone(), 4 << 20),
-        ("start", setting.clone(), 4 << 20),
-        ("settings", setting.clone(), 4 << 20),
-        ("settings", notice.clone(), 4 << 20),
-        ("settings", notification.clone(), 4 << 20),
-        ("parse", setting, 4 << 20),
+        ("start", notice.clone(), 16 << 20),
+        ("start", setting.clone(), 16 << 20),
+        ("settings", setting.clone(), 16 << 20),
+        ("settings", notice.clone(), 16 << 20),
+        ("settings", notification.clone(), 16 << 20),
+        ("parse", setting, 16 << 20),
         ("describe", notification, 80 << 20),
         ("rows", notice, 80 << 20),
         ("rows", table, 80 << 20),
-        ("rows", [message(b'C', b"x\0"), message(b'Z', b"I")].concat(), 4 << 20),
+        ("rows", [message(b'C', b"x\0"), message(b'Z', b"I")].concat(), 16 << 20),
     ] {
         let name = char::from(bytes[0]);
         let (fault, taken) = attacked(phase, Flood::Endless(bytes));
