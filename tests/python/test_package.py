@@ -73,7 +73,7 @@ def files(*folders: str) -> set[str]:
 def of_crate(folder: str) -> set[str]:
     """What a crate consists of."""
     own = {name.removeprefix(f"{folder}/") for name in files(f"{folder}/src", f"{folder}/benches")}
-    return own | LICENSES | {"Cargo.toml"}
+    return own | LICENSES | {"Cargo.toml", "README.md"}
 
 
 def pinned(lock: str) -> set[tuple[str, str]]:
@@ -115,7 +115,7 @@ def test_a_wheel_serves_in_a_clean_environment(wheel: Path, tmp_path: Path) -> N
 
 def test_the_source_distribution_has_the_sources_and_no_more(sources: dict[str, bytes]) -> None:
     core = {f"{folder}/{name}" for folder in CRATES.values() for name in of_crate(folder)}
-    binding = files("bindings-python/src", "bindings-python/python") | {"bindings-python/Cargo.toml"}
+    binding = files("bindings-python/src", "bindings-python/python") | {"bindings-python/Cargo.toml", "bindings-python/README.md"}
     copied = core | binding | LICENSES | {"Cargo.lock", "pyproject.toml"}
     assert {*sources} == copied | {"Cargo.toml", "PKG-INFO"}
     for name in copied:
