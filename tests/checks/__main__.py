@@ -41,6 +41,7 @@ def main() -> int:
         print(f"{name:<14}{'ok' if not findings else f'{len(findings)} found'}")
         for finding in findings:
             print(f"  {finding}")
+    print(f"{size.figures(tree)}\n{names.figures(tree)}")
     return 1 if total else 0
 
 

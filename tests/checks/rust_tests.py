@@ -1,4 +1,4 @@
-"""Finds the tests of the Rust sources by the names under which `cargo test` reports them, and their documentation."""
+"""Finds the tests of the Rust sources by the names that `cargo test` reports, and the comments above them."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ _FUNCTION = re.compile(r"^ *(?:pub )?(?:async )?fn (\w+)")
 
 
 def tests(path: str, text: str) -> Iterator[tuple[str, str]]:
-    """The tests of one file: the name with its modules, and the text of the `///` lines above it."""
+    """The tests of one file: the name with its modules, and the text of the comment above it."""
     modules = list(_modules_of(path))
     depths: list[int] = []
     documentation: list[str] = []
@@ -22,11 +22,11 @@ def tests(path: str, text: str) -> Iterator[tuple[str, str]]:
         if opened := _MODULE.match(line):
             depths.append(len(opened[1]))
             modules.append(opened[2])
-        if stripped.startswith("///"):
-            documentation.append(stripped[3:])
+        if stripped.startswith("//"):
+            documentation.append(stripped.lstrip("/"))
         elif stripped.startswith("#["):
             is_test |= stripped in ("#[test]", "#[tokio::test]") or stripped.startswith("#[tokio::test(")
-        elif not stripped.startswith("//"):
+        else:
             found = _FUNCTION.match(line)
             if found and is_test:
                 yield "::".join([*modules, found[1]]), "\n".join(documentation)

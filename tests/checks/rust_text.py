@@ -18,6 +18,8 @@ _TOKEN = re.compile(
 )
 _TEST_ITEM = re.compile(r"#\[cfg\((?:test|all\(test\b[^\]]*)\)\]")
 _FUNCTION = re.compile(r"\bfn\s+(\w+)")
+TYPE = re.compile(r"\b(struct|enum|trait|union)\s+([A-Z]\w*)")
+"""A definition: its keyword and its name."""
 
 
 @dataclass(frozen=True)

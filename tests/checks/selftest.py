@@ -107,23 +107,19 @@ class Metadata(unittest.TestCase):
 
 
 class Names(unittest.TestCase):
-    def test_an_unclear_type(self) -> None:
-        assert len(core(names.check, "a.rs", "pub(super) enum Asked { One }")) == 1
-        assert len(found(names.check, bindings_node__js__a_ts="export interface Told {}")) == 1
-        assert core(names.check, "a.rs", "// struct Asked\nstruct ReadParams;") == []
-
     def test_two_meanings(self) -> None:
         two = found(names.check, core__engine__src__a_rs="struct Slot;", core__host__src__b_rs="\nenum Slot {}")
-        assert two == ["2: `Slot` is another type in core/engine/src/a.rs: give this one a name of its own"]
-        assert found(names.check, core__engine__src__a_rs="struct Slot;", bindings_node__src__b_rs="struct Slot;") == []
+        two = [line for line in two if "Slot" in line]
+        assert two == ["2: `Slot` is another type in core/engine/src/a.rs: name this one by its subject"]
 
-    def test_an_identifier(self) -> None:
-        assert len(core(names.check, "a.rs", 'fn f(most: usize) -> &\'static str { "most" }')) == 1
-        assert core(names.check, "a.rs", "// most of them\nfn f(max: usize) {}") == []
+    def test_one_concept(self) -> None:
+        one = found(names.check, core__engine__src__a_rs="struct Slot;", bindings_node__src__b_rs="struct Slot;")
+        assert not any("Slot" in line for line in one)
+        own = core(names.check, "a.rs", "// struct Slot;\nstruct Slot;\n#[cfg(test)]\nmod tests { struct Slot; }")
+        assert not any("Slot" in line for line in own)
 
-    def test_a_sentence(self) -> None:
-        assert len(core(names.check, "a.rs", "// Whoever takes it closes it.")) == 1
-        assert core(names.check, "a.rs", "// The caller closes it.") == []
+    def test_an_exception_that_is_none_any_more(self) -> None:
+        assert any("take it from the list" in line for line in core(names.check, "a.rs", "struct ReadRequest;"))
 
 
 class Dependencies(unittest.TestCase):
@@ -216,11 +212,10 @@ class Size(unittest.TestCase):
         assert len(found(size.check, a__b_py="x = 1\n" * 801)) == 1
         assert found(size.check, a__b_py="x = 1\n" * 800) == []
 
-    def test_long_function(self) -> None:
+    def test_length_of_functions(self) -> None:
         body = "    f();\n" * 59
-        assert len(core(size.check, "uri.rs", f"fn long() {{\n{body}}}\n")) == 1
-        assert core(size.check, "uri.rs", f"#[cfg(test)]\nmod tests {{ fn long() {{\n{body}}} }}\n") == []
-        assert len(found(size.check, a__b_py="def long():\n" + "    f()\n" * 60)) == 1
+        tree = Tree({"core/engine/src/a.rs": f"fn long() {{\n{body}}}\nfn short() {{}}\n"}, LEVELS)
+        assert size.figures(tree) == "functions: median 61, 90th percentile 61, longest 61 lines"
 
     def test_fat_binding(self) -> None:
         for name, share in size.BINDING_SHARE.items():
