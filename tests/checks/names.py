@@ -12,9 +12,9 @@ from tree import Finding, Tree, line_at
 
 # Names that two crates have for one concept.
 SHARED = {
+    "Client": "the client of a program, and that of its tests in `testing`",
     "Call": "a request of a custom method: the borrowed one of a provider, and what a handler of Rust gets",
     "Complete": "a completion: the request of a provider, and what a handler of Rust gets",
-    "Config": "the section of a file, in the client and in `serve`",
     "IntoAnswer": "what a provider and a handler of Rust may return",
     "List": "a page of a list: the request of a provider, and what a handler of Rust gets",
     "Read": "a read: the request of a provider, and what a handler of Rust gets",
