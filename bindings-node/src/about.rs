@@ -3,7 +3,7 @@
 use mcp_resources_engine::headers::Headers;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::trace::TraceContext;
-use mcp_resources_host::transport::Request;
+use mcp_resources_runtime::transport::Request;
 use napi_derive::napi;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Where records of requests go: to a file, or to a function of the author's, which takes them on the event loop.
 
 use crate::error::unusable;
-use mcp_resources_host::transport::AuditFile;
+use mcp_resources_runtime::transport::AuditFile;
 use napi::Either;
 use napi::Status;
 use napi::bindgen_prelude::{Function, Result};

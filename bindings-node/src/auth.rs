@@ -3,8 +3,8 @@
 use crate::error::unusable;
 use crate::server::number;
 use mcp_resources_engine::http::{Denied, Verified};
-use mcp_resources_host::transport::http as core;
-use mcp_resources_host::transport::http::{JwtVerifier, StaticTokens, Verifier};
+use mcp_resources_runtime::transport::http as core;
+use mcp_resources_runtime::transport::http::{JwtVerifier, StaticTokens, Verifier};
 use napi::bindgen_prelude::*;
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;

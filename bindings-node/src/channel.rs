@@ -4,7 +4,7 @@ use crate::answer::Answers;
 use crate::link::Link;
 use crate::peer::Drive;
 use crate::server::{Server, number};
-use mcp_resources_host::transport::Stdio;
+use mcp_resources_runtime::transport::Stdio;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::os::fd::IntoRawFd;

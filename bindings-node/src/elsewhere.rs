@@ -6,9 +6,9 @@
 use crate::woken::Woken;
 use mcp_resources_engine::connection::Events;
 use mcp_resources_engine::hub::ConnectionId;
-use mcp_resources_host::provider::{Mounts, Providers};
-use mcp_resources_host::transport::http::{Inbox, Item};
-use mcp_resources_host::transport::{Host, Peer, Work};
+use mcp_resources_runtime::provider::{Mounts, Providers};
+use mcp_resources_runtime::transport::http::{Inbox, Item};
+use mcp_resources_runtime::transport::{Host, Peer, Work};
 use std::sync::{Arc, Weak};
 
 /// See the module.

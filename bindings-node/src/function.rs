@@ -1,7 +1,7 @@
 //! An author's function as the runtime wraps it: called with numbers and texts, it answers by its return value or later.
 
 use crate::peer::Shared;
-use mcp_resources_host::registry::Number;
+use mcp_resources_runtime::registry::Number;
 use napi::bindgen_prelude::*;
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;
@@ -18,7 +18,7 @@ pub(crate) struct Callee {
 }
 
 /// The functions behind one number.
-pub(crate) type Functions = mcp_resources_host::transport::Functions<Arc<Callee>>;
+pub(crate) type Functions = mcp_resources_runtime::transport::Functions<Arc<Callee>>;
 
 /// See the module.
 #[napi(js_name = "NativeFunction")]

@@ -3,7 +3,7 @@
 use crate::error::{invalid_template, invalid_uri, registration};
 use mcp_resources_engine::guard::{Decision, Guard as Core, Policy};
 use mcp_resources_engine::principal::Principal;
-use mcp_resources_host::transport::{load_policy, read_policy};
+use mcp_resources_runtime::transport::{load_policy, read_policy};
 use mcp_resources_template::UriTemplate;
 use napi::Env;
 use napi::bindgen_prelude::*;

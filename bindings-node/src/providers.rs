@@ -4,7 +4,7 @@ use crate::embed::{Ask, Embeddings};
 use crate::error::unusable;
 use crate::options::{PlainValue, read, refused};
 use crate::server::number;
-use mcp_resources_host::provider as core;
+use mcp_resources_runtime::provider as core;
 use mcp_resources_providers::declared::{Set, one};
 use mcp_resources_providers::memory::Memory;
 use mcp_resources_providers::metrics::{Metrics, PushError};

@@ -8,7 +8,7 @@ use crate::peer::Arrival;
 use crate::woken::Woken;
 use mcp_resources_engine::connection::{Answer, Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_host::provider::Redact;
+use mcp_resources_runtime::provider::Redact;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use std::sync::mpsc::{SyncSender, sync_channel};

@@ -2,7 +2,7 @@
 
 use crate::function::Arguments;
 use crate::template::push_value;
-use mcp_resources_host::transport::{Request, RequestParams};
+use mcp_resources_runtime::transport::{Request, RequestParams};
 use napi::Env;
 use napi::bindgen_prelude::Result;
 

@@ -5,7 +5,7 @@
 //! Law: a waker waits for nothing and never enters JavaScript.
 
 use mcp_resources_engine::hub::ConnectionId;
-use mcp_resources_host::transport::pump::{self, LoopWaker, WORK, collect};
+use mcp_resources_runtime::transport::pump::{self, LoopWaker, WORK, collect};
 use napi::bindgen_prelude::{Function, Result};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use std::cell::RefCell;

@@ -5,9 +5,9 @@
 
 use crate::server::Host;
 use mcp_resources_engine::guard::AuditEntry;
-use mcp_resources_host::provider::WatchChange;
-use mcp_resources_host::transport::pump::RecordThread;
-use mcp_resources_host::transport::{AuditFile, RecordSignal};
+use mcp_resources_runtime::provider::WatchChange;
+use mcp_resources_runtime::transport::pump::RecordThread;
+use mcp_resources_runtime::transport::{AuditFile, RecordSignal};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -2,8 +2,8 @@
 
 use crate::http::Calls;
 use mcp_resources_engine::http::{Denied, Verified};
-use mcp_resources_host::transport::http as core;
-use mcp_resources_host::transport::http::{JwtVerifier, StaticTokens, Verifier};
+use mcp_resources_runtime::transport::http as core;
+use mcp_resources_runtime::transport::http::{JwtVerifier, StaticTokens, Verifier};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::Arc;

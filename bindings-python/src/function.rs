@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::convert::Gather;
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_host::registry::Number;
+use mcp_resources_runtime::registry::Number;
 use mcp_resources_template::Value;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};

@@ -3,7 +3,7 @@
 use crate::error::{invalid_template, raise, registration, to_json};
 use mcp_resources_engine::guard::{Guard as Core, Policy};
 use mcp_resources_engine::principal::Principal;
-use mcp_resources_host::transport::{load_policy, read_policy};
+use mcp_resources_runtime::transport::{load_policy, read_policy};
 use mcp_resources_template::UriTemplate;
 use pyo3::prelude::*;
 use pyo3::types::PyString;

@@ -9,7 +9,7 @@ use crate::waker::delivering;
 use crate::web::DeliveryReady;
 use mcp_resources_engine::connection::Encoded;
 use mcp_resources_engine::error::Purpose;
-use mcp_resources_host::transport::pump::PendingReply;
+use mcp_resources_runtime::transport::pump::PendingReply;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

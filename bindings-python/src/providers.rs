@@ -5,7 +5,7 @@ use crate::embed::Embedder;
 use crate::error::shown;
 use crate::options::{convert, refused, set};
 use crate::waker::delivering;
-use mcp_resources_host::provider;
+use mcp_resources_runtime::provider;
 use mcp_resources_providers::declared::{Set, one};
 use mcp_resources_providers::rag::Rag;
 use mcp_resources_providers::results::{Content, PutOptions, Results, ResultsError};

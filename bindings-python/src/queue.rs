@@ -3,7 +3,7 @@
 
 use crate::peer::Client;
 use crate::pending::Pending;
-use mcp_resources_host::transport::{self, Jobs, Worker};
+use mcp_resources_runtime::transport::{self, Jobs, Worker};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 

@@ -2,7 +2,7 @@
 
 use crate::context::loads;
 use crate::function::value_to_py;
-use mcp_resources_host::transport::{Request, RequestParams};
+use mcp_resources_runtime::transport::{Request, RequestParams};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 

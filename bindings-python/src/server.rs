@@ -18,10 +18,10 @@ use mcp_resources_engine::guard::AuditEntry;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::resource::RegistrationError;
-use mcp_resources_host::provider::Mounts;
-use mcp_resources_host::registry::{Change, Foreign, Registry};
-use mcp_resources_host::transport::pump::{RecordThread, Serving};
-use mcp_resources_host::transport::{Clock, ThreadNeed};
+use mcp_resources_runtime::provider::Mounts;
+use mcp_resources_runtime::registry::{Change, Foreign, Registry};
+use mcp_resources_runtime::transport::pump::{RecordThread, Serving};
+use mcp_resources_runtime::transport::{Clock, ThreadNeed};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -47,7 +47,7 @@ pub(crate) struct Host {
 }
 
 /// The functions behind one number.
-pub(crate) type Functions = mcp_resources_host::transport::Functions<Py<Function>>;
+pub(crate) type Functions = mcp_resources_runtime::transport::Functions<Py<Function>>;
 
 /// See the module.
 #[pyclass(frozen, weakref, module = "mcp_resources._core")]

@@ -3,7 +3,7 @@
 use crate::channel::Link;
 use crate::client::calls::Calls;
 use crate::web::Web;
-use mcp_resources_host::transport::pump::{self, Woken, collect};
+use mcp_resources_runtime::transport::pump::{self, Woken, collect};
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::io::{self, PipeReader, Read, Write};

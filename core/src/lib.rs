@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  client ──▶ stdio, or HTTP (feature `http`) ──▶ engine ──▶ your function
-//!                    mcp-resources-host           │  finds the resource or template of a URI (mcp-resources-template),
+//!                    mcp-resources-runtime           │  finds the resource or template of a URI (mcp-resources-template),
 //!                                                 │  checks the Guard, encodes the answer for the revision of the client
 //!                                                 └─▶ hub: which clients watch a resource that changes
 //! ```
@@ -36,7 +36,7 @@
 //! ```
 //!
 //! This crate re-exports the names that servers need, and has no code of its own: `mcp-resources-template` matches URIs,
-//! `mcp-resources-engine` is the protocol without I/O, clock or runtime, and `mcp-resources-host` provides those. A program
+//! `mcp-resources-engine` is the protocol without I/O, clock or runtime, and `mcp-resources-runtime` provides those. A program
 //! with an event loop of its own can drive the engine itself.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -66,18 +66,18 @@ pub use mcp_resources_engine::version::{FieldSet, Revision};
 
 // The server.
 #[cfg(any(feature = "http", feature = "pipe"))]
-pub use mcp_resources_host::provider::{self, Provider};
+pub use mcp_resources_runtime::provider::{self, Provider};
 #[cfg(all(feature = "server", feature = "http", unix))]
-pub use mcp_resources_host::server::HttpBuilder;
+pub use mcp_resources_runtime::server::HttpBuilder;
 #[cfg(all(feature = "server", unix))]
-pub use mcp_resources_host::server::{
+pub use mcp_resources_runtime::server::{
     self, AskFailed, Builder, Call, CallRequest, Changes, CompletionRequest, Context, Diagnostic, Handled,
     HandlerError, IntoAnswer, ListRequest, Method, Read, ReadRequest, ResourceServer, blocking,
 };
 #[cfg(all(feature = "server", unix))]
-pub use mcp_resources_host::testing;
+pub use mcp_resources_runtime::testing;
 #[cfg(any(feature = "http", feature = "pipe"))]
-pub use mcp_resources_host::transport::{self, AuditFile, AuditLog, AuditSink, load_policy};
+pub use mcp_resources_runtime::transport::{self, AuditFile, AuditLog, AuditSink, load_policy};
 
 // Providers that are ready-made.
 #[cfg(feature = "_providers")]
@@ -85,18 +85,18 @@ pub use mcp_resources_providers as providers;
 
 // A client of servers, with access control.
 #[cfg(all(feature = "client", unix))]
-pub use mcp_resources_host::client;
+pub use mcp_resources_runtime::client;
 
 // HTTP: the rules of an endpoint, TLS and tokens.
 pub use mcp_resources_engine::http::{
     Answers, Auth, Denied, Hosts, Origins, Polling, Rules, RulesError, Sse24, Verified,
 };
 #[cfg(feature = "auth")]
-pub use mcp_resources_host::transport::http::JwtVerifier;
+pub use mcp_resources_runtime::transport::http::JwtVerifier;
 #[cfg(feature = "tls")]
-pub use mcp_resources_host::transport::http::Tls;
+pub use mcp_resources_runtime::transport::http::Tls;
 #[cfg(feature = "http")]
-pub use mcp_resources_host::transport::http::{StaticTokens, Verifier};
+pub use mcp_resources_runtime::transport::http::{StaticTokens, Verifier};
 
 // For a program with an event loop of its own: everything that the signatures above name and that is not named above.
 pub use mcp_resources_engine as engine;

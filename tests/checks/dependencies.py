@@ -23,17 +23,17 @@ def check(tree: Tree) -> Iterator[Finding]:
             how = f"`cargo tree -p {package} -i {name}` shows how"
             yield Finding(f"core/{crate}/Cargo.toml", 1, f"depends on `{name}`: {how}")
     manifests = dict(tree.under("core", ext=(".toml",)))
-    if {"core/Cargo.toml", "core/host/Cargo.toml"} <= manifests.keys():
-        own, host = (tomllib.loads(manifests[f"core/{crate}Cargo.toml"])["features"] for crate in ("", "host/"))
+    if {"core/Cargo.toml", "core/runtime/Cargo.toml"} <= manifests.keys():
+        own, host = (tomllib.loads(manifests[f"core/{crate}Cargo.toml"])["features"] for crate in ("", "runtime/"))
         for name in unlike(own, host):
-            yield Finding("core/Cargo.toml", 1, f"the feature `{name}` does not imply what it does in the host")
+            yield Finding("core/Cargo.toml", 1, f"the feature `{name}` does not imply what it does in the runtime")
 
 
 def unlike(own: dict[str, list[str]], host: dict[str, list[str]]) -> list[str]:
     """The features of `own` that do not pass on to `host` what they are there: code under `cfg` would be left out."""
 
     def expected(name: str) -> set[str]:
-        return {f"mcp-resources-host/{name}", *(implied for implied in host[name] if implied in host)}
+        return {f"mcp-resources-runtime/{name}", *(implied for implied in host[name] if implied in host)}
 
     return [name for name in host if set(own.get(name, [])) != expected(name)]
 

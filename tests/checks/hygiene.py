@@ -10,7 +10,7 @@ PANICS_PER_1000_LINES = 1
 _SHIPPED = (
     "core/template/src",
     "core/engine/src",
-    "core/host/src",
+    "core/runtime/src",
     "core/providers/src",
     "core/cli/src",
     "bindings-python/src",

@@ -13,7 +13,7 @@ def check(tree: Tree) -> Iterator[Finding]:
     """Looks at every `crate::…` and `super::…` outside tests."""
     level_of = {module: height for height, level in enumerate(tree.levels) for module in level.modules}
     families = [set(level.modules) for level in tree.levels if level.together]
-    for path, text in tree.under("core/engine/src", "core/host/src"):
+    for path, text in tree.under("core/engine/src", "core/runtime/src"):
         here = module_of(path)
         if not here or rust_text.is_test_file(path):
             continue

@@ -129,9 +129,9 @@ class Dependencies(unittest.TestCase):
 
     def test_features(self) -> None:
         host = {"pipe": ["dep:x"], "server": ["pipe", "x/y"]}
-        lawful = {"pipe": ["mcp-resources-host/pipe"], "server": ["pipe", "mcp-resources-host/server"]}
+        lawful = {"pipe": ["mcp-resources-runtime/pipe"], "server": ["pipe", "mcp-resources-runtime/server"]}
         assert dependencies.unlike(lawful, host) == []
-        assert dependencies.unlike({**lawful, "server": ["mcp-resources-host/server"]}, host) == ["server"]
+        assert dependencies.unlike({**lawful, "server": ["mcp-resources-runtime/server"]}, host) == ["server"]
 
     def test_this_tree(self) -> None:
         assert list(dependencies.check(Tree({}, LEVELS))) == []

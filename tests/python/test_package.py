@@ -26,7 +26,7 @@ CRATES = {
     "mcp-resources": "core",
     "mcp-resources-cli": "core/cli",
     "mcp-resources-engine": "core/engine",
-    "mcp-resources-host": "core/host",
+    "mcp-resources-runtime": "core/runtime",
     "mcp-resources-providers": "core/providers",
     "mcp-resources-template": "core/template",
 }

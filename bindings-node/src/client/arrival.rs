@@ -4,7 +4,7 @@ use crate::answer::Entry;
 use crate::server::number;
 use mcp_resources_engine::client::{Change, ClientError, Failure, Listed, Progress, ServerAbout};
 use mcp_resources_engine::connection::{Completion, Contents, Plain};
-use mcp_resources_host::client::desk::News;
+use mcp_resources_runtime::client::desk::News;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::borrow::Cow;

@@ -7,7 +7,7 @@ use super::lock;
 use crate::error::raise;
 use crate::waker::LoopWaker;
 use mcp_resources_engine::client::{ClientError, Failure, Progress, Question};
-use mcp_resources_host::client::desk::{Desk, News, Owned};
+use mcp_resources_runtime::client::desk::{Desk, News, Owned};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;

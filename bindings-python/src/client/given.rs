@@ -3,7 +3,7 @@
 use crate::error::{Import, raise};
 use mcp_resources_engine::client::{Change, ClientError, Failure, ServerAbout};
 use mcp_resources_engine::connection::{Contents, Plain};
-use mcp_resources_host::client::desk::News;
+use mcp_resources_runtime::client::desk::News;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};

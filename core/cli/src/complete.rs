@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::args::Complete;
 use crate::output;
-use mcp_resources_host::client::Client;
+use mcp_resources_runtime::client::Client;
 use serde_json::json;
 use std::io::{self, Write};
 

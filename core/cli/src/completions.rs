@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use mcp_resources_engine::client::Listed;
 use mcp_resources_engine::safe_text::is_unsafe;
-use mcp_resources_host::client::Client;
+use mcp_resources_runtime::client::Client;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::time::Duration;

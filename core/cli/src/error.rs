@@ -2,7 +2,7 @@
 
 use crate::output;
 use mcp_resources_engine::client::{ClientError, Failure};
-use mcp_resources_host::client::ConfigError;
+use mcp_resources_runtime::client::ConfigError;
 use std::fmt::Display;
 use std::io;
 

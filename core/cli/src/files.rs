@@ -1,8 +1,8 @@
 //! The configuration files of known clients: their paths, their keys and the form of an entry.
 
 use clap::ValueEnum;
-use mcp_resources_host::client::{Config, ConfigError};
-use mcp_resources_host::transport::document_text;
+use mcp_resources_runtime::client::{Config, ConfigError};
+use mcp_resources_runtime::transport::document_text;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 //! The command `mcp-resources`: one [`main`] for a binary, the wheel's console script and npm's `bin`.
 //!
 //! ```text
-//!  argv ──▶ args ──▶ select: a command, a URL, or a name of an mcpServers file ──▶ client (mcp-resources-host)
+//!  argv ──▶ args ──▶ select: a command, a URL, or a name of an mcpServers file ──▶ client (mcp-resources-runtime)
 //!                └─▶ ls, read, complete, watch, lint: a file each ──▶ output: data to stdout, messages to stderr
-//!                ├─▶ serve: providers (mcp-resources-providers) behind a server (mcp-resources-host)
+//!                ├─▶ serve: providers (mcp-resources-providers) behind a server (mcp-resources-runtime)
 //!                └─▶ install, completions: no server
 //! ```
 //!

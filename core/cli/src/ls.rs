@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::args::Ls;
 use crate::output::{self, plain};
 use mcp_resources_engine::client::{ClientError, Failure, Listed};
-use mcp_resources_host::client::Client;
+use mcp_resources_runtime::client::Client;
 use serde_json::Value;
 use std::io::{self, BufWriter, IsTerminal, Write};
 

@@ -6,7 +6,7 @@ use crate::error::Failed;
 use crate::output::{self, plain};
 use anstream::adapter::strip_str;
 use mcp_resources_engine::connection::{Contents, Plain};
-use mcp_resources_host::client::Client;
+use mcp_resources_runtime::client::Client;
 use std::io::{self, Write};
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use crate::error::Failed;
 use crate::{files, output};
 use mcp_resources_engine::client::Allowed;
 use mcp_resources_engine::suggest::{closest, unexpected};
-use mcp_resources_host::client::{Config, ServerConfig, Target};
+use mcp_resources_runtime::client::{Config, ServerConfig, Target};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use crate::args::Watch;
 use crate::error::Failed;
 use crate::output::{self, plain};
 use mcp_resources_engine::client::{Change, ClientError};
-use mcp_resources_host::client::Client;
+use mcp_resources_runtime::client::Client;
 use serde_json::json;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};

@@ -9,7 +9,7 @@
 //!  Outcome: bytes to send, a deadline
 //! ```
 //!
-//! The engine uses no file, socket, clock, thread, environment or randomness; `mcp-resources-host` provides them. Most
+//! The engine uses no file, socket, clock, thread, environment or randomness; `mcp-resources-runtime` provides them. Most
 //! servers need only the crate `mcp-resources`. Use this one to serve over a transport of your own.
 //!
 //! # Examples

@@ -2,8 +2,8 @@
 
 use mcp_resources_cli::Document;
 use mcp_resources_engine::option::{FromOption, OptionValue};
-use mcp_resources_host::client::Config;
-use mcp_resources_host::transport::document_yaml;
+use mcp_resources_runtime::client::Config;
+use mcp_resources_runtime::transport::document_yaml;
 use mcp_resources_providers::config;
 use mcp_resources_providers::files::Options;
 use mcp_resources_template::uri;

@@ -15,7 +15,7 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step, set_all};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_engine::suggest::closest;
-use mcp_resources_host::provider::{
+use mcp_resources_runtime::provider::{
     Complete, Entry, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };
 use std::path::Path;

@@ -20,7 +20,7 @@ use crate::options::Kind;
 use mcp_resources_engine::option::{FromOption, Step};
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::suggest::closest;
-use mcp_resources_host::provider::Provider;
+use mcp_resources_runtime::provider::Provider;
 use std::any::Any;
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 
 use crate::values::{self, Limits};
 pub use crate::values::{Fault, Members, Value};
-use mcp_resources_host::transport::YamlSchema;
+use mcp_resources_runtime::transport::YamlSchema;
 
 /// The longest block, in bytes.
 const MOST: usize = 64 << 10;

@@ -1,13 +1,13 @@
 //! Resources that are ready to serve: a folder, a git repository, configuration, metrics, documents, a database.
 //!
 //! ```text
-//!  mcp-resources-cli        mcp-resources-providers            mcp-resources-host      mcp-resources-engine
+//!  mcp-resources-cli        mcp-resources-providers            mcp-resources-runtime      mcp-resources-engine
 //!  serve files:DIR    ──▶   files, git, config, metrics, … ──▶ the providers' seam ──▶ catalogue, guard, hub
 //! ```
 //!
 //! A provider is a module and a cargo feature of the same name, so that a program compiles what it serves and no more. The
 //! features and what they need stand in the manifest. Two are small enough to be read as examples of
-//! [`Provider`](mcp_resources_host::provider::Provider): [`clock`], which answers from memory and tells of the time as it
+//! [`Provider`](mcp_resources_runtime::provider::Provider): [`clock`], which answers from memory and tells of the time as it
 //! passes, and [`memory`], whose entries come and go. A program that names its providers in a file or on a command line makes
 //! them with [`declared`]; their options as data are [`options`].
 //!

@@ -10,7 +10,7 @@ use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResul
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_host::provider::{Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route};
+use mcp_resources_runtime::provider::{Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;

@@ -4,7 +4,7 @@
 
 use crate::values::{self, Limits, Value};
 use mcp_resources_engine::option::{OptionError, OptionValue};
-use mcp_resources_host::transport::{YamlSchema, open_to_read};
+use mcp_resources_runtime::transport::{YamlSchema, open_to_read};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //!
 //! Law: no I/O, no lock but that of [`PerProcess`], no notification. The caller notifies once it has released its own lock.
 
-use mcp_resources_host::provider::Feed;
+use mcp_resources_runtime::provider::Feed;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,7 +3,7 @@
 //! Law: the text is hostile. The size, the depth and the number of values are limited, aliases counted each time they are used.
 //! An error has one of a few sentences and a line; it never quotes the text, which may hold a secret.
 
-use mcp_resources_host::transport::{YamlLimits, YamlSchema, YamlValue, read_yaml};
+use mcp_resources_runtime::transport::{YamlLimits, YamlSchema, YamlValue, read_yaml};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::Number;

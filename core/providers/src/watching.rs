@@ -8,7 +8,7 @@
 //! is asked. The lock is a leaf: no file is read, no notification sent and nothing logged while it is held.
 
 use mcp_resources_engine::resource::RegistrationError;
-use mcp_resources_host::provider::Feed;
+use mcp_resources_runtime::provider::Feed;
 use std::sync::{PoisonError, RwLock};
 
 /// The one server that a provider is in.
@@ -41,7 +41,7 @@ pub(crate) use polling::{Watched, Watching};
 
 #[cfg(feature = "_polling")]
 mod polling {
-    use mcp_resources_host::provider::{Feed, Interest};
+    use mcp_resources_runtime::provider::{Feed, Interest};
     use std::collections::BTreeSet;
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
     use std::time::Duration;

@@ -8,8 +8,8 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::jsonrpc::{Line, Lines};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::resource::{RegistrationError, Template};
-use mcp_resources_host::provider::{Feed, Mount, Mounts, Provider, Read, ReadRef, Responder, Route};
-use mcp_resources_host::transport::{Clock, Host, Peer, Pipe};
+use mcp_resources_runtime::provider::{Feed, Mount, Mounts, Provider, Read, ReadRef, Responder, Route};
+use mcp_resources_runtime::transport::{Clock, Host, Peer, Pipe};
 use std::sync::Arc;
 
 pub(crate) const PIECES: &[Piece] = &[
@@ -84,7 +84,7 @@ fn read(provided: bool) -> Work {
             assert!(bytes.ends_with(b"}\n"), "no answer");
             Ok(bytes.len())
         });
-        assert_eq!(written, mcp_resources_host::transport::Flushed::All);
+        assert_eq!(written, mcp_resources_runtime::transport::Flushed::All);
         // Keeps the engine alive: providers hold it weakly.
         let _ = &engine;
     })

@@ -6,9 +6,9 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::guard::AuditEntry;
 use mcp_resources_engine::resource::{Resource, Template};
 use mcp_resources_engine::version::Revision;
-use mcp_resources_host::server::{HandlerError, ReadRequest, ResourceServer};
-use mcp_resources_host::testing::Client;
-use mcp_resources_host::transport::AuditSink;
+use mcp_resources_runtime::server::{HandlerError, ReadRequest, ResourceServer};
+use mcp_resources_runtime::testing::Client;
+use mcp_resources_runtime::transport::AuditSink;
 use serde_json::{Value, json};
 use std::sync::mpsc::channel;
 

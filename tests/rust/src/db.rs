@@ -3,8 +3,8 @@
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::option::{FromOption, OptionValue};
 use mcp_resources_engine::version::Revision;
-use mcp_resources_host::server::ResourceServer;
-use mcp_resources_host::testing::Client;
+use mcp_resources_runtime::server::ResourceServer;
+use mcp_resources_runtime::testing::Client;
 use mcp_resources_providers::db::{Database, Db, Options};
 use rusqlite::Connection;
 use serde_json::{Value, json};

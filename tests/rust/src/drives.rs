@@ -3,8 +3,8 @@
 use crate::drive::{FOLDER, LoopbackDrive};
 use crate::rag::{Folder, Log, eventually, found, passages, served};
 use mcp_resources_engine::option::OptionValue;
-use mcp_resources_host::server::ResourceServer;
-use mcp_resources_host::testing::Client;
+use mcp_resources_runtime::server::ResourceServer;
+use mcp_resources_runtime::testing::Client;
 use mcp_resources_providers::declared::{self, Set};
 use mcp_resources_providers::rag::{DriveOptions, Options, Rag};
 use serde_json::json;

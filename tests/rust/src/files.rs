@@ -2,8 +2,8 @@
 
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::version::Revision;
-use mcp_resources_host::server::ResourceServer;
-use mcp_resources_host::testing::Client;
+use mcp_resources_runtime::server::ResourceServer;
+use mcp_resources_runtime::testing::Client;
 use mcp_resources_providers::files::{Files, Options, Symlinks};
 use serde_json::{Value, json};
 use std::fs;
@@ -176,7 +176,7 @@ async fn variables_are_completed() {
 }
 
 /// An error without the URI that it repeats.
-fn bare(error: &mcp_resources_host::testing::ServerError, uri: &str) -> String {
+fn bare(error: &mcp_resources_runtime::testing::ServerError, uri: &str) -> String {
     format!("{} {} {}", error.code, error.message, error.data).replace(&json!(uri).to_string(), "URI")
 }
 

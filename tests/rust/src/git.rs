@@ -9,8 +9,8 @@ mod watches;
 
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::version::Revision;
-use mcp_resources_host::server::ResourceServer;
-use mcp_resources_host::testing::Client;
+use mcp_resources_runtime::server::ResourceServer;
+use mcp_resources_runtime::testing::Client;
 use mcp_resources_providers::git::{Git, Options};
 use mcp_resources_template::Values;
 use serde_json::{Value, json};

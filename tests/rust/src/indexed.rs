@@ -1,7 +1,7 @@
 //! A server of a directory whose search index may be in a file, for tests that kill it.
 
-use mcp_resources_host::server::{Builder, ResourceServer};
-use mcp_resources_host::testing::Client;
+use mcp_resources_runtime::server::{Builder, ResourceServer};
+use mcp_resources_runtime::testing::Client;
 use mcp_resources_providers::{docs, rag};
 use serde_json::Value;
 use std::collections::BTreeSet;

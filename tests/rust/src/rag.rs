@@ -4,8 +4,8 @@ use crate::docs::wait_for_free;
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::option::{FromOption, OptionValue};
 use mcp_resources_engine::version::Revision;
-use mcp_resources_host::server::ResourceServer;
-use mcp_resources_host::testing::Client;
+use mcp_resources_runtime::server::ResourceServer;
+use mcp_resources_runtime::testing::Client;
 use mcp_resources_providers::rag::{
     Changes, DocumentSource, Embedder, Fetched, Listed, Options, Rag, SourceError,
 };

@@ -2,8 +2,8 @@
 
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::version::Revision;
-use mcp_resources_host::server::ResourceServer;
-use mcp_resources_host::testing::Client;
+use mcp_resources_runtime::server::ResourceServer;
+use mcp_resources_runtime::testing::Client;
 use mcp_resources_providers::results::{Content, Options, PutOptions, Results};
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! Files that clients watch: what they hear, and that nothing is left when they have gone.
 
 use mcp_resources_engine::version::Revision;
-use mcp_resources_host::server::ResourceServer;
-use mcp_resources_host::testing::{Client, Listen, MessageKind, Notification};
+use mcp_resources_runtime::server::ResourceServer;
+use mcp_resources_runtime::testing::{Client, Listen, MessageKind, Notification};
 use mcp_resources_providers::files::{Files, Options};
 use std::fs;
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ use crate::output;
 use mcp_resources_engine::client::{ClientError, Failure};
 use mcp_resources_engine::connection::Plain;
 use mcp_resources_engine::version::Revision;
-use mcp_resources_host::client::Client;
+use mcp_resources_runtime::client::Client;
 use mcp_resources_template::{UriTemplate, Value as TemplateValue, Values};
 use serde_json::{Value, json};
 use std::collections::HashSet;

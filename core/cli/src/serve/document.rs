@@ -7,7 +7,7 @@ use mcp_resources_engine::http::Rules;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::option::{Named, OptionError, OptionValue};
 use mcp_resources_engine::suggest::unexpected;
-use mcp_resources_host::transport::{document_value, read_policy};
+use mcp_resources_runtime::transport::{document_value, read_policy};
 use mcp_resources_providers::declared;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};

@@ -47,7 +47,7 @@ pub use rules::{Answers, Hosts, Origins, Polling, Rules, Sse24};
 pub use sessions::SESSION_ID_BYTES;
 pub use turn::Turn;
 
-// Hidden, for `mcp-resources-host`: its static tokens must be ones that a client can send.
+// Hidden, for `mcp-resources-runtime`: its static tokens must be ones that a client can send.
 #[doc(hidden)]
 pub use auth::is_token;
 

@@ -12,7 +12,7 @@ use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_engine::resource::{CacheHint, CacheScope};
-use mcp_resources_host::provider::Responder;
+use mcp_resources_runtime::provider::Responder;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::{self, SyncSender};

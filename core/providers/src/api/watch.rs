@@ -4,7 +4,7 @@
 
 use super::service::Service;
 use crate::watching::Watched;
-use mcp_resources_host::provider::Feed;
+use mcp_resources_runtime::provider::Feed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -6,7 +6,7 @@
 use super::dotenv::{self, Variables};
 pub(super) use crate::values::Fault;
 use crate::values::{self, Limits, Value};
-use mcp_resources_host::transport::YamlSchema;
+use mcp_resources_runtime::transport::YamlSchema;
 use serde_json::Map;
 use std::borrow::Cow;
 use std::path::Path;

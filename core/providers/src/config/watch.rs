@@ -6,7 +6,7 @@
 use super::app::{App, Change, Snapshot};
 use super::{Log, differs};
 use crate::watching::{Watched, Watching};
-use mcp_resources_host::provider::{Feed, Interest};
+use mcp_resources_runtime::provider::{Feed, Interest};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -38,7 +38,7 @@ use mcp_resources_engine::connection::{Cancelled, Completion, Contents, ListPage
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_host::provider::{
+use mcp_resources_runtime::provider::{
     Complete, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };
 use query::Query;

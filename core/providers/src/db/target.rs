@@ -3,7 +3,7 @@
 use super::options::MOST_ROWS;
 use super::source::Source;
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_host::provider::Route;
+use mcp_resources_runtime::provider::Route;
 use mcp_resources_template::{Lookup, TemplateSet, UriTemplate};
 use std::sync::Arc;
 

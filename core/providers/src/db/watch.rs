@@ -12,7 +12,7 @@ use super::session::{self, Change, Fault, Session};
 use super::source::Source;
 use super::target::{Target, Templates};
 use crate::watching::Watched;
-use mcp_resources_host::provider::{Feed, Interest};
+use mcp_resources_runtime::provider::{Feed, Interest};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

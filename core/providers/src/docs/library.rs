@@ -15,7 +15,7 @@ use crate::files::folder::{Changes, FileFacts, FolderWatch, Gone};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put, Tokens};
 use crate::subscribers::{Subscribers, digest};
-use mcp_resources_host::provider::Feed;
+use mcp_resources_runtime::provider::Feed;
 use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};

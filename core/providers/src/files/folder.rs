@@ -17,7 +17,7 @@ use crate::named::NamedPath;
 use crate::spell::join;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
-use mcp_resources_host::provider::Interest;
+use mcp_resources_runtime::provider::Interest;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;

@@ -45,7 +45,7 @@ mod watcher;
 use super::beneath::Facts;
 use super::tree::Tree;
 use inbox::{Change, Inbox};
-use mcp_resources_host::provider::{Feed, Interest};
+use mcp_resources_runtime::provider::{Feed, Interest};
 use seen::{Before, Seen};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -18,7 +18,7 @@ use crate::spell;
 use crate::watching::{Watched, Watching};
 use gix::ObjectId;
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_host::provider::{Feed, Interest};
+use mcp_resources_runtime::provider::{Feed, Interest};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::path::Path;

@@ -9,7 +9,7 @@
 
 use super::series::{Sample, Series, Table, now};
 use mcp_resources_engine::option::OptionError;
-use mcp_resources_host::provider::Feed;
+use mcp_resources_runtime::provider::Feed;
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

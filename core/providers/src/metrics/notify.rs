@@ -8,7 +8,7 @@ use super::series::Table;
 use super::{INDEX, log_refusals};
 use crate::path;
 use crate::watching::{Watched, Watching};
-use mcp_resources_host::provider::{Feed, Interest};
+use mcp_resources_runtime::provider::{Feed, Interest};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

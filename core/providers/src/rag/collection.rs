@@ -14,7 +14,7 @@ use super::source::{Changes, DocumentSource, Listed, SourceError};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put};
 use crate::subscribers::{Subscribers, digest};
-use mcp_resources_host::provider::Feed;
+use mcp_resources_runtime::provider::Feed;
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -40,7 +40,7 @@ use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResul
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_runtime::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
 use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
 use options::Origin;
 use serde_json::{Map, Value, json};

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_host::provider::{
+use mcp_resources_runtime::provider::{
     Complete, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };
 use serde_json::{Value, json};

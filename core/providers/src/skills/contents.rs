@@ -7,7 +7,7 @@ use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
 use crate::spell;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_host::provider::{Read, Responder};
+use mcp_resources_runtime::provider::{Read, Responder};
 
 /// What a URI leads to.
 pub(super) struct Target<'p> {

@@ -11,7 +11,7 @@ use crate::spell;
 use mcp_resources_engine::connection::RawResult;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::Resource;
-use mcp_resources_host::provider::Call;
+use mcp_resources_runtime::provider::Call;
 use mcp_resources_template::uri;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

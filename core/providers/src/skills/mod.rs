@@ -34,7 +34,7 @@ use mcp_resources_engine::connection::{Completion, Contents, ListPage, RawResult
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_host::provider::{
+use mcp_resources_runtime::provider::{
     Call, Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route,
 };
 use mcp_resources_template::uri;

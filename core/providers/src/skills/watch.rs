@@ -7,7 +7,7 @@
 use super::library::Library;
 use super::skill::Digest;
 use crate::watching::Watched;
-use mcp_resources_host::provider::Feed;
+use mcp_resources_runtime::provider::Feed;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::Template;
-use mcp_resources_host::server::ResourceServer;
+use mcp_resources_runtime::server::ResourceServer;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -2,7 +2,7 @@
 
 use super::*;
 use mcp_resources_engine::option::{FromOption, OptionValue};
-use mcp_resources_host::testing::ServerError;
+use mcp_resources_runtime::testing::ServerError;
 
 fn refused(directory: PathBuf) -> String {
     Git::new(Options::new().repo("r", directory)).unwrap_err().to_string()

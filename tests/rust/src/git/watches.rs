@@ -1,7 +1,7 @@
 //! Notifications: only subscribers whose contents have changed get them.
 
 use super::*;
-use mcp_resources_host::testing::Listen;
+use mcp_resources_runtime::testing::Listen;
 use std::collections::BTreeSet;
 use std::time::Duration;
 

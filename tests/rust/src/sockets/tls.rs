@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use super::{Served, resources};
-use mcp_resources_host::transport::http::Tls;
+use mcp_resources_runtime::transport::http::Tls;
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use super::super::beneath::Resolution;
 use super::super::tests::Folder;
 use super::super::tree::Tree;
 use super::{Reports, Settings, Watch};
-use mcp_resources_host::provider::{Interest, Route};
+use mcp_resources_runtime::provider::{Interest, Route};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;

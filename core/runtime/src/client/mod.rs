@@ -9,7 +9,7 @@
 //!
 //! # Examples
 //! ```no_run
-//! use mcp_resources_host::client::{Client, Target};
+//! use mcp_resources_runtime::client::{Client, Target};
 //!
 //! # async fn show() -> Result<(), Box<dyn std::error::Error>> {
 //! let client = Client::builder().server("notes", Target::command("notes-server", ["--all"])).connect()?;

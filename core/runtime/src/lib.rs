@@ -14,8 +14,8 @@
 #![cfg_attr(all(feature = "server", unix), doc = "```")]
 #![cfg_attr(not(all(feature = "server", unix)), doc = "```ignore")]
 //! use mcp_resources_engine::resource::Template;
-//! use mcp_resources_host::server::{ReadRequest, ResourceServer};
-//! use mcp_resources_host::testing::Client;
+//! use mcp_resources_runtime::server::{ReadRequest, ResourceServer};
+//! use mcp_resources_runtime::testing::Client;
 //!
 //! async fn note(request: ReadRequest) -> String {
 //!     format!("Milk on {}", request.param("day").unwrap_or("a day"))
