@@ -3,7 +3,7 @@
 use mcp_resources_engine::headers::Headers;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::trace::TraceContext;
-use mcp_resources_runtime::transport::Request;
+use mcp_resources_runtime::transport::WorkRequest;
 use napi_derive::napi;
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub struct RequestFields {
 
 impl About {
     /// Forgets the request before and begins with this one.
-    pub(crate) fn begin(&mut self, request: &Request<'_>) {
+    pub(crate) fn begin(&mut self, request: &WorkRequest<'_>) {
         let who = &request.who;
         self.headers = who.headers().cloned();
         self.is_there = true;

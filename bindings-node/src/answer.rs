@@ -8,7 +8,7 @@ use crate::peer::{Arrival, Driver, client};
 use crate::resource::resource;
 use mcp_resources_engine::connection as core;
 use mcp_resources_engine::connection::{
-    Answer, Body, Contents, InputAsk, InputRequest, LogLevel, Plain, ReadResult,
+    Answer, Body, Contents, InputAsk, InputRequest, LogLevel, PlainContents, ReadResult,
 };
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionValue;
@@ -54,7 +54,7 @@ pub struct Answers(pub(crate) Rc<dyn Driver>);
 
 /// What the chunks of an answer are pushed into.
 #[napi]
-pub struct Gather(RefCell<Option<core::Gather>>, Env);
+pub struct Gather(RefCell<Option<core::ContentsGatherer>>, Env);
 
 #[napi]
 impl Answers {
@@ -189,15 +189,15 @@ impl Gather {
     /// Takes the whole of the chunks out.
     #[napi(catch_unwind)]
     pub fn whole(&self) -> Whole {
-        let body = match self.0.take().map(core::Gather::into_answer) {
+        let body = match self.0.take().map(core::ContentsGatherer::into_answer) {
             Some(Answer::Contents(result)) => {
                 result.contents.into_iter().next().and_then(|contents| contents.body.into_plain())
             }
             _ => None,
         };
         match body {
-            Some(Plain::Text(text)) => Whole { text: Some(text.into_owned()), bytes: None },
-            Some(Plain::Blob(bytes)) => Whole { text: None, bytes: Some(bytes.into_owned().into()) },
+            Some(PlainContents::Text(text)) => Whole { text: Some(text.into_owned()), bytes: None },
+            Some(PlainContents::Blob(bytes)) => Whole { text: None, bytes: Some(bytes.into_owned().into()) },
             None => Whole { text: None, bytes: None },
         }
     }
@@ -233,8 +233,8 @@ impl Entry {
     pub(crate) fn of(contents: Contents<'static>) -> Option<Self> {
         let Contents { uri, mime_type, body, meta } = contents;
         let (text, bytes) = match body.into_plain()? {
-            Plain::Text(text) => (Some(text.into_owned()), None),
-            Plain::Blob(bytes) => (None, Some(bytes.into_owned().into())),
+            PlainContents::Text(text) => (Some(text.into_owned()), None),
+            PlainContents::Blob(bytes) => (None, Some(bytes.into_owned().into())),
         };
         let [uri, mime_type, meta] = [uri, mime_type, meta].map(|text| text.map(Cow::into_owned));
         Some(Self { uri, mime_type, text, bytes, meta })

@@ -2,7 +2,7 @@
 
 use crate::error::unusable;
 use crate::server::number;
-use mcp_resources_engine::http::{Denied, Verified};
+use mcp_resources_engine::http::{DeniedToken, Verified};
 use mcp_resources_runtime::transport::http as core;
 use mcp_resources_runtime::transport::http::{JwtVerifier, StaticTokens, Verifier};
 use napi::bindgen_prelude::*;
@@ -123,7 +123,7 @@ impl TokenCheck {
         let Poll::Ready(found) = found else {
             return Ok(TokenResult { pending: true, verified: None, unavailable: false });
         };
-        let unavailable = found.as_ref().is_err_and(|why| *why == Denied::Unavailable);
+        let unavailable = found.as_ref().is_err_and(|why| *why == DeniedToken::Unavailable);
         Ok(TokenResult { pending: false, verified: found.ok().map(VerifiedFields::from), unavailable })
     }
 }

@@ -6,8 +6,8 @@ use crate::peer::{Client, Driver, LoopTask};
 use crate::request::fill;
 use mcp_resources_engine::connection::{Answer, Contents, Events, RequestToken};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_runtime::transport::http::Item;
-use mcp_resources_runtime::transport::{Request, Work};
+use mcp_resources_runtime::transport::http::InboxItem;
+use mcp_resources_runtime::transport::{Work, WorkRequest};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType};
 use std::borrow::Cow;
@@ -44,18 +44,18 @@ fn do_all<'m>(client: &Client, work: impl IntoIterator<Item = Work<'m>>) -> Resu
 }
 
 /// Does what was left for the loop.
-pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: Item<DeliveryReady>) -> Result<()> {
+pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: InboxItem<DeliveryReady>) -> Result<()> {
     let shared = driver.shared();
     match item {
-        Item::Work(peer, work) => {
+        InboxItem::Work(peer, work) => {
             let client = Client { peer: Rc::new(peer), driver: driver.clone() };
             shared.host.delivering(|| follow(&client, [*work]))?
         }
-        Item::Verify(token, verdict) => shared.verify(token, verdict),
-        Item::Misuse(what) => shared.log_misuse(None, Some(what)),
-        Item::Warning(what) => shared.log_refused(what),
-        Item::Own(DeliveryReady(response)) => shared.drive(LoopTask::Deliver, response, None),
-        Item::Ended => shared.drive(LoopTask::Ended, 0.0, None),
+        InboxItem::Verify(token, verdict) => shared.verify(token, verdict),
+        InboxItem::Misuse(what) => shared.log_misuse(None, Some(what)),
+        InboxItem::Warning(what) => shared.log_refused(what),
+        InboxItem::Own(DeliveryReady(response)) => shared.drive(LoopTask::Deliver, response, None),
+        InboxItem::Ended => shared.drive(LoopTask::Ended, 0.0, None),
     }
 }
 
@@ -99,7 +99,7 @@ fn do_one(client: &Client, work: Work<'_>) -> Result<()> {
 }
 
 /// Calls a function and, if it returns a text, answers with that.
-fn ask(client: &Client, request: &Request<'_>) -> Result<()> {
+fn ask(client: &Client, request: &WorkRequest<'_>) -> Result<()> {
     let (shared, token) = (client.driver.shared(), request.token);
     let functions = shared.host.registry.get(request.handler);
     let Some(callee) = functions.as_deref().and_then(|functions| functions.called(&request.params)) else {

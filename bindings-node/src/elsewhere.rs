@@ -7,7 +7,7 @@ use crate::woken::Woken;
 use mcp_resources_engine::connection::Events;
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_runtime::provider::{Mounts, Providers};
-use mcp_resources_runtime::transport::http::{Inbox, Item};
+use mcp_resources_runtime::transport::http::{InboxItem, RequestInbox};
 use mcp_resources_runtime::transport::{Host, Peer, Work};
 use std::sync::{Arc, Weak};
 
@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Elsewhere {
     woken: Arc<Woken>,
     /// It holds nothing: answers of a client that is gone go nowhere.
-    inbox: Weak<Inbox<DeliveryReady>>,
+    inbox: Weak<RequestInbox<DeliveryReady>>,
     /// `None` for the clients of an endpoint.
     pipe: Option<ConnectionId>,
 }
@@ -28,14 +28,14 @@ impl Elsewhere {
     pub(crate) fn behind(
         mounts: &Arc<Mounts>,
         woken: &Arc<Woken>,
-        inbox: &Arc<Inbox<DeliveryReady>>,
+        inbox: &Arc<RequestInbox<DeliveryReady>>,
         pipe: Option<ConnectionId>,
     ) -> Arc<dyn Host> {
         let own = Self { woken: woken.clone(), inbox: Arc::downgrade(inbox), pipe };
         Providers::before(mounts.clone(), Arc::new(own))
     }
 
-    fn leave(&self, item: Item<DeliveryReady>) {
+    fn leave(&self, item: InboxItem<DeliveryReady>) {
         if let Some(inbox) = self.inbox.upgrade() {
             inbox.leave_quietly(item);
             self.woken.wake(self.pipe);
@@ -46,7 +46,7 @@ impl Elsewhere {
 impl Host for Elsewhere {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         for work in events.into_iter().filter_map(|event| Work::of(event).into_owned()) {
-            self.leave(Item::Work(peer.clone(), Box::new(work)));
+            self.leave(InboxItem::Work(peer.clone(), Box::new(work)));
         }
     }
 
@@ -63,10 +63,10 @@ impl Host for Elsewhere {
     }
 
     fn warn(&self, what: &str) {
-        self.leave(Item::Warning(what.to_owned()));
+        self.leave(InboxItem::Warning(what.to_owned()));
     }
 
     fn misuse(&self, what: &str) {
-        self.leave(Item::Misuse(what.to_owned()));
+        self.leave(InboxItem::Misuse(what.to_owned()));
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Callee {
 }
 
 /// The functions behind one number.
-pub(crate) type Functions = mcp_resources_runtime::transport::Functions<Arc<Callee>>;
+pub(crate) type Functions = mcp_resources_runtime::transport::WorkFunctions<Arc<Callee>>;
 
 /// See the module.
 #[napi(js_name = "NativeFunction")]

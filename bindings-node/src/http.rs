@@ -12,9 +12,9 @@ use crate::server::{Server, number};
 use crate::web::{ResponseHead, Turned, Web};
 use crate::woken::Woken;
 use mcp_resources_engine::http as core;
-use mcp_resources_engine::http::{Denied, Head, Verified};
-use mcp_resources_runtime::transport::Clock;
-use mcp_resources_runtime::transport::http::{Inbox, Item, session_ids};
+use mcp_resources_engine::http::{DeniedToken, RequestHead, Verified};
+use mcp_resources_runtime::transport::EngineClock;
+use mcp_resources_runtime::transport::http::{InboxItem, RequestInbox, session_ids};
 use mcp_resources_runtime::transport::pump::HttpSide;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -29,7 +29,7 @@ pub struct Endpoint(Rc<Web>);
 
 /// A request whose head may come in.
 #[napi]
-pub struct Admitted(RefCell<Option<(core::Admitted, Arc<Clock>)>>);
+pub struct Admitted(RefCell<Option<(core::Admitted, Arc<EngineClock>)>>);
 
 /// A request whose head has passed: what remains is its body.
 #[napi]
@@ -92,7 +92,7 @@ impl Endpoint {
         let headers: Vec<_> = pairs.iter().map(|[name, value]| (&**name, latin(value))).collect();
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
         let client = client.and_then(|address| address.parse().ok());
-        let head = Head { verb: &verb, target: &target, headers: &headers, client, mount: &mount };
+        let head = RequestHead { verb: &verb, target: &target, headers: &headers, client, mount: &mount };
         let (endpoint, clock) = (self.0.side.endpoint(), self.0.shared.host.clock.clone());
         Ok(match endpoint.admit(&head, clock.now()) {
             Ok(admitted) => Either::A(Admitted(RefCell::new(Some((admitted, clock))))),
@@ -110,7 +110,7 @@ impl Endpoint {
     pub fn open(&self, request: &Identified, body: &[u8], response: f64) -> Result<(Exchange, Turned)> {
         let mut out = Vec::new();
         let opened = self.0.side.endpoint().open(&request.0, body, self.0.now(), &mut out);
-        let core::Opened { turn, exchange } = opened;
+        let core::OpenedRequest { turn, exchange } = opened;
         let client = self.0.client(turn.connection, exchange, Some(response));
         let turned = self.0.turn(turn, out, &client)?;
         Ok((Exchange { web: self.0.clone(), client }, turned))
@@ -170,7 +170,7 @@ impl Admitted {
     ) -> Result<Either<Identified, Refusal>> {
         let again = || unusable("the request is identified already".into());
         let (admitted, clock) = self.0.take().ok_or_else(again)?;
-        let who = Denied::unless(verified.map(Verified::from), denied);
+        let who = DeniedToken::unless(verified.map(Verified::from), denied);
         Ok(match admitted.identify(who, clock.now()) {
             Ok(identified) => Either::A(Identified(identified)),
             Err(response) => Either::B(Refusal::of(response)),
@@ -274,7 +274,7 @@ impl Exchange {
 
 /// A waker of one response, on any thread.
 struct ResponseWaker {
-    inbox: Weak<Inbox<DeliveryReady>>,
+    inbox: Weak<RequestInbox<DeliveryReady>>,
     woken: Arc<Woken>,
     response: f64,
 }
@@ -282,7 +282,7 @@ struct ResponseWaker {
 impl Wake for ResponseWaker {
     fn wake(self: Arc<Self>) {
         if let Some(inbox) = self.inbox.upgrade() {
-            inbox.leave_quietly(Item::Own(DeliveryReady(self.response)));
+            inbox.leave_quietly(InboxItem::Own(DeliveryReady(self.response)));
             self.woken.say();
         }
     }

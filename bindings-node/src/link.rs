@@ -9,8 +9,8 @@ use crate::function::Callee;
 use crate::peer::{Client, Drive, Driver, LoopTask, RequestKey, Shared};
 use crate::server::{Host, number};
 use mcp_resources_engine::connection::{Events, RequestToken};
-use mcp_resources_runtime::transport::pump::{EventLoop, Pump, Step};
-use mcp_resources_runtime::transport::{Peer, Request, Stdio};
+use mcp_resources_runtime::transport::pump::{EventLoop, Pump, PumpStep};
+use mcp_resources_runtime::transport::{Peer, Stdio, WorkRequest};
 use napi::bindgen_prelude::*;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -72,14 +72,14 @@ impl EventLoop for Link {
     const DRAINS: bool = true;
     const DEFERS: bool = true;
 
-    fn drive(&self, step: Step) -> Result<()> {
+    fn drive(&self, step: PumpStep) -> Result<()> {
         let (task, value) = match step {
-            Step::Poll { read, .. } => (LoopTask::Read, u64::from(read)),
-            Step::Output => (LoopTask::Output, 0),
-            Step::Alarm(delay) => (LoopTask::Alarm, delay),
-            Step::Flush { settled } => (LoopTask::Flush, u64::from(settled)),
-            Step::Ended => (LoopTask::Ended, 0),
-            Step::Idle => (LoopTask::Idle, 0),
+            PumpStep::Poll { read, .. } => (LoopTask::Read, u64::from(read)),
+            PumpStep::Output => (LoopTask::Output, 0),
+            PumpStep::Alarm(delay) => (LoopTask::Alarm, delay),
+            PumpStep::Flush { settled } => (LoopTask::Flush, u64::from(settled)),
+            PumpStep::Ended => (LoopTask::Ended, 0),
+            PumpStep::Idle => (LoopTask::Idle, 0),
         };
         self.shared.drive(task, number(value), None)
     }
@@ -103,7 +103,7 @@ impl Driver for Link {
         &self.shared
     }
 
-    fn begin(&self, _peer: &Rc<Peer>, request: &Request<'_>, callee: &Arc<Callee>) -> f64 {
+    fn begin(&self, _peer: &Rc<Peer>, request: &WorkRequest<'_>, callee: &Arc<Callee>) -> f64 {
         let mut abouts = self.abouts.borrow_mut();
         let (number, place) = (token_number(request.token), place(request.token));
         if abouts.len() <= place {

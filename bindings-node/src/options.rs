@@ -3,8 +3,8 @@
 
 use crate::error::unusable;
 use crate::guard::PolicySource;
-use mcp_resources_engine::engine::{Options, ServerInfo, Setup};
-use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, set_all};
+use mcp_resources_engine::engine::{EngineOptions, ServerInfo, Setup};
+use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, set_all};
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -38,8 +38,8 @@ pub(crate) fn server(
     info: ServerInfo,
     fields: PlainValue,
     host: HostFields,
-) -> Result<(ServerInfo, Options)> {
-    let mut setup = Setup { info, options: Options::default() };
+) -> Result<(ServerInfo, EngineOptions)> {
+    let mut setup = Setup { info, options: EngineOptions::default() };
     set(&mut setup, fields)?;
     let Setup { info, mut options } = setup;
     options.limits.in_flight = options.limits.in_flight.min(MOST_IN_FLIGHT);
@@ -49,7 +49,7 @@ pub(crate) fn server(
 }
 
 /// Sets what an object has.
-pub(crate) fn set<T: Named>(options: &mut T, fields: PlainValue) -> Result<()> {
+pub(crate) fn set<T: NamedOptions>(options: &mut T, fields: PlainValue) -> Result<()> {
     set_all(options, fields.into()).map_err(|error| refused(&error))
 }
 

@@ -8,9 +8,9 @@ use crate::function::Callee;
 use crate::server::{Host, number};
 use mcp_resources_engine::connection::{AskError, AskId, RequestToken};
 use mcp_resources_engine::hub::ConnectionId;
-use mcp_resources_runtime::transport::http::{Inbox, TokenReply, WakeLoop};
+use mcp_resources_runtime::transport::http::{RequestInbox, TokenReply, WakeLoop};
 use mcp_resources_runtime::transport::pump::PendingCalls;
-use mcp_resources_runtime::transport::{Peer, Request, Work};
+use mcp_resources_runtime::transport::{Peer, Work, WorkRequest};
 use napi::Env;
 use napi::bindgen_prelude::*;
 use std::cell::{Cell, RefCell};
@@ -87,7 +87,7 @@ pub(crate) trait Driver {
     /// What it shares with JavaScript.
     fn shared(&self) -> &Shared;
     /// Takes up a request, which `callee` is to answer. Its number.
-    fn begin(&self, peer: &Rc<Peer>, request: &Request<'_>, callee: &Arc<Callee>) -> f64;
+    fn begin(&self, peer: &Rc<Peer>, request: &WorkRequest<'_>, callee: &Arc<Callee>) -> f64;
     /// The number of a request that was taken up.
     fn number(&self, key: RequestKey) -> Option<f64>;
     /// Nobody waits for the answer to a request any longer. Its function may never give one.
@@ -120,7 +120,7 @@ pub(crate) struct Shared {
     /// What came of answers while other work was done.
     pub(crate) following: RefCell<Vec<(Client, Work<'static>)>>,
     /// What other threads have for the loop.
-    pub(crate) inbox: Arc<Inbox<DeliveryReady>>,
+    pub(crate) inbox: Arc<RequestInbox<DeliveryReady>>,
     /// Tokens that are being verified.
     verdicts: RefCell<HashMap<u64, TokenReply>>,
     /// The numbers of questions that wait for an answer.
@@ -137,7 +137,7 @@ impl Shared {
             drive: RefCell::new(Some(Rc::new(drive))),
             is_handling: Cell::default(),
             following: RefCell::default(),
-            inbox: Inbox::new(wake_loop),
+            inbox: RequestInbox::new(wake_loop),
             verdicts: RefCell::default(),
             asks: PendingCalls::default(),
             last_id: Cell::default(),

@@ -4,12 +4,12 @@ use crate::embed::{Ask, Embeddings};
 use crate::error::unusable;
 use crate::options::{PlainValue, read, refused};
 use crate::server::number;
-use mcp_resources_runtime::provider as core;
-use mcp_resources_providers::declared::{Set, one};
+use mcp_resources_providers::declared::{ProviderSet, one};
 use mcp_resources_providers::memory::Memory;
 use mcp_resources_providers::metrics::{Metrics, PushError};
 use mcp_resources_providers::rag::Rag;
 use mcp_resources_providers::results::{Content, Results, ResultsError};
+use mcp_resources_runtime::provider as core;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Provider {
     /// A provider of this kind, with its options.
     #[napi(catch_unwind, factory)]
     pub fn declared(kind: String, options: PlainValue) -> Result<Self> {
-        let mut set = Set::new();
+        let mut set = ProviderSet::new();
         set.add(&kind, options.into()).map_err(|error| refused(&error))?;
         let provider = set.providers().pop().ok_or_else(|| unusable(format!("there is no {kind}")))?;
         Ok(Self::of(provider))

@@ -2,12 +2,12 @@
 
 use crate::function::Arguments;
 use crate::template::push_value;
-use mcp_resources_runtime::transport::{Request, RequestParams};
+use mcp_resources_runtime::transport::{RequestParams, WorkRequest};
 use napi::Env;
 use napi::bindgen_prelude::Result;
 
 /// What the function is called with, besides its numbers.
-pub(crate) fn fill(env: &Env, request: &Request<'_>, arguments: &mut Arguments) -> Result<()> {
+pub(crate) fn fill(env: &Env, request: &WorkRequest<'_>, arguments: &mut Arguments) -> Result<()> {
     match &request.params {
         RequestParams::Read { params: None, .. }
         | RequestParams::List { cursor: None }

@@ -11,14 +11,14 @@ use crate::resource;
 use crate::template::UriTemplate;
 use crate::web::Web;
 use crate::woken::Woken;
-use mcp_resources_engine::catalog::Source;
+use mcp_resources_engine::catalog::ItemSource;
 use mcp_resources_engine::engine::{Engine, ServerInfo, Timekeeper};
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::suggest;
 use mcp_resources_runtime::provider::WatchChange;
-use mcp_resources_runtime::registry::{Change, Foreign, Registry};
-use mcp_resources_runtime::transport::Clock;
+use mcp_resources_runtime::registry::{ForeignFunction, Registry, RegistryChange};
+use mcp_resources_runtime::transport::EngineClock;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi::threadsafe_function::ThreadsafeFunction;
@@ -32,7 +32,7 @@ use std::time::Duration;
 /// What all channels of a server share.
 pub(crate) struct Host {
     pub(crate) env: Env,
-    pub(crate) clock: Arc<Clock>,
+    pub(crate) clock: Arc<EngineClock>,
     pub(crate) registry: Registry<Functions>,
     pub(crate) woken: Arc<Woken>,
     look: FunctionRef<(), ()>,
@@ -68,7 +68,7 @@ pub struct Watched {
 
 /// One change of what is registered.
 #[napi]
-pub struct Edit(Change<Functions>);
+pub struct Edit(RegistryChange<Functions>);
 
 #[napi]
 impl Server {
@@ -123,7 +123,7 @@ impl Server {
         let list_kind = about.lists.map(|word| list_kinds(&word)).transpose()?;
         let late = format!("the method {method:?} must be declared before the first resource is registered");
         let foreign =
-            Foreign { method, name_param: about.name_param, capability: about.capability, list_kind };
+            ForeignFunction { method, name_param: about.name_param, capability: about.capability, list_kind };
         if self.host.registry.extend(foreign, Arc::new(callee.callee.clone().into())) {
             return Ok(());
         }
@@ -307,19 +307,19 @@ impl Edit {
     ) -> Result<Self> {
         let resource = resource::resource(resource)?;
         Ok(Self(match source {
-            Either3::A(text) => Change::AddConstant(resource, Source::Text(text.into())),
+            Either3::A(text) => RegistryChange::AddConstant(resource, ItemSource::Text(text.into())),
             Either3::B(function) => {
                 let functions = Arc::new(function.callee.clone().into());
-                Change::AddResource(resource, functions, function.number.clone())
+                RegistryChange::AddResource(resource, functions, function.number.clone())
             }
-            Either3::C(bytes) => Change::AddConstant(resource, Source::Bytes((&*bytes).into())),
+            Either3::C(bytes) => RegistryChange::AddConstant(resource, ItemSource::Bytes((&*bytes).into())),
         }))
     }
 
     /// Removes a resource.
     #[napi(catch_unwind, factory)]
     pub fn remove_resource(uri: String) -> Self {
-        Self(Change::RemoveResource(uri))
+        Self(RegistryChange::RemoveResource(uri))
     }
 
     /// Adds a template with its reader, its completers by variable, and its lister.
@@ -340,13 +340,13 @@ impl Edit {
             completers: completers.iter().map(|(name, own)| (name.clone(), own.callee.clone())).collect(),
             lister: lister.map(|lister| lister.callee.clone()),
         };
-        Ok(Self(Change::AddTemplate(template, Arc::new(functions))))
+        Ok(Self(RegistryChange::AddTemplate(template, Arc::new(functions))))
     }
 
     /// Removes a template.
     #[napi(catch_unwind, factory)]
     pub fn remove_template(uri_template: String) -> Self {
-        Self(Change::RemoveTemplate(uri_template))
+        Self(RegistryChange::RemoveTemplate(uri_template))
     }
 }
 

@@ -84,7 +84,7 @@ impl UriTemplate {
     /// The names of the variables, in template order, and what is known of each.
     #[napi(catch_unwind, getter)]
     pub fn variables(&self) -> Vec<(String, Variable)> {
-        let describe = |variable: &core::Variable| {
+        let describe = |variable: &core::TemplateVariable| {
             let options = self.options.variables.get(&*variable.name).copied().unwrap_or_default();
             let described = Variable {
                 kind: Some(variable.kind.to_string()),

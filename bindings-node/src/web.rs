@@ -12,8 +12,8 @@ use mcp_resources_engine::http::Turn;
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Now;
 use mcp_resources_runtime::transport::http::WakeLoop;
-use mcp_resources_runtime::transport::pump::{HttpSide, Timer};
-use mcp_resources_runtime::transport::{Host as Behind, Peer, Request};
+use mcp_resources_runtime::transport::pump::{HttpSide, PumpTimer};
+use mcp_resources_runtime::transport::{Host as Behind, Peer, WorkRequest};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::{Cell, RefCell};
@@ -37,7 +37,7 @@ pub(crate) struct Web {
     /// Those of them that nobody waits for any longer, oldest first. Some may have been answered since.
     late: RefCell<VecDeque<u64>>,
     last: Cell<u64>,
-    pub(crate) timer: Timer,
+    pub(crate) timer: PumpTimer,
 }
 
 struct Waiting {
@@ -87,7 +87,7 @@ impl Web {
             numbers: RefCell::default(),
             late: RefCell::default(),
             last: Cell::default(),
-            timer: Timer::default(),
+            timer: PumpTimer::default(),
         });
         host.serve(&web);
         Ok(web)
@@ -182,7 +182,7 @@ impl Driver for Web {
         &self.shared
     }
 
-    fn begin(&self, peer: &Rc<Peer>, request: &Request<'_>, callee: &Arc<Callee>) -> f64 {
+    fn begin(&self, peer: &Rc<Peer>, request: &WorkRequest<'_>, callee: &Arc<Callee>) -> f64 {
         self.last.set(self.last.get() + 1);
         let (own, token) = (self.last.get(), request.token);
         let mut about = About::default();

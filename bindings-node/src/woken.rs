@@ -37,7 +37,7 @@ struct Wakes {
     pipe: Option<ConnectionId>,
 }
 
-impl pump::Owner for Owner {
+impl pump::WakerOwner for Owner {
     fn woken() -> &'static LocalKey<pump::Woken<Self>> {
         &WOKEN
     }

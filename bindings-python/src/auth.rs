@@ -1,7 +1,7 @@
 //! Verified tokens, and the core's own verifiers of tokens.
 
 use crate::http::Calls;
-use mcp_resources_engine::http::{Denied, Verified};
+use mcp_resources_engine::http::{DeniedToken, Verified};
 use mcp_resources_runtime::transport::http as core;
 use mcp_resources_runtime::transport::http::{JwtVerifier, StaticTokens, Verifier};
 use pyo3::exceptions::PyValueError;
@@ -76,7 +76,7 @@ impl TokenCheck {
         match self.0.poll(&mut Context::from_waker(&waker)) {
             Poll::Pending => (false, None, false),
             Poll::Ready(Ok(verified)) => (true, Some(verified.into()), false),
-            Poll::Ready(Err(why)) => (true, None, why == Denied::Unavailable),
+            Poll::Ready(Err(why)) => (true, None, why == DeniedToken::Unavailable),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::waker::delivering;
 use mcp_resources_engine::connection::{Answer, Event, Events, RequestToken};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_runtime::transport::pump::PendingReply;
-use mcp_resources_runtime::transport::{Request, Work};
+use mcp_resources_runtime::transport::{Work, WorkRequest};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ const HELD: Duration = Duration::from_millis(100);
 struct Call<'a, 'm> {
     client: &'a Client,
     context: CallContext,
-    request: &'a Request<'m>,
+    request: &'a WorkRequest<'m>,
     function: &'a Py<Function>,
 }
 
@@ -75,7 +75,7 @@ fn one(py: Python<'_>, client: &Client, work: &Work<'_>) -> PyResult<Events<'sta
 }
 
 /// Calls one of the author's functions.
-fn ask(py: Python<'_>, client: &Client, request: &Request<'_>) -> PyResult<Events<'static>> {
+fn ask(py: Python<'_>, client: &Client, request: &WorkRequest<'_>) -> PyResult<Events<'static>> {
     let functions = client.runtime().host.functions(request.handler);
     let Some(function) = functions.as_deref().and_then(|functions| functions.called(&request.params)) else {
         // What was to be called has been removed in the meantime.

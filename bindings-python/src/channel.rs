@@ -8,8 +8,8 @@ use crate::web::{DeliveryReady, seconds};
 use mcp_resources_engine::connection::Events;
 use mcp_resources_engine::engine::Timekeeper;
 use mcp_resources_runtime::provider::Providers;
-use mcp_resources_runtime::transport::http::Inbox;
-use mcp_resources_runtime::transport::pump::{DELIVER, EventLoop, PipeHost, Pump, Step, TIME, WORK};
+use mcp_resources_runtime::transport::http::RequestInbox;
+use mcp_resources_runtime::transport::pump::{DELIVER, EventLoop, Pump, PumpHost, PumpStep, TIME, WORK};
 use mcp_resources_runtime::transport::{Peer, Stdio};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -22,7 +22,7 @@ pub(crate) struct Link {
     pub(crate) runtime: Runtime,
     waker: Arc<LoopWaker>,
     /// What other threads have for the loop.
-    pub(crate) inbox: Arc<Inbox<DeliveryReady>>,
+    pub(crate) inbox: Arc<RequestInbox<DeliveryReady>>,
     _timekeeper: Timekeeper,
 }
 
@@ -56,7 +56,7 @@ impl Channel {
         let stdio = if stdio { Some(Stdio::take()?) } else { None };
         let pump = Pump::new(&engine, clock.clone(), stdio, delivers, waker.waker(WORK));
         let inbox = waker.inbox();
-        let elsewhere = PipeHost::new(&pump, inbox.reach());
+        let elsewhere = PumpHost::new(&pump, inbox.reach());
         let elsewhere = Providers::before(host.mounts().clone(), Arc::new(elsewhere));
         let link = Arc::new(Link {
             _timekeeper: engine.keep_time(waker.waker(TIME)),
@@ -192,15 +192,15 @@ impl EventLoop for Attached<'_, '_> {
     const DRAINS: bool = false;
     const DEFERS: bool = false;
 
-    fn drive(&self, step: Step) -> PyResult<()> {
+    fn drive(&self, step: PumpStep) -> PyResult<()> {
         let (runtime, py) = (&self.0.runtime, self.1);
         match step {
-            Step::Poll { read, write } => runtime.drive(py, "change", (read, write)),
-            Step::Output => runtime.drive(py, "output", ()),
-            Step::Alarm(delay) => runtime.drive(py, "alarm", (seconds(delay),)),
-            Step::Flush { .. } => runtime.drive(py, "soon", ()),
-            Step::Ended => runtime.drive(py, "ended", ()),
-            Step::Idle => runtime.drive(py, "idle", ()),
+            PumpStep::Poll { read, write } => runtime.drive(py, "change", (read, write)),
+            PumpStep::Output => runtime.drive(py, "output", ()),
+            PumpStep::Alarm(delay) => runtime.drive(py, "alarm", (seconds(delay),)),
+            PumpStep::Flush { .. } => runtime.drive(py, "soon", ()),
+            PumpStep::Ended => runtime.drive(py, "ended", ()),
+            PumpStep::Idle => runtime.drive(py, "idle", ()),
         }
     }
 

@@ -6,7 +6,7 @@ use mcp_resources_engine::connection::{LogLevel, Reply};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::trace::TraceContext;
 use mcp_resources_runtime::transport::pump::PendingReply;
-use mcp_resources_runtime::transport::{Request, Who};
+use mcp_resources_runtime::transport::{Who, WorkRequest};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ pub struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(request: &Request<'_>, client: Client, reply: Arc<PendingReply>) -> Self {
+    pub(crate) fn new(request: &WorkRequest<'_>, client: Client, reply: Arc<PendingReply>) -> Self {
         let (uri, who) = (request.uri().map(str::to_owned), request.who.clone().into_owned());
         Self { uri, who, client, reply }
     }

@@ -8,8 +8,8 @@ use crate::server::Host;
 use mcp_resources_engine::connection as core;
 use mcp_resources_engine::connection::Cancelled;
 use mcp_resources_engine::connection::{Answer, Body, Contents, InputAsk, InputRequest, ReadResult};
-use mcp_resources_engine::error::{Purpose, ReadError};
-use mcp_resources_engine::option::Named;
+use mcp_resources_engine::error::{ErrorPurpose, ReadError};
+use mcp_resources_engine::option::NamedOptions;
 use mcp_resources_engine::resource::CacheHint;
 use pyo3::exceptions::asyncio::CancelledError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -57,7 +57,7 @@ type HintParts = (u64, String);
 impl HandlerResult {
     /// Reads the result or the exception of a handler, and redacts it. Unexpected exceptions are logged.
     pub(crate) fn new(
-        purpose: Purpose,
+        purpose: ErrorPurpose,
         function: &Function,
         what: &str,
         result: PyResult<Bound<'_, PyAny>>,
@@ -65,10 +65,10 @@ impl HandlerResult {
         py: Python<'_>,
     ) -> Self {
         let given = result.and_then(|value| match purpose {
-            Purpose::Read => read(&value, function.json_type.as_deref(), &function.shape),
-            Purpose::Complete => completion(&value),
-            Purpose::List => page(&value, &function.shape),
-            Purpose::Call => method(&value, &function.shape),
+            ErrorPurpose::Read => read(&value, function.json_type.as_deref(), &function.shape),
+            ErrorPurpose::Complete => completion(&value),
+            ErrorPurpose::List => page(&value, &function.shape),
+            ErrorPurpose::Call => method(&value, &function.shape),
         });
         let given = given.unwrap_or_else(|error| Self::raised(function, what, error, py));
         given.redacted(host.redactor.as_deref(), function, what, py)
@@ -78,14 +78,14 @@ impl HandlerResult {
     /// generator behind a list.
     pub(crate) fn within(
         context: &CallContext,
-        purpose: Purpose,
+        purpose: ErrorPurpose,
         function: &Py<Function>,
         what: &str,
         result: PyResult<Bound<'_, PyAny>>,
         host: &Arc<Host>,
         py: Python<'_>,
     ) -> Self {
-        if purpose == Purpose::Read && host.redactor.is_none() && result.as_ref().is_ok_and(is_plain) {
+        if purpose == ErrorPurpose::Read && host.redactor.is_none() && result.as_ref().is_ok_and(is_plain) {
             return Self::new(purpose, function.get(), what, result, host, py);
         }
         let (own, uri, host) = (function.clone_ref(py), what.to_owned(), host.clone());
@@ -285,7 +285,7 @@ fn cache_hint((ttl_ms, scope): HintParts) -> PyResult<CacheHint> {
 /// Collects the chunks of a generator.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Gather {
-    gather: Mutex<Option<core::Gather>>,
+    gather: Mutex<Option<core::ContentsGatherer>>,
     cancelled: Cancelled,
 }
 
@@ -319,7 +319,7 @@ impl Gather {
 }
 
 impl Gather {
-    pub(crate) fn new(gather: core::Gather, cancelled: Cancelled) -> Self {
+    pub(crate) fn new(gather: core::ContentsGatherer, cancelled: Cancelled) -> Self {
         Self { gather: Mutex::new(Some(gather)), cancelled }
     }
 

@@ -8,8 +8,8 @@ use crate::server::Server;
 use crate::waker::{Wakeup, delivering};
 use crate::web::{DeliveryReady, HeadParts, TurnParts, Web, WebPeer, head_parts, seconds};
 use mcp_resources_engine::http as core;
-use mcp_resources_engine::http::{Denied, Head, Verified};
-use mcp_resources_runtime::transport::Clock;
+use mcp_resources_engine::http::{DeniedToken, RequestHead, Verified};
+use mcp_resources_runtime::transport::EngineClock;
 use mcp_resources_runtime::transport::http::session_ids;
 use mcp_resources_runtime::transport::pump::HttpSide;
 use pyo3::exceptions::PyRuntimeError;
@@ -31,7 +31,7 @@ pub struct Endpoint {
 
 /// A request whose head may come in.
 #[pyclass(module = "mcp_resources._core")]
-pub struct Admitted(Option<(core::Admitted, Arc<Clock>)>);
+pub struct Admitted(Option<(core::Admitted, Arc<EngineClock>)>);
 
 /// A request whose head has passed: what remains is its body.
 #[pyclass(frozen, module = "mcp_resources._core")]
@@ -96,7 +96,7 @@ impl Endpoint {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let client = client.and_then(|address| address.parse().ok());
         let (endpoint, clock) = (self.web.side.endpoint(), &self.web.runtime.host.clock);
-        match endpoint.admit(&Head { verb, target, headers: &headers, client, mount }, clock.now()) {
+        match endpoint.admit(&RequestHead { verb, target, headers: &headers, client, mount }, clock.now()) {
             Ok(admitted) => {
                 let admitted = Admitted(Some((admitted, clock.clone())));
                 Ok(Admission::Admitted(Bound::new(py, admitted)?))
@@ -119,7 +119,7 @@ impl Endpoint {
     ) -> PyResult<(Exchange, TurnParts<'py>)> {
         let (now, mut out) = (self.web.runtime.host.clock.now(), Vec::new());
         let opened = self.web.side.endpoint().open(&request.0, body, now, &mut out);
-        let core::Opened { turn, exchange } = opened;
+        let core::OpenedRequest { turn, exchange } = opened;
         let own = self.web.client(py, turn.connection, exchange)?;
         let parts = self.web.turn(py, turn, &out, &own)?;
         Ok((Exchange(own), parts))
@@ -165,7 +165,7 @@ impl Admitted {
     ) -> PyResult<Identification<'py>> {
         let again = || PyRuntimeError::new_err("the request is identified already");
         let admitted = self.0.take().ok_or_else(again)?;
-        let who = Denied::unless(verified.map(Verified::from), denied);
+        let who = DeniedToken::unless(verified.map(Verified::from), denied);
         Ok(match admitted.0.identify(who, admitted.1.now()) {
             Ok(identified) => Identification::Identified(Bound::new(py, Identified(identified))?),
             Err(response) => Identification::Refused(response_parts(py, response)),

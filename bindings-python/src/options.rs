@@ -4,8 +4,8 @@
 use crate::error::{raise, shown, unexpected};
 use crate::guard;
 use crate::resource::Icon;
-use mcp_resources_engine::engine::{Options, ServerInfo, Setup};
-use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, Step};
+use mcp_resources_engine::engine::{EngineOptions, ServerInfo, Setup};
+use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -17,8 +17,8 @@ const OF_HOST: &[&str] = &["audit", "guard", "encoder", "lifespan"];
 const DEEPEST: usize = 8;
 
 /// Reads the fields of a server.
-pub(crate) fn read(info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult<(ServerInfo, Options)> {
-    let mut setup = Setup { info, options: Options::default() };
+pub(crate) fn read(info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult<(ServerInfo, EngineOptions)> {
+    let mut setup = Setup { info, options: EngineOptions::default() };
     for (name, value) in fields {
         let name = name.cast::<PyString>()?.to_str()?;
         let options = &mut setup.options;
@@ -40,15 +40,15 @@ pub(crate) fn read(info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult<(Se
 }
 
 /// Sets one option.
-pub(crate) fn set<T: Named>(options: &mut T, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn set<T: NamedOptions>(options: &mut T, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     options.set(name, convert(value)?).map_err(|error| refused(name, value, &error))
 }
 
 /// The exception for a wrong option; `value` is that of the option `name`.
 pub(crate) fn refused(name: &str, value: &Bound<'_, PyAny>, error: &OptionError) -> PyErr {
     let inner = error.path().iter().skip(1).try_fold(value.clone(), |value, step| match step {
-        Step::Name(name) => value.get_item(&**name).or_else(|_| value.getattr(&**name)),
-        Step::Item(at) => value.get_item(*at),
+        PathStep::Name(name) => value.get_item(&**name).or_else(|_| value.getattr(&**name)),
+        PathStep::Item(at) => value.get_item(*at),
     });
     let given = shown(&inner.unwrap_or_else(|_| value.clone()));
     let text = error.message(&given, str::to_owned);

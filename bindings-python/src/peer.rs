@@ -8,9 +8,9 @@ use crate::function::Function;
 use crate::serve::Verification;
 use crate::server::Host;
 use crate::web::{DeliveryReady, WebPeer};
-use mcp_resources_engine::connection::{AskId, Events, Outcome, RequestToken};
+use mcp_resources_engine::connection::{AskId, Events, RequestOutcome, RequestToken};
 use mcp_resources_runtime::transport::Peer;
-use mcp_resources_runtime::transport::http::{Inbox, Item};
+use mcp_resources_runtime::transport::http::{InboxItem, RequestInbox};
 use mcp_resources_runtime::transport::pump::PendingCalls;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyReferenceError;
@@ -87,7 +87,7 @@ impl Client {
             Self::Pipe(link) => &link.inbox,
             Self::Web(web) => &web.web.inbox,
         };
-        inbox.leave([Item::Own(ready)]);
+        inbox.leave([InboxItem::Own(ready)]);
     }
 
     /// Has providers answer those of `events` that are theirs. Returns the others.
@@ -161,7 +161,7 @@ impl Runtime {
 }
 
 /// The events of an outcome, after what the author did wrong in the function `name` is logged.
-pub(crate) fn events<'m>(py: Python<'_>, name: &str, outcome: Outcome<'m>) -> Events<'m> {
+pub(crate) fn events<'m>(py: Python<'_>, name: &str, outcome: RequestOutcome<'m>) -> Events<'m> {
     logged(py, name, outcome.misuse.as_deref());
     outcome.events
 }
@@ -176,25 +176,25 @@ pub(crate) fn logged(py: Python<'_>, name: &str, misuse: Option<&str>) {
 /// Does what other threads have left for the loop. `client` finds whose work it is.
 pub(crate) fn take(
     py: Python<'_>,
-    inbox: &Inbox<DeliveryReady>,
+    inbox: &RequestInbox<DeliveryReady>,
     runtime: &Runtime,
     client: impl Fn(Peer) -> Client,
 ) -> PyResult<()> {
     let mut result = Ok(());
     for item in inbox.take() {
         result = result.and(match item {
-            Item::Work(asked, work) => calls::do_all(py, &client(asked), [*work]),
-            Item::Verify(token, verdict) => runtime.drive(py, "verify", (token, Verification(verdict))),
-            Item::Misuse(what) => {
+            InboxItem::Work(asked, work) => calls::do_all(py, &client(asked), [*work]),
+            InboxItem::Verify(token, verdict) => runtime.drive(py, "verify", (token, Verification(verdict))),
+            InboxItem::Misuse(what) => {
                 logged(py, "", Some(&what));
                 Ok(())
             }
-            Item::Warning(what) => {
+            InboxItem::Warning(what) => {
                 error::log(py, &error::REFUSED, (what,));
                 Ok(())
             }
-            Item::Ended => runtime.drive(py, "ended", ()),
-            Item::Own(DeliveryReady(ring)) => ring.call0(py).map(drop),
+            InboxItem::Ended => runtime.drive(py, "ended", ()),
+            InboxItem::Own(DeliveryReady(ring)) => ring.call0(py).map(drop),
         });
     }
     result

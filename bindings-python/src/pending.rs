@@ -7,8 +7,8 @@ use crate::function::Function;
 use crate::peer::Client;
 use crate::waker::delivering;
 use crate::web::DeliveryReady;
-use mcp_resources_engine::connection::Encoded;
-use mcp_resources_engine::error::Purpose;
+use mcp_resources_engine::connection::EncodedReply;
+use mcp_resources_engine::error::ErrorPurpose;
 use mcp_resources_runtime::transport::pump::PendingReply;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ const LARGE: usize = 32 * 1024;
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Pending {
     pub(crate) client: Client,
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: ErrorPurpose,
     pub(crate) function: Py<Function>,
     /// What is asked, for the author's log.
     pub(crate) what: String,
@@ -53,7 +53,7 @@ impl Pending {
 
     /// Collects the chunks of a generator that the function has returned; `None` if it is no read.
     fn gather(&self) -> Option<Gather> {
-        let gather = if self.purpose == Purpose::Read { self.reply.gather() } else { None };
+        let gather = if self.purpose == ErrorPurpose::Read { self.reply.gather() } else { None };
         gather.map(|(gather, cancelled)| Gather::new(gather, cancelled))
     }
 
@@ -136,7 +136,7 @@ impl Pending {
         if let Some(reply) = self.reply.take() {
             let is_large = given.size() > LARGE;
             let word = move || given.answer(|answer| reply.encode(answer, now));
-            let mut encoded: Encoded = if is_large { py.detach(word) } else { word() };
+            let mut encoded: EncodedReply = if is_large { py.detach(word) } else { word() };
             // Before the client can have the answer.
             if let Some(misuse) = encoded.misuse.take() {
                 error::log(py, &error::MISUSED, (&self.function.get().name, misuse));
@@ -152,10 +152,11 @@ impl Pending {
 
 /// Whether a function has returned something that must be awaited or run before it is a result: an awaitable, an
 /// asynchronous iterator or, from a read, a generator. That happens behind decorators and lambdas.
-pub(crate) fn is_unfinished(purpose: Purpose, value: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn is_unfinished(purpose: ErrorPurpose, value: &Bound<'_, PyAny>) -> bool {
     if is_plain(value) || value.is_exact_instance_of::<PyDict>() {
         return false;
     }
-    let asked = UNFINISHED.get(value.py()).and_then(|test| test.call1((value, purpose == Purpose::Read)));
+    let asked =
+        UNFINISHED.get(value.py()).and_then(|test| test.call1((value, purpose == ErrorPurpose::Read)));
     asked.and_then(|is| is.extract()).unwrap_or(false)
 }

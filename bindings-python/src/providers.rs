@@ -5,11 +5,11 @@ use crate::embed::Embedder;
 use crate::error::shown;
 use crate::options::{convert, refused, set};
 use crate::waker::delivering;
-use mcp_resources_runtime::provider;
-use mcp_resources_providers::declared::{Set, one};
+use mcp_resources_providers::declared::{ProviderSet, one};
 use mcp_resources_providers::rag::Rag;
 use mcp_resources_providers::results::{Content, PutOptions, Results, ResultsError};
 use mcp_resources_providers::{memory as folders, metrics as series};
+use mcp_resources_runtime::provider;
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -38,7 +38,7 @@ pub struct ResultCache(Results);
 /// A provider of this kind, with its options by their names.
 #[pyfunction]
 pub(crate) fn declared(kind: &str, options: &Bound<'_, PyAny>) -> PyResult<Provider> {
-    let mut set = Set::new();
+    let mut set = ProviderSet::new();
     set.add(kind, convert(options)?).map_err(|error| refused(kind, options, &error))?;
     let provider = set.providers().pop().ok_or_else(|| PyTypeError::new_err(format!("no {kind}")))?;
     Ok(Provider { provider, kind: kind.into() })

@@ -3,7 +3,7 @@
 
 use crate::peer::Client;
 use crate::pending::Pending;
-use mcp_resources_runtime::transport::{self, Jobs, Worker};
+use mcp_resources_runtime::transport::{self, JobWorker, Jobs};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -66,7 +66,7 @@ impl Queue {
     }
 }
 
-impl Worker<Job> for Attached<'_> {
+impl JobWorker<Job> for Attached<'_> {
     type Error = PyErr;
 
     fn start(&self, job: &Job) -> PyResult<()> {

@@ -5,10 +5,10 @@ use crate::contextvars::CallContext;
 use crate::convert::{Entry, HandlerResult, parts};
 use crate::error::{self, Import};
 use crate::function::Function;
-use mcp_resources_engine::connection::{Answer, Contents, Plain, ReadResult};
+use mcp_resources_engine::connection::{Answer, Contents, PlainContents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_runtime::transport::Peer;
-use mcp_resources_runtime::transport::pump::Gate;
+use mcp_resources_runtime::transport::pump::PumpGate;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 static CONTENTS: Import = Import::new("mcp_resources.results", "Contents");
 
 /// Admits threads of providers that call a Python function. It is closed before the interpreter exits.
-pub(crate) static GATE: LazyLock<Gate> = LazyLock::new(Gate::default);
+pub(crate) static GATE: LazyLock<PumpGate> = LazyLock::new(PumpGate::default);
 
 /// The `redact` function, called on threads of handlers and of providers.
 pub(crate) struct Redactor {
@@ -102,8 +102,8 @@ fn shown<'py>(one: Contents<'_>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>>
     about.set_item("mime_type", one.mime_type.as_deref())?;
     about.set_item("meta", loads(py, one.meta.as_deref())?)?;
     let body = match one.body.into_plain() {
-        Some(Plain::Text(text)) => PyString::new(py, &text).into_any(),
-        Some(Plain::Blob(bytes)) => PyBytes::new(py, &bytes).into_any(),
+        Some(PlainContents::Text(text)) => PyString::new(py, &text).into_any(),
+        Some(PlainContents::Blob(bytes)) => PyBytes::new(py, &bytes).into_any(),
         None => return Err(PyValueError::new_err("what should be base64 is not")),
     };
     CONTENTS.get(py)?.call((body,), Some(&about))

@@ -2,14 +2,14 @@
 
 use crate::context::loads;
 use crate::function::value_to_py;
-use mcp_resources_runtime::transport::{Request, RequestParams};
+use mcp_resources_runtime::transport::{RequestParams, WorkRequest};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 /// What fills an argument of this name.
 pub(crate) fn value<'py>(
     py: Python<'py>,
-    request: &Request<'_>,
+    request: &WorkRequest<'_>,
     name: &str,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     match &request.params {

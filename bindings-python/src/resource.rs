@@ -3,7 +3,7 @@
 use crate::error::{Import, unexpected};
 use crate::options::set;
 use crate::template::UriTemplate;
-use mcp_resources_engine::option::Named;
+use mcp_resources_engine::option::NamedOptions;
 use mcp_resources_engine::resource as core;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -112,7 +112,7 @@ pub(crate) fn template(template: &UriTemplate, fields: &Bound<'_, PyDict>) -> Py
 }
 
 /// Sets the fields of a resource or template.
-fn describe<T: Named>(described: &mut T, fields: &Bound<'_, PyDict>) -> PyResult<()> {
+fn describe<T: NamedOptions>(described: &mut T, fields: &Bound<'_, PyDict>) -> PyResult<()> {
     for (name, value) in fields {
         let name = name.cast::<PyString>()?.to_str()?;
         let known = || {

@@ -3,7 +3,7 @@
 use crate::error::{self, unexpected};
 use crate::options::set;
 use mcp_resources_engine::http::{Rules, RulesError};
-use mcp_resources_engine::option::Named;
+use mcp_resources_engine::option::NamedOptions;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 

@@ -12,16 +12,16 @@ use crate::redact::{GATE, Redactor};
 use crate::resource::{Resource, template};
 use crate::template::UriTemplate;
 use crate::waker::delivering;
-use mcp_resources_engine::catalog::{HandlerId, Source};
+use mcp_resources_engine::catalog::{HandlerId, ItemSource};
 use mcp_resources_engine::engine::{Engine, ServerInfo};
 use mcp_resources_engine::guard::AuditEntry;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::resource::RegistrationError;
 use mcp_resources_runtime::provider::Mounts;
-use mcp_resources_runtime::registry::{Change, Foreign, Registry};
-use mcp_resources_runtime::transport::pump::{RecordThread, Serving};
-use mcp_resources_runtime::transport::{Clock, ThreadNeed};
+use mcp_resources_runtime::registry::{ForeignFunction, Registry, RegistryChange};
+use mcp_resources_runtime::transport::pump::{RecordThread, ServingRegistry};
+use mcp_resources_runtime::transport::{EngineClock, ThreadNeed};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What all channels share.
 pub(crate) struct Host {
-    pub(crate) clock: Arc<Clock>,
+    pub(crate) clock: Arc<EngineClock>,
     pub(crate) queue: Py<Queue>,
     /// Starts a worker thread.
     pub(crate) spawn: Py<PyAny>,
@@ -43,11 +43,11 @@ pub(crate) struct Host {
     /// Takes what clients watch, once a function wants to know.
     watcher: OnceLock<Recorder>,
     registry: Registry<Functions>,
-    pub(crate) serving: Serving,
+    pub(crate) serving: ServingRegistry,
 }
 
 /// The functions behind one number.
-pub(crate) type Functions = mcp_resources_runtime::transport::Functions<Py<Function>>;
+pub(crate) type Functions = mcp_resources_runtime::transport::WorkFunctions<Py<Function>>;
 
 /// See the module.
 #[pyclass(frozen, weakref, module = "mcp_resources._core")]
@@ -57,7 +57,7 @@ pub struct Server {
 
 /// One change of what is registered.
 #[pyclass(frozen, module = "mcp_resources._core")]
-pub struct Edit(Change<Functions>);
+pub struct Edit(RegistryChange<Functions>);
 
 /// A reader, completers by variable, and a lister.
 type HandlerParts = (Py<Function>, HashMap<String, Py<Function>>, Option<Py<Function>>);
@@ -106,7 +106,7 @@ impl Server {
             recorder,
             watcher: OnceLock::new(),
             registry,
-            serving: Serving::default(),
+            serving: ServingRegistry::default(),
         };
         Ok(Self { host: Arc::new(host) })
     }
@@ -129,7 +129,7 @@ impl Server {
     ) -> PyResult<()> {
         let list_kind = lists.map(|word| list_kinds(&word)).transpose()?;
         let late = format!("the method {method:?} must be declared before the first resource is registered");
-        let foreign = Foreign { method, name_param, capability, list_kind };
+        let foreign = ForeignFunction { method, name_param, capability, list_kind };
         if self.host.registry.extend(foreign, Arc::new(function.into())) {
             return Ok(());
         }
@@ -257,22 +257,22 @@ impl Edit {
         let resource = resource.resource.clone();
         if let Ok(function) = source.cast::<Function>() {
             let functions = Arc::new(function.clone().unbind().into());
-            return Ok(Self(Change::AddResource(resource, functions, function.get().number.clone())));
+            return Ok(Self(RegistryChange::AddResource(resource, functions, function.get().number.clone())));
         }
         let source = if let Ok(text) = source.cast::<PyString>() {
-            Source::Text(text.to_str()?.into())
+            ItemSource::Text(text.to_str()?.into())
         } else {
             match Data::read(source)? {
-                Some(Data::Bytes(bytes)) => Source::Bytes((&*bytes).into()),
+                Some(Data::Bytes(bytes)) => ItemSource::Bytes((&*bytes).into()),
                 _ => return Err(PyTypeError::new_err("the source of a constant is no text and no bytes")),
             }
         };
-        Ok(Self(Change::AddConstant(resource, source)))
+        Ok(Self(RegistryChange::AddConstant(resource, source)))
     }
 
     #[staticmethod]
     fn remove_resource(uri: String) -> Self {
-        Self(Change::RemoveResource(uri))
+        Self(RegistryChange::RemoveResource(uri))
     }
 
     #[staticmethod]
@@ -283,12 +283,12 @@ impl Edit {
     ) -> PyResult<Self> {
         let (reader, completers, lister) = functions;
         let functions = Arc::new(Functions { reader, completers, lister });
-        Ok(Self(Change::AddTemplate(template(uri_template, fields)?, functions)))
+        Ok(Self(RegistryChange::AddTemplate(template(uri_template, fields)?, functions)))
     }
 
     #[staticmethod]
     fn remove_template(uri_template: String) -> Self {
-        Self(Change::RemoveTemplate(uri_template))
+        Self(RegistryChange::RemoveTemplate(uri_template))
     }
 }
 

@@ -62,7 +62,7 @@ impl Owner {
 }
 
 /// An endpoint is worked on by its own thread alone.
-impl pump::Owner for Owner {
+impl pump::WakerOwner for Owner {
     fn woken() -> &'static LocalKey<Woken<Self>> {
         &WOKEN
     }

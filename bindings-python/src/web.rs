@@ -9,8 +9,8 @@ use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::Turn;
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_runtime::provider::Providers;
-use mcp_resources_runtime::transport::http::Inbox;
-use mcp_resources_runtime::transport::pump::{HttpSide, TIME, Timer};
+use mcp_resources_runtime::transport::http::RequestInbox;
+use mcp_resources_runtime::transport::pump::{HttpSide, PumpTimer, TIME};
 use mcp_resources_runtime::transport::{self, Peer};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -21,12 +21,12 @@ pub(crate) struct Web {
     pub(crate) runtime: Runtime,
     pub(crate) side: HttpSide,
     /// What other threads have for the loop.
-    pub(crate) inbox: Arc<Inbox<DeliveryReady>>,
+    pub(crate) inbox: Arc<RequestInbox<DeliveryReady>>,
     /// Providers, then the inbox.
     host: Arc<dyn transport::Host>,
     waker: Arc<LoopWaker>,
     _timekeeper: Option<Timekeeper>,
-    pub(crate) timer: Timer,
+    pub(crate) timer: PumpTimer,
 }
 
 /// What is to be called on the loop: there is something to deliver on a response.
@@ -49,14 +49,14 @@ impl Web {
     pub(crate) fn new(
         py: Python<'_>,
         runtime: Runtime,
-        make: impl FnOnce(&Arc<Inbox<DeliveryReady>>, Arc<dyn transport::Host>) -> PyResult<HttpSide>,
+        make: impl FnOnce(&Arc<RequestInbox<DeliveryReady>>, Arc<dyn transport::Host>) -> PyResult<HttpSide>,
     ) -> PyResult<(Arc<Self>, Py<Wakeup>)> {
         let (waker, wakeup) = watched(py)?;
         let inbox = waker.inbox();
         let host: Arc<dyn transport::Host> = Providers::before(runtime.host.mounts().clone(), inbox.reach());
         let side = make(&inbox, host.clone())?;
         let timekeeper = side.keep_time(waker.waker(TIME));
-        let timer = Timer::default();
+        let timer = PumpTimer::default();
         let web = Arc::new(Self { runtime, side, inbox, host, waker, _timekeeper: timekeeper, timer });
         web.waker.belongs_to(Owner::Web(Arc::downgrade(&web)));
         web.runtime.host.serving.serve(web.side.endpoint());

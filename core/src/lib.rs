@@ -43,22 +43,22 @@
 // Resources, templates, and what handlers return.
 pub use mcp_resources_engine::catalog::MountId;
 pub use mcp_resources_engine::connection::{
-    Answer, AskError, Body, Completion, Contents, Gather, InputAsk, InputRequest, InputRequired, Item,
-    ListPage, LogLevel, Plain, RawResult, ReadResult,
+    Answer, AskError, Body, Completion, Contents, ContentsGatherer, InputAsk, InputRequest, InputRequired,
+    Item, ListPage, LogLevel, PlainContents, RawResult, ReadResult,
 };
 pub use mcp_resources_engine::error::ReadError;
 pub use mcp_resources_engine::resource::{
     Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterCheck,
     ParameterKind, RegistrationError, Resource, Template, Theme,
 };
-pub use mcp_resources_template::{self as template, Params, TemplateOptions, UriTemplate, uri};
+pub use mcp_resources_template::{self as template, MatchedParams, TemplateOptions, UriTemplate, uri};
 
 // Clients, access control and limits.
 pub use mcp_resources_engine::guard::{self, Policy};
 pub use mcp_resources_engine::headers::Headers;
 pub use mcp_resources_engine::hub::ListKinds;
 pub use mcp_resources_engine::limits::Limits;
-pub use mcp_resources_engine::option::{OptionError, OptionValue, Step};
+pub use mcp_resources_engine::option::{OptionError, OptionValue, PathStep};
 pub use mcp_resources_engine::principal::{Network, Principal};
 pub use mcp_resources_engine::seal::{SealError, SealKey};
 pub use mcp_resources_engine::trace::TraceContext;
@@ -71,8 +71,9 @@ pub use mcp_resources_runtime::provider::{self, Provider};
 pub use mcp_resources_runtime::server::HttpBuilder;
 #[cfg(all(feature = "server", unix))]
 pub use mcp_resources_runtime::server::{
-    self, AskFailed, Builder, Call, CallRequest, Changes, CompletionRequest, Context, Diagnostic, Handled,
-    HandlerError, IntoAnswer, ListRequest, Method, Read, ReadRequest, ResourceServer, blocking,
+    self, AskFailed, Builder, Call, CallRequest, CompletionRequest, Context, Diagnostic, Handled,
+    HandlerError, IntoAnswer, ListRequest, Method, Read, ReadRequest, ResourceServer, ServerChanges,
+    blocking,
 };
 #[cfg(all(feature = "server", unix))]
 pub use mcp_resources_runtime::testing;
@@ -89,7 +90,7 @@ pub use mcp_resources_runtime::client;
 
 // HTTP: the rules of an endpoint, TLS and tokens.
 pub use mcp_resources_engine::http::{
-    Answers, Auth, Denied, Hosts, Origins, Polling, Rules, RulesError, Sse24, Verified,
+    Answers, Auth, DeniedToken, Hosts, Origins, Polling, Rules, RulesError, Sse24, Verified,
 };
 #[cfg(feature = "auth")]
 pub use mcp_resources_runtime::transport::http::JwtVerifier;
@@ -157,8 +158,8 @@ mod guides {
 /// ```
 /// use mcp_resources::provider::{Call, IntoAnswer, List, Provider, Read, Responder};
 /// use mcp_resources::{
-///     Annotations, AskError, Denied, Details, FieldSet, Gather, ListPage, ListSource, MountId, Network, Params,
-///     ParameterCheck, ParameterKind, Plain, RawResult, ReadResult, SealError, Step, TemplateOptions, Theme, engine,
+///     Annotations, AskError, DeniedToken, Details, FieldSet, ContentsGatherer, ListPage, ListSource, MountId, Network, MatchedParams,
+///     ParameterCheck, ParameterKind, PlainContents, RawResult, ReadResult, SealError, PathStep, TemplateOptions, Theme, engine,
 ///     template,
 /// };
 ///
@@ -173,11 +174,11 @@ mod guides {
 ///
 /// fn describe(_: Details, _: Annotations, _: Theme, _: ParameterKind, _: ParameterCheck, _: TemplateOptions) {}
 ///
-/// fn values(_: &Params<'static>, _: &template::Values<'_>, _: &template::Variable, _: template::ExpandError) {}
+/// fn values(_: &MatchedParams<'static>, _: &template::Values<'_>, _: &template::Variable, _: template::ExpandError) {}
 ///
-/// fn errors(_: AskError, _: Denied, _: SealError, _: &Step, _: Network, _: FieldSet) {}
+/// fn errors(_: AskError, _: DeniedToken, _: SealError, _: &PathStep, _: Network, _: FieldSet) {}
 ///
-/// fn contents(_: Gather, _: Plain<'_>, _: ReadResult<'_>) {}
+/// fn contents(_: ContentsGatherer, _: PlainContents<'_>, _: ReadResult<'_>) {}
 ///
 /// fn own_loop(_: &engine::Engine, _: engine::Event<'_>, _: engine::connection::RequestToken, _: engine::Now) {}
 /// ```

@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .columns_deny(["password"])
         .view("by_city", "SELECT id, name FROM customers WHERE city = :city ORDER BY name");
     let server = ResourceServer::builder("shop", "1.0.0")
-        .mount(db::Db::new(db::Options::new().database("shop", shop))?)
+        .mount(db::Db::new(db::DbOptions::new().database("shop", shop))?)
         .build()?;
     Ok(server.run_stdio().await?)
 }

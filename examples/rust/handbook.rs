@@ -4,14 +4,14 @@
 //! docs:///handbook/search/{+query}  the pages that have all of some words, as JSON
 
 use mcp_resources::ResourceServer;
-use mcp_resources::providers::docs::{Docs, Options};
+use mcp_resources::providers::docs::{Docs, DocsOptions};
 use std::error::Error;
 
 const HANDBOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/handbook");
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let docs = Docs::new(Options::new().site("handbook", HANDBOOK).exclude(["drafts"]))?;
+    let docs = Docs::new(DocsOptions::new().site("handbook", HANDBOOK).exclude(["drafts"]))?;
     let server = ResourceServer::builder("handbook", "1.0.0").mount(docs).build()?;
     Ok(server.run_stdio().await?)
 }

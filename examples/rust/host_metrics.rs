@@ -5,14 +5,14 @@
 //! metrics:///{name}{?from,to,step,format}  another part of it, such as metrics:///jobs_done?from=-5m&format=csv
 
 use mcp_resources::ResourceServer;
-use mcp_resources::providers::metrics::{Metrics, Options};
+use mcp_resources::providers::metrics::{Metrics, MetricsOptions};
 use std::error::Error;
 use std::thread;
 use std::time::Duration;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let metrics = Metrics::new(Options::new().host(true).interval(Duration::from_millis(200)))?;
+    let metrics = Metrics::new(MetricsOptions::new().host(true).interval(Duration::from_millis(200)))?;
     let server = ResourceServer::builder("machine", "1.0.0").mount(metrics.clone()).build()?;
     metrics.push("jobs_done", 0.0)?;
     thread::spawn(move || work(&metrics));

@@ -4,7 +4,7 @@
 //! wallbounce:///{analysisId}     an analysis that is kept; is listed, and watched
 //! wallbounce:///                 all that are kept
 
-use mcp_resources::providers::results::{ComputeError, Options, PutOptions, Results};
+use mcp_resources::providers::results::{ComputeError, PutOptions, ResultOptions, Results};
 use mcp_resources::{ReadError, ReadRequest, ResourceServer, Template};
 use std::error::Error;
 use std::time::Duration;
@@ -17,7 +17,7 @@ async fn analyze(topic: &str) -> Result<String, ReadError> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let results = Results::new(Options::new().scheme("wallbounce").ttl(Duration::from_secs(600)))?;
+    let results = Results::new(ResultOptions::new().scheme("wallbounce").ttl(Duration::from_secs(600)))?;
     let cache = results.clone();
     let server = ResourceServer::builder("results", "1.0.0")
         .mount(results)

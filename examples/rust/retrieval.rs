@@ -5,14 +5,14 @@
 //! gdrive:///{fileId}               a file of Google Drive, if the argument is a file that says which (docs/rag.md)
 
 use mcp_resources::ResourceServer;
-use mcp_resources::providers::rag::{Options, Rag};
+use mcp_resources::providers::rag::{Rag, RagOptions};
 use std::error::Error;
 
 const HANDBOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/handbook");
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let mut options = Options::new().folder("handbook", HANDBOOK).exclude(["drafts"]).hits(3);
+    let mut options = RagOptions::new().folder("handbook", HANDBOOK).exclude(["drafts"]).hits(3);
     if let Some(config) = std::env::args().nth(1) {
         options = options.drive_file("drive", config);
     }

@@ -12,10 +12,10 @@ use std::error::Error;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args_os().nth(1).map_or_else(|| data("app.json"), Into::into);
-    let keys = config::Options::new().app("app", file).allow(["server", "server/*", "theme/**"]);
+    let keys = config::ConfigOptions::new().app("app", file).allow(["server", "server/*", "theme/**"]);
     let server = ResourceServer::builder("settings", "1.0.0")
         .mount(config::Config::new(keys)?)
-        .mount(env::Env::new(env::Options::new().allow(["TZ", "APP_*"]))?)
+        .mount(env::Env::new(env::EnvOptions::new().allow(["TZ", "APP_*"]))?)
         .build()?;
     Ok(server.run_stdio().await?)
 }

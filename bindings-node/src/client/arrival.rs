@@ -3,8 +3,8 @@
 use crate::answer::Entry;
 use crate::server::number;
 use mcp_resources_engine::client::{Change, ClientError, Failure, Listed, Progress, ServerAbout};
-use mcp_resources_engine::connection::{Completion, Contents, Plain};
-use mcp_resources_runtime::client::desk::News;
+use mcp_resources_engine::connection::{Completion, Contents, PlainContents};
+use mcp_resources_runtime::client::desk::ClientEvent;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::borrow::Cow;
@@ -43,33 +43,33 @@ pub struct Arrival {
 
 impl Arrival {
     /// What has arrived under this number, for JavaScript.
-    pub(super) fn of(call: u64, news: News) -> Self {
+    pub(super) fn of(call: u64, news: ClientEvent) -> Self {
         let mut arrival = told(news);
         arrival.id = number(call);
         arrival
     }
 }
 
-fn told(news: News) -> Arrival {
+fn told(news: ClientEvent) -> Arrival {
     match news {
-        News::Done => Arrival::default(),
-        News::Failed(error) => failed(&error),
-        News::Contents(contents) => of_contents(contents, Arrival { kind: 2, ..Arrival::default() }),
-        News::Entries(contents) => {
+        ClientEvent::Done => Arrival::default(),
+        ClientEvent::Failed(error) => failed(&error),
+        ClientEvent::Contents(contents) => of_contents(contents, Arrival { kind: 2, ..Arrival::default() }),
+        ClientEvent::Entries(contents) => {
             Arrival { kind: 2, entries: Some(entries(contents)), ..Arrival::default() }
         }
-        News::Json(text) => Arrival { kind: 3, text: Some(text), ..Arrival::default() },
-        News::Listed(items) => listed(&items),
-        News::Change(change) => changed(change),
-        News::Completion(completion) => completed(completion),
-        News::About(about) => described(&about),
-        News::ListChanged(server) => {
+        ClientEvent::Json(text) => Arrival { kind: 3, text: Some(text), ..Arrival::default() },
+        ClientEvent::Listed(items) => listed(&items),
+        ClientEvent::Change(change) => changed(change),
+        ClientEvent::Completion(completion) => completed(completion),
+        ClientEvent::About(about) => described(&about),
+        ClientEvent::ListChanged(server) => {
             Arrival { kind: 8, text: Some(server.as_ref().into()), ..Arrival::default() }
         }
-        News::Progress(Progress { progress, total, message }) => {
+        ClientEvent::Progress(Progress { progress, total, message }) => {
             Arrival { kind: 9, count: Some(progress), total, text: message, ..Arrival::default() }
         }
-        News::Question(question, capability) => Arrival {
+        ClientEvent::Question(question, capability) => Arrival {
             kind: 10,
             details: Some(vec![capability.into()]),
             server: Some(question.server.as_ref().into()),
@@ -77,8 +77,8 @@ fn told(news: News) -> Arrival {
             text: Some(question.params),
             ..Arrival::default()
         },
-        News::Withdrawn => Arrival { kind: 11, ..Arrival::default() },
-        News::Note(server, note) => {
+        ClientEvent::Withdrawn => Arrival { kind: 11, ..Arrival::default() },
+        ClientEvent::Note(server, note) => {
             Arrival { kind: 12, server: Some(server), text: Some(note), ..Arrival::default() }
         }
     }
@@ -105,8 +105,8 @@ fn failed(error: &ClientError) -> Arrival {
 fn of_contents(contents: Vec<Contents<'static>>, arrival: Arrival) -> Arrival {
     match <[_; 1]>::try_from(contents) {
         Ok([one]) => match one.body.into_plain() {
-            Some(Plain::Text(text)) => Arrival { text: Some(text.into_owned()), ..arrival },
-            Some(Plain::Blob(bytes)) => Arrival { bytes: Some(bytes.into_owned().into()), ..arrival },
+            Some(PlainContents::Text(text)) => Arrival { text: Some(text.into_owned()), ..arrival },
+            Some(PlainContents::Blob(bytes)) => Arrival { bytes: Some(bytes.into_owned().into()), ..arrival },
             None => Arrival { entries: Some(Vec::new()), ..arrival },
         },
         Err(many) => Arrival { entries: Some(entries(many)), ..arrival },

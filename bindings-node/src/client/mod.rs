@@ -10,7 +10,7 @@ use crate::quick::function;
 use crate::woken::Woken;
 use arrival::Arrival;
 use mcp_resources_engine::client::ClientError;
-use mcp_resources_runtime::client::desk::{CallOptions, Desk, News, Stream};
+use mcp_resources_runtime::client::desk::{ClientEvent, ClientQueue, ClientStream, QueuedCallOptions};
 use mcp_resources_runtime::client::{ConfigError, runtime};
 use napi::Env;
 use napi::bindgen_prelude::*;
@@ -52,7 +52,7 @@ pub struct QuickClient<'env> {
 
 /// The client, and what wakes the loop for it.
 pub(crate) struct Calls {
-    desk: Desk,
+    desk: ClientQueue,
     wake_loop: Arc<Woken>,
 }
 
@@ -64,7 +64,7 @@ impl NativeClient {
         let runtime = runtime().map_err(|error| Error::from_reason(error.to_string()))?;
         let wake_loop = Woken::new(&look)?;
         let rung = wake_loop.clone();
-        let opened = Desk::open(read(fields)?, runtime, move || rung.say());
+        let opened = ClientQueue::open(read(fields)?, runtime, move || rung.say());
         let wrong = |error: ConfigError| raise(env, "ConfigError", error.message, &[]);
         let (desk, socket) = opened.map_err(wrong)?;
         Ok(Self { calls: Rc::new(Calls { desk, wake_loop }), socket: RefCell::new(socket) })
@@ -101,7 +101,7 @@ impl NativeClient {
     #[napi(catch_unwind, getter)]
     pub fn failures(&self) -> Vec<Arrival> {
         let failed = |(name, error): (Arc<str>, ClientError)| {
-            let mut arrival = Arrival::of(0, News::Failed(error));
+            let mut arrival = Arrival::of(0, ClientEvent::Failed(error));
             arrival.server = Some(name.as_ref().into());
             arrival
         };
@@ -171,7 +171,7 @@ impl NativeClient {
         self.calls.desk.close(numbered(call));
     }
 
-    fn stream(&self, stream: Stream) -> NativeStream {
+    fn stream(&self, stream: ClientStream) -> NativeStream {
         NativeStream { calls: self.calls.clone(), stream }
     }
 }
@@ -180,7 +180,7 @@ impl NativeClient {
 #[napi]
 pub struct NativeStream {
     calls: Rc<Calls>,
-    stream: Stream,
+    stream: ClientStream,
 }
 
 #[napi]
@@ -206,9 +206,9 @@ impl Calls {
     }
 }
 
-fn options(scope: Option<ScopeFields>) -> CallOptions {
+fn options(scope: Option<ScopeFields>) -> QueuedCallOptions {
     let ScopeFields { server, timeout, progress } = scope.unwrap_or_default();
-    CallOptions { server, timeout: timeout.map(numbered), progress: progress == Some(true) }
+    QueuedCallOptions { server, timeout: timeout.map(numbered), progress: progress == Some(true) }
 }
 
 /// A number of JavaScript's, which counts.

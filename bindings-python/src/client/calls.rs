@@ -6,8 +6,8 @@ use super::given::{failure, forked, object};
 use super::lock;
 use crate::error::raise;
 use crate::waker::LoopWaker;
-use mcp_resources_engine::client::{ClientError, Failure, Progress, Question};
-use mcp_resources_runtime::client::desk::{Desk, News, Owned};
+use mcp_resources_engine::client::{ClientError, ClientQuestion, Failure, Progress};
+use mcp_resources_runtime::client::desk::{ClientEvent, ClientQueue, Owned};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 /// See the module.
 pub(crate) struct Calls {
-    desk: Owned<Desk>,
+    desk: Owned<ClientQueue>,
     pub(crate) waker: Arc<LoopWaker>,
     /// A weak proxy of the package's client.
     host: Py<PyAny>,
@@ -37,7 +37,7 @@ struct Waiting {
 }
 
 impl Calls {
-    pub(crate) fn new(desk: Desk, waker: Arc<LoopWaker>, host: Py<PyAny>) -> Arc<Self> {
+    pub(crate) fn new(desk: ClientQueue, waker: Arc<LoopWaker>, host: Py<PyAny>) -> Arc<Self> {
         let servers = desk.client().servers();
         let only = if let [only] = &servers[..] { Some(only.clone()) } else { None };
         let (waiting, reports, is_closed) = Default::default();
@@ -46,7 +46,7 @@ impl Calls {
     }
 
     /// What calls are made with, until the client is closed.
-    pub(crate) fn desk(&self, py: Python<'_>) -> PyResult<&Desk> {
+    pub(crate) fn desk(&self, py: Python<'_>) -> PyResult<&ClientQueue> {
         if self.is_closed.load(Ordering::Relaxed) {
             let closed = "Failed to read resource: the client is closed; make another";
             return Err(raise(py, "ReadFailed", (closed, Failure::Cancelled.kind())));
@@ -79,7 +79,7 @@ impl Calls {
     /// Ends the calls that somebody waits for.
     pub(crate) fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
         let numbers: Vec<_> = lock(&self.waiting).keys().copied().collect();
-        let cancelled = || News::Failed(ClientError::from(Failure::Cancelled));
+        let cancelled = || ClientEvent::Failed(ClientError::from(Failure::Cancelled));
         numbers.into_iter().try_for_each(|number| self.finish(py, number, cancelled()))
     }
 
@@ -108,27 +108,29 @@ impl Calls {
         Ok(())
     }
 
-    fn tell(&self, py: Python<'_>, number: u64, news: News) -> PyResult<()> {
+    fn tell(&self, py: Python<'_>, number: u64, news: ClientEvent) -> PyResult<()> {
         let host = self.host.bind(py);
         match news {
-            News::Progress(Progress { progress, total, message }) => {
+            ClientEvent::Progress(Progress { progress, total, message }) => {
                 let report = lock(&self.reports).get(&number).map(|report| report.clone_ref(py));
                 if let Some(report) = report {
                     host.call_method1(intern!(py, "_progressed"), (report, progress, total, message))?;
                 }
             }
-            News::Question(Question { server, method, params, .. }, _) => {
+            ClientEvent::Question(ClientQuestion { server, method, params, .. }, _) => {
                 host.call_method1(intern!(py, "_asked"), (number, &*server, method, params))?;
             }
-            News::Withdrawn => drop(host.call_method1(intern!(py, "_withdrawn"), (number,))?),
-            News::Note(server, note) => drop(host.call_method1(intern!(py, "_noted"), (server, note))?),
+            ClientEvent::Withdrawn => drop(host.call_method1(intern!(py, "_withdrawn"), (number,))?),
+            ClientEvent::Note(server, note) => {
+                drop(host.call_method1(intern!(py, "_noted"), (server, note))?)
+            }
             end => self.finish(py, number, end)?,
         }
         Ok(())
     }
 
     /// Gives a call's outcome to whom waits for it.
-    fn finish(&self, py: Python<'_>, number: u64, news: News) -> PyResult<()> {
+    fn finish(&self, py: Python<'_>, number: u64, news: ClientEvent) -> PyResult<()> {
         let _report = lock(&self.reports).remove(&number);
         let Some(Waiting { future, server }) = lock(&self.waiting).remove(&number) else { return Ok(()) };
         let future = future.bind(py);

@@ -2,8 +2,8 @@
 
 use crate::error::{Import, raise};
 use mcp_resources_engine::client::{Change, ClientError, Failure, ServerAbout};
-use mcp_resources_engine::connection::{Contents, Plain};
-use mcp_resources_runtime::client::desk::News;
+use mcp_resources_engine::connection::{Contents, PlainContents};
+use mcp_resources_runtime::client::desk::ClientEvent;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -12,26 +12,30 @@ static CONTENTS: Import = Import::new("mcp_resources.client", "contents");
 static FAILURE: Import = Import::new("mcp_resources.client", "failure");
 
 /// The value that a call gave. `server` is the one that was asked, if it is only one.
-pub(crate) fn object<'py>(py: Python<'py>, news: News, server: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn object<'py>(
+    py: Python<'py>,
+    news: ClientEvent,
+    server: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
     match news {
-        News::Failed(error) => Err(failure(py, &error, server)),
-        News::Contents(contents) => read(py, contents),
-        News::Entries(contents) => entries(py, contents),
-        News::Json(text) => Ok(PyString::new(py, &text).into_any()),
-        News::ListChanged(server) => Ok(PyString::new(py, &server).into_any()),
-        News::Listed(items) => {
+        ClientEvent::Failed(error) => Err(failure(py, &error, server)),
+        ClientEvent::Contents(contents) => read(py, contents),
+        ClientEvent::Entries(contents) => entries(py, contents),
+        ClientEvent::Json(text) => Ok(PyString::new(py, &text).into_any()),
+        ClientEvent::ListChanged(server) => Ok(PyString::new(py, &server).into_any()),
+        ClientEvent::Listed(items) => {
             let items = items.into_iter().map(|item| (item.server.to_string(), item.uri, item.json));
             items.collect::<Vec<_>>().into_pyobject(py)
         }
-        News::Change(Change { server, uri, contents }) => {
+        ClientEvent::Change(Change { server, uri, contents }) => {
             let contents = contents.map(|contents| read(py, contents)).transpose()?;
             (&*server, uri, contents).into_pyobject(py).map(Bound::into_any)
         }
-        News::Completion(found) => {
+        ClientEvent::Completion(found) => {
             let values: Vec<_> = found.values.iter().map(|value| &**value).collect();
             (values, found.total, found.has_more).into_pyobject(py).map(Bound::into_any)
         }
-        News::About(about) => {
+        ClientEvent::About(about) => {
             let ServerAbout { revision, info, capabilities, instructions, .. } = &*about;
             (revision.as_str(), info, capabilities, instructions).into_pyobject(py).map(Bound::into_any)
         }
@@ -55,10 +59,10 @@ fn entries<'py>(py: Python<'py>, contents: Vec<Contents<'static>>) -> PyResult<B
     CONTENTS.get(py)?.call1((parts.collect::<PyResult<Vec<_>>>()?,))
 }
 
-fn body<'py>(py: Python<'py>, plain: Option<Plain<'_>>) -> PyResult<Bound<'py, PyAny>> {
+fn body<'py>(py: Python<'py>, plain: Option<PlainContents<'_>>) -> PyResult<Bound<'py, PyAny>> {
     match plain {
-        Some(Plain::Text(text)) => Ok(PyString::new(py, &text).into_any()),
-        Some(Plain::Blob(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
+        Some(PlainContents::Text(text)) => Ok(PyString::new(py, &text).into_any()),
+        Some(PlainContents::Blob(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
         None => {
             let odd = Failure::BadAnswer { reason: "a blob is not base64".into() };
             Err(failure(py, &odd.into(), None))

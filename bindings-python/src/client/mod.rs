@@ -9,7 +9,7 @@ use calls::Calls;
 use given::{forked, misconfigured};
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::option::FromOption;
-use mcp_resources_runtime::client::desk::{self, Desk, Owned, Settings};
+use mcp_resources_runtime::client::desk::{self, ClientQueue, ClientSettings, Owned};
 use mcp_resources_runtime::client::runtime;
 use mcp_resources_runtime::transport::pump::WORK;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -36,7 +36,7 @@ pub struct Caller {
 /// What is iterated over: a list, a watch, or the changes of lists.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Stream {
-    source: Mutex<Option<Owned<desk::Stream>>>,
+    source: Mutex<Option<Owned<desk::ClientStream>>>,
     calls: Arc<Calls>,
     /// Under which progress is reported.
     number: u64,
@@ -52,9 +52,9 @@ impl Caller {
     fn new(py: Python<'_>, host: Py<PyAny>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (waker, wakeup) = watched(py)?;
         let rung = waker.clone();
-        let settings = Settings::from_option(convert(settings)?);
+        let settings = ClientSettings::from_option(convert(settings)?);
         let settings = settings.map_err(|error| misconfigured(py, &error.to_string()))?;
-        let opened = Desk::open(settings, runtime()?, move || rung.wake(WORK));
+        let opened = ClientQueue::open(settings, runtime()?, move || rung.wake(WORK));
         let (desk, far) = opened.map_err(|error| misconfigured(py, &error.message))?;
         let calls = Calls::new(desk, waker.clone(), host);
         waker.belongs_to(Owner::Calls(Arc::downgrade(&calls)));
@@ -115,7 +115,7 @@ impl Caller {
     }
 
     fn about(&self, future: Bound<'_, PyAny>, asked: RequestParams) -> PyResult<u64> {
-        self.call(future, asked, Desk::about)
+        self.call(future, asked, ClientQueue::about)
     }
 
     /// All resources, or all templates.
@@ -194,12 +194,12 @@ impl Caller {
         &self,
         future: Bound<'_, PyAny>,
         (server, timeout, report): RequestParams,
-        begin: impl FnOnce(&Desk, u64, desk::CallOptions),
+        begin: impl FnOnce(&ClientQueue, u64, desk::QueuedCallOptions),
     ) -> PyResult<u64> {
         let (desk, progress) = (self.calls.desk(future.py())?, report.is_some());
         let number = self.calls.number(report);
         self.calls.wait(number, future, server.as_deref());
-        begin(desk, number, desk::CallOptions { server, timeout, progress });
+        begin(desk, number, desk::QueuedCallOptions { server, timeout, progress });
         Ok(number)
     }
 
@@ -207,11 +207,11 @@ impl Caller {
         &self,
         py: Python<'_>,
         (server, timeout, report): RequestParams,
-        open: impl FnOnce(&Desk, u64, desk::CallOptions) -> desk::Stream,
+        open: impl FnOnce(&ClientQueue, u64, desk::QueuedCallOptions) -> desk::ClientStream,
     ) -> PyResult<Stream> {
         let (desk, progress) = (self.calls.desk(py)?, report.is_some());
         let number = self.calls.number(report);
-        let source = Owned::new(open(desk, number, desk::CallOptions { server, timeout, progress }));
+        let source = Owned::new(open(desk, number, desk::QueuedCallOptions { server, timeout, progress }));
         Ok(Stream { source: Mutex::new(Some(source)), calls: self.calls.clone(), number })
     }
 }

@@ -33,14 +33,14 @@ pub(crate) enum Command {
     Serve(Serve),
     Triggers(Triggers),
     Ls(Ls),
-    Read(Read),
-    Complete(Complete),
-    Watch(Watch),
-    Lint(Lint),
+    Read(ReadArgs),
+    Complete(CompleteArgs),
+    Watch(WatchArgs),
+    Lint(LintArgs),
     Install(Install),
     Completions(Completions),
     #[command(name = "__complete", hide = true)]
-    Candidates(Candidates),
+    Candidates(CompletionCandidates),
     /// The options of every kind of provider, as JSON. Tests compare documents and types with them.
     #[command(name = "__options", hide = true)]
     Options,
@@ -60,10 +60,10 @@ pub(crate) struct ServerArgs {
     pub(crate) agent: Option<String>,
     /// A header 'Name: value' for a URL; may be repeated
     #[arg(long, value_name = "HEADER", value_parser = header)]
-    pub(crate) header: Vec<Pair>,
+    pub(crate) header: Vec<HeaderPair>,
     /// A variable NAME=VALUE for a command; may be repeated
     #[arg(long, value_name = "VARIABLE", value_parser = variable)]
-    pub(crate) env: Vec<Pair>,
+    pub(crate) env: Vec<HeaderPair>,
     /// The longest time for one request [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<u64>,
@@ -141,7 +141,7 @@ pub(crate) struct Ls {
 /// Write the contents of a resource to stdout
 #[derive(Args, Debug)]
 #[command(after_help = "Example: mcp-resources read notes://monday --server 'python server.py'")]
-pub(crate) struct Read {
+pub(crate) struct ReadArgs {
     /// The URI of the resource
     pub(crate) uri: String,
     #[command(flatten)]
@@ -158,7 +158,7 @@ pub(crate) struct Read {
 #[derive(Args, Debug)]
 #[command(override_usage = "mcp-resources complete [OPTIONS] <TEMPLATE> <VARIABLE> [PREFIX] [-- CMD]")]
 #[command(after_help = "Example: mcp-resources complete notes://{day} day mo -- python server.py")]
-pub(crate) struct Complete {
+pub(crate) struct CompleteArgs {
     /// The text of the template
     pub(crate) template: String,
     /// The name of the variable
@@ -176,7 +176,7 @@ pub(crate) struct Complete {
 /// Print the contents of resources now and after each change
 #[derive(Args, Debug)]
 #[command(after_help = "Example: mcp-resources watch --json metrics://cpu -- python server.py")]
-pub(crate) struct Watch {
+pub(crate) struct WatchArgs {
     /// The URIs of the resources
     #[arg(required = true, num_args = 1..)]
     pub(crate) uri: Vec<String>,
@@ -191,7 +191,7 @@ pub(crate) struct Watch {
 #[derive(Args, Debug)]
 #[command(after_help = "Exit status: 0 no mistakes, 1 mistakes found, 2 check failed
 Example: mcp-resources lint -- python server.py")]
-pub(crate) struct Lint {
+pub(crate) struct LintArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
     /// Print one JSON object per finding
@@ -239,7 +239,7 @@ pub(crate) enum Shell {
 
 /// The arguments with which the scripts call the program.
 #[derive(Args, Debug)]
-pub(crate) struct Candidates {
+pub(crate) struct CompletionCandidates {
     #[arg(value_enum)]
     pub(crate) shell: Shell,
     /// For bash, the line up to the cursor and the current word of readline; for others, the words up to the cursor.
@@ -274,15 +274,15 @@ fn no_port(text: &str) -> Result<String, String> {
 ///
 /// The text is judged after it is parsed: clap repeats a wrong argument in its message, and this one can be a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pair(pub(crate) Result<(String, String), &'static str>);
+pub(crate) struct HeaderPair(pub(crate) Result<(String, String), &'static str>);
 
-fn header(text: &str) -> Result<Pair, Infallible> {
+fn header(text: &str) -> Result<HeaderPair, Infallible> {
     let Some((name, value)) = text.split_once(':') else {
-        return Ok(Pair(Err("--header must be 'Name: value'; the one given has no colon")));
+        return Ok(HeaderPair(Err("--header must be 'Name: value'; the one given has no colon")));
     };
     let (name, value) = (name.trim(), value.trim());
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    Ok(Pair(match () {
+    Ok(HeaderPair(match () {
         () if name.is_empty() || !name.bytes().all(is_token) => {
             Err("--header must be 'Name: value'; the name of the one given is no name of a header")
         }
@@ -296,8 +296,8 @@ fn header(text: &str) -> Result<Pair, Infallible> {
     }))
 }
 
-fn variable(text: &str) -> Result<Pair, Infallible> {
-    Ok(Pair(match text.split_once('=') {
+fn variable(text: &str) -> Result<HeaderPair, Infallible> {
+    Ok(HeaderPair(match text.split_once('=') {
         Some((name, value)) if !name.is_empty() && !text.contains('\0') => Ok((name.into(), value.into())),
         _ => Err("--env must be NAME=VALUE; the one given has no name or no ="),
     }))

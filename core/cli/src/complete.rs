@@ -1,14 +1,14 @@
 //! `complete`: values for a variable of a template.
 
 use crate::Outcome;
-use crate::args::Complete;
+use crate::args::CompleteArgs;
 use crate::output;
 use mcp_resources_runtime::client::Client;
 use serde_json::json;
 use std::io::{self, Write};
 
 /// Completes a variable, and writes one value per line.
-pub(crate) async fn run(args: &Complete, client: &Client) -> Outcome {
+pub(crate) async fn run(args: &CompleteArgs, client: &Client) -> Outcome {
     let completion = client.complete(&args.template, &args.variable, &args.prefix, &[]).await?;
     let mut out = io::stdout().lock();
     if args.json {

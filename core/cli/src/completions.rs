@@ -3,7 +3,7 @@
 //! Law: a candidate comes from a server. It has no control character, and what a shell would not take for plain text is
 //! quoted. A server that does not answer in time completes nothing.
 
-use crate::args::{Candidates, Cli, Command, Completions, ServerArgs, Shell};
+use crate::args::{Cli, Command, CompletionCandidates, Completions, ServerArgs, Shell};
 use crate::{Outcome, connect, files, select};
 use clap::{CommandFactory, Parser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
@@ -72,7 +72,7 @@ pub(crate) fn script(args: &Completions) -> Outcome {
 }
 
 /// Prints the candidates for the last of the words, one a line.
-pub(crate) fn candidates(args: &Candidates) -> Outcome {
+pub(crate) fn candidates(args: &CompletionCandidates) -> Outcome {
     let (words, current) = match (args.shell, &args.words[..]) {
         (Shell::Bash, [line, current]) => (split(line), current.as_str()),
         (Shell::Fish, [words @ .., last]) => (words.iter().cloned().chain(split(last).pop()).collect(), ""),

@@ -1,7 +1,7 @@
 //! The configuration files of known clients: their paths, their keys and the form of an entry.
 
 use clap::ValueEnum;
-use mcp_resources_runtime::client::{Config, ConfigError};
+use mcp_resources_runtime::client::{ClientConfig, ConfigError};
 use mcp_resources_runtime::transport::document_text;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -78,11 +78,11 @@ pub(crate) fn entries(path: &Path) -> Result<Map<String, Value>, String> {
 }
 
 /// One server of such a file as a separate configuration, so that mistakes in other entries do not matter.
-pub(crate) fn alone(path: &Path, name: &str, entry: &Value) -> Result<Config, ConfigError> {
+pub(crate) fn alone(path: &Path, name: &str, entry: &Value) -> Result<ClientConfig, ConfigError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
     let whole = json!({ "mcpServers": { name: entry } }).to_string();
-    Config::parse(&whole, folder)
+    ClientConfig::parse(&whole, folder)
         .map_err(|error| ConfigError { message: format!("{}: {}", path.display(), error.message) })
 }
 

@@ -83,7 +83,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
 
 // Hidden, for the fuzz target.
 #[doc(hidden)]
-pub use serve::Document;
+pub use serve::ServeDocument;
 
 /// The result of a command: an exit status, or the reason why it failed.
 type Outcome = Result<u8, Failed>;

@@ -3,7 +3,7 @@
 //! Law: no control character, terminal escape or bidirectional override from a server reaches a terminal.
 
 use clap::builder::styling::{AnsiColor, Style};
-use mcp_resources_engine::connection::{Contents, Plain};
+use mcp_resources_engine::connection::{Contents, PlainContents};
 use mcp_resources_engine::safe_text::{self, is_unsafe};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -126,8 +126,8 @@ pub(crate) fn size(bytes: u64) -> String {
 /// The number of bytes of contents.
 pub(crate) fn bytes(contents: &[Contents<'_>]) -> u64 {
     let one = |contents: &Contents<'_>| match contents.body.clone().into_plain() {
-        Some(Plain::Text(text)) => text.len() as u64,
-        Some(Plain::Blob(bytes)) => bytes.len() as u64,
+        Some(PlainContents::Text(text)) => text.len() as u64,
+        Some(PlainContents::Blob(bytes)) => bytes.len() as u64,
         None => 0,
     };
     contents.iter().map(one).sum()
@@ -142,8 +142,8 @@ pub(crate) fn contents_json(uri: &str, contents: &[Contents<'_>]) -> Value {
             members.insert("mimeType".into(), json!(mime));
         }
         match contents.body.clone().into_plain() {
-            Some(Plain::Text(text)) => members.insert("text".into(), json!(text)),
-            Some(Plain::Blob(bytes)) => members.insert("blob".into(), json!(base64(&bytes))),
+            Some(PlainContents::Text(text)) => members.insert("text".into(), json!(text)),
+            Some(PlainContents::Blob(bytes)) => members.insert("blob".into(), json!(base64(&bytes))),
             None => None,
         };
         if let Some(meta) = contents.meta.as_deref().and_then(|meta| serde_json::from_str(meta).ok()) {

@@ -1,11 +1,11 @@
 //! `read`: the contents of a resource, byte for byte; the children of a directory as a table.
 
 use crate::Outcome;
-use crate::args::Read;
+use crate::args::ReadArgs;
 use crate::error::Failed;
 use crate::output::{self, plain};
 use anstream::adapter::strip_str;
-use mcp_resources_engine::connection::{Contents, Plain};
+use mcp_resources_engine::connection::{Contents, PlainContents};
 use mcp_resources_runtime::client::Client;
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ const DIRECTORY: &str = "inode/directory";
 const MORE: &str = "io.github.mcp-resources/more";
 
 /// Reads one resource.
-pub(crate) async fn run(args: &Read, client: &Client) -> Outcome {
+pub(crate) async fn run(args: &ReadArgs, client: &Client) -> Outcome {
     let contents = client.read(&args.uri).await.map_err(|error| Failed::reading(&error))?;
     if !args.json && is_directory(&args.uri, &contents) {
         return show(args, &contents);
@@ -41,14 +41,14 @@ pub(crate) async fn run(args: &Read, client: &Client) -> Outcome {
 
 /// Whether these are the children of a directory: each has a URI and an empty text.
 fn is_directory(uri: &str, contents: &[Contents<'_>]) -> bool {
-    let is_empty = |one: &Contents<'_>| matches!(one.body.clone().into_plain(), Some(Plain::Text(text)) if text.is_empty());
+    let is_empty = |one: &Contents<'_>| matches!(one.body.clone().into_plain(), Some(PlainContents::Text(text)) if text.is_empty());
     let is_child = |one: &Contents<'_>| one.uri.as_deref().is_some_and(|own| own != uri);
     let is_own = |one: &Contents<'_>| one.mime_type.as_deref() == Some(DIRECTORY);
     !contents.is_empty() && contents.iter().all(|one| is_empty(one) && (is_child(one) || is_own(one)))
 }
 
 /// Prints the children of a directory as `ls` does.
-fn show(args: &Read, contents: &[Contents<'_>]) -> Outcome {
+fn show(args: &ReadArgs, contents: &[Contents<'_>]) -> Outcome {
     let cell = |text: Option<&str>| plain(text.unwrap_or_default()).into_owned();
     // The contents of an empty directory are one entry with its own URI.
     let own = |one: &Contents<'_>| one.uri.as_deref().is_none_or(|own| own == args.uri);
@@ -76,15 +76,15 @@ fn whole(contents: &[Contents<'_>], is_terminal: bool) -> Result<Vec<u8>, Failed
     let mut bytes = Vec::new();
     for one in contents {
         match one.body.clone().into_plain() {
-            Some(Plain::Text(text)) if is_terminal => bytes.extend(output::lines(&text).as_bytes()),
-            Some(Plain::Text(text)) => bytes.extend(text.as_bytes()),
-            Some(Plain::Blob(_)) if is_terminal => {
+            Some(PlainContents::Text(text)) if is_terminal => bytes.extend(output::lines(&text).as_bytes()),
+            Some(PlainContents::Text(text)) => bytes.extend(text.as_bytes()),
+            Some(PlainContents::Blob(_)) if is_terminal => {
                 let kind = one.mime_type.as_deref().unwrap_or("application/octet-stream");
                 return Err(Failed::new(format!(
                     "the contents are binary ({kind}); write them with --output FILE, or pipe them to a program"
                 )));
             }
-            Some(Plain::Blob(blob)) => bytes.extend(&*blob),
+            Some(PlainContents::Blob(blob)) => bytes.extend(&*blob),
             None => return Err(Failed::new("Failed to read resource: a blob of the server's is not base64")),
         }
     }

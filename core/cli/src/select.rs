@@ -1,11 +1,11 @@
 //! Chooses the server: a command, a URL, or a name of an `mcpServers` file.
 
-use crate::args::{Pair, ServerArgs};
+use crate::args::{HeaderPair, ServerArgs};
 use crate::error::Failed;
 use crate::{files, output};
-use mcp_resources_engine::client::Allowed;
+use mcp_resources_engine::client::AllowList;
 use mcp_resources_engine::suggest::{closest, unexpected};
-use mcp_resources_runtime::client::{Config, ServerConfig, Target};
+use mcp_resources_runtime::client::{ClientConfig, ServerConfig, Target};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub(crate) struct Selected {
     /// The command or URL.
     pub(crate) target: Target,
     /// The allow-list. Without a key `resources`, a user sees everything.
-    pub(crate) allowed: Allowed,
+    pub(crate) allowed: AllowList,
     /// The longest time for one request, in milliseconds.
     pub(crate) timeout: u64,
 }
@@ -72,7 +72,7 @@ pub(crate) fn select_unnamed(args: &ServerArgs) -> Result<Selected, Failed> {
 
 /// Headers and variables of the command line override those of a file.
 fn overlay(target: &mut Target, args: &ServerArgs) -> Result<(), Failed> {
-    let pairs = |given: &[Pair]| -> Result<Vec<(String, String)>, Failed> {
+    let pairs = |given: &[HeaderPair]| -> Result<Vec<(String, String)>, Failed> {
         given.iter().map(|pair| pair.0.clone().map_err(Failed::usage)).collect()
     };
     let (variables, headers_given) = (pairs(&args.env)?, pairs(&args.header)?);
@@ -123,7 +123,7 @@ fn command<'a>(program: &'a str, args: &'a [String]) -> Selected {
 }
 
 fn whole(name: &str, target: Target) -> Selected {
-    Selected { name: name.into(), target, allowed: Allowed::Everything, timeout: 30_000 }
+    Selected { name: name.into(), target, allowed: AllowList::Everything, timeout: 30_000 }
 }
 
 fn words(text: &str) -> Result<Selected, Failed> {
@@ -195,7 +195,7 @@ fn named(args: &ServerArgs, name: Option<&str>) -> Result<Selected, Failed> {
         })?;
         return Ok(of(files::alone(path, name, entry)?.server(name, None)?, false));
     }
-    let config = Config::load(path)?;
+    let config = ClientConfig::load(path)?;
     let servers = if name.is_none() { config.servers(agent)? } else { Vec::new() };
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     let name = only(name, &names, path)?;
@@ -233,7 +233,7 @@ fn known(name: &str) -> Option<Result<Selected, Failed>> {
 
 /// A server of a file. The key `resources` is its allow-list; without it, an agent sees nothing.
 fn of(server: ServerConfig, is_agents: bool) -> Selected {
-    let allowed = if server.is_restricted || is_agents { server.resources } else { Allowed::Everything };
+    let allowed = if server.is_restricted || is_agents { server.resources } else { AllowList::Everything };
     Selected { name: server.name, target: server.target, allowed, timeout: server.timeout.unwrap_or(30_000) }
 }
 
@@ -268,7 +268,7 @@ mod tests {
             (Some("HTTP://[::1]/mcp"), &[], "[", "url"),
         ] {
             let selected = select(&args(server, command)).unwrap();
-            assert_eq!((selected.name.as_str(), &selected.allowed), (name, &Allowed::Everything));
+            assert_eq!((selected.name.as_str(), &selected.allowed), (name, &AllowList::Everything));
             assert!(format!("{:?}", selected.target).contains(what), "{:?}", selected.target);
         }
         for (server, command) in [
@@ -292,13 +292,13 @@ mod tests {
     #[test]
     fn options_must_fit_the_server() {
         let mut url = args(Some("http://a/mcp"), &[]);
-        let pair = || vec![Pair(Ok(("A".into(), "b".into())))];
+        let pair = || vec![HeaderPair(Ok(("A".into(), "b".into())))];
         url.header = pair();
         let Target::Url { headers, .. } = select(&url).unwrap().target else { panic!("a URL") };
         assert_eq!(headers["A"], "b");
         url.env = pair();
         assert!(select(&url).is_err());
-        (url.env, url.header) = (Vec::new(), vec![Pair(Err("wrong"))]);
+        (url.env, url.header) = (Vec::new(), vec![HeaderPair(Err("wrong"))]);
         assert!(format!("{:?}", select(&url).unwrap_err()).contains("wrong"));
         for (server, words) in [(Some("http://a/mcp"), &[][..]), (None, &["/bin/true"])] {
             let mut agents = args(server, words);

@@ -3,7 +3,7 @@
 //! Law: while the reader of stdout stalls, only the newest line of each URI is kept, and only the writer's thread waits.
 
 use crate::Outcome;
-use crate::args::Watch;
+use crate::args::WatchArgs;
 use crate::error::Failed;
 use crate::output::{self, plain};
 use mcp_resources_engine::client::{Change, ClientError};
@@ -18,8 +18,8 @@ use tokio::sync::{mpsc, oneshot};
 const MOST: usize = 10_000;
 
 /// Follows the resources until a signal arrives or the reader closes stdout.
-pub(crate) async fn run(args: &Watch, client: &Client) -> Outcome {
-    let lines = Lines::default();
+pub(crate) async fn run(args: &WatchArgs, client: &Client) -> Outcome {
+    let lines = WatchLines::default();
     let closed = lines.clone().written_by_a_thread()?;
     let follow = async {
         let (sender, mut changes) = mpsc::channel(64);
@@ -80,7 +80,7 @@ fn line(change: &Change, is_json: bool) -> String {
 
 /// The pending lines for stdout: the newest one of each URI.
 #[derive(Clone, Default)]
-struct Lines(Arc<(Mutex<PendingLines>, Condvar)>);
+struct WatchLines(Arc<(Mutex<PendingLines>, Condvar)>);
 
 #[derive(Default)]
 struct PendingLines {
@@ -91,7 +91,7 @@ struct PendingLines {
     drained: Option<oneshot::Sender<()>>,
 }
 
-impl Lines {
+impl WatchLines {
     /// Replaces the pending line of this URI. If there are too many, the oldest is dropped.
     fn put(&self, uri: &str, line: String) {
         let mut waiting = self.lock();
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_newest_line_of_a_uri_replaces_what_waits() {
-        let lines = Lines::default();
+        let lines = WatchLines::default();
         for number in 0..3 {
             lines.put("a:1", format!("a{number}"));
             lines.put("a:2", format!("b{number}"));

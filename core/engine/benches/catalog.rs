@@ -3,7 +3,7 @@
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use mcp_resources_engine::catalog::{
-    Catalog, Cursor, CursorScope, Edit, ListKind, Page, Position, Route, Source,
+    Catalog, CatalogPage, CatalogRoute, Cursor, CursorPosition, CursorScope, Edit, ItemSource, ListKind,
 };
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::{Resource, Template};
@@ -24,7 +24,7 @@ fn resource(number: usize) -> Edit {
         .description("A file of the project that this server serves")
         .mime_type("text/x-rust")
         .size(4_096);
-    Edit::AddResource { resource, source: Source::Handler(0) }
+    Edit::AddResource { resource, source: ItemSource::Handler(0) }
 }
 
 fn catalog(size: usize) -> Catalog {
@@ -61,7 +61,7 @@ fn templates(criterion: &mut Criterion) {
                     let added = catalog.apply(vec![Edit::AddTemplate { template, handler: 1, mount: None }]);
                     catalog = added.map_or_else(|error| unreachable!("{error}"), |(catalog, _)| catalog);
                 }
-                matches!(black_box(catalog.route("svc77://acme/users/1")), Route::Template(..))
+                matches!(black_box(catalog.route("svc77://acme/users/1")), CatalogRoute::Template(..))
             });
         });
     }
@@ -71,7 +71,7 @@ fn pages(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("catalog/page");
     for size in SIZES {
         let catalog = catalog(size);
-        let page = Page::new(&Limits::default(), FieldSet::Full);
+        let page = CatalogPage::new(&Limits::default(), FieldSet::Full);
         let after = uri(size / 2);
         let mut out = Vec::with_capacity(1 << 20);
         group.bench_function(BenchmarkId::new("100 items", size), |bencher| {
@@ -87,7 +87,7 @@ fn cursors(criterion: &mut Criterion) {
     let seal = Seal::new(&Cursor::derived_key("bench"), &[]);
     let scope = CursorScope { server: "bench", principal: "" };
     let cursor =
-        Cursor { list: ListKind::Resources, position: Position::Catalog, after: uri(7), shared: false };
+        Cursor { list: ListKind::Resources, position: CursorPosition::Catalog, after: uri(7), shared: false };
     let text = cursor.seal(&seal, scope).unwrap_or_default();
     criterion.bench_function("catalog/cursor/seal", |bencher| {
         bencher.iter(|| black_box(cursor.seal(&seal, scope)));
@@ -106,13 +106,14 @@ fn routes(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("resource", size), |bencher| {
             bencher.iter(|| {
                 let is_found =
-                    turn.next().is_some_and(|uri| matches!(catalog.route(uri), Route::Resource(_)));
+                    turn.next().is_some_and(|uri| matches!(catalog.route(uri), CatalogRoute::Resource(_)));
                 assert!(is_found);
             });
         });
         group.bench_function(BenchmarkId::new("template", size), |bencher| {
-            bencher
-                .iter(|| assert!(matches!(catalog.route(black_box("db://users/42")), Route::Template(..))));
+            bencher.iter(|| {
+                assert!(matches!(catalog.route(black_box("db://users/42")), CatalogRoute::Template(..)))
+            });
         });
     }
 }

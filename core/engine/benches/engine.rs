@@ -2,9 +2,9 @@
 #![expect(clippy::expect_used, reason = "a benchmark stops at its own mistakes")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use mcp_resources_engine::catalog::{Edit, Source};
+use mcp_resources_engine::catalog::{Edit, ItemSource};
 use mcp_resources_engine::connection::{Answer, Arrival, Connection, ConnectionKind, Contents, Event};
-use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+use mcp_resources_engine::engine::{Engine, EngineOptions, ServerInfo};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::resource::{Resource, Template};
@@ -17,18 +17,18 @@ const MIB: usize = 1 << 20;
 
 fn connection(items: usize) -> Connection {
     let info = ServerInfo { name: "bench".into(), version: "1".into(), ..ServerInfo::default() };
-    let engine = Engine::new(info, Options::default()).expect("a valid engine");
+    let engine = Engine::new(info, EngineOptions::default()).expect("a valid engine");
     let handler = engine.new_handler();
     let mut edits = vec![
         Edit::AddResource {
             resource: Resource::new("bench://const"),
-            source: Source::Text("x".repeat(96).into()),
+            source: ItemSource::Text("x".repeat(96).into()),
         },
         Edit::AddTemplate { template: Template::new("bench://item/{id}"), handler, mount: None },
     ];
     edits.extend((0..items).map(|n| Edit::AddResource {
         resource: Resource::new(format!("bench://r/{n}")).mime_type("text/plain"),
-        source: Source::Handler(handler),
+        source: ItemSource::Handler(handler),
     }));
     engine.publish(edits, Now::default()).expect("valid resources");
     let mut connection = engine.connect(ConnectionKind::Stdio);

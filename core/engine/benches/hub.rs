@@ -4,7 +4,7 @@
 #![expect(clippy::expect_used, reason = "a benchmark may stop when its set-up fails")]
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use mcp_resources_engine::hub::{ConnectionId, Delivery, Ending, Filter, Hub, ListKinds};
+use mcp_resources_engine::hub::{ConnectionId, Filter, Hub, HubDelivery, ListKinds, ListenEnding};
 use mcp_resources_engine::jsonrpc::{Id, Json, OwnedId};
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::principal::Principal;
@@ -49,7 +49,7 @@ fn pairs(uris: &[String]) -> Vec<(&str, &str)> {
 
 fn deliver(hub: &Hub, to: ConnectionId, out: &mut Vec<u8>) {
     out.clear();
-    let delivery = Delivery { room: usize::MAX, server_info: None, ending: Ending::ResultOnly };
+    let delivery = HubDelivery { room: usize::MAX, server_info: None, ending: ListenEnding::ResultOnly };
     black_box(hub.deliver(to, delivery, out, &mut |_, _| true));
 }
 

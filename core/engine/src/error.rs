@@ -3,7 +3,7 @@
 //! Contains no code numbers: `version` maps these errors to the wire, for each revision.
 
 use crate::now::Millis;
-use crate::option::{FromOption, OptionError, OptionValue, Step};
+use crate::option::{FromOption, OptionError, OptionValue, PathStep};
 use std::fmt;
 
 /// The reason for which a read, completion, list or custom method failed (DEC-20). The peer gets `kind` and the fields,
@@ -141,7 +141,7 @@ fn read<T: FromOption>(
     member: &mut impl FnMut(&'static str) -> OptionValue,
     name: &'static str,
 ) -> Result<T, OptionError> {
-    T::from_option(member(name)).map_err(|error| error.under(Step::Name(name.into())))
+    T::from_option(member(name)).map_err(|error| error.under(PathStep::Name(name.into())))
 }
 
 impl fmt::Display for ReadError {
@@ -171,7 +171,7 @@ impl std::error::Error for ReadError {}
 
 /// The failed operation, for the message of [`ReadError::Failed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum ErrorPurpose {
     /// A read.
     Read,
     /// A completion.
@@ -182,7 +182,7 @@ pub enum Purpose {
     Call,
 }
 
-impl Purpose {
+impl ErrorPurpose {
     /// The message for the peer. It names the failed operation and reveals nothing about the host.
     pub fn message(self, error: &ReadError) -> String {
         match (self, error) {
@@ -224,7 +224,7 @@ mod tests {
     /// Each operation has its own message where the details must stay on the server.
     #[test]
     fn what_failed_is_named() {
-        let messages = [Purpose::Read, Purpose::Complete, Purpose::List, Purpose::Call]
+        let messages = [ErrorPurpose::Read, ErrorPurpose::Complete, ErrorPurpose::List, ErrorPurpose::Call]
             .map(|purpose| purpose.message(&ReadError::Failed));
         assert_eq!(
             messages,
@@ -235,6 +235,6 @@ mod tests {
                 "Failed to answer the request"
             ]
         );
-        assert_eq!(Purpose::List.message(&ReadError::NotFound), "Resource not found");
+        assert_eq!(ErrorPurpose::List.message(&ReadError::NotFound), "Resource not found");
     }
 }

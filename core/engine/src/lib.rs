@@ -15,11 +15,11 @@
 //! # Examples
 //! ```
 //! use mcp_resources_engine::{
-//!     Answer, Arrival, ConnectionKind, Contents, Edit, Engine, Event, Now, Options, Principal, ServerInfo, Template,
+//!     Answer, Arrival, ConnectionKind, Contents, Edit, Engine, Event, Now, EngineOptions, Principal, ServerInfo, Template,
 //! };
 //!
 //! let info = ServerInfo { name: "notes".into(), version: "1".into(), ..ServerInfo::default() };
-//! let engine = Engine::new(info, Options::default())?;
+//! let engine = Engine::new(info, EngineOptions::default())?;
 //! let template = Template::new("notes://{day}");
 //! let edit = Edit::AddTemplate { template, handler: engine.new_handler(), mount: None };
 //! engine.publish(vec![edit], Now::default())?;
@@ -92,7 +92,7 @@ pub mod version;
 
 // The engine, and the resources to serve.
 pub use catalog::{Edit, HandlerId};
-pub use engine::{Engine, Options, ServerInfo};
+pub use engine::{Engine, EngineOptions, ServerInfo};
 pub use limits::Limits;
 pub use resource::{
     Annotations, Audience, CacheHint, CacheScope, Icon, RegistrationError, Resource, Template,
@@ -101,7 +101,7 @@ pub use resource::{
 // One connection.
 pub use connection::{
     Answer, Arrival, Body, Completion, Connection, ConnectionKind, Contents, Event, Events, Item, ListPage,
-    Outcome, ReadResult, RequestToken,
+    ReadResult, RequestOutcome, RequestToken,
 };
 pub use error::ReadError;
 pub use hub::{ConnectionId, ListKinds};

@@ -4,7 +4,7 @@
 //! error at the limit.
 
 use crate::now::Millis;
-use crate::option::{FromOption, Named, OptionError, OptionValue, Step};
+use crate::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
 use mcp_resources_template::uri::MAX_URI;
 
 /// Declares each limit once: its description, type and default.
@@ -23,7 +23,7 @@ macro_rules! limits {
             }
         }
 
-        impl Named for Limits {
+        impl NamedOptions for Limits {
             const EXPECTED: &'static str = "limits by their names";
             const NAMES: &'static [&'static str] = &[$(stringify!($name)),+];
 
@@ -189,11 +189,11 @@ impl Limits {
     /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
     /// ```
     pub fn set(&mut self, name: &str, value: impl Into<OptionValue>) -> Result<(), OptionError> {
-        Named::set(self, name, value.into())
+        NamedOptions::set(self, name, value.into())
     }
 }
 
 fn bound<T: FromOption>(name: &'static str, value: OptionValue) -> Result<T, OptionError> {
-    let refused = OptionError::limit(&value).under(Step::Name(name.into()));
+    let refused = OptionError::limit(&value).under(PathStep::Name(name.into()));
     T::from_option(value).map_err(|_| refused)
 }

@@ -46,7 +46,7 @@ pub trait FromOption: Sized {
 }
 
 /// A type with options that are set by name.
-pub trait Named {
+pub trait NamedOptions {
     /// The expected value for the whole type, for messages, such as `an icon`.
     const EXPECTED: &'static str;
     /// The names, in the order in which messages list them.
@@ -62,14 +62,14 @@ pub trait Named {
 /// An invalid option. `Display` formats the message for Rust; [`OptionError::message`] formats it for other languages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionError {
-    fault: Fault,
-    path: Vec<Step>,
+    fault: OptionFault,
+    path: Vec<PathStep>,
     /// The name of an unknown option, or the value in Rust's notation.
     given: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Fault {
+enum OptionFault {
     /// Unknown option: the noun for it, and the known names.
     Unknown { what: &'static str, known: &'static [&'static str] },
     /// A value of the wrong type.
@@ -84,7 +84,7 @@ enum Fault {
 
 /// One step on the path to a wrong value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PathStep {
     /// The value of an option.
     Name(Cow<'static, str>),
     /// An item of a list.
@@ -94,42 +94,42 @@ pub enum Step {
 impl OptionError {
     /// The error for an unknown option `given`. `what` is the singular noun for the message, such as `option`.
     pub fn unknown(what: &'static str, given: &str, known: &'static [&'static str]) -> Self {
-        Self { fault: Fault::Unknown { what, known }, path: Vec::new(), given: given.into() }
+        Self { fault: OptionFault::Unknown { what, known }, path: Vec::new(), given: given.into() }
     }
 
     /// The error for a `value` of the wrong type.
     pub fn wrong_type(value: &OptionValue, expected: impl Into<Cow<'static, str>>) -> Self {
-        Self::of(Fault::Type { expected: expected.into() }, value)
+        Self::of(OptionFault::Type { expected: expected.into() }, value)
     }
 
     /// The error for a `value` of the right type that is not allowed.
     pub fn not_allowed(value: &OptionValue, expected: impl Into<Cow<'static, str>>) -> Self {
-        Self::of(Fault::Value { expected: expected.into() }, value)
+        Self::of(OptionFault::Value { expected: expected.into() }, value)
     }
 
     /// The error for a value that is not allowed, with its own sentence.
     pub fn sentence(text: impl Into<String>) -> Self {
-        Self { fault: Fault::Sentence(text.into()), path: Vec::new(), given: String::new() }
+        Self { fault: OptionFault::Sentence(text.into()), path: Vec::new(), given: String::new() }
     }
 
     /// The error for a limit that is not a whole number in its range.
     pub(crate) fn limit(value: &OptionValue) -> Self {
-        Self::of(Fault::Limit { is_whole: matches!(value, OptionValue::Integer(_)) }, value)
+        Self::of(OptionFault::Limit { is_whole: matches!(value, OptionValue::Integer(_)) }, value)
     }
 
-    fn of(fault: Fault, value: &OptionValue) -> Self {
+    fn of(fault: OptionFault, value: &OptionValue) -> Self {
         Self { fault, path: Vec::new(), given: value.to_string() }
     }
 
     /// Adds the member or item that contains the wrong value to the path.
     #[must_use]
-    pub fn under(mut self, step: Step) -> Self {
+    pub fn under(mut self, step: PathStep) -> Self {
         self.path.insert(0, step);
         self
     }
 
     /// The path to the wrong value, from the outermost option, without the name of an unknown option.
-    pub fn path(&self) -> &[Step] {
+    pub fn path(&self) -> &[PathStep] {
         &self.path
     }
 
@@ -140,12 +140,12 @@ impl OptionError {
 
     /// The name, if the option does not exist.
     pub fn unknown_name(&self) -> Option<&str> {
-        matches!(self.fault, Fault::Unknown { .. }).then_some(&*self.given)
+        matches!(self.fault, OptionFault::Unknown { .. }).then_some(&*self.given)
     }
 
     /// Whether a value has the wrong type, as opposed to an unknown option or a value that is not allowed.
     pub fn is_type(&self) -> bool {
-        matches!(self.fault, Fault::Type { .. } | Fault::Limit { is_whole: false })
+        matches!(self.fault, OptionFault::Type { .. } | OptionFault::Limit { is_whole: false })
     }
 
     /// Formats the message. `shown` is the value at [`OptionError::path`] in the notation of the host's language;
@@ -153,28 +153,28 @@ impl OptionError {
     pub fn message(&self, shown: &str, spell: impl Fn(&str) -> String) -> String {
         let path = || label(&self.path, &spell);
         let last = || match self.path.last() {
-            Some(Step::Name(name)) => spell(name),
+            Some(PathStep::Name(name)) => spell(name),
             _ => String::new(),
         };
         match &self.fault {
-            Fault::Unknown { what, known } => {
+            OptionFault::Unknown { what, known } => {
                 let known: Vec<String> = known.iter().map(|name| spell(name)).collect();
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 suggest::unexpected(what, &spell(&self.given), &known)
             }
-            Fault::Type { expected } => {
+            OptionFault::Type { expected } => {
                 let such = if self.is_text_for_list(expected) {
                     format!(", such as [{shown}]")
                 } else {
                     String::new()
                 };
                 let joint =
-                    if matches!(self.path.last(), Some(Step::Item(_))) { "has the item" } else { "is" };
+                    if matches!(self.path.last(), Some(PathStep::Item(_))) { "has the item" } else { "is" };
                 format!("{} {joint} {shown}, expected {expected}{such}", path())
             }
-            Fault::Value { expected } => format!("{} is {}, expected {expected}", path(), self.given),
-            Fault::Sentence(text) => text.clone(),
-            Fault::Limit { .. } => {
+            OptionFault::Value { expected } => format!("{} is {}, expected {expected}", path(), self.given),
+            OptionFault::Sentence(text) => text.clone(),
+            OptionFault::Limit { .. } => {
                 format!("the limit {:?} is {shown}; expected a whole number from 0 to {}", last(), u64::MAX)
             }
         }
@@ -187,15 +187,15 @@ impl OptionError {
 }
 
 /// The names of a path, without a final item.
-fn label(path: &[Step], spell: impl Fn(&str) -> String) -> String {
+fn label(path: &[PathStep], spell: impl Fn(&str) -> String) -> String {
     let mut label = String::new();
     let last = path.len().saturating_sub(1);
     for (at, step) in path.iter().enumerate() {
         match step {
-            Step::Name(name) if label.is_empty() => label = spell(name),
-            Step::Name(name) => label = format!("{label}.{}", spell(name)),
-            Step::Item(item) if at < last => label = format!("{label}[{item}]"),
-            Step::Item(_) => {}
+            PathStep::Name(name) if label.is_empty() => label = spell(name),
+            PathStep::Name(name) => label = format!("{label}.{}", spell(name)),
+            PathStep::Item(item) if at < last => label = format!("{label}[{item}]"),
+            PathStep::Item(_) => {}
         }
     }
     label
@@ -252,7 +252,7 @@ impl From<u64> for OptionValue {
 }
 
 /// An object with all options of a type.
-impl<T: Named + Default> FromOption for T {
+impl<T: NamedOptions + Default> FromOption for T {
     const EXPECTED: &'static str = T::EXPECTED;
 
     fn from_option(value: OptionValue) -> Result<Self, OptionError> {
@@ -266,7 +266,7 @@ impl<T: Named + Default> FromOption for T {
 ///
 /// # Errors
 /// [`OptionError`] if `value` is not an object, a name is unknown, or a value is invalid.
-pub fn set_all<T: Named>(options: &mut T, value: OptionValue) -> Result<(), OptionError> {
+pub fn set_all<T: NamedOptions>(options: &mut T, value: OptionValue) -> Result<(), OptionError> {
     let OptionValue::Members(members) = value else {
         return Err(OptionError::wrong_type(&value, T::EXPECTED));
     };
@@ -350,7 +350,7 @@ impl<T: FromOption> FromOption for Vec<T> {
         let OptionValue::List(items) = value else {
             return Err(OptionError::wrong_type(&value, Self::EXPECTED));
         };
-        let read = |(at, item)| T::from_option(item).map_err(|error| error.under(Step::Item(at)));
+        let read = |(at, item)| T::from_option(item).map_err(|error| error.under(PathStep::Item(at)));
         items.into_iter().enumerate().map(read).collect()
     }
 }
@@ -362,8 +362,8 @@ impl<A: FromOption, B: FromOption> FromOption for (A, B) {
         let wrong = OptionError::wrong_type(&value, Self::EXPECTED);
         let OptionValue::List(items) = value else { return Err(wrong) };
         let Ok([first, second]) = <[OptionValue; 2]>::try_from(items) else { return Err(wrong) };
-        let first = A::from_option(first).map_err(|error| error.under(Step::Item(0)))?;
-        Ok((first, B::from_option(second).map_err(|error| error.under(Step::Item(1)))?))
+        let first = A::from_option(first).map_err(|error| error.under(PathStep::Item(0)))?;
+        Ok((first, B::from_option(second).map_err(|error| error.under(PathStep::Item(1)))?))
     }
 }
 
@@ -373,7 +373,7 @@ macro_rules! by_name {
     (@read $value:ident, $read:path) => { $read($value) };
     (@read $value:ident,) => { $crate::option::FromOption::from_option($value) };
     ($type:ty, $expected:literal { $($name:literal => $($field:ident).+ $(with $read:path)?),+ $(,)? }) => {
-        impl $crate::option::Named for $type {
+        impl $crate::option::NamedOptions for $type {
             const EXPECTED: &'static str = $expected;
             const NAMES: &'static [&'static str] = &[$($name),+];
 
@@ -386,7 +386,7 @@ macro_rules! by_name {
                     $($name => {
                         let read = $crate::option::by_name!(@read value, $($read)?);
                         self.$($field).+ =
-                            read.map_err(|error| error.under($crate::option::Step::Name($name.into())))?;
+                            read.map_err(|error| error.under($crate::option::PathStep::Name($name.into())))?;
                     })+
                     _ => return Err($crate::option::OptionError::unknown("option", name, Self::NAMES)),
                 }
@@ -435,7 +435,7 @@ mod tests {
     }
 
     /// The message for a wrong value, and whether its type is wrong.
-    fn said<T: Named>(mut options: T, name: &str, value: OptionValue) -> (String, bool) {
+    fn said<T: NamedOptions>(mut options: T, name: &str, value: OptionValue) -> (String, bool) {
         let error = options.set(name, value).unwrap_err();
         (error.to_string(), error.is_type())
     }
@@ -483,7 +483,10 @@ mod tests {
             "icons[0].theme is \"grey\", expected light or dark"
         );
         let error = Resource::new("a://b").set("icons", icons).unwrap_err();
-        assert_eq!(error.path(), [Step::Name("icons".into()), Step::Item(0), Step::Name("theme".into())]);
+        assert_eq!(
+            error.path(),
+            [PathStep::Name("icons".into()), PathStep::Item(0), PathStep::Name("theme".into())]
+        );
         let camel = |name: &str| name.to_uppercase();
         let hint = members([("ttl_ms", OptionValue::Integer(-1))]);
         let error = Setup::default().set("list_cache", hint).unwrap_err();

@@ -12,13 +12,13 @@ pub const ANONYMOUS: &str = "anonymous";
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Principal {
     id: Arc<str>,
-    kind: Kind,
+    kind: PrincipalKind,
     grant: Arc<Grant>,
     expires: Option<Millis>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum PrincipalKind {
     Local,
     Named,
     /// With the client's network, if the host knows its address.
@@ -46,7 +46,7 @@ impl Principal {
     /// states are bound to `id`.
     pub fn new(id: impl Into<Arc<str>>) -> Arc<Self> {
         let id = id.into();
-        let kind = if id.is_empty() { Kind::Local } else { Kind::Named };
+        let kind = if id.is_empty() { PrincipalKind::Local } else { PrincipalKind::Named };
         Arc::new(Self { id, kind, grant: Arc::default(), expires: None })
     }
 
@@ -55,12 +55,12 @@ impl Principal {
     pub fn anonymous(address: Option<IpAddr>) -> Arc<Self> {
         static UNKNOWN: LazyLock<Arc<Principal>> = LazyLock::new(|| {
             let (id, grant) = (ANONYMOUS.into(), Arc::default());
-            Arc::new(Principal { id, kind: Kind::Anonymous(None), grant, expires: None })
+            Arc::new(Principal { id, kind: PrincipalKind::Anonymous(None), grant, expires: None })
         });
         match address {
             None => UNKNOWN.clone(),
             Some(address) => {
-                let kind = Kind::Anonymous(Some(Network::of(address)));
+                let kind = PrincipalKind::Anonymous(Some(Network::of(address)));
                 Arc::new(Self { kind, ..Principal::clone(&UNKNOWN) })
             }
         }
@@ -114,19 +114,19 @@ impl Principal {
 
     /// Whether it is the local process.
     pub fn is_local(&self) -> bool {
-        self.kind == Kind::Local
+        self.kind == PrincipalKind::Local
     }
 
     /// Whether it is an HTTP client without a token.
     pub fn is_anonymous(&self) -> bool {
-        matches!(self.kind, Kind::Anonymous(_))
+        matches!(self.kind, PrincipalKind::Anonymous(_))
     }
 
     /// The network of an anonymous client; `None` for other principals, and if the address is unknown.
     pub fn network(&self) -> Option<Network> {
         match self.kind {
-            Kind::Anonymous(network) => network,
-            Kind::Local | Kind::Named => None,
+            PrincipalKind::Anonymous(network) => network,
+            PrincipalKind::Local | PrincipalKind::Named => None,
         }
     }
 

@@ -208,7 +208,7 @@ impl fmt::Display for Revision {
 
 /// The methods that the library serves itself (requirements 0.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum ProtocolMethod {
     /// `initialize`.
     Initialize,
     /// `ping`.
@@ -287,7 +287,7 @@ pub fn is_list(method: &str) -> bool {
     method.ends_with("/list")
 }
 
-impl Method {
+impl ProtocolMethod {
     /// Parses a name.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
@@ -306,7 +306,7 @@ impl Method {
         })
     }
 
-    /// All methods, in the order of [`Method::index`].
+    /// All methods, in the order of [`ProtocolMethod::index`].
     pub const ALL: [Self; 11] = [
         Self::Initialize,
         Self::Ping,
@@ -401,8 +401,8 @@ mod tests {
 
     #[test]
     fn methods_and_their_names() {
-        for (index, method) in Method::ALL.into_iter().enumerate() {
-            assert_eq!((Method::parse(method.as_str()), method.index()), (Some(method), index));
+        for (index, method) in ProtocolMethod::ALL.into_iter().enumerate() {
+            assert_eq!((ProtocolMethod::parse(method.as_str()), method.index()), (Some(method), index));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A client and whatever a server may say.
 
 use mcp_resources_engine::client::{
-    Access, Allowed, Call, CallOptions, Effect, Lost, Machine, MachineOptions,
+    Access, AllowList, CallOptions, ClientCall, Effect, Lost, Machine, MachineOptions,
 };
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::version::Revision;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// not allowed never come out. The first byte chooses the era.
 pub fn client(data: &[u8]) {
     let [era, lines @ ..] = data else { return };
-    let allowed = Allowed::Globs(vec!["n://a*".into(), "n://dir/**".into()]);
+    let allowed = AllowList::Globs(vec!["n://a*".into(), "n://dir/**".into()]);
     let Ok(access) = Access::new(&allowed) else { return };
     let mut options = MachineOptions::new("fuzz", access.clone());
     options.revision =
@@ -43,12 +43,12 @@ pub fn client(data: &[u8]) {
     assert_eq!(machine.deadline(), None);
 }
 
-fn calls() -> Vec<Call> {
+fn calls() -> Vec<ClientCall> {
     vec![
-        Call::Read { uri: "n://a".into() },
-        Call::List { cursor: None },
-        Call::ListTemplates { cursor: None },
-        Call::Complete {
+        ClientCall::Read { uri: "n://a".into() },
+        ClientCall::List { cursor: None },
+        ClientCall::ListTemplates { cursor: None },
+        ClientCall::Complete {
             template: "n://a{x}".into(),
             variable: "x".into(),
             value: String::new(),
@@ -58,21 +58,21 @@ fn calls() -> Vec<Call> {
 }
 
 fn take(out: &mut Vec<Effect>, access: &Access, ended: &mut BTreeMap<u64, u32>, sent: &mut usize) {
-    use mcp_resources_engine::client::Outcome;
+    use mcp_resources_engine::client::ClientOutcome;
     for effect in out.drain(..) {
         match effect {
             Effect::Send(_) => *sent += 1,
             Effect::Finished { call, outcome } => {
                 *ended.entry(call).or_default() += 1;
                 match outcome {
-                    Ok(Outcome::Contents(contents)) => {
+                    Ok(ClientOutcome::Contents(contents)) => {
                         assert!(
                             contents
                                 .iter()
                                 .all(|entry| entry.uri.as_deref().is_some_and(|uri| access.allows(uri)))
                         );
                     }
-                    Ok(Outcome::Page(page)) => {
+                    Ok(ClientOutcome::Page(page)) => {
                         let allowed = |uri: &str| access.allows(uri) || access.reaches(uri);
                         assert!(page.items.iter().all(|item| allowed(&item.uri)));
                     }

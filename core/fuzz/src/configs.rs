@@ -1,11 +1,11 @@
 //! Configuration files of `serve` and of clients; and files whose keys are served.
 
-use mcp_resources_cli::Document;
+use mcp_resources_cli::ServeDocument;
 use mcp_resources_engine::option::{FromOption, OptionValue};
-use mcp_resources_runtime::client::Config;
-use mcp_resources_runtime::transport::document_yaml;
 use mcp_resources_providers::config;
-use mcp_resources_providers::files::Options;
+use mcp_resources_providers::files::FileOptions;
+use mcp_resources_runtime::client::ClientConfig;
+use mcp_resources_runtime::transport::document_yaml;
 use mcp_resources_template::uri;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,21 +14,21 @@ use std::path::Path;
 /// opens nothing and takes bounded time.
 pub fn config(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    if let Err(error) = Config::parse(&text, "folder") {
+    if let Err(error) = ClientConfig::parse(&text, "folder") {
         assert!(!error.message.is_empty());
     }
     let value = match document_yaml(&text) {
         Ok(value) => value,
         Err(reason) => return assert!(!reason.is_empty()),
     };
-    match Document::parse(value, "name") {
+    match ServeDocument::parse(value, "name") {
         Err(reason) => assert!(!reason.is_empty()),
         Ok(document) => document.declared().for_each(|(_, options)| files(options)),
     }
 }
 
 fn files(options: &OptionValue) {
-    if let Err(error) = Options::from_option(options.clone()) {
+    if let Err(error) = FileOptions::from_option(options.clone()) {
         assert!(!error.to_string().is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Messages, with `serde_json` as the oracle.
 
 use mcp_resources_engine::jsonrpc::{
-    self, DecodeLimits, Decoded, Json, JsonKind, Malformed, Members, Message, Params,
+    self, DecodeLimits, Decoded, Json, JsonKind, JsonMembers, Malformed, Message, RawParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -58,15 +58,15 @@ fn result_err<'r, 'm>(result: &'r Result<Json<'m>, Json<'m>>) -> &'r Json<'m> {
     json
 }
 
-fn check_call(method: &str, params: &Params<'_>, value: &Value) {
+fn check_call(method: &str, params: &RawParams<'_>, value: &Value) {
     assert_eq!(value["method"], method);
     match params {
-        Params::Absent => assert!(value.get("params").is_none()),
-        Params::Other(json) => {
+        RawParams::Absent => assert!(value.get("params").is_none()),
+        RawParams::Other(json) => {
             assert!(!value["params"].is_object());
             check_value(*json, &value["params"]);
         }
-        Params::Object { members, meta, raw } => {
+        RawParams::Object { members, meta, raw } => {
             check_members(members, &value["params"]);
             check_value(*raw, &value["params"]);
             let in_value = value["params"].get("_meta").filter(|meta| meta.is_object());
@@ -79,7 +79,7 @@ fn check_call(method: &str, params: &Params<'_>, value: &Value) {
 }
 
 /// Such members have distinct names.
-fn check_members(members: &Members<'_>, value: &Value) {
+fn check_members(members: &JsonMembers<'_>, value: &Value) {
     assert_eq!(Some(members.len()), value.as_object().map(serde_json::Map::len));
     for (name, member) in members.iter() {
         assert_eq!(members.get(&name), Some(member));

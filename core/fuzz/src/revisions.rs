@@ -1,6 +1,6 @@
 //! Revisions of git in URIs.
 
-use mcp_resources_providers::git::revision::{Revision, spell};
+use mcp_resources_providers::git::revision::{GitRevision, spell};
 use mcp_resources_template::uri::push_encoded;
 use mcp_resources_template::{Lookup, UriTemplate};
 
@@ -8,7 +8,7 @@ use mcp_resources_template::{Lookup, UriTemplate};
 /// spelling without a slash that the router gives back. As a name: spelled and read, it is the same name.
 pub fn git_ref(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    if let Some(revision) = Revision::parse(&text) {
+    if let Some(revision) = GitRevision::parse(&text) {
         let name = &revision.name;
         assert!(!name.is_empty() && name != "@" && !name.starts_with('-'), "{name}");
         assert!(!name.contains("..") && !name.contains("@{"), "{name}");
@@ -17,11 +17,11 @@ pub fn git_ref(data: &[u8]) {
         assert!(!name.split('/').any(|part| part.is_empty() || part.starts_with('.')), "{name}");
         let spelled = revision.to_string();
         assert!(!spelled.contains('/'), "{spelled}");
-        assert_eq!(Revision::parse(&spelled).as_ref(), Some(&revision), "{spelled}");
+        assert_eq!(GitRevision::parse(&spelled).as_ref(), Some(&revision), "{spelled}");
         assert_eq!(value(&spelled).as_deref(), Some(&*spelled));
     }
     if !text.contains(['~', '^'])
-        && let Some(revision) = Revision::parse(&spell(&text))
+        && let Some(revision) = GitRevision::parse(&spell(&text))
     {
         assert!(revision.name == text && revision.steps.is_empty(), "{text}");
     }

@@ -3,14 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a measuring program stops at its own mistakes")]
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use mcp_resources_providers::metrics::{Metrics, Options};
+use mcp_resources_providers::metrics::{Metrics, MetricsOptions};
 use std::hint::black_box;
 use std::time::{Duration, SystemTime};
 
 /// One of as many series as there may be, all full.
 fn push(c: &mut Criterion) {
     let mut group = c.benchmark_group("metrics/push");
-    let metrics = Metrics::new(Options::new()).unwrap();
+    let metrics = Metrics::new(MetricsOptions::new()).unwrap();
     let names: Vec<String> = (0..256).map(|at| format!("http_requests_of_route_{at}")).collect();
     let begun = SystemTime::now() - Duration::from_secs(3_600);
     for name in &names {
@@ -30,7 +30,7 @@ fn push(c: &mut Criterion) {
     });
     group.bench_function("a new series", |b| {
         b.iter_batched(
-            || Metrics::new(Options::new()).unwrap(),
+            || Metrics::new(MetricsOptions::new()).unwrap(),
             |metrics| metrics.push(black_box("a"), 1.0).map(|()| metrics),
             BatchSize::SmallInput,
         );

@@ -5,18 +5,18 @@
 
 use crate::answers::{completion, page};
 use crate::declared::{self, Declare};
-use crate::options::{Kind, option_table, texts};
+use crate::options::{OptionKind, option_table, texts};
 use crate::path;
-use crate::watching::{Own, Watched, Watching};
+use crate::watching::{OwnWatch, ProviderWatching, WatchedValue};
 use jiff::Timestamp;
 use jiff::tz::{self, TimeZone};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step, set_all};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_engine::suggest::closest;
 use mcp_resources_runtime::provider::{
-    Complete, Entry, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
+    Complete, Feed, FeedEntry, InterestChange, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -32,11 +32,11 @@ const OF_ZONES: Route = Route(1);
 
 /// What is set for a [`Clock`].
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ClockOptions {
     zones: Option<Vec<String>>,
 }
 
-impl Options {
+impl ClockOptions {
     /// The defaults.
     #[expect(
         clippy::new_without_default,
@@ -54,13 +54,13 @@ impl Options {
     }
 }
 
-option_table!(Options, "a time zone, a list of them, or an object of options" {
+option_table!(ClockOptions, "a time zone, a list of them, or an object of options" {
     "zones": "a list of time zones", Some("UTC and the local zone"),
         "Which zones are listed, such as Asia/Tokyo; every zone of the machine's database can be read." =>
         |own, value| { own.zones = Some(texts(value)?); Ok(()) };
 });
 
-impl FromOption for Options {
+impl FromOption for ClockOptions {
     const EXPECTED: &'static str = "a time zone, a list of them, or an object of options";
 
     fn from_option(value: OptionValue) -> Result<Self, OptionError> {
@@ -81,8 +81,8 @@ impl FromOption for Options {
 pub struct Clock {
     /// Those that are listed, sorted.
     zones: Vec<String>,
-    own: Own,
-    watching: Arc<Watching>,
+    own: OwnWatch,
+    watching: Arc<ProviderWatching>,
 }
 
 impl Default for Clock {
@@ -103,7 +103,7 @@ impl Clock {
     ///
     /// # Errors
     /// A time zone is not in the database of this machine.
-    pub fn with(options: Options) -> Result<Self, OptionError> {
+    pub fn with(options: ClockOptions) -> Result<Self, OptionError> {
         let Some(names) = options.zones else { return Ok(Self::new()) };
         for (at, name) in names.iter().enumerate() {
             if tz::db().get(name).is_err() {
@@ -112,8 +112,8 @@ impl Clock {
                 let fix = meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
                 let reason = format!("clock: there is no time zone {name:?}{fix}");
                 return Err(OptionError::sentence(reason)
-                    .under(Step::Item(at))
-                    .under(Step::Name("zones".into())));
+                    .under(PathStep::Item(at))
+                    .under(PathStep::Name("zones".into())));
             }
         }
         Ok(Self::listing(names))
@@ -122,7 +122,7 @@ impl Clock {
     fn listing(mut zones: Vec<String>) -> Self {
         zones.sort();
         zones.dedup();
-        Self { zones, own: Own::default(), watching: Arc::default() }
+        Self { zones, own: OwnWatch::default(), watching: Arc::default() }
     }
 
     fn now(&self) -> Timestamp {
@@ -138,10 +138,10 @@ impl Clock {
 }
 
 impl Declare for Clock {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "clock",
         about: "The time, as clock:///now and clock:///ZONE.",
-        options: Options::TABLE,
+        options: ClockOptions::TABLE,
     };
 
     fn declare(options: OptionValue, _folder: &Path) -> Result<Self, OptionError> {
@@ -214,7 +214,7 @@ impl Provider for Clock {
         reply.send(Ok(completion(values)));
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         self.watching.interest(change, self.own.feed(), "mcp-clock", || {
             let mut told = None;
             move |feed, watched| {
@@ -229,7 +229,7 @@ impl Provider for Clock {
 }
 
 /// Marks a second as a change.
-fn tell(feed: &Feed, watched: &Watched, now: u64) {
+fn tell(feed: &Feed, watched: &WatchedValue, now: u64) {
     // They are in canonical form: nothing is wrong with them.
     watched.uris.iter().for_each(|uri| drop(feed.updated(uri)));
     if watched.lists {
@@ -238,10 +238,10 @@ fn tell(feed: &Feed, watched: &Watched, now: u64) {
 }
 
 /// What is said of the resource at `now`, in seconds since 1970.
-fn update(now: u64) -> Entry {
+fn update(now: u64) -> FeedEntry {
     let now = i64::try_from(now).ok().and_then(|now| Timestamp::from_second(now).ok()).unwrap_or_default();
     let last_modified = Some(now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
-    Entry::Update { uri: NOW.into(), size: None, last_modified, description: None }
+    FeedEntry::Update { uri: NOW.into(), size: None, last_modified, description: None }
 }
 
 /// The names of all zones, sorted.

@@ -2,9 +2,9 @@
 //!
 //! ```
 //! use mcp_resources_engine::option::OptionValue;
-//! use mcp_resources_providers::declared::{self, Set};
+//! use mcp_resources_providers::declared::{self, ProviderSet};
 //! # #[cfg(all(feature = "clock", feature = "files"))] {
-//! let mut set = Set::new();
+//! let mut set = ProviderSet::new();
 //! let (kind, options) = declared::word("files:project=.")?;
 //! set.add(&kind, options)?;
 //! set.add("clock", OptionValue::None)?;
@@ -15,9 +15,9 @@
 //!
 //! Law: several declarations of one kind are one provider, and the options of each apply to that declaration alone.
 
-use crate::options::Kind;
+use crate::options::OptionKind;
 #[cfg(feature = "_options")]
-use mcp_resources_engine::option::{FromOption, Step};
+use mcp_resources_engine::option::{FromOption, PathStep};
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::suggest::closest;
 use mcp_resources_runtime::provider::Provider;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// A provider that is made of options by name.
 pub trait Declare: Provider + fmt::Debug + Sized {
     /// Its word, its description and its options.
-    const KIND: Kind;
+    const KIND: OptionKind;
 
     /// Makes one. Relative paths begin at `folder`.
     ///
@@ -68,15 +68,15 @@ pub fn one<T: Declare>(options: OptionValue) -> Result<T, OptionError> {
 type Made = Result<Box<dyn Declared>, OptionError>;
 
 /// A row of the table of kinds.
-struct Entry {
-    kind: Kind,
+struct KindEntry {
+    kind: OptionKind,
     declare: fn(OptionValue, &Path) -> Made,
     word: Reader,
     words: &'static [(&'static str, Reader)],
 }
 
 /// The kinds that this build has, by name.
-const ENTRIES: &[Entry] = &[
+const ENTRIES: &[KindEntry] = &[
     #[cfg(feature = "api")]
     entry::<crate::api::Api>(),
     #[cfg(feature = "clock")]
@@ -116,8 +116,8 @@ const NAMES: [&str; ENTRIES.len()] = {
     names
 };
 
-const fn entry<T: Declare>() -> Entry {
-    Entry {
+const fn entry<T: Declare>() -> KindEntry {
+    KindEntry {
         kind: T::KIND,
         declare: |options, folder| {
             T::declare(options, folder).map(|own| -> Box<dyn Declared> { Box::new(own) })
@@ -153,19 +153,19 @@ impl<T: Declare> Declared for T {
 }
 
 /// The kinds that this build has, by name.
-pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+pub fn kinds() -> impl Iterator<Item = &'static OptionKind> {
     ENTRIES.iter().map(|entry| &entry.kind)
 }
 
 /// What was declared so far.
 #[derive(Debug, Default)]
-pub struct Set {
+pub struct ProviderSet {
     /// With the names of their kinds.
     declared: Vec<(&'static str, Box<dyn Declared>)>,
     folder: PathBuf,
 }
 
-impl Set {
+impl ProviderSet {
     /// Nothing yet. Relative paths begin at the directory of this process.
     pub fn new() -> Self {
         Self::default()
@@ -203,7 +203,7 @@ impl Set {
     }
 }
 
-fn find(kind: &str) -> Option<&'static Entry> {
+fn find(kind: &str) -> Option<&'static KindEntry> {
     ENTRIES.iter().find(|entry| entry.kind.name == kind)
 }
 
@@ -219,7 +219,7 @@ fn reader(word: &str) -> Option<(&'static str, Reader)> {
 /// Options of a kind, whose name stands before what is wrong.
 #[cfg(feature = "_options")]
 pub(crate) fn read<T: FromOption>(kind: &'static str, options: OptionValue) -> Result<T, OptionError> {
-    T::from_option(options).map_err(|error| error.under(Step::Name(kind.into())))
+    T::from_option(options).map_err(|error| error.under(PathStep::Name(kind.into())))
 }
 
 /// Refuses any option.
@@ -280,7 +280,7 @@ mod tests {
     /// S-01: words and values declare the same; what is wrong leaves the rest as it was.
     #[test]
     fn several_of_a_kind_are_one() {
-        let mut set = Set::new();
+        let mut set = ProviderSet::new();
         let mut add = |text: &str| {
             let (kind, options) = word(text)?;
             set.add(&kind, options)
@@ -323,7 +323,7 @@ mod tests {
     /// S-01: the relative paths of a file begin at its folder.
     #[test]
     fn relative_paths_begin_at_the_folder() {
-        let mut set = Set::at("src");
+        let mut set = ProviderSet::at("src");
         set.add("files", "files".into()).unwrap();
         assert!(set.add("files", "src".into()).unwrap_err().to_string().contains("src/src"));
     }

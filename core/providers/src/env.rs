@@ -8,13 +8,15 @@ use crate::answers::{completion, page};
 use crate::config::{JSON, TEXT};
 use crate::declared::{self, Declare};
 use crate::masks::{Detectors, MASK, Masks, globs, is_secret};
-use crate::options::{Kind, option_table, texts};
+use crate::options::{OptionKind, option_table, texts};
 use crate::path;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step, set_all};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_runtime::provider::{Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route};
+use mcp_resources_runtime::provider::{
+    Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route,
+};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,12 +32,12 @@ const OF_NAMES: Route = Route(1);
 /// The options of [`Env`].
 ///
 /// ```
-/// use mcp_resources_providers::env::{Env, Options};
-/// let env = Env::new(Options::new().allow(["CI", "TZ"]))?;
+/// use mcp_resources_providers::env::{Env, EnvOptions};
+/// let env = Env::new(EnvOptions::new().allow(["CI", "TZ"]))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct EnvOptions {
     allow: Option<Vec<String>>,
     reveal: Vec<String>,
     redact: Detectors,
@@ -45,14 +47,14 @@ pub struct Options {
     clippy::new_without_default,
     reason = "what has a default is read from an object alone, and this from a list too"
 )]
-impl Options {
+impl EnvOptions {
     /// Nothing allowed.
     pub fn new() -> Self {
         Self { allow: None, reveal: Vec::new(), redact: Detectors::All }
     }
 }
 
-impl Options {
+impl EnvOptions {
     /// Serves the variables with these names, as far as they are set: `TZ`, or `LC_*`.
     #[must_use]
     pub fn allow(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -76,7 +78,7 @@ impl Options {
     }
 }
 
-option_table!(Options, "a name, a list of names, or an object of options" {
+option_table!(EnvOptions, "a name, a list of names, or an object of options" {
     "allow": "a list of names", None,
         "Only variables with one of these names exist; `*` stands for any characters, as in LC_*." =>
         |own, value| { own.allow = Some(texts(value)?); Ok(()) };
@@ -88,7 +90,7 @@ option_table!(Options, "a name, a list of names, or an object of options" {
         |own, value| { own.redact = Detectors::from_option(value)?; Ok(()) };
 });
 
-impl FromOption for Options {
+impl FromOption for EnvOptions {
     const EXPECTED: &'static str = "a name, a list of names, or an object of options";
 
     fn from_option(value: OptionValue) -> Result<Self, OptionError> {
@@ -108,11 +110,11 @@ impl FromOption for Options {
 #[derive(Clone, Debug)]
 pub struct Env {
     /// By their names as in URIs, before percent-encoding.
-    variables: Arc<BTreeMap<String, Variable>>,
+    variables: Arc<BTreeMap<String, EnvVariable>>,
 }
 
 #[derive(Clone, Debug)]
-struct Variable {
+struct EnvVariable {
     name: String,
     uri: String,
     value: Arc<str>,
@@ -123,11 +125,11 @@ impl Env {
     ///
     /// # Errors
     /// Nothing was said of what is allowed, or a name or a detector is wrong.
-    pub fn new(options: Options) -> Result<Self, OptionError> {
+    pub fn new(options: EnvOptions) -> Result<Self, OptionError> {
         Self::of(options, std::env::vars_os())
     }
 
-    fn of(options: Options, all: impl Iterator<Item = (OsString, OsString)>) -> Result<Self, OptionError> {
+    fn of(options: EnvOptions, all: impl Iterator<Item = (OsString, OsString)>) -> Result<Self, OptionError> {
         let Some(names) = options.allow else {
             let reason = "env: nothing is allowed; name the variables: `allow: [CI, TZ]`, or env:CI,TZ";
             return Err(OptionError::sentence(reason));
@@ -136,7 +138,7 @@ impl Env {
         if let Some(at) = names.iter().position(|name| name.is_empty() || name.contains(['=', '\0'])) {
             let reason =
                 format!("env: name {} of `allow` is no name; a name is not empty and has no `=`", at + 1);
-            return Err(OptionError::sentence(reason).under(Step::Name("allow".into())));
+            return Err(OptionError::sentence(reason).under(PathStep::Name("allow".into())));
         }
         let (allow, masks) = (globs("allow", &names)?, Masks::new(&options.redact, &options.reveal)?);
         let variables = all
@@ -152,7 +154,7 @@ impl Env {
                 let text = path::text(name.as_bytes());
                 let mut uri = String::from(INDEX);
                 path::append(&mut uri, &text);
-                (text, Variable { name, uri, value })
+                (text, EnvVariable { name, uri, value })
             });
         Ok(Self { variables: Arc::new(variables.collect()) })
     }
@@ -178,10 +180,10 @@ impl Env {
 }
 
 impl Declare for Env {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "env",
         about: "The variables of the environment that are allowed, as env:///NAME.",
-        options: Options::TABLE,
+        options: EnvOptions::TABLE,
     };
 
     fn declare(options: OptionValue, _folder: &Path) -> Result<Self, OptionError> {

@@ -3,13 +3,13 @@
 //!
 //! Law: the text is hostile. A block that is too long, too deep or multiplied by aliases is refused, and no error quotes it.
 
-use crate::values::{self, Limits};
-pub use crate::values::{Fault, Members, Value};
+use crate::values::{self, ValueLimits};
+pub use crate::values::{FileValue, ParseFault, ValueMembers};
 use mcp_resources_runtime::transport::YamlSchema;
 
 /// The longest block, in bytes.
 const MOST: usize = 64 << 10;
-const LIMITS: Limits = Limits { values: 4_096, bytes: 2 * MOST, depth: 32 };
+const LIMITS: ValueLimits = ValueLimits { values: 4_096, bytes: 2 * MOST, depth: 32 };
 
 /// A text in two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub struct Split<'t> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block<'t> {
     /// How it is written.
-    pub syntax: Syntax,
+    pub syntax: FrontMatterSyntax,
     /// The lines between the two fences.
     pub text: &'t str,
 }
 
 /// How a front matter is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syntax {
+pub enum FrontMatterSyntax {
     /// Between lines of `---`, or from `---` to `...`. `yes` and `no` are texts, as in YAML 1.2.
     Yaml,
     /// Between lines of `+++`.
@@ -49,8 +49,8 @@ pub fn split(text: &str) -> Split<'_> {
 fn fenced(text: &str) -> Option<Split<'_>> {
     let (first, mut rest) = line(text);
     let (syntax, fences): (_, &[&str]) = match first.trim_end() {
-        "---" => (Syntax::Yaml, &["---", "..."]),
-        "+++" => (Syntax::Toml, &["+++"]),
+        "---" => (FrontMatterSyntax::Yaml, &["---", "..."]),
+        "+++" => (FrontMatterSyntax::Toml, &["+++"]),
         _ => return None,
     };
     let mut number = 2;
@@ -81,8 +81,8 @@ impl Block<'_> {
     /// # Errors
     /// It is not in its syntax, is no object, has a key twice, or is longer or deeper than a front matter may be. The line is
     /// that of the whole text.
-    pub fn parse(&self) -> Result<Members, Fault> {
-        let fault = |what| Fault { what, line: None };
+    pub fn parse(&self) -> Result<ValueMembers, ParseFault> {
+        let fault = |what| ParseFault { what, line: None };
         if self.text.len() > MOST {
             return Err(fault("the front matter is longer than 64 KiB"));
         }
@@ -90,14 +90,16 @@ impl Block<'_> {
             return Err(fault("the front matter has a NUL in it"));
         }
         let parsed = match self.syntax {
-            Syntax::Yaml => values::yaml(self.text, LIMITS, YamlSchema::Core),
-            Syntax::Toml => values::toml(self.text, LIMITS),
+            FrontMatterSyntax::Yaml => values::yaml(self.text, LIMITS, YamlSchema::Core),
+            FrontMatterSyntax::Toml => values::toml(self.text, LIMITS),
         };
         match parsed {
-            Ok(Value::Object(members)) => Ok(members),
-            Ok(Value::Null) => Ok(Members::default()),
+            Ok(FileValue::Object(members)) => Ok(members),
+            Ok(FileValue::Null) => Ok(ValueMembers::default()),
             Ok(_) => Err(fault("the front matter is no object with keys")),
-            Err(Fault { what, line }) => Err(Fault { what, line: line.map(|line| line.saturating_add(1)) }),
+            Err(ParseFault { what, line }) => {
+                Err(ParseFault { what, line: line.map(|line| line.saturating_add(1)) })
+            }
         }
     }
 }

@@ -8,7 +8,7 @@
 //! memory, and the log says so.
 
 use crate::search::Index;
-use mcp_resources_engine::option::{OptionError, Step};
+use mcp_resources_engine::option::{OptionError, PathStep};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +28,7 @@ impl IndexFile {
     pub(crate) fn new(kind: &str, file: Option<PathBuf>) -> Result<Arc<Self>, OptionError> {
         if let Some((file, reason)) = file.as_deref().and_then(|file| Some((file, Index::refuses(file)?))) {
             let reason = format!("{kind}: the index {} {reason}", file.display());
-            return Err(OptionError::sentence(reason).under(Step::Name("index".into())));
+            return Err(OptionError::sentence(reason).under(PathStep::Name("index".into())));
         }
         Ok(Arc::new(Self(file)))
     }

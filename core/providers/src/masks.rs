@@ -7,7 +7,7 @@ mod connection;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use mcp_resources_engine::guard::Redactor;
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
 use mcp_resources_engine::suggest::unexpected;
 use std::borrow::Cow;
 
@@ -212,8 +212,8 @@ pub(crate) fn globs(option: &'static str, globs: &[String]) -> Result<GlobSet, O
         set.add(made.map_err(|error| {
             let value = OptionValue::Text(glob.clone());
             OptionError::not_allowed(&value, format!("a glob, but {}", error.kind()))
-                .under(Step::Item(at))
-                .under(Step::Name(option.into()))
+                .under(PathStep::Item(at))
+                .under(PathStep::Name(option.into()))
         })?);
     }
     set.build().map_err(|_| OptionError::sentence(format!("{option}: the globs are too many, or too long")))

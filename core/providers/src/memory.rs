@@ -4,13 +4,15 @@
 
 use crate::answers::{completion, page};
 use crate::declared::{self, Declare};
-use crate::options::Kind;
+use crate::options::OptionKind;
 use crate::path;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_runtime::provider::{Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route};
+use mcp_resources_runtime::provider::{
+    Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route,
+};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;
@@ -25,18 +27,18 @@ const SMALL: usize = 64 * 1024;
 /// A folder in memory. Its clones are the same folder, and every server that mounts it serves it.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    shared: Arc<Shared>,
+    shared: Arc<MemoryState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    entries: RwLock<BTreeMap<Arc<str>, Item>>,
+struct MemoryState {
+    entries: RwLock<BTreeMap<Arc<str>, MemoryItem>>,
     feeds: Mutex<Vec<Feed>>,
 }
 
 /// One entry.
 #[derive(Clone, Debug)]
-struct Item {
+struct MemoryItem {
     body: Bytes,
     mime_type: Option<Arc<str>>,
 }
@@ -85,7 +87,7 @@ impl Memory {
     }
 
     fn put(&self, path: &str, body: Bytes, mime_type: Option<&str>) {
-        let item = Item { body, mime_type: mime_type.map(Arc::from) };
+        let item = MemoryItem { body, mime_type: mime_type.map(Arc::from) };
         let before = self.shared.write().insert(path.into(), item);
         self.tell(path, before.is_none());
     }
@@ -111,7 +113,8 @@ impl Memory {
 }
 
 impl Declare for Memory {
-    const KIND: Kind = Kind { name: "memory", about: "A folder in memory, as memory:///PATH.", options: &[] };
+    const KIND: OptionKind =
+        OptionKind { name: "memory", about: "A folder in memory, as memory:///PATH.", options: &[] };
 
     fn declare(options: OptionValue, _folder: &Path) -> Result<Self, OptionError> {
         declared::nothing("memory", &options).map(|()| Self::new())
@@ -176,16 +179,16 @@ impl Provider for Memory {
     }
 }
 
-impl Shared {
-    fn get(&self, path: Option<&str>) -> Option<Item> {
+impl MemoryState {
+    fn get(&self, path: Option<&str>) -> Option<MemoryItem> {
         self.read().get(path?).cloned()
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<Arc<str>, Item>> {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<Arc<str>, MemoryItem>> {
         self.entries.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<Arc<str>, Item>> {
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<Arc<str>, MemoryItem>> {
         self.entries.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -194,7 +197,7 @@ impl Shared {
     }
 }
 
-impl Item {
+impl MemoryItem {
     fn contents(&self) -> ReadResult<'static> {
         let contents = match &self.body {
             Bytes::Text(text) => Contents::shared_text(text.clone()),

@@ -1,6 +1,6 @@
 //! Paths that are served under names: `NAME: PATH`, or a path alone, which has its own name.
 
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
 use std::path::{Component, Path, PathBuf};
 
 /// A directory or file, and the name that it is to have.
@@ -41,7 +41,7 @@ pub(crate) fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, Opt
             .map(|(name, value)| {
                 let path = String::from_option(value)
                     .and_then(|path| some(path, noun))
-                    .map_err(|error| error.under(Step::Name(name.clone().into())))?;
+                    .map_err(|error| error.under(PathStep::Name(name.clone().into())))?;
                 Ok(NamedPath::new(name, path))
             })
             .collect(),
@@ -66,7 +66,7 @@ fn read_item((at, item): (usize, OptionValue), noun: &str) -> Result<NamedPath, 
         },
         other => String::from_option(other).and_then(|path| some(path, noun)).map(NamedPath::plain),
     };
-    read.map_err(|error| error.under(Step::Item(at)))
+    read.map_err(|error| error.under(PathStep::Item(at)))
 }
 
 /// The path, unless it is empty: a variable of a shell that is not set must not serve the current directory.

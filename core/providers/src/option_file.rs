@@ -2,7 +2,7 @@
 //!
 //! Law: the file is of bounded size. No text of it is in an error: it may be a secret.
 
-use crate::values::{self, Limits, Value};
+use crate::values::{self, FileValue, ValueLimits};
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_runtime::transport::{YamlSchema, open_to_read};
 use std::io::{ErrorKind, Read};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// The largest file, in bytes.
 const MOST: u64 = 1 << 20;
-const LIMITS: Limits = Limits { values: 100_000, bytes: 4 << 20, depth: 32 };
+const LIMITS: ValueLimits = ValueLimits { values: 100_000, bytes: 4 << 20, depth: 32 };
 
 /// The value of `file`. `kind` is the provider's, for the message.
 ///
@@ -33,19 +33,19 @@ pub(crate) fn read(kind: &str, file: &Path) -> Result<OptionValue, OptionError> 
     Ok(option_value(value))
 }
 
-fn option_value(value: Value) -> OptionValue {
+fn option_value(value: FileValue) -> OptionValue {
     match value {
-        Value::Null => OptionValue::None,
-        Value::Bool(value) => OptionValue::Bool(value),
-        Value::Number { number, .. } => match (number.as_i64(), number.as_f64()) {
+        FileValue::Null => OptionValue::None,
+        FileValue::Bool(value) => OptionValue::Bool(value),
+        FileValue::Number { number, .. } => match (number.as_i64(), number.as_f64()) {
             (Some(whole), _) => OptionValue::Integer(whole.into()),
             (None, Some(number)) => OptionValue::Number(number),
             (None, None) => OptionValue::Other,
         },
-        Value::Text(text) => OptionValue::Text(text),
-        Value::List(items) => OptionValue::List(items.into_iter().map(option_value).collect()),
-        Value::Object(members) => {
-            let member = |(name, value): (&str, &Value)| (name.to_owned(), option_value(value.clone()));
+        FileValue::Text(text) => OptionValue::Text(text),
+        FileValue::List(items) => OptionValue::List(items.into_iter().map(option_value).collect()),
+        FileValue::Object(members) => {
+            let member = |(name, value): (&str, &FileValue)| (name.to_owned(), option_value(value.clone()));
             OptionValue::Members(members.iter().map(member).collect())
         }
     }

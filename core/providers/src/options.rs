@@ -7,18 +7,18 @@ use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
 
 /// One kind of provider: what a program declares by a word, as `files`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct OptionKind {
     /// The word.
     pub name: &'static str,
     /// What it serves, as one sentence.
     pub about: &'static str,
     /// The options, in the order in which they are documented.
-    pub options: &'static [Row],
+    pub options: &'static [OptionRow],
 }
 
 /// One option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct OptionRow {
     /// Its name, in `snake_case`.
     pub name: &'static str,
     /// What it may be, as `true or false`.
@@ -29,19 +29,19 @@ pub struct Row {
     pub about: &'static str,
 }
 
-/// The table of the options of a type: `TABLE`, and [`Named`](mcp_resources_engine::option::Named). Behind the arrow stands
+/// The table of the options of a type: `TABLE`, and [`Named`](mcp_resources_engine::option::NamedOptions). Behind the arrow stands
 /// what puts the value where it belongs.
 #[cfg(feature = "_options")]
 macro_rules! option_table {
     ($type:ty, $expected:literal { $($name:literal: $kind:literal, $default:expr, $about:literal => $set:expr;)+ }) => {
         impl $type {
             /// The options as data.
-            pub const TABLE: &'static [$crate::options::Row] = &[$(
-                $crate::options::Row { name: $name, kind: $kind, default: $default, about: $about }
+            pub const TABLE: &'static [$crate::options::OptionRow] = &[$(
+                $crate::options::OptionRow { name: $name, kind: $kind, default: $default, about: $about }
             ),+];
         }
 
-        impl mcp_resources_engine::option::Named for $type {
+        impl mcp_resources_engine::option::NamedOptions for $type {
             const EXPECTED: &'static str = $expected;
             const NAMES: &'static [&'static str] = &[$($name),+];
 
@@ -50,12 +50,12 @@ macro_rules! option_table {
                 name: &str,
                 value: mcp_resources_engine::option::OptionValue,
             ) -> Result<(), mcp_resources_engine::option::OptionError> {
-                use mcp_resources_engine::option::{OptionError, OptionValue, Step};
+                use mcp_resources_engine::option::{OptionError, OptionValue, PathStep};
                 let set: fn(&mut Self, OptionValue) -> Result<(), OptionError> = match name {
                     $($name => $set,)+
                     _ => return Err(OptionError::unknown("option", name, Self::NAMES)),
                 };
-                set(self, value).map_err(|error| error.under(Step::Name(name.to_owned().into())))
+                set(self, value).map_err(|error| error.under(PathStep::Name(name.to_owned().into())))
             }
         }
     };
@@ -117,7 +117,7 @@ pub(crate) fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
 #[cfg(feature = "_units")]
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span(pub std::time::Duration);
+pub struct TimeSpan(pub std::time::Duration);
 
 /// A number of bytes: a whole number, or a text such as `64 MiB` or `10 kB`.
 #[cfg(feature = "_units")]
@@ -125,7 +125,7 @@ pub struct Span(pub std::time::Duration);
 pub(crate) struct Size(pub(crate) u64);
 
 #[cfg(feature = "_units")]
-impl FromOption for Span {
+impl FromOption for TimeSpan {
     const EXPECTED: &'static str = "a time such as \"1s\", or a whole number of milliseconds";
 
     fn from_option(value: OptionValue) -> Result<Self, OptionError> {
@@ -180,13 +180,13 @@ mod tests {
     /// S-20: units are what people write; anything else is refused with its value.
     #[test]
     fn times_and_sizes_have_units() {
-        let span = |text: &str| Span::from_option(text.into()).map(|span| span.0);
+        let span = |text: &str| TimeSpan::from_option(text.into()).map(|span| span.0);
         for (text, ms) in
             [("200ms", 200), ("1s", 1_000), ("10 s", 10_000), ("5min", 300_000), ("1h", 3_600_000)]
         {
             assert_eq!(span(text), Ok(Duration::from_millis(ms)), "{text}");
         }
-        assert_eq!(Span::from_option(250_u64.into()), Ok(Span(Duration::from_millis(250))));
+        assert_eq!(TimeSpan::from_option(250_u64.into()), Ok(TimeSpan(Duration::from_millis(250))));
         let size = |text: &str| Size::from_option(text.into()).map(|size| size.0);
         for (text, bytes) in [("64 MiB", 64 << 20), ("1KiB", 1 << 10), ("10 kB", 10_000), ("7 B", 7)] {
             assert_eq!(size(text), Ok(bytes), "{text}");

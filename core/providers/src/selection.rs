@@ -4,7 +4,7 @@
 
 use crate::spell::components;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use mcp_resources_engine::option::{OptionError, Step};
+use mcp_resources_engine::option::{OptionError, PathStep};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -87,7 +87,7 @@ fn set(
         builder.add(glob.map_err(|error| {
             let reason =
                 format!("{kind}: {option} has the glob {text:?}, which cannot be read: {}", error.kind());
-            OptionError::sentence(reason).under(Step::Name(option.into()))
+            OptionError::sentence(reason).under(PathStep::Name(option.into()))
         })?);
     }
     builder

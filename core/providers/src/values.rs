@@ -20,7 +20,7 @@ const TWICE: &str = "a key stands twice";
 
 /// What JSON can represent. Other numbers are texts.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum FileValue {
     /// `null`.
     Null,
     /// `true` or `false`.
@@ -37,16 +37,16 @@ pub enum Value {
     /// An array.
     List(Vec<Self>),
     /// An object.
-    Object(Members),
+    Object(ValueMembers),
 }
 
 /// The members of an object, in the order of the text. No key occurs twice.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Members(Vec<(String, Value)>);
+pub struct ValueMembers(Vec<(String, FileValue)>);
 
 /// How much a text may hold.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct ValueLimits {
     /// Values, those that an alias repeats counted each time.
     pub(crate) values: usize,
     /// Bytes in keys and texts, those that an alias repeats counted each time.
@@ -57,40 +57,40 @@ pub(crate) struct Limits {
 
 /// Why a text has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ParseFault {
     /// A sentence that quotes nothing of the text.
     pub what: &'static str,
     /// The line, from 1.
     pub line: Option<u64>,
 }
 
-impl Members {
+impl ValueMembers {
     /// The value of `key`.
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub fn get(&self, key: &str) -> Option<&FileValue> {
         self.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
     }
 
     /// The text that is the value of `key`.
     pub fn text(&self, key: &str) -> Option<&str> {
         match self.get(key)? {
-            Value::Text(text) => Some(text),
+            FileValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
     /// All members.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &FileValue)> {
         self.0.iter().map(|(key, value)| (&**key, value))
     }
 }
 
-impl Serialize for Members {
+impl Serialize for ValueMembers {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(self.iter())
     }
 }
 
-impl Serialize for Value {
+impl Serialize for FileValue {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Null => to.serialize_unit(),
@@ -103,32 +103,32 @@ impl Serialize for Value {
     }
 }
 
-impl From<Members> for serde_json::Map<String, serde_json::Value> {
-    fn from(members: Members) -> Self {
+impl From<ValueMembers> for serde_json::Map<String, serde_json::Value> {
+    fn from(members: ValueMembers) -> Self {
         members.0.into_iter().map(|(key, value)| (key, value.into())).collect()
     }
 }
 
-impl From<Value> for serde_json::Value {
-    fn from(value: Value) -> Self {
+impl From<FileValue> for serde_json::Value {
+    fn from(value: FileValue) -> Self {
         match value {
-            Value::Null => Self::Null,
-            Value::Bool(value) => Self::Bool(value),
-            Value::Number { number, .. } => Self::Number(number),
-            Value::Text(text) => Self::String(text),
-            Value::List(values) => values.into_iter().map(Self::from).collect(),
-            Value::Object(members) => Self::Object(members.into()),
+            FileValue::Null => Self::Null,
+            FileValue::Bool(value) => Self::Bool(value),
+            FileValue::Number { number, .. } => Self::Number(number),
+            FileValue::Text(text) => Self::String(text),
+            FileValue::List(values) => values.into_iter().map(Self::from).collect(),
+            FileValue::Object(members) => Self::Object(members.into()),
         }
     }
 }
 
-impl From<Number> for Value {
+impl From<Number> for FileValue {
     fn from(number: Number) -> Self {
         Self::Number { number, written: None }
     }
 }
 
-impl From<YamlValue> for Value {
+impl From<YamlValue> for FileValue {
     fn from(value: YamlValue) -> Self {
         match value {
             YamlValue::Null => Self::Null,
@@ -136,14 +136,14 @@ impl From<YamlValue> for Value {
             YamlValue::Number { number, written } => Self::Number { number, written },
             YamlValue::Text(text) => Self::Text(text),
             YamlValue::List(items) => Self::List(items.into_iter().map(Self::from).collect()),
-            YamlValue::Object(members) => {
-                Self::Object(Members(members.into_iter().map(|(key, value)| (key, value.into())).collect()))
-            }
+            YamlValue::Object(members) => Self::Object(ValueMembers(
+                members.into_iter().map(|(key, value)| (key, value.into())).collect(),
+            )),
         }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ParseFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "line {line}: {}", self.what),
@@ -157,7 +157,7 @@ impl fmt::Display for Fault {
 /// # Errors
 /// It is not JSON, has a key twice, or exceeds a limit.
 #[cfg(feature = "config")]
-pub(crate) fn json(text: &str, limits: Limits) -> Result<Value, Fault> {
+pub(crate) fn json(text: &str, limits: ValueLimits) -> Result<FileValue, ParseFault> {
     let text = numbers::kept(text);
     Counters::new(limits).read("it is not JSON", false, |seed| {
         let mut from = serde_json::Deserializer::from_str(&text);
@@ -249,11 +249,11 @@ mod numbers {
 ///
 /// # Errors
 /// It is not YAML, has more than one document, a key twice or one that is no text, or exceeds a limit.
-pub(crate) fn yaml(text: &str, limits: Limits, schema: YamlSchema) -> Result<Value, Fault> {
-    let Limits { values, bytes, depth } = limits;
+pub(crate) fn yaml(text: &str, limits: ValueLimits, schema: YamlSchema) -> Result<FileValue, ParseFault> {
+    let ValueLimits { values, bytes, depth } = limits;
     match read_yaml(text, schema, YamlLimits { values, bytes, depth }) {
         Ok(value) => Ok(value.into()),
-        Err(fault) => Err(Fault { what: fault.what, line: Some(fault.line).filter(|line| *line > 0) }),
+        Err(fault) => Err(ParseFault { what: fault.what, line: Some(fault.line).filter(|line| *line > 0) }),
     }
 }
 
@@ -261,10 +261,10 @@ pub(crate) fn yaml(text: &str, limits: Limits, schema: YamlSchema) -> Result<Val
 ///
 /// # Errors
 /// It is not TOML, or exceeds a limit.
-pub(crate) fn toml(text: &str, limits: Limits) -> Result<Value, Fault> {
+pub(crate) fn toml(text: &str, limits: ValueLimits) -> Result<FileValue, ParseFault> {
     // The parser builds the whole document before a value is counted; one of these stands before each value.
     if text.bytes().filter(|byte| matches!(byte, b'=' | b',' | b'[')).count() > limits.values {
-        return Err(Fault { what: TOO_MANY, line: None });
+        return Err(ParseFault { what: TOO_MANY, line: None });
     }
     Counters::new(limits).read("it is not TOML", true, |seed| {
         let parsed = toml::Deserializer::parse(text).and_then(|from| seed.deserialize(from));
@@ -291,8 +291,8 @@ struct Counters {
 }
 
 impl Counters {
-    fn new(limits: Limits) -> Self {
-        let Limits { values, bytes, depth } = limits;
+    fn new(limits: ValueLimits) -> Self {
+        let ValueLimits { values, bytes, depth } = limits;
         Self { values: Cell::new(values), bytes: Cell::new(bytes), depth, why: Cell::new(None) }
     }
 
@@ -301,10 +301,10 @@ impl Counters {
         &self,
         what: &'static str,
         is_toml: bool,
-        parse: impl FnOnce(Strict<'_>) -> Result<Value, Option<u64>>,
-    ) -> Result<Value, Fault> {
+        parse: impl FnOnce(Strict<'_>) -> Result<FileValue, Option<u64>>,
+    ) -> Result<FileValue, ParseFault> {
         let parsed = parse(Strict { counters: self, depth: self.depth, is_toml });
-        parsed.map_err(|line| Fault { what: self.why.get().unwrap_or(what), line })
+        parsed.map_err(|line| ParseFault { what: self.why.get().unwrap_or(what), line })
     }
 }
 
@@ -336,7 +336,7 @@ impl Strict<'_> {
         }
     }
 
-    fn map_from<'de, A: MapAccess<'de>>(self, first: String, mut map: A) -> Result<Value, A::Error> {
+    fn map_from<'de, A: MapAccess<'de>>(self, first: String, mut map: A) -> Result<FileValue, A::Error> {
         let within = self.deeper()?;
         let mut members = Vec::new();
         let mut next = Some(first);
@@ -351,14 +351,14 @@ impl Strict<'_> {
         if keys.windows(2).any(|pair| pair.first() == pair.last()) {
             return self.refuse(TWICE);
         }
-        Ok(Value::Object(Members(members)))
+        Ok(FileValue::Object(ValueMembers(members)))
     }
 }
 
 impl<'de> DeserializeSeed<'de> for Strict<'_> {
-    type Value = Value;
+    type Value = FileValue;
 
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<FileValue, D::Error> {
         match self.counters.values.get().checked_sub(1) {
             Some(left) => self.counters.values.set(left),
             None => return self.refuse(TOO_MANY),
@@ -368,73 +368,74 @@ impl<'de> DeserializeSeed<'de> for Strict<'_> {
 }
 
 impl<'de> Visitor<'de> for Strict<'_> {
-    type Value = Value;
+    type Value = FileValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E: Error>(self, value: bool) -> Result<FileValue, E> {
+        Ok(FileValue::Bool(value))
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::from(Number::from(value)))
+    fn visit_i64<E: Error>(self, value: i64) -> Result<FileValue, E> {
+        Ok(FileValue::from(Number::from(value)))
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::from(Number::from(value)))
+    fn visit_u64<E: Error>(self, value: u64) -> Result<FileValue, E> {
+        Ok(FileValue::from(Number::from(value)))
     }
 
-    fn visit_i128<E: Error>(self, value: i128) -> Result<Value, E> {
+    fn visit_i128<E: Error>(self, value: i128) -> Result<FileValue, E> {
         // JSON readers would round such a number.
-        Ok(Number::from_i128(value).map_or_else(|| Value::Text(value.to_string()), Value::from))
+        Ok(Number::from_i128(value).map_or_else(|| FileValue::Text(value.to_string()), FileValue::from))
     }
 
-    fn visit_u128<E: Error>(self, value: u128) -> Result<Value, E> {
-        Ok(Number::from_u128(value).map_or_else(|| Value::Text(value.to_string()), Value::from))
+    fn visit_u128<E: Error>(self, value: u128) -> Result<FileValue, E> {
+        Ok(Number::from_u128(value).map_or_else(|| FileValue::Text(value.to_string()), FileValue::from))
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+    fn visit_f64<E: Error>(self, value: f64) -> Result<FileValue, E> {
         // JSON has neither `inf` nor `nan`, as TOML writes them.
-        Ok(Number::from_f64(value).map_or_else(|| Value::Text(value.to_string().to_lowercase()), Value::from))
+        Ok(Number::from_f64(value)
+            .map_or_else(|| FileValue::Text(value.to_string().to_lowercase()), FileValue::from))
     }
 
-    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+    fn visit_str<E: Error>(self, value: &str) -> Result<FileValue, E> {
         self.count(value)?;
-        Ok(Value::Text(value.into()))
+        Ok(FileValue::Text(value.into()))
     }
 
-    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+    fn visit_string<E: Error>(self, value: String) -> Result<FileValue, E> {
         self.count(&value)?;
-        Ok(Value::Text(value))
+        Ok(FileValue::Text(value))
     }
 
-    fn visit_none<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_none<E: Error>(self) -> Result<FileValue, E> {
+        Ok(FileValue::Null)
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E: Error>(self) -> Result<FileValue, E> {
+        Ok(FileValue::Null)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<FileValue, D::Error> {
         from.deserialize_any(self)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<FileValue, A::Error> {
         let within = self.deeper()?;
         let mut values = Vec::new();
         while let Some(value) = items.next_element_seed(within)? {
             values.push(value);
         }
-        Ok(Value::List(values))
+        Ok(FileValue::List(values))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FileValue, A::Error> {
         match map.next_key::<String>()? {
-            None => Ok(Value::Object(Members::default())),
-            Some(key) if self.is_toml && key == TOML_TIME => map.next_value().map(Value::Text),
+            None => Ok(FileValue::Object(ValueMembers::default())),
+            Some(key) if self.is_toml && key == TOML_TIME => map.next_value().map(FileValue::Text),
             Some(key) => self.map_from(key, map),
         }
     }

@@ -13,9 +13,9 @@ use std::sync::{PoisonError, RwLock};
 
 /// The one server that a provider is in.
 #[derive(Debug, Default)]
-pub(crate) struct Own(RwLock<Option<Feed>>);
+pub(crate) struct OwnWatch(RwLock<Option<Feed>>);
 
-impl Own {
+impl OwnWatch {
     /// Takes the feed of a mount.
     ///
     /// # Errors
@@ -37,25 +37,25 @@ impl Own {
 }
 
 #[cfg(feature = "_polling")]
-pub(crate) use polling::{Watched, Watching};
+pub(crate) use polling::{ProviderWatching, WatchedValue};
 
 #[cfg(feature = "_polling")]
 mod polling {
-    use mcp_resources_runtime::provider::{Feed, Interest};
+    use mcp_resources_runtime::provider::{Feed, InterestChange};
     use std::collections::BTreeSet;
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
     use std::time::Duration;
 
     /// What is watched, and the thread for it.
     #[derive(Debug, Default)]
-    pub(crate) struct Watching {
+    pub(crate) struct ProviderWatching {
         state: Mutex<WatchState>,
         changed: Condvar,
     }
 
     #[derive(Debug, Default)]
     struct WatchState {
-        watched: Watched,
+        watched: WatchedValue,
         /// The thread: its process, and its number.
         thread: Option<(u32, u64)>,
         /// How many threads there were.
@@ -64,19 +64,19 @@ mod polling {
 
     /// What somebody watches.
     #[derive(Clone, Debug, Default)]
-    pub(crate) struct Watched {
+    pub(crate) struct WatchedValue {
         /// In canonical form.
         pub(crate) uris: BTreeSet<Arc<str>>,
         pub(crate) lists: bool,
     }
 
-    impl Watched {
+    impl WatchedValue {
         fn is_empty(&self) -> bool {
             self.uris.is_empty() && !self.lists
         }
     }
 
-    impl Watching {
+    impl ProviderWatching {
         /// A new mount: a thread of an earlier one ends by itself.
         pub(crate) fn begin_anew(&self) {
             self.lock().thread = None;
@@ -84,7 +84,7 @@ mod polling {
 
         /// What is watched now.
         #[cfg(feature = "config")]
-        pub(crate) fn watched(&self) -> Watched {
+        pub(crate) fn watched(&self) -> WatchedValue {
             self.lock().watched.clone()
         }
 
@@ -92,19 +92,19 @@ mod polling {
         /// makes. The closure is given what is watched, and returns how long to wait until it is called again.
         pub(crate) fn interest<L>(
             self: &Arc<Self>,
-            change: Interest<'_>,
+            change: InterestChange<'_>,
             feed: Option<Feed>,
             name: &str,
             looks: impl FnOnce() -> L,
         ) where
-            L: FnMut(&Feed, &Watched) -> Duration + Send + 'static,
+            L: FnMut(&Feed, &WatchedValue) -> Duration + Send + 'static,
         {
             let mut state = self.lock();
             let watched = &mut state.watched;
             match change {
-                Interest::Uri { uri, on: true, .. } => drop(watched.uris.insert(uri.clone())),
-                Interest::Uri { uri, on: false, .. } => drop(watched.uris.remove(uri)),
-                Interest::Lists { on } => watched.lists = on,
+                InterestChange::Uri { uri, on: true, .. } => drop(watched.uris.insert(uri.clone())),
+                InterestChange::Uri { uri, on: false, .. } => drop(watched.uris.remove(uri)),
+                InterestChange::Lists { on } => watched.lists = on,
             }
             let process = std::process::id();
             if state.watched.is_empty() {
@@ -121,7 +121,7 @@ mod polling {
             }
         }
 
-        fn work(&self, feed: &Feed, own: (u32, u64), mut look: impl FnMut(&Feed, &Watched) -> Duration) {
+        fn work(&self, feed: &Feed, own: (u32, u64), mut look: impl FnMut(&Feed, &WatchedValue) -> Duration) {
             loop {
                 let mut state = self.lock();
                 if state.watched.is_empty() || state.thread != Some(own) || !feed.is_alive() {

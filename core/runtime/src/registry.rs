@@ -5,11 +5,11 @@
 //! immutable and replaced as a whole, so a running request keeps the handler it found.
 
 use crate::provider::Mounts;
-use crate::transport::{AuditLog, AuditSink, Clock};
+use crate::transport::{AuditLog, AuditSink, EngineClock};
 use arc_swap::ArcSwap;
 use imbl::OrdMap;
-use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
-use mcp_resources_engine::engine::{Engine, Extension, Options, ServerInfo};
+use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource};
+use mcp_resources_engine::engine::{Engine, EngineOptions, Extension, ServerInfo};
 use mcp_resources_engine::guard::AuditEntry;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::resource::{RegistrationError, Resource, Template};
@@ -19,9 +19,9 @@ use std::task::Waker;
 
 /// The registered handlers and the engine. `H` is a host's handler: a reader with its completers and its lister.
 pub struct Registry<H> {
-    draft: Mutex<(ServerInfo, Options)>,
+    draft: Mutex<(ServerInfo, EngineOptions)>,
     engine: OnceLock<Arc<Engine>>,
-    clock: Arc<Clock>,
+    clock: Arc<EngineClock>,
     mounts: Arc<Mounts>,
     handlers: ArcSwap<Table<H>>,
     /// Held while the table is replaced.
@@ -36,9 +36,9 @@ type Table<H> = OrdMap<HandlerId, (Arc<H>, usize)>;
 
 /// One change of the registered resources and templates.
 #[derive(Debug)]
-pub enum Change<H> {
+pub enum RegistryChange<H> {
     /// Adds a resource with constant contents.
-    AddConstant(Resource, Source),
+    AddConstant(Resource, ItemSource),
     /// Adds a resource with a handler. Resources that share a handler share its number.
     AddResource(Resource, Arc<H>, Arc<Number>),
     /// Removes the resource with this URI, in any spelling. Does nothing if there is none.
@@ -55,7 +55,7 @@ pub struct Number(OnceLock<HandlerId>);
 
 /// A custom method, as a host declares it.
 #[derive(Clone, Debug, Default)]
-pub struct Foreign {
+pub struct ForeignFunction {
     /// Its name.
     pub method: String,
     /// See [`Extension::name_param`].
@@ -72,9 +72,9 @@ impl<H> Registry<H> {
     /// # Errors
     /// [`RegistrationError`] if the description or an option is invalid, such as a limit under which no request could
     /// succeed.
-    pub fn new(info: ServerInfo, options: Options) -> Result<Self, RegistrationError> {
+    pub fn new(info: ServerInfo, options: EngineOptions) -> Result<Self, RegistrationError> {
         Engine::check(&info, &options)?;
-        let clock = Arc::new(Clock::new());
+        let clock = Arc::new(EngineClock::new());
         let (sink, watcher, audit) = (Mutex::default(), OnceLock::new(), Mutex::default());
         Ok(Self {
             draft: Mutex::new((info, options)),
@@ -166,7 +166,7 @@ impl<H> Registry<H> {
     }
 
     /// The clock of all transports.
-    pub fn clock(&self) -> &Arc<Clock> {
+    pub fn clock(&self) -> &Arc<EngineClock> {
         &self.clock
     }
 
@@ -187,7 +187,7 @@ impl<H> Registry<H> {
 
     /// Declares a custom method. `false` if the engine was already made.
     #[must_use]
-    pub fn extend(&self, foreign: Foreign, handler: Arc<H>) -> bool {
+    pub fn extend(&self, foreign: ForeignFunction, handler: Arc<H>) -> bool {
         if self.engine.get().is_some() {
             return false;
         }
@@ -195,7 +195,7 @@ impl<H> Registry<H> {
         let extensions = &mut draft.1.extensions;
         // Counted down from the maximum, because the engine's own numbers count up from 0.
         let number = HandlerId::MAX - HandlerId::try_from(extensions.len()).unwrap_or_default();
-        let Foreign { method, name_param, capability, list_kind } = foreign;
+        let ForeignFunction { method, name_param, capability, list_kind } = foreign;
         extensions.push(Extension { method, handler: number, name_param, capability, list_kind });
         drop(draft);
         self.insert(number, handler);
@@ -206,7 +206,7 @@ impl<H> Registry<H> {
     ///
     /// # Errors
     /// [`RegistrationError`] for the first change that is refused.
-    pub fn publish(&self, changes: &[&Change<H>]) -> Result<Vec<String>, RegistrationError> {
+    pub fn publish(&self, changes: &[&RegistryChange<H>]) -> Result<Vec<String>, RegistrationError> {
         let engine = self.engine()?;
         let (mut edits, mut added) = (Vec::new(), Vec::new());
         for change in changes {
@@ -249,24 +249,26 @@ impl<H> Registry<H> {
     }
 
     /// The engine's edit, and the number of the handler that it adds.
-    fn prepare(&self, engine: &Engine, change: &Change<H>) -> (Edit, Option<HandlerId>) {
+    fn prepare(&self, engine: &Engine, change: &RegistryChange<H>) -> (Edit, Option<HandlerId>) {
         match change {
-            Change::AddConstant(resource, source) => {
+            RegistryChange::AddConstant(resource, source) => {
                 (Edit::AddResource { resource: resource.clone(), source: source.clone() }, None)
             }
-            Change::AddResource(resource, handler, number) => {
+            RegistryChange::AddResource(resource, handler, number) => {
                 let number = *number.0.get_or_init(|| engine.new_handler());
                 self.insert(number, handler.clone());
-                let source = Source::Handler(number);
+                let source = ItemSource::Handler(number);
                 (Edit::AddResource { resource: resource.clone(), source }, Some(number))
             }
-            Change::RemoveResource(given) => (Edit::RemoveResource { uri: given.clone() }, None),
-            Change::AddTemplate(template, handler) => {
+            RegistryChange::RemoveResource(given) => (Edit::RemoveResource { uri: given.clone() }, None),
+            RegistryChange::AddTemplate(template, handler) => {
                 let number = engine.new_handler();
                 self.insert(number, handler.clone());
                 (Edit::AddTemplate { template: template.clone(), handler: number, mount: None }, Some(number))
             }
-            Change::RemoveTemplate(text) => (Edit::RemoveTemplate { uri_template: text.clone() }, None),
+            RegistryChange::RemoveTemplate(text) => {
+                (Edit::RemoveTemplate { uri_template: text.clone() }, None)
+            }
         }
     }
 
@@ -296,7 +298,7 @@ impl<H> Registry<H> {
         drop(before);
     }
 
-    fn draft(&self) -> MutexGuard<'_, (ServerInfo, Options)> {
+    fn draft(&self) -> MutexGuard<'_, (ServerInfo, EngineOptions)> {
         lock(&self.draft)
     }
 }
@@ -317,12 +319,12 @@ mod tests {
 
     fn registry() -> Registry<&'static str> {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
-        Registry::new(info, Options::default()).unwrap()
+        Registry::new(info, EngineOptions::default()).unwrap()
     }
 
     fn publish(
         registry: &Registry<&'static str>,
-        changes: &[Change<&'static str>],
+        changes: &[RegistryChange<&'static str>],
     ) -> Result<Vec<String>, RegistrationError> {
         registry.publish(&changes.iter().collect::<Vec<_>>())
     }
@@ -331,12 +333,12 @@ mod tests {
     fn resources_of_one_function_share_its_number_until_the_last_is_removed() {
         let registry = registry();
         let (reader, number) = (Arc::new("reader"), Arc::new(Number::default()));
-        let add = |uri: &str| Change::AddResource(Resource::new(uri), reader.clone(), number.clone());
+        let add = |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), number.clone());
         publish(&registry, &[add("a://1"), add("a://2")]).unwrap();
         assert_eq!(registry.len(), 1);
-        publish(&registry, &[Change::RemoveResource("A://1".into())]).unwrap();
+        publish(&registry, &[RegistryChange::RemoveResource("A://1".into())]).unwrap();
         assert_eq!(registry.len(), 1);
-        publish(&registry, &[Change::RemoveResource("a://2".into())]).unwrap();
+        publish(&registry, &[RegistryChange::RemoveResource("a://2".into())]).unwrap();
         assert!(registry.is_empty());
         assert_eq!(Arc::strong_count(&reader), 1);
     }
@@ -346,8 +348,8 @@ mod tests {
     fn a_batch_ends_each_use_once() {
         let registry = registry();
         let (reader, number) = (Arc::new("reader"), Arc::new(Number::default()));
-        let add = |uri: &str| Change::AddResource(Resource::new(uri), reader.clone(), number.clone());
-        let remove = |uri: &str| Change::RemoveResource(uri.into());
+        let add = |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), number.clone());
+        let remove = |uri: &str| RegistryChange::RemoveResource(uri.into());
         publish(&registry, &[add("a://1"), add("a://2")]).unwrap();
         publish(&registry, &[remove("a://1"), remove("A://1"), remove("a://1")]).unwrap();
         assert_eq!(registry.len(), 1, "the other resource still has it");
@@ -361,8 +363,8 @@ mod tests {
     #[test]
     fn a_template_that_is_replaced_in_its_batch_leaves_no_function_behind() {
         let registry = registry();
-        let template = || Change::AddTemplate(Template::new("a://{x}"), Arc::new("reader"));
-        let remove = || Change::RemoveTemplate("a://{x}".into());
+        let template = || RegistryChange::AddTemplate(Template::new("a://{x}"), Arc::new("reader"));
+        let remove = || RegistryChange::RemoveTemplate("a://{x}".into());
         publish(&registry, &[template(), remove(), template(), remove(), template()]).unwrap();
         assert_eq!(registry.len(), 1);
         publish(&registry, &[remove(), template(), remove()]).unwrap();
@@ -372,18 +374,18 @@ mod tests {
     #[test]
     fn what_is_refused_leaves_no_function_behind() {
         let registry = registry();
-        let template = |text: &str| Change::AddTemplate(Template::new(text), Arc::new("reader"));
+        let template = |text: &str| RegistryChange::AddTemplate(Template::new(text), Arc::new("reader"));
         assert!(publish(&registry, &[template("a://{x}"), template("a://{")]).is_err());
         assert!(registry.is_empty());
         publish(&registry, &[template("a://{x}")]).unwrap();
-        publish(&registry, &[Change::RemoveTemplate("a://{x}".into()), template("a://{x}")]).unwrap();
+        publish(&registry, &[RegistryChange::RemoveTemplate("a://{x}".into()), template("a://{x}")]).unwrap();
         assert_eq!(registry.len(), 1);
     }
 
     #[test]
     fn a_method_is_declared_before_the_engine_is_made() {
         let registry = registry();
-        let foreign = || Foreign { method: "vendor/thing".into(), ..Foreign::default() };
+        let foreign = || ForeignFunction { method: "vendor/thing".into(), ..ForeignFunction::default() };
         assert!(registry.extend(foreign(), Arc::new("method")));
         let handler = registry.engine().unwrap().options().extensions[0].handler;
         assert_eq!(registry.get(handler).as_deref(), Some(&"method"));

@@ -61,7 +61,7 @@ pub struct ServerError {
 /// Completion values for a variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Completion {
+pub struct TestCompletion {
     /// The values, best first; at most 100.
     pub values: Vec<String>,
     /// The number of all values, if the server gives it.
@@ -204,7 +204,7 @@ impl Client {
         variable: &str,
         value: &str,
         arguments: &[(&str, &str)],
-    ) -> Result<Completion, ServerError> {
+    ) -> Result<TestCompletion, ServerError> {
         let reference = json!({ "type": "ref/resource", "uri": template });
         let mut params = json!({ "ref": reference, "argument": { "name": variable, "value": value } });
         if !arguments.is_empty() {
@@ -357,12 +357,12 @@ fn is_answer(heard: &Heard) -> bool {
     matches!(heard.kind, MessageKind::Result | MessageKind::Error)
 }
 
-fn completion(result: &Value) -> Option<Completion> {
+fn completion(result: &Value) -> Option<TestCompletion> {
     let found = result.get("completion")?;
     let values = found.get("values")?.as_array()?.iter();
     let values = values.map(|value| value.as_str().map(str::to_owned)).collect::<Option<_>>()?;
     let has_more = found.get("hasMore").and_then(Value::as_bool).unwrap_or_default();
-    Some(Completion { values, total: found.get("total").and_then(Value::as_u64), has_more })
+    Some(TestCompletion { values, total: found.get("total").and_then(Value::as_u64), has_more })
 }
 
 fn body(heard: &Heard) -> Value {
@@ -461,7 +461,7 @@ mod tests {
             let told = client.next(listen).await.unwrap();
             assert_eq!((told.kind, &told.params["uri"]), (MessageKind::Updated, &json!(uri)));
         }
-        server.apply(crate::server::Changes::new().remove_resource("c://2")).unwrap();
+        server.apply(crate::server::ServerChanges::new().remove_resource("c://2")).unwrap();
         assert_eq!(client.next(&other).await.unwrap().kind, MessageKind::ListChanged);
         server.shutdown();
         assert_eq!(client.next(&one).await, None);

@@ -1,13 +1,13 @@
 //! Converts captured text to values: first the filters that decide whether the template matches at all, then decoding
 //! and policies.
 
-use super::compile::{Compiled, Query};
+use super::compile::{Compiled, QueryPart};
 use super::options::{Kind, ValuePolicy};
 use super::parse::{Modifier, Operator};
 use super::policy::{self, Rejection};
-use super::program::Span;
+use super::program::ProgramSpan;
 use super::slot::VarPosition;
-use super::value::{Params, Value};
+use super::value::{MatchedParams, Value};
 use crate::uri::decode;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use std::sync::Arc;
 pub(super) struct Captured<'c, 'u> {
     pub template: &'c Compiled,
     pub uri: &'u str,
-    pub spans: &'c [Span],
+    pub spans: &'c [ProgramSpan],
 }
 
 /// The winning template refuses a value.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct RefusedValue {
     pub variable: Arc<str>,
     pub why: Rejection,
 }
@@ -45,12 +45,12 @@ impl<'u> Captured<'_, 'u> {
     }
 
     /// The decoded values, unless one violates its policy. Slots are checked in template order.
-    pub(super) fn params(&self) -> Result<Params<'u>, Refused> {
-        let mut params = Params::new(self.template.variables.clone());
+    pub(super) fn params(&self) -> Result<MatchedParams<'u>, RefusedValue> {
+        let mut params = MatchedParams::new(self.template.variables.clone());
         for (number, slot, raw) in self.defined() {
             let value = self.value(number, slot, raw).map_err(|why| {
                 let variable = &self.template.variables[usize::from(slot.variable)];
-                Refused { variable: variable.name.clone(), why }
+                RefusedValue { variable: variable.name.clone(), why }
             })?;
             match if slot.repeats { params.at_mut(slot.variable) } else { None } {
                 Some(earlier) => keep_longer(earlier, value),
@@ -112,7 +112,7 @@ impl<'u> Captured<'_, 'u> {
     fn list(&self, number: u16, slot: &VarPosition, raw: &'u str) -> Result<Vec<Cow<'u, str>>, Rejection> {
         let checked = |item| policy::decode(slot.policy, item);
         let items: Vec<_> = match &self.template.query {
-            Query::Pairs(pairs) if slot.is_pair_list() => {
+            QueryPart::Pairs(pairs) if slot.is_pair_list() => {
                 pairs.list(number, raw).map(checked).collect::<Result<_, _>>()?
             }
             _ if slot.is_parameter_list() => parameters(slot, raw).map(checked).collect::<Result<_, _>>()?,
@@ -137,7 +137,7 @@ impl<'u> Captured<'_, 'u> {
             }
             return Some(pairs);
         }
-        if let (Query::Pairs(pairs), true) = (&self.template.query, slot.in_pairs) {
+        if let (QueryPart::Pairs(pairs), true) = (&self.template.query, slot.in_pairs) {
             return Some(pairs.map(raw).collect());
         }
         let pair = |item: &'u str| item.split_once('=').or(slot.operator.is_named().then_some((item, "")));

@@ -6,7 +6,7 @@ use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in};
 /// A set of characters of a URI in normal form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Class {
+pub(super) enum ByteClass {
     /// The characters of one path segment (`pchar` of RFC 3986).
     Segment,
     /// `Segment` without `,`: several scalars in one `{x,y}`.
@@ -31,7 +31,7 @@ pub(super) enum Class {
     All,
 }
 
-impl Class {
+impl ByteClass {
     /// Whether `byte` is in the class.
     #[inline(always)]
     pub(super) fn has(self, byte: u8) -> bool {
@@ -49,7 +49,7 @@ impl Class {
 pub(super) struct Classes(u16);
 
 impl Classes {
-    pub(super) fn with(self, class: Class) -> Self {
+    pub(super) fn with(self, class: ByteClass) -> Self {
         Self(self.0 | 1 << class as u8)
     }
 
@@ -83,19 +83,19 @@ const fn classes(byte: u8) -> u16 {
     let segment = is_in(byte, UNRESERVED | SUB_DELIM) || matches!(byte, b'%' | b':' | b'@');
     let uri = segment || is_in(byte, GEN_DELIM);
     let slash = byte == b'/';
-    bit(Class::Segment, segment)
-        | bit(Class::SegmentNoComma, segment && byte != b',')
-        | bit(Class::SegmentNoSemicolon, segment && byte != b';')
-        | bit(Class::SegmentNoCommaSemicolon, segment && byte != b',' && byte != b';')
-        | bit(Class::SegmentNoAmpersand, segment && byte != b'&')
-        | bit(Class::Segments, segment || slash)
-        | bit(Class::SegmentsNoSemicolon, (segment || slash) && byte != b';')
-        | bit(Class::QueryValue, segment && byte != b'&' || slash || byte == b'?')
-        | bit(Class::Reserved, uri && byte != b'?' && byte != b'#')
-        | bit(Class::Fragment, uri && byte != b'#')
-        | bit(Class::All, uri)
+    bit(ByteClass::Segment, segment)
+        | bit(ByteClass::SegmentNoComma, segment && byte != b',')
+        | bit(ByteClass::SegmentNoSemicolon, segment && byte != b';')
+        | bit(ByteClass::SegmentNoCommaSemicolon, segment && byte != b',' && byte != b';')
+        | bit(ByteClass::SegmentNoAmpersand, segment && byte != b'&')
+        | bit(ByteClass::Segments, segment || slash)
+        | bit(ByteClass::SegmentsNoSemicolon, (segment || slash) && byte != b';')
+        | bit(ByteClass::QueryValue, segment && byte != b'&' || slash || byte == b'?')
+        | bit(ByteClass::Reserved, uri && byte != b'?' && byte != b'#')
+        | bit(ByteClass::Fragment, uri && byte != b'#')
+        | bit(ByteClass::All, uri)
 }
 
-const fn bit(class: Class, is_member: bool) -> u16 {
+const fn bit(class: ByteClass, is_member: bool) -> u16 {
     (is_member as u16) << class as u8
 }

@@ -1,16 +1,16 @@
 //! A template compiled for matching.
 
-use super::class::Class;
+use super::class::ByteClass;
 use super::gaps;
 use super::literal;
-use super::options::{TemplateOptions, Variable};
-use super::order::{Key, Order};
-use super::parse::{Fault, Modifier, Operator, Part, parse};
+use super::options::{TemplateOptions, TemplateVariable};
+use super::order::{Order, OrderKey};
+use super::parse::{Modifier, Operator, SyntaxFault, TemplatePart, parse};
 use super::pattern::{self, Pattern, flatten, is_delimited};
 use super::query::Pairs;
 use super::remainder::Remainder;
 use super::section::Sections;
-use super::slot::{Section, Slots, VarPosition};
+use super::slot::{SlotSection, Slots, VarPosition};
 use std::sync::Arc;
 
 /// A template, compiled for matching, ordering and expansion.
@@ -18,16 +18,16 @@ use std::sync::Arc;
 pub(super) struct Compiled {
     pub text: Box<str>,
     /// As written, except that literals are in normal form.
-    pub parts: Box<[Part]>,
-    pub variables: Arc<[Variable]>,
+    pub parts: Box<[TemplatePart]>,
+    pub variables: Arc<[TemplateVariable]>,
     /// In template order; those of the head come first.
     pub slots: Box<[VarPosition]>,
-    pub head: Box<[Token]>,
+    pub head: Box<[TemplateToken]>,
     /// The rest of the path after the head.
     pub tail: Remainder,
     /// The longest literal that every match of the tail contains; empty if there is none.
     pub needle: Box<[u8]>,
-    pub query: Query,
+    pub query: QueryPart,
     /// Including its `#`.
     pub fragment: Option<Remainder>,
     /// Whether the tail also matches query and fragment.
@@ -39,15 +39,15 @@ pub(super) struct Compiled {
 
 /// One piece of the head. Its end does not depend on the text after it, so a trie can represent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum TemplateToken {
     Literal(Box<[u8]>),
-    /// One or more characters of [`Class::Segment`], as many as possible.
+    /// One or more characters of [`ByteClass::Segment`], as many as possible.
     Capture,
 }
 
 /// The part of a template that matches the query.
 #[derive(Debug)]
-pub(super) enum Query {
+pub(super) enum QueryPart {
     /// The URI must not have a query.
     None,
     Pairs(Pairs),
@@ -56,12 +56,12 @@ pub(super) enum Query {
 }
 
 impl Compiled {
-    pub(super) fn new(text: &str, options: &TemplateOptions) -> Result<Self, Fault> {
+    pub(super) fn new(text: &str, options: &TemplateOptions) -> Result<Self, SyntaxFault> {
         let mut parts = parse(text)?;
         literal::normalize(&mut parts)?;
         let sections = Sections::new(&parts, options)?;
         let mut slots = Slots::new(options);
-        let mut key = Key::new(options);
+        let mut key = OrderKey::new(options);
         let path = path(&sections, &mut slots, options)?;
         key.path(&sections.path);
         let query = query(&sections, &mut slots, options)?;
@@ -71,7 +71,7 @@ impl Compiled {
         let (head, tail) = path.split_at(head_len(&path, sections.is_whole));
         Ok(Self {
             text: text.into(),
-            head: head.iter().map(Token::new).collect(),
+            head: head.iter().map(TemplateToken::new).collect(),
             tail: Remainder::new(tail),
             needle: needle(tail).into(),
             query,
@@ -94,15 +94,15 @@ impl Compiled {
 
     /// The only URI that the template matches, in normal form, if it has no variables.
     pub(super) fn exact(&self) -> Option<String> {
-        let literal = |part: &Part| match part {
-            Part::Literal(literal) => Some(literal.text.clone()),
-            Part::Expression(_) => None,
+        let literal = |part: &TemplatePart| match part {
+            TemplatePart::Literal(literal) => Some(literal.text.clone()),
+            TemplatePart::Expression(_) => None,
         };
         self.parts.iter().map(literal).collect()
     }
 }
 
-impl Token {
+impl TemplateToken {
     fn new(pattern: &Pattern) -> Self {
         match pattern {
             Pattern::Literal(text) => Self::Literal(text.clone().into()),
@@ -115,36 +115,39 @@ fn path(
     sections: &Sections,
     slots: &mut Slots<'_>,
     options: &TemplateOptions,
-) -> Result<Vec<Pattern>, Fault> {
-    let is_parameter =
-        |part: &Part| matches!(part, Part::Expression(part) if part.operator == Operator::Parameter);
-    let section = Section::Path { has_parameters: sections.path.iter().any(is_parameter) };
+) -> Result<Vec<Pattern>, SyntaxFault> {
+    let is_parameter = |part: &TemplatePart| matches!(part, TemplatePart::Expression(part) if part.operator == Operator::Parameter);
+    let section = SlotSection::Path { has_parameters: sections.path.iter().any(is_parameter) };
     let patterns = pattern::section(&sections.path, section, slots)?;
     gaps::check(&patterns, slots, options.captures)?;
     Ok(patterns)
 }
 
-fn query(sections: &Sections, slots: &mut Slots<'_>, options: &TemplateOptions) -> Result<Query, Fault> {
-    let Some(parts) = &sections.query else { return Ok(Query::None) };
+fn query(
+    sections: &Sections,
+    slots: &mut Slots<'_>,
+    options: &TemplateOptions,
+) -> Result<QueryPart, SyntaxFault> {
+    let Some(parts) = &sections.query else { return Ok(QueryPart::None) };
     if let Some(pairs) = Pairs::new(parts, options.extra_query, slots)? {
-        return Ok(Query::Pairs(pairs));
+        return Ok(QueryPart::Pairs(pairs));
     }
-    let patterns = pattern::section(parts, Section::Query, slots)?;
+    let patterns = pattern::section(parts, SlotSection::Query, slots)?;
     gaps::check(&patterns, slots, options.captures)?;
-    Ok(Query::Text(Remainder::new(&patterns)))
+    Ok(QueryPart::Text(Remainder::new(&patterns)))
 }
 
 fn fragment(
     sections: &Sections,
     slots: &mut Slots<'_>,
     options: &TemplateOptions,
-) -> Result<Option<Remainder>, Fault> {
+) -> Result<Option<Remainder>, SyntaxFault> {
     let Some(parts) = &sections.fragment else { return Ok(None) };
     let mut patterns = Vec::new();
     if !is_optional_fragment(parts) {
         flatten(Pattern::Literal(b"#".to_vec()), &mut patterns);
     }
-    for pattern in pattern::section(parts, Section::Fragment, slots)? {
+    for pattern in pattern::section(parts, SlotSection::Fragment, slots)? {
         flatten(pattern, &mut patterns);
     }
     gaps::check(&patterns, slots, options.captures)?;
@@ -152,16 +155,16 @@ fn fragment(
 }
 
 /// Whether a fragment begins with `{#x}`, which includes its own `#`.
-pub(super) fn is_optional_fragment(parts: &[Part]) -> bool {
-    matches!(parts.first(), Some(Part::Expression(first)) if first.operator == Operator::Fragment)
+pub(super) fn is_optional_fragment(parts: &[TemplatePart]) -> bool {
+    matches!(parts.first(), Some(TemplatePart::Expression(first)) if first.operator == Operator::Fragment)
 }
 
 /// The number of leading patterns that match without alternatives.
 fn head_len(path: &[Pattern], is_whole: bool) -> usize {
     let is_decided = |(at, pattern): (usize, &Pattern)| match pattern {
         Pattern::Literal(_) => true,
-        Pattern::Capture { class: Class::Segment, may_be_empty: false, .. } if !is_whole => {
-            is_delimited(&path[at + 1..], Class::Segment)
+        Pattern::Capture { class: ByteClass::Segment, may_be_empty: false, .. } if !is_whole => {
+            is_delimited(&path[at + 1..], ByteClass::Segment)
         }
         _ => false,
     };

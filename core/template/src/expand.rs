@@ -6,7 +6,7 @@
 
 use super::capture::prefix;
 use super::error::ExpandError;
-use super::parse::{Expression, Modifier, Operator, Part, VarSpec, parse};
+use super::parse::{Expression, Modifier, Operator, TemplatePart, VarSpec, parse};
 use super::value::{Value, Values};
 use crate::uri::{UNRESERVED, is_in, push_encoded};
 
@@ -21,12 +21,14 @@ pub fn expand(template: &str, values: &Values<'_>) -> Result<String, ExpandError
 }
 
 /// Expands a parsed template.
-pub(super) fn parts(parts: &[Part], values: &Values<'_>) -> Result<String, ExpandError> {
+pub(super) fn parts(parts: &[TemplatePart], values: &Values<'_>) -> Result<String, ExpandError> {
     let mut out = String::new();
     for part in parts {
         match part {
-            Part::Literal(literal) => out.push_str(&uritemplate::UriTemplate::new(&literal.text).build()),
-            Part::Expression(part) => expression(part, values, &mut out)?,
+            TemplatePart::Literal(literal) => {
+                out.push_str(&uritemplate::UriTemplate::new(&literal.text).build())
+            }
+            TemplatePart::Expression(part) => expression(part, values, &mut out)?,
         }
     }
     Ok(out)

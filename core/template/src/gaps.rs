@@ -3,14 +3,14 @@
 //! Adjacent captures are ambiguous, and many captures that can trade characters make matching expensive. Both are
 //! refused when the template is parsed.
 
-use super::class::{Class, Classes};
-use super::parse::Fault;
+use super::class::{ByteClass, Classes};
+use super::parse::SyntaxFault;
 use super::pattern::Pattern;
 use super::slot::Slots;
 
 /// Checks the patterns of one section.
-pub(super) fn check(patterns: &[Pattern], slots: &Slots<'_>, limit: usize) -> Result<(), Fault> {
-    let checker = Checker { slots, limit };
+pub(super) fn check(patterns: &[Pattern], slots: &Slots<'_>, limit: usize) -> Result<(), SyntaxFault> {
+    let checker = GapChecker { slots, limit };
     let mut state = GapState::default();
     for pattern in patterns {
         checker.walk(pattern, &mut state, None)?;
@@ -18,7 +18,7 @@ pub(super) fn check(patterns: &[Pattern], slots: &Slots<'_>, limit: usize) -> Re
     Ok(())
 }
 
-struct Checker<'a> {
+struct GapChecker<'a> {
     slots: &'a Slots<'a>,
     limit: usize,
 }
@@ -42,8 +42,8 @@ impl GapState {
     }
 }
 
-impl Checker<'_> {
-    fn walk(&self, pattern: &Pattern, state: &mut GapState, span: Option<u16>) -> Result<(), Fault> {
+impl GapChecker<'_> {
+    fn walk(&self, pattern: &Pattern, state: &mut GapState, span: Option<u16>) -> Result<(), SyntaxFault> {
         match pattern {
             Pattern::Literal(text) => state.gap.extend(text),
             Pattern::Empty(_) => {}
@@ -67,16 +67,19 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn capture(&self, slot: u16, class: Class, state: &mut GapState) -> Result<(), Fault> {
+    fn capture(&self, slot: u16, class: ByteClass, state: &mut GapState) -> Result<(), SyntaxFault> {
         let offset = self.slots.slots[usize::from(slot)].offset;
         if !state.left.is_empty() && state.gap.is_empty() {
-            return Err(Fault::new(offset, "nothing fixed separates this variable from the one before it"));
+            return Err(SyntaxFault::new(
+                offset,
+                "nothing fixed separates this variable from the one before it",
+            ));
         }
         let is_hard = |&byte: &u8| !state.left.has(byte) || !class.has(byte);
         state.run = if state.gap.iter().any(is_hard) { 1 } else { state.run + 1 };
         if state.run > self.limit {
             let limit = self.limit;
-            return Err(Fault::new(offset, format!("more than {limit} variables share one segment")));
+            return Err(SyntaxFault::new(offset, format!("more than {limit} variables share one segment")));
         }
         state.left = Classes::default().with(class);
         state.gap.clear();

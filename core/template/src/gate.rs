@@ -10,13 +10,13 @@ const PROGRAMS: usize = 8;
 
 /// The programs of one node, by the longest literal that every match of a program contains.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct ValueGate {
     literals: AhoCorasick,
     /// The ranks of the templates, by index of the literal; best first.
     ranks: Box<[u32]>,
 }
 
-impl Gate {
+impl ValueGate {
     /// Moves the `entries` that have a literal into a gate; `None` if too few have one.
     pub(super) fn new<'t>(entries: &mut Vec<u32>, literal: impl Fn(u32) -> &'t [u8]) -> Option<Self> {
         let (gated, open): (Vec<u32>, Vec<u32>) =

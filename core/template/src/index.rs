@@ -1,18 +1,18 @@
 //! An immutable index that finds templates by URI.
 
 use super::UriTemplate;
-use super::capture::{Captured, Refused};
-use super::compile::{Compiled, Query};
+use super::capture::{Captured, RefusedValue};
+use super::compile::{Compiled, QueryPart};
 use super::error::TemplateConflict;
-use super::gate::Gate;
-use super::lint::{self, Lint};
+use super::gate::ValueGate;
+use super::lint::{self, TemplateLint};
 use super::policy::Rejection;
 use super::program::Meter;
 use super::remainder::Remainder;
 use super::search::{self, Search};
-use super::subject::Subject;
-use super::trie::{Builder, Trie, index};
-use super::value::Params;
+use super::subject::MatchSubject;
+use super::trie::{Trie, TrieBuilder, index};
+use super::value::MatchedParams;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub enum Lookup<'u> {
         /// Its position in the slice that the index was built from.
         index: usize,
         /// The values of its variables.
-        params: Params<'u>,
+        params: MatchedParams<'u>,
     },
     /// No template matched.
     None {
@@ -117,12 +117,12 @@ impl TemplateIndex {
             one.order.compare(&one.text, &other.order, &other.text)
         });
         let mut exact = Vec::new();
-        let mut builder = Builder::new();
+        let mut builder = TrieBuilder::new();
         for (rank, &position) in ranked.iter().enumerate() {
             let template = &templates[position].0;
             if let Some(uri) = template.exact() {
                 exact.push((uri.into(), index(position)));
-                if !matches!(template.query, Query::Pairs(_)) {
+                if !matches!(template.query, QueryPart::Pairs(_)) {
                     continue;
                 }
             }
@@ -133,7 +133,7 @@ impl TemplateIndex {
             if matches!(template.tail, Remainder::Program(_)) { &template.needle[..] } else { &[] }
         };
         exact.sort_unstable();
-        let trie = builder.build(|entries| Gate::new(entries, needle));
+        let trie = builder.build(|entries| ValueGate::new(entries, needle));
         let mut ranks = vec![0; ranked.len()];
         ranked.iter().zip(0..).for_each(|(&position, rank)| ranks[position] = rank);
         Ok(Self(Arc::new(Indexed {
@@ -179,12 +179,12 @@ impl TemplateIndex {
         if let Some(position) = indexed.exact(normal) {
             let index = position as usize;
             let template = indexed.template(indexed.rank(index));
-            return Lookup::Match { index, params: Params::new(template.variables.clone()) };
+            return Lookup::Match { index, params: MatchedParams::new(template.variables.clone()) };
         }
         if u32::try_from(normal.len()).is_err() {
             return Lookup::None { exhausted: true };
         }
-        let subject = Subject::new(normal);
+        let subject = MatchSubject::new(normal);
         let mut search = Search::new(indexed, &subject, meter);
         if search.run().is_err() {
             return Lookup::None { exhausted: true };
@@ -196,19 +196,19 @@ impl TemplateIndex {
         let index = indexed.positions[search.rank as usize] as usize;
         match (Captured { template, uri: normal, spans: &search.spans }).params() {
             Ok(params) => Lookup::Match { index, params },
-            Err(Refused { variable, why }) => Lookup::Rejected { index, variable, why },
+            Err(RefusedValue { variable, why }) => Lookup::Rejected { index, variable, why },
         }
     }
 
     /// The lints of all templates, including those shadowed by others.
-    pub fn lints(&self) -> Vec<Lint> {
+    pub fn lints(&self) -> Vec<TemplateLint> {
         (0..self.len()).flat_map(|index| self.lints_of(index)).collect()
     }
 
     /// The lints of the template at `index` of the slice that the index was built from; none if there is no such
     /// template. It counts as shadowed if more specific templates match some dozen URIs that it expands to, which is a
     /// good guess and no proof.
-    pub fn lints_of(&self, index: usize) -> Vec<Lint> {
+    pub fn lints_of(&self, index: usize) -> Vec<TemplateLint> {
         if index < self.len() { lint::of_indexed(&self.0, self, self.0.rank(index)) } else { Vec::new() }
     }
 }

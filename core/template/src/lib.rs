@@ -65,26 +65,26 @@ mod value;
 pub use error::{ExpandError, InvalidTemplate, TemplateConflict};
 pub use expand::expand;
 pub use index::{Lookup, TemplateIndex};
-pub use lint::{Lint, LintKind};
+pub use lint::{LintKind, TemplateLint};
 pub use options::{
-    Chars, ExtraQuery, Kind, TemplateOptions, UnknownWord, ValuePolicy, Variable, VariableOptions,
+    Chars, ExtraQuery, Kind, TemplateOptions, TemplateVariable, UnknownWord, ValuePolicy, VariableOptions,
 };
 pub use policy::Rejection;
 pub use set::TemplateSet;
-pub use value::{Params, Value, Values};
+pub use value::{MatchedParams, Value, Values};
 
 // Hidden, for `mcp-resources-engine`: its guard checks whether a principal may see one of a template's URIs.
 #[doc(hidden)]
 pub use outline::{On, Outline};
 
 use crate::uri::{InvalidUri, MAX_URI, normalize};
-use capture::{Captured, Refused};
+use capture::{Captured, RefusedValue};
 use compile::Compiled;
 use program::Meter;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use subject::Subject;
+use subject::MatchSubject;
 
 /// A URI template, parsed and compiled. Immutable and cheap to clone.
 #[derive(Clone)]
@@ -146,12 +146,12 @@ impl UriTemplate {
     }
 
     /// The variables, in template order, each name once.
-    pub fn variables(&self) -> &[Variable] {
+    pub fn variables(&self) -> &[TemplateVariable] {
         &self.0.variables
     }
 
     /// The lints of this template alone; see [`TemplateIndex::lints_of`] for those that depend on other templates.
-    pub fn lints(&self) -> Vec<Lint> {
+    pub fn lints(&self) -> Vec<TemplateLint> {
         lint::of_template(&self.0)
     }
 
@@ -197,14 +197,14 @@ impl UriTemplate {
 
     fn lookup<'u>(&self, normal: &'u str) -> Lookup<'u> {
         let mut meter = Meter::new(TemplateIndex::STEP_BUDGET);
-        let spans = match self.0.matches(&Subject::new(normal), &mut meter) {
+        let spans = match self.0.matches(&MatchSubject::new(normal), &mut meter) {
             Ok(Some(spans)) => spans,
             Ok(None) => return Lookup::None { exhausted: false },
             Err(_) => return Lookup::None { exhausted: true },
         };
         match (Captured { template: &self.0, uri: normal, spans: &spans }).params() {
             Ok(params) => Lookup::Match { index: 0, params },
-            Err(Refused { variable, why }) => Lookup::Rejected { index: 0, variable, why },
+            Err(RefusedValue { variable, why }) => Lookup::Rejected { index: 0, variable, why },
         }
     }
 }

@@ -4,7 +4,7 @@ use super::UriTemplate;
 use super::compile::Compiled;
 use super::index::{Indexed, Lookup, TemplateIndex};
 use super::options::ValuePolicy;
-use super::parse::{Expression, Modifier, Operator, Part};
+use super::parse::{Expression, Modifier, Operator, TemplatePart};
 use super::reversible::is_reversible;
 use super::sample::samples;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::fmt;
 /// A warning about a template. It never causes a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Lint {
+pub struct TemplateLint {
     /// Its kind.
     pub kind: LintKind,
     /// The template, as given.
@@ -21,7 +21,7 @@ pub struct Lint {
     pub message: String,
 }
 
-/// The kinds of [`Lint`].
+/// The kinds of [`TemplateLint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LintKind {
@@ -35,14 +35,14 @@ pub enum LintKind {
     Shadowed,
 }
 
-impl fmt::Display for Lint {
+impl fmt::Display for TemplateLint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "URI template {:?}: {}", self.template, self.message)
     }
 }
 
 /// The lints of a template alone.
-pub(super) fn of_template(template: &Compiled) -> Vec<Lint> {
+pub(super) fn of_template(template: &Compiled) -> Vec<TemplateLint> {
     let mut lints = Vec::new();
     let mut add = |kind, message| lints.push(lint(template, kind, message));
     if !is_reversible(&template.parts) {
@@ -68,7 +68,7 @@ pub(super) fn of_template(template: &Compiled) -> Vec<Lint> {
 }
 
 /// The lints of the template at `rank` of an index, including those that depend on other templates.
-pub(super) fn of_indexed(indexed: &Indexed, index: &TemplateIndex, rank: u32) -> Vec<Lint> {
+pub(super) fn of_indexed(indexed: &Indexed, index: &TemplateIndex, rank: u32) -> Vec<TemplateLint> {
     let template = indexed.template(rank);
     let mut lints = of_template(template);
     if let Some(winner) = shadow(indexed, index, rank) {
@@ -105,7 +105,7 @@ fn is_match(template: &UriTemplate, uri: &str) -> bool {
 
 /// The name of the last variable, if it matches one segment but has a name that suggests a path.
 fn one_segment(template: &Compiled) -> Option<&str> {
-    let Some(Part::Expression(Expression { operator: Operator::Simple, variables, .. })) =
+    let Some(TemplatePart::Expression(Expression { operator: Operator::Simple, variables, .. })) =
         template.parts.last()
     else {
         return None;
@@ -118,11 +118,11 @@ fn one_segment(template: &Compiled) -> Option<&str> {
 
 fn expressions(template: &Compiled) -> impl Iterator<Item = &Expression> {
     template.parts.iter().filter_map(|part| match part {
-        Part::Expression(expression) => Some(expression),
-        Part::Literal(_) => None,
+        TemplatePart::Expression(expression) => Some(expression),
+        TemplatePart::Literal(_) => None,
     })
 }
 
-fn lint(template: &Compiled, kind: LintKind, message: String) -> Lint {
-    Lint { kind, template: template.text.to_string(), message }
+fn lint(template: &Compiled, kind: LintKind, message: String) -> TemplateLint {
+    TemplateLint { kind, template: template.text.to_string(), message }
 }

@@ -1,25 +1,25 @@
 //! The normal form of a template's literals, so that they compare with URIs in normal form byte by byte.
 
-use super::parse::{Fault, Literal, Operator, Part};
+use super::parse::{Literal, Operator, SyntaxFault, TemplatePart};
 use crate::uri::{UNRESERVED, folds_authority, hex_pair, is_in, push_encoded, scheme_len};
 
 /// Normalizes the literals of `parts`.
 ///
 /// Fails if the template only expands to relative references, which no URI matches.
-pub(super) fn normalize(parts: &mut [Part]) -> Result<(), Fault> {
+pub(super) fn normalize(parts: &mut [TemplatePart]) -> Result<(), SyntaxFault> {
     check_start(parts)?;
     let mut place = UriPart::Start;
     let mut folds = false;
     for (at, part) in parts.iter_mut().enumerate() {
         match part {
-            Part::Literal(literal) if at == 0 => {
+            TemplatePart::Literal(literal) if at == 0 => {
                 let scheme = scheme_len(literal.text.as_bytes()).unwrap_or_default();
                 folds = folds_authority(&literal.text.as_bytes()[..scheme]);
                 let (scheme, rest) = literal.text.split_at(scheme);
                 literal.text = scheme.to_ascii_lowercase() + &normal_form(rest, &mut place, folds);
             }
-            Part::Literal(literal) => literal.text = normal_form(&literal.text, &mut place, folds),
-            Part::Expression(expression) => {
+            TemplatePart::Literal(literal) => literal.text = normal_form(&literal.text, &mut place, folds),
+            TemplatePart::Expression(expression) => {
                 if matches!(expression.operator, Operator::Path | Operator::Query | Operator::Fragment) {
                     place = UriPart::Rest;
                 }
@@ -43,16 +43,16 @@ enum UriPart {
     Rest,
 }
 
-fn check_start(parts: &[Part]) -> Result<(), Fault> {
-    let is_absent = |part: &&Part| matches!(part, Part::Expression(first) if first.operator.is_optional());
+fn check_start(parts: &[TemplatePart]) -> Result<(), SyntaxFault> {
+    let is_absent = |part: &&TemplatePart| matches!(part, TemplatePart::Expression(first) if first.operator.is_optional());
     match parts.iter().find(|part| !is_absent(part)) {
-        Some(Part::Literal(Literal { text, offset })) if scheme_len(text.as_bytes()).is_none() => {
-            Err(Fault::new(
+        Some(TemplatePart::Literal(Literal { text, offset })) if scheme_len(text.as_bytes()).is_none() => {
+            Err(SyntaxFault::new(
                 *offset,
                 "it does not begin with a scheme (like note:) or a variable that may hold one",
             ))
         }
-        None => Err(Fault::new(0, "it can only expand to a relative reference, which is not a URI")),
+        None => Err(SyntaxFault::new(0, "it can only expand to a relative reference, which is not a URI")),
         Some(_) => Ok(()),
     }
 }

@@ -1,14 +1,14 @@
 //! Matches one template, either after its head or from the beginning.
 
 use super::capture::Captured;
-use super::class::Class;
-use super::compile::{Compiled, Query, Token};
-use super::program::{Exhausted, Meter, Span};
-use super::subject::Subject;
+use super::class::ByteClass;
+use super::compile::{Compiled, QueryPart, TemplateToken};
+use super::program::{Exhausted, Meter, ProgramSpan};
+use super::subject::MatchSubject;
 use smallvec::SmallVec;
 
 /// The captured spans, one for each slot.
-pub(super) type Spans = SmallVec<[Span; 8]>;
+pub(super) type Spans = SmallVec<[ProgramSpan; 8]>;
 
 impl Compiled {
     /// Matches the text after the head, which ends at `low` and has captured `head`; returns all captures.
@@ -16,16 +16,16 @@ impl Compiled {
     /// A match means that the template wins, unless a value violates its policy.
     pub(super) fn finish(
         &self,
-        subject: &Subject<'_>,
+        subject: &MatchSubject<'_>,
         low: usize,
-        head: &[Span],
+        head: &[ProgramSpan],
         meter: &mut Meter,
     ) -> Result<Option<Spans>, Exhausted> {
         if !self.admits_sections(subject) {
             return Ok(None);
         }
         let mut spans = Spans::from_slice(head);
-        spans.resize(self.slots.len(), Span::UNSET);
+        spans.resize(self.slots.len(), ProgramSpan::UNSET);
         let end = if self.is_whole { subject.uri.len() } else { subject.path_end };
         let matches = self.tail.matches(&subject.bytes()[..end], low, &mut spans, meter)?
             && self.query(subject, &mut spans, meter)?
@@ -37,7 +37,7 @@ impl Compiled {
     /// Matches the whole `subject` without an index; returns the captures.
     pub(super) fn matches(
         &self,
-        subject: &Subject<'_>,
+        subject: &MatchSubject<'_>,
         meter: &mut Meter,
     ) -> Result<Option<Spans>, Exhausted> {
         let mut head = Spans::new();
@@ -46,15 +46,15 @@ impl Compiled {
         for token in &self.head {
             let rest = &subject.bytes()[low..];
             let length = match token {
-                Token::Literal(text) if rest.starts_with(text) => text.len(),
-                Token::Capture => segment_len(rest),
-                Token::Literal(_) => 0,
+                TemplateToken::Literal(text) if rest.starts_with(text) => text.len(),
+                TemplateToken::Capture => segment_len(rest),
+                TemplateToken::Literal(_) => 0,
             };
             if length == 0 {
                 return Ok(None);
             }
-            if *token == Token::Capture {
-                head.push(Span::new(low, low + length));
+            if *token == TemplateToken::Capture {
+                head.push(ProgramSpan::new(low, low + length));
             }
             low += length;
         }
@@ -62,27 +62,32 @@ impl Compiled {
     }
 
     /// Whether the template permits the sections that the URI has.
-    fn admits_sections(&self, subject: &Subject<'_>) -> bool {
+    fn admits_sections(&self, subject: &MatchSubject<'_>) -> bool {
         subject.is_path()
             || self.is_whole
-            || (subject.query.is_none() || !matches!(self.query, Query::None))
+            || (subject.query.is_none() || !matches!(self.query, QueryPart::None))
                 && (subject.fragment.is_none() || self.fragment.is_some())
     }
 
-    fn query(&self, subject: &Subject<'_>, spans: &mut Spans, meter: &mut Meter) -> Result<bool, Exhausted> {
+    fn query(
+        &self,
+        subject: &MatchSubject<'_>,
+        spans: &mut Spans,
+        meter: &mut Meter,
+    ) -> Result<bool, Exhausted> {
         match (&self.query, &subject.query) {
-            (Query::None, _) => Ok(true),
-            (Query::Pairs(pairs), _) => pairs.matches(subject, spans, meter),
-            (Query::Text(text), Some(query)) => {
+            (QueryPart::None, _) => Ok(true),
+            (QueryPart::Pairs(pairs), _) => pairs.matches(subject, spans, meter),
+            (QueryPart::Text(text), Some(query)) => {
                 text.matches(&subject.bytes()[..query.end], query.start, spans, meter)
             }
-            (Query::Text(_), None) => Ok(false),
+            (QueryPart::Text(_), None) => Ok(false),
         }
     }
 
     fn fragment(
         &self,
-        subject: &Subject<'_>,
+        subject: &MatchSubject<'_>,
         spans: &mut Spans,
         meter: &mut Meter,
     ) -> Result<bool, Exhausted> {
@@ -93,7 +98,7 @@ impl Compiled {
 
     fn pass_filters(
         &self,
-        subject: &Subject<'_>,
+        subject: &MatchSubject<'_>,
         spans: &Spans,
         meter: &mut Meter,
     ) -> Result<bool, Exhausted> {
@@ -108,5 +113,5 @@ impl Compiled {
 /// The length of the segment text at the beginning of `bytes`.
 #[inline]
 pub(super) fn segment_len(bytes: &[u8]) -> usize {
-    bytes.iter().position(|&byte| !Class::Segment.has(byte)).unwrap_or(bytes.len())
+    bytes.iter().position(|&byte| !ByteClass::Segment.has(byte)).unwrap_or(bytes.len())
 }

@@ -44,7 +44,7 @@ pub struct VariableOptions {
 /// A variable of a parsed template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Variable {
+pub struct TemplateVariable {
     /// Its name, as the template spells it.
     pub name: Arc<str>,
     /// The type of its value.

@@ -2,9 +2,9 @@
 //!
 //! The order depends on the templates only, not on the order of registration or on the URI.
 
-use super::compile::{Query, is_optional_fragment};
+use super::compile::{QueryPart, is_optional_fragment};
 use super::options::{Chars, TemplateOptions};
-use super::parse::{Expression, Modifier, Operator, Part};
+use super::parse::{Expression, Modifier, Operator, TemplatePart};
 use std::cmp::Ordering;
 
 /// The precedence of a template among others.
@@ -23,7 +23,7 @@ impl Order {
 }
 
 /// Collects the precedence of a template while it is compiled.
-pub(super) struct Key<'o> {
+pub(super) struct OrderKey<'o> {
     options: &'o TemplateOptions,
     rank: Vec<u8>,
     shape: Vec<u8>,
@@ -54,16 +54,18 @@ mod mark {
     pub(super) const END: u8 = 6;
 }
 
-impl<'o> Key<'o> {
+impl<'o> OrderKey<'o> {
     pub(super) fn new(options: &'o TemplateOptions) -> Self {
         Self { options, rank: Vec::new(), shape: Vec::new() }
     }
 
-    pub(super) fn path(&mut self, parts: &[Part]) {
+    pub(super) fn path(&mut self, parts: &[TemplatePart]) {
         for part in parts {
             match part {
-                Part::Literal(literal) => self.rank.extend(literal.text.bytes().map(|_| rank::LITERAL)),
-                Part::Expression(expression) => {
+                TemplatePart::Literal(literal) => {
+                    self.rank.extend(literal.text.bytes().map(|_| rank::LITERAL))
+                }
+                TemplatePart::Expression(expression) => {
                     let ranks = expression.variables.iter().map(|variable| {
                         let options = self.options.variables.get(&variable.name);
                         let is_all = options.is_some_and(|options| options.chars == Chars::Any);
@@ -77,10 +79,10 @@ impl<'o> Key<'o> {
         self.parts(parts);
     }
 
-    pub(super) fn query(&mut self, query: &Query, parts: &[Part]) {
+    pub(super) fn query(&mut self, query: &QueryPart, parts: &[TemplatePart]) {
         let (required, has_optional) = match query {
-            Query::None => (0, false),
-            Query::Pairs(pairs) => {
+            QueryPart::None => (0, false),
+            QueryPart::Pairs(pairs) => {
                 for (name, fixed) in pairs.requirements() {
                     self.shape.push(if fixed.is_some() { mark::FIXED_PAIR } else { mark::REQUIRED_PAIR });
                     self.shape.extend(name.bytes());
@@ -94,7 +96,7 @@ impl<'o> Key<'o> {
                 }
                 (pairs.required, pairs.has_optional())
             }
-            Query::Text(_) => {
+            QueryPart::Text(_) => {
                 self.shape.push(mark::QUERY_TEXT);
                 self.parts(parts);
                 (1, false)
@@ -104,7 +106,7 @@ impl<'o> Key<'o> {
         self.rank.push(has_optional.into());
     }
 
-    pub(super) fn fragment(&mut self, parts: Option<&[Part]>) {
+    pub(super) fn fragment(&mut self, parts: Option<&[TemplatePart]>) {
         self.rank.push(parts.is_some_and(is_optional_fragment).into());
         if let Some(parts) = parts {
             self.shape.push(mark::FRAGMENT);
@@ -116,11 +118,11 @@ impl<'o> Key<'o> {
         Order { rank: self.rank.into(), shape: self.shape.into() }
     }
 
-    fn parts(&mut self, parts: &[Part]) {
+    fn parts(&mut self, parts: &[TemplatePart]) {
         for part in parts {
             match part {
-                Part::Literal(literal) => self.shape.extend(literal.text.bytes()),
-                Part::Expression(expression) => self.expression(expression),
+                TemplatePart::Literal(literal) => self.shape.extend(literal.text.bytes()),
+                TemplatePart::Expression(expression) => self.expression(expression),
             }
         }
     }

@@ -5,9 +5,9 @@
 //! for matching.
 
 use super::UriTemplate;
-use super::class::Class;
+use super::class::ByteClass;
 use super::literal::normal_name;
-use super::parse::{Expression, Modifier, Operator, Part, VarSpec};
+use super::parse::{Expression, Modifier, Operator, TemplatePart, VarSpec};
 use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in, push_encoded};
 
 /// The graph of a template's URIs, starting at node 0. It has one node for each part of the template, whatever values
@@ -35,23 +35,23 @@ pub enum On {
     /// No character.
     Nothing,
     /// This text, which is not empty: see [`Outline::text`].
-    Text(Span),
+    Text(OutlineSpan),
     /// One byte out of a set.
-    Any(Set),
+    Any(CharSet),
 }
 
 /// A part of an outline's text, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Span {
+pub struct OutlineSpan {
     start: u32,
     end: u32,
 }
 
 /// A set of the bytes of canonical URIs.
 #[derive(Clone, Copy, Debug)]
-pub struct Set(Class);
+pub struct CharSet(ByteClass);
 
-impl Set {
+impl CharSet {
     /// Whether it has `byte`.
     pub fn has(self, byte: u8) -> bool {
         self.0.has(byte)
@@ -63,7 +63,8 @@ impl UriTemplate {
     #[doc(hidden)]
     pub fn outline<'v>(&self, value: &dyn Fn(&str) -> Option<&'v str>) -> Outline {
         let mut outline = Outline { nodes: vec![Vec::new()], text: String::new(), end: 0 };
-        let mut writer = Writer { outline: &mut outline, value, is_whole: self.0.is_whole, in_query: false };
+        let mut writer =
+            OutlineWriter { outline: &mut outline, value, is_whole: self.0.is_whole, in_query: false };
         self.0.parts.iter().for_each(|part| writer.part(part));
         outline
     }
@@ -76,7 +77,7 @@ impl Outline {
     }
 
     /// The text of an edge.
-    pub fn text(&self, span: Span) -> &str {
+    pub fn text(&self, span: OutlineSpan) -> &str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 
@@ -127,17 +128,17 @@ impl Outline {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let start = place(self.text.len());
         self.text.push_str(text);
-        let on = On::Text(Span { start, end: place(self.text.len()) });
+        let on = On::Text(OutlineSpan { start, end: place(self.text.len()) });
         let next = self.add();
         self.link(from, on, next);
         next
     }
 
     /// Adds a run of `class`, with at least one character unless `may_be_empty`.
-    fn run(&mut self, from: u32, class: Class, may_be_empty: bool) -> u32 {
+    fn run(&mut self, from: u32, class: ByteClass, may_be_empty: bool) -> u32 {
         let next = self.add();
-        self.link(from, On::Any(Set(class)), next);
-        self.link(next, On::Any(Set(class)), next);
+        self.link(from, On::Any(CharSet(class)), next);
+        self.link(next, On::Any(CharSet(class)), next);
         if may_be_empty {
             self.link(from, On::Nothing, next);
         }
@@ -145,23 +146,25 @@ impl Outline {
     }
 }
 
-struct Writer<'w, 'v> {
+struct OutlineWriter<'w, 'v> {
     outline: &'w mut Outline,
     value: &'w dyn Fn(&str) -> Option<&'v str>,
     is_whole: bool,
     in_query: bool,
 }
 
-impl Writer<'_, '_> {
-    fn part(&mut self, part: &Part) {
+impl OutlineWriter<'_, '_> {
+    fn part(&mut self, part: &TemplatePart) {
         let from = self.outline.end;
         self.outline.end = match part {
-            Part::Literal(literal) => {
+            TemplatePart::Literal(literal) => {
                 self.in_query |= literal.text.contains(['?', '#']);
                 self.outline.push(from, &literal.text)
             }
-            Part::Expression(expression) if expression.operator.is_named() => self.named(expression, from),
-            Part::Expression(expression) => self.joined(expression, from),
+            TemplatePart::Expression(expression) if expression.operator.is_named() => {
+                self.named(expression, from)
+            }
+            TemplatePart::Expression(expression) => self.joined(expression, from),
         };
     }
 
@@ -246,18 +249,18 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn class(&self, operator: Operator, spec: &VarSpec) -> Class {
+    fn class(&self, operator: Operator, spec: &VarSpec) -> ByteClass {
         let explodes = spec.modifier == Modifier::Explode;
         match operator {
-            Operator::Reserved if self.is_whole => Class::All,
-            Operator::Fragment => Class::Fragment,
-            Operator::Reserved if self.in_query => Class::Fragment,
-            Operator::Reserved => Class::Reserved,
-            Operator::Query | Operator::QueryMore if explodes => Class::Fragment,
-            Operator::Query | Operator::QueryMore => Class::QueryValue,
-            _ if self.in_query => Class::QueryValue,
-            Operator::Path if explodes => Class::Segments,
-            _ => Class::Segment,
+            Operator::Reserved if self.is_whole => ByteClass::All,
+            Operator::Fragment => ByteClass::Fragment,
+            Operator::Reserved if self.in_query => ByteClass::Fragment,
+            Operator::Reserved => ByteClass::Reserved,
+            Operator::Query | Operator::QueryMore if explodes => ByteClass::Fragment,
+            Operator::Query | Operator::QueryMore => ByteClass::QueryValue,
+            _ if self.in_query => ByteClass::QueryValue,
+            Operator::Path if explodes => ByteClass::Segments,
+            _ => ByteClass::Segment,
         }
     }
 }

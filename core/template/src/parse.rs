@@ -10,7 +10,7 @@ pub(super) const MAX_VARIABLES: usize = 64;
 
 /// One piece of a template, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TemplatePart {
     Literal(Literal),
     Expression(Expression),
 }
@@ -113,12 +113,12 @@ pub(super) enum Modifier {
 
 /// An error in a template, with its position.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct SyntaxFault {
     pub offset: usize,
     pub reason: String,
 }
 
-impl Fault {
+impl SyntaxFault {
     pub(super) fn new(offset: usize, reason: impl Into<String>) -> Self {
         Self { offset, reason: reason.into() }
     }
@@ -130,9 +130,9 @@ impl Fault {
 }
 
 /// Reads a template.
-pub(super) fn parse(template: &str) -> Result<Vec<Part>, Fault> {
+pub(super) fn parse(template: &str) -> Result<Vec<TemplatePart>, SyntaxFault> {
     if template.len() > MAX_BYTES {
-        return Err(Fault::new(MAX_BYTES, format!("it is longer than {MAX_BYTES} bytes")));
+        return Err(SyntaxFault::new(MAX_BYTES, format!("it is longer than {MAX_BYTES} bytes")));
     }
     let mut parts = Vec::new();
     let mut variables = 0;
@@ -142,30 +142,30 @@ pub(super) fn parse(template: &str) -> Result<Vec<Part>, Fault> {
             let expression = expression(template, at)?;
             variables += expression.variables.len();
             if variables > MAX_VARIABLES {
-                return Err(Fault::new(at, format!("it has more than {MAX_VARIABLES} variables")));
+                return Err(SyntaxFault::new(at, format!("it has more than {MAX_VARIABLES} variables")));
             }
             at += 1 + template[at..].find('}').unwrap_or_default();
-            parts.push(Part::Expression(expression));
+            parts.push(TemplatePart::Expression(expression));
         } else {
             let end = template[at..].find('{').map_or(template.len(), |length| at + length);
             check_literal(template, at, end)?;
-            parts.push(Part::Literal(Literal { text: template[at..end].to_owned(), offset: at }));
+            parts.push(TemplatePart::Literal(Literal { text: template[at..end].to_owned(), offset: at }));
             at = end;
         }
     }
     Ok(parts)
 }
 
-fn check_literal(template: &str, start: usize, end: usize) -> Result<(), Fault> {
+fn check_literal(template: &str, start: usize, end: usize) -> Result<(), SyntaxFault> {
     let bytes = template.as_bytes();
     for at in start..end {
         match bytes[at] {
             b'%' if hex_pair(&bytes[at + 1..]).is_none() => {
-                return Err(Fault::new(at, "a % is not followed by two hexadecimal digits"));
+                return Err(SyntaxFault::new(at, "a % is not followed by two hexadecimal digits"));
             }
-            b'}' => return Err(Fault::new(at, "a } closes no expression")),
+            b'}' => return Err(SyntaxFault::new(at, "a } closes no expression")),
             0..=b' ' | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'|' | 0x7f => {
-                return Err(Fault::new(at, "this character may not stand in a template"));
+                return Err(SyntaxFault::new(at, "this character may not stand in a template"));
             }
             _ => {}
         }
@@ -174,13 +174,13 @@ fn check_literal(template: &str, start: usize, end: usize) -> Result<(), Fault> 
 }
 
 /// Parses the expression whose brace is at `start`.
-fn expression(template: &str, start: usize) -> Result<Expression, Fault> {
+fn expression(template: &str, start: usize) -> Result<Expression, SyntaxFault> {
     let Some(end) = template[start..].find('}') else {
-        return Err(Fault::new(start, "an expression is not closed"));
+        return Err(SyntaxFault::new(start, "an expression is not closed"));
     };
     let body = &template[start + 1..start + end];
     let operator = match body.as_bytes().first() {
-        None => return Err(Fault::new(start, "an expression is empty")),
+        None => return Err(SyntaxFault::new(start, "an expression is empty")),
         Some(b'+') => Operator::Reserved,
         Some(b'#') => Operator::Fragment,
         Some(b'.') => Operator::Label,
@@ -199,20 +199,22 @@ fn expression(template: &str, start: usize) -> Result<Expression, Fault> {
     Ok(Expression { operator, variables, offset: start })
 }
 
-fn variable(spec: &str, offset: usize) -> Result<VarSpec, Fault> {
+fn variable(spec: &str, offset: usize) -> Result<VarSpec, SyntaxFault> {
     let (name, modifier) = if let Some(name) = spec.strip_suffix('*') {
         (name, Modifier::Explode)
     } else if let Some((name, length)) = spec.split_once(':') {
         let digits = length.bytes().all(|byte| byte.is_ascii_digit()) && !length.starts_with('0');
         match length.parse() {
             Ok(length) if digits && length <= 9_999 => (name, Modifier::Prefix(length)),
-            _ => return Err(Fault::new(offset, "the length of a prefix is not a number from 1 to 9999")),
+            _ => {
+                return Err(SyntaxFault::new(offset, "the length of a prefix is not a number from 1 to 9999"));
+            }
         }
     } else {
         (spec, Modifier::None)
     };
     if !is_name(name) {
-        return Err(Fault::new(offset, format!("{name:?} is not a valid name of a variable")));
+        return Err(SyntaxFault::new(offset, format!("{name:?} is not a valid name of a variable")));
     }
     Ok(VarSpec { name: name.to_owned(), modifier, offset })
 }

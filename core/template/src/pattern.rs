@@ -1,10 +1,10 @@
 //! The pattern of a template's section, as a tree: literals, captures, and choices in order of preference.
 
-use super::class::Class;
+use super::class::ByteClass;
 use super::literal::normal_name;
 use super::options::Kind;
-use super::parse::{Expression, Fault, Modifier, Operator, Part};
-use super::slot::{Section, Site, Slots};
+use super::parse::{Expression, Modifier, Operator, SyntaxFault, TemplatePart};
+use super::slot::{SlotSection, SlotSite, Slots};
 
 /// A node of the tree. Choices prefer their first alternative, options their presence.
 #[derive(Clone, Debug)]
@@ -13,13 +13,13 @@ pub(super) enum Pattern {
     /// As few characters as the choices to its right permit.
     Capture {
         slot: u16,
-        class: Class,
+        class: ByteClass,
         may_be_empty: bool,
     },
     /// Sets the slot to the empty text.
     Empty(u16),
     /// Any number of characters, uncaptured.
-    Run(Class),
+    Run(ByteClass),
     Sequence(Vec<Pattern>),
     Optional(Box<Pattern>),
     Choice(Box<[Pattern; 2]>),
@@ -31,15 +31,15 @@ pub(super) enum Pattern {
 
 /// Makes the patterns of a section's parts: a flat sequence with adjacent literals joined.
 pub(super) fn section(
-    parts: &[Part],
-    section: Section,
+    parts: &[TemplatePart],
+    section: SlotSection,
     slots: &mut Slots<'_>,
-) -> Result<Vec<Pattern>, Fault> {
+) -> Result<Vec<Pattern>, SyntaxFault> {
     let mut flat = Vec::new();
     for part in parts {
         let pattern = match part {
-            Part::Literal(literal) => Pattern::Literal(literal.text.clone().into_bytes()),
-            Part::Expression(part) => expression(part, section, slots)?,
+            TemplatePart::Literal(literal) => Pattern::Literal(literal.text.clone().into_bytes()),
+            TemplatePart::Expression(part) => expression(part, section, slots)?,
         };
         flatten(pattern, &mut flat);
     }
@@ -56,7 +56,11 @@ pub(super) fn flatten(pattern: Pattern, flat: &mut Vec<Pattern>) {
     }
 }
 
-fn expression(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> Result<Pattern, Fault> {
+fn expression(
+    expression: &Expression,
+    section: SlotSection,
+    slots: &mut Slots<'_>,
+) -> Result<Pattern, SyntaxFault> {
     if expression.operator.is_named() {
         named(expression, section, slots)
     } else {
@@ -65,12 +69,17 @@ fn expression(expression: &Expression, section: Section, slots: &mut Slots<'_>) 
 }
 
 /// `{x,y}` and similar expressions: filled from left to right, so each variable is nested in the previous one.
-fn joined(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> Result<Pattern, Fault> {
+fn joined(
+    expression: &Expression,
+    section: SlotSection,
+    slots: &mut Slots<'_>,
+) -> Result<Pattern, SyntaxFault> {
     let Expression { operator, variables, .. } = expression;
     let mut captures = Vec::with_capacity(variables.len());
     for (at, spec) in variables.iter().enumerate() {
         let is_required = at == 0 && !operator.is_optional();
-        let slot = slots.add(spec, Site { section, operator: *operator, is_required, in_pairs: false })?;
+        let slot =
+            slots.add(spec, SlotSite { section, operator: *operator, is_required, in_pairs: false })?;
         let class = slots.class(slot, spec, section, variables.len());
         let may_be_empty = operator.is_optional() || slots.options(&spec.name).empty;
         captures.push(Pattern::Capture { slot, class, may_be_empty });
@@ -87,14 +96,18 @@ fn joined(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> R
 }
 
 /// `{;x,y}`, and `{&x,y}` matched by position: each variable is optional independently.
-fn named(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> Result<Pattern, Fault> {
+fn named(
+    expression: &Expression,
+    section: SlotSection,
+    slots: &mut Slots<'_>,
+) -> Result<Pattern, SyntaxFault> {
     let operator = expression.operator;
     let mut options = Vec::with_capacity(expression.variables.len());
     for (at, spec) in expression.variables.iter().enumerate() {
         if spec.modifier == Modifier::Explode && operator != Operator::Parameter {
-            return Err(Fault::new(spec.offset, "an exploded {&x*} needs a query of name=value pairs"));
+            return Err(SyntaxFault::new(spec.offset, "an exploded {&x*} needs a query of name=value pairs"));
         }
-        let slot = slots.add(spec, Site { section, operator, is_required: false, in_pairs: false })?;
+        let slot = slots.add(spec, SlotSite { section, operator, is_required: false, in_pairs: false })?;
         let class = slots.class(slot, spec, section, 1);
         let before = match (at, operator) {
             // The section does not contain the `?` with which the expression begins.
@@ -129,7 +142,7 @@ fn with_value(name: &str, value: Pattern) -> Pattern {
 
 /// All parameters of a path segment, as one map.
 fn parameters(slot: u16) -> Pattern {
-    let pairs = Pattern::Span(slot, Box::new(Pattern::Run(Class::Segment)));
+    let pairs = Pattern::Span(slot, Box::new(Pattern::Run(ByteClass::Segment)));
     Pattern::Sequence(vec![literal(";"), pairs])
 }
 
@@ -139,7 +152,7 @@ fn literal(text: &str) -> Pattern {
 
 /// Whether every text after a capture of `class` begins with a byte outside it. The end of the capture then does not
 /// depend on the rest of the text.
-pub(super) fn is_delimited(after: &[Pattern], class: Class) -> bool {
+pub(super) fn is_delimited(after: &[Pattern], class: ByteClass) -> bool {
     for pattern in after {
         if !begins_outside(pattern, class) {
             return false;
@@ -151,7 +164,7 @@ pub(super) fn is_delimited(after: &[Pattern], class: Class) -> bool {
     true
 }
 
-fn begins_outside(pattern: &Pattern, class: Class) -> bool {
+fn begins_outside(pattern: &Pattern, class: ByteClass) -> bool {
     match pattern {
         Pattern::Literal(text) => text.first().is_some_and(|&byte| !class.has(byte)),
         Pattern::Capture { .. } | Pattern::Empty(_) | Pattern::Run(_) => false,

@@ -4,25 +4,25 @@
 //! rule requires. The set of (choice, position) pairs that were tried limits any run to `instructions x (length + 1)`
 //! steps, whatever the text.
 
-use super::class::Class;
+use super::class::ByteClass;
 use super::pattern::Pattern;
 use smallvec::SmallVec;
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(super) struct MatchProgram {
     code: Box<[Instruction]>,
     choices: usize,
 }
 
 /// A range of bytes in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct ProgramSpan {
     pub start: u32,
     pub end: u32,
 }
 
-impl Span {
+impl ProgramSpan {
     /// The span of an undefined variable.
     pub(super) const UNSET: Self = Self { start: u32::MAX, end: 0 };
 
@@ -80,13 +80,13 @@ enum Instruction {
     /// Matches this text to the left.
     Literal(Box<[u8]>),
     /// Matches one character of the class. A percent-triplet is one character.
-    Step(Class),
+    Step(ByteClass),
     /// Matches as few characters of the class as possible; the next instruction is tried wherever `guard` permits.
     /// `number` identifies the choice.
     Run {
         number: u32,
-        class: Class,
-        guard: Guard,
+        class: ByteClass,
+        guard: SpanGuard,
     },
     /// The slot's capture ends here.
     End(u16),
@@ -98,7 +98,7 @@ enum Instruction {
         number: u32,
         first: u32,
         second: u32,
-        guard: Guard,
+        guard: SpanGuard,
     },
     /// Succeeds at the beginning of the text.
     Match,
@@ -106,13 +106,13 @@ enum Instruction {
 
 /// The text that must be to the left for an alternative to succeed.
 #[derive(Clone, Copy, Debug)]
-enum Guard {
+enum SpanGuard {
     Anything,
     Byte(u8),
     Nothing,
 }
 
-impl Program {
+impl MatchProgram {
     /// Compiles a sequence of patterns.
     pub(super) fn new(patterns: &[Pattern]) -> Self {
         let mut compiler = Compiler { code: Vec::new(), choices: 0 };
@@ -127,7 +127,7 @@ impl Program {
         &self,
         text: &[u8],
         low: usize,
-        slots: &mut [Span],
+        slots: &mut [ProgramSpan],
         meter: &mut Meter,
     ) -> Result<bool, Exhausted> {
         let positions = text.len() - low + 1;
@@ -135,11 +135,11 @@ impl Program {
         meter.scan(tried)?;
         let tried = SmallVec::from_elem(0, tried);
         let mut run = Run { code: &self.code, text, low, positions, slots, tried, stack: SmallVec::new() };
-        run.stack.push(Frame::Try { at: 0, position: text.len() });
+        run.stack.push(MatchFrame::Try { at: 0, position: text.len() });
         while let Some(frame) = run.stack.pop() {
             match frame {
-                Frame::Restore { slot, span } => run.slots[usize::from(slot)] = span,
-                Frame::Try { at, position } => {
+                MatchFrame::Restore { slot, span } => run.slots[usize::from(slot)] = span,
+                MatchFrame::Try { at, position } => {
                     if run.follow(at, position, meter)? {
                         return Ok(true);
                     }
@@ -156,17 +156,17 @@ struct Run<'r> {
     text: &'r [u8],
     low: usize,
     positions: usize,
-    slots: &'r mut [Span],
+    slots: &'r mut [ProgramSpan],
     /// One bit for each (choice, position).
     tried: SmallVec<[u64; 32]>,
-    stack: SmallVec<[Frame; 32]>,
+    stack: SmallVec<[MatchFrame; 32]>,
 }
 
-enum Frame {
+enum MatchFrame {
     /// An untried alternative.
     Try { at: u32, position: usize },
     /// The previous value of a slot.
-    Restore { slot: u16, span: Span },
+    Restore { slot: u16, span: ProgramSpan },
 }
 
 impl Run<'_> {
@@ -182,10 +182,10 @@ impl Run<'_> {
                     length => position -= length,
                 },
                 Instruction::End(slot) => {
-                    self.set(*slot, |_| Span { start: u32::MAX, ..Span::new(0, position) })
+                    self.set(*slot, |_| ProgramSpan { start: u32::MAX, ..ProgramSpan::new(0, position) })
                 }
                 Instruction::Start(slot) => {
-                    self.set(*slot, |span| Span { end: span.end, ..Span::new(position, 0) })
+                    self.set(*slot, |span| ProgramSpan { end: span.end, ..ProgramSpan::new(position, 0) })
                 }
                 Instruction::Jump(target) => {
                     at = *target;
@@ -205,7 +205,7 @@ impl Run<'_> {
                         continue;
                     }
                     if !is_last {
-                        self.stack.push(Frame::Try { at, position: position - length });
+                        self.stack.push(MatchFrame::Try { at, position: position - length });
                     }
                 }
                 Instruction::Split { number, first, second, guard } => {
@@ -213,7 +213,7 @@ impl Run<'_> {
                         return Ok(false);
                     }
                     at = if guard.admits(before) {
-                        self.stack.push(Frame::Try { at: *second, position });
+                        self.stack.push(MatchFrame::Try { at: *second, position });
                         *first
                     } else {
                         *second
@@ -237,16 +237,16 @@ impl Run<'_> {
         is_new
     }
 
-    fn set(&mut self, slot: u16, change: impl FnOnce(Span) -> Span) {
+    fn set(&mut self, slot: u16, change: impl FnOnce(ProgramSpan) -> ProgramSpan) {
         let span = &mut self.slots[usize::from(slot)];
-        self.stack.push(Frame::Restore { slot, span: *span });
+        self.stack.push(MatchFrame::Restore { slot, span: *span });
         *span = change(*span);
     }
 }
 
 /// The length of the character at the end of `before`, or 0 if it is not in `class`.
 #[inline]
-fn step(before: &[u8], class: Class) -> usize {
+fn step(before: &[u8], class: ByteClass) -> usize {
     match before {
         [.., b'%', _, _] if class.has(b'%') => 3,
         // The last byte is part of a triplet that a literal has split.
@@ -256,7 +256,7 @@ fn step(before: &[u8], class: Class) -> usize {
     }
 }
 
-impl Guard {
+impl SpanGuard {
     #[inline]
     fn admits(self, before: &[u8]) -> bool {
         match self {
@@ -316,14 +316,14 @@ impl Compiler {
         self.code.push(Instruction::Start(slot));
     }
 
-    fn run(&mut self, class: Class) {
+    fn run(&mut self, class: ByteClass) {
         let number = self.choice();
-        self.code.push(Instruction::Run { number, class, guard: Guard::Anything });
+        self.code.push(Instruction::Run { number, class, guard: SpanGuard::Anything });
     }
 
     fn split(&mut self) -> usize {
         let number = self.choice();
-        self.code.push(Instruction::Split { number, first: 0, second: 0, guard: Guard::Anything });
+        self.code.push(Instruction::Split { number, first: 0, second: 0, guard: SpanGuard::Anything });
         self.code.len() - 1
     }
 
@@ -352,17 +352,17 @@ impl Compiler {
         }
     }
 
-    fn guard(&self, mut at: usize) -> Guard {
+    fn guard(&self, mut at: usize) -> SpanGuard {
         loop {
             at = match &self.code[at] {
                 Instruction::Start(_) | Instruction::End(_) => at + 1,
                 Instruction::Jump(target) => *target as usize,
                 Instruction::Literal(text) => {
-                    return text.last().map_or(Guard::Anything, |&byte| Guard::Byte(byte));
+                    return text.last().map_or(SpanGuard::Anything, |&byte| SpanGuard::Byte(byte));
                 }
-                Instruction::Match => return Guard::Nothing,
+                Instruction::Match => return SpanGuard::Nothing,
                 Instruction::Step(_) | Instruction::Run { .. } | Instruction::Split { .. } => {
-                    return Guard::Anything;
+                    return SpanGuard::Anything;
                 }
             }
         }

@@ -2,10 +2,10 @@
 
 use super::literal::normal_name;
 use super::options::{ExtraQuery, Kind};
-use super::parse::{Fault, Literal, Modifier, Operator, Part, VarSpec};
-use super::program::{Exhausted, Meter, Span};
-use super::slot::{Section, Site, Slots};
-use super::subject::Subject;
+use super::parse::{Literal, Modifier, Operator, SyntaxFault, TemplatePart, VarSpec};
+use super::program::{Exhausted, Meter, ProgramSpan};
+use super::slot::{SlotSection, SlotSite, Slots};
+use super::subject::MatchSubject;
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub(super) struct Pairs {
     /// Sorted by name, without duplicates.
-    names: Box<[Name]>,
+    names: Box<[QueryName]>,
     /// The number of required names.
     pub required: usize,
     /// The slot of the map that gets every pair with an unknown name.
@@ -22,7 +22,7 @@ pub(super) struct Pairs {
 }
 
 #[derive(Clone, Debug)]
-struct Name {
+struct QueryName {
     name: Box<str>,
     role: Role,
 }
@@ -48,24 +48,24 @@ pub(super) struct Pair<'u> {
 impl Pairs {
     /// Interprets the parts of a query as pairs; `None` if that is not possible.
     pub(super) fn new(
-        parts: &[Part],
+        parts: &[TemplatePart],
         extra: ExtraQuery,
         slots: &mut Slots<'_>,
-    ) -> Result<Option<Self>, Fault> {
+    ) -> Result<Option<Self>, SyntaxFault> {
         let mark = slots.mark();
-        let mut reader = Reader { slots, names: Vec::new(), map: None };
+        let mut reader = QueryReader { slots, names: Vec::new(), map: None };
         for piece in pieces(parts) {
             if !reader.piece(&piece)? {
                 slots.rewind(mark);
                 return Ok(None);
             }
         }
-        let Reader { mut names, map, .. } = reader;
+        let QueryReader { mut names, map, .. } = reader;
         names.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         if let Some([_, (twice, offset)]) = names.windows(2).find(|pair| pair[0].0.name == pair[1].0.name) {
-            return Err(Fault::new(*offset, format!("the query name {:?} stands twice", twice.name)));
+            return Err(SyntaxFault::new(*offset, format!("the query name {:?} stands twice", twice.name)));
         }
-        let names: Box<[Name]> = names.into_iter().map(|(name, _)| name).collect();
+        let names: Box<[QueryName]> = names.into_iter().map(|(name, _)| name).collect();
         let required = names.iter().filter(|name| name.is_required()).count();
         Ok(Some(Self { names, required, map, extra }))
     }
@@ -87,8 +87,8 @@ impl Pairs {
     /// whole query, for [`list`](Self::list) and [`map`](Self::map).
     pub(super) fn matches(
         &self,
-        subject: &Subject<'_>,
-        slots: &mut [Span],
+        subject: &MatchSubject<'_>,
+        slots: &mut [ProgramSpan],
         meter: &mut Meter,
     ) -> Result<bool, Exhausted> {
         let query = subject.query.clone().unwrap_or(0..0);
@@ -141,21 +141,22 @@ impl Pairs {
     }
 }
 
-impl Name {
+impl QueryName {
     fn is_required(&self) -> bool {
         matches!(self.role, Role::Fixed(_) | Role::Required(_))
     }
 }
 
 impl Pair<'_> {
-    fn value_span(&self) -> Span {
+    fn value_span(&self) -> ProgramSpan {
         let end = self.offset + self.name.len();
-        self.value.map_or(Span::new(end, end), |value| Span::new(end + 1, end + 1 + value.len()))
+        self.value
+            .map_or(ProgramSpan::new(end, end), |value| ProgramSpan::new(end + 1, end + 1 + value.len()))
     }
 }
 
-fn whole(query: &Range<usize>) -> Span {
-    Span::new(query.start, query.end)
+fn whole(query: &Range<usize>) -> ProgramSpan {
+    ProgramSpan::new(query.start, query.end)
 }
 
 /// The pairs of `query`, which starts at `start` in its URI. Empty pieces are skipped.
@@ -182,12 +183,12 @@ enum Fragment<'t> {
     Expression(Operator, &'t [VarSpec]),
 }
 
-fn pieces(parts: &[Part]) -> Vec<Piece<'_>> {
+fn pieces(parts: &[TemplatePart]) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut open = Vec::new();
     for part in parts {
         match part {
-            Part::Literal(Literal { text, offset }) => {
+            TemplatePart::Literal(Literal { text, offset }) => {
                 for (at, piece) in text.split('&').enumerate() {
                     if at > 0 {
                         pieces.push(Piece::Text(std::mem::take(&mut open)));
@@ -197,13 +198,13 @@ fn pieces(parts: &[Part]) -> Vec<Piece<'_>> {
                     }
                 }
             }
-            Part::Expression(expression)
+            TemplatePart::Expression(expression)
                 if matches!(expression.operator, Operator::Query | Operator::QueryMore) =>
             {
                 pieces.push(Piece::Text(std::mem::take(&mut open)));
                 pieces.extend(expression.variables.iter().map(Piece::Optional));
             }
-            Part::Expression(expression) => {
+            TemplatePart::Expression(expression) => {
                 open.push(Fragment::Expression(expression.operator, &expression.variables));
             }
         }
@@ -212,15 +213,15 @@ fn pieces(parts: &[Part]) -> Vec<Piece<'_>> {
     pieces
 }
 
-struct Reader<'s, 'o> {
+struct QueryReader<'s, 'o> {
     slots: &'s mut Slots<'o>,
-    names: Vec<(Name, usize)>,
+    names: Vec<(QueryName, usize)>,
     map: Option<u16>,
 }
 
-impl Reader<'_, '_> {
+impl QueryReader<'_, '_> {
     /// Interprets one piece; `false` if it is not a pair.
-    fn piece(&mut self, piece: &Piece<'_>) -> Result<bool, Fault> {
+    fn piece(&mut self, piece: &Piece<'_>) -> Result<bool, SyntaxFault> {
         match piece {
             Piece::Optional(spec) => self.optional(spec)?,
             Piece::Text(fragments) => match fragments[..] {
@@ -243,12 +244,12 @@ impl Reader<'_, '_> {
         Ok(true)
     }
 
-    fn optional(&mut self, spec: &VarSpec) -> Result<(), Fault> {
+    fn optional(&mut self, spec: &VarSpec) -> Result<(), SyntaxFault> {
         let slot = self.slots.add(spec, site(Operator::Query, false))?;
         let is_exploded = spec.modifier == Modifier::Explode;
         if is_exploded && self.slots.slots[usize::from(slot)].kind == Kind::Map {
             if self.map.replace(slot).is_some() {
-                return Err(Fault::new(spec.offset, "a second exploded map in one query"));
+                return Err(SyntaxFault::new(spec.offset, "a second exploded map in one query"));
             }
         } else {
             let role = if is_exploded { Role::List(slot) } else { Role::Optional(slot) };
@@ -258,10 +259,10 @@ impl Reader<'_, '_> {
     }
 
     fn name(&mut self, name: Box<str>, role: Role, offset: usize) {
-        self.names.push((Name { name, role }, offset));
+        self.names.push((QueryName { name, role }, offset));
     }
 }
 
-fn site(operator: Operator, is_required: bool) -> Site {
-    Site { section: Section::Query, operator, is_required, in_pairs: true }
+fn site(operator: Operator, is_required: bool) -> SlotSite {
+    SlotSite { section: SlotSection::Query, operator, is_required, in_pairs: true }
 }

@@ -1,8 +1,8 @@
 //! Matches the rest of a section: directly if there are no alternatives, else with a program.
 
-use super::class::Class;
+use super::class::ByteClass;
 use super::pattern::Pattern;
-use super::program::{Exhausted, Meter, Program, Span};
+use super::program::{Exhausted, MatchProgram, Meter, ProgramSpan};
 
 /// The pattern of a section, or of its rest.
 #[derive(Clone, Debug)]
@@ -11,14 +11,14 @@ pub(super) enum Remainder {
     End,
     /// One capture to the end.
     Capture(Capture),
-    Program(Program),
+    Program(MatchProgram),
 }
 
 /// One capture to the end of a section.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capture {
     slot: u16,
-    class: Class,
+    class: ByteClass,
     may_be_empty: bool,
     /// The byte before an optional capture; `None` if the capture is required.
     prefix: Option<u8>,
@@ -28,8 +28,8 @@ impl Remainder {
     pub(super) fn new(patterns: &[Pattern]) -> Self {
         match patterns {
             [] => Self::End,
-            [only] => capture(only).map_or_else(|| Self::Program(Program::new(patterns)), Self::Capture),
-            _ => Self::Program(Program::new(patterns)),
+            [only] => capture(only).map_or_else(|| Self::Program(MatchProgram::new(patterns)), Self::Capture),
+            _ => Self::Program(MatchProgram::new(patterns)),
         }
     }
 
@@ -38,7 +38,7 @@ impl Remainder {
         &self,
         text: &[u8],
         low: usize,
-        slots: &mut [Span],
+        slots: &mut [ProgramSpan],
         meter: &mut Meter,
     ) -> Result<bool, Exhausted> {
         match self {
@@ -73,7 +73,7 @@ fn capture(pattern: &Pattern) -> Option<Capture> {
 }
 
 impl Capture {
-    fn matches(self, text: &[u8], low: usize, slots: &mut [Span]) -> bool {
+    fn matches(self, text: &[u8], low: usize, slots: &mut [ProgramSpan]) -> bool {
         let start = match (self.prefix, &text[low..]) {
             (Some(_), []) => return true,
             (Some(prefix), [first, ..]) if *first == prefix => low + 1,
@@ -83,7 +83,7 @@ impl Capture {
         let value = &text[start..];
         let matches = self.class.has_all(value) && (self.may_be_empty || !value.is_empty());
         if matches {
-            slots[usize::from(self.slot)] = Span::new(start, text.len());
+            slots[usize::from(self.slot)] = ProgramSpan::new(start, text.len());
         }
         matches
     }

@@ -4,25 +4,25 @@
 //! variable cannot match it) or, from the first such gap on, only from the right (the right variable never expands to
 //! it). Optional expressions must be decided from the left, and end the captures of their section.
 
-use super::parse::{Expression, Modifier, Operator, Part, VarSpec};
+use super::parse::{Expression, Modifier, Operator, TemplatePart, VarSpec};
 use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in};
 
 /// Checks the parts of a template, whose literals are in normal form.
-pub(super) fn is_reversible(parts: &[Part]) -> bool {
-    let is_parameter =
-        |part: &Part| matches!(part, Part::Expression(part) if part.operator == Operator::Parameter);
-    let mut checker = Checker { has_parameters: parts.iter().any(is_parameter), ..Checker::default() };
+pub(super) fn is_reversible(parts: &[TemplatePart]) -> bool {
+    let is_parameter = |part: &TemplatePart| matches!(part, TemplatePart::Expression(part) if part.operator == Operator::Parameter);
+    let mut checker =
+        ReversibleChecker { has_parameters: parts.iter().any(is_parameter), ..ReversibleChecker::default() };
     parts.iter().all(|part| match part {
-        Part::Literal(literal) => {
+        TemplatePart::Literal(literal) => {
             checker.gap.extend(literal.text.bytes());
             !checker.in_query && !checker.in_fragment && !literal.text.contains(['?', '#'])
         }
-        Part::Expression(expression) => checker.expression(expression),
+        TemplatePart::Expression(expression) => checker.expression(expression),
     })
 }
 
 #[derive(Default)]
-struct Checker<'p> {
+struct ReversibleChecker<'p> {
     /// The nearest capture to the left.
     left: Option<(Operator, &'p VarSpec)>,
     /// The text since then.
@@ -37,7 +37,7 @@ struct Checker<'p> {
     in_fragment: bool,
 }
 
-impl<'p> Checker<'p> {
+impl<'p> ReversibleChecker<'p> {
     fn expression(&mut self, expression: &'p Expression) -> bool {
         let Expression { operator, variables, .. } = expression;
         match operator {

@@ -2,7 +2,7 @@
 
 use super::compile::Compiled;
 use super::options::Kind;
-use super::parse::{Expression, Modifier, Operator, Part, VarSpec};
+use super::parse::{Expression, Modifier, Operator, TemplatePart, VarSpec};
 use std::borrow::Cow;
 
 /// Makes some URIs of `template` in normal form: with few, some and many optional variables and path segments. Values
@@ -38,8 +38,8 @@ impl Sampler<'_> {
         let mut has_query = false;
         for part in &self.template.parts {
             match part {
-                Part::Literal(literal) => uri.push_str(&literal.text),
-                Part::Expression(expression) => self.expression(expression, &mut has_query, &mut uri),
+                TemplatePart::Literal(literal) => uri.push_str(&literal.text),
+                TemplatePart::Expression(expression) => self.expression(expression, &mut has_query, &mut uri),
             }
         }
         uri

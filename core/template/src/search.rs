@@ -3,22 +3,22 @@
 use super::index::Indexed;
 use super::matching::{Spans, segment_len};
 use super::parse::MAX_VARIABLES;
-use super::program::{Exhausted, Meter, Span};
-use super::subject::Subject;
-use super::trie::{Node, ROOT, index};
+use super::program::{Exhausted, Meter, ProgramSpan};
+use super::subject::MatchSubject;
+use super::trie::{ROOT, TrieNode, index};
 use smallvec::SmallVec;
 
 /// The state of a search.
 pub(super) struct Search<'i, 'u> {
     indexed: &'i Indexed,
-    subject: &'i Subject<'u>,
+    subject: &'i MatchSubject<'u>,
     meter: &'i mut Meter,
     /// Pending visits. At each node, literals are tried before captures, and captures before the node's templates.
-    open: SmallVec<[Visit; 8]>,
+    open: SmallVec<[SearchVisit; 8]>,
     /// The texts of the capture edges on the current path, by depth.
-    path: [Span; MAX_VARIABLES],
+    path: [ProgramSpan; MAX_VARIABLES],
     /// The segment text that was measured last.
-    segment: Span,
+    segment: ProgramSpan,
     /// The best template so far.
     pub rank: u32,
     /// Its captures.
@@ -27,7 +27,7 @@ pub(super) struct Search<'i, 'u> {
 
 /// A node, and how it was reached.
 #[derive(Clone, Copy)]
-struct Visit {
+struct SearchVisit {
     node: u32,
     position: u32,
     /// The number of captures on the path.
@@ -42,15 +42,16 @@ struct Visit {
 pub(super) const NONE: u32 = u32::MAX;
 
 impl<'i, 'u> Search<'i, 'u> {
-    pub(super) fn new(indexed: &'i Indexed, subject: &'i Subject<'u>, meter: &'i mut Meter) -> Self {
-        let path = [Span::UNSET; MAX_VARIABLES];
+    pub(super) fn new(indexed: &'i Indexed, subject: &'i MatchSubject<'u>, meter: &'i mut Meter) -> Self {
+        let path = [ProgramSpan::UNSET; MAX_VARIABLES];
         let (open, spans) = (SmallVec::new(), SmallVec::new());
-        Self { indexed, subject, meter, open, path, segment: Span::UNSET, rank: NONE, spans }
+        Self { indexed, subject, meter, open, path, segment: ProgramSpan::UNSET, rank: NONE, spans }
     }
 
     /// Finds the template with the lowest rank that matches.
     pub(super) fn run(&mut self) -> Result<(), Exhausted> {
-        let mut next = Some(Visit { node: ROOT, position: 0, depth: 0, captured_from: None, is_left: false });
+        let mut next =
+            Some(SearchVisit { node: ROOT, position: 0, depth: 0, captured_from: None, is_left: false });
         while let Some(visit) = next {
             let node = self.indexed.trie.node(visit.node);
             next = if node.best >= self.rank {
@@ -67,14 +68,14 @@ impl<'i, 'u> Search<'i, 'u> {
     }
 
     /// Continues with a child if there is one; pushes the remaining work at the node.
-    fn enter(&mut self, node: &Node, visit: Visit) -> Result<Option<Visit>, Exhausted> {
+    fn enter(&mut self, node: &TrieNode, visit: SearchVisit) -> Result<Option<SearchVisit>, Exhausted> {
         let trie = &self.indexed.trie;
-        let Visit { position, depth, .. } = visit;
+        let SearchVisit { position, depth, .. } = visit;
         if let Some(start) = visit.captured_from {
-            self.path[depth as usize - 1] = Span { start, end: position };
+            self.path[depth as usize - 1] = ProgramSpan { start, end: position };
         }
         let rest = &self.subject.bytes()[position as usize..];
-        let literal = trie.literal_child(node, rest).map(|(node, length)| Visit {
+        let literal = trie.literal_child(node, rest).map(|(node, length)| SearchVisit {
             node,
             position: position + index(length),
             depth,
@@ -91,7 +92,7 @@ impl<'i, 'u> Search<'i, 'u> {
             return Ok(None);
         }
         if trie.has_entries(node) {
-            self.open.push(Visit { is_left: true, ..visit });
+            self.open.push(SearchVisit { is_left: true, ..visit });
         }
         if literal.is_some() {
             self.open.extend(capture);
@@ -100,15 +101,15 @@ impl<'i, 'u> Search<'i, 'u> {
     }
 
     /// The node after a capture that starts at `position`, unless the capture is empty.
-    fn captured(&mut self, node: u32, position: u32, depth: u32) -> Result<Option<Visit>, Exhausted> {
+    fn captured(&mut self, node: u32, position: u32, depth: u32) -> Result<Option<SearchVisit>, Exhausted> {
         if !(self.segment.start..=self.segment.end).contains(&position) {
             let length = segment_len(&self.subject.bytes()[position as usize..]);
             self.meter.scan(length)?;
-            self.segment = Span { start: position, end: position + index(length) };
+            self.segment = ProgramSpan { start: position, end: position + index(length) };
         }
         let end = self.segment.end;
         let captured_from = Some(position);
-        Ok((end > position).then_some(Visit {
+        Ok((end > position).then_some(SearchVisit {
             node,
             position: end,
             depth: depth + 1,
@@ -118,7 +119,7 @@ impl<'i, 'u> Search<'i, 'u> {
     }
 
     /// Tries the templates whose head ends at a node.
-    fn entries(&mut self, node: &Node, visit: &Visit) -> Result<(), Exhausted> {
+    fn entries(&mut self, node: &TrieNode, visit: &SearchVisit) -> Result<(), Exhausted> {
         let trie = &self.indexed.trie;
         self.attempt(trie.entries(node), visit)?;
         if let Some(gate) = trie.gate(node) {
@@ -129,7 +130,7 @@ impl<'i, 'u> Search<'i, 'u> {
     }
 
     /// Tries templates in order, until one matches or a better one is known.
-    fn attempt(&mut self, ranks: &[u32], visit: &Visit) -> Result<(), Exhausted> {
+    fn attempt(&mut self, ranks: &[u32], visit: &SearchVisit) -> Result<(), Exhausted> {
         for &rank in ranks.iter().take_while(|&&rank| rank < self.rank) {
             let template = self.indexed.template(rank);
             let (low, head) = (visit.position as usize, &self.path[..visit.depth as usize]);

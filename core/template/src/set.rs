@@ -3,7 +3,7 @@
 use super::UriTemplate;
 use super::error::TemplateConflict;
 use super::index::{Lookup, TemplateIndex};
-use super::lint::Lint;
+use super::lint::TemplateLint;
 use crate::uri::{InvalidUri, MAX_URI, normalize};
 use std::borrow::Cow;
 
@@ -53,7 +53,7 @@ impl TemplateSet {
     }
 
     /// The lints of all templates, as for [`TemplateIndex::lints`].
-    pub fn lints(&self) -> Vec<Lint> {
+    pub fn lints(&self) -> Vec<TemplateLint> {
         self.index.lints()
     }
 }

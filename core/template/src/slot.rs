@@ -1,8 +1,8 @@
 //! The captures of a template: one slot for each occurrence of a variable.
 
-use super::class::Class;
-use super::options::{Chars, Kind, TemplateOptions, ValuePolicy, Variable, VariableOptions};
-use super::parse::{Fault, Modifier, Operator, VarSpec};
+use super::class::ByteClass;
+use super::options::{Chars, Kind, TemplateOptions, TemplateVariable, ValuePolicy, VariableOptions};
+use super::parse::{Modifier, Operator, SyntaxFault, VarSpec};
 use std::sync::Arc;
 
 /// One occurrence of a variable.
@@ -45,7 +45,7 @@ impl VarPosition {
 
 /// The section that is being compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Section {
+pub(super) enum SlotSection {
     /// Semicolons separate parameters if the path has any `{;x}`.
     Path {
         has_parameters: bool,
@@ -58,7 +58,7 @@ pub(super) enum Section {
 pub(super) struct Slots<'o> {
     options: &'o TemplateOptions,
     pub slots: Vec<VarPosition>,
-    pub variables: Vec<Variable>,
+    pub variables: Vec<TemplateVariable>,
 }
 
 impl<'o> Slots<'o> {
@@ -72,31 +72,36 @@ impl<'o> Slots<'o> {
     }
 
     /// Adds the slot of one variable and returns its number.
-    pub(super) fn add(&mut self, spec: &VarSpec, site: Site) -> Result<u16, Fault> {
+    pub(super) fn add(&mut self, spec: &VarSpec, site: SlotSite) -> Result<u16, SyntaxFault> {
         let options = self.options(&spec.name);
         let exploded = spec.modifier == Modifier::Explode;
         let kind = options.kind.unwrap_or(if exploded { Kind::List } else { Kind::Scalar });
         match (spec.modifier, kind) {
             (Modifier::Explode, Kind::Scalar) => {
-                return Err(Fault::new(spec.offset, "an exploded variable cannot be of kind scalar"));
+                return Err(SyntaxFault::new(spec.offset, "an exploded variable cannot be of kind scalar"));
             }
             (Modifier::Prefix(_), Kind::List | Kind::Map) => {
-                return Err(Fault::new(spec.offset, "a variable with a prefix must be of kind scalar"));
+                return Err(SyntaxFault::new(spec.offset, "a variable with a prefix must be of kind scalar"));
             }
             _ => {}
         }
         let policy = options.policy.unwrap_or(match (site.section, site.operator) {
-            (Section::Path { .. }, Operator::Reserved) => ValuePolicy::Path,
-            (Section::Path { .. }, _) => ValuePolicy::Segment,
-            (Section::Query | Section::Fragment, _) => ValuePolicy::Text,
+            (SlotSection::Path { .. }, Operator::Reserved) => ValuePolicy::Path,
+            (SlotSection::Path { .. }, _) => ValuePolicy::Segment,
+            (SlotSection::Query | SlotSection::Fragment, _) => ValuePolicy::Text,
         });
         let earlier = self.variables.iter().position(|variable| *variable.name == *spec.name);
         if earlier.is_some_and(|earlier| [kind, self.variables[earlier].kind] != [Kind::Scalar; 2]) {
-            return Err(Fault::new(spec.offset, "a list or map may stand only once in a template"));
+            return Err(SyntaxFault::new(spec.offset, "a list or map may stand only once in a template"));
         }
         let variable = earlier.unwrap_or(self.variables.len());
         if earlier.is_none() {
-            self.variables.push(Variable { name: Arc::from(&*spec.name), kind, policy, required: false });
+            self.variables.push(TemplateVariable {
+                name: Arc::from(&*spec.name),
+                kind,
+                policy,
+                required: false,
+            });
         }
         self.variables[variable].required |= site.is_required;
         self.slots.push(VarPosition {
@@ -113,35 +118,35 @@ impl<'o> Slots<'o> {
     }
 
     /// Removes the slots and variables that were added since `mark`.
-    pub(super) fn rewind(&mut self, mark: Mark) {
+    pub(super) fn rewind(&mut self, mark: SlotMark) {
         self.slots.truncate(mark.slots);
         self.variables = mark.variables;
     }
 
     /// A point to [`rewind`](Self::rewind) to.
-    pub(super) fn mark(&self) -> Mark {
-        Mark { slots: self.slots.len(), variables: self.variables.clone() }
+    pub(super) fn mark(&self) -> SlotMark {
+        SlotMark { slots: self.slots.len(), variables: self.variables.clone() }
     }
 
     /// The characters that the value in a slot may contain; `among` is the number of variables in the expression.
-    pub(super) fn class(&self, slot: u16, spec: &VarSpec, section: Section, among: usize) -> Class {
+    pub(super) fn class(&self, slot: u16, spec: &VarSpec, section: SlotSection, among: usize) -> ByteClass {
         let VarPosition { operator, kind, modifier, .. } = self.slots[usize::from(slot)];
         let has_parameters = match section {
-            _ if operator == Operator::Parameter => return Class::SegmentNoSemicolon,
-            Section::Query if operator.keeps_reserved() => return Class::Fragment,
-            Section::Query => return Class::QueryValue,
-            _ if operator == Operator::QueryMore => return Class::SegmentNoAmpersand,
-            Section::Fragment => return Class::Fragment,
-            Section::Path { has_parameters } => has_parameters,
+            _ if operator == Operator::Parameter => return ByteClass::SegmentNoSemicolon,
+            SlotSection::Query if operator.keeps_reserved() => return ByteClass::Fragment,
+            SlotSection::Query => return ByteClass::QueryValue,
+            _ if operator == Operator::QueryMore => return ByteClass::SegmentNoAmpersand,
+            SlotSection::Fragment => return ByteClass::Fragment,
+            SlotSection::Path { has_parameters } => has_parameters,
         };
         let bounded = match (operator, modifier) {
-            (Operator::Reserved, _) if self.options(&spec.name).chars == Chars::Any => return Class::All,
-            (Operator::Reserved, _) => return Class::Reserved,
-            (Operator::Path, Modifier::Explode) => [Class::Segments, Class::SegmentsNoSemicolon],
+            (Operator::Reserved, _) if self.options(&spec.name).chars == Chars::Any => return ByteClass::All,
+            (Operator::Reserved, _) => return ByteClass::Reserved,
+            (Operator::Path, Modifier::Explode) => [ByteClass::Segments, ByteClass::SegmentsNoSemicolon],
             (Operator::Simple, _) if among > 1 && kind == Kind::Scalar => {
-                [Class::SegmentNoComma, Class::SegmentNoCommaSemicolon]
+                [ByteClass::SegmentNoComma, ByteClass::SegmentNoCommaSemicolon]
             }
-            _ => [Class::Segment, Class::SegmentNoSemicolon],
+            _ => [ByteClass::Segment, ByteClass::SegmentNoSemicolon],
         };
         bounded[usize::from(has_parameters)]
     }
@@ -149,17 +154,17 @@ impl<'o> Slots<'o> {
 
 /// The position of a slot.
 #[derive(Clone, Copy)]
-pub(super) struct Site {
-    pub section: Section,
+pub(super) struct SlotSite {
+    pub section: SlotSection,
     pub operator: Operator,
     pub is_required: bool,
     pub in_pairs: bool,
 }
 
 /// A state of [`Slots`].
-pub(super) struct Mark {
+pub(super) struct SlotMark {
     slots: usize,
-    variables: Vec<Variable>,
+    variables: Vec<TemplateVariable>,
 }
 
 /// Slots, variables and instructions are few, because the length of a template is limited.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A URI in normal form and its sections.
 #[derive(Debug)]
-pub(super) struct Subject<'u> {
+pub(super) struct MatchSubject<'u> {
     pub uri: &'u str,
     /// The end of the path, which starts at 0 and includes scheme and authority.
     pub path_end: usize,
@@ -14,7 +14,7 @@ pub(super) struct Subject<'u> {
     pub fragment: Option<usize>,
 }
 
-impl<'u> Subject<'u> {
+impl<'u> MatchSubject<'u> {
     pub(super) fn new(uri: &'u str) -> Self {
         let bytes = uri.as_bytes();
         let Some(path_end) = memchr::memchr2(b'?', b'#', bytes) else {

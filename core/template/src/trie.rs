@@ -3,27 +3,27 @@
 //! A head has no alternatives, so a URI reaches each node at one position at most. Nodes are stored in depth-first
 //! order, so that the path to a template is mostly contiguous in memory.
 
-use super::compile::Token;
-use super::gate::Gate;
+use super::compile::TemplateToken;
+use super::gate::ValueGate;
 
 /// An immutable trie. Templates are identified by rank: the lowest rank wins.
 #[derive(Debug)]
 pub(super) struct Trie {
-    nodes: Box<[Node]>,
+    nodes: Box<[TrieNode]>,
     /// For each node, the first byte of its edge. The literal children of a node are adjacent, in byte order.
     first_bytes: Box<[u8]>,
     edges: Box<[u8]>,
     entries: Box<[u32]>,
-    gates: Box<[Gate]>,
+    gates: Box<[ValueGate]>,
 }
 
 /// A node of the trie.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Node {
-    edge: Range,
+pub(super) struct TrieNode {
+    edge: TrieRange,
     /// The literal children, followed by the capture child if there is one.
-    children: Range,
-    entries: Range,
+    children: TrieRange,
+    entries: TrieRange,
     /// The best rank at or below this node.
     pub best: u32,
     gate: u32,
@@ -31,7 +31,7 @@ pub(super) struct Node {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Range {
+struct TrieRange {
     start: u32,
     len: u32,
 }
@@ -42,14 +42,14 @@ pub(super) const ROOT: u32 = 0;
 const NO_GATE: u32 = u32::MAX;
 
 impl Trie {
-    pub(super) fn node(&self, node: u32) -> &Node {
+    pub(super) fn node(&self, node: u32) -> &TrieNode {
         &self.nodes[node as usize]
     }
 
     /// The literal child of `node` for the text `rest`, and the length of its edge.
     #[inline]
-    pub(super) fn literal_child(&self, node: &Node, rest: &[u8]) -> Option<(u32, usize)> {
-        let literals = Range { len: node.children.len - u32::from(node.has_capture), ..node.children };
+    pub(super) fn literal_child(&self, node: &TrieNode, rest: &[u8]) -> Option<(u32, usize)> {
+        let literals = TrieRange { len: node.children.len - u32::from(node.has_capture), ..node.children };
         let at = match literals.len {
             0 => return None,
             1 => 0,
@@ -61,37 +61,37 @@ impl Trie {
     }
 
     /// The child after a capture.
-    pub(super) fn capture_child(&self, node: &Node) -> Option<u32> {
+    pub(super) fn capture_child(&self, node: &TrieNode) -> Option<u32> {
         node.has_capture.then(|| node.children.start + node.children.len - 1)
     }
 
     /// The templates whose head ends at `node`, best first, except those in its gate.
-    pub(super) fn entries(&self, node: &Node) -> &[u32] {
+    pub(super) fn entries(&self, node: &TrieNode) -> &[u32] {
         of(&self.entries, node.entries)
     }
 
     /// Whether a template's head ends at `node`.
-    pub(super) fn has_entries(&self, node: &Node) -> bool {
+    pub(super) fn has_entries(&self, node: &TrieNode) -> bool {
         node.entries.len > 0 || node.gate != NO_GATE
     }
 
-    pub(super) fn gate(&self, node: &Node) -> Option<&Gate> {
+    pub(super) fn gate(&self, node: &TrieNode) -> Option<&ValueGate> {
         self.gates.get(node.gate as usize)
     }
 }
 
-fn of<T>(all: &[T], range: Range) -> &[T] {
+fn of<T>(all: &[T], range: TrieRange) -> &[T] {
     &all[range.start as usize..(range.start + range.len) as usize]
 }
 
 /// Builds a trie. Templates are inserted best first.
 #[derive(Debug)]
-pub(super) struct Builder {
-    nodes: Vec<Branch>,
+pub(super) struct TrieBuilder {
+    nodes: Vec<TrieBranch>,
 }
 
 #[derive(Debug, Default)]
-struct Branch {
+struct TrieBranch {
     edge: Vec<u8>,
     /// In the order of the first byte of their edges.
     literals: Vec<u32>,
@@ -100,27 +100,27 @@ struct Branch {
     best: u32,
 }
 
-impl Builder {
+impl TrieBuilder {
     pub(super) fn new() -> Self {
-        Self { nodes: vec![Branch { best: u32::MAX, ..Branch::default() }] }
+        Self { nodes: vec![TrieBranch { best: u32::MAX, ..TrieBranch::default() }] }
     }
 
     /// Adds the template of `rank`, which is worse than all ranks added before.
-    pub(super) fn insert(&mut self, head: &[Token], rank: u32) {
+    pub(super) fn insert(&mut self, head: &[TemplateToken], rank: u32) {
         let mut node = ROOT;
         self.touch(node, rank);
         for token in head {
             node = match token {
-                Token::Literal(text) => self.literal(node, text, rank),
-                Token::Capture => self.capture(node, rank),
+                TemplateToken::Literal(text) => self.literal(node, text, rank),
+                TemplateToken::Capture => self.capture(node, rank),
             };
         }
         self.at(node).entries.push(rank);
     }
 
     /// Stores the trie in its final layout. `gate` takes entries of a node, and leaves those that need no gate.
-    pub(super) fn build(mut self, mut gate: impl FnMut(&mut Vec<u32>) -> Option<Gate>) -> Trie {
-        let mut nodes = vec![Node::default()];
+    pub(super) fn build(mut self, mut gate: impl FnMut(&mut Vec<u32>) -> Option<ValueGate>) -> Trie {
+        let mut nodes = vec![TrieNode::default()];
         let (mut first_bytes, mut edges, mut entries, mut gates) =
             (vec![0], Vec::new(), Vec::new(), Vec::new());
         let mut open = vec![(ROOT, ROOT)];
@@ -132,15 +132,15 @@ impl Builder {
             });
             let children: Vec<u32> = branch.literals.iter().copied().chain(branch.capture).collect();
             let (first, opened) = (nodes.len(), open.len());
-            nodes[to as usize] = Node {
+            nodes[to as usize] = TrieNode {
                 edge: append(&mut edges, &branch.edge),
-                children: Range { start: index(first), len: index(children.len()) },
+                children: TrieRange { start: index(first), len: index(children.len()) },
                 entries: append(&mut entries, &branch.entries),
                 best: branch.best,
                 gate: own_gate.unwrap_or(NO_GATE),
                 has_capture: branch.capture.is_some(),
             };
-            nodes.resize(first + children.len(), Node::default());
+            nodes.resize(first + children.len(), TrieNode::default());
             first_bytes.extend(
                 children.iter().map(|&child| self.at(child).edge.first().copied().unwrap_or_default()),
             );
@@ -156,7 +156,7 @@ impl Builder {
         }
     }
 
-    fn at(&mut self, node: u32) -> &mut Branch {
+    fn at(&mut self, node: u32) -> &mut TrieBranch {
         &mut self.nodes[node as usize]
     }
 
@@ -166,7 +166,7 @@ impl Builder {
     }
 
     fn add(&mut self, edge: &[u8], rank: u32) -> u32 {
-        self.nodes.push(Branch { edge: edge.to_vec(), best: rank, ..Branch::default() });
+        self.nodes.push(TrieBranch { edge: edge.to_vec(), best: rank, ..TrieBranch::default() });
         index(self.nodes.len() - 1)
     }
 
@@ -221,9 +221,9 @@ impl Builder {
     }
 }
 
-fn append<T: Copy>(all: &mut Vec<T>, some: &[T]) -> Range {
+fn append<T: Copy>(all: &mut Vec<T>, some: &[T]) -> TrieRange {
     all.extend_from_slice(some);
-    Range { start: index(all.len() - some.len()), len: index(some.len()) }
+    TrieRange { start: index(all.len() - some.len()), len: index(some.len()) }
 }
 
 /// Templates and all their text are far below the limit of 2^32.

@@ -74,7 +74,7 @@ enum Dialect {
 }
 
 /// The positions of the parts of a URI that have their own rules.
-struct Layout {
+struct UriParts {
     /// Length of the scheme, without its colon.
     scheme: usize,
     /// The authority, without its slashes; empty if there is none.
@@ -107,7 +107,7 @@ fn normal_form(uri: &str, max_len: usize, dialect: Dialect) -> Result<Cow<'_, st
     Ok(if folds || encodes { Cow::Owned(rewrite(bytes, &layout)) } else { Cow::Borrowed(uri) })
 }
 
-fn layout(bytes: &[u8]) -> Result<Layout, InvalidUri> {
+fn layout(bytes: &[u8]) -> Result<UriParts, InvalidUri> {
     let (scheme, in_scheme) = run(bytes, SCHEME, SCHEME);
     if bytes.get(scheme) != Some(&b':') || !bytes[0].is_ascii_alphabetic() {
         return Err(InvalidUri { reason: "it does not begin with a scheme and a colon", offset: 0 });
@@ -120,7 +120,7 @@ fn layout(bytes: &[u8]) -> Result<Layout, InvalidUri> {
         (rest..rest, 0)
     };
     let folds_authority = folds_authority(&bytes[..scheme]);
-    Ok(Layout { scheme, authority, folds_authority, in_scheme, in_authority })
+    Ok(UriParts { scheme, authority, folds_authority, in_scheme, in_authority })
 }
 
 /// The length of the run of bytes whose `mask` classes are `expected`, and the sum of their classes.
@@ -180,7 +180,7 @@ fn is_ip_literal(inner: &[u8]) -> bool {
 }
 
 /// Checks each byte from `at` on; returns whether any must be decoded, encoded or upper-cased.
-fn check_bytes(bytes: &[u8], mut at: usize, layout: &Layout, dialect: Dialect) -> Result<bool, InvalidUri> {
+fn check_bytes(bytes: &[u8], mut at: usize, layout: &UriParts, dialect: Dialect) -> Result<bool, InvalidUri> {
     let mut encodes = false;
     let mut fragment = false;
     loop {
@@ -215,7 +215,7 @@ fn has_upper_case(text: &[u8]) -> bool {
     text.iter().enumerate().any(|(at, byte)| byte.is_ascii_uppercase() && !in_triplet(at))
 }
 
-fn rewrite(bytes: &[u8], layout: &Layout) -> String {
+fn rewrite(bytes: &[u8], layout: &UriParts) -> String {
     let mut out = String::with_capacity(bytes.len() + 16);
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {

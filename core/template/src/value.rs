@@ -1,6 +1,6 @@
 //! Values of variables: the results of matching and the input of expansion.
 
-use super::options::Variable;
+use super::options::TemplateVariable;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -68,17 +68,17 @@ impl<'u, K: Into<Cow<'u, str>>, V: Into<Cow<'u, str>>> FromIterator<(K, V)> for 
 ///
 /// Up to two values are stored without an allocation; names are shared with the template.
 #[derive(Clone, Debug)]
-pub struct Params<'u> {
-    variables: Arc<[Variable]>,
+pub struct MatchedParams<'u> {
+    variables: Arc<[TemplateVariable]>,
     // Not a `SmallVec`, which would make the lifetime invariant.
     first: [Option<(u16, Value<'u>)>; 2],
     more: Vec<(u16, Value<'u>)>,
     count: usize,
 }
 
-impl<'u> Params<'u> {
+impl<'u> MatchedParams<'u> {
     /// No values yet, for the variables of one template.
-    pub(super) fn new(variables: Arc<[Variable]>) -> Self {
+    pub(super) fn new(variables: Arc<[TemplateVariable]>) -> Self {
         Self { variables, first: [const { None }; 2], more: Vec::new(), count: 0 }
     }
 
@@ -124,14 +124,14 @@ impl<'u> Params<'u> {
     }
 
     /// All variables of the template, defined or not, in template order.
-    pub fn variables(&self) -> &[Variable] {
+    pub fn variables(&self) -> &[TemplateVariable] {
         &self.variables
     }
 
     /// Copies everything that it borrows.
-    pub fn into_owned(self) -> Params<'static> {
+    pub fn into_owned(self) -> MatchedParams<'static> {
         let owned = |(position, value): (u16, Value<'u>)| (position, value.into_owned());
-        Params {
+        MatchedParams {
             variables: self.variables,
             first: self.first.map(|place| place.map(owned)),
             more: self.more.into_iter().map(owned).collect(),
@@ -140,13 +140,13 @@ impl<'u> Params<'u> {
     }
 }
 
-impl PartialEq for Params<'_> {
+impl PartialEq for MatchedParams<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-impl Eq for Params<'_> {}
+impl Eq for MatchedParams<'_> {}
 
 /// The values for an expansion, by variable name. A missing name is undefined, which RFC 6570 allows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -183,8 +183,8 @@ impl<'v, N: Into<Cow<'v, str>>> FromIterator<(N, Value<'v>)> for Values<'v> {
 }
 
 /// The parameters of a match, for expanding them again.
-impl<'p> From<&'p Params<'_>> for Values<'p> {
-    fn from(params: &'p Params<'_>) -> Self {
+impl<'p> From<&'p MatchedParams<'_>> for Values<'p> {
+    fn from(params: &'p MatchedParams<'_>) -> Self {
         params.iter().map(|(name, value)| (name, value.clone().into_owned())).collect()
     }
 }

@@ -2,16 +2,16 @@
 
 use crate::requests::{CONSTANT, Size, engine, modern};
 use crate::{Piece, Work};
-use mcp_resources_engine::engine::Options;
-use mcp_resources_engine::http::{Endpoint, Head, Rules, SESSION_ID_BYTES, Verified};
+use mcp_resources_engine::engine::EngineOptions;
+use mcp_resources_engine::http::{Endpoint, RequestHead, Rules, SESSION_ID_BYTES, Verified};
 use mcp_resources_engine::now::Now;
 
 pub(crate) const PIECES: &[Piece] = &[("read constant over HTTP, modern", post)];
 
 fn post() -> Work {
     let ids = Box::new(|| Some([0; SESSION_ID_BYTES]));
-    let endpoint =
-        Endpoint::new(engine(Size::default(), Options::default()), Rules::default(), ids).expect("rules");
+    let endpoint = Endpoint::new(engine(Size::default(), EngineOptions::default()), Rules::default(), ids)
+        .expect("rules");
     let body = modern("resources/read", CONSTANT);
     let headers: [(&str, &[u8]); 6] = [
         ("host", b"127.0.0.1:8000"),
@@ -25,7 +25,7 @@ fn post() -> Work {
     Box::new(move || {
         out.clear();
         let now = Now::default();
-        let head = Head { verb: "POST", target: "/mcp", headers: &headers, ..Head::default() };
+        let head = RequestHead { verb: "POST", target: "/mcp", headers: &headers, ..RequestHead::default() };
         let admitted = endpoint.admit(&head, now);
         let request =
             admitted.and_then(|admitted| admitted.identify(Ok(Verified::anyone()), now)).expect("admitted");

@@ -1,7 +1,7 @@
 //! Updates: who must hear of one, and what it is told.
 
 use crate::{Piece, Work};
-use mcp_resources_engine::hub::{ConnectionId, Delivery, Ending, Filter, Hub, ListKinds};
+use mcp_resources_engine::hub::{ConnectionId, Filter, Hub, HubDelivery, ListKinds, ListenEnding};
 use mcp_resources_engine::jsonrpc::{Id, Json, OwnedId};
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::principal::Principal;
@@ -38,7 +38,8 @@ fn update(listeners: usize) -> Work {
         assert_eq!(count.0.swap(0, Ordering::Relaxed), connections.len(), "somebody was not woken");
         for connection in &connections {
             out.clear();
-            let delivery = Delivery { room: usize::MAX, server_info: None, ending: Ending::ResultOnly };
+            let delivery =
+                HubDelivery { room: usize::MAX, server_info: None, ending: ListenEnding::ResultOnly };
             hub.deliver(*connection, delivery, &mut out, &mut |_, _| true);
             assert!(out.ends_with(b"}\n"), "nothing was told");
         }

@@ -3,13 +3,13 @@
 use crate::{Piece, Work};
 use mcp_resources_engine::catalog::Edit;
 use mcp_resources_engine::connection::{Answer, Contents, Event, Events, ReadResult};
-use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+use mcp_resources_engine::engine::{Engine, EngineOptions, ServerInfo};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::jsonrpc::{Line, Lines};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::resource::{RegistrationError, Template};
 use mcp_resources_runtime::provider::{Feed, Mount, Mounts, Provider, Read, ReadRef, Responder, Route};
-use mcp_resources_runtime::transport::{Clock, Host, Peer, Pipe};
+use mcp_resources_runtime::transport::{EngineClock, Host, Peer, Pipe};
 use std::sync::Arc;
 
 pub(crate) const PIECES: &[Piece] = &[
@@ -52,8 +52,8 @@ impl Host for Nobody {
 /// One request after the other on one pipe: answered by a provider, or as a function of the author's would be.
 fn read(provided: bool) -> Work {
     let info = ServerInfo { name: "bench".into(), version: "1".into(), ..ServerInfo::default() };
-    let engine = Engine::new(info, Options::default()).expect("a valid engine");
-    let clock = Arc::new(Clock::new());
+    let engine = Engine::new(info, EngineOptions::default()).expect("a valid engine");
+    let clock = Arc::new(EngineClock::new());
     clock.set(Some(Now::default()));
     let mounts = Mounts::new(clock.clone());
     mounts.serve(&engine);

@@ -1,9 +1,9 @@
 //! Requests through the engine, from the line that came to the line that goes out.
 
 use crate::{Piece, Work};
-use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
+use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource};
 use mcp_resources_engine::connection::{Answer, Arrival, ConnectionKind, Contents, Event};
-use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+use mcp_resources_engine::engine::{Engine, EngineOptions, ServerInfo};
 use mcp_resources_engine::jsonrpc::{Line, Lines};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::principal::Principal;
@@ -64,7 +64,7 @@ fn legacy(method: &str, members: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":12345,"method":"{method}","params":{{{members}}}}}"#)
 }
 
-pub(crate) fn engine(size: Size, options: Options) -> Arc<Engine> {
+pub(crate) fn engine(size: Size, options: EngineOptions) -> Arc<Engine> {
     let info = ServerInfo { name: "bench".into(), version: "1".into(), ..ServerInfo::default() };
     let engine = Engine::new(info, options).expect("a valid engine");
     let handler = engine.new_handler();
@@ -72,8 +72,8 @@ pub(crate) fn engine(size: Size, options: Options) -> Arc<Engine> {
     engine
 }
 
-fn options(globs: usize) -> Options {
-    let mut options = Options::default();
+fn options(globs: usize) -> EngineOptions {
+    let mut options = EngineOptions::default();
     if globs > 0 {
         let half = globs / 2;
         let rooms = (1..half).map(|number| format!("bench://room{number}/**"));
@@ -84,14 +84,16 @@ fn options(globs: usize) -> Options {
 }
 
 fn catalog(size: Size, handler: HandlerId) -> Vec<Edit> {
-    let text = Source::Text("x".repeat(96).into());
+    let text = ItemSource::Text("x".repeat(96).into());
     let listed = |n| Resource::new(format!("bench://r/{n}")).mime_type("text/plain");
     let template = |text: String| Edit::AddTemplate { template: Template::new(text), handler, mount: None };
     let mut edits = vec![Edit::AddResource { resource: Resource::new("bench://const"), source: text }];
     edits.push(template("bench://item/{id}".to_owned()));
     edits.extend((0..size.templates).map(|n| template(format!("bench://t{n}/{{a}}/{{b}}"))));
     let resources = (0..size.resources).map(listed);
-    edits.extend(resources.map(|resource| Edit::AddResource { resource, source: Source::Handler(handler) }));
+    edits.extend(
+        resources.map(|resource| Edit::AddResource { resource, source: ItemSource::Handler(handler) }),
+    );
     edits
 }
 

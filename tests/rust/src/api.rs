@@ -2,9 +2,9 @@
 
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::version::Revision;
+use mcp_resources_providers::api::{Api, ApiEndpoint, ApiOptions};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_providers::api::{Api, Endpoint, Options};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -94,12 +94,12 @@ fn json_head(more: &str) -> String {
     format!("200 OK\r\ncontent-type: application/json; charset=utf-8\r\nset-cookie: a=b{more}")
 }
 
-fn options(endpoint: Endpoint) -> Options {
-    let options = Options::new().endpoint("shop", "item", endpoint).private_networks(true);
+fn options(endpoint: ApiEndpoint) -> ApiOptions {
+    let options = ApiOptions::new().endpoint("shop", "item", endpoint).private_networks(true);
     options.poll(Duration::from_millis(100)).timeout(Duration::from_secs(5))
 }
 
-fn served(options: Options, policy: &str) -> (ResourceServer, Log) {
+fn served(options: ApiOptions, policy: &str) -> (ResourceServer, Log) {
     let log = Log::default();
     let said = log.clone();
     let server = ResourceServer::builder("api", "1")
@@ -111,7 +111,7 @@ fn served(options: Options, policy: &str) -> (ResourceServer, Log) {
     (server, log)
 }
 
-fn client(options: Options) -> (Client, Log) {
+fn client(options: ApiOptions) -> (Client, Log) {
     let (server, log) = served(options, "{}");
     (Client::modern(&server).unwrap(), log)
 }
@@ -134,8 +134,8 @@ async fn declared_endpoints_are_served() {
             format!(r#"{{"data": {{"of": "{target}", "n": 12345678901234567890123}}}}"#).into_bytes(),
         ),
     });
-    let item = Endpoint::new(upstream.url("/items/{id}")).pick("/data").ids(["1", "a/b c", "hidden"]);
-    let options = options(item).endpoint("shop", "status", Endpoint::new(upstream.url("/status")));
+    let item = ApiEndpoint::new(upstream.url("/items/{id}")).pick("/data").ids(["1", "a/b c", "hidden"]);
+    let options = options(item).endpoint("shop", "status", ApiEndpoint::new(upstream.url("/status")));
     let (server, _) = served(options, r#"{"deny": ["api:///shop/item/hidden"]}"#);
     let legacy = Client::legacy(&server, Revision::V2025_11_25).await.unwrap();
     for mut client in [Client::modern(&server).unwrap(), legacy] {
@@ -207,7 +207,7 @@ async fn concurrent_reads_are_one_request() {
         std::thread::sleep(Duration::from_millis(300));
         (json_head("\r\ncache-control: no-store"), b"{}".to_vec())
     });
-    let (server, _) = served(options(Endpoint::new(upstream.url("/{id}"))), "{}");
+    let (server, _) = served(options(ApiEndpoint::new(upstream.url("/{id}"))), "{}");
     let mut clients: Vec<Client> = (0..64).map(|_| Client::modern(&server).unwrap()).collect();
     let ids: Vec<u64> = clients
         .iter_mut()
@@ -228,7 +228,7 @@ async fn a_poll_joins_the_reads() {
         (json_head("\r\ncache-control: no-store"), b"{}".to_vec())
     });
     let patient =
-        |upstream: &Upstream| options(Endpoint::new(upstream.url("/{id}"))).poll(Duration::from_secs(60));
+        |upstream: &Upstream| options(ApiEndpoint::new(upstream.url("/{id}"))).poll(Duration::from_secs(60));
     for polls_first in [true, false] {
         let (server, _) = served(patient(&upstream), "{}");
         let mut watcher = Client::modern(&server).unwrap();
@@ -268,7 +268,7 @@ async fn copies_are_kept_revalidated_and_served_when_stale() {
         "busy" => ("429 Too Many Requests\r\nretry-after: 2".into(), CANARY.into()),
         _ => ("503 Oh".into(), CANARY.into()),
     });
-    let (mut client, log) = client(options(Endpoint::new(upstream.url("/{id}"))));
+    let (mut client, log) = client(options(ApiEndpoint::new(upstream.url("/{id}"))));
     let first = client.read("api:///shop/item/1").await.unwrap();
     assert!(first["ttlMs"].as_u64().is_some_and(|ttl| (1..=1_000).contains(&ttl)), "{first}");
     client.read("api:///shop/item/1").await.unwrap();
@@ -304,7 +304,7 @@ async fn changes_of_the_value_are_notified() {
         value.1 += 1;
         (json_head(""), format!(r#"{{"data": {}, "other": {}}}"#, value.0, value.1).into_bytes())
     });
-    let (mut client, _) = client(options(Endpoint::new(upstream.url("/{id}")).pick("/data")));
+    let (mut client, _) = client(options(ApiEndpoint::new(upstream.url("/{id}")).pick("/data")));
     let before = upstream.count();
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(upstream.count(), before, "nobody watches");
@@ -327,8 +327,8 @@ async fn a_name_that_begins_with_another_is_watched() {
     let value = Arc::new(Mutex::new(1));
     let own = value.clone();
     let upstream = Upstream::new(move |_| (json_head(""), own.lock().unwrap().to_string().into_bytes()));
-    let options = options(Endpoint::new(upstream.url("/item/{id}")));
-    let options = options.endpoint("shop", "items", Endpoint::new(upstream.url("/items/{id}")));
+    let options = options(ApiEndpoint::new(upstream.url("/item/{id}")));
+    let options = options.endpoint("shop", "items", ApiEndpoint::new(upstream.url("/items/{id}")));
     let (mut client, _) = client(options);
     let listen = client.listen(&["api:///shop/items/1"], false).await.unwrap();
     upstream.reached(1).await;
@@ -341,7 +341,7 @@ async fn a_name_that_begins_with_another_is_watched() {
 #[tokio::test]
 async fn a_poll_obeys_retry_after() {
     let upstream = Upstream::new(|_| ("429 Too Many Requests\r\nretry-after: 60".into(), Vec::new()));
-    let (mut client, _) = client(options(Endpoint::new(upstream.url("/{id}"))));
+    let (mut client, _) = client(options(ApiEndpoint::new(upstream.url("/{id}"))));
     assert!(client.read("api:///shop/item/1").await.is_err());
     client.listen(&["api:///shop/item/1", "api:///shop/item/2"], false).await.unwrap();
     // Another resource is asked for once, so the thread has looked at both.
@@ -359,7 +359,7 @@ async fn an_answer_may_be_as_large_as_its_limit() {
         let size = asked.target.trim_start_matches('/').parse().unwrap();
         ("200 OK\r\ncontent-type: text/plain".into(), vec![b'x'; size])
     });
-    let (mut client, _) = client(options(Endpoint::new(upstream.url("/{id}"))).bytes(1_000));
+    let (mut client, _) = client(options(ApiEndpoint::new(upstream.url("/{id}"))).bytes(1_000));
     assert_eq!(client.read_text("api:///shop/item/1000").await.unwrap().len(), 1_000);
     let error = client.read("api:///shop/item/1001").await.unwrap_err();
     assert!(format!("{error:?}").contains("size_exceeded"), "{error:?}");
@@ -371,7 +371,7 @@ async fn a_repeated_secret_is_not_served() {
     let upstream = Upstream::new(|asked| {
         (json_head(""), json!({ "of": "a shop", "headers": asked.headers }).to_string().into())
     });
-    let endpoint = Endpoint::new(upstream.url("/{id}")).header("X-Plain", "no-secret");
+    let endpoint = ApiEndpoint::new(upstream.url("/{id}")).header("X-Plain", "no-secret");
     let (mut plain, _) = client(options(endpoint.clone()));
     assert!(plain.read_text("api:///shop/item/1").await.unwrap().contains("no-secret"));
     let secret = std::env::var("PATH").unwrap();
@@ -404,7 +404,7 @@ async fn secrets_stay() {
         _ => (json_head(""), b"{}".to_vec()),
     });
     let endpoint = |redirects: usize| {
-        let endpoint = Endpoint::new(upstream.url("/{id}")).header("Authorization", CANARY).pick("");
+        let endpoint = ApiEndpoint::new(upstream.url("/{id}")).header("Authorization", CANARY).pick("");
         options(endpoint).redirects(redirects).bytes(1_000)
     };
     let mut all = String::new();
@@ -435,7 +435,7 @@ async fn secrets_stay() {
 #[tokio::test]
 async fn this_machine_is_not_asked() {
     let upstream = Upstream::new(|_| (json_head(""), b"{}".to_vec()));
-    let options = Options::new().endpoint("shop", "item", Endpoint::new(upstream.url("/{id}")));
+    let options = ApiOptions::new().endpoint("shop", "item", ApiEndpoint::new(upstream.url("/{id}")));
     let (mut client, log) = client(options);
     assert!(client.read("api:///shop/item/1").await.is_err());
     assert_eq!(upstream.count(), 0);

@@ -3,10 +3,10 @@
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::option::{FromOption, OptionValue};
 use mcp_resources_engine::version::Revision;
+use mcp_resources_providers::config::{Config, ConfigOptions};
+use mcp_resources_providers::env::{self, Env};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_providers::config::{Config, Options};
-use mcp_resources_providers::env::{self, Env};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -44,8 +44,8 @@ impl File {
         fs::rename(new, &self.path).unwrap();
     }
 
-    fn options<const N: usize>(&self, allow: [&str; N]) -> Options {
-        Options::new().app("demo", &self.path).allow(allow)
+    fn options<const N: usize>(&self, allow: [&str; N]) -> ConfigOptions {
+        ConfigOptions::new().app("demo", &self.path).allow(allow)
     }
 }
 
@@ -57,7 +57,7 @@ impl Drop for File {
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-fn served(options: Options, policy: &str) -> (ResourceServer, Log) {
+fn served(options: ConfigOptions, policy: &str) -> (ResourceServer, Log) {
     let log = Log::default();
     let said = log.clone();
     let server = ResourceServer::builder("config", "1")
@@ -69,7 +69,7 @@ fn served(options: Options, policy: &str) -> (ResourceServer, Log) {
     (server, log)
 }
 
-fn client(options: Options) -> (Client, Log) {
+fn client(options: ConfigOptions) -> (Client, Log) {
     let (server, log) = served(options, "{}");
     (Client::modern(&server).unwrap(), log)
 }
@@ -360,7 +360,7 @@ async fn an_object_alone_is_not_what_is_in_it() {
 async fn nothing_that_matches_is_said() {
     let file = File::new("app.toml", "[server]\nport = 8080");
     for (allow, lines) in [(&["server.port"][..], 1), (&[], 0)] {
-        let options = Options::new().app("demo", &file.path).allow(allow.iter().copied());
+        let options = ConfigOptions::new().app("demo", &file.path).allow(allow.iter().copied());
         let (mut client, log) = client(options);
         for _ in 0..2 {
             assert_eq!(json_at(&mut client, "config:///demo").await, json!({}));
@@ -417,7 +417,7 @@ async fn many_keys_are_paged() {
     let file = File::new("app.toml", keys);
     let other = File::new("other.json", r#"{"z": 1}"#);
     let options =
-        Options::new().app("demo", &file.path).file(&other.path).allow(["*/a", "z"]).reveal(["*/a"]);
+        ConfigOptions::new().app("demo", &file.path).file(&other.path).allow(["*/a", "z"]).reveal(["*/a"]);
     let (mut client, _) = client(options);
     let uris = listed(&mut client).await;
     let distinct: std::collections::BTreeSet<_> = uris.iter().collect();
@@ -480,7 +480,7 @@ fn mistakes_at_the_start() {
         (members(&[("apps", members(&[("a/b", path(&file).into())])), allow()]), "\"a/b\" is no name".into()),
         (5_u64.into(), "5, expected a file, a list of them".into()),
     ] {
-        let said = Options::from_option(value).and_then(Config::new).unwrap_err().to_string();
+        let said = ConfigOptions::from_option(value).and_then(Config::new).unwrap_err().to_string();
         assert!(said.contains(&message) && !said.contains(CANARY), "{said}");
     }
 }
@@ -489,7 +489,7 @@ fn mistakes_at_the_start() {
 #[tokio::test]
 async fn the_environment() {
     // Those of the process that runs the test: cargo sets them.
-    let options = env::Options::new().allow(["CARGO_PKG_N*", "CARGO_MANIFEST_DIR", "NEVER_SET"]);
+    let options = env::EnvOptions::new().allow(["CARGO_PKG_N*", "CARGO_MANIFEST_DIR", "NEVER_SET"]);
     let server = ResourceServer::builder("env", "1").mount(Env::new(options).unwrap()).build().unwrap();
     let mut client = Client::modern(&server).unwrap();
     let name = std::env::var("CARGO_PKG_NAME").unwrap();

@@ -3,9 +3,9 @@
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::option::{FromOption, OptionValue};
 use mcp_resources_engine::version::Revision;
+use mcp_resources_providers::db::{Database, Db, DbOptions};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_providers::db::{Database, Db, Options};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::fs;
@@ -70,7 +70,7 @@ fn served(database: Database, policy: &str) -> (ResourceServer, Log) {
     let log = Log::default();
     let said = log.clone();
     let server = ResourceServer::builder("db", "1")
-        .mount(Db::new(Options::new().database("shop", database)).unwrap())
+        .mount(Db::new(DbOptions::new().database("shop", database)).unwrap())
         .guard(Policy::from_json(policy).unwrap())
         .diagnostics(move |diagnostic| said.lock().unwrap().push(diagnostic.to_string()))
         .build()
@@ -397,7 +397,7 @@ async fn a_database_that_hangs_delays_no_other() {
         while matches!(socket.read(&mut [0; 1_024]), Ok(1..)) {}
         ended.store(true, Ordering::SeqCst);
     });
-    let options = Options::new()
+    let options = DbOptions::new()
         .database("down", Database::new(url).tables(["orders"]))
         .database("shop", shop.database(["customers"]).poll(Duration::from_millis(20)));
     let server = ResourceServer::builder("db", "1").mount(Db::new(options).unwrap()).build().unwrap();
@@ -496,7 +496,7 @@ async fn unmounting_gives_everything_back() {
             .count()
     };
     let server = ResourceServer::builder("db", "1").build().unwrap();
-    let db = Arc::new(Db::new(Options::new().database("shop", shop.database(["customers"]))).unwrap());
+    let db = Arc::new(Db::new(DbOptions::new().database("shop", shop.database(["customers"]))).unwrap());
     let mount = server.mount(db.clone()).unwrap();
     assert_eq!(held(), 0, "before the first request");
     let mut client = Client::modern(&server).unwrap();
@@ -630,7 +630,7 @@ fn mistakes_at_the_start() {
     ];
     for (options, message) in cases {
         let value = members(&[("databases", members(&[("shop", members(options))]))]);
-        let said = Options::from_option(value).and_then(Db::new).unwrap_err().to_string();
+        let said = DbOptions::from_option(value).and_then(Db::new).unwrap_err().to_string();
         assert!(said.contains(message) && !said.contains(CANARY), "{said}");
     }
     for (value, message) in [
@@ -648,11 +648,11 @@ fn mistakes_at_the_start() {
             "\"a/b\" is no name for a database",
         ),
     ] {
-        let said = Options::from_option(value).and_then(Db::new).unwrap_err().to_string();
+        let said = DbOptions::from_option(value).and_then(Db::new).unwrap_err().to_string();
         assert!(said.contains(message) && !said.contains(CANARY), "{said}");
     }
-    let twice = Db::new(Options::new().database("a", shop.database(["log"]))).unwrap();
+    let twice = Db::new(DbOptions::new().database("a", shop.database(["log"]))).unwrap();
     let said =
-        twice.join(Db::new(Options::new().database("a", shop.database(["log"]))).unwrap()).unwrap_err();
+        twice.join(Db::new(DbOptions::new().database("a", shop.database(["log"]))).unwrap()).unwrap_err();
     assert!(said.to_string().contains("two databases have the name \"a\""));
 }

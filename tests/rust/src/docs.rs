@@ -3,9 +3,9 @@
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::option::{FromOption, OptionValue};
 use mcp_resources_engine::version::Revision;
+use mcp_resources_providers::docs::{Docs, DocsOptions};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_providers::docs::{Docs, Options};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs;
@@ -33,8 +33,8 @@ impl Folder {
         fs::write(path, text).unwrap();
     }
 
-    fn options(&self) -> Options {
-        Options::new().site("book", &self.0)
+    fn options(&self) -> DocsOptions {
+        DocsOptions::new().site("book", &self.0)
     }
 }
 
@@ -46,7 +46,7 @@ impl Drop for Folder {
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-fn served(options: Options, policy: &str) -> (ResourceServer, Log) {
+fn served(options: DocsOptions, policy: &str) -> (ResourceServer, Log) {
     let log = Log::default();
     let said = log.clone();
     let server = ResourceServer::builder("docs", "1")
@@ -58,7 +58,7 @@ fn served(options: Options, policy: &str) -> (ResourceServer, Log) {
     (server, log)
 }
 
-fn client(options: Options) -> Client {
+fn client(options: DocsOptions) -> Client {
     Client::modern(&served(options, "{}").0).unwrap()
 }
 
@@ -566,7 +566,7 @@ async fn large_pages_and_empty_sites() {
 async fn an_index_in_a_file_survives() {
     let folder = Folder::with([("site/a.md", "# A\n\nneedle\n"), ("site/b.md", "# B\n\nneedle\n")]);
     let file = folder.0.join("index.db");
-    let options = || Options::new().site("book", folder.0.join("site")).index(&file);
+    let options = || DocsOptions::new().site("book", folder.0.join("site")).index(&file);
     for round in 0..4 {
         let (server, log) = served(options(), "{}");
         let mut client = Client::modern(&server).unwrap();
@@ -601,7 +601,7 @@ pub(crate) async fn wait_for_free(file: &Path) {
 #[tokio::test]
 async fn a_site_may_be_gone_for_a_while() {
     let folder = Folder::with([("site/a.md", "# A\n\nneedle\n")]);
-    let options = Options::new().site("book", folder.0.join("site")).watch(false);
+    let options = DocsOptions::new().site("book", folder.0.join("site")).watch(false);
     let (server, log) = served(options, "{}");
     let mut client = Client::modern(&server).unwrap();
     assert_eq!(found(&mut client, "docs:///book/search/needle").await.len(), 1);
@@ -657,7 +657,7 @@ fn mistakes_at_the_start() {
         (OptionValue::List(vec![dir.clone().into(), dir.into()]), "docs: two sites have the name".into()),
         (5_u64.into(), "5, expected a directory".into()),
     ] {
-        let said = Options::from_option(value).and_then(Docs::new).map(drop).unwrap_err().to_string();
+        let said = DocsOptions::from_option(value).and_then(Docs::new).map(drop).unwrap_err().to_string();
         assert!(said.contains(&message), "{said}");
     }
 }
@@ -669,7 +669,7 @@ async fn the_handbook_is_searched() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let table: Value =
         serde_json::from_slice(&fs::read(root.join("tests/fixtures/search.json")).unwrap()).unwrap();
-    let mut client = client(Options::new().site("handbook", root.join("examples/data/handbook")));
+    let mut client = client(DocsOptions::new().site("handbook", root.join("examples/data/handbook")));
     let mut uris = std::collections::BTreeSet::new();
     for row in table["queries"].as_array().unwrap() {
         let query = row["query"].as_str().unwrap();

@@ -3,10 +3,10 @@
 use crate::drive::{FOLDER, LoopbackDrive};
 use crate::rag::{Folder, Log, eventually, found, passages, served};
 use mcp_resources_engine::option::OptionValue;
+use mcp_resources_providers::declared::{self, ProviderSet};
+use mcp_resources_providers::rag::{DriveOptions, Rag, RagOptions};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_providers::declared::{self, Set};
-use mcp_resources_providers::rag::{DriveOptions, Options, Rag};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ fn options(drive: &LoopbackDrive, folder: &Folder) -> DriveOptions {
 
 /// A server of one collection, `kb`, and a client of it.
 fn serve(drive: DriveOptions) -> (ResourceServer, Client, Log) {
-    let options = Options::new().drive("kb", drive).poll(Duration::from_millis(50));
+    let options = RagOptions::new().drive("kb", drive).poll(Duration::from_millis(50));
     let (server, log) = served(Rag::new(options).unwrap(), "{}");
     let client = Client::modern(&server).unwrap();
     (server, client, log)
@@ -225,7 +225,7 @@ async fn a_slow_drive_holds_up_nothing_else() {
     folder.write("notes/a.md", "# A\n\nKawagoe\n");
     drive.state().held = Some("files/txt2".into());
     let options =
-        Options::new().drive("kb", options(&drive, &folder)).folder("notes", folder.0.join("notes"));
+        RagOptions::new().drive("kb", options(&drive, &folder)).folder("notes", folder.0.join("notes"));
     let (server, _) = served(Rag::new(options.patience(Duration::ZERO)).unwrap(), "{}");
     let mut client = Client::modern(&server).unwrap();
     let listen = client.listen(&[], true).await.unwrap();
@@ -276,7 +276,7 @@ async fn the_quota_project_is_sent() {
 async fn a_file_of_two_collections_needs_one() {
     let (drive, folder) = drive();
     let rag =
-        Options::new().drive("closed", options(&drive, &folder)).drive("open", options(&drive, &folder));
+        RagOptions::new().drive("closed", options(&drive, &folder)).drive("open", options(&drive, &folder));
     let (server, _) = served(Rag::new(rag).unwrap(), r#"{"deny": ["rag:///closed/**"]}"#);
     let mut client = Client::modern(&server).unwrap();
     assert!(client.read_text("gdrive:///doc1").await.unwrap().contains("Kawagoe"));
@@ -311,7 +311,7 @@ async fn a_file_declares_a_drive() {
     for (word, name) in [(format!("gdrive:{file}"), "team"), (format!("gdrive:kb={file}"), "kb")] {
         let (kind, value) = declared::word(&word).unwrap();
         assert_eq!(kind, "rag");
-        let mut set = Set::new();
+        let mut set = ProviderSet::new();
         set.add(&kind, value).unwrap();
         let mut server = ResourceServer::builder("drive", "1");
         for provider in set.providers() {
@@ -372,7 +372,7 @@ fn mistakes_at_the_start() {
         ("list.yaml", "has no options by their names, such as credentials: FILE".to_owned()),
         ("open.yaml", "it is not YAML; mend it".to_owned()),
     ] {
-        let mut set = Set::at(&folder.0);
+        let mut set = ProviderSet::at(&folder.0);
         let declare = |(kind, value): (String, OptionValue)| set.add(&kind, value);
         let said = declared::word(&format!("gdrive:{rest}")).and_then(declare).unwrap_err().to_string();
         assert!(said.contains(&message) && !said.contains("canary"), "{rest}: {said}");
@@ -382,7 +382,7 @@ fn mistakes_at_the_start() {
 /// S-03: credentials may be in a variable of the environment. Cargo sets one for tests that is no JSON.
 #[test]
 fn credentials_are_in_the_environment() {
-    let made = Rag::new(Options::new().drive("kb", DriveOptions::from_env("CARGO_PKG_NAME")));
+    let made = Rag::new(RagOptions::new().drive("kb", DriveOptions::from_env("CARGO_PKG_NAME")));
     let said = made.map(drop).unwrap_err().to_string();
     assert!(said.contains("the variable \"CARGO_PKG_NAME\" for the credentials is no JSON"), "{said}");
 }

@@ -2,9 +2,9 @@
 
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::version::Revision;
+use mcp_resources_providers::files::{FileOptions, Files, Symlinks};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_providers::files::{Files, Options, Symlinks};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,8 +54,8 @@ fn project() -> Folder {
     folder
 }
 
-fn served(folder: &Folder, change: impl FnOnce(Options) -> Options) -> ResourceServer {
-    let files = Files::new(change(Options::new().root("project", folder.0.join("project")))).unwrap();
+fn served(folder: &Folder, change: impl FnOnce(FileOptions) -> FileOptions) -> ResourceServer {
+    let files = Files::new(change(FileOptions::new().root("project", folder.0.join("project")))).unwrap();
     let policy =
         Policy::from_json(r#"{"deny": ["file:///project/secret/**", "file:///project/secret"]}"#).unwrap();
     ResourceServer::builder("files", "1").mount(files).guard(policy).build().unwrap()
@@ -259,8 +259,8 @@ async fn hostile_spellings_lead_nowhere() {
 #[tokio::test]
 async fn roots_join_and_come_back() {
     let folder = project();
-    let one = Files::new(Options::new().root("one", folder.0.join("project"))).unwrap();
-    let two = Files::new(Options::new().root("two", folder.0.join("etc")).list_max(0)).unwrap();
+    let one = Files::new(FileOptions::new().root("one", folder.0.join("project"))).unwrap();
+    let two = Files::new(FileOptions::new().root("two", folder.0.join("etc")).list_max(0)).unwrap();
     let server = ResourceServer::builder("files", "1").mount(one.join(two).unwrap()).build().unwrap();
     let mut client = Client::modern(&server).unwrap();
     assert_eq!(uris(&client.read("file:///").await.unwrap()), ["file:///one/", "file:///two/"]);
@@ -282,7 +282,7 @@ async fn roots_of_any_name() {
     let folder = project();
     let names = ["my project", "100%", "~41", "\u{65e5}\u{672c}", ".config", "c:x", "...", "a\\b", "what?#"];
     let src = folder.0.join("project/src");
-    let options = names.iter().fold(Options::new(), |options, name| options.root(*name, &src));
+    let options = names.iter().fold(FileOptions::new(), |options, name| options.root(*name, &src));
     let server = ResourceServer::builder("files", "1").mount(Files::new(options).unwrap()).build().unwrap();
     let mut client = Client::modern(&server).unwrap();
     let index = client.read("file:///").await.unwrap();

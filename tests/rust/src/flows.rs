@@ -2,11 +2,11 @@
 
 use crate::talk::{Talk, engine, info, parse};
 use crate::vectors;
-use mcp_resources_engine::catalog::{Edit, Source};
+use mcp_resources_engine::catalog::{Edit, ItemSource};
 use mcp_resources_engine::connection::{
     Answer, AskError, Completion, ConnectionKind, Contents, Event, InputRequired, ListPage, LogLevel,
 };
-use mcp_resources_engine::engine::{Engine, Extension, Options};
+use mcp_resources_engine::engine::{Engine, EngineOptions, Extension};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::resource::{CacheScope, ListSource, RegistrationError, Resource, Template};
@@ -131,7 +131,7 @@ fn a_modern_client_cannot_be_asked() {
 #[test]
 fn wrong_declarations_are_refused() {
     let build = |id: &str, settings: &str| {
-        let mut options = Options::default();
+        let mut options = EngineOptions::default();
         options.extension_capabilities = vec![(id.into(), settings.into())];
         Engine::new(info(), options).err()
     };
@@ -149,7 +149,7 @@ fn wrong_declarations_are_refused() {
         );
     }
     let door = |method: &str| {
-        let mut options = Options::default();
+        let mut options = EngineOptions::default();
         let extension = Extension {
             method: method.into(),
             handler: 0,
@@ -171,7 +171,7 @@ fn wrong_declarations_are_refused() {
 fn a_web_uri_is_warned_of() {
     let engine = engine("a secret of ours", 0);
     let add = |uri: &str| {
-        let edit = Edit::AddResource { resource: Resource::new(uri), source: Source::Text("".into()) };
+        let edit = Edit::AddResource { resource: Resource::new(uri), source: ItemSource::Text("".into()) };
         engine.publish(vec![edit], Now::default()).unwrap()
     };
     assert_eq!(add("https://example.com/a").len(), 1);
@@ -183,7 +183,7 @@ fn a_web_uri_is_warned_of() {
 #[test]
 fn walks_meet_every_item_once() {
     for page in [1, 2, 7, 50, 249, 250, 251] {
-        let mut options = Options::default();
+        let mut options = EngineOptions::default();
         options.limits.page = page;
         let engine = Engine::new(info(), options).unwrap();
         let template = |n| Edit::AddTemplate {
@@ -193,7 +193,7 @@ fn walks_meet_every_item_once() {
         };
         let resource = |n| Edit::AddResource {
             resource: Resource::new(format!("r://{n:03}")),
-            source: Source::Text("".into()),
+            source: ItemSource::Text("".into()),
         };
         let edits = (0..250).rev().flat_map(|n| [template(n), resource(n)]).collect();
         engine.publish(edits, Now::default()).unwrap();
@@ -222,12 +222,12 @@ fn walks_meet_every_item_once() {
 /// the first resource with scopes does not end a walk that is under way, nor change what its pages say.
 #[test]
 fn a_walk_goes_on_when_the_first_scoped_resource_comes() {
-    let mut options = Options::default();
+    let mut options = EngineOptions::default();
     (options.limits.page, options.list_cache.scope) = (2, CacheScope::Public);
     let engine = Engine::new(info(), options).unwrap();
     let constant = |n| Edit::AddResource {
         resource: Resource::new(format!("c://{n:04}")),
-        source: Source::Text("".into()),
+        source: ItemSource::Text("".into()),
     };
     engine.publish((0..5).map(constant).collect(), Now::default()).unwrap();
     let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
@@ -241,7 +241,7 @@ fn a_walk_goes_on_when_the_first_scoped_resource_comes() {
         if met.len() == 2 {
             let mut resource = Resource::new("c://0002a");
             resource.details.scopes = vec!["admin".into()];
-            let edit = Edit::AddResource { resource, source: Source::Text("".into()) };
+            let edit = Edit::AddResource { resource, source: ItemSource::Text("".into()) };
             engine.publish(vec![edit], Now::default()).unwrap();
         }
         match result["nextCursor"].take() {
@@ -257,7 +257,7 @@ fn a_walk_goes_on_when_the_first_scoped_resource_comes() {
 /// an item that a callback gives twice, or that is registered between two pages, is listed once.
 #[test]
 fn no_item_of_a_callback_is_listed_twice() {
-    let mut options = Options::default();
+    let mut options = EngineOptions::default();
     (options.limits.page, options.limits.list_ttl) = (2, 60_000);
     let engine = Engine::new(info(), options).unwrap();
     let template = Template::new("n://{id}").list(ListSource { pages: false });
@@ -278,7 +278,7 @@ fn no_item_of_a_callback_is_listed_twice() {
             met.extend(items.iter().map(|item| item["uri"].as_str().unwrap().to_owned()));
             if let Some(uri) = register.take() {
                 let edit =
-                    Edit::AddResource { resource: Resource::new(uri), source: Source::Text("".into()) };
+                    Edit::AddResource { resource: Resource::new(uri), source: ItemSource::Text("".into()) };
                 engine.publish(vec![edit], Now::default()).unwrap();
             }
             match answer["result"]["nextCursor"].take() {
@@ -404,12 +404,12 @@ fn a_completion_has_at_most_a_hundred_values() {
 /// a credential that a handler logs is not sent.
 #[test]
 fn credentials_are_not_logged() {
-    let mut options = Options::default();
+    let mut options = EngineOptions::default();
     options.logging = true;
     let engine = Engine::new(info(), options).unwrap();
     let handler = engine.new_handler();
     let edit =
-        Edit::AddResource { resource: Resource::new("live://status"), source: Source::Handler(handler) };
+        Edit::AddResource { resource: Resource::new("live://status"), source: ItemSource::Handler(handler) };
     engine.publish(vec![edit], Now::default()).unwrap();
     let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
     talk.shake_hands(&json!({}));
@@ -438,7 +438,7 @@ fn the_catalogue_changes_under_open_reads() {
     for n in 0..1_000 {
         let add = Edit::AddResource {
             resource: Resource::new(format!("n://{n}")),
-            source: Source::Text("".into()),
+            source: ItemSource::Text("".into()),
         };
         engine.publish(vec![add], talk.now).unwrap();
     }

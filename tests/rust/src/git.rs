@@ -9,9 +9,9 @@ mod watches;
 
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::version::Revision;
+use mcp_resources_providers::git::{Git, GitOptions};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_providers::git::{Git, Options};
 use mcp_resources_template::Values;
 use serde_json::{Value, json};
 use std::fs;
@@ -94,16 +94,16 @@ fn git(directory: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-fn options(folder: &Folder) -> Options {
-    Options::new().repo("project", folder.at("project"))
+fn options(folder: &Folder) -> GitOptions {
+    GitOptions::new().repo("project", folder.at("project"))
 }
 
-fn served(options: Options, policy: &str) -> ResourceServer {
+fn served(options: GitOptions, policy: &str) -> ResourceServer {
     let builder = ResourceServer::builder("git", "1").mount(Git::new(options).unwrap());
     builder.guard(Policy::from_json(policy).unwrap()).build().unwrap()
 }
 
-fn client(options: Options) -> Client {
+fn client(options: GitOptions) -> Client {
     Client::modern(&served(options, "{}")).unwrap()
 }
 
@@ -448,7 +448,7 @@ async fn the_end_of_a_shallow_clone() {
     let (folder, ids) = project();
     let url = format!("file://{}", folder.at("project").display());
     folder.git("", &["clone", "-q", "--depth=1", &url, "shallow"]);
-    let mut client = client(Options::new().repo("project", folder.at("shallow")));
+    let mut client = client(GitOptions::new().repo("project", folder.at("shallow")));
     let commit = json_at(&mut client, "git:///project/commit/HEAD").await;
     assert_eq!(commit["id"], ids[2]);
     assert_eq!(each(&commit, "files", "path"), ["README.md", "src/a b%.txt", "src/main.rs"]);

@@ -3,12 +3,12 @@
 //! Two servers under one policy have the same conversation. One has what the policy hides, the other does not. What they
 //! send has to be the same, byte for byte.
 
-use mcp_resources_engine::catalog::{Edit, Source};
+use mcp_resources_engine::catalog::{Edit, ItemSource};
 use mcp_resources_engine::connection::{
     Answer, Arrival, Completion, Connection, ConnectionKind, Contents, Event, Events, ListPage, ReadResult,
     RequestToken,
 };
-use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+use mcp_resources_engine::engine::{Engine, EngineOptions, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::principal::Principal;
@@ -35,7 +35,7 @@ fn policy() -> Policy {
 }
 
 fn constant(uri: &str) -> Edit {
-    Edit::AddResource { resource: Resource::new(uri), source: Source::Text(uri.into()) }
+    Edit::AddResource { resource: Resource::new(uri), source: ItemSource::Text(uri.into()) }
 }
 
 fn edits(engine: &Engine, has_hidden: bool) -> Vec<Edit> {
@@ -43,7 +43,7 @@ fn edits(engine: &Engine, has_hidden: bool) -> Vec<Edit> {
     let kept = CacheHint { ttl_ms: 60_000, ..CacheHint::default() };
     let mut edits: Vec<Edit> = ["x://a/1", "x://b/1", "x://b/2", "x://y/1"].map(constant).into();
     let live = Resource::new("x://live/1").cache(kept);
-    edits.push(Edit::AddResource { resource: live, source: Source::Handler(handler()) });
+    edits.push(Edit::AddResource { resource: live, source: ItemSource::Handler(handler()) });
     let open = Template::new("x://c/{n}/{part}").completes("part").list(ListSource::default());
     edits.push(Edit::AddTemplate { template: open, handler: handler(), mount: None });
     if has_hidden {
@@ -51,7 +51,7 @@ fn edits(engine: &Engine, has_hidden: bool) -> Vec<Edit> {
         edits.push(constant("x://q/scoped/1"));
         edits.push(Edit::AddResource {
             resource: Resource::new("x://r/1").scopes(["never"]),
-            source: Source::Handler(handler()),
+            source: ItemSource::Handler(handler()),
         });
         let typed = Parameter::new("n").kind(ParameterKind::Integer);
         let hidden =
@@ -65,7 +65,7 @@ fn edits(engine: &Engine, has_hidden: bool) -> Vec<Edit> {
 
 impl Side {
     fn new(has_hidden: bool, peer: ConnectionKind) -> Self {
-        let mut options = Options::default();
+        let mut options = EngineOptions::default();
         options.limits.page = 2;
         options.guard = policy();
         options.cache = true;

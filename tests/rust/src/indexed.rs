@@ -1,8 +1,8 @@
 //! A server of a directory whose search index may be in a file, for tests that kill it.
 
+use mcp_resources_providers::{docs, rag};
 use mcp_resources_runtime::server::{Builder, ResourceServer};
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_providers::{docs, rag};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,13 +17,13 @@ pub fn server(
     let builder: Builder = ResourceServer::builder("indexed", "1");
     let builder = match kind {
         "docs" => {
-            let options = docs::Options::new().site("kb", dir);
-            let options = file.into_iter().fold(options, docs::Options::index);
+            let options = docs::DocsOptions::new().site("kb", dir);
+            let options = file.into_iter().fold(options, docs::DocsOptions::index);
             builder.mount(docs::Docs::new(options).expect("pages"))
         }
         _ => {
-            let options = rag::Options::new().folder("kb", dir).hits(100);
-            let options = file.into_iter().fold(options, rag::Options::index);
+            let options = rag::RagOptions::new().folder("kb", dir).hits(100);
+            let options = file.into_iter().fold(options, rag::RagOptions::index);
             builder.mount(rag::Rag::new(options).expect("documents"))
         }
     };

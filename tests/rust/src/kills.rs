@@ -3,7 +3,7 @@
 
 use crate::docs::wait_for_free;
 use crate::indexed;
-use mcp_resources_providers::results::{Content, Options, Results};
+use mcp_resources_providers::results::{Content, ResultOptions, Results};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -60,7 +60,7 @@ fn nothing_acknowledged_is_lost() {
         for number in 0..count {
             expected.insert(format!("{round}-{}", number % 40), number);
         }
-        let options = Options::new().file(&file).entries(1_000_000).bytes(1 << 30);
+        let options = ResultOptions::new().file(&file).entries(1_000_000).bytes(1 << 30);
         let results = Results::new(options).unwrap();
         for (id, least) in &expected {
             let entry = results.get(id, None).unwrap().unwrap_or_else(|| panic!("{id} is lost"));

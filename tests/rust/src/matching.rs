@@ -1,7 +1,7 @@
 //! Runs cases of the format in `tests/fixtures/match/README.md` through the crate.
 
 use mcp_resources_template::{
-    ExtraQuery, Lookup, Params, TemplateOptions, TemplateSet, UriTemplate, Value, VariableOptions,
+    ExtraQuery, Lookup, MatchedParams, TemplateOptions, TemplateSet, UriTemplate, Value, VariableOptions,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -163,7 +163,7 @@ fn word<T: FromStr<Err: ToString>>(word: Option<&str>) -> Result<Option<T>, Stri
     word.map(str::parse).transpose().map_err(|error: T::Err| error.to_string())
 }
 
-fn json(params: &Params<'_>) -> Map<String, Json> {
+fn json(params: &MatchedParams<'_>) -> Map<String, Json> {
     let value = |value: &Value<'_>| match value {
         Value::Scalar(text) => Json::from(text.as_ref()),
         Value::List(items) => items.iter().map(|item| Json::from(item.as_ref())).collect(),

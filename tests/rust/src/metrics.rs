@@ -2,9 +2,9 @@
 
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::version::Revision;
+use mcp_resources_providers::metrics::{Metrics, MetricsOptions, PushError};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_providers::metrics::{Metrics, Options, PushError};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -29,12 +29,12 @@ fn client(metrics: &Metrics) -> Client {
     Client::modern(&served(metrics, "{}").0).unwrap()
 }
 
-fn made(options: Options) -> Metrics {
+fn made(options: MetricsOptions) -> Metrics {
     Metrics::new(options).unwrap()
 }
 
 fn quick() -> Metrics {
-    made(Options::new().interval(Duration::from_millis(50)))
+    made(MetricsOptions::new().interval(Duration::from_millis(50)))
 }
 
 /// So long ago.
@@ -59,7 +59,7 @@ async fn listed(client: &mut Client) -> Vec<String> {
 /// S-05: what is pushed before and after the mount is listed, read, in the index and completed, in both eras.
 #[tokio::test]
 async fn what_is_pushed_is_served() {
-    let metrics = made(Options::new());
+    let metrics = made(MetricsOptions::new());
     metrics.push_at("queue_length", 1.5, ago(10)).unwrap();
     let (server, _) = served(&metrics, "{}");
     metrics.push("queue_length", f64::NAN).unwrap();
@@ -101,7 +101,7 @@ async fn what_is_pushed_is_served() {
 /// S-05: a spike of one sample survives, whatever is asked for.
 #[tokio::test]
 async fn a_spike_is_in_every_answer() {
-    let metrics = made(Options::new().points(20));
+    let metrics = made(MetricsOptions::new().points(20));
     let begun = ago(3_500);
     for at in 0..3_400_u64 {
         let value = if at == 1_234 { 1e6 } else { 1.0 };
@@ -123,7 +123,7 @@ async fn a_spike_is_in_every_answer() {
 /// S-05, R-061: what is malformed is named, what is not there, hidden or spelled otherwise is the same not-found.
 #[tokio::test]
 async fn hostile_requests() {
-    let metrics = made(Options::new());
+    let metrics = made(MetricsOptions::new());
     metrics.push("a", 1.0).unwrap();
     metrics.push("secret", 1.0).unwrap();
     let (server, log) = served(&metrics, r#"{"deny": ["metrics:///secret", "metrics:///secret?*"]}"#);
@@ -167,7 +167,7 @@ async fn hostile_requests() {
 /// S-05, R-083: however many samples come, a series is updated once in an interval; others are not, and no sample is missed.
 #[tokio::test]
 async fn updates_are_bounded() {
-    let metrics = made(Options::new().interval(Duration::from_millis(200)));
+    let metrics = made(MetricsOptions::new().interval(Duration::from_millis(200)));
     metrics.push("a", 0.0).unwrap();
     metrics.push("b", 0.0).unwrap();
     let mut client = client(&metrics);
@@ -225,7 +225,7 @@ async fn a_legacy_session_is_told() {
 /// S-05: series that are too many are refused, and the log says so once, with the fix.
 #[tokio::test]
 async fn refusals_are_logged_once() {
-    let metrics = made(Options::new().series(1));
+    let metrics = made(MetricsOptions::new().series(1));
     let (server, log) = served(&metrics, "{}");
     metrics.push("a", 0.0).unwrap();
     let mut client = Client::modern(&server).unwrap();
@@ -243,7 +243,7 @@ async fn refusals_are_logged_once() {
 /// S-05: contents that are larger than an answer may be are not made.
 #[tokio::test]
 async fn a_large_answer_is_refused() {
-    let metrics = made(Options::new().samples(1_000_000));
+    let metrics = made(MetricsOptions::new().samples(1_000_000));
     let begun = ago(3_000);
     for at in 0..1_000_000_u64 {
         metrics.push_at("a", 1.0, begun + Duration::from_millis(at)).unwrap();
@@ -257,7 +257,7 @@ async fn a_large_answer_is_refused() {
 /// S-05: a push to a series that exists allocates nothing; a million samples take the memory that the first one took.
 #[test]
 fn a_push_allocates_nothing() {
-    let metrics = made(Options::new());
+    let metrics = made(MetricsOptions::new());
     let first = allocation_counter::measure(|| metrics.push("a", 0.0).unwrap());
     assert!((3_600 * 16..3_600 * 16 + 2_048).contains(&first.bytes_current), "{first:?}");
     let later = allocation_counter::measure(|| {
@@ -271,7 +271,7 @@ fn a_push_allocates_nothing() {
     assert_eq!((later.count_total, later.bytes_total), (0, 0), "{later:?}");
     // All series that may be, each full: memory is bounded by their product.
     let bounded = allocation_counter::measure(|| {
-        let metrics = made(Options::new().series(8).samples(100));
+        let metrics = made(MetricsOptions::new().series(8).samples(100));
         for at in 0..1_000_000_u32 {
             let _ = metrics.push(["a", "b", "c", "d", "e", "f", "g", "h", "i"][at as usize % 9], 1.0);
         }
@@ -283,7 +283,7 @@ fn a_push_allocates_nothing() {
 /// S-05: samples from many threads at once, while clients read: none is lost.
 #[tokio::test]
 async fn many_threads_push() {
-    let metrics = made(Options::new().samples(100_000));
+    let metrics = made(MetricsOptions::new().samples(100_000));
     let mut client = client(&metrics);
     let threads: Vec<_> = (0..4)
         .map(|thread| {
@@ -315,7 +315,7 @@ fn measuring() -> usize {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn the_machine_is_measured() {
-    let metrics = made(Options::new().host(true).interval(Duration::from_millis(100)));
+    let metrics = made(MetricsOptions::new().host(true).interval(Duration::from_millis(100)));
     for _ in 0..2 {
         let (server, log) = served(&metrics, "{}");
         let mut client = Client::modern(&server).unwrap();
@@ -351,7 +351,7 @@ async fn the_machine_is_measured() {
 /// S-05: one server at a time.
 #[test]
 fn one_server_at_a_time() {
-    let metrics = made(Options::new());
+    let metrics = made(MetricsOptions::new());
     let first = served(&metrics, "{}");
     let second = ResourceServer::builder("other", "1").mount(metrics.clone()).build();
     assert!(second.unwrap_err().to_string().contains("mounted already"));

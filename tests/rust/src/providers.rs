@@ -1,12 +1,12 @@
 //! What providers need of lists, reads, subscriptions and completions, on the wire.
 
 use crate::talk::{info, parse};
-use mcp_resources_engine::catalog::{Edit, HandlerId, MountId, Source};
+use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource, MountId};
 use mcp_resources_engine::connection::{
     Answer, Arrival, Completion, Connection, ConnectionKind, Contents, Event, Events, Item, ListPage,
-    Outcome, ReadResult, RequestToken,
+    ReadResult, RequestOutcome, RequestToken,
 };
-use mcp_resources_engine::engine::{Engine, Options};
+use mcp_resources_engine::engine::{Engine, EngineOptions};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::principal::Principal;
@@ -35,7 +35,7 @@ struct Side {
 }
 
 impl Side {
-    fn new(options: Options, answers: impl FnMut(Asked) -> Answer<'static> + 'static) -> Self {
+    fn new(options: EngineOptions, answers: impl FnMut(Asked) -> Answer<'static> + 'static) -> Self {
         let engine = Engine::new(info(), options).unwrap();
         let connection = engine.connect(ConnectionKind::Stdio);
         Self { engine, connection, answers: Box::new(answers), asked: Vec::new(), misuses: Vec::new() }
@@ -57,10 +57,10 @@ impl Side {
     fn send(&mut self, message: &Value) -> Vec<u8> {
         let (text, principal, mut out) = (message.to_string(), Principal::local(), Vec::new());
         let arrival = Arrival { message: text.as_bytes(), principal: &principal, mirror: None };
-        let Outcome { events, .. } = self.connection.message(arrival, Now::default(), &mut out);
+        let RequestOutcome { events, .. } = self.connection.message(arrival, Now::default(), &mut out);
         let mut open = self.answers(&events);
         while let Some((token, answer)) = open.pop() {
-            let Outcome { events, misuse, .. } =
+            let RequestOutcome { events, misuse, .. } =
                 self.connection.respond(token, answer, Now::default(), &mut out);
             self.misuses.extend(misuse);
             open.extend(self.answers(&events));
@@ -100,14 +100,14 @@ impl Side {
     }
 }
 
-fn page_of(page: usize) -> Options {
-    let mut options = Options::default();
+fn page_of(page: usize) -> EngineOptions {
+    let mut options = EngineOptions::default();
     options.limits.page = page;
     options
 }
 
-fn guarded(policy: &str) -> Options {
-    let mut options = Options::default();
+fn guarded(policy: &str) -> EngineOptions {
+    let mut options = EngineOptions::default();
     options.guard = Policy::from_json(policy).unwrap();
     options
 }
@@ -146,8 +146,10 @@ fn sources_follow_the_templates_on_every_page_size() {
         });
         let (one, two) = (side.engine.new_mount(), side.engine.new_mount());
         let lists = Template::new("t://{x}").list(ListSource::default());
-        let constant =
-            |uri: &str| Edit::AddResource { resource: Resource::new(uri), source: Source::Text("".into()) };
+        let constant = |uri: &str| Edit::AddResource {
+            resource: Resource::new(uri),
+            source: ItemSource::Text("".into()),
+        };
         side.publish([
             constant("c://1"),
             constant("c://2"),
@@ -210,7 +212,7 @@ fn answers_of_sources_are_kept() {
 fn foreign_items_pass_verbatim_and_unsound_ones_are_left_out() {
     let json = r#"{"uri":"a:1","name":"n","icons":[{"src":"ftp://odd"}],"later":{"x":1.50},"_meta":{"mcp.dev/y":0}}"#;
     let item = |uri: &str, json: &str| Item::Foreign { uri: uri.into(), json: json.into() };
-    let mut options = Options::default();
+    let mut options = EngineOptions::default();
     (options.limits.nesting, options.limits.list_item) = (8, 1_000);
     let mut side = Side::new(options, move |_| {
         let deep = format!(r#"{{"uri":"a:2","name":"n","x":{}{}}}"#, "[".repeat(9), "]".repeat(9));
@@ -291,7 +293,7 @@ fn missing_parts_are_named() {
     let names = meta(&page);
     assert_eq!((names.as_array().unwrap().len(), &names[0]), (100, &json!("docs")));
     assert!(names.as_array().unwrap().iter().all(|name| name.as_str().unwrap().len() <= 256));
-    let mut whole = Side::new(Options::default(), |_| listed(["a://1"]));
+    let mut whole = Side::new(EngineOptions::default(), |_| listed(["a://1"]));
     let mount = whole.engine.new_mount();
     whole.publish([source("a", 1, mount, false), fallback(9)]);
     assert_eq!(meta(&whole.ask("resources/list", json!({}))), Value::Null);
@@ -302,7 +304,7 @@ fn missing_parts_are_named() {
 #[test]
 fn the_fallback_serves_what_nothing_else_does() {
     let mut side =
-        Side::new(Options::default(), |Asked { handler, text }| match (handler, text.as_deref()) {
+        Side::new(EngineOptions::default(), |Asked { handler, text }| match (handler, text.as_deref()) {
             (9, Some("x://{a")) => {
                 Answer::Completion(Completion { values: vec!["v".into()], ..Completion::default() })
             }
@@ -339,7 +341,7 @@ fn the_fallback_serves_what_nothing_else_does() {
 /// R-081: a legacy client subscribes to what the fallback serves.
 #[test]
 fn the_fallback_is_subscribed_to() {
-    let mut side = Side::new(Options::default(), |_| listed([]));
+    let mut side = Side::new(EngineOptions::default(), |_| listed([]));
     side.send(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } } }));
     side.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
@@ -389,7 +391,7 @@ fn the_guard_comes_first() {
 /// R-199: a source lists what other templates of its mount serve; what needs scopes is listed only to those who have them.
 #[test]
 fn scopes_of_other_templates_are_asked_for() {
-    let mut side = Side::new(Options::default(), |Asked { handler, .. }| match handler {
+    let mut side = Side::new(EngineOptions::default(), |Asked { handler, .. }| match handler {
         1 => listed(["t://1", "u://1"]),
         _ => listed(["t://2", "u://2"]),
     });
@@ -405,7 +407,7 @@ fn scopes_of_other_templates_are_asked_for() {
 /// The limit `list_source` holds for sources as for templates.
 #[test]
 fn a_source_that_gives_too_much_fails_the_list() {
-    let mut options = Options::default();
+    let mut options = EngineOptions::default();
     options.limits.list_source = 2;
     let mut side = Side::new(options, |_| {
         Answer::Listed(ListPage::new([1, 2, 3].map(|n| foreign(&format!("a://{n}")))))
@@ -436,14 +438,14 @@ fn completions_of_the_fallback_are_filtered() {
 /// R-076: one change of the list for many edits, some of them refused; an update in place leaves what is kept.
 #[test]
 fn edits_that_are_judged_one_by_one_are_announced_once() {
-    let mut options = Options::default();
+    let mut options = EngineOptions::default();
     (options.cache, options.limits.coalesce) = (true, 0);
     let mut side = Side::new(options, |_| {
         let cache = Some(CacheHint { ttl_ms: 60_000, scope: CacheScope::Private });
         Answer::Contents(ReadResult { contents: vec![Contents::text("one")], cache })
     });
     let kept = Resource::new("a://1").cache(CacheHint { ttl_ms: 60_000, scope: CacheScope::Private });
-    side.publish([Edit::AddResource { resource: kept, source: Source::Handler(1) }]);
+    side.publish([Edit::AddResource { resource: kept, source: ItemSource::Handler(1) }]);
     side.send(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } } }));
     side.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
@@ -453,7 +455,7 @@ fn edits_that_are_judged_one_by_one_are_announced_once() {
         )
     };
     read(&mut side);
-    let at = |uri: &str| Edit::AddResource { resource: Resource::new(uri), source: Source::Handler(2) };
+    let at = |uri: &str| Edit::AddResource { resource: Resource::new(uri), source: ItemSource::Handler(2) };
     let update = Edit::UpdateResource {
         uri: "a://1".into(),
         size: Some(3),
@@ -487,7 +489,7 @@ fn every_form_of_a_body_is_sent_alike() {
         ("blob", || Contents::base64("AQIDBA==")),
     ];
     for cache in [false, true] {
-        let mut options = Options::default();
+        let mut options = EngineOptions::default();
         options.cache = cache;
         let mut side = Side::new(options, move |Asked { text, .. }| {
             let at = text.and_then(|uri| uri.strip_prefix("x://")?.parse::<usize>().ok()).unwrap();
@@ -514,7 +516,7 @@ fn base64_is_checked_before_it_is_sent() {
         .into_iter()
         .zip([false, true].iter().cycle())
     {
-        let mut options = Options::default();
+        let mut options = EngineOptions::default();
         options.cache = *cache;
         let mut side = Side::new(options, move |_| {
             Answer::Contents(ReadResult {
@@ -533,7 +535,7 @@ fn base64_is_checked_before_it_is_sent() {
 /// The limit `contents` counts decoded bytes.
 #[test]
 fn sizes_of_blobs_are_decoded() {
-    let mut options = Options::default();
+    let mut options = EngineOptions::default();
     options.limits.contents = 4;
     let mut side = Side::new(options, |Asked { text, .. }| {
         let contents = match text.as_deref() {

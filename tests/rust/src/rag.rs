@@ -4,11 +4,11 @@ use crate::docs::wait_for_free;
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::option::{FromOption, OptionValue};
 use mcp_resources_engine::version::Revision;
+use mcp_resources_providers::rag::{
+    DocumentSource, Embedder, FetchedDocument, ListedDocument, Rag, RagOptions, SourceChanges, SourceError,
+};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_providers::rag::{
-    Changes, DocumentSource, Embedder, Fetched, Listed, Options, Rag, SourceError,
-};
 use serde_json::{Value, json};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -98,7 +98,7 @@ fn library() -> Folder {
 #[tokio::test]
 async fn a_folder_is_searched() {
     let folder = library();
-    let (server, _) = served(Rag::new(Options::new().folder("kb", &folder.0)).unwrap(), "{}");
+    let (server, _) = served(Rag::new(RagOptions::new().folder("kb", &folder.0)).unwrap(), "{}");
     let legacy = Client::legacy(&server, Revision::V2025_11_25).await.unwrap();
     for mut client in [Client::modern(&server).unwrap(), legacy] {
         let items = client.list_resources().await.unwrap();
@@ -150,7 +150,7 @@ async fn a_folder_is_searched() {
 #[tokio::test]
 async fn edits_arrive() {
     let folder = library();
-    let (server, _) = served(Rag::new(Options::new().folder("kb", &folder.0)).unwrap(), "{}");
+    let (server, _) = served(Rag::new(RagOptions::new().folder("kb", &folder.0)).unwrap(), "{}");
     let mut client = Client::modern(&server).unwrap();
     let uris = ["rag:///kb/doc/notes.txt", "rag:///kb/search/espresso"];
     for uri in uris {
@@ -180,7 +180,7 @@ async fn the_guard_is_asked_first() {
     ]);
     let mut answers = Vec::new();
     for folder in [&without, &with] {
-        let rag = Rag::new(Options::new().folder("kb", &folder.0)).unwrap();
+        let rag = Rag::new(RagOptions::new().folder("kb", &folder.0)).unwrap();
         let (server, _) = served(rag, r#"{"deny": ["rag:///kb/doc/x/**"]}"#);
         let mut client = Client::modern(&server).unwrap();
         let mut all = Vec::new();
@@ -218,7 +218,7 @@ impl Embedder for Hashing {
 #[tokio::test]
 async fn vectors_are_fused() {
     let folder = library();
-    let rag = Rag::new(Options::new().folder("kb", &folder.0)).unwrap().with_embedder(Arc::new(Hashing));
+    let rag = Rag::new(RagOptions::new().folder("kb", &folder.0)).unwrap().with_embedder(Arc::new(Hashing));
     let (server, _) = served(rag, "{}");
     let mut client = Client::modern(&server).unwrap();
     // No text has this word as it is.
@@ -243,7 +243,7 @@ impl Embedder for Shrinking {
 #[tokio::test]
 async fn vectors_of_another_length_are_said() {
     let folder = Folder::with([("a.md", "needle\n"), ("b.md", "hay\n")]);
-    let rag = Rag::new(Options::new().folder("kb", &folder.0)).unwrap();
+    let rag = Rag::new(RagOptions::new().folder("kb", &folder.0)).unwrap();
     let (server, log) = served(rag.with_embedder(Arc::new(Shrinking::default())), "{}");
     let mut client = Client::modern(&server).unwrap();
     let passages = passages(&mut client, "rag:///kb/search/needle").await;
@@ -264,24 +264,24 @@ struct Faulty {
 }
 
 impl DocumentSource for Faulty {
-    fn list(&self) -> Result<Vec<Listed>, SourceError> {
-        Ok(vec![Listed { id: "one".into(), stamp: "1".into(), ..Listed::default() }])
+    fn list(&self) -> Result<Vec<ListedDocument>, SourceError> {
+        Ok(vec![ListedDocument { id: "one".into(), stamp: "1".into(), ..ListedDocument::default() }])
     }
 
-    fn fetch(&self, _id: &str) -> Result<Fetched, SourceError> {
+    fn fetch(&self, _id: &str) -> Result<FetchedDocument, SourceError> {
         let left = self.faults.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         match left {
             Ok(_) => Err(SourceError::Failed("it is busy".into())),
-            Err(_) => Ok(Fetched { text: "A kettle.".into(), mime_type: "text/plain" }),
+            Err(_) => Ok(FetchedDocument { text: "A kettle.".into(), mime_type: "text/plain" }),
         }
     }
 
-    fn changes_since(&self, token: Option<&str>) -> Result<Changes, SourceError> {
+    fn changes_since(&self, token: Option<&str>) -> Result<SourceChanges, SourceError> {
         self.lists.fetch_add(1, Ordering::Relaxed);
         let token = Some("1".into()).filter(|_| token.is_none()).or(token.map(str::to_owned));
         Ok(match self.lists.load(Ordering::Relaxed) {
-            1 => Changes::All { documents: self.list()?, token },
-            _ => Changes::Some { changed: Vec::new(), gone: Vec::new(), token },
+            1 => SourceChanges::All { documents: self.list()?, token },
+            _ => SourceChanges::Some { changed: Vec::new(), gone: Vec::new(), token },
         })
     }
 }
@@ -291,7 +291,7 @@ impl DocumentSource for Faulty {
 async fn what_could_not_be_read_is_asked_for_again() {
     let source = Faulty { faults: Arc::new(AtomicUsize::new(2)), ..Faulty::default() };
     let folder = library();
-    let rag = Rag::new(Options::new().folder("kb", &folder.0)).unwrap();
+    let rag = Rag::new(RagOptions::new().folder("kb", &folder.0)).unwrap();
     let (server, log) = served(rag.with_source("own", source).unwrap(), "{}");
     let mut client = Client::modern(&server).unwrap();
     eventually(&mut client, "rag:///own/search/kettle", &["rag:///own/doc/one"]).await;
@@ -308,7 +308,7 @@ async fn what_could_not_be_read_is_asked_for_again() {
 async fn an_index_outlives_its_server() {
     let folder = Folder::with([("notes/a.txt", "The espresso machine."), ("notes/b.md", BACKUP)]);
     let (notes, file) = (folder.0.join("notes"), folder.0.join("kb.index"));
-    let options = || Options::new().folder("kb", &notes).index(&file);
+    let options = || RagOptions::new().folder("kb", &notes).index(&file);
     let (espresso, kettle) = ("rag:///kb/search/espresso", "rag:///kb/search/kettle");
     let mut answers = Vec::new();
     for round in 0..3 {
@@ -342,13 +342,13 @@ async fn an_index_outlives_its_server() {
 #[tokio::test]
 async fn what_is_not_served_is_said() {
     let folder = Folder::with([("a.txt", "needle"), ("large.txt", &*"needle ".repeat(1 << 20))]);
-    let (server, log) = served(Rag::new(Options::new().folder("kb", &folder.0)).unwrap(), "{}");
+    let (server, log) = served(Rag::new(RagOptions::new().folder("kb", &folder.0)).unwrap(), "{}");
     let mut client = Client::modern(&server).unwrap();
     assert_eq!(found(&mut client, "rag:///kb/search/needle").await, ["rag:///kb/doc/a.txt"]);
     assert!(client.read("rag:///kb/doc/large.txt").await.is_err());
     assert!(log.lock().unwrap().join("\n").contains("kb/large.txt cannot be read: it is larger than 4 MiB"));
     let empty = Folder::with([("a.png", "x")]);
-    let (server, log) = served(Rag::new(Options::new().folder("kb", &empty.0)).unwrap(), "{}");
+    let (server, log) = served(Rag::new(RagOptions::new().folder("kb", &empty.0)).unwrap(), "{}");
     let mut client = Client::modern(&server).unwrap();
     assert_eq!(found(&mut client, "rag:///kb/search/needle").await, [""; 0]);
     assert_eq!(log.lock().unwrap().join("\n").matches("the collection \"kb\" has no document").count(), 1);
@@ -379,7 +379,7 @@ fn mistakes_at_the_start() {
             "rag: the index src is no file; name one that may be written",
         ),
     ] {
-        let said = Options::from_option(value).and_then(Rag::new).map(drop).unwrap_err().to_string();
+        let said = RagOptions::from_option(value).and_then(Rag::new).map(drop).unwrap_err().to_string();
         assert!(said.contains(message), "{said}");
     }
 }

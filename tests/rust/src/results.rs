@@ -2,9 +2,9 @@
 
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::version::Revision;
+use mcp_resources_providers::results::{Content, PutOptions, ResultOptions, Results};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_providers::results::{Content, Options, PutOptions, Results};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,13 +34,13 @@ fn serve(results: &Results, policy: &str) -> ResourceServer {
 }
 
 fn memory() -> Results {
-    Results::new(Options::new()).unwrap()
+    Results::new(ResultOptions::new()).unwrap()
 }
 
 /// In memory, and in a file.
 fn both(name: &str) -> (File, [Results; 2]) {
     let file = File::new(name);
-    let disk = Results::new(Options::new().file(&file.0)).unwrap();
+    let disk = Results::new(ResultOptions::new().file(&file.0)).unwrap();
     (file, [memory(), disk])
 }
 
@@ -156,7 +156,7 @@ async fn changes_are_notified() {
 #[tokio::test]
 async fn a_file_is_shared() {
     let file = File::new("shared");
-    let open = || Results::new(Options::new().file(&file.0)).unwrap();
+    let open = || Results::new(ResultOptions::new().file(&file.0)).unwrap();
     let (served, other) = (open(), open());
     let server = serve(&served, "{}");
     let mut client = Client::modern(&server).unwrap();
@@ -187,7 +187,7 @@ async fn a_file_is_shared() {
 #[tokio::test]
 async fn nobody_hears_of_the_results_of_another() {
     let file = File::new("private");
-    let open = || Results::new(Options::new().file(&file.0)).unwrap();
+    let open = || Results::new(ResultOptions::new().file(&file.0)).unwrap();
     let shared = open();
     for (served, other) in [(memory(), None), (open(), Some(shared))] {
         let server = serve(&served, "{}");

@@ -4,9 +4,9 @@ use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::option::{FromOption, OptionValue};
 use mcp_resources_engine::version::Revision;
+use mcp_resources_providers::skills::{SkillOptions, Skills};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::{Client, ServerError};
-use mcp_resources_providers::skills::{Options, Skills};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -68,8 +68,8 @@ impl Folder {
         self.write(&format!("{path}/SKILL.md"), text);
     }
 
-    fn options(&self) -> Options {
-        Options::new().path(self.0.join("skills"))
+    fn options(&self) -> SkillOptions {
+        SkillOptions::new().path(self.0.join("skills"))
     }
 }
 
@@ -81,7 +81,7 @@ impl Drop for Folder {
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-fn served(options: Options, policy: &str, page: usize) -> (ResourceServer, Log) {
+fn served(options: SkillOptions, policy: &str, page: usize) -> (ResourceServer, Log) {
     let log = Log::default();
     let said = log.clone();
     let mut limits = Limits::default();
@@ -573,7 +573,7 @@ async fn directories_and_prefixes() {
     let (one, two) = (Folder::usual(), Folder::new());
     two.skill("git-workflow", "Another", "");
     two.skill("own", "Of its own", "");
-    let options = Options::new()
+    let options = SkillOptions::new()
         .path(one.at(""))
         .path(two.at(""))
         .path(two.at("own"))
@@ -643,7 +643,7 @@ async fn changes_are_reported() {
 #[test]
 fn wrong_options_are_refused() {
     let refused = |value: OptionValue| {
-        Options::from_option(value)
+        SkillOptions::from_option(value)
             .and_then(|options| Skills::new(options).map(drop))
             .unwrap_err()
             .to_string()

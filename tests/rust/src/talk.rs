@@ -1,10 +1,10 @@
 //! One connection of one engine, driven by JSON.
 
-use mcp_resources_engine::catalog::{Edit, Source};
+use mcp_resources_engine::catalog::{Edit, ItemSource};
 use mcp_resources_engine::connection::{
-    Answer, Arrival, Connection, ConnectionKind, Event, Outcome, RequestToken, Status,
+    Answer, Arrival, Connection, ConnectionKind, Event, OutcomeStatus, RequestOutcome, RequestToken,
 };
-use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+use mcp_resources_engine::engine::{Engine, EngineOptions, ServerInfo};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::resource::{Resource, Template};
@@ -35,7 +35,7 @@ pub(crate) struct Heard {
     pub(crate) sent: Vec<Value>,
     pub(crate) tokens: Vec<RequestToken>,
     pub(crate) states: Vec<Option<Vec<u8>>>,
-    pub(crate) status: Status,
+    pub(crate) status: OutcomeStatus,
 }
 
 impl Talk {
@@ -54,7 +54,7 @@ impl Talk {
         let (message, mut out) = (message.to_string(), Vec::new());
         let principal = Principal::local();
         let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
-        let Outcome { events, status, .. } = self.connection.message(arrival, self.now, &mut out);
+        let RequestOutcome { events, status, .. } = self.connection.message(arrival, self.now, &mut out);
         let mut heard = Heard { sent: parse(&out), tokens: Vec::new(), states: Vec::new(), status };
         for event in events {
             match event {
@@ -105,19 +105,19 @@ pub(crate) fn info() -> ServerInfo {
 
 /// A handler at `live://status`, `resources` constants and a page of two.
 pub(crate) fn engine(key: &str, resources: usize) -> Arc<Engine> {
-    let mut options = Options::default();
+    let mut options = EngineOptions::default();
     options.limits.page = 2;
     options.keys = vec![SealKey::from_secret(key.as_bytes()).unwrap()];
     let engine = Engine::new(info(), options).unwrap();
     let handler = engine.new_handler();
     let constant = |n| Edit::AddResource {
         resource: Resource::new(format!("c://{n:04}")),
-        source: Source::Text("".into()),
+        source: ItemSource::Text("".into()),
     };
     let mut edits: Vec<_> = (0..resources).map(constant).collect();
     edits.push(Edit::AddResource {
         resource: Resource::new("live://status"),
-        source: Source::Handler(handler),
+        source: ItemSource::Handler(handler),
     });
     edits.push(Edit::AddTemplate { template: Template::new("note://{id}"), handler, mount: None });
     engine.publish(edits, Now::default()).unwrap();

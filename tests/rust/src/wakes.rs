@@ -3,11 +3,11 @@
 //! A waiter sleeps until its waker is called, so that a wake-up that is lost is a test that fails.
 
 use crate::talk::{Talk, info};
-use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
+use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource};
 use mcp_resources_engine::connection::{
-    Answer, Arrival, Connection, ConnectionKind, Contents, Event, Outcome,
+    Answer, Arrival, Connection, ConnectionKind, Contents, Event, RequestOutcome,
 };
-use mcp_resources_engine::engine::{Engine, Options};
+use mcp_resources_engine::engine::{Engine, EngineOptions};
 use mcp_resources_engine::hub::Delivered;
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::principal::Principal;
@@ -64,7 +64,7 @@ impl Client {
         let text = message.to_string();
         let principal = Principal::local();
         let arrival = Arrival { message: text.as_bytes(), principal: &principal, mirror: None };
-        let Outcome { events, .. } = self.connection.message(arrival, Now::default(), out);
+        let RequestOutcome { events, .. } = self.connection.message(arrival, Now::default(), out);
         let asked = |event| match event {
             Event::Read(read) => Some(Asked::Call(read.token, read.handler)),
             Event::Shared(_) => Some(Asked::Wait),
@@ -123,7 +123,7 @@ enum Asked {
 fn replace(engine: &Engine, handler: HandlerId, is_first: bool) {
     let mut resource = Resource::new(URI);
     resource.details.cache.ttl_ms = 60_000;
-    let add = Edit::AddResource { resource, source: Source::Handler(handler) };
+    let add = Edit::AddResource { resource, source: ItemSource::Handler(handler) };
     let remove = Edit::RemoveResource { uri: URI.into() };
     let edits = if is_first { vec![add] } else { vec![remove, add] };
     engine.publish(edits, Now::default()).unwrap();
@@ -133,7 +133,7 @@ fn replace(engine: &Engine, handler: HandlerId, is_first: bool) {
 /// after a change gives what is after it; nobody fails because another one cancels; and all who wait are woken.
 #[test]
 fn readers_that_share_calls_see_what_is_there_and_are_woken() {
-    let mut options = Options::default();
+    let mut options = EngineOptions::default();
     options.cache = true;
     let engine = Engine::new(info(), options).unwrap();
     let first = engine.new_handler();
@@ -181,7 +181,7 @@ fn readers_that_share_calls_see_what_is_there_and_are_woken() {
 #[test]
 fn changes_during_deliveries_wake_again() {
     const ROUNDS: usize = 3_000;
-    let mut options = Options::default();
+    let mut options = EngineOptions::default();
     options.limits.coalesce = 0;
     let engine = Engine::new(info(), options).unwrap();
     replace(&engine, engine.new_handler(), true);

@@ -1,9 +1,9 @@
 //! Files that clients watch: what they hear, and that nothing is left when they have gone.
 
 use mcp_resources_engine::version::Revision;
+use mcp_resources_providers::files::{FileOptions, Files};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::{Client, Listen, MessageKind, Notification};
-use mcp_resources_providers::files::{Files, Options};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,8 +32,8 @@ impl Folder {
         fs::write(self.0.join(path), text).unwrap();
     }
 
-    fn serve(&self, change: impl FnOnce(Options) -> Options) -> ResourceServer {
-        let files = Files::new(change(Options::new().root("r", &self.0))).unwrap();
+    fn serve(&self, change: impl FnOnce(FileOptions) -> FileOptions) -> ResourceServer {
+        let files = Files::new(change(FileOptions::new().root("r", &self.0))).unwrap();
         ResourceServer::builder("files", "1").mount(files).build().unwrap()
     }
 }
@@ -97,7 +97,7 @@ async fn the_author_is_told_of_polling() {
     let folder = Folder::new();
     let said = Arc::new(Mutex::new(Vec::new()));
     let log = said.clone();
-    let files = Files::new(Options::new().root("r", &folder.0).watch_dirs(1)).unwrap();
+    let files = Files::new(FileOptions::new().root("r", &folder.0).watch_dirs(1)).unwrap();
     let server = ResourceServer::builder("files", "1")
         .mount(files)
         .diagnostics(move |diagnostic| log.lock().unwrap().push(diagnostic.to_string()))

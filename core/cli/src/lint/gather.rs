@@ -4,7 +4,7 @@ use super::absent::{self, Probe};
 use crate::error::Failed;
 use crate::output;
 use mcp_resources_engine::client::{ClientError, Failure};
-use mcp_resources_engine::connection::Plain;
+use mcp_resources_engine::connection::PlainContents;
 use mcp_resources_engine::version::Revision;
 use mcp_resources_runtime::client::Client;
 use mcp_resources_template::{UriTemplate, Value as TemplateValue, Values};
@@ -27,16 +27,16 @@ const CHOICES: usize = 3;
 
 /// All data that is checked.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SeenResource {
     /// Whether the revision is 2026-07-28 or later.
     pub is_modern: bool,
-    pub resources: Listed,
-    pub templates: Listed,
+    pub resources: GatheredList,
+    pub templates: GatheredList,
     pub reads: Vec<Reading>,
     /// Whether the server declares resources, or lists some.
     pub has_resources: bool,
     /// The answers to reads of URIs that cannot exist: of [`ABSENT`] first, then of those of [`absent::probes`].
-    pub absent: Vec<(Probe, Absent)>,
+    pub absent: Vec<(Probe, AbsentUri)>,
     /// Templates none of whose completed values can be read: the template, how many were tried, and the first error.
     pub unreadable: Vec<(String, usize, String)>,
     /// Failed completions: template, variable and error.
@@ -45,17 +45,17 @@ pub(super) struct Seen {
 
 /// One list as it was received.
 #[derive(Default)]
-pub(super) struct Listed {
+pub(super) struct GatheredList {
     /// The entries that are checked.
     pub items: Vec<Value>,
     /// The number of all entries.
     pub count: usize,
-    pub end: End,
+    pub end: ListEnd,
 }
 
 /// How a list ended.
 #[derive(Default, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ListEnd {
     #[default]
     Whole,
     /// The limit was reached.
@@ -71,18 +71,18 @@ pub(super) enum End {
 /// A resource that was listed and read.
 pub(super) struct Reading {
     pub uri: String,
-    pub outcome: Result<Vec<Part>, String>,
+    pub outcome: Result<Vec<ListPart>, String>,
 }
 
 /// One entry of contents.
-pub(super) struct Part {
+pub(super) struct ListPart {
     pub uri: Option<String>,
     pub mime_type: Option<String>,
     pub size: u64,
 }
 
 /// The answer to a read of a URI that cannot exist.
-pub(super) enum Absent {
+pub(super) enum AbsentUri {
     Contents,
     Refused { code: i64, uri: Option<String> },
 }
@@ -91,10 +91,11 @@ pub(super) enum Absent {
 ///
 /// # Errors
 /// If the server cannot be reached, or its resources cannot be listed.
-pub(super) async fn all(client: &Client, limit: usize) -> Result<Seen, Failed> {
+pub(super) async fn all(client: &Client, limit: usize) -> Result<SeenResource, Failed> {
     let about = client.about().await?;
-    let mut progress = Progress::new();
-    let mut seen = Seen { is_modern: about.revision >= Revision::V2026_07_28, ..Seen::default() };
+    let mut progress = LintProgress::new();
+    let mut seen =
+        SeenResource { is_modern: about.revision >= Revision::V2026_07_28, ..SeenResource::default() };
     seen.resources = list(client, "resources/list", "resources", &mut progress).await?;
     seen.templates = list(client, "resources/templates/list", "resourceTemplates", &mut progress).await?;
     seen.has_resources = about.declares("resources") || seen.resources.count + seen.templates.count > 0;
@@ -111,8 +112,13 @@ pub(super) async fn all(client: &Client, limit: usize) -> Result<Seen, Failed> {
     Ok(seen)
 }
 
-async fn list(client: &Client, method: &str, key: &str, progress: &mut Progress) -> Result<Listed, Failed> {
-    let mut listed = Listed::default();
+async fn list(
+    client: &Client,
+    method: &str,
+    key: &str,
+    progress: &mut LintProgress,
+) -> Result<GatheredList, Failed> {
+    let mut listed = GatheredList::default();
     let mut cursors = HashSet::new();
     let mut params = json!({});
     for _ in 0..PAGES {
@@ -127,7 +133,7 @@ async fn list(client: &Client, method: &str, key: &str, progress: &mut Progress)
             page => serde_json::from_str::<Value>(&page?).unwrap_or_default(),
         };
         let Some(items) = page.get(key).and_then(Value::as_array) else {
-            listed.end = End::NoList;
+            listed.end = ListEnd::NoList;
             return Ok(listed);
         };
         listed.items.extend(items.iter().take(MOST - listed.items.len()).cloned());
@@ -137,7 +143,7 @@ async fn list(client: &Client, method: &str, key: &str, progress: &mut Progress)
             None | Some(Value::Null) => return Ok(listed),
             Some(Value::String(cursor)) => cursor.clone(),
             Some(_) => {
-                listed.end = End::OddCursor;
+                listed.end = ListEnd::OddCursor;
                 return Ok(listed);
             }
         };
@@ -146,15 +152,15 @@ async fn list(client: &Client, method: &str, key: &str, progress: &mut Progress)
         }
         params = json!({ "cursor": cursor });
         if !cursors.insert(cursor.clone()) {
-            listed.end = End::Repeats(cursor);
+            listed.end = ListEnd::Repeats(cursor);
             return Ok(listed);
         }
     }
-    listed.end = End::Endless;
+    listed.end = ListEnd::Endless;
     Ok(listed)
 }
 
-async fn reads(client: &Client, items: &[Value], limit: usize, progress: &mut Progress) -> Vec<Reading> {
+async fn reads(client: &Client, items: &[Value], limit: usize, progress: &mut LintProgress) -> Vec<Reading> {
     let mut seen = HashSet::new();
     let uris = items.iter().filter_map(|item| item.get("uri")?.as_str()).filter(|uri| seen.insert(*uri));
     let uris: Vec<&str> = uris.take(limit).collect();
@@ -166,12 +172,12 @@ async fn reads(client: &Client, items: &[Value], limit: usize, progress: &mut Pr
             error => error.to_string(),
         });
         let outcome = contents.map(|contents| {
-            let part = |one: mcp_resources_engine::connection::Contents<'_>| Part {
+            let part = |one: mcp_resources_engine::connection::Contents<'_>| ListPart {
                 uri: one.uri.map(|uri| uri.into_owned()),
                 mime_type: one.mime_type.map(|mime| mime.into_owned()),
                 size: match one.body.into_plain() {
-                    Some(Plain::Text(text)) => text.len() as u64,
-                    Some(Plain::Blob(bytes)) => bytes.len() as u64,
+                    Some(PlainContents::Text(text)) => text.len() as u64,
+                    Some(PlainContents::Blob(bytes)) => bytes.len() as u64,
                     None => 0,
                 },
             };
@@ -183,20 +189,20 @@ async fn reads(client: &Client, items: &[Value], limit: usize, progress: &mut Pr
 }
 
 /// The texts that identify the entries of a list.
-fn texts<'l>(listed: &'l Listed, key: &str) -> Vec<&'l str> {
+fn texts<'l>(listed: &'l GatheredList, key: &str) -> Vec<&'l str> {
     listed.items.iter().filter_map(|item| item.get(key)?.as_str()).collect()
 }
 
 /// Uses the method itself, so that the error code is known.
-async fn ask_absent(client: &Client, probes: Vec<Probe>) -> Result<Vec<(Probe, Absent)>, Failed> {
+async fn ask_absent(client: &Client, probes: Vec<Probe>) -> Result<Vec<(Probe, AbsentUri)>, Failed> {
     let mut answers = Vec::new();
     for probe in probes {
         let answer = match client.request("resources/read", &json!({ "uri": probe.uri }).to_string()).await {
-            Ok(_) => Absent::Contents,
+            Ok(_) => AbsentUri::Contents,
             Err(ClientError::Failed(Failure::Server { code, data, .. })) => {
                 let data: Value = data.and_then(|data| serde_json::from_str(&data).ok()).unwrap_or_default();
                 let uri = data.get("uri").and_then(Value::as_str).map(str::to_owned);
-                Absent::Refused { code, uri }
+                AbsentUri::Refused { code, uri }
             }
             Err(error) => return Err(error.into()),
         };
@@ -208,9 +214,9 @@ async fn ask_absent(client: &Client, probes: Vec<Probe>) -> Result<Vec<(Probe, A
 /// Reads what templates make of completed values, and returns the templates of which nothing can be read.
 async fn unreadable(
     client: &Client,
-    seen: &Seen,
+    seen: &SeenResource,
     limit: usize,
-    progress: &mut Progress,
+    progress: &mut LintProgress,
 ) -> Vec<(String, usize, String)> {
     let mut unreadable = Vec::new();
     let templates = texts(&seen.templates, "uriTemplate").into_iter();
@@ -259,7 +265,7 @@ async fn completions(
     client: &Client,
     items: &[Value],
     limit: usize,
-    progress: &mut Progress,
+    progress: &mut LintProgress,
 ) -> Vec<(String, String, String)> {
     let templates = items.iter().filter_map(|item| item.get("uriTemplate")?.as_str());
     let templates = templates.filter_map(|text| UriTemplate::parse(text).ok());
@@ -279,12 +285,12 @@ async fn completions(
 }
 
 /// A progress line on stderr, shown on a terminal after one second.
-struct Progress {
+struct LintProgress {
     next: Option<Instant>,
     is_shown: bool,
 }
 
-impl Progress {
+impl LintProgress {
     const PAUSE: Duration = Duration::from_millis(200);
 
     fn new() -> Self {
@@ -302,7 +308,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for LintProgress {
     fn drop(&mut self) {
         if self.is_shown {
             output::hint("\r\x1b[K");

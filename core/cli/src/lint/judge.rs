@@ -1,6 +1,6 @@
 //! Finds mistakes in the collected data. Pure: sends nothing to the server.
 
-use super::gather::{Absent, End, Listed, Part, Seen};
+use super::gather::{AbsentUri, GatheredList, ListEnd, ListPart, SeenResource};
 use mcp_resources_template::uri::{MAX_URI, normalize};
 use mcp_resources_template::{LintKind, TemplateSet, UriTemplate};
 use serde_json::Value;
@@ -60,7 +60,7 @@ impl Findings {
 }
 
 /// All mistakes.
-pub(super) fn all(seen: &Seen) -> Vec<Finding> {
+pub(super) fn all(seen: &SeenResource) -> Vec<Finding> {
     let mut found = Findings::default();
     ends("resources/list", &seen.resources, &mut found);
     ends("resources/templates/list", &seen.templates, &mut found);
@@ -86,17 +86,17 @@ pub(super) fn all(seen: &Seen) -> Vec<Finding> {
     found.0
 }
 
-fn ends(method: &str, listed: &Listed, found: &mut Findings) {
+fn ends(method: &str, listed: &GatheredList, found: &mut Findings) {
     let count = listed.count;
     match &listed.end {
-        End::Whole => {}
-        End::Endless => found.warning(
+        ListEnd::Whole => {}
+        ListEnd::Endless => found.warning(
             "endless-list",
             method,
             format!("the list goes on after {count} entries"),
             "send the last page without nextCursor, and list what is numerous with a template",
         ),
-        End::Repeats(cursor) => {
+        ListEnd::Repeats(cursor) => {
             let shown: String = cursor.chars().take(100).collect();
             let what = format!("nextCursor {shown:?} came twice: a client would ask for ever");
             found.error(
@@ -106,10 +106,10 @@ fn ends(method: &str, listed: &Listed, found: &mut Findings) {
                 "send a cursor that leads on, and none with the last page",
             );
         }
-        End::OddCursor => {
+        ListEnd::OddCursor => {
             found.error("odd-cursor", method, "nextCursor is not a string", "send a string, or leave it out")
         }
-        End::NoList => found.error(
+        ListEnd::NoList => found.error(
             "no-list",
             method,
             "the result has no array of entries",
@@ -250,7 +250,7 @@ fn templates(items: &[Value], found: &mut Findings) {
     }
 }
 
-fn reads(seen: &Seen, found: &mut Findings) {
+fn reads(seen: &SeenResource, found: &mut Findings) {
     let mut entries: HashMap<&str, &Value> = HashMap::new();
     for item in &seen.resources.items {
         if let Some(uri) = item.get("uri").and_then(Value::as_str) {
@@ -280,7 +280,7 @@ fn reads(seen: &Seen, found: &mut Findings) {
 }
 
 /// Compares the description in the list with a read.
-fn agree(uri: &str, entry: Option<&Value>, parts: &[Part], found: &mut Findings) {
+fn agree(uri: &str, entry: Option<&Value>, parts: &[ListPart], found: &mut Findings) {
     let member = |name| entry.and_then(|entry| entry.get(name));
     // With several contents, none need have the type or size of the whole.
     let [part] = parts else { return };
@@ -310,7 +310,7 @@ fn is_same(one: &str, other: &str) -> bool {
         || matches!((normalize(one, MAX_URI), normalize(other, MAX_URI)), (Ok(one), Ok(other)) if one == other)
 }
 
-fn absent(seen: &Seen, found: &mut Findings) {
+fn absent(seen: &SeenResource, found: &mut Findings) {
     let (right, fix) = match seen.is_modern {
         true => (-32602, "answer -32602 with data.uri, as 2026-07-28 does"),
         false => (-32002, "answer -32002, as revisions before 2026-07-28 do"),
@@ -319,20 +319,20 @@ fn absent(seen: &Seen, found: &mut Findings) {
     for (probe, answer) in &seen.absent {
         let (rule, what) = match answer {
             // The server may have what a template matches, and may refuse its form in a way of its own.
-            Absent::Refused { code: FAILED, .. } if probe.is_matched => (
+            AbsentUri::Refused { code: FAILED, .. } if probe.is_matched => (
                 "not-found-code",
                 format!("a value that cannot exist is answered with {FAILED}, as if the server failed"),
             ),
             _ if probe.is_matched => continue,
-            Absent::Contents => ("absent-readable", "a URI that cannot exist has contents".to_owned()),
-            Absent::Refused { code, .. } if *code != right => {
+            AbsentUri::Contents => ("absent-readable", "a URI that cannot exist has contents".to_owned()),
+            AbsentUri::Refused { code, .. } if *code != right => {
                 ("not-found-code", format!("a URI that cannot exist is answered with {code}"))
             }
-            Absent::Refused { uri: None, .. } if seen.is_modern => (
+            AbsentUri::Refused { uri: None, .. } if seen.is_modern => (
                 "not-found-data",
                 "the error has no data.uri, so it cannot be told from wrong parameters".to_owned(),
             ),
-            Absent::Refused { .. } => continue,
+            AbsentUri::Refused { .. } => continue,
         };
         // Most servers answer all of them in one way; the first of each mistake is enough.
         if rules.insert(rule) {
@@ -348,16 +348,16 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn seen(resources: Value, templates: Value) -> Seen {
-        let listed = |items: Value| Listed {
+    fn seen(resources: Value, templates: Value) -> SeenResource {
+        let listed = |items: Value| GatheredList {
             items: items.as_array().cloned().unwrap_or_default(),
             count: 0,
-            end: End::Whole,
+            end: ListEnd::Whole,
         };
-        Seen { resources: listed(resources), templates: listed(templates), ..Seen::default() }
+        SeenResource { resources: listed(resources), templates: listed(templates), ..SeenResource::default() }
     }
 
-    fn rules(seen: &Seen) -> Vec<&'static str> {
+    fn rules(seen: &SeenResource) -> Vec<&'static str> {
         all(seen).iter().map(|finding| finding.rule).collect()
     }
 
@@ -373,9 +373,9 @@ mod tests {
             resources,
             json!([{"uriTemplate": "a://{x}", "name": "a"}, {"uriTemplate": "c://{x}", "name": "c"}]),
         );
-        let part = Part { uri: Some("A://b".into()), mime_type: Some("TEXT/plain".into()), size: 1 };
+        let part = ListPart { uri: Some("A://b".into()), mime_type: Some("TEXT/plain".into()), size: 1 };
         seen.reads = vec![Reading { uri: "a://b".into(), outcome: Ok(vec![part]) }];
-        seen.absent = vec![(absent(false), Absent::Refused { code: -32002, uri: None })];
+        seen.absent = vec![(absent(false), AbsentUri::Refused { code: -32002, uri: None })];
         assert_eq!(rules(&seen), [""; 0]);
     }
 
@@ -397,12 +397,15 @@ mod tests {
         let same = json!([{"uri": "a://b/%41", "name": "x"}, {"uri": "A://b/A", "name": "y"}]);
         assert_eq!(rules(&seen(same, json!([]))), ["duplicate-uri"]);
         for (end, rule) in [
-            (End::Endless, "endless-list"),
-            (End::Repeats("a".into()), "repeated-cursor"),
-            (End::OddCursor, "odd-cursor"),
-            (End::NoList, "no-list"),
+            (ListEnd::Endless, "endless-list"),
+            (ListEnd::Repeats("a".into()), "repeated-cursor"),
+            (ListEnd::OddCursor, "odd-cursor"),
+            (ListEnd::NoList, "no-list"),
         ] {
-            let seen = Seen { templates: Listed { items: vec![], count: 0, end }, ..Seen::default() };
+            let seen = SeenResource {
+                templates: GatheredList { items: vec![], count: 0, end },
+                ..SeenResource::default()
+            };
             assert_eq!(rules(&seen), [rule]);
         }
     }
@@ -423,27 +426,27 @@ mod tests {
 
     #[test]
     fn the_code_for_what_is_not_there_depends_on_the_era() {
-        let refused = |code, uri: Option<&str>| Absent::Refused { code, uri: uri.map(str::to_owned) };
+        let refused = |code, uri: Option<&str>| AbsentUri::Refused { code, uri: uri.map(str::to_owned) };
         for (is_modern, is_matched, answer, rule) in [
             (false, false, refused(-32002, None), None),
             (false, false, refused(-32602, None), Some("not-found-code")),
             (true, false, refused(-32602, Some(ABSENT)), None),
             (true, false, refused(-32602, None), Some("not-found-data")),
             (true, false, refused(-32002, None), Some("not-found-code")),
-            (true, false, Absent::Contents, Some("absent-readable")),
-            (true, true, Absent::Contents, None),
+            (true, false, AbsentUri::Contents, Some("absent-readable")),
+            (true, true, AbsentUri::Contents, None),
             (false, true, refused(-32602, None), None),
             (true, true, refused(-32603, None), Some("not-found-code")),
         ] {
             // Beside others that are right; a second of the same kind adds nothing.
             let right = if is_modern { refused(-32602, Some(ABSENT)) } else { refused(-32002, None) };
             let again = match &answer {
-                Absent::Contents => Absent::Contents,
-                Absent::Refused { code, uri } => refused(*code, uri.as_deref()),
+                AbsentUri::Contents => AbsentUri::Contents,
+                AbsentUri::Refused { code, uri } => refused(*code, uri.as_deref()),
             };
             let absent = [(false, right), (is_matched, answer), (is_matched, again)]
                 .map(|(is_matched, answer)| (absent(is_matched), answer));
-            let seen = Seen { is_modern, absent: absent.into(), ..Seen::default() };
+            let seen = SeenResource { is_modern, absent: absent.into(), ..SeenResource::default() };
             assert_eq!(rules(&seen), rule.into_iter().collect::<Vec<_>>());
         }
     }
@@ -452,8 +455,8 @@ mod tests {
     fn reads_are_compared_with_the_list() {
         let mut seen =
             seen(json!([{"uri": "a://b", "name": "b", "size": 2, "mimeType": "text/plain"}]), json!([]));
-        let part = || Part { uri: None, mime_type: Some("text/html".into()), size: 1 };
-        let child = Part { uri: Some("a://b/c".into()), ..part() };
+        let part = || ListPart { uri: None, mime_type: Some("text/html".into()), size: 1 };
+        let child = ListPart { uri: Some("a://b/c".into()), ..part() };
         for (outcome, expected) in [
             (Ok(vec![part()]), &["mime-type-differs", "size-differs"][..]),
             (Ok(vec![part(), part()]), &[]),

@@ -9,11 +9,11 @@ mod gather;
 mod judge;
 
 use crate::Outcome;
-use crate::args::Lint;
+use crate::args::LintArgs;
 use crate::error::Failed;
 use crate::output::{self, plain};
 use clap::builder::styling::AnsiColor;
-use gather::Seen;
+use gather::SeenResource;
 use judge::{Finding, Severity};
 use mcp_resources_runtime::client::Client;
 use serde_json::json;
@@ -23,7 +23,7 @@ use std::io::{BufWriter, Write};
 const COULD_NOT_JUDGE: u8 = 2;
 
 /// Checks the server, and writes the findings.
-pub(crate) async fn run(args: &Lint, client: &Client) -> Outcome {
+pub(crate) async fn run(args: &LintArgs, client: &Client) -> Outcome {
     let seen = gather::all(client, args.limit).await?;
     let findings = judge::all(&seen);
     let mut out = BufWriter::new(anstream::stdout());
@@ -69,7 +69,7 @@ fn for_people(finding: &Finding) -> String {
     )
 }
 
-fn summary(findings: &[Finding], seen: &Seen) -> String {
+fn summary(findings: &[Finding], seen: &SeenResource) -> String {
     let found = match findings.len() {
         0 => "no mistakes found".to_owned(),
         1 => "1 mistake found".to_owned(),

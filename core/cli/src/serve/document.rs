@@ -5,10 +5,10 @@
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::http::Rules;
 use mcp_resources_engine::limits::Limits;
-use mcp_resources_engine::option::{Named, OptionError, OptionValue};
+use mcp_resources_engine::option::{NamedOptions, OptionError, OptionValue};
 use mcp_resources_engine::suggest::unexpected;
-use mcp_resources_runtime::transport::{document_value, read_policy};
 use mcp_resources_providers::declared;
+use mcp_resources_runtime::transport::{document_value, read_policy};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -30,11 +30,11 @@ const GUARD_KEYS: [&str; 11] = [
 
 /// The providers and the rules of a server. Nothing is opened yet.
 #[derive(Debug)]
-pub struct Document {
-    pub(super) about: About,
+pub struct ServeDocument {
+    pub(super) about: ServerSection,
     /// The providers by their kinds, in the order of their first entries.
-    pub(super) providers: Vec<Declared>,
-    pub(super) guard: Guard,
+    pub(super) providers: Vec<DeclaredSources>,
+    pub(super) guard: GuardSection,
     /// The path of the file.
     file: Option<PathBuf>,
     /// The kinds of all entries, in their order in the file.
@@ -43,7 +43,7 @@ pub struct Document {
 
 /// The members of a file that describe the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct About {
+pub(super) struct ServerSection {
     pub(super) name: String,
     pub(super) version: Option<String>,
     pub(super) title: Option<String>,
@@ -53,14 +53,14 @@ pub(super) struct About {
 
 /// All entries of one kind.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Declared {
+pub(super) struct DeclaredSources {
     pub(super) kind: String,
     pub(super) entries: Vec<OptionValue>,
 }
 
 /// The access policy, with the limits and options beside it.
 #[derive(Debug, Default)]
-pub(super) struct Guard {
+pub(super) struct GuardSection {
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     pub(super) rules: Rules,
@@ -69,7 +69,7 @@ pub(super) struct Guard {
     pub(super) source: Value,
 }
 
-impl Document {
+impl ServeDocument {
     /// The document for words: `KIND:ARGUMENT`, or a directory.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl Document {
             document.declare(kind, options_of(options));
         }
         if let Some(guard) = members.get("guard") {
-            document.guard = Guard::parse(guard)?;
+            document.guard = GuardSection::parse(guard)?;
         }
         Ok(document)
     }
@@ -154,9 +154,9 @@ impl Document {
 
     fn empty(name: String) -> Self {
         Self {
-            about: About { name, ..About::default() },
+            about: ServerSection { name, ..ServerSection::default() },
             providers: Vec::new(),
-            guard: Guard::default(),
+            guard: GuardSection::default(),
             file: None,
             order: Vec::new(),
         }
@@ -167,12 +167,12 @@ impl Document {
         self.order.push(kind.into());
         match self.providers.iter_mut().find(|declared| declared.kind == kind) {
             Some(declared) => declared.entries.push(options),
-            None => self.providers.push(Declared { kind: kind.into(), entries: vec![options] }),
+            None => self.providers.push(DeclaredSources { kind: kind.into(), entries: vec![options] }),
         }
     }
 }
 
-impl Guard {
+impl GuardSection {
     fn parse(value: &Value) -> Result<Self, String> {
         let source = value.clone();
         let mut members = match value {
@@ -239,7 +239,7 @@ fn no_option_of_http(http: &Value) -> Option<&'static str> {
 }
 
 /// Sets options by their names.
-fn set(key: &str, options: &mut impl Named, value: Value) -> Result<(), String> {
+fn set(key: &str, options: &mut impl NamedOptions, value: Value) -> Result<(), String> {
     let members = match value {
         Value::Null => return Ok(()),
         Value::Object(members) => members,
@@ -291,7 +291,7 @@ mod tests {
     use serde_json::json;
 
     fn wrong(value: Value) -> String {
-        Document::parse(value, "test").unwrap_err()
+        ServeDocument::parse(value, "test").unwrap_err()
     }
 
     /// S-01, S-20: an entry that is wrong is described without its values: a password may be one of them.
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn keys_of_the_guard_are_known() {
         let guard =
-            |guard: Value| Document::parse(json!({"providers": [], "guard": guard}), "test").map(drop);
+            |guard: Value| ServeDocument::parse(json!({"providers": [], "guard": guard}), "test").map(drop);
         for (key, meant) in [("limit", "limits"), ("audti", "audit"), ("dney", "deny"), ("rates", "rate")] {
             let error = guard(json!({ key: {} })).unwrap_err();
             assert_eq!(error, format!("guard: unexpected key {key:?}; did you mean {meant:?}?"));

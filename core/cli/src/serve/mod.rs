@@ -15,14 +15,14 @@ use crate::Outcome;
 use crate::args::{Serve, Triggers};
 use crate::error::Failed;
 use crate::output;
-use document::{About, Declared, Guard};
+use document::{DeclaredSources, GuardSection, ServerSection};
 use mcp_resources_engine::catalog::MountId;
 use mcp_resources_engine::guard::Redactor;
+use mcp_resources_providers::db;
+use mcp_resources_providers::declared::{self, ProviderSet};
 use mcp_resources_runtime::provider::Provider;
 use mcp_resources_runtime::server::{Builder, Diagnostic, ResourceServer};
 use mcp_resources_runtime::transport::AuditFile;
-use mcp_resources_providers::db;
-use mcp_resources_providers::declared::{self, Set};
 use serde_json::{Value, json};
 use std::future::{Future, pending};
 use std::io::{self, IsTerminal, Write};
@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-pub use document::Document;
+pub use document::ServeDocument;
 
 /// Serves until stdin closes, or a signal ends it. Both are an orderly end: status 0.
 pub(crate) fn run(args: &Serve) -> Outcome {
@@ -46,8 +46,8 @@ pub(crate) fn run(args: &Serve) -> Outcome {
 /// Prints the triggers that the databases of words or of a file need.
 pub(crate) fn triggers(args: &Triggers) -> Outcome {
     let document = match &args.config {
-        Some(path) => Document::of_file(path),
-        None => Document::of_words(&args.provider),
+        Some(path) => ServeDocument::of_file(path),
+        None => ServeDocument::of_words(&args.provider),
     };
     let usage = |reason: String| Failed::usage(masked(&reason));
     let document = document.map_err(usage)?;
@@ -71,11 +71,11 @@ pub(crate) fn options() -> Outcome {
     Ok(0)
 }
 
-fn document(args: &Serve) -> Result<Document, String> {
+fn document(args: &Serve) -> Result<ServeDocument, String> {
     let read = match &args.config {
-        Some(path) => Document::of_file(path),
-        None if args.provider.is_empty() => Document::of_words(&here()),
-        None => Document::of_words(&args.provider),
+        Some(path) => ServeDocument::of_file(path),
+        None if args.provider.is_empty() => ServeDocument::of_words(&here()),
+        None => ServeDocument::of_words(&args.provider),
     };
     read.map_err(|reason| masked(&reason))
 }
@@ -84,7 +84,7 @@ fn document(args: &Serve) -> Result<Document, String> {
 fn here() -> Vec<String> {
     let mut words = vec!["files:.".to_owned()];
     let git = "git:.";
-    match declared::word(git).and_then(|(kind, options)| Set::new().add(&kind, options)) {
+    match declared::word(git).and_then(|(kind, options)| ProviderSet::new().add(&kind, options)) {
         Ok(()) => words.push(git.into()),
         // There is a repository that cannot be served: the message says why.
         Err(reason) if Path::new(".git").exists() => output::say("note", &reason.to_string()),
@@ -93,7 +93,7 @@ fn here() -> Vec<String> {
     words
 }
 
-async fn serve(document: Document, args: &Serve) -> Outcome {
+async fn serve(document: ServeDocument, args: &Serve) -> Outcome {
     // Registered before anything is opened, so that an early SIGHUP is not lost.
     let mut hangups = match &args.config {
         Some(_) => Some(signal(SignalKind::hangup()).map_err(system)?),
@@ -101,7 +101,7 @@ async fn serve(document: Document, args: &Serve) -> Outcome {
     };
     let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
     let rules = document.guard.rules.clone();
-    let serving = Serving::begin(document, folder)?;
+    let serving = ServeState::begin(document, folder)?;
     let server = serving.server.clone();
     let end: std::pin::Pin<Box<dyn Future<Output = io::Result<()>>>> = match args.http {
         Some(port) => Box::pin(async move {
@@ -147,7 +147,7 @@ async fn serve(document: Document, args: &Serve) -> Outcome {
 
 /// Reads the file again after each SIGHUP, on another thread: a source may let it wait, and the file too. Signals that come
 /// meanwhile are followed by one more reload.
-async fn reload_on(hangups: &mut Option<Signal>, mut serving: Serving, path: &Path) {
+async fn reload_on(hangups: &mut Option<Signal>, mut serving: ServeState, path: &Path) {
     let mut is_asked = false;
     loop {
         if !std::mem::take(&mut is_asked) {
@@ -191,23 +191,23 @@ async fn hung_up(hangups: &mut Option<Signal>) {
 }
 
 /// A server with its mounts.
-struct Serving {
+struct ServeState {
     server: ResourceServer,
     folder: PathBuf,
-    mounted: Vec<Mounted>,
-    about: About,
+    mounted: Vec<MountedSource>,
+    about: ServerSection,
     /// The guard as it was written.
     guard: Value,
 }
 
 /// The providers of one kind.
-struct Mounted {
-    declared: Declared,
+struct MountedSource {
+    declared: DeclaredSources,
     providers: Vec<(Arc<dyn Provider>, MountId)>,
 }
 
-impl Serving {
-    fn begin(document: Document, folder: PathBuf) -> Result<Self, Failed> {
+impl ServeState {
+    fn begin(document: ServeDocument, folder: PathBuf) -> Result<Self, Failed> {
         let made: Vec<_> = document
             .providers
             .iter()
@@ -237,7 +237,7 @@ impl Serving {
     }
 
     /// Mounts all providers of a kind, or none.
-    fn mount(&mut self, declared: Declared, providers: Vec<Arc<dyn Provider>>) -> Result<(), String> {
+    fn mount(&mut self, declared: DeclaredSources, providers: Vec<Arc<dyn Provider>>) -> Result<(), String> {
         let mut done: Vec<(Arc<dyn Provider>, MountId)> = Vec::new();
         for provider in providers {
             match self.server.mount(provider.clone()) {
@@ -250,13 +250,13 @@ impl Serving {
                 }
             }
         }
-        self.mounted.push(Mounted { declared, providers: done });
+        self.mounted.push(MountedSource { declared, providers: done });
         Ok(())
     }
 
     /// Reads the file again. Providers that have not changed stay mounted, with their subscriptions.
     fn reload(&mut self, path: &Path) {
-        let read = Document::of_file(path)
+        let read = ServeDocument::of_file(path)
             .and_then(|document| self.replace(&document).map(|changed| (document, changed)));
         match read {
             Ok((document, changed)) => {
@@ -271,7 +271,7 @@ impl Serving {
     }
 
     /// Says what of a file takes effect later.
-    fn warn_of_restart(&self, document: &Document) {
+    fn warn_of_restart(&self, document: &ServeDocument) {
         for (what, is_same) in [
             ("guard", document.guard.source == self.guard),
             ("name, version, title, description or instructions", document.about == self.about),
@@ -283,8 +283,8 @@ impl Serving {
         }
     }
 
-    fn replace(&mut self, document: &Document) -> Result<&'static str, String> {
-        let is_kept = |mounted: &Mounted| document.providers.contains(&mounted.declared);
+    fn replace(&mut self, document: &ServeDocument) -> Result<&'static str, String> {
+        let is_kept = |mounted: &MountedSource| document.providers.contains(&mounted.declared);
         let new: Vec<_> = document
             .providers
             .iter()
@@ -323,8 +323,12 @@ fn sentences<'k>(kinds: impl Iterator<Item = &'k str>) -> String {
 }
 
 /// The providers of a kind. Relative paths begin at `folder`.
-fn made(document: &Document, declared: &Declared, folder: &Path) -> Result<Vec<Arc<dyn Provider>>, String> {
-    let mut set = Set::at(folder);
+fn made(
+    document: &ServeDocument,
+    declared: &DeclaredSources,
+    folder: &Path,
+) -> Result<Vec<Arc<dyn Provider>>, String> {
+    let mut set = ProviderSet::at(folder);
     for (number, options) in declared.entries.iter().enumerate() {
         let named = |reason: String| document.named_entry(&declared.kind, number, reason);
         let options = pushed::served(&declared.kind, options.clone()).map_err(named)?;
@@ -333,7 +337,7 @@ fn made(document: &Document, declared: &Declared, folder: &Path) -> Result<Vec<A
     Ok(set.providers())
 }
 
-fn guarded(builder: Builder, guard: &Guard, folder: &Path) -> Result<Builder, String> {
+fn guarded(builder: Builder, guard: &GuardSection, folder: &Path) -> Result<Builder, String> {
     let builder =
         builder.limits(guard.limits.clone()).guard(guard.policy.clone()).diagnostics(|diagnostic| {
             match diagnostic {

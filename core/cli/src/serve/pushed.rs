@@ -1,6 +1,6 @@
 //! Providers whose contents a program puts there: there is no program under `serve`.
 
-use super::Document;
+use super::ServeDocument;
 use crate::output;
 use mcp_resources_engine::option::OptionValue;
 
@@ -30,7 +30,7 @@ pub(super) fn served(kind: &str, options: OptionValue) -> Result<OptionValue, St
 }
 
 /// Says which entries stay empty.
-pub(super) fn warn_of_empty(document: &Document) {
+pub(super) fn warn_of_empty(document: &ServeDocument) {
     for (kind, options) in document.declared() {
         let fix = match kind {
             "memory" => "leave it out, or write a server of your own",

@@ -28,7 +28,7 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 pub fn check_resource(resource: &mut Resource, limits: &Limits) -> Result<Arc<str>, RegistrationError> {
     let canonical = check_uri(&resource.uri, limits)?;
     let of = if is_rfc_3986(&resource.uri) { &resource.uri } else { &*canonical };
-    let field = Field { of };
+    let field = CheckedField { of };
     if resource.size.is_some_and(|size| size > MAX_INTEGER) {
         return Err(field.invalid("size", resource.size.unwrap_or_default(), "at most 2^53 - 1 bytes"));
     }
@@ -76,7 +76,7 @@ pub(super) fn check_template(
             reason: error.reason,
         }
     })?;
-    let field = Field { of: &template.uri_template };
+    let field = CheckedField { of: &template.uri_template };
     field.details(&mut template.details, limits)?;
     field.option_names(&template, &parsed)?;
     for (at, variable) in template.completes.iter().enumerate() {
@@ -104,11 +104,11 @@ fn is_rfc_3986(uri: &str) -> bool {
 }
 
 /// The registration that a field belongs to; its methods return errors that name both.
-struct Field<'a> {
+struct CheckedField<'a> {
     of: &'a str,
 }
 
-impl Field<'_> {
+impl CheckedField<'_> {
     fn invalid(
         &self,
         field: impl Into<String>,

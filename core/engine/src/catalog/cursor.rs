@@ -12,7 +12,7 @@ pub struct Cursor {
     /// The list it belongs to.
     pub list: ListKind,
     /// Which part of the list it continues.
-    pub position: Position,
+    pub position: CursorPosition,
     /// The key of the last item examined in that part: a canonical URI or the text of a template. Empty at the
     /// beginning of the part.
     pub after: String,
@@ -32,7 +32,7 @@ pub enum ListKind {
 
 /// A part of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Position {
+pub enum CursorPosition {
     /// The registered resources and templates.
     Catalog,
     /// The items that a list source returns.
@@ -89,8 +89,8 @@ impl Cursor {
         let mut plain = vec![Self::VERSION];
         let shared = if self.shared { Self::SHARED } else { 0 };
         match &self.position {
-            Position::Catalog => plain.push(shared),
-            Position::Source { source, cursor } => {
+            CursorPosition::Catalog => plain.push(shared),
+            CursorPosition::Source { source, cursor } => {
                 let (kind, name) = match source {
                     SourceKey::Template(text) => (0, text),
                     SourceKey::Key(key) => (Self::WITHOUT_TEMPLATE, key),
@@ -115,13 +115,13 @@ impl Cursor {
             _ => return None,
         };
         let position = match has_cursor {
-            None => Position::Catalog,
+            None => CursorPosition::Catalog,
             Some(has_cursor) => {
                 let is_key = position & Self::WITHOUT_TEMPLATE != 0;
                 let name = take(&mut rest)?;
                 let source = if is_key { SourceKey::Key(name) } else { SourceKey::Template(name) };
                 let cursor = if has_cursor { Some(take(&mut rest)?) } else { None };
-                Position::Source { source, cursor }
+                CursorPosition::Source { source, cursor }
             }
         };
         Some(Self { list, position, after: text(rest)?, shared })
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn beginning(after: String) -> Cursor {
-        Cursor { list: ListKind::Resources, position: Position::Catalog, after, shared: false }
+        Cursor { list: ListKind::Resources, position: CursorPosition::Catalog, after, shared: false }
     }
 
     fn sealed(cursor: &Cursor) -> String {
@@ -180,10 +180,10 @@ mod tests {
         let list = prop_oneof![Just(ListKind::Resources), Just(ListKind::Templates)];
         let source = ("\\PC*", proptest::option::of("\\PC*"));
         let position = prop_oneof![
-            Just(Position::Catalog),
+            Just(CursorPosition::Catalog),
             (any::<bool>(), source).prop_map(|(is_key, (name, cursor))| {
                 let source = if is_key { SourceKey::Key(name) } else { SourceKey::Template(name) };
-                Position::Source { source, cursor }
+                CursorPosition::Source { source, cursor }
             }),
         ];
         (list, position, "\\PC*", any::<bool>()).prop_map(|(list, position, after, shared)| Cursor {
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn the_longest_key_can_be_sealed() {
         let source = SourceKey::Template("x".repeat(8 << 10));
-        let position = Position::Source { source, cursor: None };
+        let position = CursorPosition::Source { source, cursor: None };
         let cursor = Cursor { position, ..beginning("y".repeat(Cursor::MAX_KEY)) };
         assert_eq!(Cursor::open(&sealed(&cursor), ListKind::Resources, &seal(), SCOPE), Some(cursor));
     }

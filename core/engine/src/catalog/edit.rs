@@ -7,8 +7,8 @@ use crate::catalog::Catalog;
 use crate::catalog::check::{CheckedTemplate, check_resource, check_template, invalid_uri};
 use crate::catalog::extensions::{ExtensionEntry, MethodEntry};
 use crate::catalog::foreign::ForeignTemplate;
-use crate::catalog::items::{HandlerId, MountId, ResourceEntry, Source, TemplateEntry};
-use crate::catalog::routes::{Shapes, Templates, position, warning};
+use crate::catalog::items::{HandlerId, ItemSource, MountId, ResourceEntry, TemplateEntry};
+use crate::catalog::routes::{Shapes, TemplateRoutes, position, warning};
 use crate::catalog::sources::SourceEntry;
 use crate::resource::{RegistrationError, Resource, Template};
 use crate::suggest;
@@ -23,7 +23,7 @@ pub enum Edit {
         /// The resource.
         resource: Resource,
         /// Where its contents come from.
-        source: Source,
+        source: ItemSource,
     },
     /// Removes the resource with this URI, in any spelling. Does nothing if there is none.
     RemoveResource {
@@ -232,7 +232,7 @@ impl Draft {
         Ok(())
     }
 
-    fn add_resource(&mut self, mut resource: Resource, source: Source) -> Result<(), RegistrationError> {
+    fn add_resource(&mut self, mut resource: Resource, source: ItemSource) -> Result<(), RegistrationError> {
         let given = resource.uri.clone();
         resource.size = resource.size.or_else(|| source.size());
         let canonical = check_resource(&mut resource, &self.catalog.limits)?;
@@ -260,7 +260,7 @@ impl Draft {
             self.catalog.in_order.remove(&*normal);
             self.catalog.parents -= usize::from(entry.resource.children);
             self.catalog.scoped -= usize::from(!entry.resource.details.scopes.is_empty());
-            if let Source::Handler(handler) = entry.source {
+            if let ItemSource::Handler(handler) = entry.source {
                 self.applied.freed.push(handler);
             }
             self.applied.removed.push(entry.canonical.clone());
@@ -445,10 +445,10 @@ impl Draft {
     }
 
     /// Returns the finished snapshot. `shapes` must be the shapes of its templates.
-    fn finish(mut self, before: &Templates) -> (Catalog, Applied) {
+    fn finish(mut self, before: &TemplateRoutes) -> (Catalog, Applied) {
         let templates = self.templates.filter(|_| self.edited > 0);
         if let (Some(entries), Some(shapes)) = (templates, self.shapes) {
-            let next = Templates::new(entries, shapes, self.edited);
+            let next = TemplateRoutes::new(entries, shapes, self.edited);
             for warning in next.news(before) {
                 if !self.applied.warnings.contains(&warning) {
                     self.applied.warnings.push(warning);

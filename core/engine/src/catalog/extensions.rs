@@ -6,7 +6,7 @@ use crate::catalog::items::{HandlerId, MountId};
 use crate::limits::Limits;
 use crate::meta::{self, InvalidMeta};
 use crate::resource::RegistrationError;
-use crate::version::Method;
+use crate::version::ProtocolMethod;
 use std::sync::Arc;
 
 /// A custom method of a mount.
@@ -38,7 +38,7 @@ impl MethodEntry {
     /// [`RegistrationError::InvalidField`].
     pub(super) fn check(method: &str) -> Result<(), RegistrationError> {
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'.');
-        if !method.is_empty() && method.bytes().all(is_name) && Method::parse(method).is_none() {
+        if !method.is_empty() && method.bytes().all(is_name) && ProtocolMethod::parse(method).is_none() {
             return Ok(());
         }
         Err(invalid(method, "method", method, "a name that is not a method of the protocol"))

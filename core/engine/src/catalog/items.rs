@@ -9,7 +9,7 @@ use crate::catalog::query;
 use crate::error::ReadError;
 use crate::resource::{Parameter, ParameterCheck, ParameterKind, Resource, Template};
 use crate::version::FieldSet;
-use mcp_resources_template::{Kind, Params, UriTemplate, Variable};
+use mcp_resources_template::{Kind, MatchedParams, TemplateVariable, UriTemplate};
 use std::sync::{Arc, OnceLock};
 
 /// Identifies the handler of a resource or template. Never reused.
@@ -22,7 +22,7 @@ pub struct MountId(pub u32);
 
 /// The origin of a resource's contents.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum ItemSource {
     /// A handler returns the contents.
     Handler(HandlerId),
     /// Constant text; the engine answers without a handler.
@@ -31,13 +31,13 @@ pub enum Source {
     Bytes(Arc<[u8]>),
 }
 
-impl Source {
+impl ItemSource {
     /// The length of a constant in bytes, before any base64; unknown for a function.
     pub(super) fn size(&self) -> Option<u64> {
         match self {
-            Source::Handler(_) => None,
-            Source::Text(text) => u64::try_from(text.len()).ok(),
-            Source::Bytes(bytes) => u64::try_from(bytes.len()).ok(),
+            ItemSource::Handler(_) => None,
+            ItemSource::Text(text) => u64::try_from(text.len()).ok(),
+            ItemSource::Bytes(bytes) => u64::try_from(bytes.len()).ok(),
         }
     }
 }
@@ -50,13 +50,13 @@ pub struct ResourceEntry {
     /// Its canonical URI.
     pub canonical: Arc<str>,
     /// The origin of its contents.
-    pub source: Source,
-    encoded: Encoded,
+    pub source: ItemSource,
+    encoded: EncodedItem,
 }
 
 impl ResourceEntry {
-    pub(super) fn new(resource: Resource, canonical: Arc<str>, source: Source) -> Self {
-        Self { resource, canonical, source, encoded: Encoded::default() }
+    pub(super) fn new(resource: Resource, canonical: Arc<str>, source: ItemSource) -> Self {
+        Self { resource, canonical, source, encoded: EncodedItem::default() }
     }
 }
 
@@ -72,7 +72,7 @@ pub struct TemplateEntry {
     /// The mount that it belongs to.
     pub mount: Option<MountId>,
     checks: Vec<ParameterCheck>,
-    encoded: Encoded,
+    encoded: EncodedItem,
 }
 
 impl TemplateEntry {
@@ -83,14 +83,14 @@ impl TemplateEntry {
         handler: HandlerId,
         mount: Option<MountId>,
     ) -> Self {
-        Self { template, parsed, handler, mount, checks, encoded: Encoded::default() }
+        Self { template, parsed, handler, mount, checks, encoded: EncodedItem::default() }
     }
 
     /// Checks the values of a match against the declared parameters (S-16). Linear in the length of the values.
     ///
     /// # Errors
     /// As [`ParameterCheck::check`], for the first value that fails.
-    pub fn check(&self, params: &Params<'_>) -> Result<(), ReadError> {
+    pub fn check(&self, params: &MatchedParams<'_>) -> Result<(), ReadError> {
         self.checks.iter().try_for_each(|check| check.check(params.get(&check.parameter().name)))
     }
 
@@ -99,7 +99,7 @@ impl TemplateEntry {
     ///
     /// # Errors
     /// As [`ParameterCheck::check_spelling`], for the first value that fails.
-    pub fn check_spelling(&self, params: &Params<'_>) -> Result<(), ReadError> {
+    pub fn check_spelling(&self, params: &MatchedParams<'_>) -> Result<(), ReadError> {
         self.checks.iter().try_for_each(|check| check.check_spelling(params.get(&check.parameter().name)))
     }
 
@@ -130,8 +130,9 @@ impl TemplateEntry {
 
     /// Whether any of its variables has a completer.
     pub fn has_completers(&self) -> bool {
-        let has =
-            |variable: &Variable| !matches!(self.completer(&variable.name), None | Some(Completer::Nothing));
+        let has = |variable: &TemplateVariable| {
+            !matches!(self.completer(&variable.name), None | Some(Completer::Nothing))
+        };
         self.parsed.variables().iter().any(has)
     }
 
@@ -167,14 +168,14 @@ pub enum ListedTemplate<'c> {
 }
 
 /// An item of a list.
-pub(super) trait Item<'c>: Copy {
+pub(super) trait CatalogItem<'c>: Copy {
     /// Its sort key.
     fn key(self) -> &'c str;
     /// The item, encoded.
     fn encoded(self, fields: FieldSet) -> &'c [u8];
 }
 
-impl<'c> Item<'c> for &'c ResourceEntry {
+impl<'c> CatalogItem<'c> for &'c ResourceEntry {
     fn key(self) -> &'c str {
         &self.canonical
     }
@@ -184,7 +185,7 @@ impl<'c> Item<'c> for &'c ResourceEntry {
     }
 }
 
-impl<'c> Item<'c> for ListedTemplate<'c> {
+impl<'c> CatalogItem<'c> for ListedTemplate<'c> {
     fn key(self) -> &'c str {
         match self {
             Self::Own(entry) => &entry.template.uri_template,
@@ -202,9 +203,9 @@ impl<'c> Item<'c> for ListedTemplate<'c> {
 
 /// The encoded item for each [`FieldSet`], filled when the item is first listed.
 #[derive(Debug, Default)]
-struct Encoded([OnceLock<Box<[u8]>>; FieldSet::COUNT]);
+struct EncodedItem([OnceLock<Box<[u8]>>; FieldSet::COUNT]);
 
-impl Encoded {
+impl EncodedItem {
     fn get(&self, fields: FieldSet, encode: impl FnOnce(&mut Vec<u8>)) -> &[u8] {
         self.0[fields.index()].get_or_init(|| {
             let mut out = Vec::new();

@@ -3,14 +3,14 @@
 //! Law: the cost of a page depends on the items it examines, not on the size of the catalogue. Its position is a key,
 //! never an offset, so edits elsewhere do not move it.
 
-use crate::catalog::items::Item;
+use crate::catalog::items::CatalogItem;
 use crate::limits::Limits;
 use crate::version::FieldSet;
 use std::sync::Arc;
 
 /// The limits and fields of one page.
 #[derive(Clone, Copy, Debug)]
-pub struct Page {
+pub struct CatalogPage {
     /// Maximum number of items to append.
     pub items: usize,
     /// Maximum number of items to examine, hidden ones included.
@@ -19,7 +19,7 @@ pub struct Page {
     pub fields: FieldSet,
 }
 
-impl Page {
+impl CatalogPage {
     /// A page with the limits `page` and `list_scan` of `limits`, each at least 1, so that every page makes progress.
     pub fn new(limits: &Limits, fields: FieldSet) -> Self {
         Self { items: limits.page.max(1), scan: limits.list_scan.max(1), fields }
@@ -42,9 +42,9 @@ pub struct ListedPage {
 ///
 /// A full page searches on for the next visible item, up to `page.scan` items. So hidden items after its last one leave
 /// no trace in the cursor and cause no empty page.
-pub(super) fn append<'c, I: Item<'c>>(
+pub(super) fn append<'c, I: CatalogItem<'c>>(
     entries: impl Iterator<Item = I>,
-    page: Page,
+    page: CatalogPage,
     mut visible: impl FnMut(I) -> bool,
     out: &mut Vec<u8>,
 ) -> ListedPage {
@@ -69,7 +69,7 @@ pub(super) fn append<'c, I: Item<'c>>(
 }
 
 /// Merges two sorted lists.
-pub(super) fn merged<'c, I: Item<'c>>(
+pub(super) fn merged<'c, I: CatalogItem<'c>>(
     one: impl Iterator<Item = I>,
     other: impl Iterator<Item = I>,
 ) -> impl Iterator<Item = I> {

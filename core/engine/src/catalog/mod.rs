@@ -17,20 +17,20 @@ mod sources;
 
 pub use check::check_resource;
 pub(crate) use check::{check_uri, invalid_uri};
-pub use cursor::{Cursor, CursorScope, ListKind, Position};
+pub use cursor::{Cursor, CursorPosition, CursorScope, ListKind};
 pub use edit::{Applied, Edit};
 pub use encode::{encode_item, write_icons};
 pub use extensions::{ExtensionEntry, MethodEntry};
 pub use foreign::ForeignTemplate;
 pub(crate) use foreign::checked as check_foreign;
-pub use items::{Completer, HandlerId, ListedTemplate, MountId, ResourceEntry, Source, TemplateEntry};
-pub use list::{ListedPage, Page};
-pub use routes::{HashKey, Route};
+pub use items::{Completer, HandlerId, ItemSource, ListedTemplate, MountId, ResourceEntry, TemplateEntry};
+pub use list::{CatalogPage, ListedPage};
+pub use routes::{CatalogRoute, HashKey};
 pub use sources::{Lister, SourceEntry, SourceKey};
 
 use crate::limits::Limits;
 use imbl::OrdMap;
-use routes::{ByUri, Templates};
+use routes::{ByUri, TemplateRoutes};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub struct Catalog {
     parents: usize,
     /// How many resources need scopes.
     scoped: usize,
-    templates: Arc<Templates>,
+    templates: Arc<TemplateRoutes>,
     /// Templates of other servers, by text and mount.
     foreign: OrdMap<Arc<str>, Arc<ForeignTemplate>>,
     /// List sources without a template, by key.
@@ -87,12 +87,12 @@ impl Catalog {
     /// Finds the handler or constant for `normal`, a URI in normal form. A resource registered at exactly this URI
     /// takes precedence over every template (DEC-14), and the fallback comes last. O(length of the URI) without
     /// templates; see [`TemplateIndex`](mcp_resources_template::TemplateIndex) for the cost of those.
-    pub fn route<'u>(&self, normal: &'u str) -> Route<'_, 'u> {
+    pub fn route<'u>(&self, normal: &'u str) -> CatalogRoute<'_, 'u> {
         if let Some(entry) = self.resource(normal) {
-            return Route::Resource(entry);
+            return CatalogRoute::Resource(entry);
         }
         match (self.templates.route(normal), self.fallback) {
-            (Route::None { exhausted: false }, Some(handler)) => Route::Fallback(handler),
+            (CatalogRoute::None { exhausted: false }, Some(handler)) => CatalogRoute::Fallback(handler),
             (route, _) => route,
         }
     }
@@ -150,7 +150,8 @@ impl Catalog {
 
     /// The edits that remove everything that belongs to `mount`, and all resources read by one of `handlers`. O(N).
     pub fn without(&self, mount: MountId, handlers: &[HandlerId]) -> Vec<Edit> {
-        let is_theirs = |source: &Source| matches!(source, Source::Handler(own) if handlers.contains(own));
+        let is_theirs =
+            |source: &ItemSource| matches!(source, ItemSource::Handler(own) if handlers.contains(own));
         let resources = self.in_order.values().filter(|entry| is_theirs(&entry.source));
         let resources = resources.map(|entry| Edit::RemoveResource { uri: entry.canonical.to_string() });
         let templates = self.templates().iter().filter(|entry| entry.mount == Some(mount));
@@ -210,7 +211,7 @@ impl Catalog {
     pub fn list_resources(
         &self,
         after: Option<&str>,
-        page: Page,
+        page: CatalogPage,
         visible: &mut dyn FnMut(&ResourceEntry) -> bool,
         out: &mut Vec<u8>,
     ) -> ListedPage {
@@ -224,7 +225,7 @@ impl Catalog {
     pub fn list_templates(
         &self,
         after: Option<&str>,
-        page: Page,
+        page: CatalogPage,
         visible: &mut dyn FnMut(ListedTemplate<'_>) -> bool,
         out: &mut Vec<u8>,
     ) -> ListedPage {

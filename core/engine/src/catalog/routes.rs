@@ -6,7 +6,7 @@ use crate::catalog::items::{HandlerId, ResourceEntry, TemplateEntry};
 use crate::resource::RegistrationError;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
-use mcp_resources_template::{Lint, Lookup, Params, Rejection, TemplateIndex, UriTemplate};
+use mcp_resources_template::{Lookup, MatchedParams, Rejection, TemplateIndex, TemplateLint, UriTemplate};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, DefaultHasher, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -39,14 +39,14 @@ impl BuildHasher for HashKey {
 
 /// The result of routing a URI.
 #[derive(Debug)]
-pub enum Route<'c, 'u> {
+pub enum CatalogRoute<'c, 'u> {
     /// A resource registered at exactly this URI.
     Resource(&'c Arc<ResourceEntry>),
     /// A template, with the values of its variables.
-    Template(&'c Arc<TemplateEntry>, Params<'u>),
+    Template(&'c Arc<TemplateEntry>, MatchedParams<'u>),
     /// No resource and no template matches; the fallback handler serves the URI.
     Fallback(HandlerId),
-    /// A template matches, but its policy refuses a value. Peers cannot tell this from [`Route::None`].
+    /// A template matches, but its policy refuses a value. Peers cannot tell this from [`CatalogRoute::None`].
     Rejected {
         /// The template.
         template: &'c Arc<TemplateEntry>,
@@ -62,7 +62,7 @@ pub enum Route<'c, 'u> {
     },
 }
 
-impl Route<'_, '_> {
+impl CatalogRoute<'_, '_> {
     /// Whether the URI is served.
     pub fn exists(&self) -> bool {
         matches!(self, Self::Resource(_) | Self::Template(..) | Self::Fallback(_))
@@ -80,13 +80,13 @@ impl Route<'_, '_> {
 
 /// The templates of one snapshot, sorted by text.
 #[derive(Debug, Default)]
-pub(super) struct Templates {
+pub(super) struct TemplateRoutes {
     pub(super) entries: Vec<Arc<TemplateEntry>>,
     shapes: Shapes,
     /// Built at the first lookup, so that templates added one by one share one index.
     index: OnceLock<Option<TemplateIndex>>,
     /// The lints of all templates; empty if linting was skipped.
-    lints: Vec<Lint>,
+    lints: Vec<TemplateLint>,
     pub(super) has_completers: bool,
     pub(super) has_list_sources: bool,
     pub(super) has_children: bool,
@@ -94,9 +94,9 @@ pub(super) struct Templates {
     pub(super) has_checks: bool,
 }
 
-impl Templates {
+impl TemplateRoutes {
     /// Up to this many templates are linted at every edit. Above it, only edits that change at least one in
-    /// [`Templates::PART`] are: linting all templates for each one added would be quadratic.
+    /// [`TemplateRoutes::PART`] are: linting all templates for each one added would be quadratic.
     const LINTED: usize = 128;
     const PART: usize = 16;
 
@@ -165,26 +165,26 @@ impl Templates {
         self.entries.get(start..).unwrap_or_default()
     }
 
-    pub(super) fn route<'u>(&self, normal: &'u str) -> Route<'_, 'u> {
-        let Some(index) = self.index() else { return Route::None { exhausted: false } };
+    pub(super) fn route<'u>(&self, normal: &'u str) -> CatalogRoute<'_, 'u> {
+        let Some(index) = self.index() else { return CatalogRoute::None { exhausted: false } };
         match index.lookup(normal) {
-            Lookup::Match { index, params } => Route::Template(&self.entries[index], params),
+            Lookup::Match { index, params } => CatalogRoute::Template(&self.entries[index], params),
             Lookup::Rejected { index, variable, why } => {
-                Route::Rejected { template: &self.entries[index], variable, why }
+                CatalogRoute::Rejected { template: &self.entries[index], variable, why }
             }
-            Lookup::None { exhausted } => Route::None { exhausted },
+            Lookup::None { exhausted } => CatalogRoute::None { exhausted },
         }
     }
 
     /// Whether `normal` belongs to a template whose resources have children.
     pub(super) fn is_parent(&self, normal: &str) -> bool {
-        matches!(self.route(normal), Route::Template(entry, _) if entry.template.children)
+        matches!(self.route(normal), CatalogRoute::Template(entry, _) if entry.template.children)
     }
 
     /// Warnings about these templates that were not reported for `before`.
     pub(super) fn news(&self, before: &Self) -> impl Iterator<Item = String> {
         let known: HashSet<_> = before.lints.iter().map(|lint| (&lint.template, &lint.message)).collect();
-        let is_new = move |lint: &&Lint| !known.contains(&(&lint.template, &lint.message));
+        let is_new = move |lint: &&TemplateLint| !known.contains(&(&lint.template, &lint.message));
         self.lints.iter().filter(is_new).map(warning)
     }
 }
@@ -215,7 +215,7 @@ impl Shapes {
 }
 
 /// A lint as one line.
-pub(super) fn warning(lint: &Lint) -> String {
+pub(super) fn warning(lint: &TemplateLint) -> String {
     format!("{}: {}", lint.template, lint.message)
 }
 

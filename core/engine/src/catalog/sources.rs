@@ -3,7 +3,7 @@
 //! Law: a source is identified by a text, so that a cursor finds it again after a restart and in another process.
 
 use crate::catalog::items::{HandlerId, MountId, TemplateEntry};
-use crate::catalog::routes::Route;
+use crate::catalog::routes::CatalogRoute;
 use crate::resource::RegistrationError;
 use std::sync::Arc;
 
@@ -112,11 +112,11 @@ impl<'c> Lister<'c> {
 
     /// Whether this source may list an item that is served by `route`: the mount must be the same or, without a mount,
     /// the handler. A source of a mount may also list URIs that only the fallback serves.
-    pub fn owns(self, route: &Route<'_, '_>) -> bool {
+    pub fn owns(self, route: &CatalogRoute<'_, '_>) -> bool {
         match (route, self.mount()) {
-            (Route::Template(served, _), None) => served.handler == self.handler(),
-            (Route::Template(served, _), mount) => served.mount == mount,
-            (Route::Fallback(_), mount) => mount.is_some(),
+            (CatalogRoute::Template(served, _), None) => served.handler == self.handler(),
+            (CatalogRoute::Template(served, _), mount) => served.mount == mount,
+            (CatalogRoute::Fallback(_), mount) => mount.is_some(),
             _ => false,
         }
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The allow-list as it is written in the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Allowed {
+pub enum AllowList {
     /// Nothing: the key is missing (S-10).
     #[default]
     Nothing,
@@ -39,11 +39,11 @@ impl Access {
     ///
     /// # Errors
     /// [`InvalidGlob`], with the text of the first invalid glob.
-    pub fn new(allowed: &Allowed) -> Result<Self, (String, InvalidGlob)> {
+    pub fn new(allowed: &AllowList) -> Result<Self, (String, InvalidGlob)> {
         let globs = match allowed {
-            Allowed::Everything => None,
-            Allowed::Nothing => Some(Vec::new()),
-            Allowed::Globs(globs) => Some(globs.clone()),
+            AllowList::Everything => None,
+            AllowList::Nothing => Some(Vec::new()),
+            AllowList::Globs(globs) => Some(globs.clone()),
         };
         for glob in globs.iter().flatten() {
             Glob::parse(glob).map_err(|error| (glob.clone(), error))?;
@@ -155,7 +155,7 @@ mod tests {
     /// S-11, S-12: whatever a server lists can be read if everything is allowed; a glob is compared with the encoded form.
     #[test]
     fn what_servers_list_is_not_always_a_uri() {
-        let globs = Access::new(&Allowed::Globs(vec!["q://**".into(), "file:///pub/**".into()])).unwrap();
+        let globs = Access::new(&AllowList::Globs(vec!["q://**".into(), "file:///pub/**".into()])).unwrap();
         let long = format!("q://{}", "x".repeat(MAX_URI));
         for (uri, normal, is_allowed) in [
             ("q://a b", Some("q://a%20b"), true),
@@ -182,7 +182,7 @@ mod tests {
             assert_eq!(canonical(uri).as_deref(), normal, "{uri:?}");
             assert!(Access::everything().allows(uri), "{uri:?}");
             assert_eq!(globs.allows(uri), is_allowed, "{uri:?}");
-            assert!(!Access::new(&Allowed::Nothing).unwrap().allows(uri));
+            assert!(!Access::new(&AllowList::Nothing).unwrap().allows(uri));
             let is_invalid = matches!(globs.check(uri), Err(ClientError::InvalidUri { .. }));
             assert_eq!(is_invalid, normal.is_none(), "{uri:?}");
         }

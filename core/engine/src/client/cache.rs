@@ -3,14 +3,14 @@
 //!
 //! Law: a client has one principal, so `private` and `public` results are kept alike, and no other client sees them.
 
-use super::{ClientLimits, Outcome};
+use super::{ClientLimits, ClientOutcome};
 use crate::connection::{Body, Contents};
 use crate::now::Millis;
 use std::collections::{BTreeSet, HashMap};
 
 /// The request that a result belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Key {
+pub(super) enum ClientCacheKey {
     /// The contents of a canonical URI.
     Read(String),
     /// A page of the resources, by its cursor.
@@ -20,35 +20,35 @@ pub(super) enum Key {
 }
 
 #[derive(Debug)]
-struct CacheEntry {
-    outcome: Outcome,
+struct ClientCacheEntry {
+    outcome: ClientOutcome,
     until: Millis,
     size: usize,
 }
 
 /// The result cache, with a limit on the number of entries and on their bytes.
 #[derive(Debug)]
-pub(super) struct Cache {
-    entries: HashMap<Key, CacheEntry>,
+pub(super) struct ClientCache {
+    entries: HashMap<ClientCacheKey, ClientCacheEntry>,
     /// The keys in the order of expiry.
-    ends: BTreeSet<(Millis, Key)>,
+    ends: BTreeSet<(Millis, ClientCacheKey)>,
     bytes: usize,
     most_entries: usize,
     most_bytes: usize,
 }
 
-impl Cache {
+impl ClientCache {
     pub(super) fn new(limits: &ClientLimits) -> Self {
         let (most_entries, most_bytes) = (limits.cache_entries, limits.cache_bytes);
         Self { entries: HashMap::new(), ends: BTreeSet::new(), bytes: 0, most_entries, most_bytes }
     }
 
-    pub(super) fn get(&self, key: &Key, now: Millis) -> Option<Outcome> {
+    pub(super) fn get(&self, key: &ClientCacheKey, now: Millis) -> Option<ClientOutcome> {
         self.entries.get(key).filter(|entry| now < entry.until).map(|entry| entry.outcome.clone())
     }
 
     /// Keeps a result for `ttl` ms. Evicts the results that expire first to make room.
-    pub(super) fn put(&mut self, key: Key, outcome: &Outcome, ttl: Millis, now: Millis) {
+    pub(super) fn put(&mut self, key: ClientCacheKey, outcome: &ClientOutcome, ttl: Millis, now: Millis) {
         self.remove(&key);
         let size = size(outcome);
         if ttl == 0 || size > self.most_bytes / 4 {
@@ -61,10 +61,10 @@ impl Cache {
         let until = now.saturating_add(ttl);
         self.bytes += size;
         self.ends.insert((until, key.clone()));
-        self.entries.insert(key, CacheEntry { outcome: outcome.clone(), until, size });
+        self.entries.insert(key, ClientCacheEntry { outcome: outcome.clone(), until, size });
     }
 
-    pub(super) fn remove(&mut self, key: &Key) {
+    pub(super) fn remove(&mut self, key: &ClientCacheKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.bytes -= entry.size;
             self.ends.remove(&(entry.until, key.clone()));
@@ -73,7 +73,8 @@ impl Cache {
 
     /// Removes all cached pages of lists.
     pub(super) fn forget_lists(&mut self) {
-        let lists: Vec<_> = self.entries.keys().filter(|key| !matches!(key, Key::Read(_))).cloned().collect();
+        let lists: Vec<_> =
+            self.entries.keys().filter(|key| !matches!(key, ClientCacheKey::Read(_))).cloned().collect();
         lists.iter().for_each(|key| self.remove(key));
     }
 
@@ -85,16 +86,18 @@ impl Cache {
 }
 
 /// The approximate size of a result in bytes.
-fn size(outcome: &Outcome) -> usize {
+fn size(outcome: &ClientOutcome) -> usize {
     const ENTRY: usize = 200;
     ENTRY
         + match outcome {
-            Outcome::Page(page) => {
+            ClientOutcome::Page(page) => {
                 page.items.iter().map(|item| ENTRY + item.uri.len() + item.json.len()).sum::<usize>()
             }
-            Outcome::Contents(contents) => contents.iter().map(|entry| ENTRY + contents_size(entry)).sum(),
-            Outcome::Completion(found) => found.values.iter().map(|value| ENTRY + value.len()).sum(),
-            Outcome::Result(text) => text.len(),
+            ClientOutcome::Contents(contents) => {
+                contents.iter().map(|entry| ENTRY + contents_size(entry)).sum()
+            }
+            ClientOutcome::Completion(found) => found.values.iter().map(|value| ENTRY + value.len()).sum(),
+            ClientOutcome::Result(text) => text.len(),
         }
 }
 
@@ -114,13 +117,13 @@ fn contents_size(contents: &Contents<'_>) -> usize {
 mod tests {
     use super::*;
 
-    fn contents(text: &str) -> Outcome {
-        Outcome::Contents(vec![Contents::text(text.to_owned())])
+    fn contents(text: &str) -> ClientOutcome {
+        ClientOutcome::Contents(vec![Contents::text(text.to_owned())])
     }
 
-    fn text(outcome: Option<Outcome>) -> Option<String> {
+    fn text(outcome: Option<ClientOutcome>) -> Option<String> {
         match outcome? {
-            Outcome::Contents(contents) => match &contents.first()?.body {
+            ClientOutcome::Contents(contents) => match &contents.first()?.body {
                 Body::Text(text) => Some(text.to_string()),
                 _ => None,
             },
@@ -132,8 +135,8 @@ mod tests {
     #[test]
     fn results_are_kept_for_their_time() {
         let limits = ClientLimits { cache_entries: 2, cache_bytes: 4_000, ..ClientLimits::default() };
-        let mut cache = Cache::new(&limits);
-        let key = |uri: &str| Key::Read(uri.into());
+        let mut cache = ClientCache::new(&limits);
+        let key = |uri: &str| ClientCacheKey::Read(uri.into());
         cache.put(key("a"), &contents("one"), 100, 0);
         assert_eq!(text(cache.get(&key("a"), 99)).as_deref(), Some("one"));
         assert_eq!(text(cache.get(&key("a"), 100)), None);
@@ -145,9 +148,9 @@ mod tests {
         assert!(cache.get(&key("a"), 1).is_some() && cache.get(&key("c"), 1).is_some());
         cache.put(key("d"), &contents(&"x".repeat(2_000)), 200, 0);
         assert!(cache.get(&key("d"), 1).is_none(), "a large one does not push out the others");
-        cache.put(Key::List(None), &Outcome::Page(crate::client::Page::default()), 200, 0);
+        cache.put(ClientCacheKey::List(None), &ClientOutcome::Page(crate::client::Page::default()), 200, 0);
         cache.forget_lists();
-        assert!(cache.get(&Key::List(None), 1).is_none());
+        assert!(cache.get(&ClientCacheKey::List(None), 1).is_none());
         cache.clear();
         assert_eq!((cache.bytes, cache.ends.len()), (0, 0));
     }

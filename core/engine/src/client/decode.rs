@@ -6,7 +6,7 @@
 use super::{Access, ClientError, ClientLimits, Failure, Listed, Page};
 use crate::base64;
 use crate::connection::{Completion, Contents};
-use crate::jsonrpc::{Elements, Json, JsonKind, Members};
+use crate::jsonrpc::{Elements, Json, JsonKind, JsonMembers};
 use crate::meta;
 use crate::now::Millis;
 use crate::safe_text::shortened;
@@ -25,14 +25,14 @@ const MISSING: usize = 100;
 
 /// The context for decoding: server, allow-list and limits.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct ResultReader {
     pub(super) server: Arc<str>,
     pub(super) access: Access,
     pub(super) limits: ClientLimits,
 }
 
 /// The decoded result of a read.
-pub(super) enum Read {
+pub(super) enum DecodedRead {
     /// The contents, and the invalid entries that were left out.
     Contents(Vec<Contents<'static>>, LeftOut),
     /// The server asks for input first.
@@ -44,7 +44,7 @@ pub(super) enum Read {
     },
 }
 
-impl Reader {
+impl ResultReader {
     /// Decodes a page of a list. `member` is `resources` or `resourceTemplates`; `name` is the member that identifies
     /// an entry.
     pub(super) fn page(
@@ -100,7 +100,7 @@ impl Reader {
     }
 
     /// The parts of a list that the server could not list.
-    fn missing(&self, members: &Members<'_>) -> Vec<String> {
+    fn missing(&self, members: &JsonMembers<'_>) -> Vec<String> {
         let own = members.get("_meta").and_then(Json::object);
         let names = own.and_then(|own| own.get(meta::MISSING)).and_then(Json::array);
         names
@@ -112,7 +112,7 @@ impl Reader {
     }
 
     /// Decodes the result of a read. `uri` is the requested URI.
-    pub(super) fn read(&self, result: Json<'_>, uri: &str) -> Result<Read, ClientError> {
+    pub(super) fn read(&self, result: Json<'_>, uri: &str) -> Result<DecodedRead, ClientError> {
         let members = result.object().ok_or_else(|| bad("the result is no object"))?;
         match text(&members, "resultType").as_deref() {
             None | Some("complete") => {}
@@ -143,7 +143,7 @@ impl Reader {
         match first.filter(|_| contents.is_empty()) {
             _ if contents.is_empty() && denied => Err(ClientError::AccessDenied { uri: uri.into() }),
             Some(why) => Err(bad(&format!("none of its contents can be used: {why}")).into()),
-            None => Ok(Read::Contents(contents, left_out)),
+            None => Ok(DecodedRead::Contents(contents, left_out)),
         }
     }
 
@@ -176,7 +176,7 @@ pub(super) fn ttl(result: Json<'_>, revision: Revision) -> Millis {
 }
 
 /// The array `member`. Many encoders write an empty list as `null`.
-fn entries<'m>(members: &Members<'m>, member: &str) -> Result<Option<Elements<'m>>, Failure> {
+fn entries<'m>(members: &JsonMembers<'m>, member: &str) -> Result<Option<Elements<'m>>, Failure> {
     let value = members.get(member);
     match value.map(Json::kind) {
         Some(JsonKind::Array) => Ok(value.and_then(Json::array)),
@@ -209,16 +209,16 @@ fn contents_of(entry: Json<'_>, asked: &str) -> Result<Contents<'static>, String
     Ok(contents)
 }
 
-fn required(members: &Members<'_>) -> Read {
+fn required(members: &JsonMembers<'_>) -> DecodedRead {
     let requests = members.get("inputRequests").and_then(Json::object);
-    let questions = requests.iter().flat_map(Members::iter).filter_map(|(key, request)| {
+    let questions = requests.iter().flat_map(JsonMembers::iter).filter_map(|(key, request)| {
         let request = request.object()?;
         let params = request.get("params").map_or_else(|| "{}".to_owned(), one_line);
         Some((key.into_owned(), text(&request, "method")?, params))
     });
     let questions = questions.collect();
     let state = members.get("requestState").filter(|state| state.kind() == JsonKind::String);
-    Read::InputRequired { questions, state: state.map(|state| state.raw().to_owned()) }
+    DecodedRead::InputRequired { questions, state: state.map(|state| state.raw().to_owned()) }
 }
 
 /// Decodes the member `error` of a response. `uri` is the URI of the request, if it has one.
@@ -256,7 +256,7 @@ pub(super) fn bad(reason: &str) -> Failure {
     Failure::BadAnswer { reason: reason.into() }
 }
 
-pub(super) fn text(members: &Members<'_>, name: &str) -> Option<String> {
+pub(super) fn text(members: &JsonMembers<'_>, name: &str) -> Option<String> {
     members.get(name)?.as_lossy_str().map(Cow::into_owned)
 }
 

@@ -144,16 +144,16 @@ impl fmt::Display for ClientError {
             Self::NotFound { uri } => write!(f, "Resource not found: {uri}"),
             Self::AccessDenied { uri } => write!(f, "Access denied: {uri}"),
             Self::InvalidUri { uri } => write!(f, "Invalid URI: {uri}"),
-            Self::Failed(failure) => write!(f, "{FAILED}: {}", Reason(failure)),
+            Self::Failed(failure) => write!(f, "{FAILED}: {}", ErrorReason(failure)),
         }
     }
 }
 
 /// Formats a failure as the reason after [`FAILED`], without repeating a prefix that many servers put into their own
 /// message.
-struct Reason<'a>(&'a Failure);
+struct ErrorReason<'a>(&'a Failure);
 
-impl fmt::Display for Reason<'_> {
+impl fmt::Display for ErrorReason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Failure::Server { message, code, .. } = self.0 else { return self.0.fmt(f) };
         match message.strip_prefix(FAILED) {

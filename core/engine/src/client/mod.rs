@@ -21,12 +21,12 @@ mod speak;
 mod testing;
 mod types;
 
-pub use access::{Access, Allowed};
+pub use access::{Access, AllowList};
 pub use error::{ClientError, Failure};
 pub use limits::ClientLimits;
 pub use machine::{Machine, MachineOptions};
 pub use testing::{Heard, MessageKind, TestClient};
 pub use types::{
-    Call, CallOptions, Change, Effect, Listed, Lost, NotCarried, Outcome, Outgoing, Page, Progress, Question,
-    ServerAbout,
+    CallOptions, Change, ClientCall, ClientOutcome, ClientQuestion, Effect, Listed, Lost, NotCarried,
+    Outgoing, Page, Progress, ServerAbout,
 };

@@ -4,9 +4,9 @@
 
 use super::Outgoing;
 use super::decode::one_line;
-use crate::jsonrpc::{Envelope, Id, Json, Members, ObjectWriter, OwnedId, object};
+use crate::jsonrpc::{Envelope, Id, Json, JsonMembers, ObjectWriter, OwnedId, object};
 use crate::meta;
-use crate::version::{Method, Revision};
+use crate::version::{ProtocolMethod, Revision};
 
 /// The members of `_meta` with which every modern request describes its client.
 const DECLARED: [&str; 3] = [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO];
@@ -24,18 +24,18 @@ pub(super) struct Speaker {
 }
 
 /// A request: its method, and everything except its own params.
-pub(super) struct Ask<'a> {
+pub(super) struct OutgoingRequest<'a> {
     pub(super) method: &'a str,
     /// The URI or name for the header `Mcp-Name`.
     pub(super) name: Option<&'a str>,
     /// Whether to ask for progress notifications.
     pub(super) progress: bool,
     /// The caller's members of `_meta`. The client's own members take precedence.
-    pub(super) meta: Option<Members<'a>>,
+    pub(super) meta: Option<JsonMembers<'a>>,
 }
 
-impl<'a> Ask<'a> {
-    pub(super) fn new(method: Method) -> Self {
+impl<'a> OutgoingRequest<'a> {
+    pub(super) fn new(method: ProtocolMethod) -> Self {
         Self { method: method.as_str(), name: None, progress: false, meta: None }
     }
 
@@ -62,7 +62,11 @@ impl Speaker {
     }
 
     /// Builds a request of the agreed revision.
-    pub(super) fn request(&mut self, ask: &Ask<'_>, params: impl FnOnce(&mut ObjectWriter<'_>)) -> Outgoing {
+    pub(super) fn request(
+        &mut self,
+        ask: &OutgoingRequest<'_>,
+        params: impl FnOnce(&mut ObjectWriter<'_>),
+    ) -> Outgoing {
         let id = self.id();
         let is_modern = self.revision.is_some_and(Revision::is_modern);
         let mut body = Vec::with_capacity(256);
@@ -76,7 +80,7 @@ impl Speaker {
                 if ask.progress {
                     own.u64(meta::PROGRESS_TOKEN, id);
                 }
-                for (name, value) in ask.meta.iter().flat_map(Members::iter) {
+                for (name, value) in ask.meta.iter().flat_map(JsonMembers::iter) {
                     let is_own = is_modern && DECLARED.contains(&&*name)
                         || ask.progress && name == meta::PROGRESS_TOKEN;
                     if !is_own {
@@ -98,7 +102,7 @@ impl Speaker {
     /// Builds `server/discover`, the first message to a server that may be modern.
     pub(super) fn discover(&mut self) -> Outgoing {
         self.revision = Some(Revision::V2026_07_28);
-        let message = self.request(&Ask::new(Method::Discover), |_| ());
+        let message = self.request(&OutgoingRequest::new(ProtocolMethod::Discover), |_| ());
         self.revision = None;
         message
     }
@@ -107,7 +111,7 @@ impl Speaker {
     pub(super) fn initialize(&mut self, revision: Revision) -> Outgoing {
         self.revision = None;
         let (info, capabilities) = (self.info.clone(), self.capabilities.clone());
-        self.request(&Ask::new(Method::Initialize), |params| {
+        self.request(&OutgoingRequest::new(ProtocolMethod::Initialize), |params| {
             params.str("protocolVersion", revision.as_str());
             params.value("capabilities").extend_from_slice(capabilities.as_bytes());
             params.value("clientInfo").extend_from_slice(info.as_bytes());

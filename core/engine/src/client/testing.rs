@@ -10,11 +10,13 @@
 //! handshake of a legacy revision, and answers to `ping`.
 
 use super::decode::one_line;
-use super::{Access, Call, ClientError, ClientLimits, Effect, Failure, Machine, MachineOptions, Outgoing};
-use crate::jsonrpc::{Json, Line, Lines, Members, Params, object};
+use super::{
+    Access, ClientCall, ClientError, ClientLimits, Effect, Failure, Machine, MachineOptions, Outgoing,
+};
+use crate::jsonrpc::{Json, JsonMembers, Line, Lines, RawParams, object};
 use crate::meta;
 use crate::now::Now;
-use crate::version::{Method, Revision, ServerNotification};
+use crate::version::{ProtocolMethod, Revision, ServerNotification};
 
 /// Maximum nesting of the params and capabilities of a test.
 const NESTING: usize = 128;
@@ -110,16 +112,16 @@ impl TestClient {
     /// for any other name.
     pub fn method(name: &str) -> Option<&str> {
         let method = match name {
-            "initialize" => Method::Initialize,
-            "discover" => Method::Discover,
-            "list" => Method::List,
-            "list_templates" => Method::ListTemplates,
-            "read" => Method::Read,
-            "complete" => Method::Complete,
-            "subscribe" => Method::Subscribe,
-            "unsubscribe" => Method::Unsubscribe,
-            "listen" => Method::Listen,
-            "set_level" => Method::SetLevel,
+            "initialize" => ProtocolMethod::Initialize,
+            "discover" => ProtocolMethod::Discover,
+            "list" => ProtocolMethod::List,
+            "list_templates" => ProtocolMethod::ListTemplates,
+            "read" => ProtocolMethod::Read,
+            "complete" => ProtocolMethod::Complete,
+            "subscribe" => ProtocolMethod::Subscribe,
+            "unsubscribe" => ProtocolMethod::Unsubscribe,
+            "listen" => ProtocolMethod::Listen,
+            "set_level" => ProtocolMethod::SetLevel,
             _ => return name.contains('/').then_some(name),
         };
         Some(method.as_str())
@@ -135,7 +137,7 @@ impl TestClient {
             return Err(Failure::Unreachable { reason: "no handshake was made".into() }.into());
         }
         let params = with_meta(params, meta).ok_or_else(no_object)?;
-        let call = Call::Custom { method: method.into(), params };
+        let call = ClientCall::Custom { method: method.into(), params };
         let id = self.machine.call_by_id(call, NOW, &mut self.effects);
         match self.effects.pop_if(|effect| matches!(effect, Effect::Finished { .. })) {
             Some(Effect::Finished { outcome: Err(error), .. }) => Err(error),
@@ -208,10 +210,10 @@ impl Heard {
         Self { kind, id, method: String::new(), body: body.raw().to_owned() }
     }
 
-    pub(super) fn notification(method: &str, params: &Params<'_>) -> Self {
+    pub(super) fn notification(method: &str, params: &RawParams<'_>) -> Self {
         let body = match params {
-            Params::Object { raw, .. } => raw.raw(),
-            Params::Absent | Params::Other(_) => "{}",
+            RawParams::Object { raw, .. } => raw.raw(),
+            RawParams::Absent | RawParams::Other(_) => "{}",
         };
         Self {
             kind: MessageKind::of(method),
@@ -253,7 +255,7 @@ impl MessageKind {
 }
 
 /// The listen or request that a notification belongs to.
-fn belongs_to(params: &Params<'_>) -> Option<u64> {
+fn belongs_to(params: &RawParams<'_>) -> Option<u64> {
     let listen = params.meta(meta::SUBSCRIPTION_ID);
     let request = || params.get(meta::PROGRESS_TOKEN).or_else(|| params.get("requestId"));
     listen.or_else(request)?.as_u64()
@@ -272,7 +274,8 @@ fn with_meta(params: &str, further: &str) -> Option<String> {
             writer.named(&name).extend_from_slice(value.raw().as_bytes());
         }
         writer.object("_meta", |own| {
-            let given = given.iter().flat_map(Members::iter).filter(|(name, _)| further.get(name).is_none());
+            let given =
+                given.iter().flat_map(JsonMembers::iter).filter(|(name, _)| further.get(name).is_none());
             for (name, value) in given.chain(further.iter()) {
                 own.named(&name).extend_from_slice(value.raw().as_bytes());
             }

@@ -91,7 +91,7 @@ impl ServerAbout {
 
 /// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Call {
+pub enum ClientCall {
     /// A page of the resources.
     List {
         /// The page's cursor; `None` for the first page.
@@ -139,7 +139,7 @@ pub struct CallOptions {
 
 /// The result of a call.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum ClientOutcome {
     /// The result of a list.
     Page(Page),
     /// The result of a read.
@@ -152,7 +152,7 @@ pub enum Outcome {
 
 /// A question of the server: `elicitation/create`, `sampling/createMessage` or `roots/list`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct ClientQuestion {
     /// The number to pass to [`Machine::answer`](super::Machine::answer).
     pub id: u64,
     /// The name of the server.
@@ -194,7 +194,7 @@ pub enum Effect {
         /// The number that the host gave it.
         call: u64,
         /// Its outcome.
-        outcome: Result<Outcome, ClientError>,
+        outcome: Result<ClientOutcome, ClientError>,
     },
     /// A call has made progress.
     Progressed {
@@ -211,7 +211,7 @@ pub enum Effect {
         change: Result<Change, ClientError>,
     },
     /// The server asks a question.
-    Asked(Question),
+    Asked(ClientQuestion),
     /// This question no longer needs an answer.
     Withdrawn(u64),
     /// The list of resources has changed.

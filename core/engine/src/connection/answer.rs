@@ -8,13 +8,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The answer to a `Read`, `Complete`, `List` or `Call` event. If the variant does not fit the event, the client gets
-/// an internal error, and [`Encoded::misuse`](super::Encoded) describes the mistake.
+/// an internal error, and [`Encoded::misuse`](super::EncodedReply) describes the mistake.
 #[derive(Debug)]
 pub enum Answer<'a> {
     /// For a read: the contents.
     Contents(ReadResult<'a>),
     /// For a read: contents gathered chunk by chunk.
-    Gathered(super::Gather),
+    Gathered(super::ContentsGatherer),
     /// For a read (2026-07-28): the client must provide input first.
     InputRequired(InputRequired<'a>),
     /// For a completion.
@@ -79,18 +79,18 @@ pub enum Body<'a> {
 
 /// Text or bytes, for code that inspects contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plain<'a> {
+pub enum PlainContents<'a> {
     /// A text.
     Text(Cow<'a, str>),
     /// Bytes, decoded.
     Blob(Cow<'a, [u8]>),
 }
 
-impl<'a> From<Plain<'a>> for Body<'a> {
-    fn from(plain: Plain<'a>) -> Self {
+impl<'a> From<PlainContents<'a>> for Body<'a> {
+    fn from(plain: PlainContents<'a>) -> Self {
         match plain {
-            Plain::Text(text) => Self::Text(text),
-            Plain::Blob(bytes) => Self::Blob(bytes),
+            PlainContents::Text(text) => Self::Text(text),
+            PlainContents::Blob(bytes) => Self::Blob(bytes),
         }
     }
 }
@@ -331,7 +331,7 @@ impl<'a> InputAsk<'a> {
 pub struct RawResult<'a> {
     /// A JSON object with the members of the result, without `resultType` and `_meta`. Sent without the white space
     /// between its tokens, otherwise unchanged. For list methods such as `tools/list`, modern results without `ttlMs`
-    /// and `cacheScope` get those of [`Options::list_cache`](crate::engine::Options::list_cache).
+    /// and `cacheScope` get those of [`Options::list_cache`](crate::engine::EngineOptions::list_cache).
     pub members: Cow<'a, str>,
     /// `resultType` for 2026-07-28; `None` for `complete`.
     pub result_type: Option<Cow<'a, str>>,

@@ -34,12 +34,12 @@ impl std::error::Error for AskError {}
 
 /// The pending questions by number. Numbers are never reused.
 #[derive(Debug, Default)]
-pub(super) struct Asks {
+pub(super) struct ClientAsks {
     next: u64,
     open: BTreeMap<u64, Millis>,
 }
 
-impl Asks {
+impl ClientAsks {
     /// The number of pending questions.
     pub(super) fn len(&self) -> usize {
         self.open.len()

@@ -11,7 +11,7 @@ pub(super) type BatchId = u64;
 #[derive(Debug, Default)]
 pub(super) struct Batches {
     next: BatchId,
-    open: HashMap<BatchId, Batch>,
+    open: HashMap<BatchId, MessageBatch>,
     /// Total size, in bytes, of the responses in `open`.
     held: usize,
     /// Whether the batch that is being read has reached the limit for its responses.
@@ -21,7 +21,7 @@ pub(super) struct Batches {
 }
 
 #[derive(Debug)]
-struct Batch {
+struct MessageBatch {
     /// The number of its requests that wait for the host, plus one while its messages are being read.
     waiting: usize,
     /// The responses so far, one on each line.
@@ -33,7 +33,7 @@ impl Batches {
     pub(super) fn begin(&mut self) -> BatchId {
         self.next += 1;
         self.full = false;
-        self.open.insert(self.next, Batch { waiting: 1, lines: Vec::new() });
+        self.open.insert(self.next, MessageBatch { waiting: 1, lines: Vec::new() });
         self.next
     }
 

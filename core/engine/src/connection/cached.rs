@@ -7,15 +7,15 @@
 use super::answer::{Answer, Contents, InputAsk, InputRequest, InputRequired, ReadResult};
 use super::contents::{self, BYTES, TEXT};
 use super::event::{Event, RequestToken};
-use super::gather::Gather;
+use super::gather::ContentsGatherer;
 use super::inflight::Ticket;
 use super::read::{ReadTask, ServedBy};
-use super::reply::{Context, Reply, Written};
+use super::reply::{Reply, ReplyContext, WrittenReply};
 use super::request::Request;
-use super::words::{self, Wording};
-use super::{Connection, Events, Outcome};
+use super::words::{self, ResponseWriter};
+use super::{Connection, Events, RequestOutcome};
 use crate::base64;
-use crate::engine::{Engine, Finished, Flight, FlightOutcome, Leader};
+use crate::engine::{Engine, Finished, FlightOutcome, ReadFlight, ReadLeader};
 use crate::error::ReadError;
 use crate::guard::Verdict;
 use crate::hub::ConnectionId;
@@ -26,16 +26,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The reads of one connection that wait for an identical read.
-pub(super) type WaitingReads = Vec<(RequestToken, Arc<Flight>)>;
+pub(super) type WaitingReads = Vec<(RequestToken, Arc<ReadFlight>)>;
 
 /// Whether other requests use the result of this read's handler call.
 pub(super) enum Sharing {
     /// Not shared: it calls the handler for itself.
     None,
     /// It calls the handler; other requests may wait for the result.
-    Leads(Leader),
+    Leads(ReadLeader),
     /// It waits for the handler call of another request.
-    Waits(Arc<Flight>),
+    Waits(Arc<ReadFlight>),
 }
 
 impl Connection {
@@ -46,11 +46,11 @@ impl Connection {
         uri: &str,
         normal: &str,
         out: &mut Vec<u8>,
-    ) -> Option<Outcome<'m>> {
+    ) -> Option<RequestOutcome<'m>> {
         let cache = self.engine.cache()?;
         let (kept, hint) = cache.get(normal, &request.principal.authority(), request.now)?;
         kept.write(&self.wording(request), out, uri, hint);
-        Some(Outcome::answered())
+        Some(RequestOutcome::answered())
     }
 
     /// Starts a shared handler call for `normal`, or joins the one that is running.
@@ -97,17 +97,17 @@ impl ReadTask {
     /// Writes the answer to a shared read, and ends its flight, which wakes the waiting requests.
     pub(super) fn write_shared(
         &self,
-        context: &Context,
-        leader: Leader,
+        context: &ReplyContext,
+        leader: ReadLeader,
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
-    ) -> Written {
+    ) -> WrittenReply {
         let outcome = self.outcome(&context.engine, &answer);
         let written = match &outcome {
             FlightOutcome::Contents(kept) => {
                 kept.write(&context.wording(), out, context.uri(), kept.hint());
-                Written::default()
+                WrittenReply::default()
             }
             _ => self.answer(context, answer, now, out),
         };
@@ -139,11 +139,11 @@ impl ReadTask {
 
 impl Reply {
     /// Writes the answer of the shared read that this request waited for.
-    pub(super) fn finished(self, Finished { outcome, now }: &Finished, out: &mut Vec<u8>) -> Written {
+    pub(super) fn finished(self, Finished { outcome, now }: &Finished, out: &mut Vec<u8>) -> WrittenReply {
         match outcome {
             FlightOutcome::Contents(kept) => {
                 kept.write(&self.context.wording(), out, self.context.uri(), kept.hint());
-                Written::default()
+                WrittenReply::default()
             }
             FlightOutcome::Input(ask) => self.write(Answer::InputRequired((**ask).to_owned()), *now, out).0,
             FlightOutcome::Failed(error) => self.context.fail(error.clone(), out),
@@ -200,7 +200,7 @@ impl EncodedContents {
     }
 
     /// Encodes contents that were gathered from chunks.
-    pub(super) fn gathered(gather: &Gather, mime_type: Option<&str>, hint: CacheHint) -> Self {
+    pub(super) fn gathered(gather: &ContentsGatherer, mime_type: Option<&str>, hint: CacheHint) -> Self {
         let (name, default) = if gather.is_text() { ("text", TEXT) } else { ("blob", BYTES) };
         let mime_type = gather.own_mime_type().or(mime_type).unwrap_or(default).to_owned();
         let body = gather.encoded().into_boxed_slice();
@@ -208,7 +208,7 @@ impl EncodedContents {
     }
 
     /// Writes the result with the remaining part of its caching hint.
-    pub(super) fn write(&self, wording: &Wording<'_>, out: &mut Vec<u8>, uri: &str, hint: CacheHint) {
+    pub(super) fn write(&self, wording: &ResponseWriter<'_>, out: &mut Vec<u8>, uri: &str, hint: CacheHint) {
         let with_meta = wording.revision.has_contents_meta();
         wording.complete(out, |writer| {
             writer.array("contents", |array| {

@@ -4,10 +4,10 @@ use super::answer::{Answer, RawResult};
 use super::contents;
 use super::event::{CallRequest, Event};
 use super::inputs::{InputClient, Retry};
-use super::reply::{Context, Task, Written};
-use super::request::{Pending, Request, unknown_method};
+use super::reply::{ReplyContext, ReplyTask, WrittenReply};
+use super::request::{PendingRequest, Request, unknown_method};
 use super::words;
-use super::{Connection, Outcome};
+use super::{Connection, RequestOutcome};
 use crate::engine::Engine;
 use crate::guard::RateClass;
 use crate::now::Now;
@@ -32,7 +32,7 @@ impl Connection {
         request: &Request<'_, 'm>,
         method: Cow<'m, str>,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         let Some((handler, named)) = self.engine.custom_method(&method) else {
             return unknown_method(&self.wording(request), &method, out);
         };
@@ -56,7 +56,8 @@ impl Connection {
             retried: retry.retried,
         };
         let (params, timeout) = (request.object(), self.engine.limits().read_timeout);
-        let pending = Pending { task: Task::Call(Box::new(task)), timeout, uri: None, flight: None };
+        let pending =
+            PendingRequest { task: ReplyTask::Call(Box::new(task)), timeout, uri: None, flight: None };
         self.wait(request, pending, out, |token, caller| {
             let Retry { inputs, state, .. } = retry;
             Event::Call(CallRequest { token, handler, method, params, inputs, state, caller })
@@ -67,11 +68,11 @@ impl Connection {
 impl CallTask {
     pub(super) fn write(
         &self,
-        context: &Context,
+        context: &ReplyContext,
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
-    ) -> Written {
+    ) -> WrittenReply {
         match answer {
             Answer::Raw(result) => self.result(context, &result, out),
             Answer::InputRequired(request) => {
@@ -84,7 +85,7 @@ impl CallTask {
         }
     }
 
-    fn result(&self, context: &Context, result: &RawResult<'_>, out: &mut Vec<u8>) -> Written {
+    fn result(&self, context: &ReplyContext, result: &RawResult<'_>, out: &mut Vec<u8>) -> WrittenReply {
         let members = words::members_of(&result.members);
         let meta = words::members_of(result.meta.as_deref().unwrap_or("{}"));
         let (Some(members), Some(meta)) = (members, meta) else {
@@ -98,7 +99,7 @@ impl CallTask {
                 contents::missing_hint(writer, &wording, &result.members, cache);
             }
         });
-        Written::default()
+        WrittenReply::default()
     }
 
     /// The caching hint for the result of a custom list method that has none itself.

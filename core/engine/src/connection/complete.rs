@@ -2,14 +2,14 @@
 
 use super::answer::{Answer, Completion};
 use super::event::{CompletionRequest, Event};
-use super::reply::{Context, Task, Written};
-use super::request::{Pending, Request};
-use super::words::Wording;
-use super::{Connection, Outcome};
-use crate::catalog::{Catalog, Completer, HandlerId, Route, TemplateEntry};
+use super::reply::{ReplyContext, ReplyTask, WrittenReply};
+use super::request::{PendingRequest, Request};
+use super::words::ResponseWriter;
+use super::{Connection, RequestOutcome};
+use crate::catalog::{Catalog, CatalogRoute, Completer, HandlerId, TemplateEntry};
 use crate::engine::{Engine, Suggested};
 use crate::guard::{Decision, Effort, RateClass, Verdict};
-use crate::jsonrpc::{Json, Members};
+use crate::jsonrpc::{Json, JsonMembers};
 use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::rank;
@@ -29,7 +29,11 @@ pub(super) struct CompletionTask {
 }
 
 impl Connection {
-    pub(super) fn complete<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn complete<'m>(
+        &mut self,
+        request: &Request<'_, 'm>,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         if self.engine.custom_method(COMPLETE).is_some() && !names_resource(request) {
             return self.call(request, COMPLETE.into(), out);
         }
@@ -44,7 +48,11 @@ impl Connection {
         let (found, exhausted) = params.target(&catalog, self, request.principal);
         let Some(target) = found.filter(|target| target.is_seen(&self.engine, request.principal)) else {
             let outcome = self.refuse(request, INVALID_PARAMS, "Invalid params: unknown ref", out);
-            return if exhausted { Outcome { verdict: Verdict::Exhausted, ..outcome } } else { outcome };
+            return if exhausted {
+                RequestOutcome { verdict: Verdict::Exhausted, ..outcome }
+            } else {
+                outcome
+            };
         };
         let Some((handler, completer)) = target.completer(&params.variable) else {
             return self.refuse(request, INVALID_PARAMS, "Invalid params: unknown argument", out);
@@ -63,8 +71,8 @@ impl Connection {
             }
         }
         let timeout = self.engine.limits().completion_timeout;
-        let task = Task::Complete(CompletionTask { suggested });
-        let pending = Pending { task, timeout, uri: None, flight: None };
+        let task = ReplyTask::Complete(CompletionTask { suggested });
+        let pending = PendingRequest { task, timeout, uri: None, flight: None };
         self.wait(request, pending, out, |token, caller| {
             Event::Complete(CompletionRequest {
                 token,
@@ -86,19 +94,24 @@ impl Connection {
         typed: &str,
         suggested: Option<&Suggested>,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         let values = rank::ranked(values, typed).into_iter().map(Cow::Borrowed).collect();
         let mut completion = Completion { values, total: None, has_more: None };
         if let Some(suggested) = suggested {
             filter(&mut completion, suggested, &self.engine);
         }
         write(&self.wording(request), out, &completion, self.engine.limits());
-        Outcome::answered()
+        RequestOutcome::answered()
     }
 }
 
 impl CompletionTask {
-    pub(super) fn write(&self, context: &Context, answer: Answer<'_>, out: &mut Vec<u8>) -> Written {
+    pub(super) fn write(
+        &self,
+        context: &ReplyContext,
+        answer: Answer<'_>,
+        out: &mut Vec<u8>,
+    ) -> WrittenReply {
         let mut completion = match answer {
             Answer::Completion(completion) => completion,
             Answer::Failed(error) => return context.fail(error, out),
@@ -108,7 +121,7 @@ impl CompletionTask {
             filter(&mut completion, suggested, &context.engine);
         }
         write(&context.wording(), out, &completion, context.engine.limits());
-        Written::default()
+        WrittenReply::default()
     }
 }
 
@@ -136,7 +149,7 @@ impl<'m> CompleteParams<'m> {
             request.params.get("ref").and_then(Json::object).ok_or("Invalid params: ref is missing")?;
         let argument = request.params.get("argument").and_then(Json::object);
         let argument = argument.ok_or("Invalid params: argument is missing")?;
-        let text = |members: &Members<'m>, name| members.get(name).and_then(Json::as_str);
+        let text = |members: &JsonMembers<'m>, name| members.get(name).and_then(Json::as_str);
         let reference = match text(&reference, "type").as_deref() {
             Some(OURS) => text(&reference, "uri").ok_or("Invalid params: ref.uri must be a string")?,
             Some("ref/prompt") => return Err("Invalid params: unknown prompt".into()),
@@ -159,24 +172,24 @@ impl<'m> CompleteParams<'m> {
         catalog: &'c Catalog,
         connection: &Connection,
         principal: &Principal,
-    ) -> (Option<Target<'c>>, bool) {
+    ) -> (Option<CompletionTarget<'c>>, bool) {
         if let Some(entry) = catalog.template_by_text(&self.reference) {
-            return (Some(Target::Template(entry)), false);
+            return (Some(CompletionTarget::Template(entry)), false);
         }
         let engine = &connection.engine;
         let fallback = || {
             let handler = catalog.fallback()?;
-            Some(Target::Fallback(handler, UriTemplate::parse(&self.reference).ok()))
+            Some(CompletionTarget::Fallback(handler, UriTemplate::parse(&self.reference).ok()))
         };
         match uri::normalize(&self.reference, engine.limits().uri) {
             Ok(normal) if engine.decide(principal, &normal) == Decision::Allow => {
                 match catalog.route(&normal) {
                     // A URI that no read accepts names no template.
-                    Route::Template(entry, params) => {
-                        (entry.check(&params).is_ok().then_some(Target::Template(entry)), false)
+                    CatalogRoute::Template(entry, params) => {
+                        (entry.check(&params).is_ok().then_some(CompletionTarget::Template(entry)), false)
                     }
-                    Route::Fallback(_) => (fallback(), false),
-                    Route::None { exhausted } => (None, exhausted),
+                    CatalogRoute::Fallback(_) => (fallback(), false),
+                    CatalogRoute::None { exhausted } => (None, exhausted),
                     _ => (None, false),
                 }
             }
@@ -188,13 +201,13 @@ impl<'m> CompleteParams<'m> {
 }
 
 /// The entry that completes a reference.
-enum Target<'c> {
+enum CompletionTarget<'c> {
     Template(&'c Arc<TemplateEntry>),
     /// The fallback, with the text parsed as a template if possible: it may be one of another server.
     Fallback(HandlerId, Option<UriTemplate>),
 }
 
-impl<'c> Target<'c> {
+impl<'c> CompletionTarget<'c> {
     /// Whether `principal` may know that it exists.
     fn is_seen(&self, engine: &Engine, principal: &Principal) -> bool {
         let guard = engine.guard();
@@ -256,7 +269,7 @@ fn context<'m>(request: &Request<'_, 'm>, max: usize) -> Result<Arguments<'m>, C
 }
 
 /// Writes the result: at most 100 values, and the total number.
-fn write(wording: &Wording<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, limits: &Limits) {
+fn write(wording: &ResponseWriter<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, limits: &Limits) {
     let max = limits.completion_values.min(100);
     let given = completion.values.len();
     let total = completion.total.unwrap_or(given as u64).max(given as u64);

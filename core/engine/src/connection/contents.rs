@@ -1,8 +1,8 @@
 //! Writes the contents of a read, straight from the handler's buffers into the output.
 
-use super::answer::{Body, Contents, Plain, ReadResult};
-use super::gather::Gather;
-use super::words::{self, Wording};
+use super::answer::{Body, Contents, PlainContents, ReadResult};
+use super::gather::ContentsGatherer;
+use super::words::{self, ResponseWriter};
 use crate::base64;
 use crate::error::{ReadError, Shown};
 use crate::guard::Redactor;
@@ -58,7 +58,7 @@ pub(super) fn broken_base64(result: &ReadResult<'_>, uri: &str) -> Option<String
 
 /// Writes a result. `uri` is in the client's spelling, `mime_type` is the resource's own.
 pub(super) fn write(
-    wording: &Wording<'_>,
+    wording: &ResponseWriter<'_>,
     out: &mut Vec<u8>,
     uri: &str,
     mime_type: Option<&str>,
@@ -78,11 +78,11 @@ pub(super) fn write(
 
 /// Writes a result whose contents came in chunks and are already encoded.
 pub(super) fn write_gathered(
-    wording: &Wording<'_>,
+    wording: &ResponseWriter<'_>,
     out: &mut Vec<u8>,
     uri: &str,
     mime_type: Option<&str>,
-    gather: &Gather,
+    gather: &ContentsGatherer,
     cache: CacheHint,
 ) {
     let default = if gather.is_text() { TEXT } else { BYTES };
@@ -100,7 +100,7 @@ pub(super) fn write_gathered(
 }
 
 /// Writes the caching hint, under revisions that have it.
-pub(super) fn hint(writer: &mut ObjectWriter<'_>, wording: &Wording<'_>, cache: CacheHint) {
+pub(super) fn hint(writer: &mut ObjectWriter<'_>, wording: &ResponseWriter<'_>, cache: CacheHint) {
     if wording.revision.is_modern() {
         writer.u64(TTL, cache.ttl_ms);
         writer.str(SCOPE, cache.scope.as_str());
@@ -110,7 +110,7 @@ pub(super) fn hint(writer: &mut ObjectWriter<'_>, wording: &Wording<'_>, cache: 
 /// Writes the members of the caching hint that are absent from `members`, the text of a result.
 pub(super) fn missing_hint(
     writer: &mut ObjectWriter<'_>,
-    wording: &Wording<'_>,
+    wording: &ResponseWriter<'_>,
     members: &str,
     cache: CacheHint,
 ) {
@@ -170,13 +170,13 @@ impl<'a> Body<'a> {
     }
 
     /// Returns text or decoded bytes; copies shared data. `None` if it is [`Body::Base64`] and not valid base64.
-    pub fn into_plain(self) -> Option<Plain<'a>> {
+    pub fn into_plain(self) -> Option<PlainContents<'a>> {
         Some(match self {
-            Self::Text(text) => Plain::Text(text),
-            Self::SharedText(text) => Plain::Text(Cow::Owned(text.to_string())),
-            Self::Blob(bytes) => Plain::Blob(bytes),
-            Self::SharedBlob(bytes) => Plain::Blob(Cow::Owned(bytes.to_vec())),
-            Self::Base64(text) => Plain::Blob(Cow::Owned(base64::decode(&text)?)),
+            Self::Text(text) => PlainContents::Text(text),
+            Self::SharedText(text) => PlainContents::Text(Cow::Owned(text.to_string())),
+            Self::Blob(bytes) => PlainContents::Blob(bytes),
+            Self::SharedBlob(bytes) => PlainContents::Blob(Cow::Owned(bytes.to_vec())),
+            Self::Base64(text) => PlainContents::Blob(Cow::Owned(base64::decode(&text)?)),
         })
     }
 

@@ -8,7 +8,7 @@ use crate::headers::Headers;
 use crate::jsonrpc::Json;
 use crate::principal::Principal;
 use crate::version::Revision;
-use mcp_resources_template::Params;
+use mcp_resources_template::MatchedParams;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt;
@@ -201,7 +201,7 @@ pub struct ReadRequest<'m> {
     /// The URI as the client spelled it; contents repeat it.
     pub uri: Cow<'m, str>,
     /// The values of the template's variables; `None` for a resource.
-    pub params: Option<Params<'m>>,
+    pub params: Option<MatchedParams<'m>>,
     /// The client's answers to an earlier `InputRequired`: a JSON object, key to result.
     pub inputs: Option<Json<'m>>,
     /// The handler's own state from that `InputRequired`, authenticated.

@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 /// Contents gathered chunk by chunk. Made by [`Reply::gather`](super::Reply::gather), answered with
 /// [`Answer::Gathered`](super::Answer::Gathered).
-pub struct Gather {
+pub struct ContentsGatherer {
     engine: Arc<Engine>,
     max: usize,
     mime_type: Option<String>,
     pub(super) cache: Option<CacheHint>,
-    chunks: Chunks,
+    chunks: ContentsChunks,
     /// Whether chunks are kept unencoded, because redaction must see the whole contents first.
     is_raw: bool,
     /// The encoded body: text with its quotes, a blob without.
@@ -27,7 +27,7 @@ pub struct Gather {
     size: usize,
 }
 
-enum Chunks {
+enum ContentsChunks {
     None,
     Text,
     Blob(Encoder),
@@ -35,7 +35,7 @@ enum Chunks {
     RawBlob(Vec<u8>),
 }
 
-impl Gather {
+impl ContentsGatherer {
     pub(super) fn new(engine: Arc<Engine>, max: usize) -> Self {
         let is_raw = engine.looks_at_contents();
         Self {
@@ -43,7 +43,7 @@ impl Gather {
             max,
             mime_type: None,
             cache: None,
-            chunks: Chunks::None,
+            chunks: ContentsChunks::None,
             is_raw,
             encoded: Vec::new(),
             size: 0,
@@ -67,15 +67,18 @@ impl Gather {
     /// for this URI, or if all replies together hold more than `contents_total` bytes. [`ReadError::Failed`] after a
     /// chunk of bytes.
     pub fn text(&mut self, chunk: &str) -> Result<(), ReadError> {
-        if matches!(self.chunks, Chunks::None) {
-            self.chunks = if self.is_raw { Chunks::RawText(String::new()) } else { Chunks::Text };
+        if matches!(self.chunks, ContentsChunks::None) {
+            self.chunks =
+                if self.is_raw { ContentsChunks::RawText(String::new()) } else { ContentsChunks::Text };
             self.encoded.extend_from_slice(b"\"\"");
         }
         self.reserve(chunk.len())?;
         match &mut self.chunks {
-            Chunks::Text => json_text::continue_into(chunk, &mut self.encoded),
-            Chunks::RawText(text) => text.push_str(chunk),
-            Chunks::None | Chunks::Blob(_) | Chunks::RawBlob(_) => return Err(ReadError::Failed),
+            ContentsChunks::Text => json_text::continue_into(chunk, &mut self.encoded),
+            ContentsChunks::RawText(text) => text.push_str(chunk),
+            ContentsChunks::None | ContentsChunks::Blob(_) | ContentsChunks::RawBlob(_) => {
+                return Err(ReadError::Failed);
+            }
         }
         Ok(())
     }
@@ -83,27 +86,32 @@ impl Gather {
     /// Appends a chunk of bytes.
     ///
     /// # Errors
-    /// As [`Gather::text`]; [`ReadError::Failed`] after a chunk of text.
+    /// As [`ContentsGatherer::text`]; [`ReadError::Failed`] after a chunk of text.
     pub fn blob(&mut self, chunk: &[u8]) -> Result<(), ReadError> {
         self.reserve(chunk.len())?;
-        if matches!(self.chunks, Chunks::None) {
-            self.chunks =
-                if self.is_raw { Chunks::RawBlob(Vec::new()) } else { Chunks::Blob(Encoder::default()) };
+        if matches!(self.chunks, ContentsChunks::None) {
+            self.chunks = if self.is_raw {
+                ContentsChunks::RawBlob(Vec::new())
+            } else {
+                ContentsChunks::Blob(Encoder::default())
+            };
         }
         match &mut self.chunks {
-            Chunks::Blob(encoder) => encoder.push(chunk, &mut self.encoded),
-            Chunks::RawBlob(bytes) => bytes.extend_from_slice(chunk),
-            Chunks::None | Chunks::Text | Chunks::RawText(_) => return Err(ReadError::Failed),
+            ContentsChunks::Blob(encoder) => encoder.push(chunk, &mut self.encoded),
+            ContentsChunks::RawBlob(bytes) => bytes.extend_from_slice(chunk),
+            ContentsChunks::None | ContentsChunks::Text | ContentsChunks::RawText(_) => {
+                return Err(ReadError::Failed);
+            }
         }
         Ok(())
     }
 
     /// Makes the answer: contents if the chunks were kept unencoded, else [`Answer::Gathered`].
     pub fn into_answer(mut self) -> Answer<'static> {
-        let body = match std::mem::replace(&mut self.chunks, Chunks::None) {
-            Chunks::RawText(text) => Body::Text(text.into()),
-            Chunks::RawBlob(bytes) => Body::Blob(bytes.into()),
-            Chunks::None if self.is_raw => Body::Text("".into()),
+        let body = match std::mem::replace(&mut self.chunks, ContentsChunks::None) {
+            ContentsChunks::RawText(text) => Body::Text(text.into()),
+            ContentsChunks::RawBlob(bytes) => Body::Blob(bytes.into()),
+            ContentsChunks::None if self.is_raw => Body::Text("".into()),
             encoded => {
                 self.chunks = encoded;
                 return Answer::Gathered(self);
@@ -115,7 +123,7 @@ impl Gather {
     }
 
     pub(super) fn is_text(&self) -> bool {
-        !matches!(self.chunks, Chunks::Blob(_) | Chunks::RawBlob(_))
+        !matches!(self.chunks, ContentsChunks::Blob(_) | ContentsChunks::RawBlob(_))
     }
 
     pub(super) fn own_mime_type(&self) -> Option<&str> {
@@ -137,16 +145,16 @@ impl Gather {
     fn write_body(&self, out: &mut Vec<u8>) {
         match &self.chunks {
             // Without any chunk the contents are an empty text.
-            Chunks::None => out.extend_from_slice(b"\"\""),
-            Chunks::Text => out.extend_from_slice(&self.encoded),
-            Chunks::Blob(encoder) => {
+            ContentsChunks::None => out.extend_from_slice(b"\"\""),
+            ContentsChunks::Text => out.extend_from_slice(&self.encoded),
+            ContentsChunks::Blob(encoder) => {
                 out.push(b'"');
                 out.extend_from_slice(&self.encoded);
                 encoder.clone().finish(out);
                 out.push(b'"');
             }
-            Chunks::RawText(text) => json_text::escape_into(text, out),
-            Chunks::RawBlob(bytes) => {
+            ContentsChunks::RawText(text) => json_text::escape_into(text, out),
+            ContentsChunks::RawBlob(bytes) => {
                 out.push(b'"');
                 base64::encode_into(bytes, out);
                 out.push(b'"');
@@ -168,13 +176,13 @@ impl Gather {
     }
 }
 
-impl Drop for Gather {
+impl Drop for ContentsGatherer {
     fn drop(&mut self) {
         self.engine.let_go(self.size);
     }
 }
 
-impl fmt::Debug for Gather {
+impl fmt::Debug for ContentsGatherer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gather").field("size", &self.size).finish_non_exhaustive()
     }

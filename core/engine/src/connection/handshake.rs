@@ -3,33 +3,38 @@
 
 use super::contents;
 use super::event::LogLevel;
-use super::ladder::{Raw, Step};
+use super::ladder::{DispatchStep, Raw};
 use super::request::Request;
-use super::terms::{Capabilities, Session};
-use super::{Connection, Outcome, Refusal};
+use super::terms::{Capabilities, SessionTerms};
+use super::{Connection, RequestOutcome, RequestRefusal};
 use crate::jsonrpc::{Json, JsonKind};
 use crate::version::{INVALID_PARAMS, INVALID_REQUEST, Revision};
 
 impl Connection {
     /// `initialize`: begins a session.
-    pub(super) fn initialize<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn initialize<'m>(
+        &mut self,
+        raw: &Raw<'m>,
+        step: DispatchStep<'m>,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         if self.session.is_some() && self.can_notify() {
             let why = "Invalid Request: already initialized";
-            return self.reject(raw, INVALID_REQUEST, why, Refusal::Malformed, out);
+            return self.reject(raw, INVALID_REQUEST, why, RequestRefusal::Malformed, out);
         }
         let Some(hello) = Hello::parse(raw) else {
             let why = "Invalid params: protocolVersion, capabilities and clientInfo with name and version are required";
-            return self.reject(raw, INVALID_PARAMS, why, Refusal::Envelope, out);
+            return self.reject(raw, INVALID_PARAMS, why, RequestRefusal::Envelope, out);
         };
         let max = self.engine.limits().client_info;
         if hello.client_info.raw().len() > max {
             let why = format!("Invalid params: clientInfo is longer than {max} bytes");
-            return self.reject(raw, INVALID_PARAMS, &why, Refusal::Envelope, out);
+            return self.reject(raw, INVALID_PARAMS, &why, RequestRefusal::Envelope, out);
         }
         let Some(revision) = negotiate(self, &hello.version) else {
             return self.unsupported(raw, &hello.version, out);
         };
-        self.session = Some(Session {
+        self.session = Some(SessionTerms {
             revision,
             capabilities: Capabilities::parse(hello.capabilities),
             client_info: hello.client_info.raw().into(),
@@ -55,11 +60,11 @@ impl Connection {
             }
         });
         // The session is notified of changed lists from now on.
-        Outcome::answered().with(notifies.then(|| engine.mark_interest([])).flatten())
+        RequestOutcome::answered().with(notifies.then(|| engine.mark_interest([])).flatten())
     }
 
     /// `server/discover`.
-    pub(super) fn discover<'m>(&self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn discover<'m>(&self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         let (engine, wording) = (&self.engine, self.wording(request));
         wording.complete(out, |result| {
             result.array("supportedVersions", |list| {
@@ -73,11 +78,15 @@ impl Connection {
             }
             contents::hint(result, &wording, engine.shared(engine.options().discover_cache));
         });
-        Outcome::answered()
+        RequestOutcome::answered()
     }
 
     /// `logging/setLevel`.
-    pub(super) fn set_level<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn set_level<'m>(
+        &mut self,
+        request: &Request<'_, 'm>,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         let name = request.params.get("level").and_then(Json::as_str);
         let Some(level) = name.and_then(|name| LogLevel::parse(&name)) else {
             return self.refuse(request, INVALID_PARAMS, "Invalid params: unknown log level", out);
@@ -86,7 +95,7 @@ impl Connection {
             session.log_level = level;
         }
         self.wording(request).complete(out, |_| ());
-        Outcome::answered()
+        RequestOutcome::answered()
     }
 }
 

@@ -14,8 +14,8 @@ use super::batch::BatchId;
 use super::event::RequestToken;
 use super::record::PendingRecord;
 use super::reply::Reply;
-use super::words::Wording;
-use crate::engine::Flight;
+use super::words::ResponseWriter;
+use crate::engine::ReadFlight;
 use crate::error::{ReadError, Shown};
 use crate::guard::Permit;
 use crate::jsonrpc::{Envelope, Id, OwnedId};
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A table of the unanswered requests of one connection. See the module for the states of a slot.
 pub(super) struct InFlight {
-    slots: Vec<Slot>,
+    slots: Vec<InflightSlot>,
     /// A digest of the request id in each slot; different digests mean different ids. Stored densely, so that a search
     /// for an id is short.
     digests: Vec<u64>,
@@ -35,7 +35,7 @@ pub(super) struct InFlight {
     earliest: Millis,
 }
 
-struct Slot {
+struct InflightSlot {
     generation: u32,
     state: SlotState,
     /// Held until the host has answered, even if the request was cancelled.
@@ -62,7 +62,7 @@ pub(super) struct Ticket {
     /// The batch that its answer belongs to.
     pub(super) batch: Option<BatchId>,
     /// The flight that its answer ends, if other requests may wait for the same resource.
-    pub(super) flight: Option<Arc<Flight>>,
+    pub(super) flight: Option<Arc<ReadFlight>>,
     /// The record to complete when it ends, if requests are recorded.
     pub(super) opening: Option<PendingRecord>,
     /// Whether the answer is no longer wanted.
@@ -127,7 +127,7 @@ impl InFlight {
         reply: impl FnOnce(RequestToken) -> Reply,
     ) -> RequestToken {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, state: SlotState::Free, permit: None });
+            self.slots.push(InflightSlot { generation: 0, state: SlotState::Free, permit: None });
             self.digests.push(0);
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
@@ -247,7 +247,7 @@ impl InFlight {
         dropped
     }
 
-    fn slot(&mut self, token: RequestToken) -> Option<&mut Slot> {
+    fn slot(&mut self, token: RequestToken) -> Option<&mut InflightSlot> {
         let slot = self.slots.get_mut(token.index as usize)?;
         (slot.generation == token.generation && !matches!(slot.state, SlotState::Free)).then_some(slot)
     }
@@ -277,8 +277,8 @@ impl SlotState {
 }
 
 impl Ticket {
-    pub(super) fn wording<'a>(&'a self, server_info: &'a str) -> Wording<'a> {
-        Wording { envelope: self.envelope, id: self.id.as_id(), revision: self.revision, server_info }
+    pub(super) fn wording<'a>(&'a self, server_info: &'a str) -> ResponseWriter<'a> {
+        ResponseWriter { envelope: self.envelope, id: self.id.as_id(), revision: self.revision, server_info }
     }
 
     pub(super) fn say_cancelled(&self, out: &mut Vec<u8>) {

@@ -7,7 +7,7 @@ use super::answer::{InputAsk, InputRequest, InputRequired};
 use super::logs::is_secret_name;
 use super::schema;
 use super::terms::Capabilities;
-use super::words::Wording;
+use super::words::ResponseWriter;
 use crate::base64;
 use crate::engine::Engine;
 use crate::jsonrpc::{self, Json, ObjectWriter};
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The questions of a handler, and the client that gets them.
-pub(super) struct Ask<'r, 'a> {
+pub(super) struct InputAsks<'r, 'a> {
     pub(super) request: &'r InputRequired<'r>,
     pub(super) binding: StateBinding<'a>,
     pub(super) capabilities: Capabilities,
@@ -50,9 +50,9 @@ impl InputClient {
         request: &'r InputRequired<'r>,
         method: &'a str,
         what: &'a str,
-    ) -> Ask<'r, 'a> {
+    ) -> InputAsks<'r, 'a> {
         let binding = StateBinding { method, what, principal: &self.principal };
-        Ask { request, binding, capabilities: self.capabilities }
+        InputAsks { request, binding, capabilities: self.capabilities }
     }
 }
 
@@ -78,7 +78,7 @@ struct SealedState {
     /// The expiry, in milliseconds since 1970.
     until: Millis,
     /// The questions, by key.
-    asked: BTreeMap<String, Question>,
+    asked: BTreeMap<String, InputQuestion>,
     /// The handler's own state, in base64.
     own: Option<String>,
 }
@@ -90,7 +90,7 @@ impl SealedState {
 }
 
 #[derive(Serialize, Deserialize)]
-enum Question {
+enum InputQuestion {
     /// A form, with the schema of the answer.
     Form(String),
     Url,
@@ -106,7 +106,7 @@ pub(super) struct Retry<'m> {
     pub(super) retried: bool,
 }
 
-impl<'r> Ask<'r, '_> {
+impl<'r> InputAsks<'r, '_> {
     /// Checks the questions against the client's capabilities and seals the state. An error describes a mistake of the
     /// handler.
     pub(super) fn seal(&self, engine: &Engine, now: Now) -> Result<InputRequests<'r>, String> {
@@ -210,7 +210,7 @@ fn open_state(
 
 /// Writes the result `input_required`, which has no caching hints.
 pub(super) fn write(
-    wording: &Wording<'_>,
+    wording: &ResponseWriter<'_>,
     out: &mut Vec<u8>,
     requests: &[(&str, InputKind, &InputAsk<'_>)],
     state: &str,
@@ -228,7 +228,7 @@ pub(super) fn write(
 }
 
 /// Writes the error that lists the undeclared capabilities.
-pub(super) fn write_missing(wording: &Wording<'_>, out: &mut Vec<u8>, missing: &[InputKind]) {
+pub(super) fn write_missing(wording: &ResponseWriter<'_>, out: &mut Vec<u8>, missing: &[InputKind]) {
     let names: Vec<_> = missing.iter().map(|sort| sort.name()).collect();
     let message = format!("Client capability required: {}", names.join(", "));
     wording.error(out, version::MISSING_CLIENT_CAPABILITY, &message, |data| {
@@ -297,7 +297,7 @@ fn put_json(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Returns the part of a question that its state must contain. An error describes a mistake of the handler.
-fn question(ask: &InputAsk<'_>) -> Result<Question, String> {
+fn question(ask: &InputAsk<'_>) -> Result<InputQuestion, String> {
     let object = |text: &str| {
         let value: Option<Value> = serde_json::from_str(text).ok();
         value.filter(Value::is_object)
@@ -311,17 +311,17 @@ fn question(ask: &InputAsk<'_>) -> Result<Question, String> {
             {
                 return Err(format!("a form must not ask for a secret ({name}): use a URL"));
             }
-            Ok(Question::Form(value.to_string()))
+            Ok(InputQuestion::Form(value.to_string()))
         }
-        InputAsk::Url { .. } => Ok(Question::Url),
+        InputAsk::Url { .. } => Ok(InputQuestion::Url),
         InputAsk::Sampling(params) if object(params).is_none() => {
             Err("the params of a sampling request must be a JSON object".into())
         }
-        InputAsk::Sampling(_) | InputAsk::Roots => Ok(Question::Other),
+        InputAsk::Sampling(_) | InputAsk::Roots => Ok(InputQuestion::Other),
     }
 }
 
-impl Question {
+impl InputQuestion {
     /// Checks that a response has the form that the question requires.
     fn check(&self, response: Json<'_>) -> Result<(), String> {
         let members = response.object().ok_or("must be an object")?;

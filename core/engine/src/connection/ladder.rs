@@ -2,19 +2,23 @@
 
 use super::batch::BatchId;
 use super::cached;
-use super::mirror::{Named, Standing, printable};
+use super::mirror::{NamedHeader, Standing, printable};
 use super::request::{Request, unknown_method};
 use super::terms::{self, Claim, Terms};
-use super::words::{self, Wording};
-use super::{Arrival, Connection, ConnectionKind, Event, Events, Outcome, Refusal, Status};
+use super::words::{self, ResponseWriter};
+use super::{
+    Arrival, Connection, ConnectionKind, Event, Events, OutcomeStatus, RequestOutcome, RequestRefusal,
+};
 use crate::catalog::ListKind;
 use crate::guard::Verdict;
 use crate::jsonrpc::{
-    Decoded, Envelope, ErrorHead, ErrorId, Id, Json, Malformed, Message, ObjectWriter, OwnedId, Params,
+    Decoded, Envelope, ErrorHead, ErrorId, Id, Json, Malformed, Message, ObjectWriter, OwnedId, RawParams,
     decode, end,
 };
 use crate::now::Now;
-use crate::version::{self, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, Method, PARSE_ERROR, Revision};
+use crate::version::{
+    self, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ProtocolMethod, Revision,
+};
 use std::borrow::Cow;
 
 const UNSUPPORTED: &str = "Unsupported protocol version";
@@ -23,12 +27,12 @@ const UNSUPPORTED: &str = "Unsupported protocol version";
 pub(super) struct Raw<'m> {
     pub(super) id: Id<'m>,
     pub(super) method: Cow<'m, str>,
-    pub(super) params: Params<'m>,
+    pub(super) params: RawParams<'m>,
 }
 
 /// The context shared by all messages of one call.
 #[derive(Clone, Copy)]
-pub(super) struct Step<'m> {
+pub(super) struct DispatchStep<'m> {
     pub(super) arrival: Arrival<'m>,
     pub(super) now: Now,
     /// The batch that the message is part of; `initialize` and modern requests are refused there.
@@ -44,8 +48,13 @@ enum Unasked {
 }
 
 impl Connection {
-    pub(super) fn climb<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> Outcome<'m> {
-        let step = Step { arrival, now, batch: None };
+    pub(super) fn climb<'m>(
+        &mut self,
+        arrival: Arrival<'m>,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
+        let step = DispatchStep { arrival, now, batch: None };
         match decode(arrival.message, &self.decode) {
             Decoded::Message(message) => self.one(message, step, out),
             Decoded::Malformed(malformed) => self.malformed(malformed, out),
@@ -56,7 +65,12 @@ impl Connection {
         }
     }
 
-    fn one<'m>(&mut self, message: Message<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    fn one<'m>(
+        &mut self,
+        message: Message<'m>,
+        step: DispatchStep<'m>,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         match message {
             Message::Request { id, method, params } => {
                 let raw = Raw { id, method, params };
@@ -80,8 +94,8 @@ impl Connection {
     }
 
     /// Handles the answer to a request of the server. An unexpected answer is dropped.
-    fn replied<'m>(&mut self, id: Option<Id<'m>>, result: Result<Json<'m>, Json<'m>>) -> Outcome<'m> {
-        let outcome = Outcome::new(Status::Accepted);
+    fn replied<'m>(&mut self, id: Option<Id<'m>>, result: Result<Json<'m>, Json<'m>>) -> RequestOutcome<'m> {
+        let outcome = RequestOutcome::new(OutcomeStatus::Accepted);
         match id.and_then(|id| self.asks.settle(id)) {
             Some(ask) => outcome.with([Event::Replied { ask, answer: Some(result) }]),
             None => outcome,
@@ -89,8 +103,13 @@ impl Connection {
     }
 
     /// Notifications are never answered.
-    fn notification<'m>(&mut self, method: Cow<'m, str>, params: &Params<'m>, now: Now) -> Outcome<'m> {
-        let outcome = Outcome::new(Status::Accepted);
+    fn notification<'m>(
+        &mut self,
+        method: Cow<'m, str>,
+        params: &RawParams<'m>,
+        now: Now,
+    ) -> RequestOutcome<'m> {
+        let outcome = RequestOutcome::new(OutcomeStatus::Accepted);
         match &*method {
             "notifications/initialized" => {
                 self.is_operating = true;
@@ -100,7 +119,7 @@ impl Connection {
             "notifications/cancelled" => outcome.with(self.cancelled(params, now)),
             _ => {
                 let params = match params {
-                    Params::Object { raw, .. } => Some(*raw),
+                    RawParams::Object { raw, .. } => Some(*raw),
                     _ => None,
                 };
                 outcome.with([Event::Notified { method, params }])
@@ -110,7 +129,7 @@ impl Connection {
 
     /// Handles a cancellation. Over HTTP a modern client cancels by closing its stream instead
     ///
-    fn cancelled<'m>(&mut self, params: &Params<'m>, now: Now) -> Vec<Event<'m>> {
+    fn cancelled<'m>(&mut self, params: &RawParams<'m>, now: Now) -> Vec<Event<'m>> {
         let id = params.get("requestId").and_then(Id::from_json);
         let Some(id) =
             id.filter(|_| !matches!(self.peer, ConnectionKind::Request | ConnectionKind::Stateless))
@@ -137,9 +156,9 @@ impl Connection {
     fn batch<'m>(
         &mut self,
         messages: Vec<Result<Message<'m>, Malformed<'m>>>,
-        step: Step<'m>,
+        step: DispatchStep<'m>,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         let has_batches = self.session.as_ref().is_some_and(|session| session.revision.has_batches());
         if !has_batches || self.peer == ConnectionKind::Bare {
             return self.unreadable(None, INVALID_REQUEST, "Invalid Request: batches are not supported", out);
@@ -148,7 +167,7 @@ impl Connection {
             return self.unreadable(None, INVALID_REQUEST, "Invalid Request: empty batch", out);
         }
         let id = self.batches.begin();
-        let step = Step { batch: Some(id), ..step };
+        let step = DispatchStep { batch: Some(id), ..step };
         let (mut events, mut lines) = (Events::new(), Vec::new());
         for message in messages {
             let outcome = match message {
@@ -156,17 +175,17 @@ impl Connection {
                 Err(malformed) => self.malformed(malformed, &mut lines),
             };
             events.extend(outcome.events);
-            if outcome.status == Status::Pending {
+            if outcome.status == OutcomeStatus::Pending {
                 self.batches.wait(id);
             }
         }
         self.forget_cancelled(&mut events);
         let status = match (self.batches.read(id, &lines, out), lines.is_empty()) {
-            (true, _) => Status::Pending,
-            (false, true) => Status::Accepted,
-            (false, false) => Status::Answered,
+            (true, _) => OutcomeStatus::Pending,
+            (false, true) => OutcomeStatus::Accepted,
+            (false, false) => OutcomeStatus::Answered,
         };
-        Outcome { events, ..Outcome::new(status) }
+        RequestOutcome { events, ..RequestOutcome::new(status) }
     }
 
     /// Removes the events of requests that their own batch cancelled, so that no handler starts for them.
@@ -184,11 +203,11 @@ impl Connection {
         }
     }
 
-    fn malformed<'m>(&self, malformed: Malformed<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    fn malformed<'m>(&self, malformed: Malformed<'m>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         match malformed {
             Malformed::Parse => self.unreadable(None, PARSE_ERROR, "Parse error", out),
             Malformed::Invalid { id } => self.unreadable(id, INVALID_REQUEST, "Invalid Request", out),
-            Malformed::Unanswerable => Outcome::new(Status::Accepted),
+            Malformed::Unanswerable => RequestOutcome::new(OutcomeStatus::Accepted),
         }
     }
 
@@ -199,7 +218,7 @@ impl Connection {
         code: i32,
         message: &str,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         let null = self.session.as_ref().is_some_and(|session| session.revision.has_null_id());
         let id = match id {
             Some(id) => ErrorId::Of(id),
@@ -208,10 +227,15 @@ impl Connection {
         };
         Envelope::JsonRpc.error(out, &ErrorHead { id, code, message }, |_| ());
         end(out);
-        Outcome::refused(Refusal::Malformed)
+        RequestOutcome::refused(RequestRefusal::Malformed)
     }
 
-    pub(super) fn request<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn request<'m>(
+        &mut self,
+        raw: &Raw<'m>,
+        step: DispatchStep<'m>,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         if step.batch.is_some() {
             return self.batched(raw, step, out);
         }
@@ -219,34 +243,46 @@ impl Connection {
     }
 
     /// Handles a request of a batch: the responses of all its requests together have a limit.
-    fn batched<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    fn batched<'m>(
+        &mut self,
+        raw: &Raw<'m>,
+        step: DispatchStep<'m>,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         let (before, max) = (out.len(), self.engine.limits().batch_bytes);
         if !self.batches.is_full() {
             let outcome = self.identified(raw, step, out);
-            if outcome.status == Status::Pending || self.batches.has_room(out.len(), max) {
+            if outcome.status == OutcomeStatus::Pending || self.batches.has_room(out.len(), max) {
                 return outcome;
             }
             out.truncate(before);
         }
         self.wording_of(raw).too_much(max, out);
-        Outcome { verdict: Verdict::SizeExceeded, ..Outcome::answered() }
+        RequestOutcome { verdict: Verdict::SizeExceeded, ..RequestOutcome::answered() }
     }
 
-    fn identified<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    fn identified<'m>(
+        &mut self,
+        raw: &Raw<'m>,
+        step: DispatchStep<'m>,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         let max = self.engine.limits().id;
         if raw.id.raw().len() > max {
             let why = format!("Invalid Request: the id is longer than {max} bytes");
-            return self.reject(raw, INVALID_REQUEST, &why, Refusal::Malformed, out);
+            return self.reject(raw, INVALID_REQUEST, &why, RequestRefusal::Malformed, out);
         }
         if self.is_in_flight(raw.id) {
             let why = "Invalid Request: a request with this id is in flight";
-            return self.reject(raw, INVALID_REQUEST, why, Refusal::Malformed, out);
+            return self.reject(raw, INVALID_REQUEST, why, RequestRefusal::Malformed, out);
         }
         let claim = Claim::of(&raw.params);
         let modern = claim.is_modern();
-        if step.batch.is_some() && (modern || Method::parse(&raw.method) == Some(Method::Initialize)) {
+        if step.batch.is_some()
+            && (modern || ProtocolMethod::parse(&raw.method) == Some(ProtocolMethod::Initialize))
+        {
             let why = "Invalid Request: not allowed in a batch";
-            return self.reject(raw, INVALID_REQUEST, why, Refusal::Malformed, out);
+            return self.reject(raw, INVALID_REQUEST, why, RequestRefusal::Malformed, out);
         }
         if modern {
             return self.modern(raw, &claim, step, out);
@@ -254,10 +290,10 @@ impl Connection {
         if let Some(refused) = self.refuse_legacy(raw, step, out) {
             return refused;
         }
-        match Method::parse(&raw.method) {
-            Some(Method::Initialize) => self.initialize(raw, step, out),
+        match ProtocolMethod::parse(&raw.method) {
+            Some(ProtocolMethod::Initialize) => self.initialize(raw, step, out),
             // Over HTTP the session determines the terms.
-            Some(Method::Discover | Method::Listen) if step.arrival.mirror.is_none() => {
+            Some(ProtocolMethod::Discover | ProtocolMethod::Listen) if step.arrival.mirror.is_none() => {
                 self.missing_claim(raw, out)
             }
             _ => self.legacy(raw, &claim, step, out),
@@ -269,12 +305,14 @@ impl Connection {
         &mut self,
         raw: &Raw<'m>,
         claim: &Claim<'m>,
-        step: Step<'m>,
+        step: DispatchStep<'m>,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         let (version, terms) = match terms::modern(claim, self.engine.limits()) {
             Ok(read) => read,
-            Err(error) => return self.reject(raw, INVALID_PARAMS, &error.message, Refusal::Envelope, out),
+            Err(error) => {
+                return self.reject(raw, INVALID_PARAMS, &error.message, RequestRefusal::Envelope, out);
+            }
         };
         if let Some(refused) = self.refuse_mirror(raw, &version, step, out) {
             return refused;
@@ -291,19 +329,21 @@ impl Connection {
         &mut self,
         raw: &Raw<'m>,
         claim: &Claim<'m>,
-        step: Step<'m>,
+        step: DispatchStep<'m>,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         let Some(session) = &self.session else {
-            if Method::parse(&raw.method) == Some(Method::Ping) {
+            if ProtocolMethod::parse(&raw.method) == Some(ProtocolMethod::Ping) {
                 self.wording_of(raw).complete(out, |_| ());
-                return Outcome::answered();
+                return RequestOutcome::answered();
             }
             return self.missing_claim(raw, out);
         };
         let terms = match session.terms(&raw.params, claim, self.engine.limits()) {
             Ok(terms) => terms,
-            Err(error) => return self.reject(raw, INVALID_PARAMS, &error.message, Refusal::Envelope, out),
+            Err(error) => {
+                return self.reject(raw, INVALID_PARAMS, &error.message, RequestRefusal::Envelope, out);
+            }
         };
         self.offered(&raw.under(terms, step), &raw.method, out)
     }
@@ -314,17 +354,17 @@ impl Connection {
         request: &Request<'_, 'm>,
         method: &Cow<'m, str>,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
-        let known = Method::parse(method);
+    ) -> RequestOutcome<'m> {
+        let known = ProtocolMethod::parse(method);
         let offered = match known {
-            Some(Method::Subscribe | Method::Unsubscribe) if !self.can_notify() => false,
+            Some(ProtocolMethod::Subscribe | ProtocolMethod::Unsubscribe) if !self.can_notify() => false,
             Some(known) => self.engine.offers(known, request.terms.revision, request.principal),
             None => self.engine.custom_method(method).is_some(),
         };
         if !offered {
             return unknown_method(&self.wording(request), method, out);
         }
-        if matches!(request.params, Params::Other(_)) {
+        if matches!(request.params, RawParams::Other(_)) {
             return self.refuse(request, INVALID_PARAMS, "Invalid params: not an object", out);
         }
         match known {
@@ -333,39 +373,49 @@ impl Connection {
         }
     }
 
-    fn serve<'m>(&mut self, request: &Request<'_, 'm>, method: Method, out: &mut Vec<u8>) -> Outcome<'m> {
+    fn serve<'m>(
+        &mut self,
+        request: &Request<'_, 'm>,
+        method: ProtocolMethod,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         match method {
-            Method::Read => self.read(request, out),
-            Method::List => self.list(request, ListKind::Resources, out),
-            Method::ListTemplates => self.list(request, ListKind::Templates, out),
-            Method::Complete => self.complete(request, out),
-            Method::Subscribe => self.subscribe(request, out),
-            Method::Unsubscribe => self.unsubscribe(request, out),
-            Method::Listen => self.listen(request, out),
-            Method::Discover => self.discover(request, out),
-            Method::SetLevel => self.set_level(request, out),
+            ProtocolMethod::Read => self.read(request, out),
+            ProtocolMethod::List => self.list(request, ListKind::Resources, out),
+            ProtocolMethod::ListTemplates => self.list(request, ListKind::Templates, out),
+            ProtocolMethod::Complete => self.complete(request, out),
+            ProtocolMethod::Subscribe => self.subscribe(request, out),
+            ProtocolMethod::Unsubscribe => self.unsubscribe(request, out),
+            ProtocolMethod::Listen => self.listen(request, out),
+            ProtocolMethod::Discover => self.discover(request, out),
+            ProtocolMethod::SetLevel => self.set_level(request, out),
             // `initialize` is not a method of a session; it was answered above.
-            Method::Ping | Method::Initialize => {
+            ProtocolMethod::Ping | ProtocolMethod::Initialize => {
                 self.wording(request).complete(out, |_| ());
-                Outcome::answered()
+                RequestOutcome::answered()
             }
         }
     }
 
-    pub(super) fn missing_claim<'m>(&self, raw: &Raw<'_>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn missing_claim<'m>(&self, raw: &Raw<'_>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         let message = format!(
             "Invalid params: send initialize first, or put {} and {} into _meta",
             words::PROTOCOL_VERSION,
             words::CLIENT_CAPABILITIES
         );
-        self.reject(raw, INVALID_PARAMS, &message, Refusal::Envelope, out)
+        self.reject(raw, INVALID_PARAMS, &message, RequestRefusal::Envelope, out)
     }
 
     /// Writes the error for an unsupported revision.
-    pub(super) fn unsupported<'m>(&self, raw: &Raw<'_>, requested: &str, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn unsupported<'m>(
+        &self,
+        raw: &Raw<'_>,
+        requested: &str,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         let (code, message) = (version::UNSUPPORTED_VERSION, UNSUPPORTED);
         self.wording_of(raw).error(out, code, message, |data| self.write_versions(requested, data));
-        Outcome::refused(Refusal::Version)
+        RequestOutcome::refused(RequestRefusal::Version)
     }
 
     pub(super) fn write_versions(&self, requested: &str, data: &mut ObjectWriter<'_>) {
@@ -380,17 +430,17 @@ impl Connection {
         raw: &Raw<'_>,
         code: i32,
         message: &str,
-        refusal: Refusal,
+        refusal: RequestRefusal,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         self.wording_of(raw).error(out, code, message, |_| ());
-        Outcome::refused(refusal)
+        RequestOutcome::refused(refusal)
     }
 
     /// The wording of answers that do not depend on the revision.
-    pub(super) fn wording_of<'a>(&self, raw: &Raw<'a>) -> Wording<'a> {
+    pub(super) fn wording_of<'a>(&self, raw: &Raw<'a>) -> ResponseWriter<'a> {
         let revision = Revision::NEWEST_LEGACY;
-        Wording { envelope: self.envelope(), id: raw.id, revision, server_info: "" }
+        ResponseWriter { envelope: self.envelope(), id: raw.id, revision, server_info: "" }
     }
 
     /// Whether a request with this id is in flight (DEC-02). Not checked over HTTP, where independent callers may use
@@ -421,38 +471,43 @@ impl Connection {
         &self,
         raw: &Raw<'m>,
         version: &str,
-        step: Step<'m>,
+        step: DispatchStep<'m>,
         out: &mut Vec<u8>,
-    ) -> Option<Outcome<'m>> {
+    ) -> Option<RequestOutcome<'m>> {
         let mirror = step.arrival.mirror?;
         let name =
             self.name_param(&raw.method).and_then(|param| raw.params.get(param)).and_then(Json::as_str);
         let why = mirror.check(version, &raw.method, name.as_deref()).err()?;
         let message = format!("Header mismatch: {why}");
-        Some(self.reject(raw, HEADER_MISMATCH, &message, Refusal::Header, out))
+        Some(self.reject(raw, HEADER_MISMATCH, &message, RequestRefusal::Header, out))
     }
 
     /// The member of `params` that `Mcp-Name` repeats.
     fn name_param(&self, method: &str) -> Option<&str> {
-        match Method::parse(method) {
-            Some(Method::Read) => Some("uri"),
+        match ProtocolMethod::parse(method) {
+            Some(ProtocolMethod::Read) => Some("uri"),
             Some(_) => None,
             None => self.engine.custom_method(method)?.1,
         }
     }
 
     /// Refuses HTTP requests without the modern claim that need one, or need a session (§2, steps 7 and 9).
-    fn refuse_legacy<'m>(&self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Option<Outcome<'m>> {
+    fn refuse_legacy<'m>(
+        &self,
+        raw: &Raw<'m>,
+        step: DispatchStep<'m>,
+        out: &mut Vec<u8>,
+    ) -> Option<RequestOutcome<'m>> {
         let mirror = step.arrival.mirror?;
-        let is_handshake = Method::parse(&raw.method) == Some(Method::Initialize);
+        let is_handshake = ProtocolMethod::parse(&raw.method) == Some(ProtocolMethod::Initialize);
         let refused = match mirror.named(&self.engine) {
-            Named::Modern(_) if !is_handshake => self.missing_claim(raw, out),
-            Named::Repeated | Named::Modern(_) => {
+            NamedHeader::Modern(_) if !is_handshake => self.missing_claim(raw, out),
+            NamedHeader::Repeated | NamedHeader::Modern(_) => {
                 let why = "Header mismatch: MCP-Protocol-Version contradicts the body";
-                self.reject(raw, HEADER_MISMATCH, why, Refusal::Header, out)
+                self.reject(raw, HEADER_MISMATCH, why, RequestRefusal::Header, out)
             }
-            Named::Unknown(value) if !is_handshake => self.unsupported(raw, &printable(value), out),
-            Named::Nothing | Named::Legacy | Named::Unknown(_) => {
+            NamedHeader::Unknown(value) if !is_handshake => self.unsupported(raw, &printable(value), out),
+            NamedHeader::Nothing | NamedHeader::Legacy | NamedHeader::Unknown(_) => {
                 let (why, refusal) = mirror.session.refusal().filter(|_| !is_handshake)?;
                 self.reject(raw, INVALID_REQUEST, why, refusal, out)
             }
@@ -461,24 +516,31 @@ impl Connection {
     }
 
     /// Refuses other messages that HTTP does not allow here (§2, steps 7 and 9; ).
-    fn refuse_unasked<'m>(&self, unasked: Unasked, step: Step<'m>, out: &mut Vec<u8>) -> Option<Outcome<'m>> {
+    fn refuse_unasked<'m>(
+        &self,
+        unasked: Unasked,
+        step: DispatchStep<'m>,
+        out: &mut Vec<u8>,
+    ) -> Option<RequestOutcome<'m>> {
         let mirror = step.arrival.mirror?;
         let refused = match mirror.named(&self.engine) {
-            Named::Repeated => {
+            NamedHeader::Repeated => {
                 let why = "Header mismatch: MCP-Protocol-Version is there more than once";
-                refuse_without_id(HEADER_MISMATCH, why, Refusal::Header, out, |_| ())
+                refuse_without_id(HEADER_MISMATCH, why, RequestRefusal::Header, out, |_| ())
             }
-            Named::Modern(_) if unasked == Unasked::Response => {
+            NamedHeader::Modern(_) if unasked == Unasked::Response => {
                 let why = "Invalid Request: a client sends no responses";
-                refuse_without_id(INVALID_REQUEST, why, Refusal::Malformed, out, |_| ())
+                refuse_without_id(INVALID_REQUEST, why, RequestRefusal::Malformed, out, |_| ())
             }
-            Named::Modern(revision) if self.engine.serves(revision) => return None,
-            Named::Modern(revision) => self.unsupported_without_id(revision.as_str(), out),
-            Named::Unknown(value) => self.unsupported_without_id(&printable(value), out),
-            Named::Nothing if unasked == Unasked::Notification && mirror.session == Standing::Missing => {
-                Outcome::new(Status::Accepted)
+            NamedHeader::Modern(revision) if self.engine.serves(revision) => return None,
+            NamedHeader::Modern(revision) => self.unsupported_without_id(revision.as_str(), out),
+            NamedHeader::Unknown(value) => self.unsupported_without_id(&printable(value), out),
+            NamedHeader::Nothing
+                if unasked == Unasked::Notification && mirror.session == Standing::Missing =>
+            {
+                RequestOutcome::new(OutcomeStatus::Accepted)
             }
-            Named::Nothing | Named::Legacy => {
+            NamedHeader::Nothing | NamedHeader::Legacy => {
                 let (why, refusal) = mirror.session.refusal()?;
                 refuse_without_id(INVALID_REQUEST, why, refusal, out, |_| ())
             }
@@ -486,15 +548,17 @@ impl Connection {
         Some(refused)
     }
 
-    fn unsupported_without_id<'m>(&self, requested: &str, out: &mut Vec<u8>) -> Outcome<'m> {
+    fn unsupported_without_id<'m>(&self, requested: &str, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         let (code, message) = (version::UNSUPPORTED_VERSION, UNSUPPORTED);
-        refuse_without_id(code, message, Refusal::Version, out, |data| self.write_versions(requested, data))
+        refuse_without_id(code, message, RequestRefusal::Version, out, |data| {
+            self.write_versions(requested, data)
+        })
     }
 }
 
 impl<'m> Raw<'m> {
-    fn under<'r>(&'r self, terms: Terms<'m>, step: Step<'m>) -> Request<'r, 'm> {
-        let Step { arrival, now, batch } = step;
+    fn under<'r>(&'r self, terms: Terms<'m>, step: DispatchStep<'m>) -> Request<'r, 'm> {
+        let DispatchStep { arrival, now, batch } = step;
         let challenges = arrival.mirror.is_some_and(|mirror| mirror.challenges)
             && batch.is_none()
             && !(arrival.principal.is_local() || arrival.principal.is_anonymous());
@@ -508,11 +572,11 @@ impl<'m> Raw<'m> {
 fn refuse_without_id<'m>(
     code: i32,
     message: &str,
-    refusal: Refusal,
+    refusal: RequestRefusal,
     out: &mut Vec<u8>,
     data: impl FnOnce(&mut ObjectWriter<'_>),
-) -> Outcome<'m> {
+) -> RequestOutcome<'m> {
     Envelope::JsonRpc.error(out, &ErrorHead { id: ErrorId::Absent, code, message }, data);
     end(out);
-    Outcome::refused(refusal)
+    RequestOutcome::refused(refusal)
 }

@@ -6,13 +6,13 @@
 use super::answer::{Answer, Item, ListPage};
 use super::contents;
 use super::event::{Event, ListCaller, ListRequest, OwnedCaller, RequestToken};
-use super::reply::{Context, Task, Written};
-use super::request::{Pending, Request};
-use super::words::{self, Wording};
-use super::{Connection, Outcome, Status};
+use super::reply::{ReplyContext, ReplyTask, WrittenReply};
+use super::request::{PendingRequest, Request};
+use super::words::{self, ResponseWriter};
+use super::{Connection, OutcomeStatus, RequestOutcome};
 use crate::catalog::{
-    Catalog, Cursor, HandlerId, ListKind, ListedTemplate, Lister, Page, Position, ResourceEntry, Route,
-    SourceKey, check_foreign, check_resource, check_uri,
+    Catalog, CatalogPage, CatalogRoute, Cursor, CursorPosition, HandlerId, ListKind, ListedTemplate, Lister,
+    ResourceEntry, SourceKey, check_foreign, check_resource, check_uri,
 };
 use crate::engine::{Engine, ListedItems};
 use crate::error::{ReadError, Shown};
@@ -33,7 +33,7 @@ impl Connection {
         request: &Request<'_, 'm>,
         kind: ListKind,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         let Ok(cursor) = request.optional_text("cursor") else {
             return self.refuse(request, INVALID_PARAMS, "Invalid params: cursor must be a string", out);
         };
@@ -43,7 +43,7 @@ impl Connection {
         let rest = match cursor {
             None => {
                 let shared = self.engine.shares_lists();
-                Cursor { list: kind, position: Position::Catalog, after: String::new(), shared }
+                Cursor { list: kind, position: CursorPosition::Catalog, after: String::new(), shared }
             }
             Some(text) => match self.engine.open_cursor(kind, &text, request.principal) {
                 Some(cursor) => cursor,
@@ -59,22 +59,22 @@ impl Connection {
         };
         let mut walk = ListWalk::new(rest, fields, request.principal.clone());
         match walk.advance(&self.engine, request.now) {
-            Step::Done { next } => {
+            ListStep::Done { next } => {
                 walk.write_page(&self.wording(request), &self.engine, next.as_deref(), out);
-                Outcome::answered()
+                RequestOutcome::answered()
             }
-            Step::Ask(question) => {
+            ListStep::Ask(question) => {
                 let timeout = self.engine.limits().read_timeout;
                 let caller = Arc::new(request.caller().into());
-                let pending = Pending {
-                    task: Task::List(Box::new(ListTask { walk, caller })),
+                let pending = PendingRequest {
+                    task: ReplyTask::List(Box::new(ListTask { walk, caller })),
                     timeout,
                     uri: None,
                     flight: None,
                 };
                 let token = self.insert(request, room, pending);
                 let list = question.event(token, ListCaller::Message(request.caller()));
-                Outcome::with_one(Status::Pending, list)
+                RequestOutcome::with_one(OutcomeStatus::Pending, list)
             }
         }
     }
@@ -119,7 +119,7 @@ pub(super) struct ListQuestion {
 
 /// The next step in building a page.
 #[derive(Debug)]
-enum Step {
+enum ListStep {
     /// Call a callback.
     Ask(ListQuestion),
     /// The page is complete; `next` is the sealed cursor of the next one.
@@ -137,9 +137,9 @@ impl ListWalk {
     }
 
     /// Continues until the page is complete or a callback must be called.
-    fn advance(&mut self, engine: &Engine, now: Now) -> Step {
+    fn advance(&mut self, engine: &Engine, now: Now) -> ListStep {
         let catalog = engine.catalog();
-        if self.rest.position == Position::Catalog {
+        if self.rest.position == CursorPosition::Catalog {
             if self.take_catalog(&catalog, engine) {
                 return self.done(engine, true);
             }
@@ -160,7 +160,7 @@ impl ListWalk {
             let kept = if source.pages() { None } else { engine.kept_list(&key, &self.principal, now) };
             let Some(listed) = kept else {
                 self.generation = engine.lists_generation();
-                return Step::Ask(ListQuestion {
+                return ListStep::Ask(ListQuestion {
                     handler: source.handler(),
                     cursor,
                     limit: room,
@@ -182,7 +182,7 @@ impl ListWalk {
         page: ListPage,
         engine: &Engine,
         now: Now,
-    ) -> Result<(Step, Option<String>), ReadError> {
+    ) -> Result<(ListStep, Option<String>), ReadError> {
         let limit = engine.limits().list_source;
         if page.items.len() > limit {
             return Err(ReadError::SizeExceeded { limit: limit as u64, size: Some(page.items.len() as u64) });
@@ -212,9 +212,9 @@ impl ListWalk {
             }
             if let Some(next) = page.next {
                 let length = next.len();
-                self.rest.position = Position::Source { source: key, cursor: Some(next) };
+                self.rest.position = CursorPosition::Source { source: key, cursor: Some(next) };
                 let step = self.done(engine, true);
-                let cut = matches!(step, Step::Done { next: None });
+                let cut = matches!(step, ListStep::Done { next: None });
                 return Ok((step, misuse.or_else(|| cut.then(|| too_long(source.name(), length, engine)))));
             }
         }
@@ -225,11 +225,11 @@ impl ListWalk {
     /// Adds the items of a callback, and writes the page unless another callback must be called.
     pub(super) fn write(
         &mut self,
-        context: &Context,
+        context: &ReplyContext,
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
-    ) -> (Written, Option<ListQuestion>) {
+    ) -> (WrittenReply, Option<ListQuestion>) {
         let page = match answer {
             Answer::Listed(page) => page,
             Answer::Failed(error) => return (context.fail(error, out), None),
@@ -239,10 +239,10 @@ impl ListWalk {
             Ok(taken) => taken,
             Err(error) => return (context.fail(error, out), None),
         };
-        let written = Written { misuse, ..Written::default() };
+        let written = WrittenReply { misuse, ..WrittenReply::default() };
         match step {
-            Step::Ask(question) => (written, Some(question)),
-            Step::Done { next } => {
+            ListStep::Ask(question) => (written, Some(question)),
+            ListStep::Done { next } => {
                 self.write_page(&context.wording(), &context.engine, next.as_deref(), out);
                 (written, None)
             }
@@ -250,7 +250,13 @@ impl ListWalk {
     }
 
     /// Writes the result.
-    fn write_page(&self, wording: &Wording<'_>, engine: &Engine, next: Option<&str>, out: &mut Vec<u8>) {
+    fn write_page(
+        &self,
+        wording: &ResponseWriter<'_>,
+        engine: &Engine,
+        next: Option<&str>,
+        out: &mut Vec<u8>,
+    ) {
         let name = match self.rest.list {
             ListKind::Resources => "resources",
             ListKind::Templates => "resourceTemplates",
@@ -296,7 +302,7 @@ impl ListWalk {
 
     /// Takes items from the catalogue; returns whether more are left.
     fn take_catalog(&mut self, catalog: &Catalog, engine: &Engine) -> bool {
-        let page = Page::new(engine.limits(), self.fields);
+        let page = CatalogPage::new(engine.limits(), self.fields);
         let after = Some(self.rest.after.as_str()).filter(|after| !after.is_empty());
         let (viewer, all) = (&self.viewer, !engine.restricts());
         let listed = match self.rest.list {
@@ -318,7 +324,7 @@ impl ListWalk {
 
     /// The source where the rest begins, with its cursor; the next source if it was removed.
     fn source<'c>(&mut self, catalog: &'c Catalog, engine: &Engine) -> Option<(Lister<'c>, Option<String>)> {
-        let Position::Source { source, cursor } = &self.rest.position else { return None };
+        let CursorPosition::Source { source, cursor } = &self.rest.position else { return None };
         let own = catalog.lister(source).filter(|lister| engine.sees_lister(&self.viewer, *lister));
         if let Some(lister) = own {
             return Some((lister, cursor.clone()));
@@ -341,7 +347,7 @@ impl ListWalk {
     /// Continues with this source; returns `false` if there is none.
     fn enter(&mut self, source: Option<Lister<'_>>) -> bool {
         let Some(source) = source else { return false };
-        self.rest.position = Position::Source { source: source.key(), cursor: None };
+        self.rest.position = CursorPosition::Source { source: source.key(), cursor: None };
         self.rest.after.clear();
         true
     }
@@ -371,8 +377,8 @@ impl ListWalk {
         self.count += 1;
     }
 
-    fn done(&self, engine: &Engine, more: bool) -> Step {
-        Step::Done { next: more.then(|| engine.seal_cursor(&self.rest, &self.principal)).flatten() }
+    fn done(&self, engine: &Engine, more: bool) -> ListStep {
+        ListStep::Done { next: more.then(|| engine.seal_cursor(&self.rest, &self.principal)).flatten() }
     }
 }
 
@@ -416,16 +422,16 @@ fn served_by(
             Ok(canonical) => {
                 let route = catalog.route(&canonical);
                 match &route {
-                    Route::None { .. } => {
+                    CatalogRoute::None { .. } => {
                         bad.add(index, || {
                             format!("{}: no resource or template has this URI", Shown(item.uri()))
                         });
                     }
-                    Route::Rejected { template, variable, .. } => bad.add(index, || {
+                    CatalogRoute::Rejected { template, variable, .. } => bad.add(index, || {
                         let (uri, text) = (Shown(item.uri()), template.parsed.as_str());
                         format!("{uri}: {} refuses the value of {{{variable}}}", Shown(text))
                     }),
-                    Route::Template(template, params) => {
+                    CatalogRoute::Template(template, params) => {
                         if let Err(error) = template.check_spelling(params) {
                             bad.add(index, || format!("{}: {error}", Shown(item.uri())));
                             continue;
@@ -451,8 +457,9 @@ fn served_by(
 }
 
 /// Fills fields of an item that the callback left empty with those of its template.
-fn complete(item: &mut Item, source: Lister<'_>, route: &Route<'_, '_>) {
-    if let (Item::Resource(resource), Lister::Template(_), Route::Template(served, _)) = (item, source, route)
+fn complete(item: &mut Item, source: Lister<'_>, route: &CatalogRoute<'_, '_>) {
+    if let (Item::Resource(resource), Lister::Template(_), CatalogRoute::Template(served, _)) =
+        (item, source, route)
     {
         resource.details.complete_from(&served.template.details);
     }

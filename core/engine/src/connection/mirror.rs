@@ -3,7 +3,7 @@
 //!
 //! Law: the body is the source of truth. A header is compared with it, and never decides what is served.
 
-use super::Refusal;
+use super::RequestRefusal;
 use crate::base64;
 use crate::engine::Engine;
 use crate::headers::Headers;
@@ -16,13 +16,13 @@ const ECHOED: usize = 64;
 
 /// The headers that describe the message, and the session they name.
 #[derive(Clone, Copy, Debug)]
-pub struct Mirror<'m> {
+pub struct HeaderCheck<'m> {
     /// `MCP-Protocol-Version`.
-    pub version: Field<'m>,
+    pub version: HeaderField<'m>,
     /// `Mcp-Method`.
-    pub method: Field<'m>,
+    pub method: HeaderField<'m>,
     /// `Mcp-Name`.
-    pub name: Field<'m>,
+    pub name: HeaderField<'m>,
     /// Whether the request belongs to the session of this connection.
     pub session: Standing,
     /// All headers, for the handler.
@@ -33,7 +33,7 @@ pub struct Mirror<'m> {
 
 /// One header, without the white space around its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field<'m> {
+pub enum HeaderField<'m> {
     /// It is not there.
     Absent,
     /// Its value.
@@ -54,7 +54,7 @@ pub enum Standing {
 }
 
 /// The revision in the version header.
-pub(super) enum Named<'m> {
+pub(super) enum NamedHeader<'m> {
     Nothing,
     Modern(Revision),
     Legacy,
@@ -62,15 +62,15 @@ pub(super) enum Named<'m> {
     Repeated,
 }
 
-impl<'m> Mirror<'m> {
-    pub(super) fn named(&self, engine: &Engine) -> Named<'m> {
+impl<'m> HeaderCheck<'m> {
+    pub(super) fn named(&self, engine: &Engine) -> NamedHeader<'m> {
         match self.version {
-            Field::Absent => Named::Nothing,
-            Field::Repeated => Named::Repeated,
-            Field::Once(value) => match std::str::from_utf8(value).ok().and_then(Revision::parse) {
-                Some(revision) if revision.is_modern() => Named::Modern(revision),
-                Some(revision) if engine.serves(revision) => Named::Legacy,
-                _ => Named::Unknown(value),
+            HeaderField::Absent => NamedHeader::Nothing,
+            HeaderField::Repeated => NamedHeader::Repeated,
+            HeaderField::Once(value) => match std::str::from_utf8(value).ok().and_then(Revision::parse) {
+                Some(revision) if revision.is_modern() => NamedHeader::Modern(revision),
+                Some(revision) if engine.serves(revision) => NamedHeader::Legacy,
+                _ => NamedHeader::Unknown(value),
             },
         }
     }
@@ -83,7 +83,7 @@ impl<'m> Mirror<'m> {
     }
 }
 
-impl<'m> Field<'m> {
+impl<'m> HeaderField<'m> {
     fn check(self, header: &str, expected: &str) -> Result<(), String> {
         let value = self.visible(header)?;
         if value == expected { Ok(()) } else { Err(format!("{header} differs from the body")) }
@@ -122,11 +122,11 @@ impl<'m> Field<'m> {
 
 impl Standing {
     /// The error for a session that is missing or has ended (DEC-26).
-    pub(super) fn refusal(self) -> Option<(&'static str, Refusal)> {
+    pub(super) fn refusal(self) -> Option<(&'static str, RequestRefusal)> {
         match self {
             Self::Known => None,
-            Self::Missing => Some(("Invalid Request: Mcp-Session-Id is missing", Refusal::Session)),
-            Self::Unknown => Some(("Session not found", Refusal::SessionUnknown)),
+            Self::Missing => Some(("Invalid Request: Mcp-Session-Id is missing", RequestRefusal::Session)),
+            Self::Unknown => Some(("Session not found", RequestRefusal::SessionUnknown)),
         }
     }
 }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     fn name(value: &str, expected: &str) -> bool {
-        Field::Once(value.as_bytes()).check_name(expected).is_ok()
+        HeaderField::Once(value.as_bytes()).check_name(expected).is_ok()
     }
 
     /// the markers are exact, the base64 canonical, and anything else is literal.
@@ -175,10 +175,15 @@ mod tests {
     /// headers occur once and contain visible characters.
     #[test]
     fn headers_are_there_once_and_visible() {
-        for bad in [Field::Absent, Field::Repeated, Field::Once(b"a\x01"), Field::Once("é".as_bytes())] {
+        for bad in [
+            HeaderField::Absent,
+            HeaderField::Repeated,
+            HeaderField::Once(b"a\x01"),
+            HeaderField::Once("é".as_bytes()),
+        ] {
             assert!(bad.visible("Mcp-Name").is_err(), "{bad:?}");
         }
-        assert_eq!(Field::Once(b"a b\tc").visible("Mcp-Name"), Ok("a b\tc"));
+        assert_eq!(HeaderField::Once(b"a b\tc").visible("Mcp-Name"), Ok("a b\tc"));
     }
 
     /// header values are shown shortened and without control characters.

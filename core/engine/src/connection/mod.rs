@@ -41,33 +41,33 @@ mod words;
 pub use answer::*;
 pub use ask::AskError;
 pub use event::*;
-pub use gather::Gather;
-pub use mirror::{Field, Mirror, Standing};
-pub use outcome::{Outcome, Refusal, Status};
-pub use reply::{Cancelled, Encoded, Reply};
+pub use gather::ContentsGatherer;
+pub use mirror::{HeaderCheck, HeaderField, Standing};
+pub use outcome::{OutcomeStatus, RequestOutcome, RequestRefusal};
+pub use reply::{Cancelled, EncodedReply, Reply};
 
 pub(crate) use cached::EncodedContents;
 pub(crate) use list::Listed;
 pub(crate) use words::SERVER_INFO;
 
-use crate::engine::{Engine, Flight, OpenConnection};
+use crate::engine::{Engine, OpenConnection, ReadFlight};
 use crate::guard::Verdict;
-use crate::hub::{ConnectionId, Delivered, Delivery, Ending};
+use crate::hub::{ConnectionId, Delivered, HubDelivery, ListenEnding};
 use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId, end};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use crate::version::{INVALID_REQUEST, Revision};
-use ask::Asks;
+use ask::ClientAsks;
 use batch::Batches;
 use cached::WaitingReads;
 use inflight::{InFlight, Late};
 use record::PendingRecord;
-use reply::{Next, Written};
+use reply::{NextRead, WrittenReply};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
-use terms::Session;
+use terms::SessionTerms;
 
 #[cfg(test)]
 mod tests;
@@ -98,7 +98,7 @@ pub struct Arrival<'m> {
     /// The sender.
     pub principal: &'m Arc<Principal>,
     /// The headers of the HTTP request that describe the message; `None` on other transports.
-    pub mirror: Option<Mirror<'m>>,
+    pub mirror: Option<HeaderCheck<'m>>,
 }
 
 /// The protocol state of one peer.
@@ -115,13 +115,13 @@ pub struct Connection {
     id: ConnectionId,
     waker: Waker,
     decode: DecodeLimits,
-    session: Option<Session>,
+    session: Option<SessionTerms>,
     /// Whether `notifications/initialized` has arrived.
     is_operating: bool,
     inflight: InFlight,
     /// The ids of open listens. An id stays here after the server ended its listen, until a request uses it again.
     listens: HashSet<OwnedId>,
-    asks: Asks,
+    asks: ClientAsks,
     batches: Batches,
     waiting: WaitingReads,
     /// The record of the current request, until the request waits or has ended.
@@ -148,7 +148,7 @@ impl Connection {
             is_operating: false,
             inflight: InFlight::default(),
             listens: HashSet::new(),
-            asks: Asks::default(),
+            asks: ClientAsks::default(),
             batches: Batches::default(),
             waiting: WaitingReads::new(),
             opening: None,
@@ -179,7 +179,7 @@ impl Connection {
 
     /// Handles one message. Appends immediate answers to `out`, each ended by a newline, and returns events for the
     /// host.
-    pub fn message<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub fn message<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         if self.peer == ConnectionKind::Session {
             self.know(arrival.principal);
         }
@@ -200,7 +200,7 @@ impl Connection {
 
     /// Answers a line or body that was larger than [`Limits::message`](crate::limits::Limits::message), which the host
     /// has discarded, with an error.
-    pub fn too_long(&mut self, out: &mut Vec<u8>) -> Outcome<'static> {
+    pub fn too_long(&mut self, out: &mut Vec<u8>) -> RequestOutcome<'static> {
         self.unreadable(None, INVALID_REQUEST, "Message too large", out)
     }
 
@@ -211,7 +211,7 @@ impl Connection {
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
-    ) -> Outcome<'static> {
+    ) -> RequestOutcome<'static> {
         match self.inflight.take(token) {
             Some(reply) if reply.context.ticket.batch.is_some() => {
                 let encoded = reply.encode(answer, now);
@@ -222,7 +222,7 @@ impl Connection {
                 let (written, next) = reply.write(answer, now, out);
                 self.go_on(token, written, next, out.len() - before, now)
             }
-            None => Outcome::new(Status::Accepted),
+            None => RequestOutcome::new(OutcomeStatus::Accepted),
         }
     }
 
@@ -239,8 +239,8 @@ impl Connection {
     }
 
     /// Appends an answer that was encoded elsewhere, unless its request was cancelled or timed out. O(1).
-    pub fn finish(&mut self, encoded: Encoded, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
-        let Encoded { misuse, token, mut bytes, next, missing_capability, verdict } = encoded;
+    pub fn finish(&mut self, encoded: EncodedReply, now: Now, out: &mut Vec<u8>) -> RequestOutcome<'static> {
+        let EncodedReply { misuse, token, mut bytes, next, missing_capability, verdict } = encoded;
         let length = bytes.len();
         let max = self.engine.limits().batch_bytes;
         match self.inflight.wanted(token) {
@@ -252,26 +252,29 @@ impl Connection {
             Some(_) => out.append(&mut bytes),
             None => {}
         }
-        self.go_on(token, Written { misuse, missing_capability, verdict }, next, length, now)
+        self.go_on(token, WrittenReply { misuse, missing_capability, verdict }, next, length, now)
     }
 
     /// Ends a request that the host will not answer, because its handler was cancelled. Frees the slot.
-    pub fn abandon(&mut self, token: RequestToken, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
+    pub fn abandon(&mut self, token: RequestToken, now: Now, out: &mut Vec<u8>) -> RequestOutcome<'static> {
         if let Some(batch) = self.inflight.wanted(token).and_then(|ticket| ticket.batch) {
             self.batches.drop_one(batch, out);
         }
         self.record_token(token, Verdict::Cancelled, 0, now);
         self.inflight.settle(token);
-        Outcome::new(Status::Accepted)
+        RequestOutcome::new(OutcomeStatus::Accepted)
     }
 
     /// Answers the reads that waited for a shared one, and writes pending notifications, up to about `room` bytes. Call
     /// it when woken, and again when the stream has room as long as it returns `More`.
     pub fn deliver(&mut self, room: usize, out: &mut Vec<u8>) -> Delivered {
         self.landed(&mut |_, line| out.append(line));
-        let ending =
-            if self.peer == ConnectionKind::Stdio { Ending::ResultThenCancelled } else { Ending::ResultOnly };
-        let delivery = Delivery { room, server_info: self.engine.server_info(), ending };
+        let ending = if self.peer == ConnectionKind::Stdio {
+            ListenEnding::ResultThenCancelled
+        } else {
+            ListenEnding::ResultOnly
+        };
+        let delivery = HubDelivery { room, server_info: self.engine.server_info(), ending };
         let (engine, latest) = (&self.engine, self.principal.as_deref());
         let mut may_see = |principal: &Principal, uri: &str| engine.sees(latest.unwrap_or(principal), uri);
         match engine.hub().deliver(self.id, delivery, out, &mut may_see) {
@@ -286,7 +289,7 @@ impl Connection {
         if self.waiting.is_empty() {
             return;
         }
-        let is_over = |(_, flight): &mut (RequestToken, Arc<Flight>)| flight.finished().is_some();
+        let is_over = |(_, flight): &mut (RequestToken, Arc<ReadFlight>)| flight.finished().is_some();
         let over: WaitingReads = self.waiting.extract_if(.., is_over).collect();
         for (token, flight) in over {
             // Taking a cancelled request frees its slot.
@@ -350,7 +353,7 @@ impl Connection {
     }
 
     /// Handles time-outs: answers the requests whose deadline has passed.
-    pub fn tick(&mut self, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
+    pub fn tick(&mut self, now: Now, out: &mut Vec<u8>) -> RequestOutcome<'static> {
         self.tick_each(now, &mut |_, line| out.append(line))
     }
 
@@ -360,7 +363,7 @@ impl Connection {
         &mut self,
         now: Now,
         write: &mut dyn FnMut(RequestToken, &mut Vec<u8>),
-    ) -> Outcome<'static> {
+    ) -> RequestOutcome<'static> {
         let (mut expired, mut late) = (Vec::new(), Late::default());
         let engine = &self.engine;
         for (token, ticket) in self.inflight.expire(now.tick, |ticket| cached::time_out(engine, ticket, now))
@@ -379,7 +382,7 @@ impl Connection {
         let unanswered =
             self.asks.expire(now.tick).into_iter().map(|ask| Event::Replied { ask, answer: None });
         let events: Vec<_> = expired.into_iter().chain(unanswered).collect();
-        Outcome { misuse: late.message(), ..Outcome::new(Status::Accepted).with(events) }
+        RequestOutcome { misuse: late.message(), ..RequestOutcome::new(OutcomeStatus::Accepted).with(events) }
     }
 
     /// The number of requests that wait for the host, cancelled ones included.
@@ -407,7 +410,7 @@ impl Connection {
 
     /// Serves requests under a legacy revision without a handshake: for [`ConnectionKind::Stateless`].
     pub fn assume(&mut self, revision: Revision) {
-        self.session = Some(Session::assumed(revision));
+        self.session = Some(SessionTerms::assumed(revision));
     }
 
     /// Whether notifications can be sent to the client later.
@@ -476,18 +479,18 @@ impl Connection {
     fn go_on<'o>(
         &mut self,
         token: RequestToken,
-        written: Written,
-        next: Option<Next>,
+        written: WrittenReply,
+        next: Option<NextRead>,
         bytes: usize,
         now: Now,
-    ) -> Outcome<'o> {
-        let Written { misuse, missing_capability, verdict } = written;
-        let mut outcome = Outcome::new(Status::Answered);
+    ) -> RequestOutcome<'o> {
+        let WrittenReply { misuse, missing_capability, verdict } = written;
+        let mut outcome = RequestOutcome::new(OutcomeStatus::Answered);
         (outcome.misuse, outcome.verdict) = (misuse, verdict);
         match next {
-            Some(Next { reply, question, caller }) if self.inflight.wanted(token).is_some() => {
+            Some(NextRead { reply, question, caller }) if self.inflight.wanted(token).is_some() => {
                 self.inflight.put_back(token, reply);
-                outcome.status = Status::Pending;
+                outcome.status = OutcomeStatus::Pending;
                 outcome.events.push(question.event(token, ListCaller::Kept(caller)));
             }
             _ => {
@@ -496,7 +499,7 @@ impl Connection {
             }
         }
         if missing_capability {
-            outcome.status = Status::Refused(Refusal::Capability);
+            outcome.status = OutcomeStatus::Refused(RequestRefusal::Capability);
         }
         outcome
     }

@@ -5,22 +5,22 @@ use crate::guard::Verdict;
 
 /// The result of a call of the connection.
 #[derive(Debug)]
-pub struct Outcome<'m> {
+pub struct RequestOutcome<'m> {
     /// The outcome of a message. HTTP derives its status code from it; stdio ignores it.
-    pub status: Status,
+    pub status: OutcomeStatus,
     /// Actions for the host.
     pub events: Events<'m>,
     /// A handler's mistake, for the log: its answer did not fit the event.
     pub misuse: Option<String>,
     /// How the request ended, for its record.
     pub verdict: Verdict,
-    /// The scopes that the token lacks, for [`Refusal::Scope`].
+    /// The scopes that the token lacks, for [`RequestRefusal::Scope`].
     pub scopes: Vec<String>,
 }
 
 /// The state of a message after the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum OutcomeStatus {
     /// The answer will follow: from the host, or when a subscription ends.
     Pending,
     /// The answer has been appended.
@@ -28,12 +28,12 @@ pub enum Status {
     /// A notification or a response, which gets no answer.
     Accepted,
     /// Refused; the error has been appended.
-    Refused(Refusal),
+    Refused(RequestRefusal),
 }
 
 /// The reason for a refusal, as far as transports distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum RequestRefusal {
     /// Not JSON, or not a message.
     Malformed,
     /// Required `_meta` members are missing or mistyped.
@@ -50,30 +50,30 @@ pub enum Refusal {
     Method,
     /// The client did not declare a required capability.
     Capability,
-    /// The token lacks scopes: [`Outcome::scopes`].
+    /// The token lacks scopes: [`RequestOutcome::scopes`].
     Scope,
 }
 
-impl<'m> Outcome<'m> {
-    pub(super) fn new(status: Status) -> Self {
+impl<'m> RequestOutcome<'m> {
+    pub(super) fn new(status: OutcomeStatus) -> Self {
         Self { status, events: Events::new(), misuse: None, verdict: status.verdict(), scopes: Vec::new() }
     }
 
     /// No action, and no answer.
     pub fn nothing() -> Self {
-        Self::new(Status::Accepted)
+        Self::new(OutcomeStatus::Accepted)
     }
 
     pub(super) fn answered() -> Self {
-        Self::new(Status::Answered)
+        Self::new(OutcomeStatus::Answered)
     }
 
-    pub(super) fn refused(refusal: Refusal) -> Self {
-        Self::new(Status::Refused(refusal))
+    pub(super) fn refused(refusal: RequestRefusal) -> Self {
+        Self::new(OutcomeStatus::Refused(refusal))
     }
 
     /// An outcome with one event. The event is constructed in place, which avoids a move.
-    pub(super) fn with_one(status: Status, event: Event<'m>) -> Self {
+    pub(super) fn with_one(status: OutcomeStatus, event: Event<'m>) -> Self {
         Self { events: Events::from_buf([event]), ..Self::new(status) }
     }
 
@@ -83,18 +83,20 @@ impl<'m> Outcome<'m> {
     }
 }
 
-impl Status {
+impl OutcomeStatus {
     /// The verdict for a request with this status.
     fn verdict(self) -> Verdict {
         match self {
-            Self::Refused(Refusal::Malformed) => Verdict::InvalidRequest,
-            Self::Refused(Refusal::Envelope) => Verdict::InvalidParams,
-            Self::Refused(Refusal::Header) => Verdict::HeaderMismatch,
-            Self::Refused(Refusal::Session | Refusal::SessionUnknown) => Verdict::SessionNotFound,
-            Self::Refused(Refusal::Version) => Verdict::UnsupportedVersion,
-            Self::Refused(Refusal::Method) => Verdict::MethodNotFound,
-            Self::Refused(Refusal::Capability) => Verdict::MissingCapability,
-            Self::Refused(Refusal::Scope) => Verdict::Denied,
+            Self::Refused(RequestRefusal::Malformed) => Verdict::InvalidRequest,
+            Self::Refused(RequestRefusal::Envelope) => Verdict::InvalidParams,
+            Self::Refused(RequestRefusal::Header) => Verdict::HeaderMismatch,
+            Self::Refused(RequestRefusal::Session | RequestRefusal::SessionUnknown) => {
+                Verdict::SessionNotFound
+            }
+            Self::Refused(RequestRefusal::Version) => Verdict::UnsupportedVersion,
+            Self::Refused(RequestRefusal::Method) => Verdict::MethodNotFound,
+            Self::Refused(RequestRefusal::Capability) => Verdict::MissingCapability,
+            Self::Refused(RequestRefusal::Scope) => Verdict::Denied,
             Self::Pending | Self::Answered | Self::Accepted => Verdict::Ok,
         }
     }

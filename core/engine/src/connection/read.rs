@@ -4,19 +4,19 @@ use super::answer::{Answer, Contents, ReadResult};
 use super::cached::Sharing;
 use super::contents;
 use super::event::{Event, ReadRequest};
-use super::gather::Gather;
+use super::gather::ContentsGatherer;
 use super::inputs::{InputClient, Retry};
-use super::reply::{Context, Task, Written};
-use super::request::{Pending, Request};
-use super::{Connection, Outcome, Status};
-use crate::catalog::{HandlerId, ResourceEntry, Route, Source, TemplateEntry};
-use crate::engine::Leader;
+use super::reply::{ReplyContext, ReplyTask, WrittenReply};
+use super::request::{PendingRequest, Request};
+use super::{Connection, OutcomeStatus, RequestOutcome};
+use crate::catalog::{CatalogRoute, HandlerId, ItemSource, ResourceEntry, TemplateEntry};
+use crate::engine::ReadLeader;
 use crate::error::ReadError;
 use crate::guard::RateClass;
 use crate::now::Now;
 use crate::resource::{CacheHint, CacheScope};
 use crate::version::{INVALID_PARAMS, READ};
-use mcp_resources_template::Params;
+use mcp_resources_template::MatchedParams;
 use mcp_resources_template::uri::{self, InvalidUri};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ enum ReadTarget<'u> {
 struct Handled<'u> {
     served: ServedBy,
     handler: HandlerId,
-    params: Option<Params<'u>>,
+    params: Option<MatchedParams<'u>>,
 }
 
 /// The parameters of a read: the URI in the client's spelling and in normal form, and the input of a retry.
@@ -56,7 +56,7 @@ pub(super) struct ReadTask {
     /// Maximum size of the contents, in bytes.
     pub(super) max: usize,
     /// The leadership of a shared read, if other requests may wait for it.
-    pub(super) leader: Option<Leader>,
+    pub(super) leader: Option<ReadLeader>,
 }
 
 /// The registration that serves a read.
@@ -69,7 +69,7 @@ pub(super) enum ServedBy {
 }
 
 impl Connection {
-    pub(super) fn read<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn read<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         let Ok(Some(uri)) = request.optional_text("uri") else {
             return self.refuse(request, INVALID_PARAMS, "Invalid params: uri must be a string", out);
         };
@@ -106,7 +106,7 @@ impl Connection {
         ReadParams { uri, normal, retry, epoch }: ReadParams<'m>,
         Handled { served, handler, params }: Handled<'m>,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         let max = self.engine.most_bytes(&normal);
         if let Some(size) = served.size().filter(|size| *size > max as u64) {
             let error = ReadError::SizeExceeded { limit: max as u64, size: Some(size) };
@@ -130,22 +130,22 @@ impl Connection {
         let flight = leader.as_ref().map(|leader| leader.flight().clone());
         let task = ReadTask { served, asker: request.asker(), retried: retry.retried, max, leader };
         let (timeout, sent) = (self.engine.limits().read_timeout, Some(uri.clone().into_owned()));
-        let pending = Pending { task: Task::Read(task), timeout, uri: sent, flight };
+        let pending = PendingRequest { task: ReplyTask::Read(task), timeout, uri: sent, flight };
         let token = self.insert(request, room, pending);
         if let Some(flight) = awaited {
             self.waiting.push((token, flight));
-            return Outcome::with_one(Status::Pending, Event::Shared(token));
+            return RequestOutcome::with_one(OutcomeStatus::Pending, Event::Shared(token));
         }
         let Retry { inputs, state, .. } = retry;
         let caller = request.caller();
         let read = ReadRequest { token, handler, uri, params, inputs, state, caller };
-        Outcome::with_one(Status::Pending, Event::Read(read))
+        RequestOutcome::with_one(OutcomeStatus::Pending, Event::Read(read))
     }
 
     /// Finds the target of a URI, and the required scopes that the principal lacks.
     fn find<'m>(&self, request: &Request<'_, '_>, normal: &Cow<'m, str>) -> (ReadTarget<'m>, Vec<String>) {
         let catalog = self.engine.catalog();
-        let lacking = |route: &Route<'_, '_>| {
+        let lacking = |route: &CatalogRoute<'_, '_>| {
             let lacking = self.engine.guard().missing(request.principal, route.scopes());
             lacking.into_iter().map(str::to_owned).collect()
         };
@@ -171,11 +171,11 @@ impl Connection {
         entry: &ResourceEntry,
         retried: bool,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         let contents = match &entry.source {
-            Source::Text(text) => Contents::text(&**text),
-            Source::Bytes(bytes) => Contents::blob(&**bytes),
-            Source::Handler(_) => return self.fail(request, &ReadError::Failed, Some(uri), out),
+            ItemSource::Text(text) => Contents::text(&**text),
+            ItemSource::Bytes(bytes) => Contents::blob(&**bytes),
+            ItemSource::Handler(_) => return self.fail(request, &ReadError::Failed, Some(uri), out),
         };
         let details = &entry.resource.details;
         let cache = if retried { CacheHint::default() } else { self.engine.shared(details.cache) };
@@ -185,7 +185,7 @@ impl Connection {
             return self.fail(request, &error, Some(uri), out);
         }
         contents::write(&self.wording(request), out, uri, details.mime_type.as_deref(), &result, cache);
-        Outcome::answered()
+        RequestOutcome::answered()
     }
 }
 
@@ -198,17 +198,17 @@ fn normal<'m>(uri: &Cow<'m, str>, limit: usize) -> Result<Cow<'m, str>, InvalidU
 }
 
 impl<'u> ReadTarget<'u> {
-    fn of(route: Route<'_, 'u>) -> Self {
+    fn of(route: CatalogRoute<'_, 'u>) -> Self {
         match route {
-            Route::Resource(entry) => match &entry.source {
-                Source::Handler(handler) => Self::Handler(Handled {
+            CatalogRoute::Resource(entry) => match &entry.source {
+                ItemSource::Handler(handler) => Self::Handler(Handled {
                     served: ServedBy::Resource(entry.clone()),
                     handler: *handler,
                     params: None,
                 }),
-                Source::Text(_) | Source::Bytes(_) => Self::Constant(entry.clone()),
+                ItemSource::Text(_) | ItemSource::Bytes(_) => Self::Constant(entry.clone()),
             },
-            Route::Template(entry, params) => match entry.check(&params) {
+            CatalogRoute::Template(entry, params) => match entry.check(&params) {
                 Ok(()) => Self::Handler(Handled {
                     served: ServedBy::Template(entry.clone()),
                     handler: entry.handler,
@@ -216,10 +216,10 @@ impl<'u> ReadTarget<'u> {
                 }),
                 Err(error) => Self::Failed(error),
             },
-            Route::Fallback(handler) => {
+            CatalogRoute::Fallback(handler) => {
                 Self::Handler(Handled { served: ServedBy::Fallback, handler, params: None })
             }
-            Route::None { exhausted: true } => Self::Exhausted,
+            CatalogRoute::None { exhausted: true } => Self::Exhausted,
             // A value that the policy refuses causes the same error as no match.
             _ => Self::Failed(ReadError::NotFound),
         }
@@ -228,9 +228,11 @@ impl<'u> ReadTarget<'u> {
     fn into_owned<'o>(self) -> ReadTarget<'o> {
         match self {
             Self::Constant(entry) => ReadTarget::Constant(entry),
-            Self::Handler(Handled { served, handler, params }) => {
-                ReadTarget::Handler(Handled { served, handler, params: params.map(Params::into_owned) })
-            }
+            Self::Handler(Handled { served, handler, params }) => ReadTarget::Handler(Handled {
+                served,
+                handler,
+                params: params.map(MatchedParams::into_owned),
+            }),
             Self::Failed(error) => ReadTarget::Failed(error),
             Self::Exhausted => ReadTarget::Exhausted,
         }
@@ -241,11 +243,11 @@ impl ReadTask {
     /// Writes the answer, also for the requests that wait for the same read.
     pub(super) fn write(
         &mut self,
-        context: &Context,
+        context: &ReplyContext,
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
-    ) -> Written {
+    ) -> WrittenReply {
         let mut answer = self.prepared(context, answer);
         let misuse = match &answer {
             Answer::Contents(result) => contents::broken_base64(result, context.uri()),
@@ -258,16 +260,16 @@ impl ReadTask {
             Some(leader) => self.write_shared(context, leader, answer, now, out),
             None => self.answer(context, answer, now, out),
         };
-        Written { misuse: written.misuse.or(misuse), ..written }
+        WrittenReply { misuse: written.misuse.or(misuse), ..written }
     }
 
     pub(super) fn answer(
         &self,
-        context: &Context,
+        context: &ReplyContext,
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
-    ) -> Written {
+    ) -> WrittenReply {
         match answer {
             Answer::Contents(result) => self.contents(context, &result, out),
             Answer::Gathered(gather) => self.gathered(context, &gather, out),
@@ -279,25 +281,25 @@ impl ReadTask {
         }
     }
 
-    fn contents(&self, context: &Context, result: &ReadResult<'_>, out: &mut Vec<u8>) -> Written {
+    fn contents(&self, context: &ReplyContext, result: &ReadResult<'_>, out: &mut Vec<u8>) -> WrittenReply {
         if let Err(error) = contents::check(result, self.max) {
             return context.fail(error, out);
         }
         let cache = context.engine.shared(self.cache(result.cache));
         contents::write(&context.wording(), out, context.uri(), self.served.mime_type(), result, cache);
-        Written::default()
+        WrittenReply::default()
     }
 
-    fn gathered(&self, context: &Context, gather: &Gather, out: &mut Vec<u8>) -> Written {
+    fn gathered(&self, context: &ReplyContext, gather: &ContentsGatherer, out: &mut Vec<u8>) -> WrittenReply {
         let cache = context.engine.shared(self.cache(gather.cache));
         let mime_type = self.served.mime_type();
         contents::write_gathered(&context.wording(), out, context.uri(), mime_type, gather, cache);
-        Written::default()
+        WrittenReply::default()
     }
 
     /// Removes entries that the principal may not see (S-12) and redacts the rest (S-19). Unencoded chunks become
     /// contents.
-    fn prepared<'a>(&self, context: &Context, answer: Answer<'a>) -> Answer<'a> {
+    fn prepared<'a>(&self, context: &ReplyContext, answer: Answer<'a>) -> Answer<'a> {
         let answer = match answer {
             Answer::Gathered(gather) => gather.into_answer(),
             other => other,
@@ -314,7 +316,7 @@ impl ReadTask {
     }
 
     /// Whether an entry is the requested one, or one that the principal could have requested (S-12).
-    fn may_show(&self, context: &Context, entry: &Contents<'_>, requested: &str) -> bool {
+    fn may_show(&self, context: &ReplyContext, entry: &Contents<'_>, requested: &str) -> bool {
         let Some(uri) = &entry.uri else { return true };
         let normal = uri::normalize(uri, context.engine.limits().uri);
         normal.is_ok_and(|normal| normal == requested || context.engine.sees(&self.asker.principal, &normal))

@@ -3,15 +3,15 @@
 //! Law: each request is recorded once, when it first ends: by its answer, a cancellation, or its time-out.
 
 use super::inflight::Ticket;
-use super::ladder::{Raw, Step};
+use super::ladder::{DispatchStep, Raw};
 use super::terms::Claim;
-use super::{Connection, Outcome, RequestToken};
+use super::{Connection, RequestOutcome, RequestToken};
 use crate::guard::{self, AuditRecord, Verdict};
-use crate::jsonrpc::{Json, Params};
+use crate::jsonrpc::{Json, RawParams};
 use crate::now::Now;
 use crate::principal::Principal;
 use crate::trace::TraceContext;
-use crate::version::{Method, Revision};
+use crate::version::{ProtocolMethod, Revision};
 use mcp_resources_template::uri;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use std::sync::Arc;
 pub(super) struct PendingRecord {
     began: Now,
     is_modern: bool,
-    method: Option<Method>,
+    method: Option<ProtocolMethod>,
     /// The audit log's description of the request.
-    subject: Option<Box<Subject>>,
+    subject: Option<Box<RecordSubject>>,
 }
 
 #[derive(Debug)]
-struct Subject {
+struct RecordSubject {
     principal: Arc<Principal>,
     method: Box<str>,
     uri: Option<Box<str>>,
@@ -36,7 +36,12 @@ struct Subject {
 
 impl Connection {
     /// Serves a request, and records it if it has ended.
-    pub(super) fn observed<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn observed<'m>(
+        &mut self,
+        raw: &Raw<'m>,
+        step: DispatchStep<'m>,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         let before = out.len();
         self.opening = Some(self.opening_of(raw, step));
         let outcome = self.request(raw, step, out);
@@ -91,21 +96,21 @@ impl Connection {
         }
     }
 
-    fn opening_of(&self, raw: &Raw<'_>, step: Step<'_>) -> PendingRecord {
+    fn opening_of(&self, raw: &Raw<'_>, step: DispatchStep<'_>) -> PendingRecord {
         let subject = self.engine.audits().then(|| {
-            Box::new(Subject {
+            Box::new(RecordSubject {
                 principal: step.arrival.principal.clone(),
                 method: guard::recorded_method(&raw.method),
                 uri: self.uri_of(&raw.params),
                 trace: trace_of(&raw.params),
             })
         });
-        let (is_modern, method) = (Claim::of(&raw.params).is_modern(), Method::parse(&raw.method));
+        let (is_modern, method) = (Claim::of(&raw.params).is_modern(), ProtocolMethod::parse(&raw.method));
         PendingRecord { began: step.now, is_modern, method, subject }
     }
 
     /// The URI of the request, or the reference of a completion.
-    fn uri_of(&self, params: &Params<'_>) -> Option<Box<str>> {
+    fn uri_of(&self, params: &RawParams<'_>) -> Option<Box<str>> {
         let named = params.get("uri").and_then(Json::as_str);
         let text =
             named.or_else(|| params.get("ref").and_then(Json::object)?.get("uri").and_then(Json::as_str))?;
@@ -114,7 +119,7 @@ impl Connection {
     }
 }
 
-fn trace_of(params: &Params<'_>) -> Option<Box<str>> {
+fn trace_of(params: &RawParams<'_>) -> Option<Box<str>> {
     let meta = params.get("_meta")?;
     TraceContext::of_meta(meta).trace_id().map(Into::into)
 }
@@ -123,16 +128,17 @@ fn trace_of(params: &Params<'_>) -> Option<Box<str>> {
 mod tests {
     use super::super::tests::TestHost;
     use super::*;
-    use crate::catalog::{Edit, Source};
+    use crate::catalog::{Edit, ItemSource};
     use crate::connection::{Answer, ConnectionKind, Contents};
-    use crate::engine::Options;
+    use crate::engine::EngineOptions;
     use crate::error::ReadError;
     use crate::guard::Policy;
     use crate::resource::{Resource, Template};
     use serde_json::{Value, json};
 
     fn host() -> TestHost {
-        let mut host = TestHost::with(Options { audit: true, metrics: true, ..Options::default() });
+        let mut host =
+            TestHost::with(EngineOptions { audit: true, metrics: true, ..EngineOptions::default() });
         host.now = Now { tick: 10, unix: 1_000 };
         host
     }
@@ -281,7 +287,7 @@ mod tests {
     fn refusals_of_the_guard_are_recorded() {
         for (explicit_denials, word) in [(false, "hidden"), (true, "denied")] {
             let guard = Policy::from_json(r#"{"deny": "test://constant"}"#).unwrap();
-            let options = Options { audit: true, guard, explicit_denials, ..Options::default() };
+            let options = EngineOptions { audit: true, guard, explicit_denials, ..EngineOptions::default() };
             let mut host = TestHost::with(options);
             host.read(1, "test://constant");
             assert_eq!(outcomes(&host), [word]);
@@ -291,10 +297,10 @@ mod tests {
     /// S-19: a read that waited for an identical one has its own record.
     #[test]
     fn a_read_that_shares_an_answer() {
-        let mut host = TestHost::with(Options { audit: true, cache: true, ..Options::default() });
+        let mut host = TestHost::with(EngineOptions { audit: true, cache: true, ..EngineOptions::default() });
         let (engine, mut resource) = (host.connection.engine().clone(), Resource::new("test://kept"));
         resource.details.cache.ttl_ms = 1_000;
-        let source = Source::Handler(engine.new_handler());
+        let source = ItemSource::Handler(engine.new_handler());
         engine.publish(vec![Edit::AddResource { resource, source }], host.now).unwrap();
         let tokens = [host.read(1, "test://kept"), host.read(2, "test://kept")].concat();
         assert_eq!(tokens.len(), 1);
@@ -310,7 +316,7 @@ mod tests {
     /// S-19: a full queue drops the newest records and reports their number.
     #[test]
     fn a_full_queue_counts_what_it_drops() {
-        let mut options = Options { audit: true, ..Options::default() };
+        let mut options = EngineOptions { audit: true, ..EngineOptions::default() };
         options.limits.audit_queue = 2;
         let mut host = TestHost::with(options);
         host.now.unix = 5;
@@ -326,7 +332,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_unless_it_is_wanted() {
-        let mut host = TestHost::with(Options::default());
+        let mut host = TestHost::with(EngineOptions::default());
         host.read(1, "test://constant");
         assert_eq!(taken(&host), [] as [Value; 0]);
         assert_eq!(host.connection.engine().metrics_text(), None);

@@ -1,19 +1,19 @@
-//! Everything needed to write one answer away from the connection. Each [`Task`] writes its own, in the file of its
+//! Everything needed to write one answer away from the connection. Each [`ReplyTask`] writes its own, in the file of its
 //! method.
 
 use super::answer::Answer;
 use super::call::CallTask;
 use super::complete::CompletionTask;
 use super::event::{LogLevel, OwnedCaller, RequestToken};
-use super::gather::Gather;
+use super::gather::ContentsGatherer;
 use super::inflight::Ticket;
-use super::inputs::{self, Ask, InputRequests};
+use super::inputs::{self, InputAsks, InputRequests};
 use super::list::{ListQuestion, ListTask};
 use super::logs;
 use super::read::ReadTask;
-use super::words::{self, Wording};
+use super::words::{self, ResponseWriter};
 use crate::engine::Engine;
-use crate::error::{Purpose, ReadError};
+use crate::error::{ErrorPurpose, ReadError};
 use crate::guard::Verdict;
 use crate::now::{Millis, Now};
 use crate::version;
@@ -29,9 +29,9 @@ const SMALL: usize = 512;
 #[derive(Debug)]
 pub struct Reply {
     pub(super) token: RequestToken,
-    pub(super) context: Context,
-    pub(super) task: Task,
-    pub(super) reports: Reports,
+    pub(super) context: ReplyContext,
+    pub(super) task: ReplyTask,
+    pub(super) reports: ReplyReports,
 }
 
 /// Reports whether a request was cancelled or has timed out, to its handler on any thread.
@@ -47,15 +47,15 @@ impl Cancelled {
 
 /// The context for writing any answer.
 #[derive(Debug)]
-pub(super) struct Context {
+pub(super) struct ReplyContext {
     pub(super) ticket: Arc<Ticket>,
     pub(super) engine: Arc<Engine>,
-    pub(super) purpose: Purpose,
+    pub(super) purpose: ErrorPurpose,
 }
 
 /// The request to answer.
 #[derive(Debug)]
-pub(super) enum Task {
+pub(super) enum ReplyTask {
     Read(ReadTask),
     Complete(CompletionTask),
     List(Box<ListTask>),
@@ -64,7 +64,7 @@ pub(super) enum Task {
 
 /// The notifications that a handler may send before its answer.
 #[derive(Debug, Default)]
-pub(super) struct Reports {
+pub(super) struct ReplyReports {
     /// The progress token as JSON text.
     pub(super) token: Option<String>,
     pub(super) last: Option<(f64, Millis)>,
@@ -75,17 +75,17 @@ pub(super) struct Reports {
 
 /// An encoded answer on its way to the stream.
 #[derive(Debug)]
-pub struct Encoded {
+pub struct EncodedReply {
     /// A handler's mistake, for the log: its answer did not fit the event.
     pub misuse: Option<String>,
     pub(super) token: RequestToken,
     pub(super) bytes: Vec<u8>,
-    pub(super) next: Option<Next>,
+    pub(super) next: Option<NextRead>,
     pub(super) missing_capability: bool,
     pub(super) verdict: Verdict,
 }
 
-impl Encoded {
+impl EncodedReply {
     /// The request it answers.
     pub fn token(&self) -> RequestToken {
         self.token
@@ -94,7 +94,7 @@ impl Encoded {
 
 /// The result of writing an answer.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenReply {
     pub(super) misuse: Option<String>,
     pub(super) missing_capability: bool,
     pub(super) verdict: Verdict,
@@ -102,7 +102,7 @@ pub(super) struct Written {
 
 /// Nothing is written yet: the list needs the result of another callback.
 #[derive(Debug)]
-pub(super) struct Next {
+pub(super) struct NextRead {
     pub(super) reply: Reply,
     pub(super) question: ListQuestion,
     pub(super) caller: Arc<OwnedCaller>,
@@ -122,7 +122,7 @@ impl Reply {
     /// Maximum size of the contents of its answer, in bytes.
     pub fn most_bytes(&self) -> usize {
         match &self.task {
-            Task::Read(task) => task.max,
+            ReplyTask::Read(task) => task.max,
             _ => self.context.engine.limits().contents,
         }
     }
@@ -133,11 +133,11 @@ impl Reply {
     }
 
     /// Encodes the answer. Takes no lock and does not touch the connection.
-    pub fn encode(self, answer: Answer<'_>, now: Now) -> Encoded {
+    pub fn encode(self, answer: Answer<'_>, now: Now) -> EncodedReply {
         let (token, mut bytes) = (self.token, Vec::with_capacity(SMALL));
         let (written, next) = self.write(answer, now, &mut bytes);
-        let Written { misuse, missing_capability, verdict } = written;
-        Encoded { misuse, token, bytes, next, missing_capability, verdict }
+        let WrittenReply { misuse, missing_capability, verdict } = written;
+        EncodedReply { misuse, token, bytes, next, missing_capability, verdict }
     }
 
     /// Returns a progress notification to write before the answer. `None` if the client did not ask for progress, the
@@ -188,8 +188,8 @@ impl Reply {
     }
 
     /// Starts gathering contents that come in chunks.
-    pub fn gather(&self) -> Gather {
-        Gather::new(self.context.engine.clone(), self.most_bytes())
+    pub fn gather(&self) -> ContentsGatherer {
+        ContentsGatherer::new(self.context.engine.clone(), self.most_bytes())
     }
 
     pub(super) fn write(
@@ -197,24 +197,24 @@ impl Reply {
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
-    ) -> (Written, Option<Next>) {
+    ) -> (WrittenReply, Option<NextRead>) {
         let written = match &mut self.task {
-            Task::Read(task) => task.write(&self.context, answer, now, out),
-            Task::Complete(task) => task.write(&self.context, answer, out),
-            Task::Call(task) => task.write(&self.context, answer, now, out),
-            Task::List(task) => {
+            ReplyTask::Read(task) => task.write(&self.context, answer, now, out),
+            ReplyTask::Complete(task) => task.write(&self.context, answer, out),
+            ReplyTask::Call(task) => task.write(&self.context, answer, now, out),
+            ReplyTask::List(task) => {
                 let ListTask { walk, caller } = &mut **task;
                 let (written, question) = walk.write(&self.context, answer, now, out);
                 let caller = caller.clone();
-                return (written, question.map(|question| Next { reply: self, question, caller }));
+                return (written, question.map(|question| NextRead { reply: self, question, caller }));
             }
         };
         (written, None)
     }
 }
 
-impl Context {
-    pub(super) fn wording(&self) -> Wording<'_> {
+impl ReplyContext {
+    pub(super) fn wording(&self) -> ResponseWriter<'_> {
         self.ticket.wording(self.engine.server_info_member())
     }
 
@@ -229,7 +229,7 @@ impl Context {
         uri::normalize(sent, self.engine.limits().uri).map_or_else(|_| sent.to_owned(), Cow::into_owned)
     }
 
-    pub(super) fn fail(&self, error: ReadError, out: &mut Vec<u8>) -> Written {
+    pub(super) fn fail(&self, error: ReadError, out: &mut Vec<u8>) -> WrittenReply {
         let mut verdict = Verdict::from(&error);
         let (error, misuse) = match error {
             ReadError::AccessDenied if !self.engine.options().explicit_denials => {
@@ -243,46 +243,46 @@ impl Context {
             other => (other, None),
         };
         self.wording().failure_of(self.purpose, out, &error, self.ticket.uri.as_deref());
-        Written { misuse, verdict, ..Written::default() }
+        WrittenReply { misuse, verdict, ..WrittenReply::default() }
     }
 
     /// Writes an internal error. `misuse` describes the handler's mistake for the log.
-    pub(super) fn misuse(&self, misuse: String, out: &mut Vec<u8>) -> Written {
-        Written { misuse: Some(misuse), ..self.fail(ReadError::Failed, out) }
+    pub(super) fn misuse(&self, misuse: String, out: &mut Vec<u8>) -> WrittenReply {
+        WrittenReply { misuse: Some(misuse), ..self.fail(ReadError::Failed, out) }
     }
 
     /// Writes the error for an answer that belongs to another kind of event.
-    pub(super) fn wrong_sort(&self, out: &mut Vec<u8>) -> Written {
+    pub(super) fn wrong_sort(&self, out: &mut Vec<u8>) -> WrittenReply {
         self.misuse("the answer does not fit the request".into(), out)
     }
 
     /// Asks the client for input, if its revision and its capabilities allow it.
-    pub(super) fn input(&self, ask: &Ask<'_, '_>, now: Now, out: &mut Vec<u8>) -> Written {
+    pub(super) fn input(&self, ask: &InputAsks<'_, '_>, now: Now, out: &mut Vec<u8>) -> WrittenReply {
         if !self.ticket.revision.is_modern() {
             return self.fail(ReadError::InputRequired, out);
         }
         match ask.seal(&self.engine, now) {
             Ok(InputRequests::Ready { requests, state }) => {
                 inputs::write(&self.wording(), out, &requests, &state);
-                Written { verdict: Verdict::InputRequired, ..Written::default() }
+                WrittenReply { verdict: Verdict::InputRequired, ..WrittenReply::default() }
             }
             Ok(InputRequests::Missing(required)) => {
                 inputs::write_missing(&self.wording(), out, &required);
                 let verdict = Verdict::MissingCapability;
-                Written { missing_capability: true, verdict, ..Written::default() }
+                WrittenReply { missing_capability: true, verdict, ..WrittenReply::default() }
             }
             Err(misuse) => self.misuse(misuse, out),
         }
     }
 }
 
-impl Task {
-    pub(super) fn purpose(&self) -> Purpose {
+impl ReplyTask {
+    pub(super) fn purpose(&self) -> ErrorPurpose {
         match self {
-            Self::Read(_) => Purpose::Read,
-            Self::Complete(_) => Purpose::Complete,
-            Self::List(_) => Purpose::List,
-            Self::Call(_) => Purpose::Call,
+            Self::Read(_) => ErrorPurpose::Read,
+            Self::Complete(_) => ErrorPurpose::Complete,
+            Self::List(_) => ErrorPurpose::List,
+            Self::Call(_) => ErrorPurpose::Call,
         }
     }
 }

@@ -5,15 +5,15 @@ use super::batch::BatchId;
 use super::event::{Caller, Event, RequestToken};
 use super::inflight::Ticket;
 use super::inputs::{self, InputClient, Retry, StateBinding};
-use super::reply::{Context, Reply, Reports, Task};
+use super::reply::{Reply, ReplyContext, ReplyReports, ReplyTask};
 use super::terms::Terms;
-use super::words::Wording;
-use super::{Connection, Outcome, Refusal, Status};
-use crate::engine::Flight;
+use super::words::ResponseWriter;
+use super::{Connection, OutcomeStatus, RequestOutcome, RequestRefusal};
+use crate::engine::ReadFlight;
 use crate::error::ReadError;
 use crate::guard::{Decision, Permit, RateClass, Verdict};
 use crate::headers::Headers;
-use crate::jsonrpc::{Id, Json, OwnedId, Params};
+use crate::jsonrpc::{Id, Json, OwnedId, RawParams};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use crate::version::{self, INTERNAL_ERROR};
@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug)]
 pub(super) struct Request<'r, 'm> {
     pub(super) id: Id<'m>,
-    pub(super) params: &'r Params<'m>,
+    pub(super) params: &'r RawParams<'m>,
     pub(super) terms: Terms<'m>,
     pub(super) principal: &'m Arc<Principal>,
     pub(super) headers: Option<&'m Arc<Headers>>,
@@ -35,20 +35,20 @@ pub(super) struct Request<'r, 'm> {
 }
 
 /// A request that waits for the host.
-pub(super) struct Pending {
-    pub(super) task: Task,
+pub(super) struct PendingRequest {
+    pub(super) task: ReplyTask,
     pub(super) timeout: Millis,
     /// The URI as the client spelled it, for a read.
     pub(super) uri: Option<String>,
     /// The flight that its answer ends, if other requests may wait for the same resource.
-    pub(super) flight: Option<Arc<Flight>>,
+    pub(super) flight: Option<Arc<ReadFlight>>,
 }
 
 /// Permission to put one request in flight: [`Connection::room`].
 pub(super) struct Room(Option<Permit>);
 
 /// The reason for which a request is not served.
-pub(super) enum Refused {
+pub(super) enum RefusedRequest {
     /// The principal may not use the URI. The client gets this error.
     No(ReadError),
     /// The token lacks these scopes.
@@ -56,9 +56,14 @@ pub(super) enum Refused {
 }
 
 impl Connection {
-    pub(super) fn wording<'a>(&'a self, request: &Request<'_, 'a>) -> Wording<'a> {
+    pub(super) fn wording<'a>(&'a self, request: &Request<'_, 'a>) -> ResponseWriter<'a> {
         let server_info = self.engine.server_info_member();
-        Wording { envelope: self.envelope(), id: request.id, revision: request.terms.revision, server_info }
+        ResponseWriter {
+            envelope: self.envelope(),
+            id: request.id,
+            revision: request.terms.revision,
+            server_info,
+        }
     }
 
     /// Answers with an error in the JSON-RPC response, not as an HTTP status (DEC-06).
@@ -68,9 +73,9 @@ impl Connection {
         code: i32,
         message: &str,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         self.wording(request).error(out, code, message, |_| ());
-        Outcome { verdict: Verdict::of_code(code), ..Outcome::answered() }
+        RequestOutcome { verdict: Verdict::of_code(code), ..RequestOutcome::answered() }
     }
 
     /// Answers with an error about a URI.
@@ -80,9 +85,9 @@ impl Connection {
         error: &ReadError,
         uri: Option<&str>,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         self.wording(request).failure(out, error, uri);
-        Outcome { verdict: Verdict::from(error), ..Outcome::answered() }
+        RequestOutcome { verdict: Verdict::from(error), ..RequestOutcome::answered() }
     }
 
     /// Answers that there is no such resource, and records that the search for a template used up its budget.
@@ -91,9 +96,9 @@ impl Connection {
         request: &Request<'_, '_>,
         uri: &str,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         let outcome = self.fail(request, &ReadError::NotFound, Some(uri), out);
-        Outcome { verdict: Verdict::Exhausted, ..outcome }
+        RequestOutcome { verdict: Verdict::Exhausted, ..outcome }
     }
 
     /// Opens the input responses and the state of a retry of `method` for `what`; none before 2026-07-28.
@@ -120,14 +125,14 @@ impl Connection {
     pub(super) fn wait<'m>(
         &mut self,
         request: &Request<'_, 'm>,
-        pending: Pending,
+        pending: PendingRequest,
         out: &mut Vec<u8>,
         event: impl FnOnce(RequestToken, Caller<'m>) -> Event<'m>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         match self.room(request, pending.uri.as_deref(), out) {
             Ok(room) => {
                 let token = self.insert(request, room, pending);
-                Outcome::with_one(Status::Pending, event(token, request.caller()))
+                RequestOutcome::with_one(OutcomeStatus::Pending, event(token, request.caller()))
             }
             Err(refused) => *refused,
         }
@@ -140,7 +145,7 @@ impl Connection {
         request: &Request<'_, 'm>,
         uri: Option<&str>,
         out: &mut Vec<u8>,
-    ) -> Result<Room, Box<Outcome<'m>>> {
+    ) -> Result<Room, Box<RequestOutcome<'m>>> {
         if self.inflight.len() >= self.engine.limits().in_flight {
             let refused = self.refuse(request, INTERNAL_ERROR, "Too many requests in flight", out);
             return Err(Box::new(refused));
@@ -152,8 +157,13 @@ impl Connection {
     }
 
     /// Inserts the request into the table of requests in flight.
-    pub(super) fn insert(&mut self, request: &Request<'_, '_>, room: Room, pending: Pending) -> RequestToken {
-        let Pending { task, timeout, uri, flight } = pending;
+    pub(super) fn insert(
+        &mut self,
+        request: &Request<'_, '_>,
+        room: Room,
+        pending: PendingRequest,
+    ) -> RequestToken {
+        let PendingRequest { task, timeout, uri, flight } = pending;
         let terms = &request.terms;
         let ticket = Arc::new(Ticket {
             id: OwnedId::from(request.id),
@@ -167,12 +177,12 @@ impl Connection {
             opening: self.opening.take(),
             is_dropped: AtomicBool::new(false),
         });
-        let reports = Reports {
+        let reports = ReplyReports {
             token: terms.progress_token.map(|token| token.raw().to_owned()),
             level: terms.log_level.filter(|_| self.engine.options().logging),
-            ..Reports::default()
+            ..ReplyReports::default()
         };
-        let context = Context { ticket, engine: self.engine.clone(), purpose: task.purpose() };
+        let context = ReplyContext { ticket, engine: self.engine.clone(), purpose: task.purpose() };
         self.inflight.insert(room.0, |token| Reply { token, context, task, reports })
     }
 
@@ -184,7 +194,7 @@ impl Connection {
         class: RateClass,
         uri: Option<&str>,
         out: &mut Vec<u8>,
-    ) -> Option<Outcome<'m>> {
+    ) -> Option<RequestOutcome<'m>> {
         let taken = self.engine.amounts().limiter().take(class, request.principal, request.now);
         taken.err().map(|error| self.fail(request, &error, uri, out))
     }
@@ -199,7 +209,7 @@ impl Connection {
         request: &Request<'_, '_>,
         normal: &str,
         lacking: Vec<String>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusedRequest> {
         let guard = self.engine.guard();
         if guard.is_open() && lacking.is_empty() {
             return Ok(());
@@ -208,36 +218,40 @@ impl Connection {
         match self.engine.decide(request.principal, normal) {
             Decision::Allow => {}
             Decision::MissingScope { scopes } => missing.extend(scopes.into_iter().map(str::to_owned)),
-            refusal => return Err(Refused::No(told(&refusal))),
+            refusal => return Err(RefusedRequest::No(told(&refusal))),
         }
         if missing.is_empty() {
             return Ok(());
         }
         missing.sort_unstable();
         missing.dedup();
-        Err(if request.challenges { Refused::Lacking(missing) } else { Refused::No(told(&guard.refusal())) })
+        Err(if request.challenges {
+            RefusedRequest::Lacking(missing)
+        } else {
+            RefusedRequest::No(told(&guard.refusal()))
+        })
     }
 
     /// Answers a request that is refused.
     pub(super) fn turn_away<'m>(
         &self,
         request: &Request<'_, '_>,
-        refused: Refused,
+        refused: RefusedRequest,
         uri: &str,
         out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
+    ) -> RequestOutcome<'m> {
         match refused {
-            Refused::No(error) => {
+            RefusedRequest::No(error) => {
                 let verdict = if error == ReadError::NotFound { Verdict::Hidden } else { Verdict::Denied };
-                Outcome { verdict, ..self.fail(request, &error, Some(uri), out) }
+                RequestOutcome { verdict, ..self.fail(request, &error, Some(uri), out) }
             }
-            Refused::Lacking(scopes) => {
+            RefusedRequest::Lacking(scopes) => {
                 let code = request.terms.revision.code(&ReadError::AccessDenied);
                 self.wording(request).error(out, code, "Insufficient scope", |data| {
                     data.str("uri", uri);
                     data.str("kind", "access_denied");
                 });
-                Outcome { scopes, ..Outcome::refused(Refusal::Scope) }
+                RequestOutcome { scopes, ..RequestOutcome::refused(RequestRefusal::Scope) }
             }
         }
     }
@@ -281,16 +295,20 @@ impl<'m> Request<'_, 'm> {
     /// The params, if there are any.
     pub(super) fn object(&self) -> Option<Json<'m>> {
         match self.params {
-            Params::Object { raw, .. } => Some(*raw),
+            RawParams::Object { raw, .. } => Some(*raw),
             _ => None,
         }
     }
 }
 
 /// The error for a method that is unknown, or not offered here.
-pub(super) fn unknown_method<'m>(wording: &Wording<'_>, method: &str, out: &mut Vec<u8>) -> Outcome<'m> {
+pub(super) fn unknown_method<'m>(
+    wording: &ResponseWriter<'_>,
+    method: &str,
+    out: &mut Vec<u8>,
+) -> RequestOutcome<'m> {
     let known: String = method.chars().filter(|c| !c.is_control()).take(100).collect();
     let message = format!("Method not found: {known}");
     wording.error(out, version::METHOD_NOT_FOUND, &message, |_| ());
-    Outcome::refused(Refusal::Method)
+    RequestOutcome::refused(RequestRefusal::Method)
 }

@@ -3,8 +3,8 @@
 
 use super::request::Request;
 use super::words;
-use super::{Connection, Outcome, Status};
-use crate::catalog::Route;
+use super::{Connection, OutcomeStatus, RequestOutcome};
+use crate::catalog::CatalogRoute;
 use crate::error::ReadError;
 use crate::guard::{RateClass, Verdict};
 use crate::hub::{Filter, ListKinds, ListenError};
@@ -22,7 +22,11 @@ const LISTS: [(&str, ListKinds); 3] = [
 ];
 
 impl Connection {
-    pub(super) fn subscribe<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn subscribe<'m>(
+        &mut self,
+        request: &Request<'_, 'm>,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         let Ok(Some(uri)) = request.optional_text("uri") else {
             return self.refuse(request, INVALID_PARAMS, "Invalid params: uri must be a string", out);
         };
@@ -51,15 +55,19 @@ impl Connection {
             Ok(first) => {
                 self.wording(request).complete(out, |_| ());
                 match first {
-                    Some(uri) => Outcome::answered().with(self.engine.mark_interest([uri])),
-                    None => Outcome::answered(),
+                    Some(uri) => RequestOutcome::answered().with(self.engine.mark_interest([uri])),
+                    None => RequestOutcome::answered(),
                 }
             }
             Err(limit) => self.refuse(request, INTERNAL_ERROR, &limit.to_string(), out),
         }
     }
 
-    pub(super) fn unsubscribe<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn unsubscribe<'m>(
+        &mut self,
+        request: &Request<'_, 'm>,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         let Ok(Some(uri)) = request.optional_text("uri") else {
             return self.refuse(request, INVALID_PARAMS, "Invalid params: uri must be a string", out);
         };
@@ -69,12 +77,12 @@ impl Connection {
         let last = self.engine.hub().unsubscribe(self.id, &normal);
         self.wording(request).complete(out, |_| ());
         match last {
-            Some(uri) => Outcome::answered().with(self.engine.mark_interest([uri])),
-            None => Outcome::answered(),
+            Some(uri) => RequestOutcome::answered().with(self.engine.mark_interest([uri])),
+            None => RequestOutcome::answered(),
         }
     }
 
-    pub(super) fn listen<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn listen<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         let requested = match ListenParams::parse(request) {
             Ok(requested) => requested,
             Err(message) => return self.refuse(request, INVALID_PARAMS, message, out),
@@ -91,7 +99,7 @@ impl Connection {
         if honoured.is_empty() {
             // DEC-10: a listen without anything to watch ends at once.
             self.acknowledge(request, &honoured, out);
-            return Outcome { verdict, ..self.end(request, out) };
+            return RequestOutcome { verdict, ..self.end(request, out) };
         }
         let pairs: Vec<_> = honoured.uris.iter().map(|(normal, uri)| (&**normal, &**uri)).collect();
         let filter = Filter { lists: honoured.lists, uris: &pairs };
@@ -102,8 +110,9 @@ impl Connection {
                     self.engine.hub().shutdown(self.id);
                 }
                 self.acknowledge(request, &honoured, out);
-                let outcome = Outcome::new(Status::Pending).with(self.engine.mark_interest(first));
-                Outcome { verdict, ..outcome }
+                let outcome =
+                    RequestOutcome::new(OutcomeStatus::Pending).with(self.engine.mark_interest(first));
+                RequestOutcome { verdict, ..outcome }
             }
             Err(ListenError::IdInUse) => self.refuse(
                 request,
@@ -129,7 +138,7 @@ impl Connection {
         for uri in requested.uris {
             let Ok(normal) = uri::normalize(&uri, limit).map(Cow::into_owned) else { continue };
             let route = catalog.route(&normal);
-            honoured.exhausted |= matches!(route, Route::None { exhausted: true });
+            honoured.exhausted |= matches!(route, CatalogRoute::None { exhausted: true });
             let exists = matches!(Served::by(&route), Served::Yes) && self.engine.sees(principal, &normal);
             // Of two spellings of one URI the first is used (DEC-15).
             if exists && seen.insert(normal.clone()) {
@@ -159,10 +168,10 @@ impl Connection {
     }
 
     /// Ends a listen that has nothing to watch.
-    fn end<'m>(&self, request: &Request<'_, '_>, out: &mut Vec<u8>) -> Outcome<'m> {
+    fn end<'m>(&self, request: &Request<'_, '_>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         let meta = format!("\"{}\":{}", words::SUBSCRIPTION_ID, request.id.raw());
         self.wording(request).result(out, "complete", &meta, |_| ());
-        Outcome::answered()
+        RequestOutcome::answered()
     }
 }
 
@@ -179,10 +188,12 @@ enum Served {
 }
 
 impl Served {
-    fn by(route: &Route<'_, '_>) -> Self {
+    fn by(route: &CatalogRoute<'_, '_>) -> Self {
         match route {
-            Route::Template(entry, params) => entry.check(params).map_or_else(Self::Failed, |()| Self::Yes),
-            Route::None { exhausted: true } => Self::Exhausted,
+            CatalogRoute::Template(entry, params) => {
+                entry.check(params).map_or_else(Self::Failed, |()| Self::Yes)
+            }
+            CatalogRoute::None { exhausted: true } => Self::Exhausted,
             route if route.exists() => Self::Yes,
             _ => Self::Failed(ReadError::NotFound),
         }

@@ -2,7 +2,7 @@
 
 use super::event::{ClientInfo, LogLevel};
 use super::words;
-use crate::jsonrpc::{Json, JsonKind, Params};
+use crate::jsonrpc::{Json, JsonKind, RawParams};
 use crate::limits::Limits;
 use crate::version::Revision;
 use std::sync::Arc;
@@ -46,14 +46,14 @@ impl Capabilities {
 
 /// The part of the handshake that a session keeps.
 #[derive(Clone, Debug)]
-pub(super) struct Session {
+pub(super) struct SessionTerms {
     pub(super) revision: Revision,
     pub(super) capabilities: Capabilities,
     pub(super) client_info: Arc<str>,
     pub(super) log_level: LogLevel,
 }
 
-impl Session {
+impl SessionTerms {
     /// The terms of a client without a stored handshake.
     pub(super) fn assumed(revision: Revision) -> Self {
         let (capabilities, client_info) = (Capabilities::default(), "{}".into());
@@ -62,7 +62,7 @@ impl Session {
 
     pub(super) fn terms<'m>(
         &self,
-        params: &Params<'m>,
+        params: &RawParams<'m>,
         claim: &Claim<'m>,
         limits: &Limits,
     ) -> Result<Terms<'m>, EnvelopeError> {
@@ -100,7 +100,7 @@ pub(super) struct Claim<'m> {
 }
 
 impl<'m> Claim<'m> {
-    pub(super) fn of(params: &Params<'m>) -> Self {
+    pub(super) fn of(params: &RawParams<'m>) -> Self {
         let names = [
             words::PROTOCOL_VERSION,
             words::CLIENT_CAPABILITIES,
@@ -169,9 +169,9 @@ pub(super) fn modern<'m>(
     Ok((version, terms))
 }
 
-fn check_meta(params: &Params<'_>) -> Result<(), EnvelopeError> {
+fn check_meta(params: &RawParams<'_>) -> Result<(), EnvelopeError> {
     match params {
-        Params::Object { meta: None, .. } if params.get(words::META).is_some() => {
+        RawParams::Object { meta: None, .. } if params.get(words::META).is_some() => {
             Err(EnvelopeError { message: "Invalid params: _meta must be an object".into() })
         }
         _ => Ok(()),

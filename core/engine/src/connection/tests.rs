@@ -2,8 +2,8 @@
 //! `tests/fixtures/wire`.
 
 use super::*;
-use crate::catalog::{Edit, Source};
-use crate::engine::{Extension, Options, ServerInfo};
+use crate::catalog::{Edit, ItemSource};
+use crate::engine::{EngineOptions, Extension, ServerInfo};
 use crate::error::ReadError;
 use crate::limits::Limits;
 use crate::resource::{Resource, Template};
@@ -19,19 +19,22 @@ pub(super) struct TestHost {
 
 impl TestHost {
     fn new(limits: Limits) -> Self {
-        Self::with(Options { limits, ..Options::default() })
+        Self::with(EngineOptions { limits, ..EngineOptions::default() })
     }
 
-    pub(super) fn with(options: Options) -> Self {
+    pub(super) fn with(options: EngineOptions) -> Self {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
         let engine = Engine::new(info, options).unwrap();
         let handler = engine.new_handler();
         let edits = vec![
             Edit::AddResource {
                 resource: Resource::new("test://constant"),
-                source: Source::Text("one".into()),
+                source: ItemSource::Text("one".into()),
             },
-            Edit::AddResource { resource: Resource::new("test://handled"), source: Source::Handler(handler) },
+            Edit::AddResource {
+                resource: Resource::new("test://handled"),
+                source: ItemSource::Handler(handler),
+            },
             Edit::AddTemplate { template: Template::new("test://item/{id}"), handler, mount: None },
         ];
         engine.publish(edits, Now::default()).unwrap();
@@ -182,7 +185,7 @@ fn a_raw_result_is_sent_as_it_was_written() {
         capability: None,
         list_kind: None,
     };
-    let mut host = TestHost::with(Options { extensions: vec![extension], ..Options::default() });
+    let mut host = TestHost::with(EngineOptions { extensions: vec![extension], ..EngineOptions::default() });
     let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"com.example/x","params":{{{META}}}}}"#);
     let principal = Principal::local();
     let arrival = Arrival { message: request.as_bytes(), principal: &principal, mirror: None };
@@ -205,9 +208,9 @@ fn public_types_cross_threads() {
     fn sync<T: Sync>() {}
     send::<Connection>();
     send::<Reply>();
-    send::<Encoded>();
-    send::<Gather>();
-    send::<Outcome<'static>>();
+    send::<EncodedReply>();
+    send::<ContentsGatherer>();
+    send::<RequestOutcome<'static>>();
     send::<Engine>();
     sync::<Engine>();
 }

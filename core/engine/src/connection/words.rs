@@ -2,7 +2,7 @@
 //!
 //! Every message ends with a newline, except under [`Envelope::Bare`].
 
-use crate::error::{Purpose, ReadError};
+use crate::error::{ErrorPurpose, ReadError};
 use crate::jsonrpc::{Envelope, ErrorHead, ErrorId, Id, ObjectWriter, end};
 use crate::meta;
 use crate::version::{INTERNAL_ERROR, Revision};
@@ -19,7 +19,7 @@ pub(super) const COMPLETE: &str = "complete";
 
 /// The parameters for writing one answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wording<'a> {
+pub(super) struct ResponseWriter<'a> {
     pub(super) envelope: Envelope,
     pub(super) id: Id<'a>,
     pub(super) revision: Revision,
@@ -27,7 +27,7 @@ pub(super) struct Wording<'a> {
     pub(super) server_info: &'a str,
 }
 
-impl Wording<'_> {
+impl ResponseWriter<'_> {
     /// Writes a result of type `complete`; `body` writes its members.
     pub(super) fn complete(&self, out: &mut Vec<u8>, body: impl FnOnce(&mut ObjectWriter<'_>)) {
         self.result(out, COMPLETE, "", body);
@@ -74,13 +74,13 @@ impl Wording<'_> {
 
     /// Writes a [`ReadError`] about `uri`, if there is one (DEC-13, DEC-20).
     pub(super) fn failure(&self, out: &mut Vec<u8>, error: &ReadError, uri: Option<&str>) {
-        self.failure_of(Purpose::Read, out, error, uri);
+        self.failure_of(ErrorPurpose::Read, out, error, uri);
     }
 
-    /// Like [`Wording::failure`], for requests other than a read.
+    /// Like [`ResponseWriter::failure`], for requests other than a read.
     pub(super) fn failure_of(
         &self,
-        purpose: Purpose,
+        purpose: ErrorPurpose,
         out: &mut Vec<u8>,
         error: &ReadError,
         uri: Option<&str>,

@@ -23,7 +23,7 @@ use std::task::Waker;
 
 /// The read cache. Limited by [`Limits::cache_entries`] and [`Limits::cache_bytes`].
 pub(crate) struct ReadCache {
-    table: Mutex<Table>,
+    table: Mutex<ReadCacheTable>,
     hits: AtomicU64,
     misses: AtomicU64,
     shared: AtomicU64,
@@ -47,7 +47,7 @@ pub struct CacheCounts {
 }
 
 /// A read under way, shared by all requests for the same resource (single flight).
-pub(crate) struct Flight {
+pub(crate) struct ReadFlight {
     uri: Arc<str>,
     authority: Arc<str>,
     finished: OnceLock<Finished>,
@@ -78,13 +78,13 @@ pub(crate) enum FlightOutcome {
 }
 
 /// The request that calls the handler. If it is dropped without an answer, the flight fails.
-pub(crate) struct Leader {
+pub(crate) struct ReadLeader {
     cache: Arc<ReadCache>,
-    flight: Arc<Flight>,
+    flight: Arc<ReadFlight>,
 }
 
-struct Table {
-    shelves: HashMap<Arc<str>, Shelf>,
+struct ReadCacheTable {
+    shelves: HashMap<Arc<str>, CacheShelf>,
     /// The order of eviction. Entries that were removed already may still be listed.
     queue: VecDeque<CacheKey>,
     live: usize,
@@ -96,13 +96,13 @@ struct Table {
 
 /// Results and flights of one URI.
 #[derive(Default)]
-struct Shelf {
+struct CacheShelf {
     public: Option<CachedRead>,
     private: HashMap<Arc<str>, CachedRead>,
     /// All flights, by address.
-    flights: HashMap<usize, Arc<Flight>>,
+    flights: HashMap<usize, Arc<ReadFlight>>,
     /// The flights that other requests may join, by principal.
-    open: HashMap<Arc<str>, Arc<Flight>>,
+    open: HashMap<Arc<str>, Arc<ReadFlight>>,
 }
 
 struct CachedRead {
@@ -123,7 +123,7 @@ struct CacheKey {
 
 impl ReadCache {
     pub(crate) fn new(limits: &Limits) -> Arc<Self> {
-        let table = Table {
+        let table = ReadCacheTable {
             shelves: HashMap::new(),
             queue: VecDeque::new(),
             live: 0,
@@ -164,7 +164,7 @@ impl ReadCache {
         is_open: bool,
         by: (ConnectionId, &Waker),
         epoch: u64,
-    ) -> Result<Leader, Arc<Flight>> {
+    ) -> Result<ReadLeader, Arc<ReadFlight>> {
         let mut table = self.table();
         // Purged since: the route may be outdated. The read goes on, but is neither shared nor cached.
         let is_stale = self.epoch.load(Ordering::Acquire) != epoch;
@@ -177,7 +177,7 @@ impl ReadCache {
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
         let state = Mutex::new(FlightState { is_stale, waiting: HashMap::new() });
-        let flight = Arc::new(Flight {
+        let flight = Arc::new(ReadFlight {
             uri: uri.into(),
             authority: authority.into(),
             finished: OnceLock::new(),
@@ -186,12 +186,12 @@ impl ReadCache {
         if !is_stale {
             table.shelf(uri).enter(&flight, is_open);
         }
-        Ok(Leader { cache: self.clone(), flight })
+        Ok(ReadLeader { cache: self.clone(), flight })
     }
 
     /// Whether connections other than `except` wait for this flight, whose leader was cancelled. If so, the handler
     /// call continues; if not, no request can join it from now on.
-    pub(crate) fn has_waiters(&self, flight: &Arc<Flight>, except: Option<ConnectionId>) -> bool {
+    pub(crate) fn has_waiters(&self, flight: &Arc<ReadFlight>, except: Option<ConnectionId>) -> bool {
         let mut table = self.table();
         let goes_on = flight.state().waiting.keys().any(|id| Some(*id) != except);
         if !goes_on {
@@ -201,7 +201,7 @@ impl ReadCache {
     }
 
     /// Ends a flight: caches the result if allowed, and wakes the waiting connections. Only the first call counts.
-    pub(crate) fn finish(&self, flight: &Arc<Flight>, outcome: FlightOutcome, now: Now) {
+    pub(crate) fn finish(&self, flight: &Arc<ReadFlight>, outcome: FlightOutcome, now: Now) {
         let mut woken = Wakers::default();
         {
             let mut table = self.table();
@@ -249,12 +249,12 @@ impl ReadCache {
         CacheCounts { entries, bytes, hits, misses, shared }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ReadCacheTable> {
         lock(&self.table)
     }
 }
 
-impl Flight {
+impl ReadFlight {
     /// The outcome, if it has one.
     pub(crate) fn finished(&self) -> Option<&Finished> {
         self.finished.get()
@@ -277,8 +277,8 @@ impl Flight {
     }
 }
 
-impl Leader {
-    pub(crate) fn flight(&self) -> &Arc<Flight> {
+impl ReadLeader {
+    pub(crate) fn flight(&self) -> &Arc<ReadFlight> {
         &self.flight
     }
 
@@ -288,7 +288,7 @@ impl Leader {
     }
 }
 
-impl Drop for Leader {
+impl Drop for ReadLeader {
     fn drop(&mut self) {
         if self.flight.finished().is_none() {
             self.cache.finish(&self.flight, FlightOutcome::Failed(ReadError::Failed), Now::default());
@@ -296,8 +296,8 @@ impl Drop for Leader {
     }
 }
 
-impl Table {
-    fn shelf(&mut self, uri: &str) -> &mut Shelf {
+impl ReadCacheTable {
+    fn shelf(&mut self, uri: &str) -> &mut CacheShelf {
         self.shelves.entry(uri.into()).or_default()
     }
 
@@ -310,7 +310,7 @@ impl Table {
         Some((slot.contents.clone(), hint))
     }
 
-    fn keep(&mut self, flight: &Flight, contents: &Arc<EncodedContents>, now: Millis) {
+    fn keep(&mut self, flight: &ReadFlight, contents: &Arc<EncodedContents>, now: Millis) {
         let hint = contents.hint();
         let size = contents.size() + 2 * (flight.uri.len() + flight.authority.len());
         if hint.ttl_ms == 0 || size > self.most_bytes || self.most_entries == 0 {
@@ -378,7 +378,7 @@ impl Table {
     }
 
     /// Prevents further requests from joining a flight.
-    fn leave(&mut self, flight: &Arc<Flight>) {
+    fn leave(&mut self, flight: &Arc<ReadFlight>) {
         let Some(shelf) = self.shelves.get_mut(&flight.uri) else { return };
         shelf.leave(flight);
         if shelf.is_empty() {
@@ -386,7 +386,7 @@ impl Table {
         }
     }
 
-    fn forget(&mut self, shelf: &Shelf) {
+    fn forget(&mut self, shelf: &CacheShelf) {
         for slot in shelf.private.values().chain(&shelf.public) {
             self.gone(slot);
         }
@@ -401,15 +401,15 @@ impl Table {
     }
 }
 
-impl Shelf {
-    fn enter(&mut self, flight: &Arc<Flight>, is_open: bool) {
+impl CacheShelf {
+    fn enter(&mut self, flight: &Arc<ReadFlight>, is_open: bool) {
         self.flights.insert(Arc::as_ptr(flight) as usize, flight.clone());
         if is_open {
             self.open.insert(flight.authority.clone(), flight.clone());
         }
     }
 
-    fn leave(&mut self, flight: &Arc<Flight>) {
+    fn leave(&mut self, flight: &Arc<ReadFlight>) {
         self.flights.remove(&(Arc::as_ptr(flight) as usize));
         if self.open.get(&flight.authority).is_some_and(|open| Arc::ptr_eq(open, flight)) {
             self.open.remove(&flight.authority);
@@ -425,13 +425,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl fmt::Debug for Leader {
+impl fmt::Debug for ReadLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lead").field("uri", &self.flight.uri).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Flight {
+impl fmt::Debug for ReadFlight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Flight").field("uri", &self.uri).finish_non_exhaustive()
     }

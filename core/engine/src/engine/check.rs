@@ -1,12 +1,12 @@
 //! Checks the server's description, options and policy when the engine is built.
 
-use super::{Options, ServerInfo};
+use super::{EngineOptions, ServerInfo};
 use crate::catalog::Edit;
 use crate::guard::{Amounts, Guard};
 use crate::limits::Limits;
 use crate::meta;
 use crate::resource::RegistrationError;
-use crate::version::{COMPLETE, Method};
+use crate::version::{COMPLETE, ProtocolMethod};
 
 pub(super) fn info(info: &ServerInfo) -> Result<(), RegistrationError> {
     for (field, value) in [("name", &info.name), ("version", &info.version)] {
@@ -20,14 +20,14 @@ pub(super) fn info(info: &ServerInfo) -> Result<(), RegistrationError> {
     }
 }
 
-pub(super) fn options(options: &Options) -> Result<(), RegistrationError> {
+pub(super) fn options(options: &EngineOptions) -> Result<(), RegistrationError> {
     limits(&options.limits)?;
     if options.revisions.is_empty() {
         return Err(invalid("revisions", "", "at least one revision"));
     }
     for extension in &options.extensions {
         let method = &extension.method;
-        let is_ours = Method::parse(method).is_some() && method != COMPLETE;
+        let is_ours = ProtocolMethod::parse(method).is_some() && method != COMPLETE;
         if method.is_empty() || is_ours {
             return Err(invalid("method", method, "a method that is not served by this library"));
         }
@@ -49,7 +49,7 @@ pub(super) fn options(options: &Options) -> Result<(), RegistrationError> {
 ///
 /// # Errors
 /// [`RegistrationError`].
-pub(super) fn is_new(edit: &Edit, options: &Options) -> Result<(), RegistrationError> {
+pub(super) fn is_new(edit: &Edit, options: &EngineOptions) -> Result<(), RegistrationError> {
     match edit {
         Edit::AddMethod { method, .. } if options.extensions.iter().any(|own| own.method == *method) => {
             Err(RegistrationError::DuplicateMethod { method: method.clone() })
@@ -89,7 +89,7 @@ fn limits(limits: &Limits) -> Result<(), RegistrationError> {
 }
 
 /// Compiles the policy into a guard and its limits.
-pub(super) fn guard(options: &Options) -> Result<(Guard, Amounts), RegistrationError> {
+pub(super) fn guard(options: &EngineOptions) -> Result<(Guard, Amounts), RegistrationError> {
     let guard = Guard::new(&options.guard, options.explicit_denials)?;
     Ok((guard, Amounts::new(&options.guard, options.limits.principals)?))
 }
@@ -126,7 +126,7 @@ mod tests {
     fn limits_that_leave_nothing_to_serve_are_refused() {
         let refused = |set: fn(&mut Limits)| {
             let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
-            let mut options = Options::default();
+            let mut options = EngineOptions::default();
             set(&mut options.limits);
             Engine::new(info, options).err().map(|error| error.to_string()).unwrap_or_default()
         };

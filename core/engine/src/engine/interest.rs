@@ -10,7 +10,7 @@
 //! agrees with the last change. A thread that finds another one reporting leaves its marks to that one.
 
 use super::Engine;
-use crate::catalog::{HandlerId, Route, Source};
+use crate::catalog::{CatalogRoute, HandlerId, ItemSource};
 use crate::connection::Event;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -70,7 +70,7 @@ struct InterestState {
 }
 
 /// The next change to report.
-enum Next {
+enum NextComparison {
     Uri(Arc<str>),
     Lists(bool),
 }
@@ -101,8 +101,8 @@ impl Engine {
         let flag = ReportingFlag(&self.interests);
         while let Some(next) = self.next_interest() {
             match next {
-                Next::Uri(uri) => self.report_interest(&**observer, &uri),
-                Next::Lists(on) => observer.interest(Interest::Lists { on }),
+                NextComparison::Uri(uri) => self.report_interest(&**observer, &uri),
+                NextComparison::Lists(on) => observer.interest(Interest::Lists { on }),
             }
         }
         // `next_interest` has reset the flag under the lock; a thread that marks a change after that reports it itself.
@@ -127,16 +127,16 @@ impl Engine {
     }
 
     /// Takes the next change to report. Without one, clears the flag of the reporting thread.
-    fn next_interest(&self) -> Option<Next> {
+    fn next_interest(&self) -> Option<NextComparison> {
         let mut state = self.interests.lock();
         if let Some(uri) = state.marked.iter().next().cloned() {
             state.marked.remove(&uri);
-            return Some(Next::Uri(uri));
+            return Some(NextComparison::Uri(uri));
         }
         let wanted = self.hub.hears_of_lists();
         if wanted != state.lists || std::mem::take(&mut state.again) {
             state.lists = wanted;
-            return Some(Next::Lists(wanted));
+            return Some(NextComparison::Lists(wanted));
         }
         state.is_reporting = false;
         None
@@ -159,13 +159,13 @@ impl Engine {
 
     fn server_of(&self, normal: &str) -> Option<HandlerId> {
         match self.catalog().route(normal) {
-            Route::Resource(entry) => match entry.source {
-                Source::Handler(handler) => Some(handler),
-                Source::Text(_) | Source::Bytes(_) => None,
+            CatalogRoute::Resource(entry) => match entry.source {
+                ItemSource::Handler(handler) => Some(handler),
+                ItemSource::Text(_) | ItemSource::Bytes(_) => None,
             },
-            Route::Template(entry, _) => Some(entry.handler),
-            Route::Fallback(handler) => Some(handler),
-            Route::Rejected { .. } | Route::None { .. } => None,
+            CatalogRoute::Template(entry, _) => Some(entry.handler),
+            CatalogRoute::Fallback(handler) => Some(handler),
+            CatalogRoute::Rejected { .. } | CatalogRoute::None { .. } => None,
         }
     }
 }

@@ -11,9 +11,9 @@ pub(crate) trait PrincipalCache: Send + Sync {
 
 /// The registered caches: one for each HTTP endpoint.
 #[derive(Default)]
-pub(super) struct Keepers(Mutex<Vec<Weak<dyn PrincipalCache>>>);
+pub(super) struct PrincipalCaches(Mutex<Vec<Weak<dyn PrincipalCache>>>);
 
-impl Keepers {
+impl PrincipalCaches {
     pub(super) fn join(&self, keeper: Weak<dyn PrincipalCache>) {
         let mut keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         keepers.retain(|keeper| keeper.strong_count() > 0);
@@ -26,7 +26,7 @@ impl Keepers {
     }
 }
 
-impl fmt::Debug for Keepers {
+impl fmt::Debug for PrincipalCaches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keepers").finish_non_exhaustive()
     }

@@ -15,14 +15,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Cached lists, by source and principal.
 pub(super) struct KeptLists {
-    table: Mutex<Table>,
+    table: Mutex<ListCacheTable>,
     ttl: Millis,
     max: usize,
     most_bytes: usize,
 }
 
 #[derive(Default)]
-struct Table {
+struct ListCacheTable {
     cached: HashMap<(SourceKey, Box<str>), CachedList>,
     bytes: usize,
     /// How often the whole cache was cleared.
@@ -91,16 +91,16 @@ impl KeptLists {
         table.generation += 1;
     }
 
-    fn has_room(&self, table: &Table, size: usize) -> bool {
+    fn has_room(&self, table: &ListCacheTable, size: usize) -> bool {
         table.cached.len() < self.max && table.bytes + size <= self.most_bytes
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, ListCacheTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
+impl ListCacheTable {
     fn remove(&mut self, key: &(SourceKey, Box<str>)) {
         if let Some(before) = self.cached.remove(key) {
             self.bytes -= before.size;

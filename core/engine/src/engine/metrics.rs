@@ -9,13 +9,13 @@ use crate::connection::ConnectionKind;
 use crate::guard::Verdict;
 use crate::hub::Counts;
 use crate::now::Millis;
-use crate::version::Method;
+use crate::version::ProtocolMethod;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The known methods, and one entry for all others.
-const METHODS: usize = Method::ALL.len() + 1;
+const METHODS: usize = ProtocolMethod::ALL.len() + 1;
 const VERDICTS: usize = Verdict::ALL.len();
 const ERAS: [&str; 2] = ["legacy", "modern"];
 const PEERS: [&str; 5] = ["stdio", "session", "request", "stateless", "bare"];
@@ -24,7 +24,7 @@ const BOUNDS: [Millis; 14] = [1, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_0
 
 /// The counters. Updated with relaxed atomics; no lock.
 #[derive(Debug)]
-pub(super) struct Metrics {
+pub(super) struct EngineMetrics {
     requests: [[AtomicU64; ERAS.len()]; METHODS],
     durations: [Durations; METHODS],
     verdicts: [AtomicU64; VERDICTS],
@@ -67,7 +67,7 @@ pub(crate) struct OpenConnection {
     peer: ConnectionKind,
 }
 
-impl Default for Metrics {
+impl Default for EngineMetrics {
     fn default() -> Self {
         Self {
             requests: Default::default(),
@@ -80,16 +80,16 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
+impl EngineMetrics {
     pub(super) fn count(
         &self,
-        method: Option<Method>,
+        method: Option<ProtocolMethod>,
         is_modern: bool,
         verdict: Verdict,
         bytes: u64,
         duration: Millis,
     ) {
-        let method = method.map_or(METHODS - 1, Method::index);
+        let method = method.map_or(METHODS - 1, ProtocolMethod::index);
         add(&self.requests[method][usize::from(is_modern)], 1);
         let durations = &self.durations[method];
         add(&durations.buckets[BOUNDS.partition_point(|bound| *bound < duration)], 1);
@@ -108,7 +108,7 @@ impl Metrics {
         records: Option<RecordCounts>,
         cache: Option<CacheCounts>,
     ) -> String {
-        let mut text = Text(String::with_capacity(4_096));
+        let mut text = MetricsText(String::with_capacity(4_096));
         text.family(
             "mcp_resources_requests_total",
             "counter",
@@ -152,7 +152,7 @@ impl Metrics {
     }
 
     /// Named as Prometheus names the OpenTelemetry metric `mcp.server.operation.duration`.
-    fn durations(&self, text: &mut Text) {
+    fn durations(&self, text: &mut MetricsText) {
         const NAME: &str = "mcp_server_operation_duration_seconds";
         text.family(NAME, "histogram", "How long requests took.");
         for (method, durations) in self.durations.iter().enumerate() {
@@ -191,13 +191,13 @@ impl Drop for OpenConnection {
     }
 }
 
-fn watched_by(text: &mut Text, watched: Counts) {
+fn watched_by(text: &mut MetricsText, watched: Counts) {
     let help = "Subscriptions of sessions, and listens.";
     text.single("mcp_resources_subscriptions", "gauge", help, watched.subscriptions as u64);
     text.single("mcp_resources_watched_uris", "gauge", "URIs that somebody watches.", watched.uris as u64);
 }
 
-fn recorded(text: &mut Text, records: RecordCounts) {
+fn recorded(text: &mut MetricsText, records: RecordCounts) {
     let help = "Records that wait to be taken.";
     text.single("mcp_resources_audit_waiting", "gauge", help, records.waiting as u64);
     text.single(
@@ -208,7 +208,7 @@ fn recorded(text: &mut Text, records: RecordCounts) {
     );
 }
 
-fn cached(text: &mut Text, cache: CacheCounts) {
+fn cached(text: &mut MetricsText, cache: CacheCounts) {
     text.single("mcp_resources_cache_entries", "gauge", "Reads that are kept.", cache.entries as u64);
     text.single("mcp_resources_cache_bytes", "gauge", "Bytes that they take.", cache.bytes as u64);
     text.family("mcp_resources_cache_reads_total", "counter", "Reads, by what the cache did for them.");
@@ -218,9 +218,9 @@ fn cached(text: &mut Text, cache: CacheCounts) {
 }
 
 /// The text being written.
-struct Text(String);
+struct MetricsText(String);
 
-impl Text {
+impl MetricsText {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a `String` does not fail.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
@@ -248,7 +248,7 @@ impl Text {
 }
 
 fn name(method: usize) -> &'static str {
-    Method::ALL.get(method).map_or("other", |method| method.as_str())
+    ProtocolMethod::ALL.get(method).map_or("other", |method| method.as_str())
 }
 
 fn index(peer: ConnectionKind) -> usize {

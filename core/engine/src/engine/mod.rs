@@ -18,15 +18,15 @@ pub use interest::{Interest, Observer, ResourceInterest};
 pub(crate) use keepers::PrincipalCache;
 pub(crate) use lists::ListedItems;
 pub(crate) use metrics::{Lapse, OpenConnection};
-pub use options::{Extension, Options, ServerInfo, Setup};
+pub use options::{EngineOptions, Extension, ServerInfo, Setup};
 pub(crate) use sight::Suggested;
 pub use time::Timekeeper;
 
-pub(crate) use cache::{Finished, Flight, FlightOutcome, Leader};
+pub(crate) use cache::{Finished, FlightOutcome, ReadFlight, ReadLeader};
 
 use crate::catalog::{
-    Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, MountId, Position, Route,
-    Source, SourceKey, invalid_uri,
+    Applied, Catalog, CatalogRoute, Cursor, CursorPosition, CursorScope, Edit, HandlerId, HashKey,
+    ItemSource, ListKind, MountId, SourceKey, invalid_uri,
 };
 use crate::connection::{Connection, ConnectionKind, Listed};
 use crate::error::ReadError;
@@ -38,15 +38,15 @@ use crate::now::Now;
 use crate::principal::Principal;
 use crate::resource::RegistrationError;
 use crate::seal::Seal;
-use crate::version::{COMPLETE, Method, Revision};
+use crate::version::{COMPLETE, ProtocolMethod, Revision};
 use arc_swap::ArcSwap;
 use cache::ReadCache;
 use interest::Interests;
-use keepers::Keepers;
+use keepers::PrincipalCaches;
 use lists::KeptLists;
 use mcp_resources_template::uri;
-use metrics::Metrics;
-use records::Records;
+use metrics::EngineMetrics;
+use records::RecordQueue;
 use sight::Reached;
 use std::borrow::Cow;
 use std::fmt;
@@ -56,7 +56,7 @@ use words::ServerDescription;
 
 /// The state of one server. `Send + Sync`; every method may be called from any thread.
 pub struct Engine {
-    options: Options,
+    options: EngineOptions,
     words: ServerDescription,
     catalog: ArcSwap<Catalog>,
     /// Held while an edit builds the next catalogue.
@@ -73,9 +73,9 @@ pub struct Engine {
     amounts: Amounts,
     /// Total size, in bytes, of the contents that are being gathered.
     held: AtomicUsize,
-    records: Option<Records>,
-    metrics: OnceLock<Metrics>,
-    keepers: Keepers,
+    records: Option<RecordQueue>,
+    metrics: OnceLock<EngineMetrics>,
+    keepers: PrincipalCaches,
     interests: Interests,
 }
 
@@ -84,7 +84,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`RegistrationError`] if the info, an extension, a capability, a limit or the policy is invalid.
-    pub fn new(info: ServerInfo, options: Options) -> Result<Arc<Self>, RegistrationError> {
+    pub fn new(info: ServerInfo, options: EngineOptions) -> Result<Arc<Self>, RegistrationError> {
         check::options(&options)?;
         let words = ServerDescription::new(info)?;
         let (guard, amounts) = check::guard(&options)?;
@@ -103,9 +103,9 @@ impl Engine {
             cache: options.cache.then(|| ReadCache::new(limits)),
             amounts,
             held: AtomicUsize::new(0),
-            records: options.audit.then(|| Records::new(limits.audit_queue)),
-            metrics: if options.metrics { Metrics::default().into() } else { OnceLock::new() },
-            keepers: Keepers::default(),
+            records: options.audit.then(|| RecordQueue::new(limits.audit_queue)),
+            metrics: if options.metrics { EngineMetrics::default().into() } else { OnceLock::new() },
+            keepers: PrincipalCaches::default(),
             interests: Interests::default(),
             words,
             options,
@@ -116,7 +116,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::new`].
-    pub fn check(info: &ServerInfo, options: &Options) -> Result<(), RegistrationError> {
+    pub fn check(info: &ServerInfo, options: &EngineOptions) -> Result<(), RegistrationError> {
         check::info(info)?;
         check::options(options)
     }
@@ -139,8 +139,8 @@ impl Engine {
             RegistrationError::DuplicateResource { uri } => {
                 let normal = uri::normalize(uri, self.limits().uri).ok()?;
                 match catalog.resource(&normal)?.source {
-                    Source::Handler(handler) => Some(handler),
-                    Source::Text(_) | Source::Bytes(_) => None,
+                    ItemSource::Handler(handler) => Some(handler),
+                    ItemSource::Text(_) | ItemSource::Bytes(_) => None,
                 }
             }
             RegistrationError::TemplateConflict { with, .. } => Some(catalog.template_by_text(with)?.handler),
@@ -150,7 +150,7 @@ impl Engine {
     }
 
     /// The options that the engine was built with.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &EngineOptions {
         &self.options
     }
 
@@ -344,7 +344,7 @@ impl Engine {
         if !catalog.has_checks() {
             return Ok(());
         }
-        let Route::Template(entry, params) = catalog.route(normal) else { return Ok(()) };
+        let CatalogRoute::Template(entry, params) = catalog.route(normal) else { return Ok(()) };
         let Err(ReadError::RefusedParameter { parameter, value, reason }) = entry.check_spelling(&params)
         else {
             return Ok(());
@@ -405,12 +405,12 @@ impl Engine {
     }
 
     /// Whether the method exists under `revision` and its capability is declared to `principal`.
-    pub(crate) fn offers(&self, method: Method, revision: Revision, principal: &Principal) -> bool {
+    pub(crate) fn offers(&self, method: ProtocolMethod, revision: Revision, principal: &Principal) -> bool {
         method.exists_in(revision)
             && match method {
-                Method::Subscribe | Method::Unsubscribe => self.options.subscribe,
-                Method::Complete => self.completes(principal),
-                Method::SetLevel => self.options.logging,
+                ProtocolMethod::Subscribe | ProtocolMethod::Unsubscribe => self.options.subscribe,
+                ProtocolMethod::Complete => self.completes(principal),
+                ProtocolMethod::SetLevel => self.options.logging,
                 _ => true,
             }
     }
@@ -496,7 +496,7 @@ impl Engine {
 
     /// Seals a cursor. `None` if the cursor of a list source is too long, which ends the list here.
     pub(crate) fn seal_cursor(&self, cursor: &Cursor, principal: &Principal) -> Option<String> {
-        let is_own = matches!(&cursor.position, Position::Source { cursor: Some(_), .. });
+        let is_own = matches!(&cursor.position, CursorPosition::Source { cursor: Some(_), .. });
         let text = cursor.seal(&self.cursor_seal, self.cursor_scope(principal)).ok()?;
         Some(text).filter(|text| !is_own || text.len() <= self.limits().state)
     }
@@ -568,7 +568,7 @@ fn needs_scopes(edit: &Edit) -> bool {
 
 /// Redacts a constant once, at its registration.
 fn redact_constant(edit: &mut Edit, redactor: &crate::guard::Redactor) {
-    if let Edit::AddResource { source: Source::Text(text), .. } = edit
+    if let Edit::AddResource { source: ItemSource::Text(text), .. } = edit
         && let Cow::Owned(redacted) = redactor.redact(Cow::Borrowed(&**text))
     {
         *text = redacted.into();
@@ -576,12 +576,12 @@ fn redact_constant(edit: &mut Edit, redactor: &crate::guard::Redactor) {
 }
 
 /// Prefers the random process key: a configured key is equally secret, but the same in many processes.
-fn hash_key(options: &Options) -> HashKey {
+fn hash_key(options: &EngineOptions) -> HashKey {
     let secret = options.process_key.as_ref().or(options.keys.first());
     secret.map_or_else(HashKey::default, |key| HashKey::new(&key.derive("hash")))
 }
 
-fn state_seal(options: &Options) -> Option<Seal> {
+fn state_seal(options: &EngineOptions) -> Option<Seal> {
     match options.keys.split_first() {
         Some((first, older)) => Some(Seal::new(first, older)),
         None => options.process_key.as_ref().map(|key| Seal::new(key, &[])),
@@ -606,7 +606,7 @@ mod tests {
         let with = |process_key, keys| {
             let engine = Engine::new(
                 ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() },
-                Options { process_key, keys, ..Options::default() },
+                EngineOptions { process_key, keys, ..EngineOptions::default() },
             );
             engine.unwrap().catalog().hasher().hash_one("note://a")
         };

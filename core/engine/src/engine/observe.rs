@@ -1,15 +1,15 @@
 //! Records and metrics of an engine, for its host.
 
-use super::{Engine, Lapse, Metrics};
+use super::{Engine, EngineMetrics, Lapse};
 use crate::guard::{AuditEntry, AuditRecord, Verdict};
 use crate::now::Millis;
-use crate::version::Method;
+use crate::version::ProtocolMethod;
 use std::task::Waker;
 
 /// Functions for hosts.
 impl Engine {
     /// Takes the records since the last call and appends them, oldest first (S-19). Nothing unless
-    /// [`Options::audit`](super::Options) is set.
+    /// [`Options::audit`](super::EngineOptions) is set.
     pub fn take_records(&self, entries: &mut Vec<AuditEntry>) {
         if let Some(records) = &self.records {
             records.take(entries);
@@ -33,13 +33,13 @@ impl Engine {
 
     /// Starts counting, unless metrics are already on.
     pub fn measure(&self) {
-        self.metrics.get_or_init(Metrics::default);
+        self.metrics.get_or_init(EngineMetrics::default);
     }
 
     /// Returns the metrics in the text format of Prometheus; `None` if they are off. No label contains text of a
     /// client, so the number of series is limited.
     pub fn metrics_text(&self) -> Option<String> {
-        let records = self.records.as_ref().map(super::Records::counts);
+        let records = self.records.as_ref().map(super::RecordQueue::counts);
         self.metrics.get().map(|metrics| metrics.text(self.subscriptions(), records, self.cache_counts()))
     }
 }
@@ -63,7 +63,7 @@ impl Engine {
 
     pub(crate) fn count(
         &self,
-        method: Option<Method>,
+        method: Option<ProtocolMethod>,
         is_modern: bool,
         verdict: Verdict,
         bytes: u64,
@@ -80,7 +80,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn metrics(&self) -> Option<&Metrics> {
+    pub(super) fn metrics(&self) -> Option<&EngineMetrics> {
         self.metrics.get()
     }
 }

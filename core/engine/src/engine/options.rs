@@ -31,7 +31,7 @@ pub struct ServerInfo {
 /// The options of an engine. Every field has a default.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Options {
+pub struct EngineOptions {
     /// The limits.
     pub limits: Limits,
     /// The revisions to serve. Default: all five.
@@ -56,7 +56,7 @@ pub struct Options {
     /// handler call. Default `false`.
     pub cache: bool,
     /// Whether the host transforms contents before they are encoded: chunks are then gathered unencoded, and
-    /// [`Gather::into_answer`](crate::connection::Gather::into_answer) returns them whole. Default `false`.
+    /// [`Gather::into_answer`](crate::connection::ContentsGatherer::into_answer) returns them whole. Default `false`.
     pub transforms: bool,
     /// Whether requests are recorded (S-19); the host fetches the records with [`Engine::take_records`](super::Engine).
     /// Default `false`.
@@ -86,7 +86,7 @@ pub struct Setup {
     /// The server's description.
     pub info: ServerInfo,
     /// The server's behaviour.
-    pub options: Options,
+    pub options: EngineOptions,
 }
 
 // Hosts set `guard` and `audit`, which may name files, and `process_key`, which users must not choose.
@@ -114,7 +114,7 @@ by_name!(Setup, "options of a server" {
     "extensions" => options.extension_capabilities,
 });
 
-impl Default for Options {
+impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             limits: Limits::default(),

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 /// The queue of records.
-pub(super) struct Records {
+pub(super) struct RecordQueue {
     state: Mutex<RecordBuffer>,
     max: usize,
 }
@@ -33,7 +33,7 @@ struct RecordBuffer {
     waker: Option<Waker>,
 }
 
-impl Records {
+impl RecordQueue {
     pub(super) fn new(max: usize) -> Self {
         Self { state: Mutex::default(), max: max.max(1) }
     }

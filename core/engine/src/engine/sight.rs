@@ -4,8 +4,8 @@
 //! Law: lists, capabilities and notifications use these functions, so that all of them agree with the result of a read.
 
 use super::Engine;
-use crate::catalog::{ForeignTemplate, ListedTemplate, Lister, Route, TemplateEntry};
-use crate::guard::{Decision, Effort, Guard, View};
+use crate::catalog::{CatalogRoute, ForeignTemplate, ListedTemplate, Lister, TemplateEntry};
+use crate::guard::{Decision, Effort, Guard, PolicyView};
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope};
 use mcp_resources_template::{UriTemplate, uri};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Default)]
 pub(super) struct Reached {
     /// By the template's address, which stays valid because the value holds the template.
-    known: Mutex<HashMap<(usize, View), (UriTemplate, bool)>>,
+    known: Mutex<HashMap<(usize, PolicyView), (UriTemplate, bool)>>,
 }
 
 impl Reached {
@@ -26,7 +26,7 @@ impl Reached {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn ask(&self, guard: &Guard, view: &View, template: &UriTemplate) -> bool {
+    fn ask(&self, guard: &Guard, view: &PolicyView, template: &UriTemplate) -> bool {
         let key = (template.address(), view.clone());
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, reached)) = known().get(&key) {
@@ -70,7 +70,7 @@ impl Engine {
             return decision;
         }
         match self.catalog().route(normal) {
-            Route::Template(entry, _) => match entry.ordered_query(normal) {
+            CatalogRoute::Template(entry, _) => match entry.ordered_query(normal) {
                 Some(ordered) => self.guard.narrows(principal, &ordered),
                 None => decision,
             },
@@ -154,7 +154,13 @@ pub(crate) struct Suggested {
 impl Suggested {
     /// Whether `value` leads to a URI that the principal may see: the URI it completes, or one that is still possible
     /// . All values of one completion share `effort`; when it is used up, the result is `false`.
-    pub(crate) fn leads_on(&self, guard: &Guard, view: &View, effort: &mut Effort, value: &str) -> bool {
+    pub(crate) fn leads_on(
+        &self,
+        guard: &Guard,
+        view: &PolicyView,
+        effort: &mut Effort,
+        value: &str,
+    ) -> bool {
         let outline = self.template.outline(&|name| {
             if name == self.variable {
                 return Some(value);

@@ -1,6 +1,6 @@
 //! The server's description, encoded once.
 
-use super::{Options, ServerInfo};
+use super::{EngineOptions, ServerInfo};
 use crate::catalog::write_icons;
 use crate::connection::SERVER_INFO;
 use crate::jsonrpc::{ObjectWriter, object};
@@ -55,7 +55,7 @@ impl ServerDescription {
     }
 
     /// The capabilities that extensions declare: each name once, the first settings given for it.
-    pub(super) fn capabilities<'o>(&self, options: &'o Options) -> Vec<(&'o str, &'o str)> {
+    pub(super) fn capabilities<'o>(&self, options: &'o EngineOptions) -> Vec<(&'o str, &'o str)> {
         let mut all: Vec<(&str, &str)> = Vec::new();
         for (name, settings) in
             options.extensions.iter().filter_map(|extension| extension.capability.as_ref())

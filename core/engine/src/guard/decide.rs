@@ -2,7 +2,7 @@
 
 use super::glob::Glob;
 use super::policy::{Globs, Policy, PolicyError, PrincipalPolicy};
-use super::reach::{Effort, Question};
+use super::reach::{Effort, ReachQuestion};
 use super::set::GlobSet;
 use super::subject::{Subjects, subjects};
 use crate::principal::Principal;
@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 /// A compiled [`Policy`]. Immutable; every method may be called from any thread and takes no lock.
 #[derive(Debug, Default)]
 pub struct Guard {
-    rules: Rules,
+    rules: GuardRules,
     scopes: ScopeRules,
     /// The keys come from the configuration, not from a peer, so the hash needs no secret.
     principals: HashMap<Box<str>, Narrowed, BuildHasherDefault<DefaultHasher>>,
@@ -63,7 +63,7 @@ impl Decision<'_> {
 
 /// The part of the policy specific to a principal: principals with equal views see the same URIs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct View {
+pub struct PolicyView {
     /// The identity, if the policy has rules for it.
     own: Option<Box<str>>,
     /// The globs whose scopes are missing.
@@ -72,7 +72,7 @@ pub struct View {
 
 /// The allowed URIs, except those that are denied.
 #[derive(Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct GuardRules {
     /// `None` allows everything.
     pub(super) allow: Option<GlobSet>,
     pub(super) deny: GlobSet,
@@ -81,7 +81,7 @@ pub(super) struct Rules {
 /// The rules for one principal that apply in addition to the common ones.
 #[derive(Debug, Default)]
 struct Narrowed {
-    rules: Rules,
+    rules: GuardRules,
     scopes: Box<[String]>,
 }
 
@@ -105,7 +105,7 @@ impl Guard {
             .iter()
             .map(|(id, own)| Ok((id.as_str().into(), Narrowed::new(id, own)?)))
             .collect::<Result<HashMap<Box<str>, Narrowed, _>, PolicyError>>()?;
-        let rules = Rules::new("", policy.allow.as_ref(), &policy.deny)?;
+        let rules = GuardRules::new("", policy.allow.as_ref(), &policy.deny)?;
         let scopes = ScopeRules::new(policy)?;
         let is_open = rules.is_open() && scopes.globs.is_empty() && policy.principals.is_empty();
         let reads_queries = rules.deny.reads_queries()
@@ -116,7 +116,7 @@ impl Guard {
 
     /// A guard that allows nothing.
     pub(crate) fn closed() -> Self {
-        let rules = Rules { allow: Some(GlobSet::default()), deny: GlobSet::default() };
+        let rules = GuardRules { allow: Some(GlobSet::default()), deny: GlobSet::default() };
         Self { rules, is_explicit: true, ..Self::default() }
     }
 
@@ -179,13 +179,16 @@ impl Guard {
     }
 
     /// The part of the policy specific to `principal`; equal views see the same URIs.
-    pub fn view(&self, principal: &Principal) -> View {
+    pub fn view(&self, principal: &Principal) -> PolicyView {
         let own = self.principals.get_key_value(principal.id());
         let narrowed = own.filter(|(_, own)| !own.rules.is_open()).map(|(id, _)| id.clone());
         let own = own.map(|(_, own)| own);
         let lacks = |needed: &[String]| needed.iter().any(|scope| !holds(principal, own, scope));
         let needed = self.scopes.needed.iter().enumerate();
-        View { own: narrowed, unmet: needed.filter(|(_, needed)| lacks(needed)).map(|(at, _)| at).collect() }
+        PolicyView {
+            own: narrowed,
+            unmet: needed.filter(|(_, needed)| lacks(needed)).map(|(at, _)| at).collect(),
+        }
     }
 
     /// Whether `principal` may see some URI of the template, so that lists show the template (S-12).
@@ -195,17 +198,17 @@ impl Guard {
 
     /// Whether a principal with this view may see some URI of `outline` (S-12). If the search exceeds its limit, the
     /// answer is `false`: what cannot be shown to be visible is hidden.
-    pub(crate) fn reaches(&self, view: &View, outline: &Outline) -> bool {
+    pub(crate) fn reaches(&self, view: &PolicyView, outline: &Outline) -> bool {
         self.reaches_within(view, outline, &mut Effort::default())
     }
 
     /// Like [`Guard::reaches`], with a limit that several questions share.
-    pub(crate) fn reaches_within(&self, view: &View, outline: &Outline, effort: &mut Effort) -> bool {
+    pub(crate) fn reaches_within(&self, view: &PolicyView, outline: &Outline, effort: &mut Effort) -> bool {
         if self.is_open {
             return true;
         }
         let own = view.own.as_ref().and_then(|id| self.principals.get(id)).map(|own| &own.rules);
-        let mut question = Question::default();
+        let mut question = ReachQuestion::default();
         for rules in [Some(&self.rules), own].into_iter().flatten() {
             if let Some(allow) = &rules.allow {
                 question.allow(allow.globs());
@@ -232,7 +235,7 @@ fn holds(principal: &Principal, own: Option<&Narrowed>, scope: &String) -> bool 
     principal.scopes().contains(scope) || own.is_some_and(|own| own.scopes.contains(scope))
 }
 
-impl Rules {
+impl GuardRules {
     fn new(path: &str, allow: Option<&Globs>, deny: &Globs) -> Result<Self, PolicyError> {
         let allow = allow.map(|allow| compiled(&format!("{path}allow"), allow)).transpose()?;
         let deny = compiled(&format!("{path}deny"), deny)?;
@@ -254,7 +257,7 @@ impl Rules {
 
 impl Narrowed {
     fn new(id: &str, policy: &PrincipalPolicy) -> Result<Self, PolicyError> {
-        let rules = Rules::new(&format!("principals.{id}."), policy.allow.as_ref(), &policy.deny)?;
+        let rules = GuardRules::new(&format!("principals.{id}."), policy.allow.as_ref(), &policy.deny)?;
         Ok(Self { rules, scopes: policy.scopes.0.clone().into() })
     }
 }

@@ -21,13 +21,13 @@ pub struct Glob {
     pub(super) prefix: Box<[u8]>,
     pub(super) tail: Tail,
     /// The tokens after the prefix.
-    pub(super) tokens: Box<[Token]>,
-    pub(super) reach: Reach,
+    pub(super) tokens: Box<[GlobToken]>,
+    pub(super) reach: GlobReach,
 }
 
 /// The components of a URI that a glob covers; it ignores the components after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reach {
+pub(super) enum GlobReach {
     /// Neither a query nor a fragment.
     Path,
     /// A query, but no fragment.
@@ -46,12 +46,12 @@ pub(super) enum Tail {
     /// Anything without a slash.
     Segment,
     /// A program. The suffix, which every match ends with, is compared first.
-    Program { program: Box<Program>, suffix: Box<[u8]> },
+    Program { program: Box<GlobProgram>, suffix: Box<[u8]> },
 }
 
 /// One token of a glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum GlobToken {
     /// This byte.
     Byte(u8),
     /// One byte that is not a slash.
@@ -60,7 +60,7 @@ pub(super) enum Token {
     Run,
     /// Any run, slashes included.
     Deep,
-    /// Nothing, or any run with a slash after it. Matches no byte itself: [`Token::Within`] follows it.
+    /// Nothing, or any run with a slash after it. Matches no byte itself: [`GlobToken::Within`] follows it.
     Directories,
     /// The rest of that run.
     Within,
@@ -85,34 +85,38 @@ impl Glob {
     /// [`InvalidGlob`] if no URI could match it: it is too long, or has a character that no URI has, a `%` without two
     /// hexadecimal digits, a `\` at its end, or a dot segment.
     pub fn parse(text: &str) -> Result<Self, InvalidGlob> {
-        let mut tokens = if text == "*" { vec![Token::Deep] } else { tokens(text)? };
+        let mut tokens = if text == "*" { vec![GlobToken::Deep] } else { tokens(text)? };
         fold_case(&mut tokens);
         check_dots(&tokens)?;
-        let names = |byte: u8| tokens.contains(&Token::Byte(byte));
+        let names = |byte: u8| tokens.contains(&GlobToken::Byte(byte));
         let reach = match (names(b'?'), names(b'#')) {
-            (_, true) => Reach::Fragment,
-            (true, false) => Reach::Query,
-            (false, false) => Reach::Path,
+            (_, true) => GlobReach::Fragment,
+            (true, false) => GlobReach::Query,
+            (false, false) => GlobReach::Path,
         };
         let glob = Self::compiled(text, tokens, reach);
-        if glob.tokens.len() > Program::MOST {
+        if glob.tokens.len() > GlobProgram::MOST {
             return Err(InvalidGlob { reason: "the part after its first wildcard is too long", offset: 0 });
         }
         Ok(glob)
     }
 
-    fn compiled(text: &str, mut tokens: Vec<Token>, reach: Reach) -> Self {
-        let literal = tokens.iter().take_while(|token| matches!(token, Token::Byte(_))).count();
-        let rest: Box<[Token]> = tokens.split_off(literal).into();
+    fn compiled(text: &str, mut tokens: Vec<GlobToken>, reach: GlobReach) -> Self {
+        let literal = tokens.iter().take_while(|token| matches!(token, GlobToken::Byte(_))).count();
+        let rest: Box<[GlobToken]> = tokens.split_off(literal).into();
         Self { text: text.into(), prefix: bytes(&tokens), tail: Tail::new(&rest), tokens: rest, reach }
     }
 
     /// The glob over URIs whose optional encodings are decoded ([`decoded`]); `None` if it has none itself.
     pub(super) fn decoded(&self) -> Option<Self> {
-        let tokens: Vec<Token> =
-            self.prefix.iter().map(|byte| Token::Byte(*byte)).chain(self.tokens.iter().copied()).collect();
-        let byte = |token: &Token| if let Token::Byte(byte) = token { Some(*byte) } else { None };
-        let decoded = decoded(&tokens, &byte, &Token::Byte)?;
+        let tokens: Vec<GlobToken> = self
+            .prefix
+            .iter()
+            .map(|byte| GlobToken::Byte(*byte))
+            .chain(self.tokens.iter().copied())
+            .collect();
+        let byte = |token: &GlobToken| if let GlobToken::Byte(byte) = token { Some(*byte) } else { None };
+        let decoded = decoded(&tokens, &byte, &GlobToken::Byte)?;
         Some(Self::compiled(&self.text, decoded, self.reach))
     }
 
@@ -157,15 +161,15 @@ pub(super) fn decoded<T: Copy>(
 }
 
 impl Tail {
-    fn new(tokens: &[Token]) -> Self {
+    fn new(tokens: &[GlobToken]) -> Self {
         match tokens {
             [] => Self::End,
-            [Token::Deep] => Self::Any,
-            [Token::Run] => Self::Segment,
+            [GlobToken::Deep] => Self::Any,
+            [GlobToken::Run] => Self::Segment,
             _ => {
-                let from = tokens.iter().rposition(|token| !matches!(token, Token::Byte(_)));
+                let from = tokens.iter().rposition(|token| !matches!(token, GlobToken::Byte(_)));
                 let suffix = bytes(&tokens[from.map_or(0, |at| at + 1)..]);
-                Self::Program { program: Box::new(Program::new(tokens)), suffix }
+                Self::Program { program: Box::new(GlobProgram::new(tokens)), suffix }
             }
         }
     }
@@ -183,7 +187,7 @@ impl Tail {
 
 /// An automaton whose states are sets of token positions, stored as bits.
 #[derive(Clone)]
-pub(super) struct Program {
+pub(super) struct GlobProgram {
     length: usize,
     words: usize,
     /// The class of each byte. Class 0 has all bytes that no token names.
@@ -198,17 +202,17 @@ pub(super) struct Program {
     leap: Box<[u64]>,
 }
 
-impl Program {
+impl GlobProgram {
     /// Maximum number of tokens.
     pub(super) const MOST: usize = 1023;
 
-    fn new(tokens: &[Token]) -> Self {
+    fn new(tokens: &[GlobToken]) -> Self {
         let words = tokens.len() / 64 + 1;
         let mut classes = Box::new([0_u8; 256]);
         classes[usize::from(b'/')] = 1;
         let mut count = 2;
         for token in tokens {
-            if let Token::Byte(byte) = token
+            if let GlobToken::Byte(byte) = token
                 && classes[usize::from(*byte)] == 0
             {
                 classes[usize::from(*byte)] = count;
@@ -224,17 +228,17 @@ impl Program {
             let (word, bit) = (at / 64, 1 << (at % 64));
             let mut step = |class: u8| steps[usize::from(class) * words + word] |= bit;
             match token {
-                Token::Byte(byte) => step(classes[usize::from(*byte)]),
-                Token::One => (0..count).filter(|class| *class != 1).for_each(step),
-                Token::Run => stay_in_segment[word] |= bit,
-                Token::Deep => stay[word] |= bit,
-                Token::Directories => leap[word] |= bit,
-                Token::Within => {
+                GlobToken::Byte(byte) => step(classes[usize::from(*byte)]),
+                GlobToken::One => (0..count).filter(|class| *class != 1).for_each(step),
+                GlobToken::Run => stay_in_segment[word] |= bit,
+                GlobToken::Deep => stay[word] |= bit,
+                GlobToken::Directories => leap[word] |= bit,
+                GlobToken::Within => {
                     stay[word] |= bit;
                     step(1);
                 }
             }
-            if matches!(token, Token::Run | Token::Deep | Token::Directories) {
+            if matches!(token, GlobToken::Run | GlobToken::Deep | GlobToken::Directories) {
                 skip[word] |= bit;
             }
         }
@@ -290,7 +294,7 @@ impl Program {
 }
 
 /// Parses the tokens. Literals are put into canonical form, except for the case of scheme and authority.
-fn tokens(text: &str) -> Result<Vec<Token>, InvalidGlob> {
+fn tokens(text: &str) -> Result<Vec<GlobToken>, InvalidGlob> {
     if text.is_empty() || text.len() > Glob::MAX_BYTES {
         return Err(InvalidGlob { reason: "it is empty or too long", offset: 0 });
     }
@@ -301,7 +305,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, InvalidGlob> {
         at += match byte {
             b'*' => wildcard(&bytes[at..], &mut tokens),
             b'?' => {
-                tokens.push(Token::One);
+                tokens.push(GlobToken::One);
                 1
             }
             b'\\' => match rest.first() {
@@ -326,86 +330,86 @@ fn tokens(text: &str) -> Result<Vec<Token>, InvalidGlob> {
 
 /// Parses the stars at the beginning of `text`, with a slash after them if together they match directories. Returns
 /// their length.
-fn wildcard(text: &[u8], tokens: &mut Vec<Token>) -> usize {
+fn wildcard(text: &[u8], tokens: &mut Vec<GlobToken>) -> usize {
     let stars = text.iter().take_while(|byte| **byte == b'*').count();
-    let behind_slash = matches!(tokens.last(), Some(Token::Byte(b'/') | Token::Within));
+    let behind_slash = matches!(tokens.last(), Some(GlobToken::Byte(b'/') | GlobToken::Within));
     let (token, length) = match stars {
-        1 => (Token::Run, 1),
-        2 if behind_slash && text.get(2) == Some(&b'/') => (Token::Directories, 3),
-        _ => (Token::Deep, stars),
+        1 => (GlobToken::Run, 1),
+        2 if behind_slash && text.get(2) == Some(&b'/') => (GlobToken::Directories, 3),
+        _ => (GlobToken::Deep, stars),
     };
     match (tokens.last(), token) {
         // Adjacent wildcards of which one matches everything that the other does are merged.
-        (Some(Token::Within), Token::Directories) => {}
-        (Some(Token::Within), Token::Deep) => {
+        (Some(GlobToken::Within), GlobToken::Directories) => {}
+        (Some(GlobToken::Within), GlobToken::Deep) => {
             tokens.truncate(tokens.len() - 2);
-            tokens.push(Token::Deep);
+            tokens.push(GlobToken::Deep);
         }
-        (_, Token::Directories) => tokens.extend([Token::Directories, Token::Within]),
+        (_, GlobToken::Directories) => tokens.extend([GlobToken::Directories, GlobToken::Within]),
         _ => tokens.push(token),
     }
     length
 }
 
-fn triplet(value: u8, tokens: &mut Vec<Token>) {
+fn triplet(value: u8, tokens: &mut Vec<GlobToken>) {
     if uri::is_unreserved(value) {
-        tokens.push(Token::Byte(value));
+        tokens.push(GlobToken::Byte(value));
     } else {
         encoded(value, tokens);
     }
 }
 
-fn encoded(value: u8, tokens: &mut Vec<Token>) {
+fn encoded(value: u8, tokens: &mut Vec<GlobToken>) {
     let mut text = String::new();
     uri::push_encoded(&mut text, value);
-    tokens.extend(text.bytes().map(Token::Byte));
+    tokens.extend(text.bytes().map(GlobToken::Byte));
 }
 
 /// Appends a literal character, percent-encoded if canonical URIs encode it.
-fn literal(byte: u8, offset: usize, tokens: &mut Vec<Token>) -> Result<(), InvalidGlob> {
+fn literal(byte: u8, offset: usize, tokens: &mut Vec<GlobToken>) -> Result<(), InvalidGlob> {
     match byte {
         b'|' | b'^' | b'\\' | 0x80..=0xff => encoded(byte, tokens),
         // Canonical URIs encode brackets, except around an IP address in an authority.
         b'[' | b']' if !in_authority(tokens) => encoded(byte, tokens),
-        0x21..=0x7e if !b"\"<>`{}".contains(&byte) => tokens.push(Token::Byte(byte)),
+        0x21..=0x7e if !b"\"<>`{}".contains(&byte) => tokens.push(GlobToken::Byte(byte)),
         _ => return Err(InvalidGlob { reason: "a URI cannot contain this character", offset }),
     }
     Ok(())
 }
 
 /// Whether the next token after `tokens` belongs to an authority.
-fn in_authority(tokens: &[Token]) -> bool {
+fn in_authority(tokens: &[GlobToken]) -> bool {
     let text = bytes(&tokens[..tokens.len().min(literal_len(tokens))]);
     let Some(scheme) = uri::scheme_len(&text) else { return false };
     text.len() == tokens.len()
         && text[scheme + 1..].strip_prefix(b"//").is_some_and(|rest| !rest.contains(&b'/'))
 }
 
-fn literal_len(tokens: &[Token]) -> usize {
-    tokens.iter().take_while(|token| matches!(token, Token::Byte(_))).count()
+fn literal_len(tokens: &[GlobToken]) -> usize {
+    tokens.iter().take_while(|token| matches!(token, GlobToken::Byte(_))).count()
 }
 
-fn bytes(tokens: &[Token]) -> Box<[u8]> {
-    let byte = |token: &Token| match token {
-        Token::Byte(byte) => Some(*byte),
+fn bytes(tokens: &[GlobToken]) -> Box<[u8]> {
+    let byte = |token: &GlobToken| match token {
+        GlobToken::Byte(byte) => Some(*byte),
         _ => None,
     };
     tokens.iter().map_while(byte).collect()
 }
 
 /// Lower-cases the scheme, and the authority where case has no meaning.
-fn fold_case(tokens: &mut [Token]) {
+fn fold_case(tokens: &mut [GlobToken]) {
     let literal = bytes(tokens);
     let Some(scheme) = uri::scheme_len(&literal) else { return };
     let rest = scheme + 1;
     let folds = literal[rest..].starts_with(b"//") && uri::folds_authority(&literal[..scheme]);
-    let is_end = |token: &Token| matches!(token, Token::Byte(b'/' | b'?' | b'#') | Token::Deep);
+    let is_end = |token: &GlobToken| matches!(token, GlobToken::Byte(b'/' | b'?' | b'#') | GlobToken::Deep);
     let authority = tokens.get(rest + 2..).unwrap_or_default();
     let end = rest + 2 + authority.iter().position(is_end).unwrap_or(authority.len());
     let end = if folds { end } else { scheme };
     let mut in_triplet = 0;
     for token in tokens.iter_mut().take(end) {
-        if let Token::Byte(byte) = token {
+        if let GlobToken::Byte(byte) = token {
             if *byte == b'%' {
                 in_triplet = 3;
             }
@@ -417,12 +421,13 @@ fn fold_case(tokens: &mut [Token]) {
     }
 }
 
-fn check_dots(tokens: &[Token]) -> Result<(), InvalidGlob> {
-    let is_dots =
-        |segment: &[Token]| matches!(segment, [Token::Byte(b'.')] | [Token::Byte(b'.'), Token::Byte(b'.')]);
+fn check_dots(tokens: &[GlobToken]) -> Result<(), InvalidGlob> {
+    let is_dots = |segment: &[GlobToken]| {
+        matches!(segment, [GlobToken::Byte(b'.')] | [GlobToken::Byte(b'.'), GlobToken::Byte(b'.')])
+    };
     let end =
-        tokens.iter().position(|token| matches!(token, Token::Byte(b'?' | b'#'))).unwrap_or(tokens.len());
-    if tokens[..end].split(|token| *token == Token::Byte(b'/')).any(is_dots) {
+        tokens.iter().position(|token| matches!(token, GlobToken::Byte(b'?' | b'#'))).unwrap_or(tokens.len());
+    if tokens[..end].split(|token| *token == GlobToken::Byte(b'/')).any(is_dots) {
         return Err(InvalidGlob { reason: "it has a dot segment, which no canonical path has", offset: 0 });
     }
     Ok(())

@@ -20,7 +20,7 @@ mod tests;
 pub use amounts::Amounts;
 pub use audit::{AuditEntry, AuditRecord, Verdict};
 pub(crate) use audit::{method as recorded_method, uri as recorded_uri};
-pub use decide::{Decision, Guard, View};
+pub use decide::{Decision, Guard, PolicyView};
 pub use glob::{Glob, InvalidGlob};
 pub use policy::{Globs, Policy, PolicyError, PrincipalPolicy, ScopeList};
 pub use rate::{Limiter, Permit, Rate, RateClass, Rates};

@@ -90,7 +90,7 @@ impl Rates {
 
 /// The rate limiter. `Send + Sync`; a class without a rate costs no lookup.
 pub struct Limiter {
-    gates: [Option<Gate>; CLASSES],
+    gates: [Option<RateGate>; CLASSES],
     concurrency: Option<u32>,
     named: Buckets<Arc<str>>,
     anonymous: Buckets<Network>,
@@ -98,19 +98,19 @@ pub struct Limiter {
 
 /// The buckets of one kind of principal.
 struct Buckets<K> {
-    table: Mutex<Table<K>>,
+    table: Mutex<RateTable<K>>,
     /// Maximum number of principals in the table.
     max: usize,
     /// Shared by principals for which the table had no room, and by clients without an address.
-    overflow: Arc<Bucket>,
+    overflow: Arc<RateBucket>,
 }
 
 /// Counts a pending request of a principal until it is dropped.
-pub struct Permit(Arc<Bucket>);
+pub struct Permit(Arc<RateBucket>);
 
 /// The generic cell rate algorithm: the state of a bucket is the time at which it will be full again.
 #[derive(Clone, Copy, Debug)]
-struct Gate {
+struct RateGate {
     /// The time that refills one request, in nanoseconds.
     interval: u64,
     /// The longest time to a full bucket at which a request is still accepted, in nanoseconds.
@@ -118,15 +118,15 @@ struct Gate {
 }
 
 #[derive(Default)]
-struct Bucket {
+struct RateBucket {
     /// For each class: the time at which it is full again, in nanoseconds of [`Now::tick`].
     full: [AtomicU64; CLASSES],
     running: AtomicU32,
 }
 
-struct Table<K> {
+struct RateTable<K> {
     by_id: HashMap<K, usize>,
-    slots: Vec<(K, Arc<Bucket>)>,
+    slots: Vec<(K, Arc<RateBucket>)>,
     /// The position at which the search for a full bucket continues.
     hand: usize,
 }
@@ -142,7 +142,7 @@ impl Limiter {
     /// networks of anonymous clients.
     pub fn new(rates: &Rates, concurrency: Option<u32>, max: usize) -> Self {
         Self {
-            gates: rates.in_order().map(|(_, rate)| rate.map(Gate::new)),
+            gates: rates.in_order().map(|(_, rate)| rate.map(RateGate::new)),
             concurrency,
             named: Buckets::new(max),
             anonymous: Buckets::new(max),
@@ -179,7 +179,7 @@ impl Limiter {
         self.named.lock().slots.len() + self.anonymous.lock().slots.len()
     }
 
-    fn bucket(&self, principal: &Principal, now: Now) -> Arc<Bucket> {
+    fn bucket(&self, principal: &Principal, now: Now) -> Arc<RateBucket> {
         match principal.network() {
             Some(network) => self.anonymous.bucket(&network, || network, now),
             None if principal.is_anonymous() => self.anonymous.overflow.clone(),
@@ -190,11 +190,11 @@ impl Limiter {
 
 impl<K: Eq + Hash + Clone> Buckets<K> {
     fn new(max: usize) -> Self {
-        let table = Table { by_id: HashMap::new(), slots: Vec::new(), hand: 0 };
+        let table = RateTable { by_id: HashMap::new(), slots: Vec::new(), hand: 0 };
         Self { table: Mutex::new(table), max: max.max(1), overflow: Arc::default() }
     }
 
-    fn bucket<Q>(&self, id: &Q, own: impl FnOnce() -> K, now: Now) -> Arc<Bucket>
+    fn bucket<Q>(&self, id: &Q, own: impl FnOnce() -> K, now: Now) -> Arc<RateBucket>
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
@@ -203,14 +203,14 @@ impl<K: Eq + Hash + Clone> Buckets<K> {
         found.unwrap_or_else(|| self.overflow.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table<K>> {
+    fn lock(&self) -> MutexGuard<'_, RateTable<K>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Eq + Hash + Clone> Table<K> {
+impl<K: Eq + Hash + Clone> RateTable<K> {
     /// The bucket of a principal; `None` if it is new and the table has no room.
-    fn bucket<Q>(&mut self, id: &Q, own: impl FnOnce() -> K, max: usize, now: u64) -> Option<Arc<Bucket>>
+    fn bucket<Q>(&mut self, id: &Q, own: impl FnOnce() -> K, max: usize, now: u64) -> Option<Arc<RateBucket>>
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
@@ -219,7 +219,7 @@ impl<K: Eq + Hash + Clone> Table<K> {
             return self.slots.get(*index).map(|(_, bucket)| bucket.clone());
         }
         let index = if self.slots.len() < max { self.slots.len() } else { self.room(now)? };
-        let (id, bucket) = (own(), Arc::<Bucket>::default());
+        let (id, bucket) = (own(), Arc::<RateBucket>::default());
         let slot = (id.clone(), bucket.clone());
         match self.slots.get_mut(index) {
             Some(place) => {
@@ -245,7 +245,7 @@ impl<K: Eq + Hash + Clone> Table<K> {
     }
 }
 
-impl Bucket {
+impl RateBucket {
     fn is_new(&self, now: u64) -> bool {
         self.running.load(Ordering::Acquire) == 0
             && self.full.iter().all(|full| full.load(Ordering::Acquire) <= now)
@@ -258,7 +258,7 @@ fn nanos(now: Now) -> u64 {
     now.tick.saturating_mul(NANOS)
 }
 
-impl Gate {
+impl RateGate {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

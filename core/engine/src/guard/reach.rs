@@ -5,13 +5,13 @@
 //! an [`Outline`], and that for denying globs each `?` starts a query. A search that exceeds its limit answers `false`:
 //! what cannot be shown to be visible is hidden.
 
-use super::glob::{Glob, Reach, Token};
+use super::glob::{Glob, GlobReach, GlobToken};
 use mcp_resources_template::{On, Outline};
 use std::collections::BTreeSet;
 
 /// The globs of one search.
 #[derive(Default)]
-pub(super) struct Question<'g> {
+pub(super) struct ReachQuestion<'g> {
     /// The globs, each with the place of its first position, in the order of places.
     globs: Vec<(u32, &'g Glob, Side)>,
     next: u32,
@@ -64,7 +64,7 @@ enum Side {
 /// The active places, sorted. A place is a position in one of the globs.
 type Places = Box<[u32]>;
 
-impl<'g> Question<'g> {
+impl<'g> ReachQuestion<'g> {
     /// Adds a list of globs of which a URI must match one.
     pub(super) fn allow(&mut self, globs: &'g [Glob]) {
         let list = self.lists;
@@ -155,12 +155,12 @@ impl<'g> Question<'g> {
                 continue;
             }
             let (stays, moves) = match token {
-                Token::Byte(own) => (false, own == byte),
-                Token::One => (false, byte != b'/'),
-                Token::Run => (byte != b'/', false),
-                Token::Deep => (true, false),
-                Token::Directories => (false, false),
-                Token::Within => (true, byte == b'/'),
+                GlobToken::Byte(own) => (false, own == byte),
+                GlobToken::One => (false, byte != b'/'),
+                GlobToken::Run => (byte != b'/', false),
+                GlobToken::Deep => (true, false),
+                GlobToken::Directories => (false, false),
+                GlobToken::Within => (true, byte == b'/'),
             };
             if stays {
                 close(glob, first, at, &mut next);
@@ -178,7 +178,7 @@ impl<'g> Question<'g> {
         let mut bytes: Vec<u8> = vec![b'/', b'?', b'#'];
         for &place in places {
             if let Some((_, glob, _, at)) = self.of(place)
-                && let Some(Token::Byte(byte)) = token(glob, at)
+                && let Some(GlobToken::Byte(byte)) = token(glob, at)
                 && !bytes.contains(&byte)
             {
                 bytes.push(byte);
@@ -214,8 +214,8 @@ fn close(glob: &Glob, first: u32, at: usize, places: &mut Vec<u32>) {
     loop {
         places.push(place(at));
         match token(glob, at) {
-            Some(Token::Run | Token::Deep) => at += 1,
-            Some(Token::Directories) => {
+            Some(GlobToken::Run | GlobToken::Deep) => at += 1,
+            Some(GlobToken::Directories) => {
                 places.push(place(at + 1));
                 at += 2;
             }
@@ -236,17 +236,17 @@ fn end(glob: &Glob) -> usize {
 }
 
 /// Whether a glob with this reach ignores everything from this byte on.
-fn is_cut(reach: Reach, byte: u8) -> bool {
+fn is_cut(reach: GlobReach, byte: u8) -> bool {
     match byte {
-        b'?' => reach == Reach::Path,
-        b'#' => reach != Reach::Fragment,
+        b'?' => reach == GlobReach::Path,
+        b'#' => reach != GlobReach::Fragment,
         _ => false,
     }
 }
 
-fn token(glob: &Glob, at: usize) -> Option<Token> {
+fn token(glob: &Glob, at: usize) -> Option<GlobToken> {
     match glob.prefix.get(at) {
-        Some(byte) => Some(Token::Byte(*byte)),
+        Some(byte) => Some(GlobToken::Byte(*byte)),
         None => glob.tokens.get(at - glob.prefix.len()).copied(),
     }
 }

@@ -27,7 +27,7 @@ enum Find {
 
 /// The kinds of detectors: whole match, first group, or assigned value.
 #[derive(Clone, Copy)]
-enum Form {
+enum SecretForm {
     Whole,
     Group,
     Assigned,
@@ -35,34 +35,34 @@ enum Form {
 }
 
 /// The detectors in the order in which they run; the most general one is last.
-const DETECTORS: [(&str, Form, &str); 13] = [
-    ("private-key", Form::Pem, ""),
-    ("aws-access-key", Form::Whole, r"(?-u:\b)(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)"),
+const DETECTORS: [(&str, SecretForm, &str); 13] = [
+    ("private-key", SecretForm::Pem, ""),
+    ("aws-access-key", SecretForm::Whole, r"(?-u:\b)(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)"),
     (
         "aws-secret-key",
-        Form::Group,
+        SecretForm::Group,
         r#"(?i)secret[_ -]?(?:access[_ -]?)?key["'\\]{0,2}[ \t]{0,8}[:=][ \t]{0,8}["'\\]{0,2}([A-Za-z0-9/+]{40})"#,
     ),
-    ("jwt", Form::Whole, r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
+    ("jwt", SecretForm::Whole, r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
     (
         "github-token",
-        Form::Whole,
+        SecretForm::Whole,
         r"(?-u:\b)(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})",
     ),
-    ("gitlab-token", Form::Whole, r"(?-u:\b)gl(?:pat|dt|rt|cbt|ptt|ft)-[A-Za-z0-9_-]{20,255}"),
+    ("gitlab-token", SecretForm::Whole, r"(?-u:\b)gl(?:pat|dt|rt|cbt|ptt|ft)-[A-Za-z0-9_-]{20,255}"),
     (
         "slack-token",
-        Form::Whole,
+        SecretForm::Whole,
         r"(?-u:\b)xox[abeoprs]-[A-Za-z0-9-]{10,255}|(?-u:\b)xapp-[A-Za-z0-9-]{10,255}|hooks\.slack\.com/services/[A-Za-z0-9/]{20,255}",
     ),
-    ("google-api-key", Form::Whole, r"(?-u:\b)AIza[A-Za-z0-9_-]{35}"),
-    ("stripe-key", Form::Whole, r"(?-u:\b)[rs]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
-    ("npm-token", Form::Whole, r"(?-u:\b)npm_[A-Za-z0-9]{36}"),
-    ("bearer-token", Form::Group, r"(?i)(?-u:\b)bearer[ \t]{1,8}([A-Za-z0-9._~+/-]{16,}=*)"),
-    ("url-password", Form::Group, r"://[^\s/?#:@]{0,255}:([^\s/?#]{1,255})@"),
+    ("google-api-key", SecretForm::Whole, r"(?-u:\b)AIza[A-Za-z0-9_-]{35}"),
+    ("stripe-key", SecretForm::Whole, r"(?-u:\b)[rs]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
+    ("npm-token", SecretForm::Whole, r"(?-u:\b)npm_[A-Za-z0-9]{36}"),
+    ("bearer-token", SecretForm::Group, r"(?i)(?-u:\b)bearer[ \t]{1,8}([A-Za-z0-9._~+/-]{16,}=*)"),
+    ("url-password", SecretForm::Group, r"://[^\s/?#:@]{0,255}:([^\s/?#]{1,255})@"),
     (
         "generic-assignment",
-        Form::Assigned,
+        SecretForm::Assigned,
         r#"(?i)(?:password|passwd|pwd|passphrase|secret|token|(?:api|access|account|private)[_-]?key|credentials?)(?:[_.-][a-z0-9_.-]{0,32})?\\?["']?[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}"#,
     ),
 ];
@@ -107,13 +107,13 @@ impl Redactor {
 
 impl Find {
     /// Compiles a detector. A test compiles every pattern of the table, so `None` does not occur.
-    fn new(form: Form, pattern: &str) -> Option<Self> {
+    fn new(form: SecretForm, pattern: &str) -> Option<Self> {
         let regex = || Regex::new(pattern).ok();
         Some(match form {
-            Form::Whole => Self::Whole(regex()?),
-            Form::Group => Self::Group(regex()?),
-            Form::Assigned => Self::Assigned(regex()?),
-            Form::Pem => Self::Pem,
+            SecretForm::Whole => Self::Whole(regex()?),
+            SecretForm::Group => Self::Group(regex()?),
+            SecretForm::Assigned => Self::Assigned(regex()?),
+            SecretForm::Pem => Self::Pem,
         })
     }
 

@@ -3,28 +3,28 @@
 //! Law: the result depends on the globs only, not on their order. A lookup costs two binary searches, and a comparison
 //! with each glob that is left. For common globs (`a://b/**`, `a://b/*.c`, `**/.c`) those are the ones that match.
 
-use super::glob::{Glob, Reach, Tail};
-use super::subject::{Subject, Subjects};
+use super::glob::{Glob, GlobReach, Tail};
+use super::subject::{GuardSubject, Subjects};
 use std::ops::ControlFlow;
 
 /// A set of globs, each identified by its index in the input.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GlobSet {
     globs: Box<[Glob]>,
-    prefixes: Table,
+    prefixes: GlobTable,
     /// By prefix.
-    buckets: Box<[Bucket]>,
+    buckets: Box<[GlobBucket]>,
     /// The same globs with optional encodings decoded, if any of them has some. For globs that narrow.
     decoded: Option<Box<GlobSet>>,
 }
 
 /// The globs of one prefix.
 #[derive(Clone, Debug, Default)]
-struct Bucket {
+struct GlobBucket {
     /// Globs that are compared one by one.
     each: Vec<u32>,
     /// Globs that end with a literal, indexed by it.
-    suffixes: Table,
+    suffixes: GlobTable,
     by_suffix: Box<[Vec<u32>]>,
 }
 
@@ -33,8 +33,8 @@ const FEW: usize = 8;
 
 impl GlobSet {
     pub(super) fn new(globs: Vec<Glob>) -> Self {
-        let (prefixes, members) = Table::new(globs.iter().map(|glob| glob.prefix.to_vec()));
-        let buckets = members.into_iter().map(|members| Bucket::new(&globs, members)).collect();
+        let (prefixes, members) = GlobTable::new(globs.iter().map(|glob| glob.prefix.to_vec()));
+        let buckets = members.into_iter().map(|members| GlobBucket::new(&globs, members)).collect();
         Self { globs: globs.into(), prefixes, buckets, decoded: None }
     }
 
@@ -50,7 +50,7 @@ impl GlobSet {
 
     /// Whether a glob depends on the query of a URI.
     pub(super) fn reads_queries(&self) -> bool {
-        self.globs.iter().any(|glob| glob.reach != Reach::Path)
+        self.globs.iter().any(|glob| glob.reach != GlobReach::Path)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -62,11 +62,11 @@ impl GlobSet {
     }
 
     /// Whether a glob matches the part of a URI that it covers. For allowing globs, so that a query cannot widen them.
-    pub(super) fn allows(&self, subject: &Subject<'_>) -> bool {
+    pub(super) fn allows(&self, subject: &GuardSubject<'_>) -> bool {
         if subject.is_bare() {
             return self.each(subject.whole(), &mut |_| ControlFlow::Break(())).is_break();
         }
-        [Reach::Path, Reach::Query, Reach::Fragment].into_iter().any(|reach| {
+        [GlobReach::Path, GlobReach::Query, GlobReach::Fragment].into_iter().any(|reach| {
             self.each(subject.part(reach), &mut |number| match self.globs[number].reach == reach {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -93,14 +93,14 @@ impl GlobSet {
 
     fn matches(
         &self,
-        subject: &Subject<'_>,
+        subject: &GuardSubject<'_>,
         found: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.each(subject.whole(), found)?;
         if subject.is_bare() {
             return ControlFlow::Continue(());
         }
-        for reach in [Reach::Path, Reach::Query] {
+        for reach in [GlobReach::Path, GlobReach::Query] {
             self.each(subject.part(reach), &mut |number| match self.globs[number].reach <= reach {
                 true => found(number),
                 false => ControlFlow::Continue(()),
@@ -120,7 +120,7 @@ impl GlobSet {
     }
 }
 
-impl Bucket {
+impl GlobBucket {
     fn new(globs: &[Glob], members: Vec<u32>) -> Self {
         let suffix = |number: &u32| match &globs[*number as usize].tail {
             Tail::Program { suffix, .. } if !suffix.is_empty() => Some(suffix),
@@ -133,7 +133,7 @@ impl Bucket {
         let reversed = |number: &u32| -> Vec<u8> {
             suffix(number).map(|suffix| suffix.iter().rev().copied().collect()).unwrap_or_default()
         };
-        let (suffixes, by_suffix) = Table::new(ended.iter().map(reversed));
+        let (suffixes, by_suffix) = GlobTable::new(ended.iter().map(reversed));
         let own = |places: Vec<u32>| places.iter().map(|place| ended[*place as usize]).collect();
         Self { each, suffixes, by_suffix: by_suffix.into_iter().map(own).collect() }
     }
@@ -165,7 +165,7 @@ impl Bucket {
 
 /// Unique texts in order, each with the longest other text that is a prefix of it.
 #[derive(Clone, Debug, Default)]
-struct Table {
+struct GlobTable {
     keys: Box<[Box<[u8]>]>,
     /// The index of that prefix, or `NONE`.
     parents: Box<[u32]>,
@@ -174,7 +174,7 @@ struct Table {
 
 const NONE: u32 = u32::MAX;
 
-impl Table {
+impl GlobTable {
     /// Builds the table; for each of its keys also returns the indices in `texts` where it occurs.
     fn new(texts: impl Iterator<Item = Vec<u8>>) -> (Self, Vec<Vec<u32>>) {
         let mut sorted: Vec<(Vec<u8>, u32)> = texts.zip(0..).collect();

@@ -3,13 +3,13 @@
 //! Law: a URI that might reach another resource than its text suggests is refused, however it is spelled, and hidden.
 //! The checks cover the path only: values in queries and fragments are checked by the policies of the template.
 
-use super::glob::{Reach, decoded};
+use super::glob::{GlobReach, decoded};
 use mcp_resources_template::uri;
 use std::borrow::Cow;
 
 /// A canonical URI without dot segments, for comparison with globs.
 #[derive(Clone, Debug)]
-pub(super) struct Subject<'u> {
+pub(super) struct GuardSubject<'u> {
     text: Cow<'u, str>,
     /// The length of query and fragment in bytes, with the `?` or `#` before them.
     rest: usize,
@@ -19,24 +19,24 @@ pub(super) struct Subject<'u> {
 #[derive(Clone, Debug)]
 pub(super) struct Subjects<'u> {
     /// The URI as it is.
-    pub(super) given: Subject<'u>,
+    pub(super) given: GuardSubject<'u>,
     /// The URI with optional encodings decoded, if it has any.
-    pub(super) decoded: Option<Subject<'u>>,
+    pub(super) decoded: Option<GuardSubject<'u>>,
 }
 
-impl Subject<'_> {
+impl GuardSubject<'_> {
     /// The whole text.
     pub(super) fn whole(&self) -> &str {
         &self.text
     }
 
     /// The part of the URI that a glob with this `reach` covers.
-    pub(super) fn part(&self, reach: Reach) -> &str {
+    pub(super) fn part(&self, reach: GlobReach) -> &str {
         let (path, rest) = self.text.split_at(self.text.len() - self.rest);
         match reach {
-            Reach::Path => path,
-            Reach::Query => &self.text[..path.len() + rest.find('#').unwrap_or(rest.len())],
-            Reach::Fragment => &self.text,
+            GlobReach::Path => path,
+            GlobReach::Query => &self.text[..path.len() + rest.find('#').unwrap_or(rest.len())],
+            GlobReach::Fragment => &self.text,
         }
     }
 
@@ -53,7 +53,7 @@ pub(super) fn subjects(normal: &str) -> Option<Subjects<'_>> {
     Some(Subjects { given, decoded })
 }
 
-fn decoded_subject<'u>(given: &Subject<'u>) -> Option<Subject<'u>> {
+fn decoded_subject<'u>(given: &GuardSubject<'u>) -> Option<GuardSubject<'u>> {
     if !given.text.contains('%') {
         return None;
     }
@@ -61,20 +61,20 @@ fn decoded_subject<'u>(given: &Subject<'u>) -> Option<Subject<'u>> {
     let text = String::from_utf8(text).ok()?;
     // The first `?` or `#` stays: an encoded one in a path is not decoded.
     let rest = text.find(['?', '#']).map_or(0, |at| text.len() - at);
-    Some(Subject { text: Cow::Owned(text), rest })
+    Some(GuardSubject { text: Cow::Owned(text), rest })
 }
 
 /// Returns the canonical URI `normal` without dot segments. `None` if no glob may match it: its path escapes its root,
 /// is not UTF-8, or contains an encoded separator, a control character, a drive, or a look-alike of a dot segment.
-pub(super) fn subject(normal: &str) -> Option<Subject<'_>> {
-    let layout = Layout::of(normal);
+pub(super) fn subject(normal: &str) -> Option<GuardSubject<'_>> {
+    let layout = UriLayout::of(normal);
     let path = &normal[layout.start..layout.end];
     if has_nul(&normal[layout.end..]) {
         return None;
     }
     let rest = normal.len() - layout.end;
     if is_plain(path.as_bytes()) {
-        return Some(Subject { text: Cow::Borrowed(normal), rest });
+        return Some(GuardSubject { text: Cow::Borrowed(normal), rest });
     }
     // Segments that a dot segment removes must be harmless too.
     let named: Vec<&str> = path.split('/').filter(|segment| !is_dot_segment(segment)).collect();
@@ -85,19 +85,19 @@ pub(super) fn subject(normal: &str) -> Option<Subject<'_>> {
         Cow::Borrowed(_) => Cow::Borrowed(normal),
         Cow::Owned(path) => Cow::Owned([&normal[..layout.start], &path, &normal[layout.end..]].concat()),
     };
-    Some(Subject { text, rest })
+    Some(GuardSubject { text, rest })
 }
 
 /// The position of the examined part of a URI: authority and path together.
 #[derive(Clone, Copy)]
-struct Layout {
+struct UriLayout {
     start: usize,
     end: usize,
     has_authority: bool,
     is_file: bool,
 }
 
-impl Layout {
+impl UriLayout {
     fn of(normal: &str) -> Self {
         let scheme = uri::scheme(normal);
         let after = (scheme.len() + 1).min(normal.len());
@@ -129,7 +129,7 @@ fn has_nul(text: &str) -> bool {
 }
 
 /// Whether the path, without its literal dot segments, stays harmless however often it is decoded.
-fn is_harmless(path: &str, layout: Layout) -> bool {
+fn is_harmless(path: &str, layout: UriLayout) -> bool {
     const ROUNDS: usize = 8;
     let mut text = Cow::Borrowed(path);
     for _ in 0..ROUNDS {
@@ -170,7 +170,7 @@ fn separators(text: &str) -> usize {
 }
 
 /// Checks one decoded form of a path.
-fn is_harmless_text(text: &str, layout: Layout) -> bool {
+fn is_harmless_text(text: &str, layout: UriLayout) -> bool {
     if text.chars().any(|char| char.is_control() || char == '\\') {
         return false;
     }

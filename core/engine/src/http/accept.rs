@@ -1,7 +1,7 @@
 //! Content types: those the client accepts (R-163, DEC-05), and the type of its body.
 
-use super::head::{EVENT_STREAM, Head, JSON};
-use crate::connection::Field;
+use super::head::{EVENT_STREAM, JSON, RequestHead};
+use crate::connection::HeaderField;
 
 /// The content types that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,19 +13,19 @@ pub(super) struct Accept {
 impl Accept {
     /// Parses `Accept`. Without the header everything is accepted; an invalid header accepts nothing. `field` is used
     /// if the header occurs once, `head` if it occurs several times.
-    pub(super) fn of(field: Field<'_>, head: &Head<'_>) -> Self {
+    pub(super) fn of(field: HeaderField<'_>, head: &RequestHead<'_>) -> Self {
         let everything = Self { json: true, events: true };
         match field {
-            Field::Absent => return everything,
+            HeaderField::Absent => return everything,
             // The value that most clients of the protocol send.
-            Field::Once(b"application/json, text/event-stream") => return everything,
+            HeaderField::Once(b"application/json, text/event-stream") => return everything,
             _ => {}
         }
         let values = head.all("accept");
         let ranges: Vec<_> = values
             .filter_map(|value| std::str::from_utf8(value).ok())
             .flat_map(|value| value.split(','))
-            .filter_map(Range::parse)
+            .filter_map(MediaRange::parse)
             .collect();
         let takes = |media: &str| {
             // The most specific range decides.
@@ -37,13 +37,13 @@ impl Accept {
 }
 
 /// One entry of `Accept`.
-struct Range<'v> {
+struct MediaRange<'v> {
     media: &'v str,
     /// Whether its weight is more than 0.
     taken: bool,
 }
 
-impl<'v> Range<'v> {
+impl<'v> MediaRange<'v> {
     fn parse(text: &'v str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let media = parts.next().filter(|media| media.contains('/'))?;
@@ -66,8 +66,8 @@ impl<'v> Range<'v> {
 }
 
 /// Whether the body is declared to be JSON.
-pub(super) fn is_json(content_type: Field<'_>) -> bool {
-    let Field::Once(value) = content_type else { return false };
+pub(super) fn is_json(content_type: HeaderField<'_>) -> bool {
+    let HeaderField::Once(value) = content_type else { return false };
     if value == JSON.as_bytes() {
         return true;
     }
@@ -78,12 +78,12 @@ pub(super) fn is_json(content_type: Field<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::lines::{Lines, Name};
+    use crate::http::lines::{HeaderLines, HeaderName};
 
     fn accept(values: &[&str]) -> (bool, bool) {
         let headers: Vec<(&str, &[u8])> = values.iter().map(|value| ("Accept", value.as_bytes())).collect();
-        let head = Head { verb: "POST", target: "/", headers: &headers, ..Head::default() };
-        let Accept { json, events } = Accept::of(Lines::of(&head, 0).field(Name::Accept), &head);
+        let head = RequestHead { verb: "POST", target: "/", headers: &headers, ..RequestHead::default() };
+        let Accept { json, events } = Accept::of(HeaderLines::of(&head, 0).field(HeaderName::Accept), &head);
         (json, events)
     }
 
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn the_content_type_has_parameters() {
-        let sends = |value: &str| is_json(Field::Once(value.as_bytes()));
+        let sends = |value: &str| is_json(HeaderField::Once(value.as_bytes()));
         assert!(sends("application/json") && sends("Application/Json ; charset=utf-8"));
         assert!(!sends("text/plain") && !sends("application/json-patch+json") && !sends(""));
-        assert!(!is_json(Field::Absent) && !is_json(Field::Repeated));
+        assert!(!is_json(HeaderField::Absent) && !is_json(HeaderField::Repeated));
     }
 }

@@ -5,30 +5,30 @@
 //! their result is sent only if the token is valid.
 
 use super::accept::{Accept, is_json};
-use super::auth::{AuthHeaders, Denied, Judged, RulesError, Verified};
+use super::auth::{AuthHeaders, DeniedToken, Judged, RulesError, Verified};
 use super::cors;
-use super::head::{Head, Response};
-use super::lines::{Framing, Lines, Name};
+use super::head::{RequestHead, Response};
+use super::lines::{Framing, HeaderLines, HeaderName};
 use super::paths::{both_spellings, is_same_path, trimmed};
 use super::receiving::Total;
 use super::refused::Refused;
 use super::rules::{Rules, Sse24, is_origin};
-use super::tokens::{Digest, Tokens, digest};
-use crate::connection::{Field, Mirror, Outcome, Refusal, Standing, Status};
+use super::tokens::{Digest, TokenCache, digest};
+use crate::connection::{HeaderCheck, HeaderField, OutcomeStatus, RequestOutcome, RequestRefusal, Standing};
 use crate::engine::PrincipalCache;
 use crate::limits::Limits;
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
-use crate::version::{INVALID_REQUEST, Method, Revision};
+use crate::version::{INVALID_REQUEST, ProtocolMethod, Revision};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The compiled rules of one endpoint.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct Admission {
     pub(super) rules: Rules,
     words: Option<AuthHeaders>,
-    pub(super) tokens: Tokens,
+    pub(super) tokens: TokenCache,
     sse24: Option<Sse24>,
     /// Whether legacy clients get sessions.
     sessions: bool,
@@ -42,11 +42,11 @@ pub(super) struct Gate {
 /// A request that passed the checks before authorization. Owns its data, so it outlives the head.
 #[derive(Debug)]
 pub struct Admitted {
-    gate: Arc<Gate>,
-    token: Option<Token>,
+    gate: Arc<Admission>,
+    token: Option<TokenState>,
     client: Option<IpAddr>,
-    call: Call,
-    /// [`Tokens::revocations`] before its token was checked.
+    call: HttpCall,
+    /// [`TokenCache::revocations`] before its token was checked.
     revocations: u64,
     /// The error of a check after the authorization.
     refused: Option<Response>,
@@ -54,14 +54,14 @@ pub struct Admitted {
 
 /// The token of a request.
 #[derive(Debug)]
-enum Token {
+enum TokenState {
     /// The host must verify it.
     New(Bearer),
     /// It was verified with an earlier request.
     Known(Judged),
 }
 
-/// A token, with the key under which [`Tokens::keep`] caches it once it is verified.
+/// A token, with the key under which [`TokenCache::keep`] caches it once it is verified.
 struct Bearer {
     token: String,
     digest: Digest,
@@ -78,15 +78,15 @@ impl std::fmt::Debug for Bearer {
 #[derive(Debug)]
 pub struct Identified {
     pub(super) principal: Arc<Principal>,
-    pub(super) call: Call,
-    pub(super) gate: Arc<Gate>,
-    /// [`Tokens::revocations`] before its token was checked.
+    pub(super) call: HttpCall,
+    pub(super) gate: Arc<Admission>,
+    /// [`TokenCache::revocations`] before its token was checked.
     revocations: u64,
 }
 
 /// The parts of the head that later steps need.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct HttpCall {
     pub(super) verb: Verb,
     pub(super) accept: Accept,
     /// The token that identifies the stream of a message under 2024-11-05.
@@ -95,7 +95,7 @@ pub(super) struct Call {
     pub(super) origin: Option<String>,
     /// The path below which the endpoint is mounted.
     mount: Box<str>,
-    lines: Lines,
+    lines: HeaderLines,
     /// The revision in the version header.
     revision: Option<Revision>,
 }
@@ -114,14 +114,14 @@ pub(super) enum Verb {
     Metrics,
 }
 
-impl Gate {
+impl Admission {
     pub(super) fn new(rules: Rules, limits: &Limits, revisions: &[Revision]) -> Result<Self, RulesError> {
         rules.check()?;
         let legacy = revisions.iter().any(|revision| !revision.is_modern());
         Ok(Self {
             sse24: rules.sse24.clone().filter(|_| legacy),
             words: rules.auth.clone().map(AuthHeaders::new).transpose()?,
-            tokens: Tokens::new(limits),
+            tokens: TokenCache::new(limits),
             sessions: rules.sessions && legacy,
             max_body: limits.message,
             max_head: limits.head,
@@ -132,28 +132,28 @@ impl Gate {
         })
     }
 
-    pub(super) fn admit(self: &Arc<Self>, head: &Head<'_>, now: Now) -> Result<Admitted, Response> {
+    pub(super) fn admit(self: &Arc<Self>, head: &RequestHead<'_>, now: Now) -> Result<Admitted, Response> {
         let size = self.check_bounds(head)?;
-        let lines = Lines::of(head, size);
+        let lines = HeaderLines::of(head, size);
         check_framing(&lines)?;
         if let Some(response) = self.health(head, &lines) {
             return Err(response);
         }
         let origin = self.check_origin(&lines)?;
         let mount = if is_plain(head.mount) { head.mount } else { "" };
-        let head = &Head { mount, ..*head };
+        let head = &RequestHead { mount, ..*head };
         self.beyond_origin(head, lines, origin.clone(), now)
             .map_err(|response| response.shared_with(origin.as_deref()))
     }
 
     fn beyond_origin(
         self: &Arc<Self>,
-        head: &Head<'_>,
-        lines: Lines,
+        head: &RequestHead<'_>,
+        lines: HeaderLines,
         origin: Option<String>,
         now: Now,
     ) -> Result<Admitted, Response> {
-        let revision = lines.text(Name::Version).and_then(Revision::parse);
+        let revision = lines.text(HeaderName::Version).and_then(Revision::parse);
         let verb = match self.check_path(head)? {
             Some(verb) => verb,
             None => self.check_verb(head, revision)?,
@@ -161,22 +161,23 @@ impl Gate {
         let revocations = self.tokens.revocations();
         let token = self.words.as_ref().map(|words| words.token(head)).transpose()?;
         let token = token.map(|token| self.known(token, now));
-        let accept = Accept::of(lines.field(Name::Accept), head);
+        let accept = Accept::of(lines.field(HeaderName::Accept), head);
         let refused = self.check_media(&lines, verb, accept).err();
         let stream = if verb == Verb::Send { head.query("session_id").map(str::to_owned) } else { None };
-        let call = Call { verb, accept, token: stream, origin, mount: head.mount.into(), lines, revision };
+        let call =
+            HttpCall { verb, accept, token: stream, origin, mount: head.mount.into(), lines, revision };
         Ok(Admitted { gate: Arc::clone(self), token, client: head.client, call, revocations, refused })
     }
 
-    fn known(&self, token: String, now: Now) -> Token {
+    fn known(&self, token: String, now: Now) -> TokenState {
         let digest = digest(&token);
         match self.tokens.find(&digest, now.unix) {
-            Some(judged) => Token::Known(judged),
-            None => Token::New(Bearer { token, digest }),
+            Some(judged) => TokenState::Known(judged),
+            None => TokenState::New(Bearer { token, digest }),
         }
     }
 
-    /// The paths that [`Gate::admit`] accepts, in both spellings.
+    /// The paths that [`Admission::admit`] accepts, in both spellings.
     pub(super) fn paths(&self) -> Vec<String> {
         let own = [Some(self.rules.path.clone()), self.rules.health.clone(), self.rules.metrics.clone()];
         let documents = self.words.as_ref().map(AuthHeaders::paths).unwrap_or_default();
@@ -185,7 +186,7 @@ impl Gate {
     }
 
     /// Checks number and size of the header lines; returns their total size in bytes.
-    fn check_bounds(&self, head: &Head<'_>) -> Result<usize, Response> {
+    fn check_bounds(&self, head: &RequestHead<'_>) -> Result<usize, Response> {
         let size = head.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
         if head.headers.len() > self.max_headers || head.target.len() + size > self.max_head {
             return Err(Response::error(431, INVALID_REQUEST, "Request header fields too large"));
@@ -194,15 +195,15 @@ impl Gate {
     }
 
     /// Checks `Host` and `Origin`. Returns the origin if its pages may read the response.
-    fn check_origin(&self, lines: &Lines) -> Result<Option<String>, Response> {
-        if !self.rules.hosts.accept(lines.text(Name::Host).unwrap_or_default()) {
-            return Err(Refused::host(sent(lines.field(Name::Host))));
+    fn check_origin(&self, lines: &HeaderLines) -> Result<Option<String>, Response> {
+        if !self.rules.hosts.accept(lines.text(HeaderName::Host).unwrap_or_default()) {
+            return Err(Refused::host(sent(lines.field(HeaderName::Host))));
         }
-        let field = lines.field(Name::Origin);
-        if field == Field::Absent {
+        let field = lines.field(HeaderName::Origin);
+        if field == HeaderField::Absent {
             return Ok(None);
         }
-        match lines.text(Name::Origin).filter(|origin| self.rules.origins.accept(origin)) {
+        match lines.text(HeaderName::Origin).filter(|origin| self.rules.origins.accept(origin)) {
             None => Err(Refused::origin(sent(field))),
             Some(origin) => Ok((self.rules.cors && is_origin(origin)).then(|| origin.to_owned())),
         }
@@ -210,7 +211,7 @@ impl Gate {
 
     /// The answer of the path of health checks. It is constant, so it needs no `Host`, `Origin` or token: a load balancer
     /// sends the address of its target, and no token.
-    fn health(&self, head: &Head<'_>, lines: &Lines) -> Option<Response> {
+    fn health(&self, head: &RequestHead<'_>, lines: &HeaderLines) -> Option<Response> {
         let own = self.rules.health.as_deref()?;
         let path = head.path();
         if !is_same_path(path, own) || self.is_endpoint(head, path) {
@@ -224,12 +225,12 @@ impl Gate {
     }
 
     /// Whether a path is that of the endpoint. Below a mount, an empty path or `/` is the endpoint itself.
-    fn is_endpoint(&self, head: &Head<'_>, path: &str) -> bool {
+    fn is_endpoint(&self, head: &RequestHead<'_>, path: &str) -> bool {
         is_same_path(path, &self.rules.path) || (!head.mount.is_empty() && trimmed(path).is_empty())
     }
 
     /// The verb for a path that allows only one.
-    fn check_path(&self, head: &Head<'_>) -> Result<Option<Verb>, Response> {
+    fn check_path(&self, head: &RequestHead<'_>) -> Result<Option<Verb>, Response> {
         let path = head.path();
         let cors = &self.rules.cors_headers;
         if self.is_endpoint(head, path) {
@@ -259,7 +260,7 @@ impl Gate {
     }
 
     /// Allows only the verb `name`.
-    fn only(&self, head: &Head<'_>, name: &'static str, verb: Verb) -> Result<Verb, Response> {
+    fn only(&self, head: &RequestHead<'_>, name: &'static str, verb: Verb) -> Result<Verb, Response> {
         if self.rules.cors && cors::is_preflight(head) {
             return Err(cors::preflight(name, &self.rules.cors_headers));
         }
@@ -267,7 +268,7 @@ impl Gate {
     }
 
     /// Checks the verb.
-    fn check_verb(&self, head: &Head<'_>, revision: Option<Revision>) -> Result<Verb, Response> {
+    fn check_verb(&self, head: &RequestHead<'_>, revision: Option<Revision>) -> Result<Verb, Response> {
         let names_modern = revision.is_some_and(Revision::is_modern);
         let sessions = self.sessions && !names_modern;
         match head.verb {
@@ -284,7 +285,7 @@ impl Gate {
     }
 
     /// Checks content type and `Accept` (R-163, R-190, DEC-05).
-    fn check_media(&self, lines: &Lines, verb: Verb, accept: Accept) -> Result<(), Response> {
+    fn check_media(&self, lines: &HeaderLines, verb: Verb, accept: Accept) -> Result<(), Response> {
         let refuse = |status, message| Err(Response::error(status, INVALID_REQUEST, message));
         if matches!(verb, Verb::Post | Verb::Send) {
             if declared_length(lines).is_some_and(|length| length > self.max_body as u64) {
@@ -296,12 +297,13 @@ impl Gate {
                     Response::error(415, INVALID_REQUEST, message).with("accept-encoding", "identity")
                 );
             }
-            if !is_json(lines.field(Name::ContentType)) {
+            if !is_json(lines.field(HeaderName::ContentType)) {
                 return refuse(415, "Content-Type must be application/json");
             }
         }
         // Deciding by the header is safe: the message is refused later if header and body differ.
-        let listens = || lines.text(Name::Method).and_then(Method::parse) == Some(Method::Listen);
+        let listens =
+            || lines.text(HeaderName::Method).and_then(ProtocolMethod::parse) == Some(ProtocolMethod::Listen);
         let enough = match verb {
             Verb::Post => accept.json && (accept.events || !listens()),
             Verb::Get | Verb::Connect => accept.events,
@@ -311,10 +313,10 @@ impl Gate {
     }
 }
 
-impl Gate {
+impl Admission {
     /// The challenge for a message whose token lacks scopes (DEC-27).
-    pub(super) fn challenge(&self, call: &Call, outcome: &Outcome<'_>) -> Option<String> {
-        let is_scope = outcome.status == Status::Refused(Refusal::Scope);
+    pub(super) fn challenge(&self, call: &HttpCall, outcome: &RequestOutcome<'_>) -> Option<String> {
+        let is_scope = outcome.status == OutcomeStatus::Refused(RequestRefusal::Scope);
         self.words.as_ref().filter(|_| is_scope).map(|words| words.lacking(&call.mount, &outcome.scopes))
     }
 }
@@ -324,8 +326,8 @@ impl Admitted {
     /// request.
     pub fn token(&self) -> Option<&str> {
         match &self.token {
-            Some(Token::New(Bearer { token, .. })) => Some(token),
-            Some(Token::Known(_)) | None => None,
+            Some(TokenState::New(Bearer { token, .. })) => Some(token),
+            Some(TokenState::Known(_)) | None => None,
         }
     }
 
@@ -334,11 +336,11 @@ impl Admitted {
     /// # Errors
     /// The response to send: 401 or 403 with a challenge, 503 if the token could not be verified, 413,
     /// 415 or 406.
-    pub fn identify(self, who: Result<Verified, Denied>, now: Now) -> Result<Identified, Response> {
+    pub fn identify(self, who: Result<Verified, DeniedToken>, now: Now) -> Result<Identified, Response> {
         let Self { gate, token, call, revocations, refused, client } = self;
         let checked = match (&gate.words, token, who) {
             (Some(words), Some(token), who) => gate.judge(words, &call.mount, token, who, revocations, now),
-            (Some(words), None, _) => Err(words.denied(Denied::Invalid, &call.mount)),
+            (Some(words), None, _) => Err(words.denied(DeniedToken::Invalid, &call.mount)),
             (None, _, Ok(verified)) if client.is_some() && verified.principal.is_anonymous() => {
                 Ok(Principal::anonymous(client))
             }
@@ -352,25 +354,25 @@ impl Admitted {
     }
 }
 
-impl PrincipalCache for Gate {
+impl PrincipalCache for Admission {
     fn forget(&self, principal: &str) {
         self.tokens.revoke(principal);
     }
 }
 
-impl Gate {
+impl Admission {
     fn judge(
         &self,
         words: &AuthHeaders,
         mount: &str,
-        token: Token,
-        who: Result<Verified, Denied>,
+        token: TokenState,
+        who: Result<Verified, DeniedToken>,
         revocations: u64,
         now: Now,
     ) -> Result<Arc<Principal>, Response> {
         let Bearer { digest, .. } = match token {
-            Token::Known(judged) => return words.check(judged, mount),
-            Token::New(bearer) => bearer,
+            TokenState::Known(judged) => return words.check(judged, mount),
+            TokenState::New(bearer) => bearer,
         };
         let verified = who.map_err(|why| words.denied(why, mount))?;
         let (judged, expires) = words.judge(verified, mount, now.unix)?;
@@ -404,31 +406,31 @@ impl Identified {
     }
 }
 
-impl Call {
-    pub(super) fn mirror(&self, session: Standing) -> Mirror<'_> {
-        Mirror {
+impl HttpCall {
+    pub(super) fn mirror(&self, session: Standing) -> HeaderCheck<'_> {
+        HeaderCheck {
             challenges: true,
             headers: Some(self.lines.all()),
-            version: self.lines.field(Name::Version),
-            method: self.lines.field(Name::Method),
-            name: self.lines.field(Name::Resource),
+            version: self.lines.field(HeaderName::Version),
+            method: self.lines.field(HeaderName::Method),
+            name: self.lines.field(HeaderName::Resource),
             session,
         }
     }
 
     /// The header with the session id.
-    pub(super) fn session(&self) -> Field<'_> {
-        self.lines.field(Name::Session)
+    pub(super) fn session(&self) -> HeaderField<'_> {
+        self.lines.field(HeaderName::Session)
     }
 
     /// The session id, if the header occurs once and is text.
     pub(super) fn session_id(&self) -> Option<&str> {
-        self.lines.text(Name::Session)
+        self.lines.text(HeaderName::Session)
     }
 
     /// The id of the last event that the client received.
     pub(super) fn last_event_id(&self) -> Option<&str> {
-        self.lines.text(Name::LastEventId)
+        self.lines.text(HeaderName::LastEventId)
     }
 
     /// Whether the version header names a modern revision, which has no sessions.
@@ -443,16 +445,16 @@ impl Call {
 
     /// Whether the version header names an unknown revision, or one that is not `served`.
     pub(super) fn names_unserved(&self, served: impl Fn(Revision) -> bool) -> bool {
-        self.lines.field(Name::Version) != Field::Absent && !self.revision.is_some_and(served)
+        self.lines.field(HeaderName::Version) != HeaderField::Absent && !self.revision.is_some_and(served)
     }
 }
 
 /// The value of a header, for an error message.
-fn sent(field: Field<'_>) -> &[u8] {
+fn sent(field: HeaderField<'_>) -> &[u8] {
     match field {
-        Field::Once(value) => value,
-        Field::Absent => b"",
-        Field::Repeated => b"(several)",
+        HeaderField::Once(value) => value,
+        HeaderField::Absent => b"",
+        HeaderField::Repeated => b"(several)",
     }
 }
 
@@ -462,7 +464,7 @@ fn is_plain(mount: &str) -> bool {
 }
 
 /// The answer with a fixed response, which only `GET` and `HEAD` ask for.
-fn fetched(head: &Head<'_>, response: Response) -> Response {
+fn fetched(head: &RequestHead<'_>, response: Response) -> Response {
     match head.verb {
         "GET" => response,
         "HEAD" => response.without_body(),
@@ -470,7 +472,7 @@ fn fetched(head: &Head<'_>, response: Response) -> Response {
     }
 }
 
-fn check_framing(lines: &Lines) -> Result<(), Response> {
+fn check_framing(lines: &HeaderLines) -> Result<(), Response> {
     let (status, message) = match lines.framing() {
         Framing::Sound => return Ok(()),
         Framing::Unsupported => (501, "Transfer-Encoding must be chunked, without another coding"),
@@ -488,9 +490,11 @@ pub(super) fn too_large() -> Response {
 }
 
 /// The declared length. `None` if none is declared; `u64::MAX` if the declaration is invalid, so that it is refused.
-fn declared_length(lines: &Lines) -> Option<u64> {
-    match lines.field(Name::ContentLength) {
-        Field::Absent => None,
-        _ => Some(lines.text(Name::ContentLength).and_then(|value| value.parse().ok()).unwrap_or(u64::MAX)),
+fn declared_length(lines: &HeaderLines) -> Option<u64> {
+    match lines.field(HeaderName::ContentLength) {
+        HeaderField::Absent => None,
+        _ => Some(
+            lines.text(HeaderName::ContentLength).and_then(|value| value.parse().ok()).unwrap_or(u64::MAX),
+        ),
     }
 }

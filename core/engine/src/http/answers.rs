@@ -1,14 +1,14 @@
 //! Routes handlers' answers and earlier reports to the stream of their request.
 
 use super::state::{ChannelState, ReaderId, each};
-use super::stream::Stream;
+use super::stream::EventStream;
 use super::turn::Turn;
-use crate::connection::{AskError, AskId, Encoded, Event, Outcome, RequestToken, Status};
+use crate::connection::{AskError, AskId, EncodedReply, Event, OutcomeStatus, RequestOutcome, RequestToken};
 use crate::now::{Millis, Now};
 
 impl ChannelState {
     /// Adds an answer that was encoded elsewhere.
-    pub(super) fn finish(&mut self, encoded: Encoded, now: Now) -> Turn<'static> {
+    pub(super) fn finish(&mut self, encoded: EncodedReply, now: Now) -> Turn<'static> {
         let token = encoded.token();
         let mut line = Vec::new();
         let outcome = self.connection.finish(encoded, now, &mut line);
@@ -20,9 +20,9 @@ impl ChannelState {
         &mut self,
         token: RequestToken,
         mut line: Vec<u8>,
-        outcome: Outcome<'static>,
+        outcome: RequestOutcome<'static>,
     ) -> Turn<'static> {
-        if outcome.status != Status::Pending
+        if outcome.status != OutcomeStatus::Pending
             && let Some(number) = self.routes.remove(&token)
         {
             line.truncate(line.trim_ascii_end().len());
@@ -64,7 +64,7 @@ impl ChannelState {
         params: &str,
         now: Now,
     ) -> Result<AskId, AskError> {
-        let carries = |stream: &Stream| stream.takes_events() && !stream.is_over();
+        let carries = |stream: &EventStream| stream.takes_events() && !stream.is_over();
         let mut candidates = [Some(reader_id.stream), self.newest_notices()].into_iter().flatten();
         let number = candidates.find(|number| self.streams.get(number).is_some_and(|stream| carries(stream)));
         let number = number.ok_or(AskError::NotSupported)?;

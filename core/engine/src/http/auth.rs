@@ -3,7 +3,7 @@
 //! Law: a token is read from the head and passed to the host, and stored nowhere. The host decides whether it is valid;
 //! this module decides how the client is answered.
 
-use super::head::{Head, Response};
+use super::head::{RequestHead, Response};
 use super::paths::is_same_path;
 use crate::error::Shown;
 use crate::jsonrpc::object;
@@ -50,20 +50,20 @@ pub struct Verified {
 
 /// The reason for refusing a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Denied {
+pub enum DeniedToken {
     /// It is invalid or expired, or has another audience (R-198).
     Invalid,
     /// It could not be verified now.
     Unavailable,
 }
 
-impl Denied {
+impl DeniedToken {
     /// Builds the argument of [`Admitted::identify`](super::Admitted::identify) from a host's result. `is_unavailable`
     /// is set if the token was refused, and says whether verification was impossible. Without both, no token is
     /// required.
     ///
     /// # Errors
-    /// [`Denied`] if the token was refused.
+    /// [`DeniedToken`] if the token was refused.
     pub fn unless(verified: Option<Verified>, is_unavailable: Option<bool>) -> Result<Verified, Self> {
         match is_unavailable {
             Some(true) => Err(Self::Unavailable),
@@ -235,7 +235,7 @@ impl AuthHeaders {
     }
 
     /// Reads the token of a request from the `Authorization` header, and from nowhere else (R-198, R-200, R-202).
-    pub(super) fn token(&self, head: &Head<'_>) -> Result<String, Response> {
+    pub(super) fn token(&self, head: &RequestHead<'_>) -> Result<String, Response> {
         let mut values = head.all("authorization");
         let mount = head.mount;
         let (value, None) = (values.next(), values.next()) else { return Err(self.malformed(mount)) };
@@ -261,7 +261,7 @@ impl AuthHeaders {
         // It may have expired during verification, whatever the verifier says.
         let is_nobody = principal.id().is_empty() || principal.id() == ANONYMOUS;
         if is_nobody || expires.is_some_and(|expires| expires <= unix) {
-            return Err(self.denied(Denied::Invalid, mount));
+            return Err(self.denied(DeniedToken::Invalid, mount));
         }
         scopes.retain(|scope| is_scope(scope));
         let held = self.with_implied(&scopes);
@@ -277,10 +277,10 @@ impl AuthHeaders {
         if judged.suffices { Ok(judged.principal) } else { Err(self.forbidden(mount)) }
     }
 
-    pub(super) fn denied(&self, why: Denied, mount: &str) -> Response {
+    pub(super) fn denied(&self, why: DeniedToken, mount: &str) -> Response {
         match why {
-            Denied::Invalid => self.unauthorized(mount, Some("invalid_token")),
-            Denied::Unavailable => Response::empty(503),
+            DeniedToken::Invalid => self.unauthorized(mount, Some("invalid_token")),
+            DeniedToken::Unavailable => Response::empty(503),
         }
     }
 
@@ -408,8 +408,12 @@ mod tests {
     fn token(values: &[&str]) -> Result<String, u16> {
         let headers: Vec<(&str, &[u8])> =
             values.iter().map(|value| ("Authorization", value.as_bytes())).collect();
-        let head =
-            Head { verb: "POST", target: "/mcp?access_token=abc", headers: &headers, ..Head::default() };
+        let head = RequestHead {
+            verb: "POST",
+            target: "/mcp?access_token=abc",
+            headers: &headers,
+            ..RequestHead::default()
+        };
         words().token(&head).map_err(|response| response.head.status)
     }
 
@@ -477,11 +481,11 @@ mod tests {
              scope=\"files:read\""
         );
         assert_eq!(checked(&words(), Verified::new("alice")).unwrap_err(), refused);
-        let refused = words().denied(Denied::Invalid, "");
+        let refused = words().denied(DeniedToken::Invalid, "");
         assert!(
             refused.head.status == 401 && header(&refused).starts_with("Bearer error=\"invalid_token\", ")
         );
-        assert_eq!(words().denied(Denied::Unavailable, "").head.status, 503);
+        assert_eq!(words().denied(DeniedToken::Unavailable, "").head.status, 503);
     }
 
     /// R-202: no token can represent the local process or an anonymous client.

@@ -16,7 +16,7 @@ use std::task::{Wake, Waker};
 /// A connection over HTTP behind a lock.
 pub(super) struct Channel {
     id: ConnectionId,
-    owner: Owner,
+    owner: ChannelOwner,
     state: Mutex<ChannelState>,
     /// Whether the engine has woken the channel, and no thread has handled that yet.
     is_rung: AtomicBool,
@@ -27,14 +27,14 @@ struct ChannelWaker(Weak<Channel>);
 
 /// The owner of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Owner {
+pub(super) struct ChannelOwner {
     /// The principal's identity: no other principal may use the session.
     id: Arc<str>,
     /// The network of a client without a token. May change during a session; used only to count sessions by client.
     network: Option<Network>,
 }
 
-impl Owner {
+impl ChannelOwner {
     fn of(principal: &Principal) -> Self {
         Self { id: principal.id().into(), network: principal.network() }
     }
@@ -47,11 +47,11 @@ impl Owner {
 
 impl Channel {
     pub(super) fn new(state: ChannelState, principal: &Principal) -> Self {
-        let (id, owner) = (state.connection.id(), Owner::of(principal));
+        let (id, owner) = (state.connection.id(), ChannelOwner::of(principal));
         Self { id, owner, state: Mutex::new(state), is_rung: AtomicBool::new(false) }
     }
 
-    pub(super) fn owner(&self) -> &Owner {
+    pub(super) fn owner(&self) -> &ChannelOwner {
         &self.owner
     }
 

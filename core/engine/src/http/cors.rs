@@ -1,6 +1,6 @@
 //! Access for pages of other origins (DEC-30): none by default, unless the rules allow it. Not part of the protocol.
 
-use super::head::{Head, Response};
+use super::head::{RequestHead, Response};
 use std::borrow::Cow;
 
 const REQUEST_HEADERS: &str = "Content-Type, Accept, Authorization, MCP-Protocol-Version, Mcp-Method, Mcp-Name, \
@@ -20,7 +20,7 @@ pub(super) fn expose(headers: &mut Vec<(&'static str, Cow<'static, str>)>, origi
 }
 
 /// Whether it is a preflight: the request with which a browser asks whether a page may send another one.
-pub(super) fn is_preflight(head: &Head<'_>) -> bool {
+pub(super) fn is_preflight(head: &RequestHead<'_>) -> bool {
     head.verb == "OPTIONS" && head.all("access-control-request-method").next().is_some()
 }
 

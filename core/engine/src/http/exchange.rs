@@ -4,7 +4,7 @@ use super::Endpoint;
 use super::channel::Channel;
 use super::state::ReaderId;
 use super::turn::Turn;
-use crate::connection::{Answer, AskError, AskId, Encoded, Reply, RequestToken};
+use crate::connection::{Answer, AskError, AskId, EncodedReply, Reply, RequestToken};
 use crate::hub::ConnectionId;
 use crate::now::{Millis, Now};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Exchange {
     }
 
     /// Adds an answer that was encoded elsewhere. Wakes the writer.
-    pub fn finish(&self, encoded: Encoded, now: Now) -> Turn<'static> {
+    pub fn finish(&self, encoded: EncodedReply, now: Now) -> Turn<'static> {
         let turn = self.channel.with(|state| state.finish(encoded, now));
         self.noted(turn)
     }

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 /// The head of a request, borrowed from the host.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Head<'h> {
+pub struct RequestHead<'h> {
     /// The verb, in upper case.
     pub verb: &'h str,
     /// The target: a path with an optional query, or a whole URL.
@@ -49,7 +49,7 @@ pub const JSON: &str = "application/json";
 /// The type of a body that is an event stream.
 pub const EVENT_STREAM: &str = "text/event-stream";
 
-impl<'h> Head<'h> {
+impl<'h> RequestHead<'h> {
     /// The path, without the query, and without scheme and authority of a whole URL.
     pub(super) fn path(&self) -> &'h str {
         // A target that starts with a slash has no scheme, even if it contains `://`.
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_path_of_a_target() {
-        let path = |target| Head { verb: "GET", target, ..Head::default() }.path();
+        let path = |target| RequestHead { verb: "GET", target, ..RequestHead::default() }.path();
         for (target, expected) in [
             ("/mcp", "/mcp"),
             ("/mcp?a=b://c", "/mcp"),
@@ -205,7 +205,7 @@ mod tests {
             assert_eq!(trim(value.as_bytes()), expected.as_bytes());
         }
         let headers: [(&str, &[u8]); 3] = [("MCP-Method", b" a"), ("x", b""), ("mcp-METHOD", b"c")];
-        let head = Head { verb: "POST", target: "/", headers: &headers, ..Head::default() };
+        let head = RequestHead { verb: "POST", target: "/", headers: &headers, ..RequestHead::default() };
         assert_eq!(head.all("mcp-method").collect::<Vec<_>>(), [b"a", b"c"]);
     }
 }

@@ -1,16 +1,16 @@
 //! The header lines of a request. One pass finds the lines that rules read, and copies all of them for handlers.
 //!
-//! Law: a rule accesses a line by its [`Name`] and never searches. Only the token is searched for, because credentials
+//! Law: a rule accesses a line by its [`HeaderName`] and never searches. Only the token is searched for, because credentials
 //! are not copied.
 
-use super::head::{Head, trim};
-use crate::connection::Field;
+use super::head::{RequestHead, trim};
+use crate::connection::HeaderField;
 use crate::headers::{Headers, ValueRange};
 use std::sync::Arc;
 
 /// The header lines of a request. Owns its data, so it outlives the head.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct HeaderLines {
     all: Arc<Headers>,
     found: [HeaderLine; NAMES],
     /// Whether a value contains a control character.
@@ -19,7 +19,7 @@ pub(super) struct Lines {
 
 /// A line that a rule reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum HeaderName {
     Accept,
     ContentEncoding,
     ContentLength,
@@ -35,7 +35,7 @@ pub(super) enum Name {
     Version,
 }
 
-const NAMES: usize = Name::Version as usize + 1;
+const NAMES: usize = HeaderName::Version as usize + 1;
 
 /// Whether a line exists, and the position of its value.
 #[derive(Clone, Copy, Debug)]
@@ -45,9 +45,9 @@ enum HeaderLine {
     Repeated,
 }
 
-impl Lines {
+impl HeaderLines {
     /// Reads the lines of `head`, whose names and values have `size` bytes in total.
-    pub(super) fn of(head: &Head<'_>, size: usize) -> Self {
+    pub(super) fn of(head: &RequestHead<'_>, size: usize) -> Self {
         let mut all = Headers::with_room(head.headers.len(), size);
         let (mut found, mut has_control) = ([HeaderLine::Absent; NAMES], false);
         for (name, value) in head.headers {
@@ -68,19 +68,19 @@ impl Lines {
     }
 
     /// A line, with its value trimmed.
-    pub(super) fn field(&self, name: Name) -> Field<'_> {
+    pub(super) fn field(&self, name: HeaderName) -> HeaderField<'_> {
         match self.found.get(name as usize) {
-            Some(HeaderLine::Once(place)) => Field::Once(self.all.value(*place)),
-            Some(HeaderLine::Repeated) => Field::Repeated,
-            Some(HeaderLine::Absent) | None => Field::Absent,
+            Some(HeaderLine::Once(place)) => HeaderField::Once(self.all.value(*place)),
+            Some(HeaderLine::Repeated) => HeaderField::Repeated,
+            Some(HeaderLine::Absent) | None => HeaderField::Absent,
         }
     }
 
     /// The value of a line that occurs once and is text.
-    pub(super) fn text(&self, name: Name) -> Option<&str> {
+    pub(super) fn text(&self, name: HeaderName) -> Option<&str> {
         match self.field(name) {
-            Field::Once(value) => std::str::from_utf8(value).ok(),
-            Field::Absent | Field::Repeated => None,
+            HeaderField::Once(value) => std::str::from_utf8(value).ok(),
+            HeaderField::Absent | HeaderField::Repeated => None,
         }
     }
 
@@ -93,10 +93,11 @@ impl Lines {
     /// them may occur, once: servers that disagree about the end of a body can be tricked into reading a part of it as
     /// a request.
     pub(super) fn framing(&self) -> Framing {
-        let framing = match (self.field(Name::ContentLength), self.field(Name::TransferEncoding)) {
-            (Field::Absent, Field::Absent) => Framing::Sound,
-            (Field::Absent, Field::Once(codings)) => Framing::of_codings(codings),
-            (Field::Once(digits), Field::Absent)
+        let framing = match (self.field(HeaderName::ContentLength), self.field(HeaderName::TransferEncoding))
+        {
+            (HeaderField::Absent, HeaderField::Absent) => Framing::Sound,
+            (HeaderField::Absent, HeaderField::Once(codings)) => Framing::of_codings(codings),
+            (HeaderField::Once(digits), HeaderField::Absent)
                 if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) =>
             {
                 Framing::Sound
@@ -108,13 +109,13 @@ impl Lines {
 
     /// Whether the body is encoded in a way that is not understood, such as `gzip`.
     pub(super) fn is_encoded(&self) -> bool {
-        match self.field(Name::ContentEncoding) {
-            Field::Absent => false,
-            Field::Once(codings) => {
+        match self.field(HeaderName::ContentEncoding) {
+            HeaderField::Absent => false,
+            HeaderField::Once(codings) => {
                 let is_none = |coding: &[u8]| coding.is_empty() || coding.eq_ignore_ascii_case(b"identity");
                 !codings.split(|byte| *byte == b',').all(|coding| is_none(trim(coding)))
             }
-            Field::Repeated => true,
+            HeaderField::Repeated => true,
         }
     }
 }
@@ -150,22 +151,22 @@ fn is_control(byte: u8) -> bool {
     (byte < b' ' && byte != b'\t') || byte == 0x7f
 }
 
-fn known(name: &str) -> Option<Name> {
+fn known(name: &str) -> Option<HeaderName> {
     // Most hosts pass names in lower case.
     let is = |own: &str| name == own || name.eq_ignore_ascii_case(own);
     let found = match name.len() {
-        4 if is("host") => Name::Host,
-        6 if is("accept") => Name::Accept,
-        6 if is("origin") => Name::Origin,
-        8 if is("mcp-name") => Name::Resource,
-        10 if is("mcp-method") => Name::Method,
-        12 if is("content-type") => Name::ContentType,
-        13 if is("last-event-id") => Name::LastEventId,
-        14 if is("content-length") => Name::ContentLength,
-        16 if is("content-encoding") => Name::ContentEncoding,
-        14 if is("mcp-session-id") => Name::Session,
-        17 if is("transfer-encoding") => Name::TransferEncoding,
-        20 if is("mcp-protocol-version") => Name::Version,
+        4 if is("host") => HeaderName::Host,
+        6 if is("accept") => HeaderName::Accept,
+        6 if is("origin") => HeaderName::Origin,
+        8 if is("mcp-name") => HeaderName::Resource,
+        10 if is("mcp-method") => HeaderName::Method,
+        12 if is("content-type") => HeaderName::ContentType,
+        13 if is("last-event-id") => HeaderName::LastEventId,
+        14 if is("content-length") => HeaderName::ContentLength,
+        16 if is("content-encoding") => HeaderName::ContentEncoding,
+        14 if is("mcp-session-id") => HeaderName::Session,
+        17 if is("transfer-encoding") => HeaderName::TransferEncoding,
+        20 if is("mcp-protocol-version") => HeaderName::Version,
         _ => return None,
     };
     Some(found)
@@ -175,8 +176,8 @@ fn known(name: &str) -> Option<Name> {
 mod tests {
     use super::*;
 
-    fn of(headers: &[(&str, &[u8])]) -> Lines {
-        Lines::of(&Head { headers, ..Head::default() }, 0)
+    fn of(headers: &[(&str, &[u8])]) -> HeaderLines {
+        HeaderLines::of(&RequestHead { headers, ..RequestHead::default() }, 0)
     }
 
     ///
@@ -184,34 +185,40 @@ mod tests {
     fn fields_are_trimmed_and_counted() {
         let lines =
             of(&[("MCP-Method", b" \ta b\t"), ("Host", b" \t"), ("mcp-name", b"c"), ("Mcp-Name", b"c")]);
-        assert_eq!(lines.field(Name::Method), Field::Once(b"a b"));
-        assert_eq!(lines.field(Name::Host), Field::Once(b""));
-        assert_eq!(lines.field(Name::Resource), Field::Repeated);
-        assert_eq!((lines.field(Name::Session), lines.text(Name::Method)), (Field::Absent, Some("a b")));
+        assert_eq!(lines.field(HeaderName::Method), HeaderField::Once(b"a b"));
+        assert_eq!(lines.field(HeaderName::Host), HeaderField::Once(b""));
+        assert_eq!(lines.field(HeaderName::Resource), HeaderField::Repeated);
+        assert_eq!(
+            (lines.field(HeaderName::Session), lines.text(HeaderName::Method)),
+            (HeaderField::Absent, Some("a b"))
+        );
     }
 
     #[test]
     fn every_name_has_its_place() {
         let names = [
-            ("Accept", Name::Accept),
-            ("Content-Encoding", Name::ContentEncoding),
-            ("Content-Length", Name::ContentLength),
-            ("Content-Type", Name::ContentType),
-            ("Host", Name::Host),
-            ("Last-Event-Id", Name::LastEventId),
-            ("Mcp-Method", Name::Method),
-            ("Mcp-Name", Name::Resource),
-            ("Mcp-Protocol-Version", Name::Version),
-            ("Mcp-Session-Id", Name::Session),
-            ("Origin", Name::Origin),
-            ("Transfer-Encoding", Name::TransferEncoding),
+            ("Accept", HeaderName::Accept),
+            ("Content-Encoding", HeaderName::ContentEncoding),
+            ("Content-Length", HeaderName::ContentLength),
+            ("Content-Type", HeaderName::ContentType),
+            ("Host", HeaderName::Host),
+            ("Last-Event-Id", HeaderName::LastEventId),
+            ("Mcp-Method", HeaderName::Method),
+            ("Mcp-Name", HeaderName::Resource),
+            ("Mcp-Protocol-Version", HeaderName::Version),
+            ("Mcp-Session-Id", HeaderName::Session),
+            ("Origin", HeaderName::Origin),
+            ("Transfer-Encoding", HeaderName::TransferEncoding),
         ];
         assert_eq!(names.len(), NAMES);
         for (text, name) in names {
             let lower = text.to_ascii_lowercase();
             assert_eq!((known(text), known(&lower)), (Some(name), Some(name)), "{text}");
             let lines = of(&[(text, b"1")]);
-            assert_eq!((lines.field(name), lines.all().get(text).as_deref()), (Field::Once(b"1"), Some("1")));
+            assert_eq!(
+                (lines.field(name), lines.all().get(text).as_deref()),
+                (HeaderField::Once(b"1"), Some("1"))
+            );
         }
         assert_eq!(known("authorization"), None);
     }

@@ -39,9 +39,9 @@ mod tokens;
 mod turn;
 
 pub use admission::{Admitted, Identified};
-pub use auth::{Auth, Denied, RulesError, Verified};
+pub use auth::{Auth, DeniedToken, RulesError, Verified};
 pub use exchange::Exchange;
-pub use head::{EVENT_STREAM, Head, JSON, Response, ResponseHead};
+pub use head::{EVENT_STREAM, JSON, RequestHead, Response, ResponseHead};
 pub use receiving::Receiving;
 pub use rules::{Answers, Hosts, Origins, Polling, Rules, Sse24};
 pub use sessions::SESSION_ID_BYTES;
@@ -56,7 +56,7 @@ use crate::engine::Engine;
 use crate::hub::ConnectionId;
 use crate::now::{Millis, Now};
 use crate::version::Revision;
-use admission::{Gate, Verb};
+use admission::{Admission, Verb};
 use channel::Channel;
 use refused::{Logged, Refused};
 use sessions::Sessions;
@@ -79,7 +79,7 @@ pub type SessionIds = Box<dyn Fn() -> Option<[u8; SESSION_ID_BYTES]> + Send + Sy
 /// One MCP endpoint of a server: its rules and its sessions. `Send + Sync`.
 pub struct Endpoint {
     engine: Arc<Engine>,
-    gate: Arc<Gate>,
+    gate: Arc<Admission>,
     session_ids: SessionIds,
     sessions: Mutex<Sessions>,
     older: Mutex<Sessions>,
@@ -95,14 +95,14 @@ pub struct Endpoint {
 /// The first turn of a response, and the exchange for the rest.
 #[derive(Debug)]
 #[must_use = "the turn says what to write and what to do"]
-pub struct Opened<'m> {
+pub struct OpenedRequest<'m> {
     /// The data to write and the events to handle now.
     pub turn: Turn<'m>,
     /// The source of the rest; `None` if the turn has `end`.
     pub exchange: Option<Exchange>,
 }
 
-impl<'m> Opened<'m> {
+impl<'m> OpenedRequest<'m> {
     fn whole(turn: Turn<'m>) -> Self {
         Self { turn, exchange: None }
     }
@@ -115,7 +115,7 @@ impl Endpoint {
     /// # Errors
     /// [`RulesError`] if a rule is invalid.
     pub fn new(engine: Arc<Engine>, rules: Rules, session_ids: SessionIds) -> Result<Arc<Self>, RulesError> {
-        let gate = Gate::new(rules, engine.limits(), &engine.options().revisions)?;
+        let gate = Admission::new(rules, engine.limits(), &engine.options().revisions)?;
         if gate.rules.metrics.is_some() {
             engine.measure();
         }
@@ -156,7 +156,7 @@ impl Endpoint {
     /// The response to send instead: 431, 400 or 501 if the end of the body is in doubt, 403, 404 or 405; 401 or 400 if the
     /// `Authorization` header is missing or invalid. The answer of the health path, metadata documents, which require no
     /// token, and answers to preflights are returned this way too.
-    pub fn admit(&self, head: &Head<'_>, now: Now) -> Result<Admitted, Response> {
+    pub fn admit(&self, head: &RequestHead<'_>, now: Now) -> Result<Admitted, Response> {
         self.gate.admit(head, now)
     }
 
@@ -180,7 +180,7 @@ impl Endpoint {
         body: &'m [u8],
         now: Now,
         out: &mut Vec<u8>,
-    ) -> Opened<'m> {
+    ) -> OpenedRequest<'m> {
         match request.call.verb {
             Verb::Post => self.post(request, body, now, out),
             Verb::Get => self.get(request, now, out),
@@ -221,7 +221,7 @@ impl Endpoint {
         body: &'m [u8],
         now: Now,
         out: &mut Vec<u8>,
-    ) -> Opened<'m> {
+    ) -> OpenedRequest<'m> {
         let is_modern = request.call.names_modern();
         let (session, standing) = match (is_modern, self.rules().sessions) {
             (true, _) => (None, Standing::Missing),
@@ -238,14 +238,14 @@ impl Endpoint {
         let taken = state.message(request, mirror, &self.gate, body, now, out);
         match taken {
             Taken::Whole(turn) if state.begins_session() => {
-                Opened::whole(self.begin_session(state, request, turn, now, out))
+                OpenedRequest::whole(self.begin_session(state, request, turn, now, out))
             }
             Taken::Whole(mut turn) => {
                 if state.hears() {
                     // For a listen that ended at once.
                     state.end(now).events.into_iter().for_each(|event| turn.events.push(event));
                 }
-                Opened::whole(turn)
+                OpenedRequest::whole(turn)
             }
             Taken::Stream(..) => {
                 let hears = state.hears();
@@ -259,10 +259,10 @@ impl Endpoint {
     }
 
     /// Answers with the metrics, for clients that may read them.
-    fn show_metrics<'m>(&self, request: &'m Identified, out: &mut Vec<u8>) -> Opened<'m> {
+    fn show_metrics<'m>(&self, request: &'m Identified, out: &mut Vec<u8>) -> OpenedRequest<'m> {
         let text = self.engine.metrics_text().unwrap_or_default();
         let response = Response::metrics(text.into_bytes());
-        Opened::whole(sessions::refuse(
+        OpenedRequest::whole(sessions::refuse(
             self.engine.connect(ConnectionKind::Bare).id(),
             response,
             request,
@@ -288,12 +288,12 @@ impl Endpoint {
         taken: Taken<'m>,
         channel: &Arc<Channel>,
         is_session: bool,
-    ) -> Opened<'m> {
+    ) -> OpenedRequest<'m> {
         match taken {
-            Taken::Whole(turn) => Opened::whole(turn),
+            Taken::Whole(turn) => OpenedRequest::whole(turn),
             Taken::Stream(turn, reader_id) => {
                 let exchange = Exchange::new(self, Arc::clone(channel), reader_id, is_session);
-                Opened { turn, exchange: Some(exchange) }
+                OpenedRequest { turn, exchange: Some(exchange) }
             }
         }
     }
@@ -321,7 +321,7 @@ impl Endpoint {
     }
 
     #[cfg(test)]
-    fn tokens(&self) -> &tokens::Tokens {
+    fn tokens(&self) -> &tokens::TokenCache {
         &self.gate.tokens
     }
 

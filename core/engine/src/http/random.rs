@@ -72,7 +72,7 @@ const BODIES: &[&str] = &[
 ];
 
 #[derive(Clone, Debug)]
-struct Request {
+struct RandomRequest {
     verb: &'static str,
     target: &'static str,
     /// Whether it starts with headers that let a request pass.
@@ -81,10 +81,10 @@ struct Request {
     body: &'static str,
 }
 
-fn request() -> impl Strategy<Value = Request> {
+fn request() -> impl Strategy<Value = RandomRequest> {
     let headers = proptest::collection::vec((select(NAMES), select(VALUES)), 0..5);
     (select(VERBS), select(TARGETS), prop::bool::weighted(0.9), headers, select(BODIES))
-        .prop_map(|(verb, target, usual, headers, body)| Request { verb, target, usual, headers, body })
+        .prop_map(|(verb, target, usual, headers, body)| RandomRequest { verb, target, usual, headers, body })
 }
 
 fn check(head: &ResponseHead) {
@@ -98,7 +98,7 @@ fn check(head: &ResponseHead) {
 }
 
 /// Sends one request, then disconnects its client. Returns the id of a session that it began.
-fn answered(endpoint: &Arc<Endpoint>, request: &Request, session: Option<&str>) -> Option<String> {
+fn answered(endpoint: &Arc<Endpoint>, request: &RandomRequest, session: Option<&str>) -> Option<String> {
     let mut headers: Vec<(&str, &[u8])> = Vec::new();
     if request.usual {
         let usual: [(&str, &[u8]); 2] = [("host", b"localhost"), ("content-type", b"application/json")];
@@ -110,7 +110,12 @@ fn answered(endpoint: &Arc<Endpoint>, request: &Request, session: Option<&str>) 
         headers.extend(session.map(|id| ("mcp-session-id", id.as_bytes())));
     }
     headers.extend(&request.headers);
-    let head = Head { verb: request.verb, target: request.target, headers: &headers, ..Head::default() };
+    let head = RequestHead {
+        verb: request.verb,
+        target: request.target,
+        headers: &headers,
+        ..RequestHead::default()
+    };
     let (now, mut out) = (Now::default(), Vec::new());
     let passed =
         endpoint.admit(&head, now).and_then(|admitted| admitted.identify(Ok(Verified::anyone()), now));
@@ -121,7 +126,7 @@ fn answered(endpoint: &Arc<Endpoint>, request: &Request, session: Option<&str>) 
             return None;
         }
     };
-    let Opened { turn, exchange } = endpoint.open(&identified, request.body.as_bytes(), now, &mut out);
+    let OpenedRequest { turn, exchange } = endpoint.open(&identified, request.body.as_bytes(), now, &mut out);
     turn.head.iter().for_each(check);
     assert_eq!(turn.end, exchange.is_none());
     assert!(turn.head.is_some() || (exchange.is_some() && out.is_empty()));

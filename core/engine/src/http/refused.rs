@@ -3,7 +3,7 @@
 //! Law: text of a client is shortened and quoted wherever it is repeated, and only the server's log names options. The
 //! table is limited in size, and the same refusal is logged at most once a minute.
 
-use super::head::{Head, Response};
+use super::head::{RequestHead, Response};
 use crate::now::{Millis, Now};
 use crate::version::INVALID_REQUEST;
 use std::sync::{Mutex, PoisonError};
@@ -47,7 +47,7 @@ impl Refused {
     }
 
     /// A path at which nothing is served.
-    pub(super) fn path(head: &Head<'_>, endpoint: &str) -> Response {
+    pub(super) fn path(head: &RequestHead<'_>, endpoint: &str) -> Response {
         let value = shortened(format!("{}{}", head.mount, head.path()).as_bytes());
         let served = format!("{}{endpoint}", head.mount);
         let message = format!("Nothing is served at {value}: the endpoint is at {served:?}");
@@ -129,11 +129,12 @@ mod tests {
         assert_eq!(logged.advice(&refused, at(60_004)), None);
         assert!(logged.advice(&Refused::origin(b"https://a.example"), at(60_004)).is_some());
         assert!(logged.advice(&refused, at(60_005)).is_some());
-        let head = Head { verb: "GET", target: "/x?secret=1", mount: "/api", ..Head::default() };
+        let head =
+            RequestHead { verb: "GET", target: "/x?secret=1", mount: "/api", ..RequestHead::default() };
         let advice = logged.advice(&Refused::path(&head, "/mcp"), at(60_005)).unwrap();
         assert!(advice.contains("\"/api/x\"") && advice.contains("\"/api/mcp\""), "{advice}");
         assert!(!advice.contains("secret"), "{advice}");
-        let routine = Head { verb: "GET", target: "/.well-known/x", ..Head::default() };
+        let routine = RequestHead { verb: "GET", target: "/.well-known/x", ..RequestHead::default() };
         assert_eq!(logged.advice(&Refused::path(&routine, "/mcp"), at(60_005)), None);
     }
 

@@ -4,7 +4,7 @@ use super::auth::{Auth, AuthHeaders, RulesError};
 use super::authority::{Authority, HostName, WebOrigin, has_scheme, whole_scheme};
 use super::paths::is_same_path;
 use crate::now::Millis;
-use crate::option::{FromOption, Named, OptionError, OptionValue, by_name};
+use crate::option::{FromOption, NamedOptions, OptionError, OptionValue, by_name};
 use std::net::Ipv6Addr;
 
 /// The HTTP options of a server. By default only local clients may use it.
@@ -123,7 +123,7 @@ impl Rules {
     /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
     /// ```
     pub fn set(&mut self, name: &str, value: impl Into<OptionValue>) -> Result<(), OptionError> {
-        Named::set(self, name, value.into())
+        NamedOptions::set(self, name, value.into())
     }
 
     /// Checks what [`Endpoint::new`](super::Endpoint::new) would refuse.

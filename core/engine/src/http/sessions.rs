@@ -1,14 +1,14 @@
 //! The legacy sessions of an endpoint: a table by id, limited in size (R-169 … ).
 
 use super::admission::Identified;
-use super::channel::{Channel, Owner};
+use super::channel::{Channel, ChannelOwner};
 use super::head::Response;
 use super::sse::EventId;
 use super::state::{ChannelState, Taken};
 use super::turn::Turn;
-use super::{Endpoint, Opened};
+use super::{Endpoint, OpenedRequest};
 use crate::base64;
-use crate::connection::{ConnectionKind, Field, Standing};
+use crate::connection::{ConnectionKind, HeaderField, Standing};
 use crate::hub::ConnectionId;
 use crate::limits::Limits;
 use crate::now::Now;
@@ -26,7 +26,7 @@ pub const SESSION_ID_BYTES: usize = 24;
 pub(super) struct Sessions {
     by_id: HashMap<Box<str>, Arc<Channel>>,
     /// The number of sessions of each known owner.
-    by_owner: HashMap<Owner, usize>,
+    by_owner: HashMap<ChannelOwner, usize>,
 }
 
 impl Sessions {
@@ -163,11 +163,11 @@ impl Endpoint {
         request: &'m Identified,
         now: Now,
         out: &mut Vec<u8>,
-    ) -> Opened<'m> {
+    ) -> OpenedRequest<'m> {
         let channel = match self.session_or_refusal(request, now) {
             Ok(channel) => channel,
             Err(refused) => {
-                return Opened::whole(refuse(
+                return OpenedRequest::whole(refuse(
                     self.engine.connect(ConnectionKind::Session).id(),
                     refused,
                     request,
@@ -195,7 +195,7 @@ impl Endpoint {
         });
         let reader_id = match reader_id {
             Ok(reader_id) => reader_id,
-            Err(refused) => return Opened::whole(refuse(channel.id(), refused, request, out)),
+            Err(refused) => return OpenedRequest::whole(refuse(channel.id(), refused, request, out)),
         };
         let turn =
             channel.with(|state| state.deliver(reader_id, self.engine.limits().output, now, out)).shorten();
@@ -205,13 +205,18 @@ impl Endpoint {
     }
 
     /// Handles a `DELETE`: ends the session.
-    pub(super) fn delete<'m>(&self, request: &'m Identified, now: Now, out: &mut Vec<u8>) -> Opened<'m> {
+    pub(super) fn delete<'m>(
+        &self,
+        request: &'m Identified,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> OpenedRequest<'m> {
         let none = || self.engine.connect(ConnectionKind::Session).id();
         let ended = self.session_or_refusal(request, now).and_then(|_| {
             let id = request.call.session_id().unwrap_or_default();
             self.end_session(id, now).map(Turn::shorten).ok_or_else(session_unknown)
         });
-        Opened::whole(match ended {
+        OpenedRequest::whole(match ended {
             Err(refused) => refuse(none(), refused, request, out),
             Ok(turn) => {
                 let head = Response::empty(204).head.shared_with(request.call.origin.as_deref());
@@ -224,9 +229,9 @@ impl Endpoint {
     /// ended it yet.
     pub(super) fn session_of(&self, request: &Identified, now: Now) -> (Option<Arc<Channel>>, Standing) {
         let id = match request.call.session() {
-            Field::Absent => return (None, Standing::Missing),
-            Field::Repeated => return (None, Standing::Unknown),
-            Field::Once(_) => request.call.session_id().unwrap_or_default(),
+            HeaderField::Absent => return (None, Standing::Missing),
+            HeaderField::Repeated => return (None, Standing::Unknown),
+            HeaderField::Once(_) => request.call.session_id().unwrap_or_default(),
         };
         let found = self.sessions().find(id, request.principal.id()).map(Arc::clone);
         match found.filter(|channel| !self.has_expired(channel, now)) {

@@ -11,7 +11,7 @@ use super::sessions::refuse;
 use super::sse;
 use super::state::{ChannelState, ReaderId};
 use super::turn::Turn;
-use super::{Endpoint, Opened};
+use super::{Endpoint, OpenedRequest};
 use crate::connection::{ConnectionKind, Event, Standing};
 use crate::now::Now;
 use crate::version::INVALID_REQUEST;
@@ -27,7 +27,7 @@ impl Endpoint {
         request: &'m Identified,
         now: Now,
         out: &mut Vec<u8>,
-    ) -> Opened<'m> {
+    ) -> OpenedRequest<'m> {
         let mut state = ChannelState::new(self.engine.connect(ConnectionKind::Session), false, now);
         let reader_id = state.open_everything(request, self.rules(), now);
         let channel = Arc::new(Channel::new(state, &request.principal));
@@ -35,14 +35,14 @@ impl Endpoint {
         let id = self.older().insert(random, &channel, self.engine.limits());
         let (id, paths) = match (id, &self.rules().sse24) {
             (Ok(id), Some(paths)) => (id, paths),
-            (Ok(_), None) => return Opened::whole(Turn::ended(channel.id())),
-            (Err(refused), _) => return Opened::whole(refuse(channel.id(), refused, request, out)),
+            (Ok(_), None) => return OpenedRequest::whole(Turn::ended(channel.id())),
+            (Err(refused), _) => return OpenedRequest::whole(refuse(channel.id(), refused, request, out)),
         };
         self.know(&channel);
         let turn = channel.with(|state| state.deliver(reader_id, 0, now, out)).shorten();
         sse::endpoint(&format!("{}?session_id={id}", paths.messages), out);
         let exchange = Exchange::new(self, channel, reader_id, false);
-        Opened { turn, exchange: Some(exchange) }
+        OpenedRequest { turn, exchange: Some(exchange) }
     }
 
     /// Handles a posted message; its answer is sent on the stream.
@@ -52,16 +52,16 @@ impl Endpoint {
         body: &'m [u8],
         now: Now,
         out: &mut Vec<u8>,
-    ) -> Opened<'m> {
+    ) -> OpenedRequest<'m> {
         let none = || self.engine.connect(ConnectionKind::Session).id();
         let Some(id) = &request.call.token else {
             let refused = Response::error(400, INVALID_REQUEST, "Invalid Request: session_id is missing");
-            return Opened::whole(refuse(none(), refused, request, out));
+            return OpenedRequest::whole(refuse(none(), refused, request, out));
         };
         let found = self.older().find(id, request.principal.id()).map(Arc::clone);
         let Some(channel) = found else {
             let refused = Response::error(404, INVALID_REQUEST, "Session not found");
-            return Opened::whole(refuse(none(), refused, request, out));
+            return OpenedRequest::whole(refuse(none(), refused, request, out));
         };
         let mirror = request.call.mirror(Standing::Known);
         let mut turn = channel.with(|state| state.send(request, mirror, body, now));
@@ -69,9 +69,9 @@ impl Endpoint {
         if turn.events.iter().any(|event| Event::asks(event).is_some()) {
             // Handlers need the exchange; it has nothing for the writer.
             let exchange = Exchange::new(self, channel, NOWHERE, true);
-            return Opened { turn, exchange: Some(exchange) };
+            return OpenedRequest { turn, exchange: Some(exchange) };
         }
         turn.end = true;
-        Opened::whole(turn)
+        OpenedRequest::whole(turn)
     }
 }

@@ -2,15 +2,15 @@
 //!
 //! Law: every byte for a client is written through a stream, or is the whole response to the message that caused it.
 
-use super::admission::{Call, Gate, Identified};
+use super::admission::{Admission, HttpCall, Identified};
 use super::head::{JSON, ResponseHead};
 use super::rules::{Answers, Rules};
 use super::sse::EventId;
-use super::stream::{Purpose, Stream, StreamRules};
+use super::stream::{EventStream, StreamPurpose, StreamRules};
 use super::turn::Turn;
 use crate::connection::{
-    Arrival, Connection, ConnectionKind, Event, Events, Mirror, Outcome, Refusal, RequestToken, Standing,
-    Status,
+    Arrival, Connection, ConnectionKind, Event, Events, HeaderCheck, OutcomeStatus, RequestOutcome,
+    RequestRefusal, RequestToken, Standing,
 };
 use crate::engine::Lapse;
 use crate::hub::{ConnectionId, Delivered};
@@ -36,7 +36,7 @@ pub(super) struct ChannelState {
     /// Whether it may have notifications.
     hears: bool,
     /// Boxed, because a map node has room for several values, and most channels have one stream.
-    pub(super) streams: BTreeMap<u64, Box<Stream>>,
+    pub(super) streams: BTreeMap<u64, Box<EventStream>>,
     next_stream: u64,
     next_reader: u64,
     /// The stream to which the answer of a handler belongs.
@@ -86,8 +86,8 @@ impl ChannelState {
     pub(super) fn message<'m>(
         &mut self,
         client: &'m Identified,
-        mirror: Mirror<'m>,
-        gate: &Gate,
+        mirror: HeaderCheck<'m>,
+        gate: &Admission,
         message: &'m [u8],
         now: Now,
         out: &mut Vec<u8>,
@@ -96,7 +96,7 @@ impl ChannelState {
         let rules = &gate.rules;
         let mut lines = Vec::with_capacity(USUAL_ANSWER);
         // Another request may have ended the session in the meantime.
-        let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
+        let mirror = if self.over { HeaderCheck { session: Standing::Unknown, ..mirror } } else { mirror };
         let arrival = Arrival { message, principal: &client.principal, mirror: Some(mirror) };
         let outcome = self.connection.message(arrival, now, &mut lines);
         let completed = self.connection.take_completed();
@@ -104,13 +104,15 @@ impl ChannelState {
         self.hears |= outcome.events.iter().any(|event| matches!(event, Event::Shared(_)));
         let status = self.status_of(outcome.status);
         let policy = match (outcome.status, several(&lines)) {
-            (Status::Pending, _) if lines.is_empty() => self.policy(Purpose::Answer, &client.call, rules),
-            // Something is sent at once: a listen has begun, or has already ended (R-100, DEC-10).
-            (Status::Pending, _) | (Status::Answered, true) => {
-                StreamRules { events: true, ..self.policy(Purpose::Notices, &client.call, rules) }
+            (OutcomeStatus::Pending, _) if lines.is_empty() => {
+                self.policy(StreamPurpose::Answer, &client.call, rules)
             }
-            (Status::Answered, false) if rules.answers == Answers::Events => {
-                self.policy(Purpose::Answer, &client.call, rules)
+            // Something is sent at once: a listen has begun, or has already ended (R-100, DEC-10).
+            (OutcomeStatus::Pending, _) | (OutcomeStatus::Answered, true) => {
+                StreamRules { events: true, ..self.policy(StreamPurpose::Notices, &client.call, rules) }
+            }
+            (OutcomeStatus::Answered, false) if rules.answers == Answers::Events => {
+                self.policy(StreamPurpose::Answer, &client.call, rules)
             }
             _ => {
                 let challenge = gate.challenge(&client.call, &outcome);
@@ -123,10 +125,10 @@ impl ChannelState {
             }
         };
         // Checked after the hub knows the listen, so that a later revocation finds it there.
-        let is_late = policy.purpose != Purpose::Answer && client.was_revoked();
+        let is_late = policy.purpose != StreamPurpose::Answer && client.was_revoked();
         let left = if is_late { self.connection.end_listens() } else { Events::new() };
-        let is_over = outcome.status == Status::Answered;
-        let until = client.principal.expires_at(now).filter(|_| policy.purpose != Purpose::Answer);
+        let is_over = outcome.status == OutcomeStatus::Answered;
+        let until = client.principal.expires_at(now).filter(|_| policy.purpose != StreamPurpose::Answer);
         let reader_id = self.open_stream(policy, &client.call, until, now);
         self.fill(reader_id.stream, lines, is_over);
         self.route_answers(&outcome.events, reader_id.stream);
@@ -178,7 +180,7 @@ impl ChannelState {
         if self.kept() >= max {
             return None;
         }
-        let policy = StreamRules { events: true, ..self.policy(Purpose::Notices, call, rules) };
+        let policy = StreamRules { events: true, ..self.policy(StreamPurpose::Notices, call, rules) };
         let reader_id = self.open_stream(policy, call, request.principal.expires_at(now), now);
         if let Some(stream) = self.streams.get_mut(&reader_id.stream) {
             stream.begin_events();
@@ -216,7 +218,7 @@ impl ChannelState {
     /// Opens the single stream of a session of 2024-11-05.
     pub(super) fn open_everything(&mut self, request: &Identified, rules: &Rules, now: Now) -> ReaderId {
         let call = &request.call;
-        let policy = StreamRules { events: true, ..self.policy(Purpose::Everything, call, rules) };
+        let policy = StreamRules { events: true, ..self.policy(StreamPurpose::Everything, call, rules) };
         let reader_id = self.open_stream(policy, call, request.principal.expires_at(now), now);
         if let Some(stream) = self.streams.get_mut(&reader_id.stream) {
             stream.begin_events();
@@ -228,13 +230,13 @@ impl ChannelState {
     pub(super) fn send<'m>(
         &mut self,
         client: &'m Identified,
-        mirror: Mirror<'m>,
+        mirror: HeaderCheck<'m>,
         message: &'m [u8],
         now: Now,
     ) -> Turn<'m> {
         let mut lines = Vec::new();
-        let mirror = Mirror { challenges: false, ..mirror };
-        let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
+        let mirror = HeaderCheck { challenges: false, ..mirror };
+        let mirror = if self.over { HeaderCheck { session: Standing::Unknown, ..mirror } } else { mirror };
         let arrival = Arrival { message, principal: &client.principal, mirror: Some(mirror) };
         let outcome = self.connection.message(arrival, now, &mut lines);
         if client.was_revoked() {
@@ -256,7 +258,7 @@ impl ChannelState {
     /// The number of streams that are kept for resuming or open for notifications, which
     /// [`Limits::streams`](crate::limits::Limits::streams) limits.
     fn kept(&self) -> usize {
-        let is_kept = |stream: &Stream| stream.tells() || stream.reader().is_none();
+        let is_kept = |stream: &EventStream| stream.tells() || stream.reader().is_none();
         self.streams.values().filter(|stream| is_kept(stream)).count()
     }
 
@@ -280,7 +282,7 @@ impl ChannelState {
         self.wake_notices();
     }
 
-    fn policy(&self, purpose: Purpose, call: &Call, rules: &Rules) -> StreamRules {
+    fn policy(&self, purpose: StreamPurpose, call: &HttpCall, rules: &Rules) -> StreamRules {
         let revision = self.connection.revision().filter(|_| self.is_session);
         StreamRules {
             number: self.next_stream,
@@ -293,12 +295,18 @@ impl ChannelState {
         }
     }
 
-    fn open_stream(&mut self, policy: StreamRules, call: &Call, until: Option<Millis>, now: Now) -> ReaderId {
+    fn open_stream(
+        &mut self,
+        policy: StreamRules,
+        call: &HttpCall,
+        until: Option<Millis>,
+        now: Now,
+    ) -> ReaderId {
         self.next_reader += 1;
         self.next_stream += 1;
         let reader_id = ReaderId { stream: policy.number, reader: self.next_reader };
-        self.hears |= policy.purpose != Purpose::Answer;
-        let mut stream = Stream::new(policy, now);
+        self.hears |= policy.purpose != StreamPurpose::Answer;
+        let mut stream = EventStream::new(policy, now);
         stream.attach(reader_id.reader, call.origin.clone(), until, now);
         self.streams.insert(reader_id.stream, Box::new(stream));
         reader_id
@@ -443,14 +451,14 @@ impl ChannelState {
 
     /// The HTTP status of an answer (R-190, DEC-06). A legacy client gets the error for an unknown method with status
     /// 200.
-    pub(super) fn status_of(&self, status: Status) -> u16 {
+    pub(super) fn status_of(&self, status: OutcomeStatus) -> u16 {
         match status {
-            Status::Accepted => 202,
-            Status::Pending | Status::Answered => 200,
-            Status::Refused(Refusal::Method) if self.connection.revision().is_some() => 200,
-            Status::Refused(Refusal::Method | Refusal::SessionUnknown) => 404,
-            Status::Refused(Refusal::Scope) => 403,
-            Status::Refused(_) => 400,
+            OutcomeStatus::Accepted => 202,
+            OutcomeStatus::Pending | OutcomeStatus::Answered => 200,
+            OutcomeStatus::Refused(RequestRefusal::Method) if self.connection.revision().is_some() => 200,
+            OutcomeStatus::Refused(RequestRefusal::Method | RequestRefusal::SessionUnknown) => 404,
+            OutcomeStatus::Refused(RequestRefusal::Scope) => 403,
+            OutcomeStatus::Refused(_) => 400,
         }
     }
 }
@@ -458,10 +466,10 @@ impl ChannelState {
 /// A complete response.
 fn whole<'m>(
     id: ConnectionId,
-    outcome: Outcome<'m>,
+    outcome: RequestOutcome<'m>,
     status: u16,
     mut lines: Vec<u8>,
-    call: &Call,
+    call: &HttpCall,
     out: &mut Vec<u8>,
 ) -> Turn<'m> {
     lines.truncate(lines.trim_ascii_end().len());

@@ -20,7 +20,7 @@ use std::task::Waker;
 
 /// The purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum StreamPurpose {
     /// Answers the requests of a `POST`.
     Answer,
     /// Sends notifications: for a `GET` of a session, or a modern listen.
@@ -33,7 +33,7 @@ pub(super) enum Purpose {
 #[derive(Clone, Debug)]
 pub(super) struct StreamRules {
     pub(super) number: u64,
-    pub(super) purpose: Purpose,
+    pub(super) purpose: StreamPurpose,
     /// Whether events may be used: the client accepts them, and the server's rules allow them.
     pub(super) events: bool,
     /// Whether events are used even if nothing is sent before the answer.
@@ -51,7 +51,7 @@ pub(super) struct StreamRules {
 
 impl StreamRules {
     /// The rules of a stream without ids that may be answered as JSON.
-    pub(super) fn new(purpose: Purpose, limits: &Limits) -> Self {
+    pub(super) fn new(purpose: StreamPurpose, limits: &Limits) -> Self {
         Self {
             number: 0,
             purpose,
@@ -69,9 +69,9 @@ impl StreamRules {
 
 /// One response or notification stream. See the module.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct EventStream {
     policy: StreamRules,
-    form: Form,
+    form: StreamForm,
     /// The head, until it is written.
     head: Option<ResponseHead>,
     log: VecDeque<Vec<u8>>,
@@ -86,14 +86,14 @@ pub(super) struct Stream {
     pub(super) waiting: usize,
     /// Whether nothing more will be added.
     over: bool,
-    reader: Option<Reader>,
+    reader: Option<StreamReader>,
     opened: Millis,
     /// The time of the last write to the reader.
     written: Millis,
 }
 
 #[derive(Debug)]
-enum Form {
+enum StreamForm {
     Open,
     Whole(Vec<u8>),
     Events,
@@ -101,7 +101,7 @@ enum Form {
 
 /// The writer that sends the stream to a client.
 #[derive(Debug)]
-struct Reader {
+struct StreamReader {
     number: u64,
     waker: Option<Waker>,
     origin: Option<String>,
@@ -111,17 +111,17 @@ struct Reader {
 
 /// The result of a write.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenEvents {
     pub(super) head: Option<ResponseHead>,
     pub(super) end: bool,
     pub(super) more: bool,
 }
 
-impl Stream {
+impl EventStream {
     pub(super) fn new(policy: StreamRules, now: Now) -> Self {
         Self {
             policy,
-            form: Form::Open,
+            form: StreamForm::Open,
             head: None,
             log: VecDeque::new(),
             first: 0,
@@ -138,7 +138,7 @@ impl Stream {
 
     /// Whether it carries notifications.
     pub(super) fn tells(&self) -> bool {
-        self.policy.purpose != Purpose::Answer
+        self.policy.purpose != StreamPurpose::Answer
     }
 
     /// Attaches a reader, replacing the previous one.
@@ -151,7 +151,7 @@ impl Stream {
     ) -> Option<Waker> {
         self.opened = now.tick;
         self.written = now.tick;
-        let before = self.reader.replace(Reader { number, waker: None, origin, until });
+        let before = self.reader.replace(StreamReader { number, waker: None, origin, until });
         before.and_then(|reader| reader.waker)
     }
 
@@ -176,7 +176,7 @@ impl Stream {
     /// Detaches the reader; returns whether the stream can be resumed.
     pub(super) fn detach(&mut self) -> bool {
         self.reader = None;
-        let resumable = self.policy.numbered && matches!(self.form, Form::Events) && self.at > 0;
+        let resumable = self.policy.numbered && matches!(self.form, StreamForm::Events) && self.at > 0;
         if resumable {
             self.trim();
         }
@@ -195,7 +195,8 @@ impl Stream {
 
     /// Whether messages can be sent before the answer.
     pub(super) fn takes_events(&self) -> bool {
-        matches!(self.form, Form::Events) || (self.policy.events && matches!(self.form, Form::Open))
+        matches!(self.form, StreamForm::Events)
+            || (self.policy.events && matches!(self.form, StreamForm::Open))
     }
 
     /// The number of bytes that are not written yet.
@@ -205,7 +206,7 @@ impl Stream {
 
     /// Whether the form of the answer is still open.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.form, Form::Open)
+        matches!(self.form, StreamForm::Open)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -220,14 +221,14 @@ impl Stream {
 
     /// Adds the answer and ends the stream. `status` is used if nothing was sent yet.
     pub(super) fn answer(&mut self, line: Vec<u8>, status: u16) {
-        if self.policy.purpose == Purpose::Everything {
+        if self.policy.purpose == StreamPurpose::Everything {
             return self.push(line);
         }
         self.over = true;
         let events = self.policy.events && self.policy.only_events && status == 200;
-        if matches!(self.form, Form::Open) && !events {
+        if matches!(self.form, StreamForm::Open) && !events {
             self.head = Some(ResponseHead::new(status).complete(JSON, line.len()));
-            self.form = Form::Whole(line);
+            self.form = StreamForm::Whole(line);
         } else {
             self.push(line);
         }
@@ -235,7 +236,7 @@ impl Stream {
 
     /// Ends the stream after its last request ended without an answer.
     pub(super) fn end_answers(&mut self) {
-        if self.policy.purpose != Purpose::Everything {
+        if self.policy.purpose != StreamPurpose::Everything {
             self.end();
         }
     }
@@ -243,18 +244,18 @@ impl Stream {
     /// Ends the stream without an answer.
     pub(super) fn end(&mut self) {
         self.over = true;
-        if matches!(self.form, Form::Open) {
+        if matches!(self.form, StreamForm::Open) {
             self.head = Some(ResponseHead::new(202).complete(JSON, 0));
-            self.form = Form::Whole(Vec::new());
+            self.form = StreamForm::Whole(Vec::new());
         }
     }
 
     /// Turns the response into an event stream.
     pub(super) fn begin_events(&mut self) {
-        if !matches!(self.form, Form::Open) {
+        if !matches!(self.form, StreamForm::Open) {
             return;
         }
-        self.form = Form::Events;
+        self.form = StreamForm::Events;
         self.head = Some(ResponseHead::events());
         if self.policy.primed {
             self.add(Vec::new());
@@ -276,9 +277,9 @@ impl Stream {
     pub(super) fn deadline(&self) -> Option<Millis> {
         self.reader.as_ref()?;
         let own = match self.form {
-            Form::Open => self.policy.events.then(|| self.opened.saturating_add(self.policy.sse_after)),
-            Form::Whole(_) => None,
-            Form::Events => {
+            StreamForm::Open => self.policy.events.then(|| self.opened.saturating_add(self.policy.sse_after)),
+            StreamForm::Whole(_) => None,
+            StreamForm::Events => {
                 let comment = self.written.saturating_add(self.policy.keep_alive);
                 Some(self.breaks_off().map_or(comment, |at| at.min(comment)))
             }
@@ -289,11 +290,11 @@ impl Stream {
     /// The time at which the stream is interrupted.
     fn breaks_off(&self) -> Option<Millis> {
         let polling = self.policy.polling.filter(|_| self.policy.primed)?;
-        (self.policy.purpose == Purpose::Answer).then(|| self.opened.saturating_add(polling.after))
+        (self.policy.purpose == StreamPurpose::Answer).then(|| self.opened.saturating_add(polling.after))
     }
 
     /// Writes data that the reader has not received, up to about `room` bytes.
-    pub(super) fn write(&mut self, room: usize, now: Now, out: &mut Vec<u8>) -> Written {
+    pub(super) fn write(&mut self, room: usize, now: Now, out: &mut Vec<u8>) -> WrittenEvents {
         if self.policy.events
             && self.is_open()
             && now.tick >= self.opened.saturating_add(self.policy.sse_after)
@@ -301,12 +302,12 @@ impl Stream {
             self.begin_events();
         }
         let start = out.len();
-        let mut written = Written::default();
+        let mut written = WrittenEvents::default();
         let origin = self.reader.as_ref().and_then(|reader| reader.origin.as_deref());
         written.head = self.head.take().map(|head| head.shared_with(origin));
         match &mut self.form {
-            Form::Open => return written,
-            Form::Whole(body) => {
+            StreamForm::Open => return written,
+            StreamForm::Whole(body) => {
                 if out.is_empty() {
                     std::mem::swap(out, body)
                 } else {
@@ -315,7 +316,7 @@ impl Stream {
                 written.end = true;
                 return written;
             }
-            Form::Events => {}
+            StreamForm::Events => {}
         }
         while let Some(line) = self.unwritten() {
             if out.len() - start >= room {
@@ -327,7 +328,7 @@ impl Stream {
             if line.is_empty() {
                 sse::priming(id, self.policy.polling.map(|polling| polling.retry), out);
             } else {
-                if self.policy.purpose == Purpose::Everything {
+                if self.policy.purpose == StreamPurpose::Everything {
                     sse::named_message(out);
                 }
                 sse::message(self.policy.numbered.then_some(id), line, out);

@@ -2,9 +2,9 @@
 //! conversations themselves are in `tests/fixtures/http`.
 
 use super::*;
-use crate::catalog::{Edit, Source};
+use crate::catalog::{Edit, ItemSource};
 use crate::connection::{Answer, Contents, Event};
-use crate::engine::{Options, ServerInfo};
+use crate::engine::{EngineOptions, ServerInfo};
 use crate::hub::Counts;
 use crate::limits::Limits;
 use crate::resource::{Resource, Template};
@@ -15,10 +15,10 @@ const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-0
 
 pub(super) fn endpoint(limits: Limits, rules: Rules) -> Arc<Endpoint> {
     let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
-    let engine = Engine::new(info, Options { limits, ..Options::default() }).unwrap();
+    let engine = Engine::new(info, EngineOptions { limits, ..EngineOptions::default() }).unwrap();
     let handler = engine.new_handler();
     let edits = vec![
-        Edit::AddResource { resource: Resource::new("test://one"), source: Source::Text("one".into()) },
+        Edit::AddResource { resource: Resource::new("test://one"), source: ItemSource::Text("one".into()) },
         Edit::AddTemplate { template: Template::new("test://item/{id}"), handler, mount: None },
     ];
     engine.publish(edits, Now::default()).unwrap();
@@ -70,7 +70,8 @@ fn send_as(
 ) -> Got {
     let mut all: Vec<(&str, &[u8])> = vec![("host", b"localhost"), ("content-type", b"application/json")];
     all.extend(headers.iter().map(|(name, value)| (*name, value.as_bytes())));
-    let admitted = endpoint.admit(&Head { verb, target: "/mcp", headers: &all, ..Head::default() }, now);
+    let admitted =
+        endpoint.admit(&RequestHead { verb, target: "/mcp", headers: &all, ..RequestHead::default() }, now);
     match admitted.and_then(|admitted| admitted.identify(Ok(who), now)) {
         Ok(request) => open(endpoint, &request, body, now),
         Err(Response { head, body, .. }) => {
@@ -82,7 +83,7 @@ fn send_as(
 
 fn open(endpoint: &Arc<Endpoint>, request: &Identified, body: &str, now: Now) -> Got {
     let mut out = Vec::new();
-    let Opened { turn, exchange } = endpoint.open(request, body.as_bytes(), now, &mut out);
+    let OpenedRequest { turn, exchange } = endpoint.open(request, body.as_bytes(), now, &mut out);
     let (status, headers) = turn.head.map(written_head).unwrap_or_default();
     let tokens = turn.events.iter().filter_map(Event::asks).collect();
     Got { status, headers, body: out, tokens, exchange }
@@ -362,7 +363,7 @@ fn revocation_ends_what_is_open() {
 fn verified(endpoint: &Arc<Endpoint>, verb: &str, headers: &[(&str, &str)]) -> Identified {
     let mut all: Vec<(&str, &[u8])> = vec![("host", b"localhost"), ("content-type", b"application/json")];
     all.extend(headers.iter().map(|(name, value)| (*name, value.as_bytes())));
-    let head = Head { verb, target: "/mcp", headers: &all, ..Head::default() };
+    let head = RequestHead { verb, target: "/mcp", headers: &all, ..RequestHead::default() };
     endpoint.admit(&head, at(0)).unwrap().identify(Ok(until(u64::MAX)), at(0)).unwrap()
 }
 
@@ -473,7 +474,7 @@ fn sessions_are_counted_by_client() {
     let from = |address: &str| {
         let headers: [(&str, &[u8]); 2] = [("host", b"localhost"), ("content-type", b"application/json")];
         let client = address.parse().ok();
-        let head = Head { verb: "POST", target: "/mcp", headers: &headers, client, mount: "" };
+        let head = RequestHead { verb: "POST", target: "/mcp", headers: &headers, client, mount: "" };
         let body = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
         let now = Now::default();
         let admitted = endpoint.admit(&head, now).unwrap().identify(Ok(Verified::anyone()), now).unwrap();
@@ -523,7 +524,7 @@ fn bodies_have_a_bound_together() {
     let limits = Limits { bodies_total: 10, message: 8, ..Limits::default() };
     let endpoint = endpoint(limits, Rules::default());
     let headers: [(&str, &[u8]); 2] = [("host", b"localhost"), ("content-type", b"application/json")];
-    let head = Head { verb: "POST", target: "/mcp", headers: &headers, ..Head::default() };
+    let head = RequestHead { verb: "POST", target: "/mcp", headers: &headers, ..RequestHead::default() };
     let now = Now::default();
     let receiving =
         || endpoint.admit(&head, now).unwrap().identify(Ok(Verified::anyone()), now).unwrap().receiving();
@@ -545,7 +546,7 @@ fn an_endpoint_is_found_below_its_mount() {
     let endpoint = endpoint(Limits::default(), Rules::default());
     let headers: [(&str, &[u8]); 2] = [("host", b"localhost"), ("content-type", b"application/json")];
     let status = |mount: &str, target: &str| {
-        let head = Head { verb: "POST", target, headers: &headers, client: None, mount };
+        let head = RequestHead { verb: "POST", target, headers: &headers, client: None, mount };
         endpoint
             .admit(&head, Now::default())
             .map_err(|response| String::from_utf8(response.body).unwrap())

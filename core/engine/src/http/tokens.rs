@@ -20,17 +20,17 @@ pub(super) type Digest = [u8; 32];
 const REMEMBERED: usize = 256;
 
 /// The cache of verified tokens, and the latest revocations.
-pub(super) struct Tokens {
+pub(super) struct TokenCache {
     max: usize,
     /// Maximum time to cache a token.
     ttl: Millis,
     /// The number of revocations. Changed only while the table is locked.
     revocations: AtomicU64,
-    table: Mutex<Table>,
+    table: Mutex<TokenTable>,
 }
 
 #[derive(Default)]
-struct Table {
+struct TokenTable {
     entries: HashMap<Digest, CachedToken>,
     /// The identities revoked last, newest at the end.
     revoked: VecDeque<Box<str>>,
@@ -46,7 +46,7 @@ pub(super) fn digest(token: &str) -> Digest {
     Sha256::digest(token).into()
 }
 
-impl Tokens {
+impl TokenCache {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             max: limits.token_cache,
@@ -63,7 +63,7 @@ impl Tokens {
         entry.map(|entry| entry.judged.clone())
     }
 
-    /// Caches a verified token, unless any principal was revoked after [`Tokens::revocations`] returned `since`: the
+    /// Caches a verified token, unless any principal was revoked after [`TokenCache::revocations`] returned `since`: the
     /// token may have been verified before that.
     pub(super) fn keep(&self, token: Digest, since: u64, judged: &Judged, expires: Millis, unix: Millis) {
         let expires = expires.min(unix.saturating_add(self.ttl));
@@ -83,7 +83,7 @@ impl Tokens {
         }
     }
 
-    /// Removes the tokens of this identity, so that they are verified again. [`Tokens::was_revoked`] reports it to
+    /// Removes the tokens of this identity, so that they are verified again. [`TokenCache::was_revoked`] reports it to
     /// requests that began earlier.
     pub(super) fn revoke(&self, principal: &str) {
         let mut table = self.lock();
@@ -100,7 +100,7 @@ impl Tokens {
         self.revocations.load(Ordering::SeqCst)
     }
 
-    /// Whether this identity was revoked after [`Tokens::revocations`] returned `since`. Call it after the hub knows
+    /// Whether this identity was revoked after [`TokenCache::revocations`] returned `since`. Call it after the hub knows
     /// the request's watches, so that a later revocation finds them there.
     pub(super) fn was_revoked(&self, principal: &str, since: u64) -> bool {
         if self.revocations() == since {
@@ -111,12 +111,12 @@ impl Tokens {
         later > table.revoked.len() || table.revoked.iter().rev().take(later).any(|id| **id == *principal)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, TokenTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Tokens {
+impl fmt::Debug for TokenCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokens").field("kept", &self.lock().entries.len()).finish_non_exhaustive()
     }
@@ -124,10 +124,10 @@ impl fmt::Debug for Tokens {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Admitted, Auth, Endpoint, Head, Rules, Verified};
+    use super::super::{Admitted, Auth, Endpoint, RequestHead, Rules, Verified};
     use super::*;
-    use crate::engine::{Engine, Options, ServerInfo};
-    use crate::http::Denied;
+    use crate::engine::{Engine, EngineOptions, ServerInfo};
+    use crate::http::DeniedToken;
     use crate::now::Now;
     use std::sync::Arc;
 
@@ -139,7 +139,7 @@ mod tests {
 
     impl TestEndpoint {
         fn new(max: usize) -> Self {
-            let mut options = Options::default();
+            let mut options = EngineOptions::default();
             (options.limits.token_cache, options.limits.token_ttl) = (max, 1_000);
             let engine = Engine::new(
                 ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() },
@@ -157,7 +157,7 @@ mod tests {
             let admitted = self.admit(token, unix)?;
             let who = match admitted.token() {
                 None => Ok(Verified::anyone()),
-                Some("bad") => Err(Denied::Invalid),
+                Some("bad") => Err(DeniedToken::Invalid),
                 Some("once") => Ok(Verified::new("once")),
                 Some(token) => Ok(Verified::new(token).expires(10_000)),
             };
@@ -174,7 +174,8 @@ mod tests {
                 ("accept", b"application/json, text/event-stream"),
                 ("authorization", bearer.as_bytes()),
             ];
-            let head = Head { verb: "POST", target: "/mcp", headers: &headers, ..Head::default() };
+            let head =
+                RequestHead { verb: "POST", target: "/mcp", headers: &headers, ..RequestHead::default() };
             self.endpoint.admit(&head, Now { tick: 0, unix }).map_err(|response| response.head.status)
         }
 

@@ -1,7 +1,7 @@
 //! The next actions of a host. The rules communicate with a host through nothing else.
 
 use super::head::ResponseHead;
-use crate::connection::{Events, Outcome};
+use crate::connection::{Events, RequestOutcome};
 use crate::hub::ConnectionId;
 
 /// The next actions of a host, in this order: write `head`, write the bytes that the call appended, end the body if
@@ -11,7 +11,7 @@ use crate::hub::ConnectionId;
 pub struct Turn<'m> {
     /// Status and headers, in the first turn of a response only.
     pub head: Option<ResponseHead>,
-    /// Actions for the host, as in [`Outcome`].
+    /// Actions for the host, as in [`RequestOutcome`].
     pub events: Events<'m>,
     /// The response is complete: end the body, and drop its [`Exchange`](super::Exchange).
     pub end: bool,
@@ -45,7 +45,7 @@ impl<'m> Turn<'m> {
     }
 
     /// The host's part of an outcome.
-    pub(super) fn after(connection: ConnectionId, outcome: Outcome<'m>) -> Self {
+    pub(super) fn after(connection: ConnectionId, outcome: RequestOutcome<'m>) -> Self {
         Self { events: outcome.events, misuse: outcome.misuse, ..Self::of(connection) }
     }
 }

@@ -8,7 +8,7 @@
 //! A change for one principal has a gate in each watch of that principal. So other principals are not notified, and the
 //! times of their own notifications do not show that there was such a change.
 
-use super::table::{Connection, Subscriber, Table, Topic};
+use super::table::{HubConnection, Subscriber, SubscriptionTable, Topic};
 use super::{ConnectionId, Wakers};
 use crate::now::Millis;
 use slab::Slab;
@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 ///                                  └──────────── due: notified ────────────┘
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gate {
+pub(super) enum CoalesceGate {
     /// Never notified.
     Open,
     /// Notified; the next notification is not before this time.
@@ -51,27 +51,27 @@ impl Schedule {
     }
 
     /// Removes a gate without subscribers from the schedule.
-    pub(super) fn forget(&mut self, gated: Gated, gate: Gate) {
-        if let Gate::Pending(due) = gate {
+    pub(super) fn forget(&mut self, gated: Gated, gate: CoalesceGate) {
+        if let CoalesceGate::Pending(due) = gate {
             self.due.remove(&(due, gated));
         }
     }
 
     /// Records a change behind a gate. Returns whether to notify now.
-    fn changed(&mut self, gated: Gated, gate: &mut Gate, now: Millis) -> bool {
+    fn changed(&mut self, gated: Gated, gate: &mut CoalesceGate, now: Millis) -> bool {
         match *gate {
-            Gate::Closed(until) if now < until => {
+            CoalesceGate::Closed(until) if now < until => {
                 self.due.insert((until, gated));
-                *gate = Gate::Pending(until);
+                *gate = CoalesceGate::Pending(until);
                 return false;
             }
-            Gate::Pending(until) if now < until => return false,
-            Gate::Pending(until) => {
+            CoalesceGate::Pending(until) if now < until => return false,
+            CoalesceGate::Pending(until) => {
                 self.due.remove(&(until, gated));
             }
-            Gate::Open | Gate::Closed(_) => {}
+            CoalesceGate::Open | CoalesceGate::Closed(_) => {}
         }
-        *gate = Gate::Closed(now.saturating_add(self.interval));
+        *gate = CoalesceGate::Closed(now.saturating_add(self.interval));
         true
     }
 
@@ -82,7 +82,7 @@ impl Schedule {
     }
 }
 
-impl Table {
+impl SubscriptionTable {
     /// Handles a change of a topic: its watchers are marked now, or when its interval has passed; a timer is then
     /// needed.
     pub(super) fn changed(&mut self, topic: usize, now: Millis, woken: &mut Wakers) {
@@ -98,7 +98,7 @@ impl Table {
         }
     }
 
-    /// Like [`Table::changed`], for watchers of this principal only.
+    /// Like [`SubscriptionTable::changed`], for watchers of this principal only.
     pub(super) fn changed_for(&mut self, principal: &str, topic: usize, now: Millis, woken: &mut Wakers) {
         let before = self.schedule.deadline();
         for key in &self.topics[topic].watchers {
@@ -118,13 +118,13 @@ impl Table {
         let until = now.saturating_add(self.schedule.interval);
         while let Some((topic, watcher)) = self.schedule.next_due(now) {
             let Some(key) = watcher else {
-                self.topics[topic].gate = Gate::Closed(until);
+                self.topics[topic].gate = CoalesceGate::Closed(until);
                 self.mark(topic, woken);
                 continue;
             };
             let subscriber = &mut self.subscribers[key];
             if let Some(watch) = subscriber.watches.get_mut(&topic) {
-                watch.gate = Gate::Closed(until);
+                watch.gate = CoalesceGate::Closed(until);
             }
             subscriber.mark(key, topic, &mut self.connections, woken);
         }
@@ -135,7 +135,7 @@ impl Table {
         let subscriber = &mut self.subscribers[key];
         for (topic, watch) in subscriber.watches.iter_mut().filter(|(_, watch)| !watch.dirty) {
             let gates = [self.topics[*topic].gate, watch.gate];
-            if gates.iter().any(|gate| matches!(gate, Gate::Pending(_))) {
+            if gates.iter().any(|gate| matches!(gate, CoalesceGate::Pending(_))) {
                 watch.dirty = true;
                 subscriber.dirty.push_back(*topic);
             }
@@ -174,7 +174,7 @@ impl Subscriber {
     /// Marks one of its watched topics, unless its connection gets no more notifications. `key` is the subscriber's own
     /// key.
     #[inline]
-    fn mark(&mut self, key: usize, topic: usize, connections: &mut Slab<Connection>, woken: &mut Wakers) {
+    fn mark(&mut self, key: usize, topic: usize, connections: &mut Slab<HubConnection>, woken: &mut Wakers) {
         let is_closing = connections[self.connection].closing;
         let watch = self.watches.get_mut(&topic).filter(|watch| !is_closing && !watch.dirty);
         let Some(watch) = watch else { return };

@@ -22,14 +22,14 @@ use crate::jsonrpc::Id;
 use crate::limits::Limits;
 use crate::now::Millis;
 use crate::principal::Principal;
-use notice::{Batch, VisibilityCache};
+use notice::{NoticeBatch, VisibilityCache};
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::BitOr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use table::{Spelling, Table, Wanted};
+use table::{Spelling, SubscriptionTable, WantedMarks};
 
 /// The only table of subscriptions of a server. All functions ignore an unknown [`ConnectionId`]: that connection has
 /// nothing here, or has just left.
@@ -37,7 +37,7 @@ use table::{Spelling, Table, Wanted};
 pub struct Hub {
     next: AtomicU64,
     max_filter_uris: usize,
-    table: Mutex<Table>,
+    table: Mutex<SubscriptionTable>,
 }
 
 impl Hub {
@@ -46,7 +46,7 @@ impl Hub {
         Self {
             next: AtomicU64::new(0),
             max_filter_uris: limits.filter_uris,
-            table: Mutex::new(Table::new(limits)),
+            table: Mutex::new(SubscriptionTable::new(limits)),
         }
     }
 
@@ -128,7 +128,7 @@ impl Hub {
         if uris.len() > self.max_filter_uris {
             return Err(ListenError::LimitReached);
         }
-        let wanted = Wanted { lists: filter.lists, uris };
+        let wanted = WantedMarks { lists: filter.lists, uris };
         self.waking(|table, woken| table.listen(id, request_id, principal, wanted, waker, woken))
     }
 
@@ -200,7 +200,7 @@ impl Hub {
     pub fn deliver(
         &self,
         id: ConnectionId,
-        delivery: Delivery<'_>,
+        delivery: HubDelivery<'_>,
         out: &mut Vec<u8>,
         may_see: &mut dyn FnMut(&Principal, &str) -> bool,
     ) -> Delivered {
@@ -208,7 +208,7 @@ impl Hub {
         let mut asked = VisibilityCache::new(may_see);
         loop {
             let room = delivery.room.saturating_sub(out.len() - start);
-            let Batch { notices, several, left } = self.lock().take(id, room);
+            let NoticeBatch { notices, several, left } = self.lock().take(id, room);
             for notice in &notices {
                 if asked.may_see(notice, several) {
                     notice.word(delivery, out);
@@ -296,14 +296,14 @@ impl Hub {
     }
 
     /// Changes the table, then calls wakers after releasing the lock.
-    fn waking<R>(&self, change: impl FnOnce(&mut Table, &mut Wakers) -> R) -> R {
+    fn waking<R>(&self, change: impl FnOnce(&mut SubscriptionTable, &mut Wakers) -> R) -> R {
         let mut woken = Wakers::default();
         let result = change(&mut self.lock(), &mut woken);
         woken.wake();
         result
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, SubscriptionTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -394,18 +394,18 @@ pub struct Filter<'a> {
 
 /// Parameters of [`Hub::deliver`].
 #[derive(Clone, Copy, Debug)]
-pub struct Delivery<'a> {
+pub struct HubDelivery<'a> {
     /// The number of bytes that the stream can take now.
     pub room: usize,
     /// `serverInfo` as JSON text on one line, for final results; `None` if switched off.
     pub server_info: Option<&'a str>,
     /// How the server ends a listen on this transport.
-    pub ending: Ending,
+    pub ending: ListenEnding,
 }
 
 /// How the server ends a listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ListenEnding {
     /// HTTP: the result, then the stream is closed.
     ResultOnly,
     /// stdio: the result, then `notifications/cancelled` (R-097, DEC-16).

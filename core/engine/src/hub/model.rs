@@ -292,7 +292,8 @@ impl World {
             if !self.awake.contains(&connection) {
                 continue;
             }
-            let delivery = Delivery { room, server_info: Some("{}"), ending: Ending::ResultThenCancelled };
+            let delivery =
+                HubDelivery { room, server_info: Some("{}"), ending: ListenEnding::ResultThenCancelled };
             let mut out = Vec::new();
             let left = self.hub.deliver(connection, delivery, &mut out, &mut may_see);
             let text = String::from_utf8(out).unwrap();

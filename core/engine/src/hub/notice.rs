@@ -4,8 +4,8 @@
 //! Law: a notice owns everything needed to write it, and each message is one line. No other code writes change
 //! notifications.
 
-use super::table::{Connection, Spelling, Subject, SubscriberState, Table};
-use super::{ConnectionId, Delivered, Delivery, Ending, ListKinds};
+use super::table::{HubConnection, HubSubject, Spelling, SubscriberState, SubscriptionTable};
+use super::{ConnectionId, Delivered, HubDelivery, ListKinds, ListenEnding};
 use crate::jsonrpc::{Envelope, Id, Json, ObjectWriter, OwnedId, end};
 use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID};
 use crate::principal::Principal;
@@ -33,17 +33,17 @@ enum What {
 
 /// Notices, and the state of the connection after them.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(super) struct NoticeBatch {
     pub(super) notices: Vec<Notice>,
     /// Whether the connection has several subscribers, so that the same question could be put to the guard twice.
     pub(super) several: bool,
     pub(super) left: Delivered,
 }
 
-impl Table {
+impl SubscriptionTable {
     /// Takes notices that begin within `room` bytes, one from each subscriber in turn.
-    pub(super) fn take(&mut self, id: ConnectionId, room: usize) -> Batch {
-        let mut batch = Batch { notices: Vec::new(), several: false, left: Delivered::Idle };
+    pub(super) fn take(&mut self, id: ConnectionId, room: usize) -> NoticeBatch {
+        let mut batch = NoticeBatch { notices: Vec::new(), several: false, left: Delivered::Idle };
         let Some(key) = self.connection(id) else { return batch };
         // Pending notifications wait for the next stream that the client may open.
         if std::mem::take(&mut self.connections[key].revoked) {
@@ -79,8 +79,8 @@ impl Table {
                 watch.spelling.clone()
             });
             Some(match &self.topics[topic].subject {
-                Subject::List(kind) => What::ListChanged(*kind),
-                Subject::Uri(uri) => What::Updated { canonical: Arc::clone(uri), spelling },
+                HubSubject::List(kind) => What::ListChanged(*kind),
+                HubSubject::Uri(uri) => What::Updated { canonical: Arc::clone(uri), spelling },
             })
         } else if subscriber.state == SubscriberState::Ending {
             subscriber.state = SubscriberState::Ended;
@@ -107,7 +107,7 @@ impl Table {
         }
     }
 
-    fn is_over(&self, connection: &Connection) -> bool {
+    fn is_over(&self, connection: &HubConnection) -> bool {
         let ended = connection.ended && connection.legacy.is_none();
         let mut listens = connection.listens.values();
         (connection.closing || ended)
@@ -142,7 +142,7 @@ impl<'a> VisibilityCache<'a> {
 
 impl Notice {
     /// Appends the notice's messages to `out`.
-    pub(super) fn word(&self, delivery: Delivery<'_>, out: &mut Vec<u8>) {
+    pub(super) fn word(&self, delivery: HubDelivery<'_>, out: &mut Vec<u8>) {
         let request_id = self.request_id.as_ref().map(|id| id.as_id());
         match (&self.what, request_id) {
             (What::ListChanged(kind), _) => word_list_changed(*kind, request_id, out),
@@ -190,7 +190,7 @@ fn word_list_changed(kind: ListKinds, request_id: Option<Id<'_>>, out: &mut Vec<
 
 /// Appends the answer to a listen that the server ends, also when the listen has nothing to watch and
 /// ends right after its acknowledgement (DEC-10). `server_info` is JSON text on one line.
-pub fn word_end(id: Id<'_>, server_info: Option<&str>, ending: Ending, out: &mut Vec<u8>) {
+pub fn word_end(id: Id<'_>, server_info: Option<&str>, ending: ListenEnding, out: &mut Vec<u8>) {
     Envelope::JsonRpc.result(out, id, |result| {
         result.str("resultType", "complete");
         result.object("_meta", |meta| {
@@ -201,7 +201,7 @@ pub fn word_end(id: Id<'_>, server_info: Option<&str>, ending: Ending, out: &mut
         });
     });
     end(out);
-    if ending == Ending::ResultThenCancelled {
+    if ending == ListenEnding::ResultThenCancelled {
         Envelope::notification(out, "notifications/cancelled", |params| {
             params.raw("requestId", Json::from(id));
         });

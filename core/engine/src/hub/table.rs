@@ -3,7 +3,7 @@
 //! Law: topics and subscribers refer to each other directly, without a search, so that removing a watch costs as little
 //! as adding one. A topic exists while it is watched; the topics of the lists always exist.
 
-use super::coalesce::{Gate, Schedule};
+use super::coalesce::{CoalesceGate, Schedule};
 use super::{ConnectionId, Counts, LimitReached, ListKinds, ListenError, Wakers};
 use crate::jsonrpc::{Id, OwnedId};
 use crate::limits::Limits;
@@ -15,8 +15,8 @@ use std::task::Waker;
 
 /// All state behind the hub's lock. The hash maps are never iterated; iteration order comes from the slabs.
 #[derive(Debug)]
-pub(super) struct Table {
-    pub(super) connections: Slab<Connection>,
+pub(super) struct SubscriptionTable {
+    pub(super) connections: Slab<HubConnection>,
     pub(super) subscribers: Slab<Subscriber>,
     /// The lists come first, in the order of [`ListKinds::EACH`].
     pub(super) topics: Slab<Topic>,
@@ -34,7 +34,7 @@ pub(super) struct Table {
 }
 
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct HubConnection {
     /// Given by the host; called without the lock.
     waker: Waker,
     pub(super) legacy: Option<usize>,
@@ -45,15 +45,15 @@ pub(super) struct Connection {
     pub(super) queue: VecDeque<usize>,
     /// Whether the server ended a listen, and none was opened since then.
     pub(super) ended: bool,
-    /// Set by [`Table::shutdown`]: later changes are not notified.
+    /// Set by [`SubscriptionTable::shutdown`]: later changes are not notified.
     pub(super) closing: bool,
-    /// Set by [`Table::revoke`] for a legacy connection, until its stream has ended.
+    /// Set by [`SubscriptionTable::revoke`] for a legacy connection, until its stream has ended.
     pub(super) revoked: bool,
 }
 
 /// The topics that a listen asks for.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedMarks<'a> {
     pub(super) lists: ListKinds,
     /// Each canonical URI once.
     pub(super) uris: Vec<(&'a str, Option<Spelling>)>,
@@ -67,7 +67,7 @@ pub(super) struct Subscriber {
     /// The id of a listen; `None` for a legacy connection.
     pub(super) request_id: Option<Arc<OwnedId>>,
     pub(super) state: SubscriberState,
-    pub(super) watches: BTreeMap<usize, Watch>,
+    pub(super) watches: BTreeMap<usize, HubWatch>,
     /// Its share of the bytes that [`Limits::watched_bytes`] limits.
     bytes: usize,
     /// The topics of `watches` that are dirty, oldest first.
@@ -93,12 +93,12 @@ pub(super) enum SubscriberState {
 
 /// One subscriber's interest in one topic.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct HubWatch {
     /// The subscriber's index in the topic's `watchers`.
     place: usize,
     pub(super) dirty: bool,
     /// For changes that concern only the subscriber's principal.
-    pub(super) gate: Gate,
+    pub(super) gate: CoalesceGate,
     pub(super) spelling: Option<Spelling>,
 }
 
@@ -107,25 +107,25 @@ pub(super) type Spelling = Arc<[u8]>;
 
 #[derive(Debug)]
 pub(super) struct Topic {
-    pub(super) subject: Subject,
+    pub(super) subject: HubSubject,
     pub(super) watchers: Vec<usize>,
-    pub(super) gate: Gate,
+    pub(super) gate: CoalesceGate,
     /// All watchers are already dirty; further changes need no marking.
     pub(super) is_unheard: bool,
 }
 
 /// The subject of a topic.
 #[derive(Clone, Debug)]
-pub(super) enum Subject {
+pub(super) enum HubSubject {
     /// One list. Has exactly one kind.
     List(ListKinds),
     /// A canonical URI.
     Uri(Arc<str>),
 }
 
-impl Table {
+impl SubscriptionTable {
     pub(super) fn new(limits: &Limits) -> Self {
-        let lists = ListKinds::EACH.into_iter().map(|kind| Topic::new(Subject::List(kind)));
+        let lists = ListKinds::EACH.into_iter().map(|kind| Topic::new(HubSubject::List(kind)));
         Self {
             connections: Slab::new(),
             subscribers: Slab::new(),
@@ -216,7 +216,7 @@ impl Table {
         id: ConnectionId,
         request_id: Id<'_>,
         principal: Arc<Principal>,
-        Wanted { lists, uris }: Wanted<'_>,
+        WantedMarks { lists, uris }: WantedMarks<'_>,
         waker: &Waker,
         woken: &mut Wakers,
     ) -> Result<Vec<Arc<str>>, ListenError> {
@@ -296,7 +296,7 @@ impl Table {
         self.end_silently(&subscribers, woken)
     }
 
-    /// Sets whether the stream of a legacy connection ends, as after [`Table::revoke`], or continues.
+    /// Sets whether the stream of a legacy connection ends, as after [`SubscriptionTable::revoke`], or continues.
     pub(super) fn set_revoked(&mut self, id: ConnectionId, revoked: bool) {
         if let Some(key) = self.connection(id) {
             self.connections[key].revoked = revoked;
@@ -385,14 +385,15 @@ impl Table {
     }
 
     fn connection_or_new(&mut self, id: ConnectionId, waker: &Waker) -> usize {
-        *self.by_id.entry(id).or_insert_with(|| self.connections.insert(Connection::new(waker.clone())))
+        *self.by_id.entry(id).or_insert_with(|| self.connections.insert(HubConnection::new(waker.clone())))
     }
 
     /// The number that [`Limits::subscriptions`] limits.
     fn subscriptions(&self, connection: usize) -> usize {
         let connection = &self.connections[connection];
-        let uris =
-            |watches: &BTreeMap<usize, Watch>| watches.len() - watches.range(..ListKinds::EACH.len()).count();
+        let uris = |watches: &BTreeMap<usize, HubWatch>| {
+            watches.len() - watches.range(..ListKinds::EACH.len()).count()
+        };
         connection.legacy.map_or(0, |key| uris(&self.subscribers[key].watches)) + connection.listens.len()
     }
 
@@ -426,7 +427,7 @@ impl Table {
         }
         let uri: Arc<str> = canonical.into();
         self.bytes += uri.len();
-        let topic = self.topics.insert(Topic::new(Subject::Uri(Arc::clone(&uri))));
+        let topic = self.topics.insert(Topic::new(HubSubject::Uri(Arc::clone(&uri))));
         self.by_uri.insert(Arc::clone(&uri), topic);
         self.watch(key, topic, spelling);
         Some(uri)
@@ -436,7 +437,7 @@ impl Table {
         let Topic { subject, watchers, is_unheard, .. } = &mut self.topics[topic];
         *is_unheard = false;
         let own = length(spelling.as_ref());
-        let watch = Watch { place: watchers.len(), dirty: false, gate: Gate::Open, spelling };
+        let watch = HubWatch { place: watchers.len(), dirty: false, gate: CoalesceGate::Open, spelling };
         watchers.push(key);
         self.bytes += own;
         let subscriber = &mut self.subscribers[key];
@@ -444,12 +445,12 @@ impl Table {
         subscriber.watches.insert(topic, watch);
     }
 
-    fn release_all(&mut self, watches: BTreeMap<usize, Watch>) -> Vec<Arc<str>> {
+    fn release_all(&mut self, watches: BTreeMap<usize, HubWatch>) -> Vec<Arc<str>> {
         watches.into_iter().filter_map(|(topic, watch)| self.release(topic, &watch)).collect()
     }
 
     /// Removes a watcher from a topic. Returns the URI if that was the last one.
-    fn release(&mut self, topic: usize, watch: &Watch) -> Option<Arc<str>> {
+    fn release(&mut self, topic: usize, watch: &HubWatch) -> Option<Arc<str>> {
         let place = watch.place;
         self.bytes -= length(watch.spelling.as_ref());
         let Topic { watchers, gate, .. } = &mut self.topics[topic];
@@ -462,11 +463,11 @@ impl Table {
         if !watchers.is_empty() {
             return None;
         }
-        self.schedule.forget((topic, None), std::mem::replace(gate, Gate::Open));
+        self.schedule.forget((topic, None), std::mem::replace(gate, CoalesceGate::Open));
         if topic < ListKinds::EACH.len() {
             return None;
         }
-        let Subject::Uri(uri) = self.topics.remove(topic).subject else { return None };
+        let HubSubject::Uri(uri) = self.topics.remove(topic).subject else { return None };
         self.by_uri.remove(&uri);
         self.bytes -= uri.len();
         Some(uri)
@@ -482,7 +483,7 @@ impl Table {
     }
 }
 
-impl Connection {
+impl HubConnection {
     fn new(waker: Waker) -> Self {
         let (listens, queue) = (BTreeMap::new(), VecDeque::new());
         Self { waker, legacy: None, listens, queue, ended: false, closing: false, revoked: false }
@@ -511,7 +512,7 @@ impl Subscriber {
 
     /// Puts it, under `key`, into its connection's queue if it has something to send, and wakes the connection if the
     /// queue was empty.
-    pub(super) fn enqueue(&mut self, key: usize, connections: &mut Slab<Connection>, woken: &mut Wakers) {
+    pub(super) fn enqueue(&mut self, key: usize, connections: &mut Slab<HubConnection>, woken: &mut Wakers) {
         if self.queued || !self.is_due() {
             return;
         }
@@ -532,7 +533,7 @@ impl Subscriber {
     }
 }
 
-impl Subject {
+impl HubSubject {
     /// The length of the URI in bytes.
     fn length(&self) -> usize {
         match self {
@@ -548,7 +549,7 @@ fn length(spelling: Option<&Spelling>) -> usize {
 }
 
 impl Topic {
-    fn new(subject: Subject) -> Self {
-        Self { subject, watchers: Vec::new(), gate: Gate::Open, is_unheard: false }
+    fn new(subject: HubSubject) -> Self {
+        Self { subject, watchers: Vec::new(), gate: CoalesceGate::Open, is_unheard: false }
     }
 }

@@ -88,15 +88,20 @@ impl World {
         self.hub.tick(self.now);
     }
 
-    fn deliver_within(&self, to: ConnectionId, room: usize, ending: Ending) -> (Vec<String>, Delivered) {
+    fn deliver_within(
+        &self,
+        to: ConnectionId,
+        room: usize,
+        ending: ListenEnding,
+    ) -> (Vec<String>, Delivered) {
         let mut out = Vec::new();
-        let delivery = Delivery { room, server_info: Some(r#"{"name":"s","version":"1"}"#), ending };
+        let delivery = HubDelivery { room, server_info: Some(r#"{"name":"s","version":"1"}"#), ending };
         let left = self.hub.deliver(to, delivery, &mut out, &mut |_, _| true);
         (String::from_utf8(out).unwrap().lines().map(String::from).collect(), left)
     }
 
     fn deliver(&self, to: ConnectionId) -> Vec<String> {
-        let (lines, left) = self.deliver_within(to, usize::MAX, Ending::ResultOnly);
+        let (lines, left) = self.deliver_within(to, usize::MAX, ListenEnding::ResultOnly);
         assert_eq!(left, Delivered::Idle);
         lines
     }
@@ -305,7 +310,7 @@ fn nothing_after_cancel() {
     world.updated("note://a");
     world.list_changed();
     world.hub.shutdown(connection);
-    let (lines, left) = world.deliver_within(connection, usize::MAX, Ending::ResultThenCancelled);
+    let (lines, left) = world.deliver_within(connection, usize::MAX, ListenEnding::ResultThenCancelled);
     assert_eq!((lines, left), (vec![], Delivered::Ended));
 }
 
@@ -452,14 +457,14 @@ fn a_slow_consumer_is_served_in_turn() {
         uris.iter().for_each(|uri| world.updated(uri));
     }
     assert_eq!(world.woken.all(), [connection]);
-    let (first, left) = world.deliver_within(connection, 300, Ending::ResultOnly);
+    let (first, left) = world.deliver_within(connection, 300, ListenEnding::ResultOnly);
     assert_eq!(left, Delivered::More);
     let expected =
         [legacy_update("note://000"), tagged_update("1", "note://599"), legacy_update("note://001")];
     assert_eq!(first, expected);
     // Changes in the meantime go to the end of the queue.
     world.updated("note://000");
-    assert_eq!(world.deliver_within(connection, 0, Ending::ResultOnly), (vec![], Delivered::More));
+    assert_eq!(world.deliver_within(connection, 0, ListenEnding::ResultOnly), (vec![], Delivered::More));
     let rest = world.deliver(connection);
     assert_eq!(rest.len(), 599);
     assert_eq!(rest.last(), Some(&legacy_update("note://000")));
@@ -493,7 +498,7 @@ fn the_guard_is_asked_once() {
         asked.push((principal.id().to_owned(), uri.to_owned()));
         principal == &*alice
     };
-    let delivery = Delivery { room: usize::MAX, server_info: None, ending: Ending::ResultOnly };
+    let delivery = HubDelivery { room: usize::MAX, server_info: None, ending: ListenEnding::ResultOnly };
     let mut out = Vec::new();
     assert_eq!(world.hub.deliver(connection, delivery, &mut out, &mut may_see), Delivered::Idle);
     assert_eq!(String::from_utf8(out).unwrap().lines().count(), 4);
@@ -513,7 +518,7 @@ fn a_change_during_a_delivery_wakes_again() {
         world.hub.updated(uri, &[], 0);
         true
     };
-    let delivery = Delivery { room: usize::MAX, server_info: None, ending: Ending::ResultOnly };
+    let delivery = HubDelivery { room: usize::MAX, server_info: None, ending: ListenEnding::ResultOnly };
     assert_eq!(world.hub.deliver(connection, delivery, &mut Vec::new(), &mut may_see), Delivered::Idle);
     assert_eq!(world.woken.all(), [connection]);
     assert_eq!(world.deliver(connection), [legacy_update("note://a")]);
@@ -529,7 +534,7 @@ fn refusals_take_no_room() {
         world.hub.subscribe(connection, &uri, &uri).unwrap();
         world.updated(&uri);
     }
-    let delivery = Delivery { room: 100, server_info: None, ending: Ending::ResultOnly };
+    let delivery = HubDelivery { room: 100, server_info: None, ending: ListenEnding::ResultOnly };
     let mut out = Vec::new();
     let left = world.hub.deliver(connection, delivery, &mut out, &mut |_, uri| uri == "note://999");
     assert_eq!(String::from_utf8(out).unwrap(), legacy_update("note://999") + "\n");
@@ -562,7 +567,7 @@ fn spellings_are_escaped() {
 #[test]
 fn the_end_of_a_listen_in_words() {
     let mut out = Vec::new();
-    word_end(id("1").as_id(), None, Ending::ResultOnly, &mut out);
+    word_end(id("1").as_id(), None, ListenEnding::ResultOnly, &mut out);
     let expected = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":1}}}"#;
     assert_eq!(String::from_utf8(out).unwrap(), expected.to_owned() + "\n");
 }

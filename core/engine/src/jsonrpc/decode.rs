@@ -9,8 +9,8 @@ use std::borrow::Cow;
 
 use super::id::Id;
 use super::json::Json;
-use super::members::Members;
-use super::scan::{Name, Scan, Scanner, Span};
+use super::members::JsonMembers;
+use super::scan::{JsonSpan, MemberName, Scan, Scanner};
 
 /// The limits of [`decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,14 +62,14 @@ pub enum Message<'m> {
         /// The decoded method name.
         method: Cow<'m, str>,
         /// Its params.
-        params: Params<'m>,
+        params: RawParams<'m>,
     },
     /// Has `method` and no `id`: never answered.
     Notification {
         /// The decoded method name.
         method: Cow<'m, str>,
         /// Its params.
-        params: Params<'m>,
+        params: RawParams<'m>,
     },
     /// Has no `method`, but `result` or `error`.
     Response {
@@ -86,15 +86,15 @@ pub enum Message<'m> {
     clippy::large_enum_variant,
     reason = "the large variant is the hot one: a box would cost an allocation per message"
 )]
-pub enum Params<'m> {
+pub enum RawParams<'m> {
     /// There is none.
     Absent,
     /// An object, as MCP requires.
     Object {
         /// Its members, `_meta` among them.
-        members: Members<'m>,
+        members: JsonMembers<'m>,
         /// The members of `_meta` if that is an object. A `_meta` of another type is only found in `members`.
-        meta: Option<Members<'m>>,
+        meta: Option<JsonMembers<'m>>,
         /// The object as it was written.
         raw: Json<'m>,
     },
@@ -116,7 +116,7 @@ pub enum Malformed<'m> {
     Unanswerable,
 }
 
-impl<'m> Params<'m> {
+impl<'m> RawParams<'m> {
     /// The member `name`; `None` if absent or if params are not an object.
     pub fn get(&self, name: &str) -> Option<Json<'m>> {
         match self {
@@ -126,7 +126,7 @@ impl<'m> Params<'m> {
     }
 
     /// The members of `_meta`, if that is an object.
-    pub fn meta_members(&self) -> Option<&Members<'m>> {
+    pub fn meta_members(&self) -> Option<&JsonMembers<'m>> {
         match self {
             Self::Object { meta, .. } => meta.as_ref(),
             Self::Absent | Self::Other(_) => None,
@@ -141,8 +141,8 @@ impl<'m> Params<'m> {
     /// Parses params without a message around them. `None` if an object or its `_meta` repeats a name or has more than
     /// `most_members` members.
     pub fn from_json(json: Json<'m>, most_members: usize) -> Option<Self> {
-        let mut root = Root::new(json.raw(), most_members);
-        root.spans[Member::Params as usize] = root.read_params(&mut Scanner::new(json.raw())?, 0).ok();
+        let mut root = MessageRoot::new(json.raw(), most_members);
+        root.spans[RequestMember::Params as usize] = root.read_params(&mut Scanner::new(json.raw())?, 0).ok();
         (!root.broken).then(|| root.into_params())
     }
 }
@@ -161,7 +161,7 @@ pub fn decode<'m>(bytes: &'m [u8], limits: &DecodeLimits) -> Decoded<'m> {
         let decoded = batch(&mut scanner, limits);
         return decoded.unwrap_or(Decoded::Malformed(Malformed::Parse));
     }
-    let mut root = Root::new(text, limits.members);
+    let mut root = MessageRoot::new(text, limits.members);
     if root.read(&mut scanner, 1).is_err() || scanner.end().is_err() {
         return Decoded::Malformed(Malformed::Parse);
     }
@@ -176,7 +176,7 @@ fn batch<'m>(scanner: &mut Scanner<'m>, limits: &DecodeLimits) -> Scan<Decoded<'
     let mut more = scanner.open(b'[', b']', 1)?;
     while more {
         scanner.forget_depth();
-        let mut root = Root::new(scanner.text(), limits.members);
+        let mut root = MessageRoot::new(scanner.text(), limits.members);
         // The array around it does not count.
         root.read(scanner, 1)?;
         // One message above the limit is enough to refuse the batch; the rest is only validated.
@@ -194,7 +194,7 @@ fn batch<'m>(scanner: &mut Scanner<'m>, limits: &DecodeLimits) -> Scan<Decoded<'
 
 /// A member that JSON-RPC defines.
 #[derive(Clone, Copy)]
-enum Member {
+enum RequestMember {
     Jsonrpc,
     Id,
     Method,
@@ -203,9 +203,9 @@ enum Member {
     Error,
 }
 
-impl Member {
+impl RequestMember {
     #[inline(always)]
-    fn of(name: Name, text: &str) -> Option<Self> {
+    fn of(name: MemberName, text: &str) -> Option<Self> {
         if name.escaped { Self::named(&name.decoded(text)?) } else { Self::named(name.span.bytes_of(text)) }
     }
 
@@ -224,20 +224,20 @@ impl Member {
 }
 
 /// The members of a message that JSON-RPC defines. Built in place, because it is too large to be moved cheaply.
-struct Root<'m> {
+struct MessageRoot<'m> {
     text: &'m str,
-    /// The position of the value of each [`Member`].
-    spans: [Option<Span>; 6],
+    /// The position of the value of each [`RequestMember`].
+    spans: [Option<JsonSpan>; 6],
     /// The members of `params` and of its `_meta`, if they are objects.
-    members: Option<Members<'m>>,
-    meta: Option<Members<'m>>,
+    members: Option<JsonMembers<'m>>,
+    meta: Option<JsonMembers<'m>>,
     /// How many members each object may have.
     max: usize,
     /// Whether a name is repeated, or there are too many members.
     broken: bool,
 }
 
-impl<'m> Root<'m> {
+impl<'m> MessageRoot<'m> {
     #[inline(always)]
     fn new(text: &'m str, max: usize) -> Self {
         Self { text, spans: [None; 6], members: None, meta: None, max, broken: false }
@@ -254,10 +254,10 @@ impl<'m> Root<'m> {
         while more {
             let name = scanner.name()?;
             // After too many members, the rest is only validated.
-            let slot = if left > 0 { Member::of(name, self.text) } else { None };
+            let slot = if left > 0 { RequestMember::of(name, self.text) } else { None };
             self.broken |= left == 0;
             left = left.saturating_sub(1);
-            let is_params = matches!(slot, Some(Member::Params));
+            let is_params = matches!(slot, Some(RequestMember::Params));
             let value = if is_params { self.read_params(scanner, depth)? } else { scanner.value(depth)? };
             if let Some(slot) = slot {
                 self.broken |= self.spans[slot as usize].replace(value).is_some();
@@ -269,18 +269,18 @@ impl<'m> Root<'m> {
 
     /// Reads the value of `params`, at nesting level `depth`.
     #[inline(always)]
-    fn read_params(&mut self, scanner: &mut Scanner<'m>, depth: usize) -> Scan<Span> {
+    fn read_params(&mut self, scanner: &mut Scanner<'m>, depth: usize) -> Scan<JsonSpan> {
         let start = scanner.mark();
         if scanner.peek() != Some(b'{') {
             return scanner.value(depth);
         }
-        let members = self.members.insert(Members::new(self.text));
+        let members = self.members.insert(JsonMembers::new(self.text));
         let mut more = scanner.open(b'{', b'}', depth + 1)?;
         while more {
             let name = scanner.name()?;
             let is_meta = members.len() <= self.max && name.is(self.text, b"_meta");
             let value = if is_meta && scanner.peek() == Some(b'{') {
-                let meta = self.meta.insert(Members::new(self.text));
+                let meta = self.meta.insert(JsonMembers::new(self.text));
                 // Counted like `params`: a member may be nested equally deep in either.
                 let value = meta.read(scanner, depth + 1, self.max)?;
                 self.broken |= !meta.are_distinct(self.max);
@@ -297,14 +297,14 @@ impl<'m> Root<'m> {
 
     #[inline(always)]
     fn into_message(self, too_deep: bool) -> Result<Message<'m>, Malformed<'m>> {
-        let (id, method) = (self.json(Member::Id), self.json(Member::Method));
-        let result = (self.json(Member::Result), self.json(Member::Error));
+        let (id, method) = (self.json(RequestMember::Id), self.json(RequestMember::Method));
+        let result = (self.json(RequestMember::Result), self.json(RequestMember::Error));
         let request_id = id.and_then(Id::from_json);
         let broken = self.broken || too_deep;
         let is_response = method.is_none() && result != (None, None);
         let invalid = Err(Malformed::Invalid { id: request_id.filter(|_| !is_response) });
 
-        if self.json(Member::Jsonrpc).is_none_or(|version| !version.is_str("2.0")) {
+        if self.json(RequestMember::Jsonrpc).is_none_or(|version| !version.is_str("2.0")) {
             return invalid;
         }
         if is_response {
@@ -328,15 +328,15 @@ impl<'m> Root<'m> {
     }
 
     #[inline(always)]
-    fn into_params(self) -> Params<'m> {
-        match (self.json(Member::Params), self.members) {
-            (Some(raw), Some(members)) => Params::Object { members, meta: self.meta, raw },
-            (Some(other), None) => Params::Other(other),
-            (None, _) => Params::Absent,
+    fn into_params(self) -> RawParams<'m> {
+        match (self.json(RequestMember::Params), self.members) {
+            (Some(raw), Some(members)) => RawParams::Object { members, meta: self.meta, raw },
+            (Some(other), None) => RawParams::Other(other),
+            (None, _) => RawParams::Absent,
         }
     }
 
-    fn json(&self, slot: Member) -> Option<Json<'m>> {
+    fn json(&self, slot: RequestMember) -> Option<Json<'m>> {
         self.spans[slot as usize].map(|span| Json::trusted(span.of(self.text)))
     }
 }

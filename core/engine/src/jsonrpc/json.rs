@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::json_text::plain_end;
 
 use super::id::Id;
-use super::members::Members;
+use super::members::JsonMembers;
 use super::scan::Scanner;
 
 /// The text of one JSON value that is known to be valid, without white space around it.
@@ -138,11 +138,11 @@ impl<'m> Json<'m> {
     }
 
     /// The members of an object.
-    pub fn object(self) -> Option<Members<'m>> {
+    pub fn object(self) -> Option<JsonMembers<'m>> {
         if self.kind() != JsonKind::Object {
             return None;
         }
-        let mut members = Members::new(self.0);
+        let mut members = JsonMembers::new(self.0);
         members.read(&mut Scanner::new(self.0)?, 1, usize::MAX).ok()?;
         Some(members)
     }

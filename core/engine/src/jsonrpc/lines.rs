@@ -38,13 +38,13 @@ pub struct Lines {
     /// The position of the unfinished line in `buffer`.
     partial: usize,
     /// The complete lines that are not consumed yet, in order.
-    ready: VecDeque<Ready>,
+    ready: VecDeque<ReadyLine>,
     /// Whether the unfinished line is too long and was reported: its rest is skipped.
     skipping: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Ready {
+enum ReadyLine {
     Message { len: usize },
     TooLong,
 }
@@ -74,7 +74,7 @@ impl Lines {
         reason = "the line borrows from the buffer, as an Iterator's item cannot"
     )]
     pub fn next(&mut self) -> Option<Line<'_>> {
-        let Ready::Message { len } = self.ready.pop_front()? else { return Some(Line::TooLong) };
+        let ReadyLine::Message { len } = self.ready.pop_front()? else { return Some(Line::TooLong) };
         let start = self.taken;
         self.taken += len;
         self.buffer.get(start..self.taken).map(Line::Message)
@@ -113,13 +113,13 @@ impl Lines {
             self.buffer.truncate(self.partial);
             return;
         }
-        self.ready.push_back(Ready::Message { len: line.len() });
+        self.ready.push_back(ReadyLine::Message { len: line.len() });
         self.partial = self.buffer.len();
     }
 
     fn report_too_long(&mut self) {
         self.buffer.truncate(self.partial);
-        self.ready.push_back(Ready::TooLong);
+        self.ready.push_back(ReadyLine::TooLong);
     }
 
     /// Makes room for new bytes. Moves at most as many bytes as were consumed since the last time.

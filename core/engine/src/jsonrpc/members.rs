@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use super::json::{Json, decode_string};
-use super::scan::{Name, Scan, Scanner, Span};
+use super::scan::{JsonSpan, MemberName, Scan, Scanner};
 
 /// Number of members that need no allocation.
 const INLINE: usize = 6;
@@ -16,28 +16,28 @@ const PAIRWISE: usize = 16;
 /// The members of a JSON object in source order.
 ///
 /// Names are compared as decoded text. A name that is not Unicode text (with an unpaired surrogate escape) equals no
-/// name, and [`Members::iter`] skips it.
+/// name, and [`JsonMembers::iter`] skips it.
 #[derive(Clone, Debug)]
-pub struct Members<'m> {
+pub struct JsonMembers<'m> {
     text: &'m str,
-    list: SmallVec<[Member; INLINE]>,
+    list: SmallVec<[JsonMember; INLINE]>,
     /// Whether a name contains an escape.
     escaped: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Member {
-    name: Span,
-    value: Span,
+struct JsonMember {
+    name: JsonSpan,
+    value: JsonSpan,
 }
 
-impl<'m> Members<'m> {
+impl<'m> JsonMembers<'m> {
     pub(super) fn new(text: &'m str) -> Self {
         Self { text, list: SmallVec::new(), escaped: false }
     }
 
-    /// Adds the members of an object at nesting level `depth`, like [`Members::push`].
-    pub(super) fn read(&mut self, scanner: &mut Scanner<'m>, depth: usize, max: usize) -> Scan<Span> {
+    /// Adds the members of an object at nesting level `depth`, like [`JsonMembers::push`].
+    pub(super) fn read(&mut self, scanner: &mut Scanner<'m>, depth: usize, max: usize) -> Scan<JsonSpan> {
         let start = scanner.mark();
         let mut more = scanner.open(b'{', b'}', depth)?;
         while more {
@@ -51,10 +51,10 @@ impl<'m> Members<'m> {
 
     /// Adds a member. Stores at most one member above `max`, which is enough to detect that there are too many.
     #[inline]
-    pub(super) fn push(&mut self, name: Name, value: Span, max: usize) {
+    pub(super) fn push(&mut self, name: MemberName, value: JsonSpan, max: usize) {
         if self.list.len() <= max {
             self.escaped |= name.escaped;
-            self.list.push(Member { name: name.span, value });
+            self.list.push(JsonMember { name: name.span, value });
         }
     }
 
@@ -66,14 +66,14 @@ impl<'m> Members<'m> {
     /// The value of the member `name`. If the name is repeated, the last one, as in JavaScript and Python; decoded
     /// messages have no repeated names in `params` and `params._meta`.
     pub fn get(&self, name: &str) -> Option<Json<'m>> {
-        let is_named = |member: &&Member| {
+        let is_named = |member: &&JsonMember| {
             member.name.len() as usize == name.len() && member.name.bytes_of(self.text) == name.as_bytes()
                 || (self.escaped && self.name(**member).as_deref() == Some(name))
         };
         self.list.iter().rfind(is_named).map(|member| Json::trusted(member.value.of(self.text)))
     }
 
-    /// Looks up several members in one pass, each like [`Members::get`].
+    /// Looks up several members in one pass, each like [`JsonMembers::get`].
     pub fn pick<const N: usize>(&self, names: [&str; N]) -> [Option<Json<'m>>; N] {
         if self.escaped {
             return names.map(|name| self.get(name));
@@ -113,7 +113,7 @@ impl<'m> Members<'m> {
             names.sort_unstable();
             return names.windows(2).any(|pair| pair[0] == pair[1]);
         }
-        let same = |one: Span, other: Span| {
+        let same = |one: JsonSpan, other: JsonSpan| {
             one.len() == other.len() && one.bytes_of(self.text) == other.bytes_of(self.text)
         };
         let mut rest = list;
@@ -127,7 +127,7 @@ impl<'m> Members<'m> {
     }
 
     /// The decoded name of a member of this object.
-    fn name(&self, member: Member) -> Option<Cow<'m, str>> {
+    fn name(&self, member: JsonMember) -> Option<Cow<'m, str>> {
         decode_string(member.name.with_quotes().of(self.text))
     }
 }

@@ -9,12 +9,12 @@ mod lines;
 mod members;
 mod scan;
 
-pub use decode::{DecodeLimits, Decoded, Malformed, Message, Params, decode};
+pub use decode::{DecodeLimits, Decoded, Malformed, Message, RawParams, decode};
 pub use encode::{ArrayWriter, Envelope, ErrorHead, ErrorId, ObjectWriter, array, end, object};
 pub use id::{Id, OwnedId};
 pub use json::{Elements, Json, JsonKind};
 pub use lines::{Line, Lines};
-pub use members::Members;
+pub use members::JsonMembers;
 
 #[cfg(test)]
 mod tests;

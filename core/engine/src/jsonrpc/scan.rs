@@ -6,18 +6,18 @@ use crate::json_text::plain_end;
 
 /// The text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Syntax;
+pub(super) struct JsonSyntaxError;
 
-pub(super) type Scan<T> = Result<T, Syntax>;
+pub(super) type Scan<T> = Result<T, JsonSyntaxError>;
 
 /// A range of bytes in the scanned text. Messages are shorter than 4 GiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct JsonSpan {
     start: u32,
     end: u32,
 }
 
-impl Span {
+impl JsonSpan {
     #[expect(clippy::cast_possible_truncation, reason = "Scanner::new refuses text of 4 GiB and more")]
     fn new(start: usize, end: usize) -> Self {
         Self { start: start as u32, end: end as u32 }
@@ -48,13 +48,13 @@ impl Span {
 
 /// A member's name in source form, without its quotes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Name {
-    pub(super) span: Span,
+pub(super) struct MemberName {
+    pub(super) span: JsonSpan,
     /// Whether it contains a backslash, so that it must be decoded before it is compared.
     pub(super) escaped: bool,
 }
 
-impl Name {
+impl MemberName {
     /// Whether the name is `word`, which needs no escapes.
     #[inline(always)]
     pub(super) fn is(self, text: &str, word: &[u8]) -> bool {
@@ -116,15 +116,15 @@ impl<'m> Scanner<'m> {
 
     /// The span from `mark` to the current position.
     #[inline(always)]
-    pub(super) fn since(&self, mark: usize) -> Span {
-        Span::new(mark, self.at)
+    pub(super) fn since(&self, mark: usize) -> JsonSpan {
+        JsonSpan::new(mark, self.at)
     }
 
     /// Checks that only white space is left.
     #[inline(always)]
     pub(super) fn end(&mut self) -> Scan<()> {
         self.space();
-        if self.at == self.text.len() { Ok(()) } else { Err(Syntax) }
+        if self.at == self.text.len() { Ok(()) } else { Err(JsonSyntaxError) }
     }
 
     /// Consumes the opening byte of an object or array at nesting level `depth`; returns whether it has content.
@@ -149,20 +149,20 @@ impl<'m> Scanner<'m> {
 
     /// Consumes a member's name and its colon.
     #[inline(always)]
-    pub(super) fn name(&mut self) -> Scan<Name> {
+    pub(super) fn name(&mut self) -> Scan<MemberName> {
         self.expect(b'"')?;
         let start = self.at;
         let escaped = self.string()?;
-        let span = Span::new(start, self.at - 1);
+        let span = JsonSpan::new(start, self.at - 1);
         self.space();
         self.expect(b':')?;
         self.space();
-        Ok(Name { span, escaped })
+        Ok(MemberName { span, escaped })
     }
 
     /// Consumes a value inside `depth` containers.
     #[inline(always)]
-    pub(super) fn value(&mut self, depth: usize) -> Scan<Span> {
+    pub(super) fn value(&mut self, depth: usize) -> Scan<JsonSpan> {
         let start = self.at;
         if let Some(b'{' | b'[') = self.peek() {
             let (end, deepest) = container(self.text, start, depth)?;
@@ -191,7 +191,7 @@ impl<'m> Scanner<'m> {
     fn literal<const N: usize>(&mut self, word: [u8; N]) -> Scan<()> {
         let found = self.text.as_bytes().get(self.at..).and_then(<[u8]>::first_chunk);
         self.at += N;
-        if found == Some(&word) { Ok(()) } else { Err(Syntax) }
+        if found == Some(&word) { Ok(()) } else { Err(JsonSyntaxError) }
     }
 
     #[inline(always)]
@@ -217,7 +217,7 @@ impl<'m> Scanner<'m> {
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.at += 1;
         }
-        if self.at > start { Ok(()) } else { Err(Syntax) }
+        if self.at > start { Ok(()) } else { Err(JsonSyntaxError) }
     }
 
     /// Consumes a string's content and its closing quote; returns whether it has escapes.
@@ -249,7 +249,7 @@ impl<'m> Scanner<'m> {
 
     #[inline(always)]
     fn expect(&mut self, byte: u8) -> Scan<()> {
-        if self.take(byte) { Ok(()) } else { Err(Syntax) }
+        if self.take(byte) { Ok(()) } else { Err(JsonSyntaxError) }
     }
 }
 
@@ -286,10 +286,10 @@ fn container(text: &str, at: usize, depth: usize) -> Scan<(usize, usize)> {
 #[cold]
 fn string_with_escapes(bytes: &[u8], mut at: usize) -> Scan<usize> {
     loop {
-        match bytes.get(at).ok_or(Syntax)? {
+        match bytes.get(at).ok_or(JsonSyntaxError)? {
             b'"' => return Ok(at + 1),
             b'\\' => at += escape_len(bytes.get(at + 1..).unwrap_or_default())?,
-            _ => return Err(Syntax),
+            _ => return Err(JsonSyntaxError),
         }
         at = plain_end(bytes, at);
     }
@@ -300,7 +300,7 @@ fn escape_len(rest: &[u8]) -> Scan<usize> {
     match rest.first() {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
         Some(b'u') if rest.get(1..5).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) => Ok(6),
-        _ => Err(Syntax),
+        _ => Err(JsonSyntaxError),
     }
 }
 

@@ -13,11 +13,11 @@ fn shown(decoded: &Decoded<'_>) -> String {
         Malformed::Invalid { id: None } => "invalid".to_owned(),
         Malformed::Unanswerable => "unanswerable".to_owned(),
     };
-    let params = |params: &Params<'_>| match params {
-        Params::Absent => String::new(),
-        Params::Object { members, meta: None, .. } => format!(" {}", members.len()),
-        Params::Object { members, meta: Some(meta), .. } => format!(" {}/{}", members.len(), meta.len()),
-        Params::Other(json) => format!(" {:?}", json.kind()),
+    let params = |params: &RawParams<'_>| match params {
+        RawParams::Absent => String::new(),
+        RawParams::Object { members, meta: None, .. } => format!(" {}", members.len()),
+        RawParams::Object { members, meta: Some(meta), .. } => format!(" {}/{}", members.len(), meta.len()),
+        RawParams::Other(json) => format!(" {:?}", json.kind()),
     };
     let message = |message: &Message<'_>| match message {
         Message::Request { id, method, params: p } => format!("request {} {method}{}", id.raw(), params(p)),
@@ -255,11 +255,11 @@ fn numbers_keep_to_their_type() {
 #[test]
 fn params_can_be_read_alone() {
     let params =
-        |text: &'static str| Json::parse(text.as_bytes(), 9).and_then(|json| Params::from_json(json, 2));
+        |text: &'static str| Json::parse(text.as_bytes(), 9).and_then(|json| RawParams::from_json(json, 2));
     let object = params(r#"{"uri":"a://b","_meta":{"progressToken":5}}"#).unwrap();
     assert_eq!(object.get("uri").and_then(Json::as_str).as_deref(), Some("a://b"));
     assert_eq!(object.meta("progressToken").and_then(Json::as_u64), Some(5));
-    assert!(matches!(params("[]"), Some(Params::Other(_))));
+    assert!(matches!(params("[]"), Some(RawParams::Other(_))));
     assert!(params(r#"{"uri":"a","uri":"b"}"#).is_none());
     assert!(params(r#"{"a":1,"b":2,"c":3}"#).is_none());
     assert!(params(r#"{"_meta":{"a":1,"b":2,"c":3}}"#).is_none());

@@ -3,7 +3,7 @@
 //! Law: a byte order mark decides, then the `charset` of the media type, then UTF-8. Text is served without both. What cannot
 //! be decoded is served as bytes, with the charset in its media type, so that a client can decode it.
 
-use super::cache::Body;
+use super::cache::CachedBody;
 use super::pick::{Picked, Pointer};
 use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, X_USER_DEFINED};
 use std::borrow::Cow;
@@ -21,31 +21,31 @@ pub(super) fn contents(
     bytes: Vec<u8>,
     headers: &HeaderMap,
     pick: Option<&Pointer>,
-) -> Result<(Body, String), &'static str> {
+) -> Result<(CachedBody, String), &'static str> {
     let media = MediaType::read(headers);
     if let Some(pointer) = pick {
         let text = media.decode(&bytes, true).ok_or("the answer is no JSON")?;
         return match pointer.pick(&text) {
             None => Err("the answer is no JSON"),
             Some(Picked::Nothing) => Err("the answer has nothing where `pick` leads"),
-            Some(Picked::Text(text)) => Ok((Body::Text(text.into()), "text/plain".into())),
-            Some(Picked::Json(json)) => Ok((Body::Text(json.into()), "application/json".into())),
+            Some(Picked::Text(text)) => Ok((CachedBody::Text(text.into()), "text/plain".into())),
+            Some(Picked::Json(json)) => Ok((CachedBody::Text(json.into()), "application/json".into())),
         };
     }
     // Many small APIs send no media type: what is text is served as text then.
     if !media.name.is_empty() && !is_text(&media.name) {
-        return Ok((Body::Blob(bytes.into()), media.of_bytes(false)));
+        return Ok((CachedBody::Blob(bytes.into()), media.of_bytes(false)));
     }
     match media.decode(&bytes, is_json_type(&media.name)) {
         Some(text) if media.name.is_empty() => {
             let is_json = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
             let mime_type = if is_json { "application/json" } else { "text/plain" };
-            Ok((Body::Text(text.into()), mime_type.into()))
+            Ok((CachedBody::Text(text.into()), mime_type.into()))
         }
-        Some(text) => Ok((Body::Text(text.into()), media.name)),
+        Some(text) => Ok((CachedBody::Text(text.into()), media.name)),
         None => {
             let mime_type = media.of_bytes(true);
-            Ok((Body::Blob(bytes.into()), mime_type))
+            Ok((CachedBody::Blob(bytes.into()), mime_type))
         }
     }
 }
@@ -170,7 +170,11 @@ fn is_token(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn served(content_type: &str, bytes: &[u8], pick: Option<&str>) -> Result<(Body, String), &'static str> {
+    fn served(
+        content_type: &str,
+        bytes: &[u8],
+        pick: Option<&str>,
+    ) -> Result<(CachedBody, String), &'static str> {
         let mut headers = HeaderMap::new();
         if !content_type.is_empty() {
             headers.insert(CONTENT_TYPE, content_type.parse().unwrap());
@@ -204,12 +208,12 @@ mod tests {
             ("text/plain; charset=iso-8859-1", "\u{feff}é".as_bytes().to_vec(), "é", "text/plain"),
             ("text/plain; charset=", "é".as_bytes().to_vec(), "é", "text/plain"),
         ] {
-            let expected = Ok((Body::Text(text.into()), mime_type.to_owned()));
+            let expected = Ok((CachedBody::Text(text.into()), mime_type.to_owned()));
             assert_eq!(served(content_type, &bytes, None), expected, "{content_type}: {text}");
         }
         let json = utf_16("{\"a\": \"é\"}", little);
         for content_type in ["application/json; charset=utf-16le", "application/json", ""] {
-            let expected = Ok((Body::Text("é".into()), "text/plain".to_owned()));
+            let expected = Ok((CachedBody::Text("é".into()), "text/plain".to_owned()));
             assert_eq!(served(content_type, &json, Some("/a")), expected, "{content_type}");
         }
     }
@@ -228,7 +232,7 @@ mod tests {
             ("image/png; charset=utf-8", b"abc", "image/png"),
             ("no type", b"\xFF", "application/octet-stream"),
         ] {
-            let expected = Ok((Body::Blob(bytes.into()), mime_type.to_owned()));
+            let expected = Ok((CachedBody::Blob(bytes.into()), mime_type.to_owned()));
             assert_eq!(served(content_type, bytes, None), expected, "{content_type}");
         }
         assert_eq!(served("application/json; charset=utf-7", b"{}", Some("")), Err("the answer is no JSON"));

@@ -13,22 +13,22 @@ const BYTES: usize = 32 << 20;
 
 /// Which resource: the number of its endpoint, and its id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key {
+pub(super) struct ApiCacheKey {
     pub(super) endpoint: usize,
     pub(super) id: Arc<str>,
 }
 
 /// What is served of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Body {
+pub(super) enum CachedBody {
     Text(Arc<str>),
     Blob(Arc<[u8]>),
 }
 
 /// An answer.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) body: Body,
+pub(super) struct ApiAnswer {
+    pub(super) body: CachedBody,
     pub(super) mime_type: String,
     pub(super) etag: Option<String>,
     pub(super) last_modified: Option<String>,
@@ -37,20 +37,20 @@ pub(super) struct Answer {
 
 /// A copy with its time.
 #[derive(Clone, Debug)]
-pub(super) struct CacheEntry {
-    pub(super) copy: Arc<Answer>,
+pub(super) struct ApiCacheEntry {
+    pub(super) copy: Arc<ApiAnswer>,
     pub(super) fresh_until: Instant,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Cache {
-    kept: HashMap<Key, (CacheEntry, u64)>,
-    by_use: BTreeMap<u64, Key>,
+pub(super) struct ApiCache {
+    kept: HashMap<ApiCacheKey, (ApiCacheEntry, u64)>,
+    by_use: BTreeMap<u64, ApiCacheKey>,
     bytes: usize,
     clock: u64,
 }
 
-impl Body {
+impl CachedBody {
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
@@ -63,15 +63,15 @@ impl Body {
     }
 }
 
-impl Answer {
+impl ApiAnswer {
     fn size(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         self.body.len() + self.mime_type.len() + length(&self.etag) + length(&self.last_modified)
     }
 }
 
-impl Cache {
-    pub(super) fn get(&mut self, key: &Key) -> Option<CacheEntry> {
+impl ApiCache {
+    pub(super) fn get(&mut self, key: &ApiCacheKey) -> Option<ApiCacheEntry> {
         let (kept, used) = self.kept.get_mut(key)?;
         self.clock += 1;
         self.by_use.remove(used);
@@ -80,7 +80,7 @@ impl Cache {
         Some(kept.clone())
     }
 
-    pub(super) fn put(&mut self, key: &Key, kept: CacheEntry) {
+    pub(super) fn put(&mut self, key: &ApiCacheKey, kept: ApiCacheEntry) {
         self.remove(key);
         let size = kept.copy.size() + key.id.len();
         if size > BYTES {
@@ -96,7 +96,7 @@ impl Cache {
         self.kept.insert(key.clone(), (kept, self.clock));
     }
 
-    pub(super) fn remove(&mut self, key: &Key) {
+    pub(super) fn remove(&mut self, key: &ApiCacheKey) {
         if let Some((kept, used)) = self.kept.remove(key) {
             self.by_use.remove(&used);
             self.bytes -= kept.copy.size() + key.id.len();
@@ -112,13 +112,13 @@ mod tests {
     #[test]
     fn the_bounds_hold() {
         let copy = |size: usize| {
-            let body = Body::Blob(vec![0; size].into());
+            let body = CachedBody::Blob(vec![0; size].into());
             let (mime_type, etag, last_modified) = Default::default();
-            let copy = Answer { body, mime_type, etag, last_modified, may_be_stale: true };
-            CacheEntry { copy: Arc::new(copy), fresh_until: Instant::now() }
+            let copy = ApiAnswer { body, mime_type, etag, last_modified, may_be_stale: true };
+            ApiCacheEntry { copy: Arc::new(copy), fresh_until: Instant::now() }
         };
-        let key = |id: usize| Key { endpoint: 0, id: id.to_string().into() };
-        let mut cache = Cache::default();
+        let key = |id: usize| ApiCacheKey { endpoint: 0, id: id.to_string().into() };
+        let mut cache = ApiCache::default();
         for id in 0..ENTRIES + 1 {
             cache.put(&key(id), copy(1));
             assert!(cache.get(&key(0)).is_some());

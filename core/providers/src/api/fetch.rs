@@ -6,9 +6,9 @@
 
 use super::address::{PrivateAddress, PublicOnly};
 use super::body;
-use super::cache::Answer;
+use super::cache::ApiAnswer;
 use super::fresh::{Freshness, retry_after};
-use super::options::{Checked, Options};
+use super::options::{ApiOptions, CheckedService};
 use super::transport::{NobodyWaits, Watching};
 use super::url;
 use std::io;
@@ -27,9 +27,9 @@ const VALIDATOR: usize = 1_024;
 
 /// What a request came to.
 #[derive(Debug)]
-pub(super) enum Fetched {
+pub(super) enum FetchedAnswer {
     /// An answer, for how long it is fresh, and whether it may be kept.
-    New(Answer, Freshness),
+    New(ApiAnswer, Freshness),
     /// The copy is still right.
     NotModified(Freshness),
     /// There is no such resource.
@@ -56,7 +56,7 @@ pub(super) struct Fetcher {
 }
 
 impl Fetcher {
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &ApiOptions) -> Self {
         Self {
             private_networks: options.private_networks,
             redirects: options.redirects,
@@ -67,9 +67,14 @@ impl Fetcher {
     }
 
     /// Requests a resource. `copy` is what is known of it.
-    pub(super) fn fetch(&self, endpoint: &Checked, id: &str, copy: Option<&Answer>) -> Fetched {
+    pub(super) fn fetch(
+        &self,
+        endpoint: &CheckedService,
+        id: &str,
+        copy: Option<&ApiAnswer>,
+    ) -> FetchedAnswer {
         let Ok(first) = endpoint.url.expand(id).parse::<Uri>() else {
-            return Fetched::Failed("the URL is too long".into());
+            return FetchedAnswer::Failed("the URL is too long".into());
         };
         let (agent, end) = (self.agent(), Instant::now() + self.timeout);
         let mut uri = first.clone();
@@ -85,19 +90,23 @@ impl Fetcher {
             let location = response.headers().get(LOCATION);
             match location.and_then(|location| url::redirected(&uri, location.as_bytes())) {
                 Some(next) => uri = next,
-                None => return Fetched::Failed("a redirect leads to no URL that may be followed".into()),
+                None => {
+                    return FetchedAnswer::Failed("a redirect leads to no URL that may be followed".into());
+                }
             }
         }
         let limit = self.redirects;
-        Fetched::Failed(format!("it redirects more than {limit} times; set `redirects` if that is meant"))
+        FetchedAnswer::Failed(format!(
+            "it redirects more than {limit} times; set `redirects` if that is meant"
+        ))
     }
 
     fn send(
         &self,
         agent: &Agent,
         uri: &Uri,
-        endpoint: &Checked,
-        copy: Option<&Answer>,
+        endpoint: &CheckedService,
+        copy: Option<&ApiAnswer>,
         is_own: bool,
         end: Instant,
     ) -> Result<Response<HttpBody>, ureq::Error> {
@@ -118,21 +127,24 @@ impl Fetcher {
     }
 
     /// What an answer means that is no redirect.
-    fn answer(&self, mut response: Response<HttpBody>, endpoint: &Checked) -> Fetched {
+    fn answer(&self, mut response: Response<HttpBody>, endpoint: &CheckedService) -> FetchedAnswer {
         let freshness = Freshness::of(response.headers());
         match response.status() {
-            StatusCode::NOT_MODIFIED => return Fetched::NotModified(freshness),
-            StatusCode::NOT_FOUND | StatusCode::GONE => return Fetched::Absent,
+            StatusCode::NOT_MODIFIED => return FetchedAnswer::NotModified(freshness),
+            StatusCode::NOT_FOUND | StatusCode::GONE => return FetchedAnswer::Absent,
             status if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
-                return Fetched::Down(format!("status {}", status.as_u16()), retry_after(response.headers()));
+                return FetchedAnswer::Down(
+                    format!("status {}", status.as_u16()),
+                    retry_after(response.headers()),
+                );
             }
             status if !matches!(status, StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION) => {
-                return Fetched::Failed(format!("status {}", status.as_u16()));
+                return FetchedAnswer::Failed(format!("status {}", status.as_u16()));
             }
             _ => {}
         }
         if let Some(what) = body::coding(response.headers()) {
-            return Fetched::Failed(what);
+            return FetchedAnswer::Failed(what);
         }
         // The client refuses what reaches its limit.
         let limit = self.bytes.saturating_add(1);
@@ -144,35 +156,35 @@ impl Fetcher {
             Ok((body, mime_type)) => {
                 let repeated = endpoint.repeated_secret(body.bytes());
                 if let Some(name) = repeated.or_else(|| endpoint.repeated_secret(mime_type.as_bytes())) {
-                    return Fetched::Failed(format!(
+                    return FetchedAnswer::Failed(format!(
                         "the answer repeats the value of the header {name}, which comes from the environment; if it is no secret, \
                          write the value itself"
                     ));
                 }
-                let copy = Answer {
+                let copy = ApiAnswer {
                     body,
                     mime_type,
                     etag: validator(response.headers(), &ETAG),
                     last_modified: validator(response.headers(), &LAST_MODIFIED),
                     may_be_stale: freshness.may_be_stale,
                 };
-                Fetched::New(copy, freshness)
+                FetchedAnswer::New(copy, freshness)
             }
-            Err(what) => Fetched::Failed(what.into()),
+            Err(what) => FetchedAnswer::Failed(what.into()),
         }
     }
 
-    fn failed(&self, error: &ureq::Error) -> Fetched {
-        let down = |what: &str| Fetched::Down(what.into(), None);
+    fn failed(&self, error: &ureq::Error) -> FetchedAnswer {
+        let down = |what: &str| FetchedAnswer::Down(what.into(), None);
         match error {
-            ureq::Error::BodyExceedsLimit(_) => Fetched::TooLarge,
+            ureq::Error::BodyExceedsLimit(_) => FetchedAnswer::TooLarge,
             ureq::Error::Io(error) if is_by::<PrivateAddress>(error) => {
-                Fetched::Failed(PrivateAddress.to_string())
+                FetchedAnswer::Failed(PrivateAddress.to_string())
             }
-            ureq::Error::Io(error) if is_by::<NobodyWaits>(error) => Fetched::Unwanted,
+            ureq::Error::Io(error) if is_by::<NobodyWaits>(error) => FetchedAnswer::Unwanted,
             ureq::Error::Io(error) => down(&error.kind().to_string()),
             ureq::Error::Timeout(_) => {
-                Fetched::Down(format!("there was no answer in {} ms", self.timeout.as_millis()), None)
+                FetchedAnswer::Down(format!("there was no answer in {} ms", self.timeout.as_millis()), None)
             }
             ureq::Error::HostNotFound => down("the host has no address"),
             ureq::Error::ConnectionFailed => down("the connection failed"),

@@ -26,23 +26,23 @@ mod transport;
 pub mod url;
 mod watch;
 
-pub use options::{Endpoint, Options};
+pub use options::{ApiEndpoint, ApiOptions};
 
 use crate::answers::{completion, page};
 use crate::declared::{self, Declare};
 use crate::option_file;
-use crate::options::Kind;
+use crate::options::OptionKind;
 use crate::path;
-use crate::watching::{Own, Watching};
+use crate::watching::{OwnWatch, ProviderWatching};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };
 use serde_json::{Value, json};
-use service::{Served, Service};
+use service::{ServedAnswer, Service};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ const ID: usize = 1_024;
 pub struct Api {
     /// One for each declaration, with its options.
     services: Vec<Arc<Service>>,
-    own: Own,
-    watching: Arc<Watching>,
+    own: OwnWatch,
+    watching: Arc<ProviderWatching>,
 }
 
 impl Api {
@@ -70,9 +70,9 @@ impl Api {
     ///
     /// # Errors
     /// There is no endpoint, two have the same name, a URL, header or pointer is wrong, or a variable is not set.
-    pub fn new(options: Options) -> Result<Self, OptionError> {
+    pub fn new(options: ApiOptions) -> Result<Self, OptionError> {
         let service = Arc::new(Service::new(&options)?);
-        Ok(Self { services: vec![service], own: Own::default(), watching: Arc::default() })
+        Ok(Self { services: vec![service], own: OwnWatch::default(), watching: Arc::default() })
     }
 
     /// The endpoints of both, each with its own options.
@@ -85,13 +85,17 @@ impl Api {
     }
 
     /// All endpoints.
-    fn endpoints(&self) -> impl Iterator<Item = (&Arc<Service>, usize, &Served)> {
+    fn endpoints(&self) -> impl Iterator<Item = (&Arc<Service>, usize, &ServedAnswer)> {
         self.services.iter().flat_map(|service| {
             service.endpoints.iter().enumerate().map(move |(number, served)| (service, number, served))
         })
     }
 
-    fn find(&self, name: Option<&str>, endpoint: Option<&str>) -> Option<(&Arc<Service>, usize, &Served)> {
+    fn find(
+        &self,
+        name: Option<&str>,
+        endpoint: Option<&str>,
+    ) -> Option<(&Arc<Service>, usize, &ServedAnswer)> {
         let (name, endpoint) = (name?, endpoint?);
         self.endpoints().find(|(_, _, served)| served.api == name && served.name == endpoint)
     }
@@ -124,10 +128,10 @@ impl Api {
 }
 
 impl Declare for Api {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "api",
         about: "Declared endpoints of HTTP APIs, as api:///API/ENDPOINT/ID.",
-        options: Options::TABLE,
+        options: ApiOptions::TABLE,
     };
 
     fn declare(options: OptionValue, _folder: &Path) -> Result<Self, OptionError> {
@@ -213,7 +217,7 @@ impl Provider for Api {
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
         let typed = request.value();
-        let of = |served: &Served| {
+        let of = |served: &ServedAnswer| {
             request.argument("name").is_none_or(|name| name == served.api)
                 && request.argument("endpoint").is_none_or(|name| name == served.name)
         };
@@ -235,12 +239,12 @@ impl Provider for Api {
         reply.send(Ok(completion(values)));
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         self.watching.interest(change, self.own.feed(), "mcp-api", || watch::looks(self.services.clone()));
     }
 }
 
-impl Served {
+impl ServedAnswer {
     /// What the index says of an endpoint, with those of its ids that may be seen.
     fn described(&self, permits: &dyn Fn(&str) -> bool) -> Value {
         if !self.checked.url.takes_id() {

@@ -4,8 +4,8 @@ use super::echo::SecretWords;
 use super::pick::Pointer;
 use super::url::UrlTemplate;
 use crate::named;
-use crate::options::{Size, Span, option_table, texts};
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step, set_all};
+use crate::options::{Size, TimeSpan, option_table, texts};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
 use std::fmt;
 use std::time::Duration;
 use ureq::http::{HeaderName, HeaderValue};
@@ -13,14 +13,14 @@ use ureq::http::{HeaderName, HeaderValue};
 /// The options of [`Api`](super::Api).
 ///
 /// ```
-/// use mcp_resources_providers::api::{Api, Endpoint, Options};
-/// let item = Endpoint::new("https://shop.example/items/{id}").header("Accept", "application/json").pick("/data");
-/// let api = Api::new(Options::new().endpoint("shop", "item", item))?;
+/// use mcp_resources_providers::api::{Api, ApiEndpoint, ApiOptions};
+/// let item = ApiEndpoint::new("https://shop.example/items/{id}").header("Accept", "application/json").pick("/data");
+/// let api = Api::new(ApiOptions::new().endpoint("shop", "item", item))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Options {
-    pub(super) endpoints: Vec<(String, String, Endpoint)>,
+pub struct ApiOptions {
+    pub(super) endpoints: Vec<(String, String, ApiEndpoint)>,
     pub(super) private_networks: bool,
     pub(super) redirects: usize,
     pub(super) timeout: Duration,
@@ -30,7 +30,7 @@ pub struct Options {
 
 /// An endpoint as it is declared.
 #[derive(Clone, Debug, Default)]
-pub struct Endpoint {
+pub struct ApiEndpoint {
     url: Option<Hidden>,
     headers: Vec<(String, HeaderSource)>,
     pick: Option<String>,
@@ -51,7 +51,7 @@ enum HeaderSource {
 
 /// An endpoint that was checked.
 #[derive(Debug)]
-pub(super) struct Checked {
+pub(super) struct CheckedService {
     pub(super) url: UrlTemplate,
     /// Values are marked as sensitive: they are not shown when they are formatted.
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
@@ -61,7 +61,7 @@ pub(super) struct Checked {
     pub(super) ids: Vec<String>,
 }
 
-impl Endpoint {
+impl ApiEndpoint {
     /// Requests `url`, in which `{id}` stands for the end of the resource's URI.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: Some(Hidden(url.into())), ..Self::default() }
@@ -96,7 +96,7 @@ impl Endpoint {
     }
 
     /// What is requested, unless something of it is wrong. `of` names the endpoint in the message.
-    pub(super) fn check(&self, of: &str) -> Result<Checked, OptionError> {
+    pub(super) fn check(&self, of: &str) -> Result<CheckedService, OptionError> {
         let refused = |what: String| OptionError::sentence(format!("api: {of}: {what}"));
         let Some(Hidden(url)) = &self.url else {
             return Err(refused("there is no url; write `url: \"https://host/items/{id}\"`".into()));
@@ -131,11 +131,11 @@ impl Endpoint {
                 secret.push((name.clone(), words));
             }
         }
-        Ok(Checked { url, headers, secret, pick, ids: self.ids.clone() })
+        Ok(CheckedService { url, headers, secret, pick, ids: self.ids.clone() })
     }
 }
 
-impl Checked {
+impl CheckedService {
     /// The header whose value from the environment is in what would be served: whole, or a word of it such as the
     /// token behind `Bearer`, in whatever form.
     pub(super) fn repeated_secret(&self, answer: &[u8]) -> Option<&HeaderName> {
@@ -192,7 +192,7 @@ fn checked((name, source): &(String, HeaderSource)) -> Result<(HeaderName, Heade
     clippy::new_without_default,
     reason = "what has a default is read from an object alone, and this needs `apis`"
 )]
-impl Options {
+impl ApiOptions {
     /// No endpoint yet. 10 s, 1 MiB, no redirect, public addresses alone; polled every 30 s while watched.
     pub fn new() -> Self {
         Self {
@@ -206,10 +206,15 @@ impl Options {
     }
 }
 
-impl Options {
+impl ApiOptions {
     /// Serves an endpoint as `api:///API/NAME/{+id}`, or as `api:///API/NAME` if its URL takes no id.
     #[must_use]
-    pub fn endpoint(mut self, api: impl Into<String>, name: impl Into<String>, endpoint: Endpoint) -> Self {
+    pub fn endpoint(
+        mut self,
+        api: impl Into<String>,
+        name: impl Into<String>,
+        endpoint: ApiEndpoint,
+    ) -> Self {
         self.endpoints.push((api.into(), name.into(), endpoint));
         self
     }
@@ -250,7 +255,7 @@ impl Options {
     }
 }
 
-option_table!(Options, "an object of options" {
+option_table!(ApiOptions, "an object of options" {
     "apis": "names with an API each", None,
         "Serves each endpoint of each API as api:///API/ENDPOINT/ID." =>
         |own, value| { own.endpoints = apis(value)?; Ok(()) };
@@ -262,16 +267,16 @@ option_table!(Options, "an object of options" {
         |own, value| { own.redirects = usize::from_option(value)?; Ok(()) };
     "timeout": "a time", Some("10s"),
         "How long an answer may take." =>
-        |own, value| { own.timeout = Span::from_option(value)?.0; Ok(()) };
+        |own, value| { own.timeout = TimeSpan::from_option(value)?.0; Ok(()) };
     "bytes": "a size", Some("1 MiB"),
         "The largest answer." =>
         |own, value| { own.bytes = Size::from_option(value)?.0; Ok(()) };
     "poll": "a time", Some("30s"),
         "How often a resource is requested while clients watch it; at least 100ms." =>
-        |own, value| { own.poll = Span::from_option(value)?.0; Ok(()) };
+        |own, value| { own.poll = TimeSpan::from_option(value)?.0; Ok(()) };
 });
 
-impl FromOption for Options {
+impl FromOption for ApiOptions {
     const EXPECTED: &'static str = "an object of options";
 
     fn from_option(value: OptionValue) -> Result<Self, OptionError> {
@@ -284,7 +289,7 @@ impl FromOption for Options {
     }
 }
 
-option_table!(Endpoint, "a URL or an object" {
+option_table!(ApiEndpoint, "a URL or an object" {
     "url": "a text", None, "The URL, with {id} in the place of the id." =>
         |own, value| { own.url = Some(Hidden(String::from_option(value)?)); Ok(()) };
     "headers": "names with a value each", Some("{}"), "Headers to send; a value is a text, or {env: NAME}." =>
@@ -314,24 +319,25 @@ fn named(value: OptionValue) -> Result<Vec<(String, OptionValue)>, OptionError> 
     }
 }
 
-fn apis(value: OptionValue) -> Result<Vec<(String, String, Endpoint)>, OptionError> {
+fn apis(value: OptionValue) -> Result<Vec<(String, String, ApiEndpoint)>, OptionError> {
     let mut endpoints = Vec::new();
     for (api, value) in named(value)? {
-        let under = |error: OptionError| error.under(Step::Name(api.clone().into()));
+        let under = |error: OptionError| error.under(PathStep::Name(api.clone().into()));
         for (name, value) in named(value).map_err(under)? {
             if name != "endpoints" {
                 return Err(under(OptionError::unknown("option", &name, &["endpoints"])));
             }
-            let under = |error: OptionError| under(error.under(Step::Name("endpoints".into())));
+            let under = |error: OptionError| under(error.under(PathStep::Name("endpoints".into())));
             for (endpoint, value) in named(value).map_err(under)? {
                 let read = match value {
-                    OptionValue::Text(url) => Ok(Endpoint::new(url)),
+                    OptionValue::Text(url) => Ok(ApiEndpoint::new(url)),
                     value => {
-                        let mut read = Endpoint::default();
+                        let mut read = ApiEndpoint::default();
                         set_all(&mut read, value).map(|()| read)
                     }
                 };
-                let read = read.map_err(|error| under(error.under(Step::Name(endpoint.clone().into()))))?;
+                let read =
+                    read.map_err(|error| under(error.under(PathStep::Name(endpoint.clone().into()))))?;
                 endpoints.push((api.clone(), endpoint, read));
             }
         }

@@ -3,9 +3,9 @@
 //! Law: there is one request for a resource at a time, whether a read or a poll makes it. Reads that wait for it hold no thread:
 //! their responders wait. The locks are leaves, but that the cache's is taken within that of the flights.
 
-use super::cache::{Body, Cache, CacheEntry, Key};
-use super::fetch::{Fetched, Fetcher};
-use super::options::{Checked, Options};
+use super::cache::{ApiCache, ApiCacheEntry, ApiCacheKey, CachedBody};
+use super::fetch::{FetchedAnswer, Fetcher};
+use super::options::{ApiOptions, CheckedService};
 use super::transport::while_wanted;
 use crate::path;
 use mcp_resources_engine::connection::{Contents, ReadResult};
@@ -30,44 +30,44 @@ const DOWN: usize = 1_000;
 
 /// An endpoint with its names.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct ServedAnswer {
     pub(super) api: String,
     pub(super) name: String,
     /// `api:///API/NAME`.
     pub(super) uri: String,
-    pub(super) checked: Checked,
+    pub(super) checked: CheckedService,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Service {
-    pub(super) endpoints: Vec<Served>,
+    pub(super) endpoints: Vec<ServedAnswer>,
     pub(super) poll: Duration,
     bytes: u64,
     fetcher: Fetcher,
     hasher: RandomState,
-    cache: Mutex<Cache>,
-    flights: Arc<Mutex<Flights>>,
+    cache: Mutex<ApiCache>,
+    flights: Arc<Mutex<FetchFlights>>,
 }
 
 #[derive(Debug, Default)]
-struct Flights {
+struct FetchFlights {
     /// The requests that are under way.
-    open: HashMap<Key, Waiting>,
+    open: HashMap<ApiCacheKey, WaitingReads>,
     /// Resources whose server is not asked before a time.
-    paused: HashMap<Key, Instant>,
+    paused: HashMap<ApiCacheKey, Instant>,
 }
 
 /// Those who wait for a request.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingReads {
     reads: Vec<Responder<ReadResult<'static>>>,
-    polls: Vec<SyncSender<Outcome>>,
+    polls: Vec<SyncSender<FetchOutcome>>,
     /// Whether a poll makes the request.
     is_polled: bool,
 }
 
-impl Waiting {
+impl WaitingReads {
     fn is_wanted(&self) -> bool {
         self.is_polled || !self.polls.is_empty() || self.reads.iter().any(|read| !read.is_cancelled())
     }
@@ -75,22 +75,22 @@ impl Waiting {
 
 /// What a resource is now.
 #[derive(Clone, Debug)]
-pub(super) enum Outcome {
-    Fresh(CacheEntry),
-    Stale(CacheEntry),
+pub(super) enum FetchOutcome {
+    Fresh(ApiCacheEntry),
+    Stale(ApiCacheEntry),
     Absent,
     TooLarge,
     Failed,
 }
 
 /// A request that is under way. Dropped, as by a panic, it fails those who wait.
-struct Flight<'s> {
+struct FetchFlight<'s> {
     service: &'s Service,
-    key: &'s Key,
+    key: &'s ApiCacheKey,
 }
 
 impl Service {
-    pub(super) fn new(options: &Options) -> Result<Self, OptionError> {
+    pub(super) fn new(options: &ApiOptions) -> Result<Self, OptionError> {
         if options.endpoints.is_empty() {
             return Err(OptionError::sentence(
                 "api: there is no endpoint; name one: `apis: {NAME: {endpoints: {NAME: {url: \"https://host/items/{id}\"}}}}`",
@@ -107,7 +107,7 @@ impl Service {
                 )));
             }
         }
-        let mut endpoints: Vec<Served> = Vec::new();
+        let mut endpoints: Vec<ServedAnswer> = Vec::new();
         for (api, name, endpoint) in &options.endpoints {
             for name in [api, name] {
                 if name.is_empty()
@@ -125,7 +125,7 @@ impl Service {
             let checked = endpoint.check(&format!("{api}/{name}"))?;
             let mut uri = String::from("api:///");
             path::append(&mut uri, &format!("{api}/{name}"));
-            endpoints.push(Served { api: api.clone(), name: name.clone(), uri, checked });
+            endpoints.push(ServedAnswer { api: api.clone(), name: name.clone(), uri, checked });
         }
         Ok(Self {
             endpoints,
@@ -146,7 +146,7 @@ impl Service {
 
     /// Answers a read: from a fresh copy, with what another read is about to have, or after a request.
     pub(super) fn read(&self, endpoint: usize, id: &str, reply: Responder<ReadResult<'static>>) {
-        let key = Key { endpoint, id: id.into() };
+        let key = ApiCacheKey { endpoint, id: id.into() };
         let now = Instant::now();
         {
             let mut flights = lock(&self.flights);
@@ -157,23 +157,23 @@ impl Service {
             let kept = lock(&self.cache).get(&key);
             let is_paused = flights.paused_until(&key, now).is_some();
             let known = match kept {
-                Some(kept) if kept.fresh_until > now => Some(Outcome::Fresh(kept)),
-                Some(kept) if is_paused && kept.copy.may_be_stale => Some(Outcome::Stale(kept)),
-                _ if is_paused => Some(Outcome::Failed),
+                Some(kept) if kept.fresh_until > now => Some(FetchOutcome::Fresh(kept)),
+                Some(kept) if is_paused && kept.copy.may_be_stale => Some(FetchOutcome::Stale(kept)),
+                _ if is_paused => Some(FetchOutcome::Failed),
                 _ => None,
             };
             if let Some(known) = known {
                 drop(flights);
                 return self.send(reply, &known);
             }
-            flights.open.insert(key.clone(), Waiting { reads: vec![reply], ..Waiting::default() });
+            flights.open.insert(key.clone(), WaitingReads { reads: vec![reply], ..WaitingReads::default() });
         }
         self.fly(&key);
     }
 
     /// What a resource is now, whether or not its copy is fresh: from the request that is under way, or from a new one.
     /// What to log, if something is wrong and no read has logged it.
-    pub(super) fn poll(&self, key: &Key) -> (Outcome, Option<String>) {
+    pub(super) fn poll(&self, key: &ApiCacheKey) -> (FetchOutcome, Option<String>) {
         let landing = {
             let mut flights = lock(&self.flights);
             match flights.open.get_mut(key) {
@@ -183,36 +183,38 @@ impl Service {
                     Some(landing)
                 }
                 None => {
-                    flights.open.insert(key.clone(), Waiting { is_polled: true, ..Waiting::default() });
+                    flights
+                        .open
+                        .insert(key.clone(), WaitingReads { is_polled: true, ..WaitingReads::default() });
                     None
                 }
             }
         };
         match landing {
-            Some(landing) => (landing.recv().unwrap_or(Outcome::Failed), None),
+            Some(landing) => (landing.recv().unwrap_or(FetchOutcome::Failed), None),
             None => self.fly(key),
         }
     }
 
     /// Until when the server of a resource must not be asked.
-    pub(super) fn paused_until(&self, key: &Key) -> Option<Instant> {
+    pub(super) fn paused_until(&self, key: &ApiCacheKey) -> Option<Instant> {
         lock(&self.flights).paused_until(key, Instant::now())
     }
 
     /// Makes the request of a flight that was opened, and gives the outcome to all that wait for it.
-    fn fly(&self, key: &Key) -> (Outcome, Option<String>) {
-        let flight = Flight { service: self, key };
+    fn fly(&self, key: &ApiCacheKey) -> (FetchOutcome, Option<String>) {
+        let flight = FetchFlight { service: self, key };
         let (outcome, mut what) = loop {
             let (flights, own) = (self.flights.clone(), key.clone());
-            let is_wanted = move || lock(&flights).open.get(&own).is_some_and(Waiting::is_wanted);
+            let is_wanted = move || lock(&flights).open.get(&own).is_some_and(WaitingReads::is_wanted);
             match while_wanted(is_wanted, || self.request(key)) {
                 Some(done) => break done,
                 // Another one has come to wait for it.
-                None if lock(&self.flights).open.get(key).is_some_and(Waiting::is_wanted) => {}
-                None => break (Outcome::Failed, None),
+                None if lock(&self.flights).open.get(key).is_some_and(WaitingReads::is_wanted) => {}
+                None => break (FetchOutcome::Failed, None),
             }
         };
-        let Waiting { reads, polls, .. } = flight.land();
+        let WaitingReads { reads, polls, .. } = flight.land();
         for poll in polls {
             // Each is sent one, so there is room.
             let _ = poll.try_send(outcome.clone());
@@ -227,89 +229,95 @@ impl Service {
     }
 
     /// Makes a request; `None` if it was given up because nobody waits for it.
-    fn request(&self, key: &Key) -> Option<(Outcome, Option<String>)> {
-        let Some(served) = self.endpoints.get(key.endpoint) else { return Some((Outcome::Absent, None)) };
+    fn request(&self, key: &ApiCacheKey) -> Option<(FetchOutcome, Option<String>)> {
+        let Some(served) = self.endpoints.get(key.endpoint) else {
+            return Some((FetchOutcome::Absent, None));
+        };
         let kept = lock(&self.cache).get(key);
         let fetched = self.fetcher.fetch(&served.checked, &key.id, kept.as_ref().map(|kept| &*kept.copy));
         let now = Instant::now();
         let said = |what: String| Some(format!("{}/{}: {what}", served.api, served.name));
         let mut paused = None;
         let result = match fetched {
-            Fetched::New(copy, freshness) => {
-                let kept = CacheEntry { copy: Arc::new(copy), fresh_until: now + freshness.lifetime };
+            FetchedAnswer::New(copy, freshness) => {
+                let kept = ApiCacheEntry { copy: Arc::new(copy), fresh_until: now + freshness.lifetime };
                 let mut cache = lock(&self.cache);
                 if freshness.is_kept {
                     cache.put(key, kept.clone())
                 } else {
                     cache.remove(key)
                 }
-                (Outcome::Fresh(kept), None)
+                (FetchOutcome::Fresh(kept), None)
             }
-            Fetched::NotModified(freshness) => match kept {
+            FetchedAnswer::NotModified(freshness) => match kept {
                 Some(kept) => {
-                    let kept = CacheEntry { fresh_until: now + freshness.lifetime, ..kept };
+                    let kept = ApiCacheEntry { fresh_until: now + freshness.lifetime, ..kept };
                     lock(&self.cache).put(key, kept.clone());
-                    (Outcome::Fresh(kept), None)
+                    (FetchOutcome::Fresh(kept), None)
                 }
-                None => (Outcome::Failed, said("status 304 without a request for it".into())),
+                None => (FetchOutcome::Failed, said("status 304 without a request for it".into())),
             },
-            Fetched::Absent => {
+            FetchedAnswer::Absent => {
                 lock(&self.cache).remove(key);
-                (Outcome::Absent, None)
+                (FetchOutcome::Absent, None)
             }
-            Fetched::TooLarge => (Outcome::TooLarge, None),
-            Fetched::Down(what, wait) => {
+            FetchedAnswer::TooLarge => (FetchOutcome::TooLarge, None),
+            FetchedAnswer::Down(what, wait) => {
                 paused = Some(now + wait.unwrap_or(PAUSE.0).min(PAUSE.1));
                 match kept.filter(|kept| kept.copy.may_be_stale) {
-                    Some(kept) => (Outcome::Stale(kept), said(what)),
-                    None => (Outcome::Failed, said(what)),
+                    Some(kept) => (FetchOutcome::Stale(kept), said(what)),
+                    None => (FetchOutcome::Failed, said(what)),
                 }
             }
-            Fetched::Failed(what) => (Outcome::Failed, said(what)),
-            Fetched::Unwanted => return None,
+            FetchedAnswer::Failed(what) => (FetchOutcome::Failed, said(what)),
+            FetchedAnswer::Unwanted => return None,
         };
         lock(&self.flights).pause(key, paused, now);
         Some(result)
     }
 
     /// The resource that a URI names.
-    pub(super) fn key_of(&self, uri: &str) -> Option<Key> {
+    pub(super) fn key_of(&self, uri: &str) -> Option<ApiCacheKey> {
         let (endpoint, rest) = self.endpoints.iter().enumerate().find_map(|(number, served)| {
             let rest = uri.strip_prefix(&*served.uri)?;
             (rest.is_empty() || rest.starts_with('/')).then_some((number, rest))
         })?;
         let takes_id = self.endpoints.get(endpoint)?.checked.url.takes_id();
         let id = path::decoded(rest.strip_prefix('/').unwrap_or_default())?;
-        (takes_id != id.is_empty() && id.len() <= super::ID).then(|| Key { endpoint, id: id.into() })
+        (takes_id != id.is_empty() && id.len() <= super::ID).then(|| ApiCacheKey { endpoint, id: id.into() })
     }
 
     /// What tells whether a resource has changed; `None` if that is not known.
-    pub(super) fn digest(&self, outcome: &Outcome) -> Option<u64> {
+    pub(super) fn digest(&self, outcome: &FetchOutcome) -> Option<u64> {
         match outcome {
-            Outcome::Fresh(kept) => Some(self.hasher.hash_one((&kept.copy.body, &kept.copy.mime_type))),
-            Outcome::Absent => Some(0),
-            Outcome::Stale(_) | Outcome::TooLarge | Outcome::Failed => None,
+            FetchOutcome::Fresh(kept) => Some(self.hasher.hash_one((&kept.copy.body, &kept.copy.mime_type))),
+            FetchOutcome::Absent => Some(0),
+            FetchOutcome::Stale(_) | FetchOutcome::TooLarge | FetchOutcome::Failed => None,
         }
     }
 
-    fn send(&self, reply: Responder<ReadResult<'static>>, outcome: &Outcome) {
+    fn send(&self, reply: Responder<ReadResult<'static>>, outcome: &FetchOutcome) {
         let answer = match outcome {
-            Outcome::Fresh(kept) => reply.facts(kept.copy.body.len() as u64).map(|()| result(kept, false)),
-            Outcome::Stale(kept) => reply.facts(kept.copy.body.len() as u64).map(|()| result(kept, true)),
-            Outcome::Absent => Err(ReadError::NotFound),
-            Outcome::TooLarge => Err(ReadError::SizeExceeded { limit: self.bytes, size: None }),
-            Outcome::Failed => Err(ReadError::Failed),
+            FetchOutcome::Fresh(kept) => {
+                reply.facts(kept.copy.body.len() as u64).map(|()| result(kept, false))
+            }
+            FetchOutcome::Stale(kept) => {
+                reply.facts(kept.copy.body.len() as u64).map(|()| result(kept, true))
+            }
+            FetchOutcome::Absent => Err(ReadError::NotFound),
+            FetchOutcome::TooLarge => Err(ReadError::SizeExceeded { limit: self.bytes, size: None }),
+            FetchOutcome::Failed => Err(ReadError::Failed),
         };
         reply.send(answer);
     }
 }
 
-impl Flights {
-    fn paused_until(&self, key: &Key, now: Instant) -> Option<Instant> {
+impl FetchFlights {
+    fn paused_until(&self, key: &ApiCacheKey, now: Instant) -> Option<Instant> {
         self.paused.get(key).copied().filter(|until| *until > now)
     }
 
-    fn pause(&mut self, key: &Key, until: Option<Instant>, now: Instant) {
+    fn pause(&mut self, key: &ApiCacheKey, until: Option<Instant>, now: Instant) {
         match until {
             Some(until) => {
                 if self.paused.len() >= DOWN {
@@ -324,29 +332,29 @@ impl Flights {
     }
 }
 
-impl Flight<'_> {
+impl FetchFlight<'_> {
     /// Those who wait for it. It is over: what comes from now on is a flight of its own.
-    fn land(self) -> Waiting {
+    fn land(self) -> WaitingReads {
         let waiting = self.take();
         std::mem::forget(self);
         waiting
     }
 
-    fn take(&self) -> Waiting {
+    fn take(&self) -> WaitingReads {
         lock(&self.service.flights).open.remove(self.key).unwrap_or_default()
     }
 }
 
-impl Drop for Flight<'_> {
+impl Drop for FetchFlight<'_> {
     fn drop(&mut self) {
         drop(self.take());
     }
 }
 
-fn result(kept: &CacheEntry, is_stale: bool) -> ReadResult<'static> {
+fn result(kept: &ApiCacheEntry, is_stale: bool) -> ReadResult<'static> {
     let contents = match &kept.copy.body {
-        Body::Text(text) => Contents::shared_text(text.clone()),
-        Body::Blob(bytes) => Contents::shared_blob(bytes.clone()),
+        CachedBody::Text(text) => Contents::shared_text(text.clone()),
+        CachedBody::Blob(bytes) => Contents::shared_blob(bytes.clone()),
     };
     let contents = contents.with_mime_type(kept.copy.mime_type.clone());
     let contents = if is_stale { contents.with_meta(STALE) } else { contents };

@@ -1,7 +1,7 @@
 //! What a request may be, and where it may go.
 
-use super::cache::Key;
-use super::service::{Outcome, Service};
+use super::cache::ApiCacheKey;
+use super::service::{FetchOutcome, Service};
 use super::*;
 use mcp_resources_engine::option::FromOption;
 use std::io::{Read as _, Write};
@@ -45,12 +45,12 @@ fn counting() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, count)
 }
 
-fn one(url: &str) -> Options {
-    Options::new().endpoint("shop", "item", Endpoint::new(url)).timeout(Duration::from_secs(2))
+fn one(url: &str) -> ApiOptions {
+    ApiOptions::new().endpoint("shop", "item", ApiEndpoint::new(url)).timeout(Duration::from_secs(2))
 }
 
-fn request(service: &Service) -> (Outcome, Option<String>) {
-    service.poll(&Key { endpoint: 0, id: "7".into() })
+fn request(service: &Service) -> (FetchOutcome, Option<String>) {
+    service.poll(&ApiCacheKey { endpoint: 0, id: "7".into() })
 }
 
 /// S-20: a name that is public when it is declared and private when it is requested, or both at once: no socket opens.
@@ -63,14 +63,14 @@ fn a_name_that_is_rebound_opens_no_socket() {
         let names = Names { answers, asked: AtomicUsize::new(0) };
         let service = Service::new(&one("http://rebound.example/{id}")).unwrap().resolving(names);
         let (outcome, what) = request(&service);
-        assert!(matches!(outcome, Outcome::Failed), "{outcome:?}");
+        assert!(matches!(outcome, FetchOutcome::Failed), "{outcome:?}");
         assert!(what.unwrap().contains("has an address that is not public"), "the log says why");
     }
     assert_eq!(count.load(Ordering::Relaxed), 0);
     let names = Names { answers: vec![vec![address]], asked: AtomicUsize::new(0) };
     let options = one("http://rebound.example/{id}").private_networks(true);
     let service = Service::new(&options).unwrap().resolving(names);
-    assert!(matches!(request(&service).0, Outcome::Fresh(_)));
+    assert!(matches!(request(&service).0, FetchOutcome::Fresh(_)));
     assert_eq!(count.load(Ordering::Relaxed), 1);
 }
 
@@ -91,7 +91,7 @@ fn written_addresses_are_judged() {
     ] {
         let service = Service::new(&one(&format!("http://{host}:{port}/{{id}}"))).unwrap();
         let (outcome, _) = request(&service);
-        assert!(matches!(outcome, Outcome::Failed | Outcome::Stale(_)), "{host}: {outcome:?}");
+        assert!(matches!(outcome, FetchOutcome::Failed | FetchOutcome::Stale(_)), "{host}: {outcome:?}");
     }
     assert_eq!(count.load(Ordering::Relaxed), 0);
 }
@@ -110,7 +110,7 @@ fn folded_headers_are_read() {
     });
     let options = one(&format!("http://{address}/{{id}}")).private_networks(true);
     let (outcome, what) = request(&Service::new(&options).unwrap());
-    let Outcome::Fresh(kept) = outcome else { panic!("{outcome:?} {what:?}") };
+    let FetchOutcome::Fresh(kept) = outcome else { panic!("{outcome:?} {what:?}") };
     assert_eq!((kept.copy.body.bytes(), &*kept.copy.mime_type), ("é\n".as_bytes(), "text/plain"));
     serving.join().unwrap();
 }
@@ -130,13 +130,13 @@ fn an_unwanted_request_ends() {
     });
     let options =
         one(&format!("http://{address}/{{id}}")).private_networks(true).timeout(Duration::from_secs(3_600));
-    let checked = Endpoint::new(format!("http://{address}/")).check("x").unwrap();
+    let checked = ApiEndpoint::new(format!("http://{address}/")).check("x").unwrap();
     let looks = Arc::new(AtomicUsize::new(0));
     let own = looks.clone();
     let is_wanted = move || own.fetch_add(1, Ordering::Relaxed) < 3;
     let fetcher = super::fetch::Fetcher::new(&options);
     let fetched = super::transport::while_wanted(is_wanted, || fetcher.fetch(&checked, "", None));
-    assert!(matches!(fetched, super::fetch::Fetched::Unwanted), "{fetched:?}");
+    assert!(matches!(fetched, super::fetch::FetchedAnswer::Unwanted), "{fetched:?}");
     drop(fetcher);
     serving.join().unwrap();
 }
@@ -208,7 +208,7 @@ fn wrong_options_are_named() {
         ),
         (5_u64.into(), "5, expected an object of options"),
     ] {
-        let said = Options::from_option(value).and_then(Api::new).unwrap_err().to_string();
+        let said = ApiOptions::from_option(value).and_then(Api::new).unwrap_err().to_string();
         assert!(said.contains(message) && !said.contains("hunter2"), "{said}");
     }
 }
@@ -221,7 +221,7 @@ fn nothing_shows_a_secret() {
         one("https://host/{id}?key=hunter2").endpoint(
             "a",
             "b",
-            Endpoint::new("https://h/").header("A", "hunter2")
+            ApiEndpoint::new("https://h/").header("A", "hunter2")
         )
     );
     assert!(!shown.contains("hunter2"), "{shown}");

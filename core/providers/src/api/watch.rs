@@ -3,7 +3,7 @@
 //! Law: a request that fails changes nothing, and is made less and less often, and not before the time that the server gave.
 
 use super::service::Service;
-use crate::watching::Watched;
+use crate::watching::WatchedValue;
 use mcp_resources_runtime::provider::Feed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,9 @@ struct Poll {
 }
 
 /// What a thread calls again and again.
-pub(super) fn looks(services: Vec<Arc<Service>>) -> impl FnMut(&Feed, &Watched) -> Duration + Send + 'static {
+pub(super) fn looks(
+    services: Vec<Arc<Service>>,
+) -> impl FnMut(&Feed, &WatchedValue) -> Duration + Send + 'static {
     let mut states: BTreeMap<Arc<str>, Poll> = BTreeMap::new();
     move |feed, watched| {
         states.retain(|uri, _| watched.uris.contains(uri));

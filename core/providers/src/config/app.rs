@@ -9,8 +9,8 @@
 //! Law: a request looks at the file as it is now. The lock is held while the file is read, so it is only taken where blocking is
 //! allowed, and no notification is sent and nothing is logged while it is held.
 
-use super::parse::{Format, MOST, Parsed};
-use super::tree::{Node, Settings};
+use super::parse::{ConfigFormat, MOST, Parsed};
+use super::tree::{ConfigNode, TreeSettings};
 use std::fs::{File, Metadata};
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
@@ -32,8 +32,8 @@ pub(super) struct App {
     /// `config:///NAME`.
     pub(super) uri: String,
     pub(super) file: PathBuf,
-    format: Format,
-    settings: Arc<Settings>,
+    format: ConfigFormat,
+    settings: Arc<TreeSettings>,
     hasher: RandomState,
     state: Mutex<AppState>,
 }
@@ -41,7 +41,7 @@ pub(super) struct App {
 #[derive(Debug, Default)]
 struct AppState {
     /// The file as it was when it was last read, and whether that was long after its last change.
-    seen: Option<(Facts, bool)>,
+    seen: Option<(ConfigFacts, bool)>,
     good: Option<Good>,
     /// Whether the file could not be opened.
     is_down: bool,
@@ -52,21 +52,21 @@ struct AppState {
 
 #[derive(Debug)]
 struct Good {
-    now: Arc<Snapshot>,
+    now: Arc<ConfigSnapshot>,
     digest: u64,
 }
 
 /// What is served of an application.
 #[derive(Debug, Default)]
-pub(super) struct Snapshot {
-    pub(super) root: Node,
+pub(super) struct ConfigSnapshot {
+    pub(super) root: ConfigNode,
     /// When the file was last changed.
     pub(super) modified: Option<String>,
 }
 
 /// What identifies the state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Facts {
+struct ConfigFacts {
     file: (u64, u64),
     size: u64,
     modified: (i64, i64),
@@ -74,7 +74,7 @@ struct Facts {
 }
 
 /// What was there before and is there now; `None` is a file that could not be opened.
-pub(super) type Change = (Option<Arc<Snapshot>>, Option<Arc<Snapshot>>);
+pub(super) type Change = (Option<Arc<ConfigSnapshot>>, Option<Arc<ConfigSnapshot>>);
 
 impl App {
     /// Reads the file for the first time.
@@ -85,9 +85,9 @@ impl App {
         name: String,
         uri: String,
         file: PathBuf,
-        settings: Arc<Settings>,
+        settings: Arc<TreeSettings>,
     ) -> Result<Self, String> {
-        let format = Format::of(&file)
+        let format = ConfigFormat::of(&file)
             .ok_or("has no name that says how it is written; name it .yaml, .yml, .toml, .json or .env")?;
         let app =
             Self { name, uri, file, format, settings, hasher: RandomState::new(), state: Mutex::default() };
@@ -106,7 +106,7 @@ impl App {
     }
 
     /// What is there now, with what has changed since this was called last. `None` if the file cannot be opened.
-    pub(super) fn now(&self) -> (Option<Arc<Snapshot>>, Option<Change>) {
+    pub(super) fn now(&self) -> (Option<Arc<ConfigSnapshot>>, Option<Change>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let before = state.now();
         self.refresh(&mut state);
@@ -127,7 +127,7 @@ impl App {
 
     fn refresh(&self, state: &mut AppState) {
         if let (Some((seen, true)), false) = (state.seen, state.is_down)
-            && std::fs::metadata(&self.file).is_ok_and(|metadata| Facts::of(&metadata) == seen)
+            && std::fs::metadata(&self.file).is_ok_and(|metadata| ConfigFacts::of(&metadata) == seen)
         {
             return;
         }
@@ -176,13 +176,13 @@ impl App {
     }
 
     /// Serves what a file says from now on.
-    fn put(&self, state: &mut AppState, parsed: Parsed, digest: u64, facts: Facts) {
+    fn put(&self, state: &mut AppState, parsed: Parsed, digest: u64, facts: ConfigFacts) {
         let Parsed { members, left_out } = parsed;
         if let Some(left_out) = left_out {
             state.say(format!("{}: {left_out}", self.file.display()));
         }
         let is_empty = members.is_empty();
-        let (root, hollow) = Node::root(members, &self.settings);
+        let (root, hollow) = ConfigNode::root(members, &self.settings);
         if !is_empty && root.is_hollow() && !self.settings.allow.is_empty() {
             state.say(format!(
                 "no key of {:?} matches allow, so nothing of it is served; the path of a key has slashes: \"server/port\"",
@@ -203,7 +203,7 @@ impl App {
             Some(good) if good.now.root == root && good.now.modified == modified => {
                 state.good = Some(Good { now: good.now.clone(), digest });
             }
-            _ => state.good = Some(Good { now: Arc::new(Snapshot { root, modified }), digest }),
+            _ => state.good = Some(Good { now: Arc::new(ConfigSnapshot { root, modified }), digest }),
         }
     }
 
@@ -216,7 +216,7 @@ impl App {
 }
 
 impl AppState {
-    fn now(&self) -> Option<Arc<Snapshot>> {
+    fn now(&self) -> Option<Arc<ConfigSnapshot>> {
         self.good.as_ref().filter(|_| !self.is_down).map(|good| good.now.clone())
     }
 
@@ -227,7 +227,7 @@ impl AppState {
     }
 }
 
-impl Facts {
+impl ConfigFacts {
     fn of(metadata: &Metadata) -> Self {
         Self {
             file: (metadata.dev(), metadata.ino()),
@@ -247,7 +247,7 @@ impl Facts {
 }
 
 /// A file as it is now.
-fn read(file: &Path) -> std::io::Result<(Vec<u8>, Facts)> {
+fn read(file: &Path) -> std::io::Result<(Vec<u8>, ConfigFacts)> {
     // A pipe would be opened for ever.
     if !std::fs::metadata(file)?.is_file() {
         return Err(std::io::ErrorKind::IsADirectory.into());
@@ -261,6 +261,6 @@ fn read(file: &Path) -> std::io::Result<(Vec<u8>, Facts)> {
     opened.take(MOST + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > MOST {
         true => Err(std::io::ErrorKind::FileTooLarge.into()),
-        false => Ok((bytes, Facts::of(&metadata))),
+        false => Ok((bytes, ConfigFacts::of(&metadata))),
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Unreadable {
 /// The variables of a file, `max` of them at most.
 pub(super) fn parse(text: &str, max: usize) -> Result<Variables, Unreadable> {
     let mut found = Variables::default();
-    let mut rest = Lines { text, at: 1 };
+    let mut rest = DotenvLines { text, at: 1 };
     while !rest.text.is_empty() {
         let at = rest.at;
         let line = rest.line().trim_start();
@@ -75,12 +75,12 @@ fn plain(value: &str) -> &str {
 }
 
 /// What is left of a file.
-struct Lines<'t> {
+struct DotenvLines<'t> {
     text: &'t str,
     at: u64,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> DotenvLines<'t> {
     /// The next line, without its end: LF, CRLF or CR.
     fn line(&mut self) -> &'t str {
         let end = self.text.find(['\n', '\r']).unwrap_or(self.text.len());

@@ -15,26 +15,28 @@ mod parse;
 mod tree;
 mod watch;
 
-pub use options::Options;
+pub use options::ConfigOptions;
 
 use crate::answers::{COMPLETED, completion, page};
 use crate::declared::{self, Declare};
 use crate::masks::{Detectors, Masks, globs};
 use crate::named;
-use crate::options::Kind;
+use crate::options::OptionKind;
 use crate::path;
-use crate::watching::Own;
+use crate::watching::OwnWatch;
 use app::{App, Change};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_runtime::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_runtime::provider::{
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+};
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
-use tree::{Settings, is_plain};
-use watch::Watch;
+use tree::{TreeSettings, is_plain};
+use watch::ConfigWatch;
 
 const INDEX: &str = "config:///";
 const APPS: &str = "config:///{app}";
@@ -53,7 +55,7 @@ pub(crate) const TEXT: &str = "text/plain";
 type Log<'a> = dyn Fn(&str) + 'a;
 
 /// The page of a list that is context for.
-struct ListContext<'a> {
+struct ConfigListContext<'a> {
     cursor: Option<&'a str>,
     limit: usize,
     permits: &'a tree::Permits<'a>,
@@ -64,8 +66,8 @@ struct ListContext<'a> {
 #[derive(Debug)]
 pub struct Config {
     apps: Vec<Arc<App>>,
-    own: Own,
-    watch: Arc<Watch>,
+    own: OwnWatch,
+    watch: Arc<ConfigWatch>,
 }
 
 impl Config {
@@ -74,7 +76,7 @@ impl Config {
     /// # Errors
     /// There is no file, one cannot be read or makes no sense, two have the same name, or nothing was said of what is allowed:
     /// a server that shows nothing would look as if it did not work.
-    pub fn new(options: Options) -> Result<Self, OptionError> {
+    pub fn new(options: ConfigOptions) -> Result<Self, OptionError> {
         if options.apps.is_empty() {
             let reason = "config: there is no file; name one: `apps: {NAME: FILE}`, or config:FILE";
             return Err(OptionError::sentence(reason));
@@ -86,10 +88,12 @@ impl Config {
                  'config:{file},server,server/**' with the command"
             )));
         };
-        let settings =
-            Settings { allow: globs("allow", allow)?, masks: Masks::new(&options.redact, &options.reveal)? };
+        let settings = TreeSettings {
+            allow: globs("allow", allow)?,
+            masks: Masks::new(&options.redact, &options.reveal)?,
+        };
         let settings = Arc::new(settings);
-        let mut config = Self { apps: Vec::new(), own: Own::default(), watch: Arc::default() };
+        let mut config = Self { apps: Vec::new(), own: OwnWatch::default(), watch: Arc::default() };
         for named in &options.apps {
             let name = options::name_of(named)?;
             let mut uri = String::from(INDEX);
@@ -121,14 +125,14 @@ impl Config {
 }
 
 impl Declare for Config {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "config",
         about: "The keys of configuration files that are allowed, as config:///APP/KEY.",
-        options: Options::TABLE,
+        options: ConfigOptions::TABLE,
     };
 
     fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
-        let options: Options = declared::read("config", options)?;
+        let options: ConfigOptions = declared::read("config", options)?;
         Self::new(options.at(folder))
     }
 
@@ -189,7 +193,7 @@ impl Provider for Config {
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
         let permits = |uri: &str| request.permits(uri);
-        let context = ListContext {
+        let context = ConfigListContext {
             cursor: request.cursor(),
             limit: request.limit().max(1),
             permits: &permits,
@@ -223,7 +227,7 @@ impl Provider for Config {
         reply.send(Ok(completion(values)));
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         self.watch.interest(change, self.own.feed(), &self.apps);
     }
 }
@@ -246,8 +250,8 @@ impl Config {
         Ok((value, mime_type))
     }
 
-    fn list_apps(&self, context: &ListContext<'_>) -> ListPage {
-        let ListContext { cursor, limit, permits, log } = *context;
+    fn list_apps(&self, context: &ConfigListContext<'_>) -> ListPage {
+        let ConfigListContext { cursor, limit, permits, log } = *context;
         let from =
             cursor.map_or(0, |cursor| self.apps.iter().take_while(|app| app.name != cursor).count() + 1);
         let rest = self.apps.iter().skip(from).filter(|app| permits(&app.uri));
@@ -265,8 +269,8 @@ impl Config {
         )
     }
 
-    fn list_keys(&self, context: &ListContext<'_>) -> ListPage {
-        let ListContext { cursor, limit, permits, log } = *context;
+    fn list_keys(&self, context: &ConfigListContext<'_>) -> ListPage {
+        let ConfigListContext { cursor, limit, permits, log } = *context;
         // Behind which key of which application. The order is that of the walk: by segments.
         let (from, after) = cursor.and_then(|cursor| cursor.split_once('/')).unzip();
         let skip = from.map_or(0, |from| self.apps.iter().take_while(|app| app.name != from).count());
@@ -332,7 +336,7 @@ impl Config {
     }
 
     /// What an application has now. Its subscribers are notified if that is a change.
-    fn now(&self, app: &App, log: &Log<'_>) -> Option<Arc<app::Snapshot>> {
+    fn now(&self, app: &App, log: &Log<'_>) -> Option<Arc<app::ConfigSnapshot>> {
         match self.own.feed() {
             Some(feed) => self.watch.see(app, &feed, log),
             None => app.now().0,
@@ -348,14 +352,14 @@ impl Config {
 #[doc(hidden)]
 pub fn served(file: &Path, bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
     // Patterns are compiled once: it is called for many files.
-    static ALL: LazyLock<Result<Settings, OptionError>> = LazyLock::new(|| {
+    static ALL: LazyLock<Result<TreeSettings, OptionError>> = LazyLock::new(|| {
         let allow = globs("allow", &["**".to_owned()])?;
-        Ok(Settings { allow, masks: Masks::new(&Detectors::All, &[])? })
+        Ok(TreeSettings { allow, masks: Masks::new(&Detectors::All, &[])? })
     });
     let settings = ALL.as_ref().map_err(ToString::to_string)?;
-    let format = parse::Format::of(file).ok_or("it has no extension of a configuration file")?;
+    let format = parse::ConfigFormat::of(file).ok_or("it has no extension of a configuration file")?;
     let members = format.parse(bytes).map_err(|fault| fault.to_string())?.members;
-    let root = tree::Node::root(members, settings).0;
+    let root = tree::ConfigNode::root(members, settings).0;
     let mut all = Vec::new();
     root.walk("config:///app", &mut |visit| {
         let found = root.find(visit.path).map(|node| node.value(visit.uri, &|_| true));
@@ -366,7 +370,7 @@ pub fn served(file: &Path, bytes: &[u8]) -> Result<Vec<(String, Value)>, String>
 }
 
 /// A key as it is listed. An object has no size there: its size depends on what the client may see.
-fn item(visit: &tree::Visit<'_>, modified: Option<&str>) -> Resource {
+fn item(visit: &tree::TreeVisit<'_>, modified: Option<&str>) -> Resource {
     // A name has something to see in it.
     let name = if visit.path.trim().is_empty() { visit.uri } else { visit.path };
     let mut listed = Resource::new(visit.uri).name(name);
@@ -399,7 +403,7 @@ fn differs(app: &App, uri: &str, change: &Change) -> bool {
         return false;
     };
     let Some(key) = path::decoded(key) else { return false };
-    let value = |snapshot: &Option<Arc<app::Snapshot>>| {
+    let value = |snapshot: &Option<Arc<app::ConfigSnapshot>>| {
         snapshot.as_ref().map(|snapshot| snapshot.root.find(&key).map(|node| node.value(&app.uri, &|_| true)))
     };
     value(&change.0) != value(&change.1)

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 /// The options of [`Config`](super::Config), for all files that they name.
 ///
 /// ```no_run
-/// use mcp_resources_providers::config::{Config, Options};
-/// let options = Options::new().app("demo", "app.yaml").allow(["server", "server/**"]);
+/// use mcp_resources_providers::config::{Config, ConfigOptions};
+/// let options = ConfigOptions::new().app("demo", "app.yaml").allow(["server", "server/**"]);
 /// let config = Config::new(options)?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ConfigOptions {
     pub(super) apps: Vec<NamedPath>,
     /// `None`: it was not set.
     pub(super) allow: Option<Vec<String>>,
@@ -27,14 +27,14 @@ pub struct Options {
     clippy::new_without_default,
     reason = "what has a default is read from an object alone, and this from a text too"
 )]
-impl Options {
+impl ConfigOptions {
     /// No file yet, and nothing allowed.
     pub fn new() -> Self {
         Self { apps: Vec::new(), allow: None, reveal: Vec::new(), redact: Detectors::All }
     }
 }
 
-impl Options {
+impl ConfigOptions {
     /// Serves `file` as `config:///NAME`.
     #[must_use]
     pub fn app(mut self, name: impl Into<String>, file: impl Into<PathBuf>) -> Self {
@@ -80,7 +80,7 @@ impl Options {
     }
 }
 
-option_table!(Options, "a file, a list of them, or an object of options" {
+option_table!(ConfigOptions, "a file, a list of them, or an object of options" {
     "apps": "a file, a list of them, or names with a file each", None,
         "Serves each YAML, TOML, JSON or .env file as config:///NAME. A file without a name keeps its own, without the extension." =>
         |own, value| put(&mut own.apps, named::read(value, "file"));
@@ -95,7 +95,7 @@ option_table!(Options, "a file, a list of them, or an object of options" {
         |own, value| put(&mut own.redact, Detectors::from_option(value));
 });
 
-paths_or_options!(Options, apps: "file");
+paths_or_options!(ConfigOptions, apps: "file");
 
 /// The name of an application, if a URI can have it.
 pub(super) fn name_of(named: &NamedPath) -> Result<String, OptionError> {

@@ -4,8 +4,8 @@
 //! file is in an error: it may be a secret.
 
 use super::dotenv::{self, Variables};
-pub(super) use crate::values::Fault;
-use crate::values::{self, Limits, Value};
+pub(super) use crate::values::ParseFault;
+use crate::values::{self, FileValue, ValueLimits};
 use mcp_resources_runtime::transport::YamlSchema;
 use serde_json::Map;
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ pub(super) const MOST: u64 = 16 << 20;
 /// How many values a file may have.
 const VALUES: usize = 250_000;
 /// Aliases can make the texts longer than the file.
-const LIMITS: Limits = Limits { values: VALUES, bytes: 2 * MOST as usize, depth: 64 };
+const LIMITS: ValueLimits = ValueLimits { values: VALUES, bytes: 2 * MOST as usize, depth: 64 };
 
 /// What a file says.
 #[derive(Debug)]
@@ -28,14 +28,14 @@ pub(super) struct Parsed {
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ConfigFormat {
     Json,
     Yaml,
     Toml,
     Env,
 }
 
-impl Format {
+impl ConfigFormat {
     /// By the name of the file: its extension, or `.env` and `.env.local`.
     pub(super) fn of(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_str()?.to_ascii_lowercase();
@@ -55,8 +55,8 @@ impl Format {
     ///
     /// # Errors
     /// It is no text, not in this format, no object, or larger than a configuration may be.
-    pub(super) fn parse(self, bytes: &[u8]) -> Result<Parsed, Fault> {
-        let fault = |what| Fault { what, line: None };
+    pub(super) fn parse(self, bytes: &[u8]) -> Result<Parsed, ParseFault> {
+        let fault = |what| ParseFault { what, line: None };
         let text = match utf16(bytes).filter(|_| self == Self::Yaml) {
             Some(units) => {
                 String::from_utf16(&units).map(Cow::Owned).map_err(|_| fault("it is not UTF-16"))?
@@ -74,17 +74,17 @@ impl Format {
             Self::Toml => values::toml(text, LIMITS),
         };
         match value? {
-            Value::Object(members) => Ok(Parsed { members: members.into(), left_out: None }),
+            FileValue::Object(members) => Ok(Parsed { members: members.into(), left_out: None }),
             _ => Err(fault("it is no object with keys")),
         }
     }
 }
 
-fn variables(text: &str) -> Result<Parsed, Fault> {
+fn variables(text: &str) -> Result<Parsed, ParseFault> {
     let read = dotenv::parse(text, VALUES);
     let Variables { members, left_out } = read.map_err(|unreadable| {
         let what = if unreadable.is_too_long { values::TOO_MANY } else { "a quote does not close" };
-        Fault { what, line: Some(unreadable.line) }
+        ParseFault { what, line: Some(unreadable.line) }
     })?;
     let left_out = left_out.map(|(line, count)| match count {
         1 => format!("line {line} is not NAME=VALUE and is left out"),
@@ -112,7 +112,7 @@ mod tests {
 
     const TOML_TIME: &str = "$__toml_private_datetime";
 
-    fn value(format: Format, text: &str) -> String {
+    fn value(format: ConfigFormat, text: &str) -> String {
         match format.parse(text.as_bytes()) {
             Ok(parsed) => Value::Object(parsed.members).to_string(),
             Err(fault) => fault.to_string(),
@@ -126,64 +126,72 @@ mod tests {
         let toml = "list = [1, \"two\"]\n[server]\nport = 8080\ntls = true\nhost = 'a'\n";
         let json = r#"{"server": {"port": 8080, "tls": true, "host": "a"}, "list": [1, "two"]}"#;
         let expected = r#"{"list":[1,"two"],"server":{"host":"a","port":8080,"tls":true}}"#;
-        for (format, text) in [(Format::Yaml, yaml), (Format::Toml, toml), (Format::Json, json)] {
+        for (format, text) in
+            [(ConfigFormat::Yaml, yaml), (ConfigFormat::Toml, toml), (ConfigFormat::Json, json)]
+        {
             for text in [text.to_owned(), format!("\u{feff}{text}"), text.replace('\n', "\r\n")] {
                 assert_eq!(value(format, &text), expected, "{format:?}");
             }
         }
-        assert_eq!(value(Format::Yaml, "{8080: a, true: b}"), r#"{"8080":"a","true":"b"}"#);
+        assert_eq!(value(ConfigFormat::Yaml, "{8080: a, true: b}"), r#"{"8080":"a","true":"b"}"#);
         assert_eq!(
-            value(Format::Toml, "a = 1979-05-27T07:32:00Z\nb = inf"),
+            value(ConfigFormat::Toml, "a = 1979-05-27T07:32:00Z\nb = inf"),
             r#"{"a":"1979-05-27T07:32:00Z","b":"inf"}"#
         );
         assert_eq!(
-            value(Format::Yaml, "{a: 0644, b: .inf, c: -.INF, d: .nan, e: 1.0e+400}"),
+            value(ConfigFormat::Yaml, "{a: 0644, b: .inf, c: -.INF, d: .nan, e: 1.0e+400}"),
             r#"{"a":420,"b":".inf","c":"-.INF","d":".nan","e":"1.0e+400"}"#
         );
-        assert_eq!(value(Format::Json, r#"{"a": 18446744073709551615}"#), r#"{"a":18446744073709551615}"#);
+        assert_eq!(
+            value(ConfigFormat::Json, r#"{"a": 18446744073709551615}"#),
+            r#"{"a":18446744073709551615}"#
+        );
         assert_eq!(
             value(
-                Format::Json,
+                ConfigFormat::Json,
                 r#"{"a": [1e400, -1E+999, 1e-400, 18446744073709551616, -9223372036854775809, 1.5], "1e400": "1e400\"1e400"}"#
             ),
             r#"{"1e400":"1e400\"1e400","a":["1e400","-1E+999",0.0,"18446744073709551616","-9223372036854775809",1.5]}"#
         );
         assert_eq!(
             value(
-                Format::Yaml,
+                ConfigFormat::Yaml,
                 "{month: 08, zip: 01089, id: 0089, neg: -08, y: y, n: n, e: 1e3, t: 1:30, u: 1_000, b: 0b11}"
             ),
             r#"{"b":3,"e":"1e3","id":"0089","month":"08","n":"n","neg":"-08","t":90,"u":1000,"y":"y","zip":"01089"}"#
         );
         assert_eq!(
             value(
-                Format::Yaml,
+                ConfigFormat::Yaml,
                 "{a: !!int 3, b: !!bool yes, c: !!float 3, d: !!timestamp 2001-01-01, null: 1, ~x: 2, on: 3, 007: 4}"
             ),
             r#"{"007":4,"a":3,"b":true,"c":3.0,"d":"2001-01-01","null":1,"on":3,"~x":2}"#
         );
         let utf16: Vec<u8> = "\u{feff}a: 検索\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(Format::Yaml.parse(&utf16).unwrap().members["a"], "検索");
+        assert_eq!(ConfigFormat::Yaml.parse(&utf16).unwrap().members["a"], "検索");
         let utf16: Vec<u8> = "\u{feff}a: 検索\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
-        assert_eq!(Format::Yaml.parse(&utf16).unwrap().members["a"], "検索");
-        assert_eq!(Format::Yaml.parse(b"\xff\xfea\0\0\xd8").unwrap_err().what, "it is not UTF-16");
-        assert_eq!(value(Format::Json, &format!("{{\"{TOML_TIME}\": 1}}")), format!("{{\"{TOML_TIME}\":1}}"));
+        assert_eq!(ConfigFormat::Yaml.parse(&utf16).unwrap().members["a"], "検索");
+        assert_eq!(ConfigFormat::Yaml.parse(b"\xff\xfea\0\0\xd8").unwrap_err().what, "it is not UTF-16");
+        assert_eq!(
+            value(ConfigFormat::Json, &format!("{{\"{TOML_TIME}\": 1}}")),
+            format!("{{\"{TOML_TIME}\":1}}")
+        );
     }
 
     /// S-04: anchors and merges are what YAML says; what they multiply is bounded.
     #[test]
     fn aliases_are_bounded() {
         let merged = "base: &b {x: 1, y: 2}\nown: {<<: *b, y: 3}\n";
-        assert_eq!(value(Format::Yaml, merged), r#"{"base":{"x":1,"y":2},"own":{"x":1,"y":3}}"#);
+        assert_eq!(value(ConfigFormat::Yaml, merged), r#"{"base":{"x":1,"y":2},"own":{"x":1,"y":3}}"#);
         let mut laughs = String::from("a0: &a0 [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n");
         for level in 1..20 {
             let before = vec![format!("*a{}", level - 1); 9].join(", ");
             laughs.push_str(&format!("a{level}: &a{level} [{before}]\n"));
         }
-        assert!(Format::Yaml.parse(laughs.as_bytes()).is_err());
-        assert!(Format::Yaml.parse(b"a: &a {b: *a}").is_err());
+        assert!(ConfigFormat::Yaml.parse(laughs.as_bytes()).is_err());
+        assert!(ConfigFormat::Yaml.parse(b"a: &a {b: *a}").is_err());
         let long = format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), "*a, ".repeat(100));
-        assert_eq!(value(Format::Yaml, &long), "line 1: its texts are too long");
+        assert_eq!(value(ConfigFormat::Yaml, &long), "line 1: its texts are too long");
     }
 
     /// S-04: an error names the line, and quotes nothing of the file.
@@ -193,56 +201,56 @@ mod tests {
             |open: &str, shut: &str| format!("{{\"a\": {}1{}}}", open.repeat(100_000), shut.repeat(100_000));
         let many = format!("{{\"a\": [{}1]}}", "1,".repeat(VALUES));
         for (format, text, message) in [
-            (Format::Json, r#"{"hunter2": "hunter2", "hunter2": 1}"#, "a key stands twice"),
-            (Format::Toml, "hunter2 = 1\nhunter2 = 2", "line 2: "),
-            (Format::Yaml, "hunter2: 1\nhunter2: 2", "line 2: a key stands twice"),
-            (Format::Yaml, "null: hunter2\n~: 2", "line 2: a key stands twice"),
-            (Format::Yaml, "a: hunter2\n b: [hunter2", "it is not YAML"),
-            (Format::Yaml, "a: 1\n---\nhunter2: 2\n", "line 2: it has more than one document"),
-            (Format::Yaml, "a: !!int hunter2", "line 1: a value does not fit its tag"),
-            (Format::Yaml, "a: !!map [hunter2]", "line 1: a value does not fit its tag"),
-            (Format::Yaml, "a: {<<: hunter2}", "line 1: what is merged is no object"),
-            (Format::Yaml, "- hunter2", "it is no object with keys"),
-            (Format::Yaml, "", "it is no object with keys"),
-            (Format::Yaml, "? [hunter2]\n: 1", "line 1: a key is a list or an object"),
-            (Format::Json, "", "it is not JSON"),
-            (Format::Json, "\"hunter2\"", "it is no object with keys"),
-            (Format::Json, "{\n\"a\": \"hunter2", "line 2: it is not JSON"),
-            (Format::Json, "{} {}", "it is not JSON"),
-            (Format::Json, "{\"a\": 01e999}", "it is not JSON"),
-            (Format::Json, "{\"a\": NaN}", "it is not JSON"),
-            (Format::Toml, "a = 1\nb = hunter2", "line 2: it is not TOML"),
-            (Format::Toml, "a = \"hunter2\0\"", "NUL"),
-            (Format::Json, &deep("[", "]"), "nested too deeply"),
-            (Format::Json, &deep("{\"a\":", "}"), "nested too deeply"),
-            (Format::Yaml, &deep("[", "]"), "line 1: it is nested too deeply"),
-            (Format::Toml, &format!("a = {}", "[".repeat(100_000)), "it is not TOML"),
-            (Format::Json, &many, "too many values"),
-            (Format::Toml, &format!("a = [{}]", "1,".repeat(VALUES)), "too many values"),
-            (Format::Yaml, &many, "line 1: it has too many values"),
-            (Format::Env, "A=1\nB='hunter2", "line 2: a quote does not close"),
+            (ConfigFormat::Json, r#"{"hunter2": "hunter2", "hunter2": 1}"#, "a key stands twice"),
+            (ConfigFormat::Toml, "hunter2 = 1\nhunter2 = 2", "line 2: "),
+            (ConfigFormat::Yaml, "hunter2: 1\nhunter2: 2", "line 2: a key stands twice"),
+            (ConfigFormat::Yaml, "null: hunter2\n~: 2", "line 2: a key stands twice"),
+            (ConfigFormat::Yaml, "a: hunter2\n b: [hunter2", "it is not YAML"),
+            (ConfigFormat::Yaml, "a: 1\n---\nhunter2: 2\n", "line 2: it has more than one document"),
+            (ConfigFormat::Yaml, "a: !!int hunter2", "line 1: a value does not fit its tag"),
+            (ConfigFormat::Yaml, "a: !!map [hunter2]", "line 1: a value does not fit its tag"),
+            (ConfigFormat::Yaml, "a: {<<: hunter2}", "line 1: what is merged is no object"),
+            (ConfigFormat::Yaml, "- hunter2", "it is no object with keys"),
+            (ConfigFormat::Yaml, "", "it is no object with keys"),
+            (ConfigFormat::Yaml, "? [hunter2]\n: 1", "line 1: a key is a list or an object"),
+            (ConfigFormat::Json, "", "it is not JSON"),
+            (ConfigFormat::Json, "\"hunter2\"", "it is no object with keys"),
+            (ConfigFormat::Json, "{\n\"a\": \"hunter2", "line 2: it is not JSON"),
+            (ConfigFormat::Json, "{} {}", "it is not JSON"),
+            (ConfigFormat::Json, "{\"a\": 01e999}", "it is not JSON"),
+            (ConfigFormat::Json, "{\"a\": NaN}", "it is not JSON"),
+            (ConfigFormat::Toml, "a = 1\nb = hunter2", "line 2: it is not TOML"),
+            (ConfigFormat::Toml, "a = \"hunter2\0\"", "NUL"),
+            (ConfigFormat::Json, &deep("[", "]"), "nested too deeply"),
+            (ConfigFormat::Json, &deep("{\"a\":", "}"), "nested too deeply"),
+            (ConfigFormat::Yaml, &deep("[", "]"), "line 1: it is nested too deeply"),
+            (ConfigFormat::Toml, &format!("a = {}", "[".repeat(100_000)), "it is not TOML"),
+            (ConfigFormat::Json, &many, "too many values"),
+            (ConfigFormat::Toml, &format!("a = [{}]", "1,".repeat(VALUES)), "too many values"),
+            (ConfigFormat::Yaml, &many, "line 1: it has too many values"),
+            (ConfigFormat::Env, "A=1\nB='hunter2", "line 2: a quote does not close"),
         ] {
             let said = value(format, text);
             assert!(said.contains(message) && !said.contains("hunter2"), "{format:?} {said}");
         }
-        assert_eq!(Format::Json.parse(b"\xff\xfe{\0}\0").unwrap_err().what, "it is not UTF-8");
+        assert_eq!(ConfigFormat::Json.parse(b"\xff\xfe{\0}\0").unwrap_err().what, "it is not UTF-8");
     }
 
     /// S-04: the name of a file says how it is written.
     #[test]
     fn formats_by_name() {
         for (name, format) in [
-            ("a/app.YAML", Some(Format::Yaml)),
-            ("app.yml", Some(Format::Yaml)),
-            ("app.toml", Some(Format::Toml)),
-            ("app.json", Some(Format::Json)),
-            (".env", Some(Format::Env)),
-            (".env.local", Some(Format::Env)),
-            ("prod.env", Some(Format::Env)),
+            ("a/app.YAML", Some(ConfigFormat::Yaml)),
+            ("app.yml", Some(ConfigFormat::Yaml)),
+            ("app.toml", Some(ConfigFormat::Toml)),
+            ("app.json", Some(ConfigFormat::Json)),
+            (".env", Some(ConfigFormat::Env)),
+            (".env.local", Some(ConfigFormat::Env)),
+            ("prod.env", Some(ConfigFormat::Env)),
             ("app.conf", None),
             ("..", None),
         ] {
-            assert_eq!(Format::of(Path::new(name)), format, "{name}");
+            assert_eq!(ConfigFormat::of(Path::new(name)), format, "{name}");
         }
     }
 }

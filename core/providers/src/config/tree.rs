@@ -19,57 +19,57 @@ const LONGEST: usize = 1_024;
 
 /// What is served of the applications of one declaration.
 #[derive(Debug)]
-pub(super) struct Settings {
+pub(super) struct TreeSettings {
     pub(super) allow: GlobSet,
     pub(super) masks: Masks,
 }
 
 /// A key, or the root of all.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Node {
+pub(super) struct ConfigNode {
     /// The key as the file has it.
     name: String,
     /// Whether it has a URI of its own. Without one it leads to others.
     is_allowed: bool,
-    body: Body,
+    body: ValueBody,
 }
 
 #[derive(Debug, PartialEq)]
-enum Body {
+enum ValueBody {
     Leaf(Value),
     /// By the text of their keys in a URI.
-    Members(BTreeMap<String, Node>),
+    Members(BTreeMap<String, ConfigNode>),
 }
 
 /// Asks whether a URI may be seen.
 pub(super) type Permits<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// One key on a walk.
-pub(super) struct Visit<'v> {
+pub(super) struct TreeVisit<'v> {
     /// Its path, as in a URI before percent-encoding.
     pub(super) path: &'v str,
     pub(super) uri: &'v str,
-    pub(super) node: &'v Node,
+    pub(super) node: &'v ConfigNode,
 }
 
 /// Makes a tree.
 struct Maker<'s> {
-    settings: &'s Settings,
+    settings: &'s TreeSettings,
     /// An object that is allowed where nothing in it is.
     hollow: Option<String>,
 }
 
-impl Node {
+impl ConfigNode {
     /// The root of all that is allowed of `members`, and the path of an object that is allowed where nothing in it is.
-    pub(super) fn root(members: Map<String, Value>, settings: &Settings) -> (Self, Option<String>) {
+    pub(super) fn root(members: Map<String, Value>, settings: &TreeSettings) -> (Self, Option<String>) {
         let mut maker = Maker { settings, hollow: None };
-        let body = Body::Members(maker.members(members, "", false));
+        let body = ValueBody::Members(maker.members(members, "", false));
         (Self { name: String::new(), is_allowed: true, body }, maker.hollow)
     }
 
     /// Whether it is an object of which nothing is served.
     pub(super) fn is_hollow(&self) -> bool {
-        matches!(&self.body, Body::Members(members) if members.is_empty())
+        matches!(&self.body, ValueBody::Members(members) if members.is_empty())
     }
 
     /// The key at `path`, if it has a URI; the root at an empty one.
@@ -79,14 +79,14 @@ impl Node {
         }
         let mut node = self;
         for text in path.split('/') {
-            let Body::Members(members) = &node.body else { return None };
+            let ValueBody::Members(members) = &node.body else { return None };
             node = members.get(text)?;
         }
         Some(node).filter(|node| node.is_allowed)
     }
 
     /// Visits each key that has a URI, one that others are in before those, until `visit` says no.
-    pub(super) fn walk(&self, uri: &str, visit: &mut dyn FnMut(Visit<'_>) -> bool) -> bool {
+    pub(super) fn walk(&self, uri: &str, visit: &mut dyn FnMut(TreeVisit<'_>) -> bool) -> bool {
         self.walk_within(&mut String::new(), &mut uri.to_owned(), visit)
     }
 
@@ -94,14 +94,14 @@ impl Node {
         &self,
         path: &mut String,
         uri: &mut String,
-        visit: &mut dyn FnMut(Visit<'_>) -> bool,
+        visit: &mut dyn FnMut(TreeVisit<'_>) -> bool,
     ) -> bool {
-        let Body::Members(members) = &self.body else { return true };
+        let ValueBody::Members(members) = &self.body else { return true };
         for (text, node) in members {
             let (path_end, uri_end) = (path.len(), uri.len());
             extend(path, uri, text);
-            let goes_on =
-                (!node.is_allowed || visit(Visit { path, uri, node })) && node.walk_within(path, uri, visit);
+            let goes_on = (!node.is_allowed || visit(TreeVisit { path, uri, node }))
+                && node.walk_within(path, uri, visit);
             path.truncate(path_end);
             uri.truncate(uri_end);
             if !goes_on {
@@ -114,8 +114,8 @@ impl Node {
     /// Its value as far as it may be seen; `uri` is its own.
     pub(super) fn value(&self, uri: &str, permits: &Permits<'_>) -> Value {
         match &self.body {
-            Body::Leaf(value) => value.clone(),
-            Body::Members(members) => {
+            ValueBody::Leaf(value) => value.clone(),
+            ValueBody::Members(members) => {
                 let mut shown = Map::new();
                 for (text, node) in members {
                     let mut own = uri.to_owned();
@@ -138,16 +138,16 @@ impl Node {
     /// The one value that it is, if it is no object.
     pub(super) fn leaf(&self) -> Option<&Value> {
         match &self.body {
-            Body::Leaf(value) => Some(value),
-            Body::Members(_) => None,
+            ValueBody::Leaf(value) => Some(value),
+            ValueBody::Members(_) => None,
         }
     }
 
     /// Whether the same keys are listed, with the same media types.
     pub(super) fn lists_as(&self, other: &Self) -> bool {
         match (&self.body, &other.body) {
-            (Body::Leaf(own), Body::Leaf(other)) => is_plain(own) == is_plain(other),
-            (Body::Members(own), Body::Members(other)) => {
+            (ValueBody::Leaf(own), ValueBody::Leaf(other)) => is_plain(own) == is_plain(other),
+            (ValueBody::Members(own), ValueBody::Members(other)) => {
                 own.len() == other.len()
                     && own.iter().zip(other).all(|((text, own), (other_text, other))| {
                         text == other_text && own.is_allowed == other.is_allowed && own.lists_as(other)
@@ -158,7 +158,7 @@ impl Node {
     }
 }
 
-impl Default for Body {
+impl Default for ValueBody {
     fn default() -> Self {
         Self::Members(BTreeMap::new())
     }
@@ -192,7 +192,7 @@ impl Maker<'_> {
         members: Map<String, Value>,
         above: &str,
         is_masked: bool,
-    ) -> BTreeMap<String, Node> {
+    ) -> BTreeMap<String, ConfigNode> {
         let (mut made, is_pair) = (BTreeMap::new(), is_secret_pair(&members));
         for (name, value) in members {
             // A key without a character has no segment; one that holds a secret must not become one.
@@ -211,7 +211,7 @@ impl Maker<'_> {
         made
     }
 
-    fn node(&mut self, name: String, value: Value, path: &str, is_masked: bool) -> Option<Node> {
+    fn node(&mut self, name: String, value: Value, path: &str, is_masked: bool) -> Option<ConfigNode> {
         let is_allowed = self.settings.allow.is_match(path);
         let body = match value {
             Value::Object(members) => {
@@ -223,18 +223,18 @@ impl Maker<'_> {
                 if members.is_empty() && !was_empty && self.hollow.is_none() {
                     self.hollow = Some(path.to_owned());
                 }
-                Body::Members(members)
+                ValueBody::Members(members)
             }
             _ if !is_allowed => return None,
-            value if self.settings.masks.reveals(path) => Body::Leaf(value),
-            _ if is_masked => Body::Leaf(MASK.into()),
-            value => Body::Leaf(covered(value, &self.settings.masks)),
+            value if self.settings.masks.reveals(path) => ValueBody::Leaf(value),
+            _ if is_masked => ValueBody::Leaf(MASK.into()),
+            value => ValueBody::Leaf(covered(value, &self.settings.masks)),
         };
         // Only what is served is looked at.
         if self.settings.masks.finds_in(&name) {
             return None;
         }
-        Some(Node { name, is_allowed, body })
+        Some(ConfigNode { name, is_allowed, body })
     }
 }
 

@@ -3,10 +3,10 @@
 //! Law: the thread polls. A few calls of `stat` cost less than the system's watches, which see neither a file behind a changed
 //! link, as a mounted ConfigMap is, nor one on a network's disk, and which can run out.
 
-use super::app::{App, Change, Snapshot};
+use super::app::{App, Change, ConfigSnapshot};
 use super::{Log, differs};
-use crate::watching::{Watched, Watching};
-use mcp_resources_runtime::provider::{Feed, Interest};
+use crate::watching::{ProviderWatching, WatchedValue};
+use mcp_resources_runtime::provider::{Feed, InterestChange};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,18 +15,23 @@ const EVERY: Duration = Duration::from_millis(200);
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
-    watching: Arc<Watching>,
+pub(super) struct ConfigWatch {
+    watching: Arc<ProviderWatching>,
 }
 
-impl Watch {
+impl ConfigWatch {
     /// A new mount.
     pub(super) fn begin_anew(&self) {
         self.watching.begin_anew();
     }
 
     /// Records a change of interest. The thread compares with what was read last.
-    pub(super) fn interest(self: &Arc<Self>, change: Interest<'_>, feed: Option<Feed>, apps: &[Arc<App>]) {
+    pub(super) fn interest(
+        self: &Arc<Self>,
+        change: InterestChange<'_>,
+        feed: Option<Feed>,
+        apps: &[Arc<App>],
+    ) {
         self.watching.interest(change, feed, "mcp-config", || {
             let (watch, apps) = (self.clone(), apps.to_vec());
             move |feed, watched| {
@@ -39,7 +44,7 @@ impl Watch {
     }
 
     /// What an application has now. If that is a change, its subscribers have been notified.
-    pub(super) fn see(&self, app: &App, feed: &Feed, log: &Log<'_>) -> Option<Arc<Snapshot>> {
+    pub(super) fn see(&self, app: &App, feed: &Feed, log: &Log<'_>) -> Option<Arc<ConfigSnapshot>> {
         let (now, change) = app.now();
         app.said().iter().for_each(|what| log(what));
         if let Some(change) = change {
@@ -66,7 +71,7 @@ impl Watch {
     }
 }
 
-fn is_watched(watched: &Watched, app: &App) -> bool {
+fn is_watched(watched: &WatchedValue, app: &App) -> bool {
     watched.lists || watched.uris.iter().any(|uri| is_of(uri, app))
 }
 

@@ -1,7 +1,7 @@
 //! The schema of the served tables and statements, as the database reports it.
 
 use super::key::{self, Affinity};
-use super::value::Value;
+use super::value::DbValue;
 use crate::path;
 use mcp_resources_engine::json_text;
 use mcp_resources_engine::suggest::closest;
@@ -9,11 +9,11 @@ use serde_json::json;
 
 /// See the module. It is read again after the schema has changed.
 #[derive(Debug, Default)]
-pub(super) struct Catalog {
+pub(super) struct DbCatalog {
     /// In the order in which they are declared.
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<DbTable>,
     /// By the numbers of the declared statements; `None` is one that the database refuses.
-    pub(super) views: Vec<Option<View>>,
+    pub(super) views: Vec<Option<TableView>>,
     /// Why something that is declared cannot be served, one sentence each.
     pub(super) faults: Vec<String>,
     /// What may be a mistake, for the log.
@@ -24,7 +24,7 @@ pub(super) struct Catalog {
 
 /// A table.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct DbTable {
     /// As it is declared.
     pub(super) name: String,
     /// `db:///NAME/TABLE`.
@@ -48,12 +48,12 @@ pub(super) struct Column {
     declared: String,
     /// `None`: unknown.
     is_nullable: Option<bool>,
-    pub(super) form: Form,
+    pub(super) form: TableForm,
 }
 
 /// How a value comes from the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum TableForm {
     /// As what it is.
     Plain,
     /// As a text, for which it is cast.
@@ -76,7 +76,7 @@ pub(super) struct KeyColumn {
 
 /// A statement of the operator's, as the database reads it.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct TableView {
     pub(super) sql: String,
     /// For each parameter, a statement that casts a text to its type.
     pub(super) casts: Vec<String>,
@@ -85,15 +85,15 @@ pub(super) struct View {
 
 /// One row that was read.
 #[derive(Debug, Default)]
-pub(super) struct Row {
+pub(super) struct CatalogRow {
     /// In the order of the columns.
-    pub(super) values: Vec<Value>,
-    /// The values of the key, and what [`Table::tie`] is.
-    pub(super) key: Vec<Value>,
+    pub(super) values: Vec<DbValue>,
+    /// The values of the key, and what [`DbTable::tie`] is.
+    pub(super) key: Vec<DbValue>,
 }
 
-impl Catalog {
-    pub(super) fn table(&self, name: &str) -> Option<&Table> {
+impl DbCatalog {
+    pub(super) fn table(&self, name: &str) -> Option<&DbTable> {
         self.tables.iter().find(|table| table.name == name)
     }
 }
@@ -103,7 +103,7 @@ impl Column {
         name: impl Into<String>,
         declared: impl Into<String>,
         is_nullable: Option<bool>,
-        form: Form,
+        form: TableForm,
     ) -> Self {
         let name = name.into();
         let mut member = Vec::with_capacity(name.len() + 3);
@@ -121,31 +121,31 @@ impl Column {
     }
 }
 
-impl Table {
+impl DbTable {
     /// The text of a key that was read.
-    pub(super) fn key_text(&self, key: &[Value]) -> String {
+    pub(super) fn key_text(&self, key: &[DbValue]) -> String {
         key::encode(key.get(..self.key.len()).unwrap_or(key), |at| self.affinity(at))
     }
 
-    /// The cursor behind a row: its key, followed by the value of [`Table::tie`] if the key contains NULL.
-    pub(super) fn cursor_text(&self, key: &[Value]) -> String {
+    /// The cursor behind a row: its key, followed by the value of [`DbTable::tie`] if the key contains NULL.
+    pub(super) fn cursor_text(&self, key: &[DbValue]) -> String {
         let columns = key.get(..self.key.len()).unwrap_or(key);
-        match columns.contains(&Value::Null) {
+        match columns.contains(&DbValue::Null) {
             true => key::encode(key, |at| self.affinity(at)),
             false => key::encode(columns, |at| self.affinity(at)),
         }
     }
 
     /// The values that a key's text stands for; `None` if it is none of this table. With `is_cursor` it may have the value of
-    /// [`Table::tie`] too.
-    pub(super) fn read_key(&self, text: &str, is_cursor: bool) -> Option<Vec<Value>> {
+    /// [`DbTable::tie`] too.
+    pub(super) fn read_key(&self, text: &str, is_cursor: bool) -> Option<Vec<DbValue>> {
         let values = self.decode(text)?;
         let is_tied = is_cursor && self.tie.is_some() && values.len() == self.key.len() + 1;
         (is_tied || values.len() == self.key.len()).then_some(values)
     }
 
     /// Splits a partly typed key into the values of its complete columns and the text of the next one.
-    pub(super) fn read_prefix(&self, typed: &str) -> Option<(Vec<Value>, String)> {
+    pub(super) fn read_prefix(&self, typed: &str) -> Option<(Vec<DbValue>, String)> {
         let (first, last) = typed.rsplit_once(',').map_or((None, typed), |(first, last)| (Some(first), last));
         let first = match first {
             Some(first) => self.decode(first)?,
@@ -155,12 +155,12 @@ impl Table {
     }
 
     /// The values of columns, unless a column has no such value: no statement is made for that.
-    fn decode(&self, text: &str) -> Option<Vec<Value>> {
+    fn decode(&self, text: &str) -> Option<Vec<DbValue>> {
         let values = key::decode(text, |at| self.affinity(at))?;
-        let is_possible = |(column, value): (&KeyColumn, &Value)| match value {
-            Value::Null => column.is_nullable,
+        let is_possible = |(column, value): (&KeyColumn, &DbValue)| match value {
+            DbValue::Null => column.is_nullable,
             // Postgres casts a text to the type of the column.
-            Value::Blob(_) | Value::OddText(_) => column.cast.is_none(),
+            DbValue::Blob(_) | DbValue::OddText(_) => column.cast.is_none(),
             _ => true,
         };
         self.key.iter().zip(&values).all(is_possible).then_some(values)
@@ -185,7 +185,7 @@ impl Table {
     }
 }
 
-impl Row {
+impl CatalogRow {
     /// Appends the row as an object.
     pub(super) fn write(&self, columns: &[Column], out: &mut Vec<u8>) {
         out.push(b'{');

@@ -3,12 +3,12 @@
 //! Law: a row appears on a page, or in `next`, only if the guard permits its URI. A page reads on past hidden rows
 //! until it has as many rows as the client asked for.
 
-use super::catalog::{Row, Table};
+use super::catalog::{CatalogRow, DbTable};
 use super::options::MOST_ROWS;
-use super::query::Query;
-use super::session::{Fault, Session, TIME};
-use super::source::Source;
-use super::target::{self, Target};
+use super::query::DbQuery;
+use super::session::{DbSession, SessionFault, TIME};
+use super::source::DbSource;
+use super::target::{self, DbTarget};
 use mcp_resources_engine::json_text;
 use mcp_resources_template::uri::push_encoded;
 use serde_json::{Map, Value, json};
@@ -20,17 +20,17 @@ use std::time::Instant;
 const MOST_COMPARED: usize = 100_000;
 
 /// The checks and the log of one request.
-pub(super) struct Reader<'r> {
+pub(super) struct RowReader<'r> {
     /// Whether the client may see a URI.
     pub(super) permits: &'r dyn Fn(&str) -> bool,
     /// Fails if an answer may not have this many bytes.
-    pub(super) fits: &'r dyn Fn(u64) -> Result<(), Fault>,
+    pub(super) fits: &'r dyn Fn(u64) -> Result<(), SessionFault>,
     pub(super) log: &'r dyn Fn(&str),
 }
 
 /// The contents of a resource, and their state for later comparison.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct DbRead {
     pub(super) text: String,
     pub(super) state: RowsState,
 }
@@ -44,7 +44,7 @@ pub(super) struct RowsState {
 }
 
 /// The index: it needs no database.
-pub(super) fn index(sources: &[Arc<Source>], permits: &dyn Fn(&str) -> bool) -> String {
+pub(super) fn index(sources: &[Arc<DbSource>], permits: &dyn Fn(&str) -> bool) -> String {
     let databases = sources.iter().map(|source| {
         let schema = format!("{}/schema", source.uri);
         let tables: Vec<&str> =
@@ -63,36 +63,36 @@ pub(super) fn index(sources: &[Arc<Source>], permits: &dyn Fn(&str) -> bool) -> 
 /// Reads a target.
 ///
 /// # Errors
-/// See [`Fault`].
+/// See [`SessionFault`].
 pub(super) fn read(
-    source: &Source,
-    session: &mut dyn Session,
-    target: &Target,
-    reader: &Reader<'_>,
-) -> Result<Read, Fault> {
+    source: &DbSource,
+    session: &mut dyn DbSession,
+    target: &DbTarget,
+    reader: &RowReader<'_>,
+) -> Result<DbRead, SessionFault> {
     let catalog = session.catalog()?;
     source.report(&catalog, reader.log);
-    let table = |name: &str| catalog.table(name).ok_or(Fault::NotFound);
+    let table = |name: &str| catalog.table(name).ok_or(SessionFault::NotFound);
     match target {
-        Target::Index => Err(Fault::NotFound),
-        Target::Schema => {
+        DbTarget::Index => Err(SessionFault::NotFound),
+        DbTarget::Schema => {
             let text = schema(source, &catalog, reader.permits);
             let state = RowsState { digest: digest(schema(source, &catalog, &|_| true).as_bytes()), rows: 0 };
-            Ok(Read { text, state })
+            Ok(DbRead { text, state })
         }
-        Target::Page { table: name, after, rows } => {
+        DbTarget::Page { table: name, after, rows } => {
             let page =
-                Page { table: table(name)?, after: after.as_deref(), rows: *rows, default: source.rows };
+                RowPage { table: table(name)?, after: after.as_deref(), rows: *rows, default: source.rows };
             page.read(session, reader)
         }
-        Target::Row { table: name, key } => read_row(session, table(name)?, key, reader),
-        Target::View(number, values) => {
-            let view = catalog.views.get(*number).and_then(Option::as_ref).ok_or(Fault::NotFound)?;
+        DbTarget::Row { table: name, key } => read_row(session, table(name)?, key, reader),
+        DbTarget::View(number, values) => {
+            let view = catalog.views.get(*number).and_then(Option::as_ref).ok_or(SessionFault::NotFound)?;
             let limit = MOST_ROWS + 1;
             let mut text = b"{\"rows\":[".to_vec();
             let mut rows = 0;
             let names = source.views.get(*number).map_or(&[][..], |view| &view.statement.names);
-            let asked = session.run(&Query::View { view, values, limit }, &mut |row| {
+            let asked = session.run(&DbQuery::View { view, values, limit }, &mut |row| {
                 rows += 1;
                 if rows == limit {
                     return Ok(false);
@@ -106,7 +106,7 @@ pub(super) fn read(
             asked.map_err(|fault| named(fault, names))?;
             text.extend_from_slice(if rows == limit { b"],\"truncated\":true}" } else { b"]}" });
             let state = RowsState { digest: digest(&text), rows };
-            Ok(Read { text: text_of(text), state })
+            Ok(DbRead { text: text_of(text), state })
         }
     }
 }
@@ -114,20 +114,20 @@ pub(super) fn read(
 /// Reads the state of a watched target. For a page, `rows` is how many rows the last read of it needed.
 ///
 /// # Errors
-/// See [`Fault`].
+/// See [`SessionFault`].
 pub(super) fn state(
-    source: &Source,
-    session: &mut dyn Session,
-    target: &Target,
+    source: &DbSource,
+    session: &mut dyn DbSession,
+    target: &DbTarget,
     rows: Option<usize>,
-    reader: &Reader<'_>,
-) -> Result<RowsState, Fault> {
+    reader: &RowReader<'_>,
+) -> Result<RowsState, SessionFault> {
     let catalog = session.catalog()?;
-    let (Target::Page { table, after, rows: own }, Some(rows)) = (target, rows) else {
+    let (DbTarget::Page { table, after, rows: own }, Some(rows)) = (target, rows) else {
         return read(source, session, target, reader).map(|read| read.state);
     };
-    let table = catalog.table(table).ok_or(Fault::NotFound)?;
-    let page = Page { table, after: after.as_deref(), rows: *own, default: source.rows };
+    let table = catalog.table(table).ok_or(SessionFault::NotFound)?;
+    let page = RowPage { table, after: after.as_deref(), rows: *own, default: source.rows };
     let wanted = rows.clamp(page.rows() + 1, MOST_COMPARED);
     let mut compared = RowsDigest::default();
     page.scan(session, wanted.min(MOST_ROWS + 1), &mut |row| {
@@ -138,18 +138,18 @@ pub(super) fn state(
 }
 
 /// The name of the parameter that a fault is about, where only its number is known.
-fn named(fault: Fault, names: &[String]) -> Fault {
+fn named(fault: SessionFault, names: &[String]) -> SessionFault {
     match fault {
-        Fault::Parameter { name, expected } => {
+        SessionFault::Parameter { name, expected } => {
             let number: Option<usize> = name.parse().ok();
             let known = number.and_then(|number| names.get(number)).cloned();
-            Fault::Parameter { name: known.unwrap_or(name), expected }
+            SessionFault::Parameter { name: known.unwrap_or(name), expected }
         }
         other => other,
     }
 }
 
-fn schema(source: &Source, catalog: &super::catalog::Catalog, permits: &dyn Fn(&str) -> bool) -> String {
+fn schema(source: &DbSource, catalog: &super::catalog::DbCatalog, permits: &dyn Fn(&str) -> bool) -> String {
     let tables = catalog.tables.iter().filter(|table| permits(&table.uri));
     let tables: Map<String, Value> = tables.map(|table| (table.name.clone(), table.describe())).collect();
     let mut views = Map::new();
@@ -167,45 +167,50 @@ fn schema(source: &Source, catalog: &super::catalog::Catalog, permits: &dyn Fn(&
     json!({ "tables": tables, "views": views }).to_string()
 }
 
-fn read_row(session: &mut dyn Session, table: &Table, key: &str, reader: &Reader<'_>) -> Result<Read, Fault> {
-    let values = table.read_key(key, false).ok_or(Fault::NotFound)?;
-    let mut found: Vec<Row> = Vec::new();
-    let asked = session.run(&Query::Row { table, key: &values }, &mut |row| {
+fn read_row(
+    session: &mut dyn DbSession,
+    table: &DbTable,
+    key: &str,
+    reader: &RowReader<'_>,
+) -> Result<DbRead, SessionFault> {
+    let values = table.read_key(key, false).ok_or(SessionFault::NotFound)?;
+    let mut found: Vec<CatalogRow> = Vec::new();
+    let asked = session.run(&DbQuery::Row { table, key: &values }, &mut |row| {
         found.push(row);
         Ok(true)
     });
     match asked {
         // The database takes the text for no value of the column.
-        Err(Fault::Parameter { .. }) => return Err(Fault::NotFound),
+        Err(SessionFault::Parameter { .. }) => return Err(SessionFault::NotFound),
         other => other?,
     }
     // Several rows have a NULL in their key: none of them is the one.
-    let [row] = found.as_slice() else { return Err(Fault::NotFound) };
+    let [row] = found.as_slice() else { return Err(SessionFault::NotFound) };
     let own = table.key_text(&row.key);
     if own != key || !(reader.permits)(&table.row_uri(&own)) {
-        return Err(Fault::NotFound);
+        return Err(SessionFault::NotFound);
     }
     let mut text = Vec::new();
     row.write(&table.columns, &mut text);
     (reader.fits)(text.len() as u64)?;
     let state = RowsState { digest: digest(&text), rows: 1 };
-    Ok(Read { text: text_of(text), state })
+    Ok(DbRead { text: text_of(text), state })
 }
 
 /// A page of a table.
-struct Page<'p> {
-    table: &'p Table,
+struct RowPage<'p> {
+    table: &'p DbTable,
     after: Option<&'p str>,
     rows: Option<usize>,
     default: usize,
 }
 
-impl Page<'_> {
+impl RowPage<'_> {
     fn rows(&self) -> usize {
         self.rows.unwrap_or(self.default)
     }
 
-    fn read(&self, session: &mut dyn Session, reader: &Reader<'_>) -> Result<Read, Fault> {
+    fn read(&self, session: &mut dyn DbSession, reader: &RowReader<'_>) -> Result<DbRead, SessionFault> {
         let (table, wanted) = (self.table, self.rows());
         let mut text = b"{\"rows\":[".to_vec();
         let mut compared = RowsDigest::default();
@@ -239,7 +244,7 @@ impl Page<'_> {
             json_text::escape_into(&self.next(&last), &mut text);
         }
         text.push(b'}');
-        Ok(Read { text: text_of(text), state: compared.state() })
+        Ok(DbRead { text: text_of(text), state: compared.state() })
     }
 
     /// The URI of the page behind the row with this key.
@@ -261,24 +266,24 @@ impl Page<'_> {
     /// Visits the rows of the table behind `after`, `first` of them with the first question, until `visit` wants no more.
     fn scan(
         &self,
-        session: &mut dyn Session,
+        session: &mut dyn DbSession,
         first: usize,
-        visit: &mut dyn FnMut(&Row) -> Result<bool, Fault>,
-    ) -> Result<(), Fault> {
+        visit: &mut dyn FnMut(&CatalogRow) -> Result<bool, SessionFault>,
+    ) -> Result<(), SessionFault> {
         const EXPECTED: &str = "the key of a row, as in `next`";
         let table = self.table;
         let begun = Instant::now();
         let mut after = match self.after {
             Some(text) => {
                 let key = table.read_key(text, true);
-                Some(key.ok_or_else(|| Fault::parameter("after", EXPECTED))?)
+                Some(key.ok_or_else(|| SessionFault::parameter("after", EXPECTED))?)
             }
             None => None,
         };
         let mut limit = first;
         loop {
             let (mut last, mut count, mut is_done) = (None, 0, false);
-            let query = Query::Page { table, after: after.as_deref(), limit };
+            let query = DbQuery::Page { table, after: after.as_deref(), limit };
             let asked = session.run(&query, &mut |row| {
                 count += 1;
                 is_done = !visit(&row)?;
@@ -286,14 +291,16 @@ impl Page<'_> {
                 Ok(!is_done)
             });
             match asked {
-                Err(Fault::Parameter { .. }) => return Err(Fault::parameter("after", EXPECTED)),
+                Err(SessionFault::Parameter { .. }) => {
+                    return Err(SessionFault::parameter("after", EXPECTED));
+                }
                 other => other?,
             }
             if is_done || count < limit || last.is_none() {
                 return Ok(());
             }
             if begun.elapsed() > TIME {
-                return Err(Fault::Time);
+                return Err(SessionFault::Time);
             }
             (after, limit) = (last, MOST_ROWS);
         }
@@ -310,7 +317,7 @@ struct RowsDigest {
 
 impl RowsDigest {
     /// Adds a row, and returns its text.
-    fn add(&mut self, table: &Table, row: &Row) -> &[u8] {
+    fn add(&mut self, table: &DbTable, row: &CatalogRow) -> &[u8] {
         self.written.clear();
         row.write(&table.columns, &mut self.written);
         self.hasher.write(&self.written);

@@ -11,7 +11,7 @@
 //! Law: a key has one spelling. A row is served under that one only: others that the database takes for the same value,
 //! such as `03`, are not found, so they cannot bypass the guard.
 
-use super::value::Value;
+use super::value::DbValue;
 use crate::path;
 use mcp_resources_engine::guard;
 use mcp_resources_template::uri::hex_pair;
@@ -29,7 +29,7 @@ pub(super) enum Affinity {
 }
 
 /// The text of a key, before it is percent-encoded.
-pub(super) fn encode(values: &[Value], affinity: impl Fn(usize) -> Affinity) -> String {
+pub(super) fn encode(values: &[DbValue], affinity: impl Fn(usize) -> Affinity) -> String {
     let all = |is_strict: bool| {
         let values = values.iter().enumerate();
         values.map(|(at, value)| spell(value, affinity(at), is_strict)).collect::<Vec<_>>().join(",")
@@ -42,7 +42,7 @@ pub(super) fn encode(values: &[Value], affinity: impl Fn(usize) -> Affinity) -> 
 }
 
 /// The values of a key; `None` if a text is not UTF-8 or a number is none.
-pub(super) fn decode(text: &str, affinity: impl Fn(usize) -> Affinity) -> Option<Vec<Value>> {
+pub(super) fn decode(text: &str, affinity: impl Fn(usize) -> Affinity) -> Option<Vec<DbValue>> {
     text.split(',').enumerate().map(|(at, token)| read(token, affinity(at))).collect()
 }
 
@@ -51,17 +51,17 @@ pub(super) fn decode_prefix(text: &str) -> Option<String> {
     read_text(text)
 }
 
-fn spell(value: &Value, affinity: Affinity, is_strict: bool) -> String {
+fn spell(value: &DbValue, affinity: Affinity, is_strict: bool) -> String {
     match value {
-        Value::Null => "~".into(),
-        Value::Bool(truth) => truth.to_string(),
-        Value::Integer(whole) => whole.to_string(),
-        Value::Real(number) => format!("{number:?}"),
-        Value::Single(number) => format!("{number:?}"),
-        Value::Blob(bytes) => spell_bytes("~x", bytes),
-        Value::OddText(bytes) => spell_bytes("~u", bytes),
-        Value::Text(text) | Value::Json(text) if text.is_empty() => "~~".into(),
-        Value::Text(text) | Value::Json(text) => {
+        DbValue::Null => "~".into(),
+        DbValue::Bool(truth) => truth.to_string(),
+        DbValue::Integer(whole) => whole.to_string(),
+        DbValue::Real(number) => format!("{number:?}"),
+        DbValue::Single(number) => format!("{number:?}"),
+        DbValue::Blob(bytes) => spell_bytes("~x", bytes),
+        DbValue::OddText(bytes) => spell_bytes("~u", bytes),
+        DbValue::Text(text) | DbValue::Json(text) if text.is_empty() => "~~".into(),
+        DbValue::Text(text) | DbValue::Json(text) => {
             let prefix = if affinity != Affinity::Text && number(text).is_some() { "~t" } else { "" };
             format!("{prefix}{}", spell_text(text, is_strict))
         }
@@ -93,25 +93,25 @@ fn spell_text(text: &str, is_strict: bool) -> String {
     }
 }
 
-fn read(token: &str, affinity: Affinity) -> Option<Value> {
+fn read(token: &str, affinity: Affinity) -> Option<DbValue> {
     match token {
-        "~" => return Some(Value::Null),
-        "~~" => return Some(Value::Text(String::new())),
+        "~" => return Some(DbValue::Null),
+        "~~" => return Some(DbValue::Text(String::new())),
         _ => {}
     }
     if let Some(digits) = token.strip_prefix("~x") {
-        return read_bytes(digits).map(Value::Blob);
+        return read_bytes(digits).map(DbValue::Blob);
     }
     if let Some(digits) = token.strip_prefix("~u") {
-        return read_bytes(digits).map(Value::OddText);
+        return read_bytes(digits).map(DbValue::OddText);
     }
     if let Some(text) = token.strip_prefix("~t") {
-        return read_text(text).map(Value::Text);
+        return read_text(text).map(DbValue::Text);
     }
     match affinity {
-        Affinity::Text => read_text(token).map(Value::Text),
-        Affinity::Number => number(token).or_else(|| read_text(token).map(Value::Text)),
-        Affinity::Integer => number(token).filter(|value| matches!(value, Value::Integer(_))),
+        Affinity::Text => read_text(token).map(DbValue::Text),
+        Affinity::Number => number(token).or_else(|| read_text(token).map(DbValue::Text)),
+        Affinity::Integer => number(token).filter(|value| matches!(value, DbValue::Integer(_))),
     }
 }
 
@@ -120,11 +120,11 @@ fn read_bytes(digits: &str) -> Option<Vec<u8>> {
 }
 
 /// The number that is written exactly so.
-fn number(text: &str) -> Option<Value> {
+fn number(text: &str) -> Option<DbValue> {
     if let Some(whole) = text.parse::<i64>().ok().filter(|whole| whole.to_string() == text) {
-        return Some(Value::Integer(whole));
+        return Some(DbValue::Integer(whole));
     }
-    text.parse::<f64>().ok().filter(|number| format!("{number:?}") == text).map(Value::Real)
+    text.parse::<f64>().ok().filter(|number| format!("{number:?}") == text).map(DbValue::Real)
 }
 
 /// A text without its escapes.
@@ -146,20 +146,20 @@ mod tests {
     /// S-20: compound keys, and keys with slashes, commas, tildes and NULL, have one spelling each, and are read as they were.
     #[test]
     fn keys_are_read_as_they_were_written() {
-        let text = |text: &str| Value::Text(text.into());
+        let text = |text: &str| DbValue::Text(text.into());
         for (values, affinity, expected) in [
-            (vec![Value::Integer(3)], Affinity::Integer, "3"),
-            (vec![Value::Integer(-2), Value::Integer(3)], Affinity::Integer, "-2,3"),
+            (vec![DbValue::Integer(3)], Affinity::Integer, "3"),
+            (vec![DbValue::Integer(-2), DbValue::Integer(3)], Affinity::Integer, "-2,3"),
             (vec![text("a/b"), text("c,d")], Affinity::Text, "a~2Fb,c~2Cd"),
             (vec![text("~"), text("~~"), text("~2F"), text("a~10")], Affinity::Text, "~7E,~7E~,~7E2F,a~7E10"),
             (vec![text("HEAD~1")], Affinity::Text, "HEAD~1"),
-            (vec![Value::Null, text("")], Affinity::Number, "~,~~"),
-            (vec![Value::Blob(vec![10, 255])], Affinity::Number, "~x0AFF"),
-            (vec![Value::OddText(vec![0x4D, 0xFC])], Affinity::Text, "~u4DFC"),
+            (vec![DbValue::Null, text("")], Affinity::Number, "~,~~"),
+            (vec![DbValue::Blob(vec![10, 255])], Affinity::Number, "~x0AFF"),
+            (vec![DbValue::OddText(vec![0x4D, 0xFC])], Affinity::Text, "~u4DFC"),
             (vec![text("~x0A"), text("~t")], Affinity::Text, "~7Ex0A,~7Et"),
-            (vec![text("3"), Value::Integer(3), text("03")], Affinity::Number, "~t3,3,03"),
+            (vec![text("3"), DbValue::Integer(3), text("03")], Affinity::Number, "~t3,3,03"),
             (vec![text("3")], Affinity::Text, "3"),
-            (vec![Value::Real(1.5), Value::Real(3.0)], Affinity::Number, "1.5,3.0"),
+            (vec![DbValue::Real(1.5), DbValue::Real(3.0)], Affinity::Number, "1.5,3.0"),
             (vec![text(".."), text(".")], Affinity::Text, "~2E~2E,~2E"),
             (vec![text("検索 a%b?#")], Affinity::Text, "検索 a%b?#"),
             (vec![text("\\\n")], Affinity::Text, "~5C~0A"),
@@ -182,7 +182,9 @@ mod tests {
     #[test]
     fn every_key_is_harmless() {
         for odd in ["C:", "%2F", "%252e%252e", "a%5Cb", "..", "%00", "a:b/c"] {
-            for values in [vec![Value::Text(odd.into())], vec![Value::Text(odd.into()), Value::Integer(1)]] {
+            for values in
+                [vec![DbValue::Text(odd.into())], vec![DbValue::Text(odd.into()), DbValue::Integer(1)]]
+            {
                 let mut uri = String::from("db:///a/b/");
                 let written = encode(&values, |_| Affinity::Text);
                 path::append(&mut uri, &written);

@@ -26,28 +26,28 @@ mod triggers;
 mod value;
 mod watch;
 
-pub use options::{Database, Options};
+pub use options::{Database, DbOptions};
 pub use triggers::triggers;
 
 use crate::answers::{COMPLETED, completion, page};
 use crate::declared::{self, Declare};
-use crate::options::Kind;
-use crate::watching::Own;
-use contents::Reader;
+use crate::options::OptionKind;
+use crate::watching::OwnWatch;
+use contents::RowReader;
 use mcp_resources_engine::connection::{Cancelled, Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };
-use query::Query;
-use session::Fault;
-use source::Source;
+use query::DbQuery;
+use session::SessionFault;
+use source::DbSource;
 use std::path::Path;
 use std::sync::Arc;
-use target::{INDEX, OF_INDEX, OF_ROW, OF_SCHEMA, OF_TABLE, OF_VIEWS, ROW, SCHEMA, TABLE, Target};
-use watch::Watch;
+use target::{DbTarget, INDEX, OF_INDEX, OF_ROW, OF_SCHEMA, OF_TABLE, OF_VIEWS, ROW, SCHEMA, TABLE};
+use watch::DbWatch;
 
 const JSON: &str = "application/json";
 /// How many threads answer: as many connections a database has at most.
@@ -58,9 +58,9 @@ const QUEUE: usize = 256;
 /// Databases that are served. They are in one server at a time.
 #[derive(Debug)]
 pub struct Db {
-    sources: Vec<Arc<Source>>,
-    own: Own,
-    watch: Watch,
+    sources: Vec<Arc<DbSource>>,
+    own: OwnWatch,
+    watch: DbWatch,
 }
 
 impl Db {
@@ -71,16 +71,16 @@ impl Db {
     /// There is no database, two have the same name, a URL or a name cannot be served, a SQLite file cannot be opened, a
     /// Postgres server refuses the user, the password or the database, a table or statement that is declared cannot be served,
     /// or a denied column does not exist.
-    pub fn new(options: Options) -> Result<Self, OptionError> {
+    pub fn new(options: DbOptions) -> Result<Self, OptionError> {
         if options.databases.is_empty() {
             return Err(OptionError::sentence(
                 "db: there is no database; name one: `databases: {NAME: {url: \"sqlite:PATH\", tables: [TABLE]}}`, or \
                  db:NAME=URL,TABLE",
             ));
         }
-        let mut db = Self { sources: Vec::new(), own: Own::default(), watch: Watch::default() };
+        let mut db = Self { sources: Vec::new(), own: OwnWatch::default(), watch: DbWatch::default() };
         for (name, database) in options.databases {
-            let source = Source::new(name, database)?;
+            let source = DbSource::new(name, database)?;
             source.check()?;
             db.add(source)?;
         }
@@ -96,7 +96,7 @@ impl Db {
         Ok(self)
     }
 
-    fn add(&mut self, source: Arc<Source>) -> Result<(), OptionError> {
+    fn add(&mut self, source: Arc<DbSource>) -> Result<(), OptionError> {
         if self.sources.iter().any(|first| first.name == source.name) {
             return Err(OptionError::sentence(format!(
                 "db: two databases have the name {:?}; give one of them another: db:NAME=URL, or `databases: {{NAME: …}}`",
@@ -109,14 +109,14 @@ impl Db {
 }
 
 impl Declare for Db {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "db",
         about: "The tables and views of databases that are declared, as db:///NAME/TABLE and db:///NAME/TABLE/KEY.",
         options: options::ROWS,
     };
 
     fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
-        let options: Options = declared::read("db", options)?;
+        let options: DbOptions = declared::read("db", options)?;
         Self::new(options.at(folder))
     }
 
@@ -235,7 +235,7 @@ impl Provider for Db {
     }
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
-        let schema = |source: &Arc<Source>| (format!("{}/schema", source.uri), source.name.clone());
+        let schema = |source: &Arc<DbSource>| (format!("{}/schema", source.uri), source.name.clone());
         let all: Vec<(String, String)> = match request.route() {
             OF_SCHEMA => self.sources.iter().map(schema).collect(),
             _ => self
@@ -294,13 +294,13 @@ impl Provider for Db {
         reply.send(Ok(completion(values)));
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         self.watch.interest(change, self.own.feed(), &self.sources);
     }
 }
 
 /// A statement as a template, or as a resource if it has no parameters.
-fn with_view(mount: Mount, source: &Source, view: usize, route: Route) -> Mount {
+fn with_view(mount: Mount, source: &DbSource, view: usize, route: Route) -> Mount {
     let Some(declared) = source.views.get(view) else { return mount };
     let title = format!("The view {} of the database {}", declared.name, source.name);
     if declared.statement.names.is_empty() {
@@ -314,12 +314,12 @@ fn with_view(mount: Mount, source: &Source, view: usize, route: Route) -> Mount 
 impl Db {
     /// The text that is read.
     fn answer(&self, request: &Read, reply: &Responder<ReadResult<'static>>) -> Result<String, ReadError> {
-        let (number, target) = Target::resolve(&self.sources, request.route(), |name| request.param(name))?;
+        let (number, target) = DbTarget::resolve(&self.sources, request.route(), |name| request.param(name))?;
         let source = self.sources.get(number).ok_or(ReadError::NotFound)?;
         let log = |what: &str| reply.log(&format!("{}: {what}", source.name));
-        let reader = Reader {
+        let reader = RowReader {
             permits: &|uri| request.permits(uri),
-            fits: &|size| reply.facts(size).map_err(Fault::from),
+            fits: &|size| reply.facts(size).map_err(SessionFault::from),
             log: &|what| reply.log(what),
         };
         let read = || {
@@ -328,7 +328,7 @@ impl Db {
             })
         };
         let read = match read() {
-            Err(Fault::Stale(_)) => read(),
+            Err(SessionFault::Stale(_)) => read(),
             other => other,
         };
         let read = read.map_err(|fault| fault.answer(&log))?;
@@ -337,14 +337,14 @@ impl Db {
     }
 
     /// Whether anything of a database may be seen.
-    fn shows(&self, source: &Source, request: &Complete) -> bool {
+    fn shows(&self, source: &DbSource, request: &Complete) -> bool {
         let mut uris =
             source.tables.iter().map(|table| &table.uri).chain(source.views.iter().map(|view| &view.uri));
         request.permits(&format!("{}/schema", source.uri)) || uris.any(|uri| request.permits(uri))
     }
 
     /// The database that a completion is about; the only one need not be said.
-    fn source_of(&self, request: &Complete) -> Option<&Arc<Source>> {
+    fn source_of(&self, request: &Complete) -> Option<&Arc<DbSource>> {
         match request.argument("name") {
             Some(name) => self.sources.iter().find(|source| source.name == name),
             None => self.sources.first().filter(|_| self.sources.len() == 1),
@@ -352,16 +352,20 @@ impl Db {
     }
 
     /// The keys that begin with what was typed.
-    fn complete_keys(&self, request: &Complete, cancelled: Option<Cancelled>) -> Result<Vec<String>, Fault> {
-        let source = self.source_of(request).ok_or(Fault::NotFound)?;
+    fn complete_keys(
+        &self,
+        request: &Complete,
+        cancelled: Option<Cancelled>,
+    ) -> Result<Vec<String>, SessionFault> {
+        let source = self.source_of(request).ok_or(SessionFault::NotFound)?;
         let name = request.argument("table").and_then(|table| source.declared(table));
-        let name = &name.ok_or(Fault::NotFound)?.name;
+        let name = &name.ok_or(SessionFault::NotFound)?.name;
         session::with(source, cancelled, |session| {
             let catalog = session.catalog()?;
-            let table = catalog.table(name).ok_or(Fault::NotFound)?;
-            let (first, prefix) = table.read_prefix(request.value()).ok_or(Fault::NotFound)?;
+            let table = catalog.table(name).ok_or(SessionFault::NotFound)?;
+            let (first, prefix) = table.read_prefix(request.value()).ok_or(SessionFault::NotFound)?;
             let mut keys = Vec::new();
-            let query = Query::Keys { table, first: &first, prefix: &prefix, limit: 10 * COMPLETED };
+            let query = DbQuery::Keys { table, first: &first, prefix: &prefix, limit: 10 * COMPLETED };
             session.run(&query, &mut |row| {
                 let key = table.key_text(&row.key);
                 if request.permits(&table.row_uri(&key)) {

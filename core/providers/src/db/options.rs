@@ -1,8 +1,8 @@
 //! Which databases are served, and what of them.
 
 use crate::named;
-use crate::options::{Row, Span, option_table, texts};
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step};
+use crate::options::{OptionRow, TimeSpan, option_table, texts};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const SHORTEST_POLL: Duration = Duration::from_millis(10);
 
 /// Which kind of database it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Engine {
+pub(super) enum DbEngine {
     Sqlite,
     Postgres,
 }
@@ -34,13 +34,13 @@ impl fmt::Debug for Secret {
 /// The databases that a [`Db`](super::Db) serves.
 ///
 /// ```no_run
-/// use mcp_resources_providers::db::{Database, Db, Options};
+/// use mcp_resources_providers::db::{Database, Db, DbOptions};
 /// let shop = Database::new("sqlite:/srv/shop.db").tables(["customers"]).columns_deny(["password"]);
-/// let db = Db::new(Options::new().database("shop", shop))?;
+/// let db = Db::new(DbOptions::new().database("shop", shop))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct DbOptions {
     pub(super) databases: Vec<(String, Database)>,
 }
 
@@ -62,7 +62,7 @@ impl Default for Database {
     }
 }
 
-impl Options {
+impl DbOptions {
     /// No database yet.
     pub fn new() -> Self {
         Self::default()
@@ -145,7 +145,7 @@ impl Database {
     }
 }
 
-option_table!(Options, "an object with databases" {
+option_table!(DbOptions, "an object with databases" {
     "databases": "names with a database each", None,
         "Serves each database as db:///NAME, with the options below." =>
         |own, value| { own.databases = databases(value)?; Ok(()) };
@@ -186,7 +186,7 @@ option_table!(Database, "an object with a url" {
     "poll": "a time such as 200ms", Some("200ms"),
         "How often the database is asked for changes while a client watches; at least 10ms." =>
         |own, value| {
-            let poll = Span::from_option(value.clone())?.0;
+            let poll = TimeSpan::from_option(value.clone())?.0;
             if poll < SHORTEST_POLL {
                 return Err(OptionError::not_allowed(&value, "a time of 10ms or more"));
             }
@@ -196,8 +196,8 @@ option_table!(Database, "an object with a url" {
 });
 
 /// The option `databases`, followed by the options of a database.
-pub(super) const ROWS: &[Row] = &{
-    let mut rows = [Options::TABLE[0]; 1 + Database::TABLE.len()];
+pub(super) const ROWS: &[OptionRow] = &{
+    let mut rows = [DbOptions::TABLE[0]; 1 + Database::TABLE.len()];
     let mut at = 0;
     while at < Database::TABLE.len() {
         rows[at + 1] = Database::TABLE[at];
@@ -214,7 +214,8 @@ fn pairs(value: OptionValue, expected: &'static str) -> Result<Vec<(String, Opti
             .into_iter()
             .enumerate()
             .map(|(at, item)| {
-                let wrong = || OptionError::wrong_type(&OptionValue::Other, expected).under(Step::Item(at));
+                let wrong =
+                    || OptionError::wrong_type(&OptionValue::Other, expected).under(PathStep::Item(at));
                 let OptionValue::List(pair) = item else { return Err(wrong()) };
                 match <[OptionValue; 2]>::try_from(pair) {
                     Ok([OptionValue::Text(name), value]) => Ok((name, value)),
@@ -233,7 +234,7 @@ fn databases(value: OptionValue) -> Result<Vec<(String, Database)>, OptionError>
         .map(|(name, value)| match value {
             OptionValue::Members(_) => Database::from_option(value)
                 .map(|database| (name.clone(), database))
-                .map_err(|error| error.under(Step::Name(name.into()))),
+                .map_err(|error| error.under(PathStep::Name(name.into()))),
             _ => Err(OptionError::sentence(format!(
                 "db: the database {name:?} has no object of options; write {{url: \"sqlite:PATH\", tables: [NAME]}}"
             ))),
@@ -246,7 +247,7 @@ fn views(value: OptionValue) -> Result<Vec<(String, String)>, OptionError> {
         .into_iter()
         .map(|(name, value)| match String::from_option(value) {
             Ok(statement) => Ok((name, statement)),
-            Err(error) => Err(error.under(Step::Name(name.into()))),
+            Err(error) => Err(error.under(PathStep::Name(name.into()))),
         })
         .collect()
 }

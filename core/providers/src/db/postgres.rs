@@ -14,13 +14,13 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::catalog::{Catalog, Form, Row};
-use super::options::Engine;
-use super::query::{Bound, Query};
-use super::session::{Change, Fault, LARGEST, Session, TIME, Visit};
-use super::source::{Location, Source};
+use super::catalog::{CatalogRow, DbCatalog, TableForm};
+use super::options::DbEngine;
+use super::query::{Bound, DbQuery};
+use super::session::{DbChange, DbSession, LARGEST, SessionFault, TIME, Visit};
+use super::source::{DbSource, Location};
 use super::triggers::CHANNEL;
-use super::value::Value;
+use super::value::DbValue;
 use connect::{Address, Unconnected};
 use futures_util::TryStreamExt as _;
 use mcp_resources_engine::connection::Cancelled;
@@ -31,7 +31,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use stream::Received;
+use stream::MessageCounts;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 use tokio_postgres::config::TargetSessionAttrs;
@@ -61,21 +61,21 @@ const SAID: usize = 300;
 
 /// See the module.
 pub(super) struct Postgres {
-    source: Arc<Source>,
+    source: Arc<DbSource>,
     runtime: Option<Runtime>,
-    link: Option<Connection>,
-    catalog: Option<(Instant, Arc<Catalog>)>,
-    refused: Option<Refused>,
+    link: Option<PostgresConnection>,
+    catalog: Option<(Instant, Arc<DbCatalog>)>,
+    refused: Option<RefusedStatement>,
     /// Whether an earlier connection listened: notifications may have been lost since.
     has_listened: bool,
     request: Option<Cancelled>,
 }
 
 /// A connection.
-struct Connection {
+struct PostgresConnection {
     client: Client,
     address: Address,
-    received: Arc<Received>,
+    received: Arc<MessageCounts>,
     statements: HashMap<String, Statement>,
     notifications: Arc<Notifications>,
     is_listening: bool,
@@ -89,14 +89,14 @@ struct Notifications {
 }
 
 /// The last failure to connect, and when to try again.
-struct Refused {
+struct RefusedStatement {
     until: Instant,
     pause: Duration,
-    fault: Fault,
+    fault: SessionFault,
 }
 
 impl Postgres {
-    pub(super) fn new(source: Arc<Source>) -> Self {
+    pub(super) fn new(source: Arc<DbSource>) -> Self {
         Self {
             source,
             runtime: None,
@@ -112,8 +112,8 @@ impl Postgres {
     fn linked<T>(
         &mut self,
         may_repeat: impl Fn() -> bool,
-        mut work: impl AsyncFnMut(&mut Connection) -> Result<T, tokio_postgres::Error>,
-    ) -> Result<T, Fault> {
+        mut work: impl AsyncFnMut(&mut PostgresConnection) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, SessionFault> {
         let was_connected = self.link.is_some();
         self.connect()?;
         let ended = self.attempt(&mut work);
@@ -126,10 +126,10 @@ impl Postgres {
 
     fn attempt<T>(
         &mut self,
-        work: &mut impl AsyncFnMut(&mut Connection) -> Result<T, tokio_postgres::Error>,
-    ) -> Result<T, Fault> {
+        work: &mut impl AsyncFnMut(&mut PostgresConnection) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, SessionFault> {
         let (Some(runtime), Some(link)) = (&self.runtime, &mut self.link) else {
-            return Err(Fault::Down("there is no connection".into()));
+            return Err(SessionFault::Down("there is no connection".into()));
         };
         let (received, address) = (link.received.clone(), link.address.clone());
         let (stop, request) = (link.client.cancel_token(), self.request.clone());
@@ -152,13 +152,13 @@ impl Postgres {
             Some(Ok(done)) => Ok(done),
             Some(Err(error)) => {
                 let fault = match received.excess() {
-                    Some(excess) => Fault::Down(format!("it is left, because it sends {excess}")),
+                    Some(excess) => SessionFault::Down(format!("it is left, because it sends {excess}")),
                     None => self.fault(&error),
                 };
                 if error.is_closed() || error.as_db_error().is_none() || is_ending(&error) {
                     self.disconnect();
                 }
-                if matches!(fault, Fault::Stale(_)) {
+                if matches!(fault, SessionFault::Stale(_)) {
                     self.catalog = None;
                     self.link.iter_mut().for_each(|link| link.statements.clear());
                 }
@@ -167,7 +167,7 @@ impl Postgres {
             None => {
                 self.stop(&address, &stop);
                 self.disconnect();
-                Err(Fault::Time)
+                Err(SessionFault::Time)
             }
         }
     }
@@ -192,7 +192,7 @@ impl Postgres {
         }
     }
 
-    fn connect(&mut self) -> Result<(), Fault> {
+    fn connect(&mut self) -> Result<(), SessionFault> {
         if self.link.as_ref().is_some_and(|link| !link.client.is_closed()) {
             return Ok(());
         }
@@ -202,13 +202,14 @@ impl Postgres {
         }
         let source = self.source.clone();
         let Location::Postgres(config) = &source.location else {
-            return Err(Fault::Down("it is no Postgres".into()));
+            return Err(SessionFault::Down("it is no Postgres".into()));
         };
         let built = Builder::new_current_thread().enable_all().build();
-        let runtime =
-            built.map_err(|error| Fault::Down(format!("the system refuses what is needed: {error}")))?;
+        let runtime = built
+            .map_err(|error| SessionFault::Down(format!("the system refuses what is needed: {error}")))?;
         let limit = config.get_connect_timeout().copied().unwrap_or(TIME);
-        let connected = runtime.block_on(async { timeout(limit, Connection::open(config, limit)).await });
+        let connected =
+            runtime.block_on(async { timeout(limit, PostgresConnection::open(config, limit)).await });
         self.runtime = Some(runtime);
         let fault = match connected {
             Ok(Ok(link)) => {
@@ -216,29 +217,29 @@ impl Postgres {
                 return Ok(());
             }
             Ok(Err((error, excess))) => match excess {
-                Some(excess) => Fault::Down(format!("it cannot be connected to: it sends {excess}")),
+                Some(excess) => SessionFault::Down(format!("it cannot be connected to: it sends {excess}")),
                 None => unconnected(config, &error),
             },
-            Err(_) => Fault::Down("it cannot be connected to: it does not answer in time".into()),
+            Err(_) => SessionFault::Down("it cannot be connected to: it does not answer in time".into()),
         };
         self.disconnect();
         let pause = self.refused.as_ref().map_or(PAUSES.0, |refused| (refused.pause * 2).min(PAUSES.1));
-        self.refused = Some(Refused { until: Instant::now() + pause, pause, fault: fault.clone() });
+        self.refused = Some(RefusedStatement { until: Instant::now() + pause, pause, fault: fault.clone() });
         Err(fault)
     }
 
-    fn fault(&self, error: &tokio_postgres::Error) -> Fault {
+    fn fault(&self, error: &tokio_postgres::Error) -> SessionFault {
         let text = match &self.source.location {
             Location::Postgres(config) => said(config, error),
             Location::Sqlite(_) => String::new(),
         };
         match error.code().map(tokio_postgres::error::SqlState::code) {
             // A value has not the form of its type, or cannot be computed with.
-            Some(code) if code.starts_with("22") => Fault::Data(text),
-            Some("57014") => Fault::Time,
+            Some(code) if code.starts_with("22") => SessionFault::Data(text),
+            Some("57014") => SessionFault::Time,
             // A column, a table, a type or a function is gone, or a plan that was kept no longer fits.
-            Some("42703" | "42P01" | "42704" | "42883" | "0A000" | "26000") => Fault::Stale(text),
-            _ => Fault::Down(text),
+            Some("42703" | "42P01" | "42704" | "42883" | "0A000" | "26000") => SessionFault::Stale(text),
+            _ => SessionFault::Down(text),
         }
     }
 
@@ -246,9 +247,9 @@ impl Postgres {
     fn culprit(&mut self, casts: &[String], values: &[String]) -> Option<usize> {
         let pairs = casts.iter().zip(values).enumerate();
         for (at, (cast, value)) in pairs {
-            let bound = Bound { sql: cast.clone(), values: vec![Value::Text(value.clone())] };
+            let bound = Bound { sql: cast.clone(), values: vec![DbValue::Text(value.clone())] };
             let tried = self.linked(|| true, async |link| link.ask(&bound, &mut |_| Ok(true)).await);
-            if matches!(tried, Err(Fault::Data(_))) {
+            if matches!(tried, Err(SessionFault::Data(_))) {
                 return Some(at);
             }
         }
@@ -256,12 +257,12 @@ impl Postgres {
     }
 }
 
-impl Session for Postgres {
+impl DbSession for Postgres {
     fn attend(&mut self, request: Option<Cancelled>) {
         self.request = request;
     }
 
-    fn catalog(&mut self) -> Result<Arc<Catalog>, Fault> {
+    fn catalog(&mut self) -> Result<Arc<DbCatalog>, SessionFault> {
         if let (Some((read, catalog)), Some(_)) = (&self.catalog, &self.link)
             && read.elapsed() < FRESH
         {
@@ -273,8 +274,8 @@ impl Session for Postgres {
         Ok(catalog)
     }
 
-    fn run(&mut self, query: &Query<'_>, visit: &mut Visit<'_>) -> Result<(), Fault> {
-        let bound = query.bind(Engine::Postgres);
+    fn run(&mut self, query: &DbQuery<'_>, visit: &mut Visit<'_>) -> Result<(), SessionFault> {
+        let bound = query.bind(DbEngine::Postgres);
         let columns = query.columns();
         let (mut size, mut stopped) = (0, None);
         // Rows that were delivered must not come again.
@@ -286,14 +287,15 @@ impl Session for Postgres {
                     is_delivering.set(true);
                     size += row.raw_size_bytes() as u64;
                     if size > LARGEST {
-                        stopped = Some(Fault::Size(LARGEST));
+                        stopped = Some(SessionFault::Size(LARGEST));
                         return Ok(false);
                     }
-                    let value =
-                        |at: usize| value(row, at, columns.get(at).map_or(Form::Text, |column| column.form));
+                    let value = |at: usize| {
+                        value(row, at, columns.get(at).map_or(TableForm::Text, |column| column.form))
+                    };
                     let values = (0..columns.len()).map(value).collect::<Result<_, _>>()?;
                     let key = (columns.len()..row.len()).map(value).collect::<Result<_, _>>()?;
-                    match visit(Row { values, key }) {
+                    match visit(CatalogRow { values, key }) {
                         Ok(goes_on) => Ok(goes_on),
                         Err(fault) => {
                             stopped = Some(fault);
@@ -309,28 +311,28 @@ impl Session for Postgres {
         }
         const EXPECTED: &str = "a value of its type";
         match (asked, query) {
-            (Err(Fault::Data(what)), Query::View { view, values, .. }) if !values.is_empty() => {
+            (Err(SessionFault::Data(what)), DbQuery::View { view, values, .. }) if !values.is_empty() => {
                 Err(match self.culprit(&view.casts, values) {
-                    Some(at) => Fault::parameter(at.to_string(), EXPECTED),
-                    None => Fault::Data(format!("a view fails with the values of a client: {what}")),
+                    Some(at) => SessionFault::parameter(at.to_string(), EXPECTED),
+                    None => SessionFault::Data(format!("a view fails with the values of a client: {what}")),
                 })
             }
             // The key of a client's.
-            (Err(Fault::Data(_)), Query::Row { .. } | Query::Page { after: Some(_), .. }) => {
-                Err(Fault::parameter("", EXPECTED))
+            (Err(SessionFault::Data(_)), DbQuery::Row { .. } | DbQuery::Page { after: Some(_), .. }) => {
+                Err(SessionFault::parameter("", EXPECTED))
             }
             (asked, _) => asked,
         }
     }
 
-    fn changed(&mut self) -> Result<Change, Fault> {
+    fn changed(&mut self) -> Result<DbChange, SessionFault> {
         if let (Some(runtime), Some(link)) = (&self.runtime, &self.link) {
             link.received.begin();
             // Gives the connection's task time to read notifications that have arrived.
             runtime.block_on(async { sleep(Duration::from_millis(1)).await });
             if link.is_listening && !link.client.is_closed() && link.tried.elapsed() < TRIED {
                 let is_notified = link.notifications.is_notified.swap(false, Ordering::AcqRel);
-                return Ok(if is_notified { Change::Something } else { Change::Nothing });
+                return Ok(if is_notified { DbChange::Something } else { DbChange::Nothing });
             }
         }
         let began = self.linked(
@@ -344,14 +346,14 @@ impl Session for Postgres {
             },
         )?;
         match (began, std::mem::replace(&mut self.has_listened, true)) {
-            (true, true) => Ok(Change::Lost),
-            (true, false) => Ok(Change::Something),
+            (true, true) => Ok(DbChange::Lost),
+            (true, false) => Ok(DbChange::Something),
             (false, _) => self.changed(),
         }
     }
 }
 
-impl Connection {
+impl PostgresConnection {
     /// Connects to the first host of a URL that answers as it is wanted.
     async fn open(config: &Config, limit: Duration) -> Result<Self, (Unconnected, Option<&'static str>)> {
         let addresses = connect::addresses(config);
@@ -359,7 +361,7 @@ impl Connection {
         let absent = std::io::Error::new(std::io::ErrorKind::NotFound, "its URL has no host");
         let mut last = (Unconnected::Socket(absent), None);
         for address in addresses {
-            let received = Arc::new(Received::default());
+            let received = Arc::new(MessageCounts::default());
             match Self::open_at(config, address, &received, share).await {
                 Ok(link) => return Ok(link),
                 Err(error) => last = (error, received.excess()),
@@ -371,7 +373,7 @@ impl Connection {
     async fn open_at(
         config: &Config,
         address: Address,
-        received: &Arc<Received>,
+        received: &Arc<MessageCounts>,
         limit: Duration,
     ) -> Result<Self, Unconnected> {
         let (client, mut driver) = connect::open(config, &address, received, limit).await?;
@@ -492,36 +494,36 @@ impl Connection {
 }
 
 /// A parameter: a text, which the statement casts to the right type.
-fn text_of(value: &Value) -> Option<String> {
+fn text_of(value: &DbValue) -> Option<String> {
     match value {
-        Value::Null => None,
-        Value::Bool(truth) => Some(truth.to_string()),
-        Value::Integer(whole) => Some(whole.to_string()),
-        Value::Real(number) => Some(number.to_string()),
-        Value::Single(number) => Some(number.to_string()),
-        Value::Text(text) | Value::Json(text) => Some(text.clone()),
+        DbValue::Null => None,
+        DbValue::Bool(truth) => Some(truth.to_string()),
+        DbValue::Integer(whole) => Some(whole.to_string()),
+        DbValue::Real(number) => Some(number.to_string()),
+        DbValue::Single(number) => Some(number.to_string()),
+        DbValue::Text(text) | DbValue::Json(text) => Some(text.clone()),
         // No column of Postgres has such a key: those of bytes are texts here.
-        Value::Blob(_) | Value::OddText(_) => None,
+        DbValue::Blob(_) | DbValue::OddText(_) => None,
     }
 }
 
 /// A value of a row.
-fn value(row: &tokio_postgres::Row, at: usize, form: Form) -> Result<Value, tokio_postgres::Error> {
+fn value(row: &tokio_postgres::Row, at: usize, form: TableForm) -> Result<DbValue, tokio_postgres::Error> {
     let kind = row.columns().get(at).map_or(&Type::TEXT, tokio_postgres::Column::type_);
     let value = match *kind {
-        Type::BOOL => row.try_get::<_, Option<bool>>(at)?.map(Value::Bool),
-        Type::INT2 => row.try_get::<_, Option<i16>>(at)?.map(|whole| Value::Integer(whole.into())),
-        Type::INT4 => row.try_get::<_, Option<i32>>(at)?.map(|whole| Value::Integer(whole.into())),
-        Type::INT8 => row.try_get::<_, Option<i64>>(at)?.map(Value::Integer),
-        Type::FLOAT4 => row.try_get::<_, Option<f32>>(at)?.map(Value::Single),
-        Type::FLOAT8 => row.try_get::<_, Option<f64>>(at)?.map(Value::Real),
-        Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(at)?.map(Value::Blob),
+        Type::BOOL => row.try_get::<_, Option<bool>>(at)?.map(DbValue::Bool),
+        Type::INT2 => row.try_get::<_, Option<i16>>(at)?.map(|whole| DbValue::Integer(whole.into())),
+        Type::INT4 => row.try_get::<_, Option<i32>>(at)?.map(|whole| DbValue::Integer(whole.into())),
+        Type::INT8 => row.try_get::<_, Option<i64>>(at)?.map(DbValue::Integer),
+        Type::FLOAT4 => row.try_get::<_, Option<f32>>(at)?.map(DbValue::Single),
+        Type::FLOAT8 => row.try_get::<_, Option<f64>>(at)?.map(DbValue::Real),
+        Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(at)?.map(DbValue::Blob),
         _ => row.try_get::<_, Option<String>>(at)?.map(|text| match form {
-            Form::Json => Value::Json(text),
-            Form::Plain | Form::Text => Value::Text(text),
+            TableForm::Json => DbValue::Json(text),
+            TableForm::Plain | TableForm::Text => DbValue::Text(text),
         }),
     };
-    Ok(value.unwrap_or(Value::Null))
+    Ok(value.unwrap_or(DbValue::Null))
 }
 
 /// The message of an error, without the password, on one short line.
@@ -542,18 +544,22 @@ fn said(config: &Config, error: &tokio_postgres::Error) -> String {
 }
 
 /// Why there is no connection.
-fn unconnected(config: &Config, error: &Unconnected) -> Fault {
+fn unconnected(config: &Config, error: &Unconnected) -> SessionFault {
     let error = match error {
-        Unconnected::Socket(error) => return Fault::Down(format!("it cannot be connected to: {error}")),
+        Unconnected::Socket(error) => {
+            return SessionFault::Down(format!("it cannot be connected to: {error}"));
+        }
         Unconnected::Postgres(error) => error,
     };
     let what = format!("it cannot be connected to: {}", said(config, error));
     match error.code().map(tokio_postgres::error::SqlState::code) {
-        Some(code) if code.starts_with("28") => {
-            Fault::Refused(format!("{what}; write the right user and password in `url`, or in `password`"))
+        Some(code) if code.starts_with("28") => SessionFault::Refused(format!(
+            "{what}; write the right user and password in `url`, or in `password`"
+        )),
+        Some("3D000") => {
+            SessionFault::Refused(format!("{what}; write the name of a database at the end of `url`"))
         }
-        Some("3D000") => Fault::Refused(format!("{what}; write the name of a database at the end of `url`")),
-        _ => Fault::Down(what),
+        _ => SessionFault::Down(what),
     }
 }
 

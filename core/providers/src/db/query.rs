@@ -3,31 +3,31 @@
 //! Law: SQL is built from the operator's declarations and from names that the database reports. Values from clients are bound as
 //! parameters.
 
-use super::catalog::{Column, Form, KeyColumn, Table, View, quoted};
-use super::options::Engine;
-use super::value::Value;
+use super::catalog::{Column, DbTable, KeyColumn, TableForm, TableView, quoted};
+use super::options::DbEngine;
+use super::value::DbValue;
 
 /// One query.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Query<'q> {
+pub(super) enum DbQuery<'q> {
     /// The rows behind a key, in the order of their keys.
-    Page { table: &'q Table, after: Option<&'q [Value]>, limit: usize },
+    Page { table: &'q DbTable, after: Option<&'q [DbValue]>, limit: usize },
     /// The rows with this key: one, or several if it has a NULL.
-    Row { table: &'q Table, key: &'q [Value] },
+    Row { table: &'q DbTable, key: &'q [DbValue] },
     /// Keys that begin with `first`, and whose next value begins with `prefix`.
-    Keys { table: &'q Table, first: &'q [Value], prefix: &'q str, limit: usize },
+    Keys { table: &'q DbTable, first: &'q [DbValue], prefix: &'q str, limit: usize },
     /// The result of a statement of the operator.
-    View { view: &'q View, values: &'q [String], limit: usize },
+    View { view: &'q TableView, values: &'q [String], limit: usize },
 }
 
 /// A statement with the values of its parameters.
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     pub(super) sql: String,
-    pub(super) values: Vec<Value>,
+    pub(super) values: Vec<DbValue>,
 }
 
-impl<'q> Query<'q> {
+impl<'q> DbQuery<'q> {
     /// The most rows that it returns.
     pub(super) fn limit(&self) -> usize {
         match self {
@@ -55,11 +55,11 @@ impl<'q> Query<'q> {
         }
     }
 
-    pub(super) fn bind(&self, engine: Engine) -> Bound {
+    pub(super) fn bind(&self, engine: DbEngine) -> Bound {
         let mut bound = Bound::default();
         let (table, condition) = match self {
             Self::View { view, values, .. } => {
-                let values = values.iter().cloned().map(Value::Text).collect();
+                let values = values.iter().cloned().map(DbValue::Text).collect();
                 return Bound { sql: view.sql.clone(), values };
             }
             Self::Page { table, after, .. } => (table, after.map(|after| bound.after(table, after, engine))),
@@ -67,7 +67,7 @@ impl<'q> Query<'q> {
             Self::Keys { table, first, prefix, .. } => {
                 let mut condition = bound.equal(&table.key, first, engine);
                 if let Some(column) = table.key.get(first.len()) {
-                    let text = bound.parameter(Value::Text((*prefix).to_owned()), engine);
+                    let text = bound.parameter(DbValue::Text((*prefix).to_owned()), engine);
                     let is_first = if condition.is_empty() { "" } else { " AND " };
                     let value = &column.expression;
                     condition +=
@@ -77,14 +77,14 @@ impl<'q> Query<'q> {
             }
         };
         let columns = self.columns().iter().map(|column| match column.form {
-            Form::Plain => of_row(&column.name),
-            Form::Text | Form::Json => format!("{}::text", of_row(&column.name)),
+            TableForm::Plain => of_row(&column.name),
+            TableForm::Text | TableForm::Json => format!("{}::text", of_row(&column.name)),
         });
         let keys: Vec<&str> =
             table.key.iter().map(|column| column.expression.as_str()).chain(table.tie).collect();
         let texts = keys.iter().map(|key| match engine {
-            Engine::Sqlite => (*key).to_owned(),
-            Engine::Postgres => format!("{key}::text"),
+            DbEngine::Sqlite => (*key).to_owned(),
+            DbEngine::Postgres => format!("{key}::text"),
         });
         let select = columns.chain(texts).collect::<Vec<_>>().join(", ");
         let condition = condition.filter(|condition| !condition.is_empty());
@@ -101,16 +101,16 @@ impl<'q> Query<'q> {
 
 impl Bound {
     /// The text of a parameter with this value.
-    fn parameter(&mut self, value: Value, engine: Engine) -> String {
+    fn parameter(&mut self, value: DbValue, engine: DbEngine) -> String {
         self.values.push(value);
         let number = self.values.len();
         match engine {
-            Engine::Sqlite => format!("?{number}"),
-            Engine::Postgres => format!("${number}::text"),
+            DbEngine::Sqlite => format!("?{number}"),
+            DbEngine::Postgres => format!("${number}::text"),
         }
     }
 
-    fn of_column(&mut self, column: &KeyColumn, value: &Value, engine: Engine) -> String {
+    fn of_column(&mut self, column: &KeyColumn, value: &DbValue, engine: DbEngine) -> String {
         let text = self.parameter(value.clone(), engine);
         match &column.cast {
             Some(cast) => format!("{text}::{cast}"),
@@ -119,18 +119,18 @@ impl Bound {
     }
 
     /// That the columns have these values.
-    fn equal(&mut self, columns: &[KeyColumn], values: &[Value], engine: Engine) -> String {
+    fn equal(&mut self, columns: &[KeyColumn], values: &[DbValue], engine: DbEngine) -> String {
         let all = columns.iter().zip(values).map(|(column, value)| {
-            let operator = if *value == Value::Null { "IS" } else { "=" };
+            let operator = if *value == DbValue::Null { "IS" } else { "=" };
             format!("{} {operator} {}", column.expression, self.of_column(column, value, engine))
         });
         all.collect::<Vec<_>>().join(" AND ")
     }
 
     /// That a row is behind the one with these values. NULL is before all other values.
-    fn after(&mut self, table: &Table, after: &[Value], engine: Engine) -> String {
+    fn after(&mut self, table: &DbTable, after: &[DbValue], engine: DbEngine) -> String {
         let columns = after.get(..table.key.len()).unwrap_or(after);
-        if !columns.contains(&Value::Null) {
+        if !columns.contains(&DbValue::Null) {
             let names: Vec<&str> = table.key.iter().map(|column| column.expression.as_str()).collect();
             let pairs = table.key.iter().zip(columns);
             let values: Vec<String> =
@@ -138,12 +138,12 @@ impl Bound {
             return format!("({}) > ({})", names.join(", "), values.join(", "));
         }
         let names = table.key.iter().map(|column| column.expression.as_str()).chain(table.tie);
-        let pairs: Vec<(&str, &Value)> = names.zip(after).collect();
+        let pairs: Vec<(&str, &DbValue)> = names.zip(after).collect();
         let mut condition = String::new();
         for (name, value) in pairs.into_iter().rev() {
             let parameter = self.parameter(value.clone(), engine);
             let greater = match value {
-                Value::Null => format!("{name} IS NOT NULL"),
+                DbValue::Null => format!("{name} IS NOT NULL"),
                 _ => format!("{name} > {parameter}"),
             };
             condition = match condition.as_str() {

@@ -8,11 +8,11 @@
 //! Law: a session never leaves its thread. So reads wait for no lock, a forked process uses no session of its parent,
 //! and the end of the mount's threads closes everything.
 
-use super::catalog::{Catalog, Row};
-use super::options::Engine;
+use super::catalog::{CatalogRow, DbCatalog};
+use super::options::DbEngine;
 use super::postgres::Postgres;
-use super::query::Query;
-use super::source::Source;
+use super::query::DbQuery;
+use super::source::DbSource;
 use super::sqlite::Sqlite;
 use mcp_resources_engine::connection::Cancelled;
 use mcp_resources_engine::error::ReadError;
@@ -27,7 +27,7 @@ pub(super) const LARGEST: u64 = 64 << 20;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum SessionFault {
     /// There is no such row.
     NotFound,
     /// The client's value for this variable has a wrong form.
@@ -46,7 +46,7 @@ pub(super) enum Fault {
     Stale(String),
 }
 
-impl Fault {
+impl SessionFault {
     pub(super) fn parameter(name: impl Into<String>, expected: &'static str) -> Self {
         Self::Parameter { name: name.into(), expected }
     }
@@ -68,7 +68,7 @@ impl Fault {
     }
 }
 
-impl From<ReadError> for Fault {
+impl From<ReadError> for SessionFault {
     /// The only error of `Responder::facts` is about size.
     fn from(error: ReadError) -> Self {
         match error {
@@ -80,7 +80,7 @@ impl From<ReadError> for Fault {
 
 /// The outcome of a check for changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum DbChange {
     Nothing,
     /// Something: compare all watched resources.
     Something,
@@ -89,42 +89,42 @@ pub(super) enum Change {
 }
 
 /// Receives a row; `false` stops the query.
-pub(super) type Visit<'v> = dyn FnMut(Row) -> Result<bool, Fault> + 'v;
+pub(super) type Visit<'v> = dyn FnMut(CatalogRow) -> Result<bool, SessionFault> + 'v;
 
 /// See the module.
-pub(super) trait Session: Send {
+pub(super) trait DbSession: Send {
     /// What is asked from now on is for a request that may be cancelled: then it ends soon.
     fn attend(&mut self, request: Option<Cancelled>);
 
     /// The current catalog.
-    fn catalog(&mut self) -> Result<Arc<Catalog>, Fault>;
+    fn catalog(&mut self) -> Result<Arc<DbCatalog>, SessionFault>;
 
     /// Runs a query that was built from the catalog of the same request.
-    fn run(&mut self, query: &Query<'_>, visit: &mut Visit<'_>) -> Result<(), Fault>;
+    fn run(&mut self, query: &DbQuery<'_>, visit: &mut Visit<'_>) -> Result<(), SessionFault>;
 
     /// Whether something may have changed since this was called last.
-    fn changed(&mut self) -> Result<Change, Fault>;
+    fn changed(&mut self) -> Result<DbChange, SessionFault>;
 }
 
 /// Opens a session. Nothing is connected yet.
-pub(super) fn open(source: &Arc<Source>) -> Box<dyn Session> {
+pub(super) fn open(source: &Arc<DbSource>) -> Box<dyn DbSession> {
     match source.engine() {
-        Engine::Sqlite => Box::new(Sqlite::new(source.clone())),
-        Engine::Postgres => Box::new(Postgres::new(source.clone())),
+        DbEngine::Sqlite => Box::new(Sqlite::new(source.clone())),
+        DbEngine::Postgres => Box::new(Postgres::new(source.clone())),
     }
 }
 
 thread_local! {
     /// The sessions of this thread, by the numbers of their sources.
-    static SESSIONS: RefCell<Vec<(u64, Box<dyn Session>)>> = const { RefCell::new(Vec::new()) };
+    static SESSIONS: RefCell<Vec<(u64, Box<dyn DbSession>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Calls `ask` with the session of this thread, which is a worker of the mount, for a request that may be cancelled.
 pub(super) fn with<T>(
-    source: &Arc<Source>,
+    source: &Arc<DbSource>,
     request: Option<Cancelled>,
-    ask: impl FnOnce(&mut dyn Session) -> Result<T, Fault>,
-) -> Result<T, Fault> {
+    ask: impl FnOnce(&mut dyn DbSession) -> Result<T, SessionFault>,
+) -> Result<T, SessionFault> {
     SESSIONS.with_borrow_mut(|sessions| {
         let at = match sessions.iter().position(|(id, _)| *id == source.id) {
             Some(at) => at,
@@ -138,7 +138,7 @@ pub(super) fn with<T>(
                 session.attend(request);
                 ask(session.as_mut())
             }
-            None => Err(Fault::NotFound),
+            None => Err(SessionFault::NotFound),
         }
     })
 }

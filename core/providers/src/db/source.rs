@@ -1,11 +1,11 @@
 //! The declaration of one database. Nothing is open.
 
-use super::catalog::{Catalog, some};
-use super::options::{Database, Engine, Secret};
-use super::session::{self, Fault};
+use super::catalog::{DbCatalog, some};
+use super::options::{Database, DbEngine, Secret};
+use super::session::{self, SessionFault};
 use super::statement::Statement;
 use crate::path;
-use crate::watching::Watching;
+use crate::watching::ProviderWatching;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_engine::suggest::closest;
 use std::fmt;
@@ -20,19 +20,19 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct DbSource {
     /// No other source of this process has the same.
     pub(super) id: u64,
     pub(super) name: String,
     /// `db:///NAME`.
     pub(super) uri: String,
     pub(super) location: Location,
-    pub(super) tables: Vec<Declared>,
-    denied: Vec<Denied>,
+    pub(super) tables: Vec<DeclaredTable>,
+    denied: Vec<DeniedColumn>,
     pub(super) views: Vec<DeclaredView>,
     pub(super) rows: usize,
     pub(super) poll: Duration,
-    pub(super) watching: Arc<Watching>,
+    pub(super) watching: Arc<ProviderWatching>,
     /// Why the database could not be reached at the start.
     pub(super) down: OnceLock<String>,
     /// The faults that were logged last.
@@ -56,7 +56,7 @@ impl fmt::Debug for Location {
 
 /// A table that is to be served.
 #[derive(Debug)]
-pub(super) struct Declared {
+pub(super) struct DeclaredTable {
     pub(super) name: String,
     pub(super) uri: String,
 }
@@ -71,12 +71,12 @@ pub(super) struct DeclaredView {
 
 /// A column that is not served: in one table, or in all.
 #[derive(Debug)]
-struct Denied {
+struct DeniedColumn {
     table: Option<String>,
     column: String,
 }
 
-impl Source {
+impl DbSource {
     /// Reads the declaration of a database.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Source {
             id: NUMBER.fetch_add(1, Ordering::Relaxed),
             location,
             tables: Vec::new(),
-            denied: database.columns_deny.iter().map(|text| Denied::parse(text)).collect(),
+            denied: database.columns_deny.iter().map(|text| DeniedColumn::parse(text)).collect(),
             views: Vec::new(),
             rows: database.rows,
             poll: database.poll,
@@ -133,19 +133,19 @@ impl Source {
             return Err(format!("names the table {table:?} twice, or without a name; name each once"));
         }
         let text = path::text(table.as_bytes());
-        self.tables.push(Declared { uri: under(&self.uri, &text), name: table });
+        self.tables.push(DeclaredTable { uri: under(&self.uri, &text), name: table });
         Ok(())
     }
 
-    pub(super) fn engine(&self) -> Engine {
+    pub(super) fn engine(&self) -> DbEngine {
         match self.location {
-            Location::Sqlite(_) => Engine::Sqlite,
-            Location::Postgres(_) => Engine::Postgres,
+            Location::Sqlite(_) => DbEngine::Sqlite,
+            Location::Postgres(_) => DbEngine::Postgres,
         }
     }
 
     /// The declared table with this name, as it is spelled in URIs.
-    pub(super) fn declared(&self, segment: &str) -> Option<&Declared> {
+    pub(super) fn declared(&self, segment: &str) -> Option<&DeclaredTable> {
         self.tables.iter().find(|declared| path::text(declared.name.as_bytes()) == segment)
     }
 
@@ -178,8 +178,8 @@ impl Source {
     ///
     /// A name that stands in one list for many databases need not exist in each, so it is a fault only if it looks like a
     /// column that exists, names its table, or is a pattern.
-    pub(super) fn check_denied(&self, known: &[(String, String)], catalog: &mut Catalog) {
-        let is_known = |denied: &Denied| {
+    pub(super) fn check_denied(&self, known: &[(String, String)], catalog: &mut DbCatalog) {
+        let is_known = |denied: &DeniedColumn| {
             known.iter().any(|(table, column)| {
                 denied.is(table, column) || denied.is(table.rsplit('.').next().unwrap_or_default(), column)
             })
@@ -218,9 +218,9 @@ impl Source {
         let is_empty = self.tables.is_empty() && self.views.is_empty();
         let catalog = match self.read_catalog() {
             Ok(catalog) => Some(catalog),
-            Err(Fault::Down(what)) if self.engine() == Engine::Sqlite => return wrong(&what),
-            Err(Fault::Refused(what)) => return wrong(&what),
-            Err(Fault::Down(what)) => {
+            Err(SessionFault::Down(what)) if self.engine() == DbEngine::Sqlite => return wrong(&what),
+            Err(SessionFault::Refused(what)) => return wrong(&what),
+            Err(SessionFault::Down(what)) => {
                 let _ = self.down.set(what);
                 None
             }
@@ -242,16 +242,16 @@ impl Source {
     }
 
     /// Reads the catalog on a thread of its own: the calling thread may be inside a tokio runtime, which forbids another.
-    fn read_catalog(self: &Arc<Self>) -> Result<Arc<Catalog>, Fault> {
+    fn read_catalog(self: &Arc<Self>) -> Result<Arc<DbCatalog>, SessionFault> {
         let source = self.clone();
-        let ended = || Fault::Down("it cannot be opened".into());
+        let ended = || SessionFault::Down("it cannot be opened".into());
         let thread = std::thread::Builder::new().name("mcp-db-check".into());
         let checking = thread.spawn(move || session::open(&source).catalog()).map_err(|_| ended())?;
         checking.join().map_err(|_| ended())?
     }
 
     /// Logs the faults and notes of a catalog once.
-    pub(super) fn report(&self, catalog: &Catalog, log: &dyn Fn(&str)) {
+    pub(super) fn report(&self, catalog: &DbCatalog, log: &dyn Fn(&str)) {
         {
             let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
             if faults.iter().eq(catalog.faults.iter().chain(&catalog.notes)) {
@@ -377,7 +377,7 @@ fn supported(url: &str) -> Result<String, String> {
     Ok(if kept.is_empty() { head.to_owned() } else { format!("{head}?{}", kept.join("&")) })
 }
 
-impl Denied {
+impl DeniedColumn {
     fn parse(text: &str) -> Self {
         match text.rsplit_once('.') {
             Some((table, column)) => Self { table: Some(table.into()), column: column.into() },

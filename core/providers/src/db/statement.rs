@@ -3,7 +3,7 @@
 //! Law: quoted text, comments and what follows `::` have no parameters. Whether the statement is a SELECT is checked by
 //! the database: see `sqlite` and `postgres`.
 
-use super::options::Engine;
+use super::options::DbEngine;
 
 /// A statement, cut at its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,13 +21,13 @@ impl Statement {
     ///
     /// # Errors
     /// It is empty, several, or has a quote or a comment without an end: as half a sentence.
-    pub(super) fn parse(sql: &str, engine: Engine) -> Result<Self, &'static str> {
+    pub(super) fn parse(sql: &str, engine: DbEngine) -> Result<Self, &'static str> {
         let mut statement = Self { texts: Vec::new(), uses: Vec::new(), names: Vec::new() };
         let (mut text, mut rest, mut is_empty) = (String::new(), sql, true);
-        while let Some(token) = Token::next(rest, engine)? {
+        while let Some(token) = SqlToken::next(rest, engine)? {
             rest = rest.get(token.text().len()..).unwrap_or_default();
             match token {
-                Token::Parameter(name) => {
+                SqlToken::Parameter(name) => {
                     let name = name.get(1..).unwrap_or_default();
                     let known = statement.names.iter().position(|known| known == name);
                     let index = known.unwrap_or(statement.names.len());
@@ -37,19 +37,19 @@ impl Statement {
                     statement.texts.push(std::mem::take(&mut text));
                     statement.uses.push(index);
                 }
-                Token::End(_) => break,
+                SqlToken::End(_) => break,
                 // A comment separates words.
-                Token::Comment(_) => text.push(' '),
-                Token::Other(other) => {
+                SqlToken::Comment(_) => text.push(' '),
+                SqlToken::Other(other) => {
                     is_empty &= other.trim().is_empty();
                     text.push_str(other);
                 }
             }
         }
-        while let Some(token) = Token::next(rest, engine)? {
+        while let Some(token) = SqlToken::next(rest, engine)? {
             match token {
-                Token::Comment(_) | Token::End(_) => {}
-                Token::Other(other) if other.trim().is_empty() => {}
+                SqlToken::Comment(_) | SqlToken::End(_) => {}
+                SqlToken::Other(other) if other.trim().is_empty() => {}
                 _ => return Err("has more than one statement; write one SELECT"),
             }
             rest = rest.get(token.text().len()..).unwrap_or_default();
@@ -62,10 +62,10 @@ impl Statement {
     }
 
     /// Whether a name in the text is `name`, quoted or not; the case of letters does not matter.
-    pub(super) fn mentions(&self, name: &str, engine: Engine) -> bool {
+    pub(super) fn mentions(&self, name: &str, engine: DbEngine) -> bool {
         self.texts.iter().any(|text| {
             let mut rest = text.as_str();
-            while let Ok(Some(token)) = Token::next(rest, engine) {
+            while let Ok(Some(token)) = SqlToken::next(rest, engine) {
                 let token = token.text();
                 let plain = token.strip_prefix('"').and_then(|token| token.strip_suffix('"'));
                 if plain.unwrap_or(token).eq_ignore_ascii_case(name) {
@@ -92,7 +92,7 @@ impl Statement {
 
 /// A piece of a statement.
 #[derive(Clone, Copy, Debug)]
-enum Token<'s> {
+enum SqlToken<'s> {
     /// With its colon.
     Parameter(&'s str),
     Comment(&'s str),
@@ -101,7 +101,7 @@ enum Token<'s> {
     Other(&'s str),
 }
 
-impl<'s> Token<'s> {
+impl<'s> SqlToken<'s> {
     fn text(&self) -> &'s str {
         match self {
             Self::Parameter(text) | Self::Comment(text) | Self::End(text) | Self::Other(text) => text,
@@ -109,7 +109,7 @@ impl<'s> Token<'s> {
     }
 
     /// The first piece of `sql`.
-    fn next(sql: &'s str, engine: Engine) -> Result<Option<Self>, &'static str> {
+    fn next(sql: &'s str, engine: DbEngine) -> Result<Option<Self>, &'static str> {
         const OPEN: &str = "has a quote without its end";
         let Some(first) = sql.chars().next() else { return Ok(None) };
         let upto = |length: Option<usize>, reason| length.and_then(|length| sql.get(..length)).ok_or(reason);
@@ -121,16 +121,16 @@ impl<'s> Token<'s> {
                 length => Self::Parameter(upto(Some(1 + length), OPEN)?),
             },
             '\'' | '"' => Self::Other(upto(quoted(sql, first, false), OPEN)?),
-            '`' if engine == Engine::Sqlite => Self::Other(upto(quoted(sql, '`', false), OPEN)?),
-            '[' if engine == Engine::Sqlite => Self::Other(upto(sql.find(']').map(|at| at + 1), OPEN)?),
-            '$' if engine == Engine::Postgres => Self::Other(upto(dollars(sql), OPEN)?),
+            '`' if engine == DbEngine::Sqlite => Self::Other(upto(quoted(sql, '`', false), OPEN)?),
+            '[' if engine == DbEngine::Sqlite => Self::Other(upto(sql.find(']').map(|at| at + 1), OPEN)?),
+            '$' if engine == DbEngine::Postgres => Self::Other(upto(dollars(sql), OPEN)?),
             '-' if sql.starts_with("--") => {
                 Self::Comment(upto(Some(sql.find('\n').unwrap_or(sql.len())), OPEN)?)
             }
             '/' if sql.starts_with("/*") => {
                 Self::Comment(upto(block(sql, engine), "has a comment without its end")?)
             }
-            'E' | 'e' if engine == Engine::Postgres && sql[1..].starts_with('\'') => {
+            'E' | 'e' if engine == DbEngine::Postgres && sql[1..].starts_with('\'') => {
                 Self::Other(upto(quoted(&sql[1..], '\'', true).map(|length| 1 + length), OPEN)?)
             }
             _ => match word(sql) {
@@ -175,11 +175,11 @@ fn dollars(sql: &str) -> Option<usize> {
 }
 
 /// How long a comment is. Those of Postgres lie in each other.
-fn block(sql: &str, engine: Engine) -> Option<usize> {
+fn block(sql: &str, engine: DbEngine) -> Option<usize> {
     let (mut depth, mut at) = (0_usize, 0);
     loop {
         let rest = sql.get(at..)?;
-        if rest.starts_with("/*") && (depth == 0 || engine == Engine::Postgres) {
+        if rest.starts_with("/*") && (depth == 0 || engine == DbEngine::Postgres) {
             (depth, at) = (depth + 1, at + 2);
         } else if rest.starts_with("*/") {
             (depth, at) = (depth - 1, at + 2);
@@ -196,7 +196,7 @@ fn block(sql: &str, engine: Engine) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn read(sql: &str, engine: Engine) -> Result<(String, String), &'static str> {
+    fn read(sql: &str, engine: DbEngine) -> Result<(String, String), &'static str> {
         let statement = Statement::parse(sql, engine)?;
         Ok((statement.render(|index| format!("${}", index + 1)), statement.names.join(" ")))
     }
@@ -211,15 +211,15 @@ mod tests {
             ("SELECT x::text, :y::int", "SELECT x::text, $1::int", "y"),
             ("SELECT 検索 FROM t WHERE a=:a_1", "SELECT 検索 FROM t WHERE a=$1", "a_1"),
         ] {
-            for engine in [Engine::Sqlite, Engine::Postgres] {
+            for engine in [DbEngine::Sqlite, DbEngine::Postgres] {
                 assert_eq!(read(sql, engine), Ok((text.into(), names.into())), "{sql}");
             }
         }
         let postgres = "SELECT E'\\' :a', $x$ :b ; $x$, $$;$$, a[1:2], /* /* :c */ */ :d";
         let text = "SELECT E'\\' :a', $x$ :b ; $x$, $$;$$, a[1:2],   $1";
-        assert_eq!(read(postgres, Engine::Postgres), Ok((text.into(), "d".into())));
+        assert_eq!(read(postgres, DbEngine::Postgres), Ok((text.into(), "d".into())));
         assert_eq!(
-            read("SELECT [a:b], `c:d`, :e", Engine::Sqlite),
+            read("SELECT [a:b], `c:d`, :e", DbEngine::Sqlite),
             Ok(("SELECT [a:b], `c:d`, $1".into(), "e".into()))
         );
     }
@@ -233,8 +233,8 @@ mod tests {
             ("SELECT id FROM customers ORDER BY \"password\" DESC", true),
             ("SELECT 'password', :password, my_password, passwords FROM customers -- password", false),
         ] {
-            let statement = Statement::parse(sql, Engine::Postgres).unwrap();
-            assert_eq!(statement.mentions("password", Engine::Postgres), is_named, "{sql}");
+            let statement = Statement::parse(sql, DbEngine::Postgres).unwrap();
+            assert_eq!(statement.mentions("password", DbEngine::Postgres), is_named, "{sql}");
         }
     }
 
@@ -244,11 +244,11 @@ mod tests {
         for sql in
             ["", " ; ", "-- x", "SELECT 1; SELECT 2", "SELECT 'a", "SELECT \"a", "SELECT /* a", "SELECT 1;;x"]
         {
-            for engine in [Engine::Sqlite, Engine::Postgres] {
+            for engine in [DbEngine::Sqlite, DbEngine::Postgres] {
                 assert!(read(sql, engine).is_err(), "{sql}");
             }
         }
-        assert!(read("SELECT $a$ b", Engine::Postgres).is_err());
-        assert!(read("SELECT 1;;", Engine::Postgres).is_ok());
+        assert!(read("SELECT $a$ b", DbEngine::Postgres).is_err());
+        assert!(read("SELECT 1;;", DbEngine::Postgres).is_ok());
     }
 }

@@ -1,7 +1,7 @@
 //! Resolves URIs to tables, rows and views.
 
 use super::options::MOST_ROWS;
-use super::source::Source;
+use super::source::DbSource;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_runtime::provider::Route;
 use mcp_resources_template::{Lookup, TemplateSet, UriTemplate};
@@ -21,7 +21,7 @@ pub(super) const OF_VIEWS: u32 = 4;
 
 /// A resource of a database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Target {
+pub(super) enum DbTarget {
     Index,
     Schema,
     Page {
@@ -42,12 +42,12 @@ pub(super) enum Target {
 pub(super) type ViewNumber = (usize, usize);
 
 /// All declared statements, in the order of their routes.
-pub(super) fn views(sources: &[Arc<Source>]) -> impl Iterator<Item = ViewNumber> {
+pub(super) fn views(sources: &[Arc<DbSource>]) -> impl Iterator<Item = ViewNumber> {
     sources.iter().enumerate().flat_map(|(at, source)| (0..source.views.len()).map(move |view| (at, view)))
 }
 
 /// The template of a statement.
-pub(super) fn template(source: &Source, view: usize) -> String {
+pub(super) fn template(source: &DbSource, view: usize) -> String {
     let Some(view) = source.views.get(view) else { return String::new() };
     match view.statement.names.as_slice() {
         [] => view.uri.clone(),
@@ -55,13 +55,13 @@ pub(super) fn template(source: &Source, view: usize) -> String {
     }
 }
 
-impl Target {
+impl DbTarget {
     /// Resolves a request to a source, by its number, and a target in it.
     ///
     /// # Errors
     /// Nothing of the name is declared, or a variable has a wrong form.
     pub(super) fn resolve<'v>(
-        sources: &[Arc<Source>],
+        sources: &[Arc<DbSource>],
         route: Route,
         variable: impl Fn(&str) -> Option<&'v str>,
     ) -> Result<(usize, Self), ReadError> {
@@ -106,10 +106,10 @@ impl Target {
 }
 
 /// All templates, to resolve a watched URI, for which there is no request.
-pub(super) struct Templates(Option<TemplateSet>);
+pub(super) struct DbTemplates(Option<TemplateSet>);
 
-impl Templates {
-    pub(super) fn new(sources: &[Arc<Source>]) -> Self {
+impl DbTemplates {
+    pub(super) fn new(sources: &[Arc<DbSource>]) -> Self {
         let views = views(sources).filter_map(|(at, view)| Some(template(sources.get(at)?, view)));
         let texts = [SCHEMA, TABLE, ROW].map(String::from).into_iter().chain(views);
         // The engine has taken the same templates when they were mounted.
@@ -118,11 +118,11 @@ impl Templates {
     }
 
     /// Resolves a canonical URI.
-    pub(super) fn target(&self, sources: &[Arc<Source>], uri: &str) -> Option<(usize, Target)> {
+    pub(super) fn target(&self, sources: &[Arc<DbSource>], uri: &str) -> Option<(usize, DbTarget)> {
         match self.0.as_ref()?.match_uri(uri).ok()? {
             Lookup::Match { index, params } => {
                 let route = Route(OF_SCHEMA.0 + u32::try_from(index).ok()?);
-                Target::resolve(sources, route, |name| params.text(name)).ok()
+                DbTarget::resolve(sources, route, |name| params.text(name)).ok()
             }
             _ => None,
         }

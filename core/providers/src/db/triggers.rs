@@ -1,8 +1,8 @@
 //! Triggers that notify of changes in Postgres tables, as SQL for the operator to run. Nothing here installs them.
 
 use super::catalog::quoted;
-use super::options::{Engine, Options};
-use super::source::{Location, Source};
+use super::options::{DbEngine, DbOptions};
+use super::source::{DbSource, Location};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
 use std::fmt::Write;
 use std::path::Path;
@@ -30,9 +30,9 @@ pub fn triggers(
 ) -> Result<String, OptionError> {
     let mut sql = String::new();
     for options in declarations {
-        for (name, database) in Options::from_option(options)?.at(folder).databases {
-            let source = Source::new(name, database)?;
-            if source.engine() == Engine::Postgres {
+        for (name, database) in DbOptions::from_option(options)?.at(folder).databases {
+            let source = DbSource::new(name, database)?;
+            if source.engine() == DbEngine::Postgres {
                 write_source(&source, &mut sql);
             }
         }
@@ -45,7 +45,7 @@ pub fn triggers(
     }
 }
 
-fn write_source(source: &Source, sql: &mut String) {
+fn write_source(source: &DbSource, sql: &mut String) {
     if source.tables.is_empty() {
         return;
     }

@@ -10,7 +10,7 @@ const DEEPEST: usize = 64;
 
 /// One value of a database.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum DbValue {
     /// NULL.
     Null,
     Bool(bool),
@@ -26,7 +26,7 @@ pub(super) enum Value {
     Json(String),
 }
 
-impl Value {
+impl DbValue {
     /// Appends it as JSON.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
@@ -80,7 +80,7 @@ fn is_shallow_json(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn json(value: &Value) -> String {
+    fn json(value: &DbValue) -> String {
         let mut out = Vec::new();
         value.write(&mut out);
         String::from_utf8(out).unwrap()
@@ -90,24 +90,24 @@ mod tests {
     #[test]
     fn values_are_json() {
         for (value, expected) in [
-            (Value::Null, "null"),
-            (Value::Bool(true), "true"),
-            (Value::Integer(i64::MAX), "9223372036854775807"),
-            (Value::Integer(i64::MIN), "-9223372036854775808"),
-            (Value::Real(0.1), "0.1"),
-            (Value::Real(1e300), "1e300"),
-            (Value::Real(3.0), "3.0"),
-            (Value::Single(0.1), "0.1"),
-            (Value::Real(f64::NAN), "\"NaN\""),
-            (Value::Real(f64::NEG_INFINITY), "\"-Infinity\""),
-            (Value::Text("a\"\n\u{0}検".into()), "\"a\\\"\\n\\u0000検\""),
-            (Value::Blob(vec![0, 1, 2]), "{\"base64\":\"AAEC\"}"),
-            (Value::Json("{\"a\": [1, \"]\"]}".into()), "{\"a\": [1, \"]\"]}"),
-            (Value::Json("{\"a\": ".into()), "\"{\\\"a\\\": \""),
+            (DbValue::Null, "null"),
+            (DbValue::Bool(true), "true"),
+            (DbValue::Integer(i64::MAX), "9223372036854775807"),
+            (DbValue::Integer(i64::MIN), "-9223372036854775808"),
+            (DbValue::Real(0.1), "0.1"),
+            (DbValue::Real(1e300), "1e300"),
+            (DbValue::Real(3.0), "3.0"),
+            (DbValue::Single(0.1), "0.1"),
+            (DbValue::Real(f64::NAN), "\"NaN\""),
+            (DbValue::Real(f64::NEG_INFINITY), "\"-Infinity\""),
+            (DbValue::Text("a\"\n\u{0}検".into()), "\"a\\\"\\n\\u0000検\""),
+            (DbValue::Blob(vec![0, 1, 2]), "{\"base64\":\"AAEC\"}"),
+            (DbValue::Json("{\"a\": [1, \"]\"]}".into()), "{\"a\": [1, \"]\"]}"),
+            (DbValue::Json("{\"a\": ".into()), "\"{\\\"a\\\": \""),
         ] {
             assert_eq!(json(&value), expected);
         }
         let deep = "[".repeat(100) + &"]".repeat(100);
-        assert_eq!(json(&Value::Json(deep.clone())), format!("\"{deep}\""));
+        assert_eq!(json(&DbValue::Json(deep.clone())), format!("\"{deep}\""));
     }
 }

@@ -7,12 +7,12 @@
 //! Law: the first comparison of a resource is with what a client last read of it, so a change between the read and the
 //! subscription is reported. Each database has a thread and a session of its own, so one that does not answer delays no other.
 
-use super::contents::{self, Reader, RowsState};
-use super::session::{self, Change, Fault, Session};
-use super::source::Source;
-use super::target::{Target, Templates};
-use crate::watching::Watched;
-use mcp_resources_runtime::provider::{Feed, Interest};
+use super::contents::{self, RowReader, RowsState};
+use super::session::{self, DbChange, DbSession, SessionFault};
+use super::source::DbSource;
+use super::target::{DbTarget, DbTemplates};
+use crate::watching::WatchedValue;
+use mcp_resources_runtime::provider::{Feed, InterestChange};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const REMEMBERED: usize = 2_048;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct DbWatch {
     reads: Arc<ReadStates>,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct Watch {
 #[derive(Debug, Default)]
 struct ReadStates {
     /// The newer generation and the older one.
-    states: Mutex<[HashMap<(usize, Target), RowsState>; 2]>,
+    states: Mutex<[HashMap<(usize, DbTarget), RowsState>; 2]>,
 }
 
 impl ReadStates {
-    fn insert(&self, number: usize, target: &Target, state: RowsState) {
+    fn insert(&self, number: usize, target: &DbTarget, state: RowsState) {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let [newer, older] = &mut *states;
         if newer.len() >= REMEMBERED {
@@ -43,27 +43,27 @@ impl ReadStates {
         newer.insert((number, target.clone()), state);
     }
 
-    fn get(&self, key: &(usize, Target)) -> Option<RowsState> {
+    fn get(&self, key: &(usize, DbTarget)) -> Option<RowsState> {
         let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         states.iter().find_map(|states| states.get(key)).copied()
     }
 }
 
-impl Watch {
+impl DbWatch {
     /// Records the state that a client has read.
-    pub(super) fn remember(&self, number: usize, target: &Target, state: RowsState) {
+    pub(super) fn remember(&self, number: usize, target: &DbTarget, state: RowsState) {
         self.reads.insert(number, target, state);
     }
 
     /// Records a change of interest. The lists and the index never change, because tables are declared.
-    pub(super) fn interest(&self, change: Interest<'_>, feed: Option<Feed>, sources: &[Arc<Source>]) {
-        let Interest::Uri { uri, .. } = change else { return };
+    pub(super) fn interest(&self, change: InterestChange<'_>, feed: Option<Feed>, sources: &[Arc<DbSource>]) {
+        let InterestChange::Uri { uri, .. } = change else { return };
         let is_under =
-            |source: &Source| uri.strip_prefix(&*source.uri).is_some_and(|rest| rest.starts_with('/'));
+            |source: &DbSource| uri.strip_prefix(&*source.uri).is_some_and(|rest| rest.starts_with('/'));
         let Some(number) = sources.iter().position(|source| is_under(source)) else { return };
         let Some(source) = sources.get(number) else { return };
         source.watching.interest(change, feed, "mcp-db", || {
-            let mut watcher = Watcher {
+            let mut watcher = DbWatcher {
                 number,
                 source: source.clone(),
                 sources: sources.to_vec(),
@@ -82,15 +82,15 @@ impl Watch {
 }
 
 /// The state of the thread of one database.
-struct Watcher {
+struct DbWatcher {
     number: usize,
-    source: Arc<Source>,
-    sources: Vec<Arc<Source>>,
-    templates: Option<Templates>,
+    source: Arc<DbSource>,
+    sources: Vec<Arc<DbSource>>,
+    templates: Option<DbTemplates>,
     reads: Arc<ReadStates>,
     /// The targets of the watched URIs; `None` for those that name nothing.
-    targets: HashMap<Arc<str>, Option<Target>>,
-    session: Option<Box<dyn Session>>,
+    targets: HashMap<Arc<str>, Option<DbTarget>>,
+    session: Option<Box<dyn DbSession>>,
     /// The last state of each URI.
     states: HashMap<Arc<str>, RowsState>,
     /// When to check the database again.
@@ -101,13 +101,13 @@ struct Watcher {
     said: Option<String>,
 }
 
-impl Watcher {
-    fn look(&mut self, feed: &Feed, watched: &Watched) -> Duration {
+impl DbWatcher {
+    fn look(&mut self, feed: &Feed, watched: &WatchedValue) -> Duration {
         self.targets.retain(|uri, _| watched.uris.contains(uri));
         self.states.retain(|uri, _| watched.uris.contains(uri));
         for uri in &watched.uris {
             if !self.targets.contains_key(uri) {
-                let templates = self.templates.get_or_insert_with(|| Templates::new(&self.sources));
+                let templates = self.templates.get_or_insert_with(|| DbTemplates::new(&self.sources));
                 let found = templates.target(&self.sources, uri).filter(|(number, _)| *number == self.number);
                 self.targets.insert(uri.clone(), found.map(|(_, target)| target));
             }
@@ -129,19 +129,21 @@ impl Watcher {
     }
 
     /// Reports what has changed, if the database may have.
-    fn compare(&mut self, feed: &Feed) -> Result<(), Fault> {
+    fn compare(&mut self, feed: &Feed) -> Result<(), SessionFault> {
         let source = &self.source;
         let session = self.session.get_or_insert_with(|| session::open(source));
         let change = session.changed()?;
         let targets = || self.targets.iter().filter_map(|(uri, target)| Some((uri, target.as_ref()?)));
-        if change == Change::Lost {
+        if change == DbChange::Lost {
             // A value may have changed and changed back.
             targets().for_each(|(uri, _)| drop(feed.updated(uri)));
         }
-        let is_behind = std::mem::take(&mut self.is_behind) || change != Change::Nothing;
-        let reader = Reader {
+        let is_behind = std::mem::take(&mut self.is_behind) || change != DbChange::Nothing;
+        let reader = RowReader {
             permits: &|_| true,
-            fits: &|size| if size > session::LARGEST { Err(Fault::Size(session::LARGEST)) } else { Ok(()) },
+            fits: &|size| {
+                if size > session::LARGEST { Err(SessionFault::Size(session::LARGEST)) } else { Ok(()) }
+            },
             log: &|what| feed.log(what),
         };
         for (uri, target) in targets() {
@@ -157,13 +159,13 @@ impl Watcher {
                     state
                 }
                 // An absent row has a state too: it may appear.
-                Err(Fault::NotFound | Fault::Parameter { .. } | Fault::Data(_)) => {
+                Err(SessionFault::NotFound | SessionFault::Parameter { .. } | SessionFault::Data(_)) => {
                     RowsState { digest: 0, rows: 0 }
                 }
                 Err(fault) => return Err(fault),
             };
             let is_changed = before.or(read).is_some_and(|shown| shown.digest != state.digest);
-            if is_changed && change != Change::Lost {
+            if is_changed && change != DbChange::Lost {
                 // It is in canonical form: nothing is wrong with it.
                 let _ = feed.updated(uri);
             }
@@ -173,12 +175,15 @@ impl Watcher {
     }
 
     /// Logs a fault, if it is another than before.
-    fn say(&mut self, fault: Fault, feed: &Feed) {
+    fn say(&mut self, fault: SessionFault, feed: &Feed) {
         let what = match fault {
-            Fault::Data(what) | Fault::Down(what) | Fault::Refused(what) | Fault::Stale(what) => what,
-            Fault::Time => "what is watched takes too long to read".into(),
-            Fault::Size(_) => "what is watched is too large".into(),
-            Fault::NotFound | Fault::Parameter { .. } => return,
+            SessionFault::Data(what)
+            | SessionFault::Down(what)
+            | SessionFault::Refused(what)
+            | SessionFault::Stale(what) => what,
+            SessionFault::Time => "what is watched takes too long to read".into(),
+            SessionFault::Size(_) => "what is watched is too large".into(),
+            SessionFault::NotFound | SessionFault::Parameter { .. } => return,
         };
         if self.said.as_ref() != Some(&what) {
             feed.log(&format!(

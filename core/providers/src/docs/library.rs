@@ -9,11 +9,11 @@
 //! Law: what the watcher says is where to look. A page counts as changed if its bytes have another digest, and each
 //! watched URI is compared by what a reader of it would get.
 
-use super::page::{Description, INDEXED, Page, page_digest, text_of};
-use super::site::{self, Site, Target};
-use crate::files::folder::{Changes, FileFacts, FolderWatch, Gone};
+use super::page::{Description, DocsPage, INDEXED, page_digest, text_of};
+use super::site::{self, DocsSite, PageTarget};
+use crate::files::folder::{FileFacts, FolderChanges, FolderWatch, GoneFolder};
 use crate::indexes::{IndexFile, Indexes};
-use crate::search::{Index, Put, Tokens};
+use crate::search::{Index, Put, SearchTokens};
 use crate::subscribers::{Subscribers, digest};
 use mcp_resources_runtime::provider::Feed;
 use serde_json::json;
@@ -47,7 +47,7 @@ const READS: usize = 4_096;
 
 /// What sites have in common that were declared together.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct SiteGroup {
     pub(super) list_max: usize,
     pub(super) max_bytes: Option<u64>,
     pub(super) watch: bool,
@@ -58,7 +58,7 @@ pub(super) struct Group {
 
 /// What is known of a page.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct PageEntry {
     pub(super) key: String,
     /// Where it is on disk.
     path: Vec<u8>,
@@ -77,8 +77,8 @@ pub(super) struct Entry {
 
 /// All pages of a site at one time.
 #[derive(Debug, Default)]
-pub(super) struct Snapshot {
-    pub(super) pages: BTreeMap<String, Arc<Entry>>,
+pub(super) struct SiteSnapshot {
+    pub(super) pages: BTreeMap<String, Arc<PageEntry>>,
     /// Whether its folder was there.
     pub(super) is_there: bool,
     /// Whether all pages have been looked at.
@@ -86,12 +86,12 @@ pub(super) struct Snapshot {
     /// The number of changes of any page, and of the list.
     generation: u64,
     lists: u64,
-    order: OnceLock<Vec<Arc<Entry>>>,
+    order: OnceLock<Vec<Arc<PageEntry>>>,
 }
 
-impl Snapshot {
+impl SiteSnapshot {
     /// The pages by priority, then by name. One without a priority is in the middle.
-    pub(super) fn by_priority(&self) -> &[Arc<Entry>] {
+    pub(super) fn by_priority(&self) -> &[Arc<PageEntry>] {
         self.order.get_or_init(|| {
             let mut pages: Vec<_> = self.pages.values().cloned().collect();
             pages.sort_by(|one, other| one.rank().cmp(&other.rank()));
@@ -110,12 +110,12 @@ impl Snapshot {
     }
 
     /// A digest of what a reader gets; `None` if there is no such thing.
-    fn digest(&self, target: &Target) -> Option<u64> {
+    fn digest(&self, target: &PageTarget) -> Option<u64> {
         match target {
-            Target::Contents => Some(self.lists),
-            Target::Search => Some(self.generation),
-            Target::Page(key, None) => Some(self.pages.get(key)?.digest),
-            Target::Page(key, Some(slug)) => {
+            PageTarget::Contents => Some(self.lists),
+            PageTarget::Search => Some(self.generation),
+            PageTarget::Page(key, None) => Some(self.pages.get(key)?.digest),
+            PageTarget::Page(key, Some(slug)) => {
                 let sections = &self.pages.get(key)?.sections;
                 let found = sections.iter().find(|(other, _)| other == slug).or_else(|| {
                     let normal: String = slug.nfc().collect();
@@ -128,13 +128,13 @@ impl Snapshot {
 }
 
 #[cfg(test)]
-impl Snapshot {
+impl SiteSnapshot {
     /// A whole site of pages with these keys and priorities.
     pub(super) fn with_pages(pages: impl Iterator<Item = (String, usize)>) -> Self {
         let entry = |(key, priority): (String, usize)| {
             let priority = u16::try_from(priority).ok();
             let description = Description { priority, ..Description::default() };
-            let own = Entry {
+            let own = PageEntry {
                 key: key.clone(),
                 path: Vec::new(),
                 description,
@@ -151,7 +151,7 @@ impl Snapshot {
     }
 }
 
-impl Entry {
+impl PageEntry {
     /// Its place in lists.
     pub(super) fn rank(&self) -> (u16, &str) {
         (1_000 - self.description.priority.unwrap_or(500).min(1_000), &self.key)
@@ -192,7 +192,7 @@ impl Entry {
 
 /// Shared by requests, the watcher and the thread.
 #[derive(Debug)]
-pub(super) struct Library {
+pub(super) struct SiteLibrary {
     state: Mutex<LibraryState>,
     changed: Condvar,
     indexes: Indexes,
@@ -200,7 +200,7 @@ pub(super) struct Library {
 
 #[derive(Debug)]
 struct LibraryState {
-    sites: Vec<Arc<Snapshot>>,
+    sites: Vec<Arc<SiteSnapshot>>,
     is_running: bool,
     /// Whether what is known is as new as it can be.
     is_ready: bool,
@@ -217,13 +217,13 @@ struct LibraryState {
 }
 
 /// What the thread is to do.
-struct Work {
+struct IndexWork {
     walks: bool,
     touched: HashSet<(String, Vec<u8>)>,
 }
 
-impl Library {
-    pub(super) fn new(sites: &[Arc<Site>]) -> Arc<Self> {
+impl SiteLibrary {
+    pub(super) fn new(sites: &[Arc<DocsSite>]) -> Arc<Self> {
         let indexes = Indexes::new(sites.iter().map(|site| &site.group.index));
         let state = LibraryState {
             sites: sites.iter().map(|_| Arc::default()).collect(),
@@ -241,7 +241,11 @@ impl Library {
     }
 
     /// Asks the index of a group; `None` if there is none.
-    pub(super) fn with_index<T>(&self, group: &Arc<Group>, ask: impl FnOnce(&mut Index) -> T) -> Option<T> {
+    pub(super) fn with_index<T>(
+        &self,
+        group: &Arc<SiteGroup>,
+        ask: impl FnOnce(&mut Index) -> T,
+    ) -> Option<T> {
         self.indexes.with(&group.index, ask)
     }
 
@@ -249,10 +253,10 @@ impl Library {
     /// then a snapshot may have a part of the pages. `None` if the request is cancelled, or there is no thread to be had.
     pub(super) fn snapshots(
         self: &Arc<Self>,
-        sites: &[Arc<Site>],
+        sites: &[Arc<DocsSite>],
         feed: Option<Feed>,
         is_cancelled: &dyn Fn() -> bool,
-    ) -> Option<Vec<Arc<Snapshot>>> {
+    ) -> Option<Vec<Arc<SiteSnapshot>>> {
         let mut state = self.lock();
         let begun = Instant::now();
         let patience = sites.iter().map(|site| site.group.patience).min().unwrap_or_default();
@@ -293,7 +297,7 @@ impl Library {
     /// A URI, or the lists for `None`, are watched from now on, or no longer.
     pub(super) fn interest(
         self: &Arc<Self>,
-        sites: &[Arc<Site>],
+        sites: &[Arc<DocsSite>],
         uri: Option<&Arc<str>>,
         on: bool,
         feed: Option<Feed>,
@@ -324,11 +328,11 @@ impl Library {
         state.faults.insert(digest(fault.as_bytes()))
     }
 
-    fn begin(self: &Arc<Self>, state: &mut LibraryState, sites: &[Arc<Site>], feed: Feed) -> bool {
+    fn begin(self: &Arc<Self>, state: &mut LibraryState, sites: &[Arc<DocsSite>], feed: Feed) -> bool {
         (state.is_running, state.is_ready, state.is_moved) = (true, false, true);
         let (own, sites) = (self.clone(), sites.to_vec());
         let run = move || {
-            let keeper = Keeper { library: &own, sites: &sites, feed: &feed, watch: FolderWatch::new() };
+            let keeper = PageIndexer { library: &own, sites: &sites, feed: &feed, watch: FolderWatch::new() };
             // After a mistake of ours the next request begins anew; the panic hook has said where.
             let ended = catch_unwind(AssertUnwindSafe(|| keeper.run()));
             keeper.stop(ended.is_err());
@@ -344,24 +348,24 @@ impl Library {
 }
 
 /// The thread.
-struct Keeper<'k> {
-    library: &'k Arc<Library>,
-    sites: &'k [Arc<Site>],
+struct PageIndexer<'k> {
+    library: &'k Arc<SiteLibrary>,
+    sites: &'k [Arc<DocsSite>],
     feed: &'k Feed,
     watch: FolderWatch,
 }
 
 /// What a look at some pages has found.
 #[derive(Default)]
-struct Found {
+struct FoundPage {
     puts: Vec<Put>,
-    pages: Vec<Arc<Entry>>,
+    pages: Vec<Arc<PageEntry>>,
     gone: Vec<String>,
     /// How many bytes were read.
     bytes: usize,
 }
 
-impl Keeper<'_> {
+impl PageIndexer<'_> {
     fn run(&self) {
         self.open();
         self.set_watch(true);
@@ -425,7 +429,7 @@ impl Keeper<'_> {
     }
 
     /// Waits until there is something to do; `None` if the thread is to end.
-    fn take(&self, pause: Duration) -> Option<Work> {
+    fn take(&self, pause: Duration) -> Option<IndexWork> {
         let mut state = self.library.lock();
         loop {
             let is_wanted =
@@ -444,7 +448,7 @@ impl Keeper<'_> {
                     state = gathered.unwrap_or_else(PoisonError::into_inner).0;
                 }
                 let touched = std::mem::take(&mut state.touched);
-                return Some(Work { walks, touched });
+                return Some(IndexWork { walks, touched });
             }
             let wait = Duration::from_millis(500);
             state = self.library.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
@@ -462,7 +466,7 @@ impl Keeper<'_> {
             let mut pages = BTreeMap::new();
             let known = self.library.with_index(&site.group, |index| {
                 index.known(site.name(), |key, stamp, head| {
-                    if let Some(entry) = Entry::from_head(key.clone(), stamp, &head) {
+                    if let Some(entry) = PageEntry::from_head(key.clone(), stamp, &head) {
                         pages.insert(key, Arc::new(entry));
                     }
                 })
@@ -472,17 +476,17 @@ impl Keeper<'_> {
             }
             let mut state = self.library.lock();
             if let Some(snapshot) = state.sites.get_mut(at).filter(|snapshot| snapshot.pages.is_empty()) {
-                *snapshot = Arc::new(Snapshot { pages, is_there: true, ..Snapshot::default() });
+                *snapshot = Arc::new(SiteSnapshot { pages, is_there: true, ..SiteSnapshot::default() });
             }
         }
     }
 
-    fn snapshot(&self, at: usize) -> Arc<Snapshot> {
+    fn snapshot(&self, at: usize) -> Arc<SiteSnapshot> {
         self.library.lock().sites.get(at).cloned().unwrap_or_default()
     }
 
     /// Compares all pages of a site with what is known of them.
-    fn walk(&self, at: usize, site: &Site) {
+    fn walk(&self, at: usize, site: &DocsSite) {
         let before = self.snapshot(at);
         let mut files: BTreeMap<String, (Vec<u8>, FileFacts)> = BTreeMap::new();
         let walked = site.folder.walk(&mut |path, facts| {
@@ -504,17 +508,17 @@ impl Keeper<'_> {
                     site.name()
                 ));
             }
-            Err(Gone) => {
+            Err(GoneFolder) => {
                 let dir = site.folder.dir().display();
                 self.log_once(&format!("the site {:?} cannot be opened: {dir}", site.name()));
-                let now = Snapshot { is_there: false, is_whole: true, ..copy(&before) };
+                let now = SiteSnapshot { is_there: false, is_whole: true, ..copy(&before) };
                 self.publish(at, now, before.is_there);
                 return;
             }
         }
-        let mut now = Snapshot { is_there: true, ..copy(&before) };
+        let mut now = SiteSnapshot { is_there: true, ..copy(&before) };
         let gone = before.pages.keys().filter(|key| !files.contains_key(*key)).cloned().collect();
-        let mut found = Found { gone, ..Found::default() };
+        let mut found = FoundPage { gone, ..FoundPage::default() };
         for (key, (path, facts)) in files {
             let old = before.pages.get(&key);
             if old.is_some_and(|old| old.is_of(&path, &facts)) {
@@ -544,9 +548,9 @@ impl Keeper<'_> {
     }
 
     /// Looks at some paths of a site.
-    fn look<'p>(&self, at: usize, site: &Site, paths: impl Iterator<Item = &'p [u8]>) {
+    fn look<'p>(&self, at: usize, site: &DocsSite, paths: impl Iterator<Item = &'p [u8]>) {
         let before = self.snapshot(at);
-        let mut found = Found::default();
+        let mut found = FoundPage::default();
         for path in paths {
             if site::is_page(path) {
                 let key = site::key(path);
@@ -569,7 +573,14 @@ impl Keeper<'_> {
     }
 
     /// Reads a page, if it has changed.
-    fn read(&self, site: &Site, key: String, path: Vec<u8>, old: Option<&Arc<Entry>>, found: &mut Found) {
+    fn read(
+        &self,
+        site: &DocsSite,
+        key: String,
+        path: Vec<u8>,
+        old: Option<&Arc<PageEntry>>,
+        found: &mut FoundPage,
+    ) {
         let read = site.folder.read(&path, INDEXED + 1, &|_| true, &|_| Ok(()));
         let Ok((mut bytes, facts)) = read else {
             if old.is_some() {
@@ -580,9 +591,9 @@ impl Keeper<'_> {
         found.bytes += bytes.len();
         let own = page_digest(&bytes, &facts);
         let (size, modified, stamp) = (facts.size, facts.modified(), facts.stamp());
-        let is_same = |old: &&Arc<Entry>| old.digest == own && old.path == path && old.size == size;
+        let is_same = |old: &&Arc<PageEntry>| old.digest == own && old.path == path && old.size == size;
         if let Some(old) = old.filter(is_same).filter(|old| old.is_indexed) {
-            found.pages.push(Arc::new(Entry { modified, stamp, ..Entry::clone(old) }));
+            found.pages.push(Arc::new(PageEntry { modified, stamp, ..PageEntry::clone(old) }));
             return;
         }
         let is_cut = bytes.len() as u64 > INDEXED;
@@ -594,7 +605,7 @@ impl Keeper<'_> {
             bytes.truncate(INDEXED as usize);
         }
         let text = text_of(&bytes, is_cut);
-        let page = text.map_or_else(|| Page::without_sections(&bytes), Page::parse);
+        let page = text.map_or_else(|| DocsPage::without_sections(&bytes), DocsPage::parse);
         if let Some(fault) = &page.fault {
             self.log_once(&format!("{}/{key}: {fault}", site.name()));
         }
@@ -606,15 +617,24 @@ impl Keeper<'_> {
             })
             .collect();
         let description = page.description.clone();
-        let entry =
-            Entry { key, path, description, size, modified, digest: own, sections, stamp, is_indexed: true };
+        let entry = PageEntry {
+            key,
+            path,
+            description,
+            size,
+            modified,
+            digest: own,
+            sections,
+            stamp,
+            is_indexed: true,
+        };
         found.puts.push(put(&entry, &page));
         found.pages.push(Arc::new(entry));
     }
 
     /// Takes over what was found, in the index too.
-    fn apply(&self, site: &Site, now: &mut Snapshot, found: &mut Found) {
-        let Found { puts, mut pages, gone, .. } = std::mem::take(found);
+    fn apply(&self, site: &DocsSite, now: &mut SiteSnapshot, found: &mut FoundPage) {
+        let FoundPage { puts, mut pages, gone, .. } = std::mem::take(found);
         if pages.is_empty() && gone.is_empty() {
             return;
         }
@@ -642,12 +662,12 @@ impl Keeper<'_> {
         now.lists += u64::from(is_listed_otherwise);
     }
 
-    fn publish(&self, at: usize, now: Snapshot, is_moved: bool) {
+    fn publish(&self, at: usize, now: SiteSnapshot, is_moved: bool) {
         let mut state = self.library.lock();
         if let Some(snapshot) = state.sites.get_mut(at) {
             let lists = now.lists + u64::from(is_moved);
             let generation = now.generation + u64::from(is_moved);
-            *snapshot = Arc::new(Snapshot { lists, generation, ..now });
+            *snapshot = Arc::new(SiteSnapshot { lists, generation, ..now });
         }
     }
 
@@ -667,7 +687,7 @@ impl Keeper<'_> {
     }
 
     /// Of what a reader of a URI gets now; 0 for nothing.
-    fn digest(&self, sites: &[Arc<Snapshot>], uri: &str) -> u64 {
+    fn digest(&self, sites: &[Arc<SiteSnapshot>], uri: &str) -> u64 {
         let found = self.sites.iter().zip(sites).find_map(|(site, snapshot)| {
             let target = site.target(uri, |key| snapshot.pages.contains_key(key))?;
             snapshot.digest(&target)
@@ -685,11 +705,11 @@ impl Keeper<'_> {
 /// Leaves what the watcher reports for the thread.
 #[derive(Clone)]
 struct ChangeQueue {
-    library: Arc<Library>,
+    library: Arc<SiteLibrary>,
     feed: Feed,
 }
 
-impl Changes for ChangeQueue {
+impl FolderChanges for ChangeQueue {
     fn touched(&self, folder: &str, path: &[u8]) {
         let mut state = self.library.lock();
         if state.touched.len() < TOUCHED {
@@ -715,9 +735,9 @@ impl Changes for ChangeQueue {
 }
 
 /// The same pages, to be changed.
-fn copy(snapshot: &Snapshot) -> Snapshot {
-    let Snapshot { pages, is_there, is_whole, generation, lists, .. } = snapshot;
-    Snapshot {
+fn copy(snapshot: &SiteSnapshot) -> SiteSnapshot {
+    let SiteSnapshot { pages, is_there, is_whole, generation, lists, .. } = snapshot;
+    SiteSnapshot {
         pages: pages.clone(),
         is_there: *is_there,
         is_whole: *is_whole,
@@ -728,13 +748,13 @@ fn copy(snapshot: &Snapshot) -> Snapshot {
 }
 
 /// Whether a page is beneath a directory.
-fn is_above(snapshot: &Snapshot, directory: &[u8]) -> bool {
+fn is_above(snapshot: &SiteSnapshot, directory: &[u8]) -> bool {
     let is_beneath = |path: &[u8]| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with(b"/"));
     snapshot.pages.values().any(|page| is_beneath(&page.path))
 }
 
 /// What is searched of a page.
-fn put(entry: &Entry, page: &Page) -> Put {
+fn put(entry: &PageEntry, page: &DocsPage) -> Put {
     let Description { title, description, lang, .. } = &entry.description;
     let sections = || page.sections.iter();
     let headings: Vec<&str> =
@@ -747,8 +767,8 @@ fn put(entry: &Entry, page: &Page) -> Put {
         stamp: entry.stamp.clone().unwrap_or_default(),
         head: entry.head(),
         body: json!(body).to_string(),
-        title: Tokens::of(title.as_deref().unwrap_or_default()).into_folded(),
-        headings: Tokens::of(&headings.join("\n")).into_folded(),
-        text: Tokens::of(&texts.join("\n")).into_folded(),
+        title: SearchTokens::of(title.as_deref().unwrap_or_default()).into_folded(),
+        headings: SearchTokens::of(&headings.join("\n")).into_folded(),
+        text: SearchTokens::of(&texts.join("\n")).into_folded(),
     }
 }

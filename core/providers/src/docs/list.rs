@@ -4,10 +4,10 @@
 //! pages that come and go move nothing, and no page of a list looks again at the pages before it.
 
 use super::MARKDOWN;
-use super::library::{Entry, Snapshot};
+use super::library::{PageEntry, SiteSnapshot};
 use super::page::Description;
 use super::search::name;
-use super::site::Site;
+use super::site::DocsSite;
 use crate::answers::COMPLETED;
 use crate::path;
 use mcp_resources_engine::connection::ListPage;
@@ -24,7 +24,7 @@ type Permits<'a> = dyn Fn(&str) -> bool + 'a;
 type ListPosition<'p> = (u16, usize, &'p str);
 
 /// What a cursor says: behind which page a list goes on, and how many pages of each group were listed before.
-struct Cursor {
+struct PageCursor {
     rank: u16,
     site: usize,
     key: String,
@@ -33,14 +33,14 @@ struct Cursor {
 
 /// A page of the list of all pages. What it costs depends on the pages that it looks at, not on those before them.
 pub(super) fn page(
-    sites: &[Arc<Site>],
-    snapshots: &[Arc<Snapshot>],
+    sites: &[Arc<DocsSite>],
+    snapshots: &[Arc<SiteSnapshot>],
     cursor: Option<&str>,
     limit: usize,
     permits: &Permits<'_>,
 ) -> ListPage {
     let groups = groups(sites);
-    let after = cursor.map(|cursor| Cursor::parse(cursor, sites));
+    let after = cursor.map(|cursor| PageCursor::parse(cursor, sites));
     let mut page = ListPage { missing: missing(sites, snapshots), ..ListPage::default() };
     let Some(after) = after.map_or(Some(None), |read| read.map(Some)) else { return page };
     let mut listed = after.as_ref().map(|after| after.listed.clone()).unwrap_or_default();
@@ -56,7 +56,7 @@ pub(super) fn page(
             continue;
         }
         if page.items.len() >= limit.max(1) {
-            page.next = last.and_then(|last| Cursor::text(last, &listed, sites));
+            page.next = last.and_then(|last| PageCursor::text(last, &listed, sites));
             break;
         }
         *count += 1;
@@ -67,30 +67,30 @@ pub(super) fn page(
 }
 
 /// The sites that are not all there.
-fn missing(sites: &[Arc<Site>], snapshots: &[Arc<Snapshot>]) -> Vec<String> {
+fn missing(sites: &[Arc<DocsSite>], snapshots: &[Arc<SiteSnapshot>]) -> Vec<String> {
     let missing =
         sites.iter().zip(snapshots).filter(|(_, snapshot)| !snapshot.is_there || !snapshot.is_whole);
     missing.map(|(site, _)| site.name().to_owned()).collect()
 }
 
 /// The number of each site's group: that of the first site in it.
-fn groups(sites: &[Arc<Site>]) -> Vec<usize> {
-    let first = |site: &Arc<Site>| sites.iter().position(|other| Arc::ptr_eq(&other.group, &site.group));
+fn groups(sites: &[Arc<DocsSite>]) -> Vec<usize> {
+    let first = |site: &Arc<DocsSite>| sites.iter().position(|other| Arc::ptr_eq(&other.group, &site.group));
     sites.iter().map(|site| first(site).unwrap_or_default()).collect()
 }
 
 /// The pages of all sites behind a place, in their order.
 struct Merged<'s> {
     /// What is left of each site, by the number of the site.
-    rest: Vec<(usize, &'s [Arc<Entry>])>,
+    rest: Vec<(usize, &'s [Arc<PageEntry>])>,
 }
 
 impl<'s> Merged<'s> {
-    fn behind(after: Option<&Cursor>, snapshots: &'s [Arc<Snapshot>]) -> Self {
+    fn behind(after: Option<&PageCursor>, snapshots: &'s [Arc<SiteSnapshot>]) -> Self {
         let there = snapshots.iter().enumerate().filter(|(_, snapshot)| snapshot.is_there);
         let rest = there.map(|(at, snapshot)| {
             let pages = snapshot.by_priority();
-            let is_before = |entry: &Arc<Entry>| {
+            let is_before = |entry: &Arc<PageEntry>| {
                 after.is_some_and(|after| position(at, entry) <= (after.rank, after.site, &*after.key))
             };
             (at, pages.get(pages.partition_point(is_before)..).unwrap_or_default())
@@ -100,7 +100,7 @@ impl<'s> Merged<'s> {
 }
 
 impl<'s> Iterator for Merged<'s> {
-    type Item = (ListPosition<'s>, &'s Entry);
+    type Item = (ListPosition<'s>, &'s PageEntry);
 
     fn next(&mut self) -> Option<Self::Item> {
         let heads = self.rest.iter_mut().filter_map(|(at, rest)| Some((position(*at, rest.first()?), rest)));
@@ -111,14 +111,14 @@ impl<'s> Iterator for Merged<'s> {
     }
 }
 
-fn position(at: usize, entry: &Entry) -> ListPosition<'_> {
+fn position(at: usize, entry: &PageEntry) -> ListPosition<'_> {
     let (rank, key) = entry.rank();
     (rank, at, key)
 }
 
-impl Cursor {
+impl PageCursor {
     /// `None`: it is not one of ours.
-    fn parse(cursor: &str, sites: &[Arc<Site>]) -> Option<Self> {
+    fn parse(cursor: &str, sites: &[Arc<DocsSite>]) -> Option<Self> {
         let mut parts = cursor.splitn(4, '/');
         let (rank, listed, site) = (parts.next()?, parts.next()?, parts.next()?);
         Some(Self {
@@ -129,14 +129,14 @@ impl Cursor {
         })
     }
 
-    fn text((rank, at, key): ListPosition<'_>, listed: &[usize], sites: &[Arc<Site>]) -> Option<String> {
+    fn text((rank, at, key): ListPosition<'_>, listed: &[usize], sites: &[Arc<DocsSite>]) -> Option<String> {
         let site = sites.get(at)?.name();
         let listed: Vec<String> = listed.iter().map(usize::to_string).collect();
         Some(format!("{rank}/{}/{site}/{key}", listed.join(",")))
     }
 }
 
-fn item(uri: String, entry: &Entry) -> Resource {
+fn item(uri: String, entry: &PageEntry) -> Resource {
     let Description { title, description, priority, audience, .. } = &entry.description;
     let mut item = Resource::new(uri).name(&*entry.key).mime_type(MARKDOWN).size(entry.size);
     item = item.title(title.clone().unwrap_or_else(|| name(&entry.key).to_owned()));
@@ -154,7 +154,7 @@ pub(super) fn meta(description: &Description) -> Option<String> {
 }
 
 /// The sites, as JSON.
-pub(super) fn index(sites: &[Arc<Site>], permits: &Permits<'_>) -> String {
+pub(super) fn index(sites: &[Arc<DocsSite>], permits: &Permits<'_>) -> String {
     let sites = sites.iter().filter(|site| permits(&site.uri));
     let sites: Map<_, _> = sites
         .map(|site| {
@@ -166,7 +166,7 @@ pub(super) fn index(sites: &[Arc<Site>], permits: &Permits<'_>) -> String {
 }
 
 /// The pages of a site as Markdown, the most important first.
-pub(super) fn contents(site: &Site, snapshot: &Snapshot, permits: &Permits<'_>) -> String {
+pub(super) fn contents(site: &DocsSite, snapshot: &SiteSnapshot, permits: &Permits<'_>) -> String {
     let mut text = format!("# {}\n\n", plain(site.name()));
     let mut listed = 0;
     for entry in snapshot.by_priority() {
@@ -203,8 +203,8 @@ fn plain(text: &str) -> String {
 
 /// What a variable is to be completed from.
 pub(super) struct Typed<'a> {
-    pub(super) sites: &'a [Arc<Site>],
-    pub(super) snapshots: &'a [Arc<Snapshot>],
+    pub(super) sites: &'a [Arc<DocsSite>],
+    pub(super) snapshots: &'a [Arc<SiteSnapshot>],
     /// The values that were chosen.
     pub(super) site: Option<&'a str>,
     pub(super) page: Option<&'a str>,
@@ -238,7 +238,7 @@ pub(super) fn complete(typed: &Typed<'_>, variable: &str) -> Vec<String> {
 }
 
 /// The pages of the chosen site that the client may see, with their URIs.
-fn permitted<'t>(typed: &'t Typed<'_>) -> impl Iterator<Item = (&'t Arc<Entry>, String)> + 't {
+fn permitted<'t>(typed: &'t Typed<'_>) -> impl Iterator<Item = (&'t Arc<PageEntry>, String)> + 't {
     let chosen = match typed.site {
         Some(name) => typed.sites.iter().position(|site| site.name() == name),
         None => Some(0).filter(|_| typed.sites.len() == 1),
@@ -252,7 +252,7 @@ fn permitted<'t>(typed: &'t Typed<'_>) -> impl Iterator<Item = (&'t Arc<Entry>, 
 
 fn pages(typed: &Typed<'_>) -> Vec<String> {
     let decoded = path::decoded(typed.text);
-    let fits = |entry: &Entry, encoded: &str| {
+    let fits = |entry: &PageEntry, encoded: &str| {
         encoded.starts_with(typed.text) || decoded.as_ref().is_some_and(|plain| entry.key.starts_with(plain))
     };
     let encoded = permitted(typed).map(|(entry, _)| {
@@ -272,7 +272,7 @@ fn sections(typed: &Typed<'_>) -> Vec<String> {
     let Some((entry, uri)) = permitted(typed).find(|(entry, _)| entry.key == key) else { return Vec::new() };
     let slugs = entry.slugs().filter(|slug| slug.starts_with(typed.text));
     slugs
-        .filter(|slug| (typed.permits)(&Site::section_uri(&uri, slug)))
+        .filter(|slug| (typed.permits)(&DocsSite::section_uri(&uri, slug)))
         .map(str::to_owned)
         .take(COMPLETED)
         .collect()
@@ -305,19 +305,19 @@ mod tests {
     #[test]
     fn pages_are_the_list() {
         let folder = std::env::temp_dir().join(format!("mcp-docs-list-{}", std::process::id()));
-        let sites: Vec<Arc<Site>> = [(0, 7), (1, 1_000), (2, 5)]
+        let sites: Vec<Arc<DocsSite>> = [(0, 7), (1, 1_000), (2, 5)]
             .iter()
             .flat_map(|(group, max)| {
                 let dirs = [folder.join(format!("a{group}")), folder.join(format!("b{group}"))];
                 dirs.iter().for_each(|dir| std::fs::create_dir_all(dir).unwrap());
-                let options = super::super::Options::new().dir(&dirs[0]).dir(&dirs[1]).list_max(*max);
+                let options = super::super::DocsOptions::new().dir(&dirs[0]).dir(&dirs[1]).list_max(*max);
                 super::super::Docs::new(options).unwrap().sites
             })
             .collect();
-        let snapshots: Vec<Arc<Snapshot>> = (0..sites.len())
+        let snapshots: Vec<Arc<SiteSnapshot>> = (0..sites.len())
             .map(|site| {
                 let pages = (0..40).map(|at| (format!("p{at}.md"), (at * 7 + site * 3) % 5 * 250));
-                Arc::new(Snapshot::with_pages(pages))
+                Arc::new(SiteSnapshot::with_pages(pages))
             })
             .collect();
         std::fs::remove_dir_all(&folder).unwrap();

@@ -17,32 +17,34 @@ mod page;
 mod search;
 mod site;
 
-pub use options::Options;
+pub use options::DocsOptions;
 #[cfg(feature = "rag")]
-pub(crate) use page::Page;
+pub(crate) use page::DocsPage;
 #[cfg(feature = "rag")]
 pub(crate) use site::{is_page, key};
 
 use crate::answers::completion;
 use crate::declared::{self, Declare};
-use crate::files::folder::{Folder, Unread};
+use crate::files::folder::{Folder, UnreadFile};
 use crate::indexes::IndexFile;
 use crate::named;
-use crate::options::Kind;
+use crate::options::OptionKind;
 use crate::subscribers::{PerProcess, digest};
-use crate::watching::Own;
-use library::{Group, Library, Snapshot};
+use crate::watching::OwnWatch;
+use library::{SiteGroup, SiteLibrary, SiteSnapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_runtime::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_runtime::provider::{
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+};
 use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
 #[cfg(not(feature = "rag"))]
-use page::Page;
+use page::DocsPage;
 use page::{INDEXED, NO_TEXT, page_digest, text_of};
-use search::Request;
-use site::{SCHEME, Site};
+use search::SearchRequest;
+use site::{DocsSite, SCHEME};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -67,9 +69,9 @@ const JSON: &str = "application/json";
 /// Directories of Markdown that are served. They are in one server at a time.
 #[derive(Debug)]
 pub struct Docs {
-    sites: Vec<Arc<Site>>,
-    own: Own,
-    library: PerProcess<Library>,
+    sites: Vec<Arc<DocsSite>>,
+    own: OwnWatch,
+    library: PerProcess<SiteLibrary>,
 }
 
 impl Docs {
@@ -77,17 +79,17 @@ impl Docs {
     ///
     /// # Errors
     /// There is no site, one is not a directory, two have the same name, or the file of the index is something else.
-    pub fn new(options: Options) -> Result<Self, OptionError> {
+    pub fn new(options: DocsOptions) -> Result<Self, OptionError> {
         if options.sites.is_empty() {
             let reason = "docs: there is no site; name a directory: `sites: {NAME: DIR}`, or docs:DIR";
             return Err(OptionError::sentence(reason));
         }
-        let Options { sites, folder, list_max, max_bytes, index, patience } = options;
+        let DocsOptions { sites, folder, list_max, max_bytes, index, patience } = options;
         let index = IndexFile::new("docs", index)?;
-        let group = Arc::new(Group { list_max, max_bytes, watch: folder.watch, patience, index });
+        let group = Arc::new(SiteGroup { list_max, max_bytes, watch: folder.watch, patience, index });
         let folders = Folder::all("docs", "site", &sites, &folder)?;
-        let mut docs = Self { sites: Vec::new(), own: Own::default(), library: PerProcess::default() };
-        docs.add(folders.into_iter().map(|folder| Arc::new(Site::new(folder, &group))).collect())?;
+        let mut docs = Self { sites: Vec::new(), own: OwnWatch::default(), library: PerProcess::default() };
+        docs.add(folders.into_iter().map(|folder| Arc::new(DocsSite::new(folder, &group))).collect())?;
         Ok(docs)
     }
 
@@ -100,7 +102,7 @@ impl Docs {
         Ok(self)
     }
 
-    fn add(&mut self, sites: Vec<Arc<Site>>) -> Result<(), OptionError> {
+    fn add(&mut self, sites: Vec<Arc<DocsSite>>) -> Result<(), OptionError> {
         for site in sites {
             if let Some(first) = self.sites.iter().find(|first| first.name() == site.name()) {
                 let (first, second) = (first.folder.dir(), site.folder.dir());
@@ -115,14 +117,14 @@ impl Docs {
 }
 
 impl Declare for Docs {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "docs",
         about: "The Markdown pages of directories, with full-text search, as docs:///NAME/PAGE.",
-        options: Options::TABLE,
+        options: DocsOptions::TABLE,
     };
 
     fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
-        let options: Options = declared::read("docs", options)?;
+        let options: DocsOptions = declared::read("docs", options)?;
         Self::new(options.at(folder))
     }
 
@@ -205,14 +207,14 @@ impl Provider for Docs {
         reply.send(Ok(completion(list::complete(&asked, request.variable()))));
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         // Sites that are not watched are none of this.
         if self.sites.iter().all(|site| !site.group.watch) {
             return;
         }
         let (uri, on) = match change {
-            Interest::Uri { uri, on, .. } => (Some(uri), on),
-            Interest::Lists { on } => (None, on),
+            InterestChange::Uri { uri, on, .. } => (Some(uri), on),
+            InterestChange::Lists { on } => (None, on),
         };
         self.library().interest(&self.sites, uri, on, self.own.feed());
     }
@@ -220,11 +222,11 @@ impl Provider for Docs {
 
 impl Docs {
     /// The library of this process.
-    fn library(&self) -> Arc<Library> {
-        self.library.get(|| Library::new(&self.sites))
+    fn library(&self) -> Arc<SiteLibrary> {
+        self.library.get(|| SiteLibrary::new(&self.sites))
     }
 
-    fn snapshots(&self, is_cancelled: &dyn Fn() -> bool) -> Option<Vec<Arc<Snapshot>>> {
+    fn snapshots(&self, is_cancelled: &dyn Fn() -> bool) -> Option<Vec<Arc<SiteSnapshot>>> {
         self.library().snapshots(&self.sites, self.own.feed(), is_cancelled)
     }
 
@@ -248,7 +250,7 @@ impl Docs {
             OF_SEARCH => self.search_or_page(site, request, reply),
             OF_SEARCH_QUERY => {
                 let param = |name: &str| request.param(name);
-                let request_of = Request::parse("q", param("q"), param("k"), param("lang"))?;
+                let request_of = SearchRequest::parse("q", param("q"), param("k"), param("lang"))?;
                 self.search(site, &request_of, request, reply)
             }
             _ => self.contents(site, request, reply),
@@ -258,7 +260,7 @@ impl Docs {
     /// A page, or a section of it.
     fn page(
         &self,
-        site: &Site,
+        site: &DocsSite,
         key: &str,
         section: Option<&str>,
         request: &Read,
@@ -278,9 +280,9 @@ impl Docs {
         let max = if section.is_some() { INDEXED } else { u64::MAX };
         let (bytes, facts) =
             site.folder.read(&path, max, &permits, &check).map_err(|unread| match unread {
-                Unread::NotFound => ReadError::NotFound,
-                Unread::Refused(error) => error,
-                Unread::Failed(reason) => {
+                UnreadFile::NotFound => ReadError::NotFound,
+                UnreadFile::Refused(error) => error,
+                UnreadFile::Failed(reason) => {
                     reply.log(&format!("{}/{key} could not be read: {reason}", site.name()));
                     ReadError::Failed
                 }
@@ -296,11 +298,11 @@ impl Docs {
             return Ok(whole(bytes, &fault).into());
         };
         let text = text_of(&bytes, facts.size > max).ok_or(ReadError::NotFound)?;
-        let page = Page::parse(text);
+        let page = DocsPage::parse(text);
         page.fault.iter().for_each(|what| fault(what));
         let found = page.section(slug).ok_or(ReadError::NotFound)?;
         // The rules of the guard are for the fragment as it is listed.
-        if found.slug != slug && !request.permits(&Site::section_uri(&site.page_uri(key), &found.slug)) {
+        if found.slug != slug && !request.permits(&DocsSite::section_uri(&site.page_uri(key), &found.slug)) {
             return Err(ReadError::NotFound);
         }
         let own = text.get(found.bytes.clone()).unwrap_or_default();
@@ -312,7 +314,7 @@ impl Docs {
     /// A page of that name, if there is one; else a search.
     fn search_or_page(
         &self,
-        site: &Site,
+        site: &DocsSite,
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
@@ -336,18 +338,18 @@ impl Docs {
 
     fn search_text(
         &self,
-        site: &Site,
+        site: &DocsSite,
         query: &str,
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
-        self.search(site, &Request::parse("query", Some(query), None, None)?, request, reply)
+        self.search(site, &SearchRequest::parse("query", Some(query), None, None)?, request, reply)
     }
 
     fn search(
         &self,
-        site: &Site,
-        wanted: &Request,
+        site: &DocsSite,
+        wanted: &SearchRequest,
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
@@ -366,7 +368,7 @@ impl Docs {
     /// The list of a site's pages.
     fn contents(
         &self,
-        site: &Site,
+        site: &DocsSite,
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
@@ -379,9 +381,9 @@ impl Docs {
     /// What is known of a site whose folder is there.
     fn snapshot(
         &self,
-        site: &Site,
+        site: &DocsSite,
         reply: &Responder<ReadResult<'static>>,
-    ) -> Result<Arc<Snapshot>, ReadError> {
+    ) -> Result<Arc<SiteSnapshot>, ReadError> {
         let snapshots = self.snapshots(&|| reply.is_cancelled()).ok_or(ReadError::Failed)?;
         let at = self.sites.iter().position(|other| std::ptr::eq(&**other, site));
         let snapshot = at.and_then(|at| snapshots.get(at)).ok_or(ReadError::Failed)?;
@@ -408,7 +410,7 @@ impl Docs {
 fn whole(bytes: Vec<u8>, fault: &dyn Fn(&str)) -> Contents<'static> {
     match String::from_utf8(bytes) {
         Ok(text) => {
-            let page = Page::parse(&text);
+            let page = DocsPage::parse(&text);
             page.fault.iter().for_each(|what| fault(what));
             markdown(text, &page)
         }
@@ -420,7 +422,7 @@ fn whole(bytes: Vec<u8>, fault: &dyn Fn(&str)) -> Contents<'static> {
 }
 
 /// A page or a part of it.
-fn markdown(text: String, page: &Page) -> Contents<'static> {
+fn markdown(text: String, page: &DocsPage) -> Contents<'static> {
     let contents = Contents::text(text).with_mime_type(MARKDOWN);
     match list::meta(&page.description) {
         Some(meta) => contents.with_meta(meta),
@@ -429,7 +431,7 @@ fn markdown(text: String, page: &Page) -> Contents<'static> {
 }
 
 /// Says that pages are missing, if they are not all indexed yet.
-fn unless_whole<'a>(snapshot: &Snapshot, contents: Contents<'a>) -> Contents<'a> {
+fn unless_whole<'a>(snapshot: &SiteSnapshot, contents: Contents<'a>) -> Contents<'a> {
     if snapshot.is_whole { contents } else { contents.with_meta(r#"{"incomplete":true}"#) }
 }
 

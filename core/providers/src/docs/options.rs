@@ -13,12 +13,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The options of [`Docs`](super::Docs), for all sites that they name.
 ///
 /// ```
-/// use mcp_resources_providers::docs::{Docs, Options};
-/// let docs = Docs::new(Options::new().site("handbook", ".").exclude(["drafts/**"]))?;
+/// use mcp_resources_providers::docs::{Docs, DocsOptions};
+/// let docs = Docs::new(DocsOptions::new().site("handbook", ".").exclude(["drafts/**"]))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DocsOptions {
     pub(super) sites: Vec<NamedPath>,
     pub(super) folder: FolderOptions,
     pub(super) list_max: usize,
@@ -31,7 +31,7 @@ pub struct Options {
     clippy::new_without_default,
     reason = "what has a default is read from an object alone, and this from a text too"
 )]
-impl Options {
+impl DocsOptions {
     /// No site yet, and the defaults.
     pub fn new() -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Options {
     }
 }
 
-impl Options {
+impl DocsOptions {
     /// Serves the Markdown files of `dir` as `docs:///NAME/`.
     #[must_use]
     pub fn site(mut self, name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
@@ -140,7 +140,7 @@ impl Options {
     }
 }
 
-option_table!(Options, "a directory, a list of them, or an object of options" {
+option_table!(DocsOptions, "a directory, a list of them, or an object of options" {
     "sites": "a directory, a list of them, or names with a directory each", None,
         "Serves the Markdown files of each directory as docs:///NAME/. A directory without a name keeps its own." =>
         |own, value| put(&mut own.sites, named::read(value, "directory"));
@@ -173,4 +173,4 @@ option_table!(Options, "a directory, a list of them, or an object of options" {
         |own, value| put(&mut own.index, Option::<String>::from_option(value).map(|file| file.map(PathBuf::from)));
 });
 
-paths_or_options!(Options, sites: "directory");
+paths_or_options!(DocsOptions, sites: "directory");

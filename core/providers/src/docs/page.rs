@@ -10,7 +10,7 @@
 //! heading, and no two sections of a page have the same.
 
 use crate::files::folder::FileFacts;
-use crate::front_matter::{self, Members, Value};
+use crate::front_matter::{self, FileValue, ValueMembers};
 use crate::search::is_cjk;
 use crate::subscribers::digest;
 use mcp_resources_engine::resource::Audience;
@@ -67,17 +67,17 @@ pub(crate) struct Description {
 
 /// A page.
 #[derive(Clone, Debug)]
-pub(crate) struct Page {
+pub(crate) struct DocsPage {
     pub(crate) description: Description,
     /// The first is what stands before the first heading, and has no slug.
-    pub(crate) sections: Vec<Section>,
+    pub(crate) sections: Vec<PageSection>,
     /// What is wrong with its front matter, for the log.
     pub(crate) fault: Option<String>,
 }
 
 /// A section of a page.
 #[derive(Clone, Debug)]
-pub(crate) struct Section {
+pub(crate) struct PageSection {
     /// What a fragment names it by; empty for what stands before the first heading.
     pub(crate) slug: String,
     /// The heading as plain text.
@@ -89,7 +89,7 @@ pub(crate) struct Section {
     level: u8,
 }
 
-impl Page {
+impl DocsPage {
     /// Reads a whole file.
     pub(crate) fn parse(text: &str) -> Self {
         let split = front_matter::split(text);
@@ -120,7 +120,7 @@ impl Page {
     }
 
     /// The section that a fragment names.
-    pub(crate) fn section(&self, slug: &str) -> Option<&Section> {
+    pub(crate) fn section(&self, slug: &str) -> Option<&PageSection> {
         if slug.is_empty() {
             return None;
         }
@@ -135,15 +135,15 @@ impl Page {
 
 impl Description {
     /// The members that are known, and what is wrong with one of them.
-    fn of(members: &Members) -> (Self, Option<String>) {
+    fn of(members: &ValueMembers) -> (Self, Option<String>) {
         let mut fault = None;
         let mut wrong = |name: &str, expected: &str| {
             fault.get_or_insert_with(|| format!("in its front matter, {name} is not {expected}"));
         };
         let mut text = |name: &str, max: usize| match members.get(name) {
-            None | Some(Value::Null) => None,
-            Some(Value::Text(text)) => Some(cut(text.trim(), max)).filter(|text| !text.is_empty()),
-            Some(Value::Number { number, written }) => {
+            None | Some(FileValue::Null) => None,
+            Some(FileValue::Text(text)) => Some(cut(text.trim(), max)).filter(|text| !text.is_empty()),
+            Some(FileValue::Number { number, written }) => {
                 // As it is written: a title `007` or `1.10` is no sum.
                 Some(cut(written.as_deref().unwrap_or(&number.to_string()), max))
             }
@@ -162,10 +162,10 @@ impl Description {
             is_tag
         });
         let priority = match members.get("priority") {
-            None | Some(Value::Null) => None,
+            None | Some(FileValue::Null) => None,
             Some(value) => {
                 let number = match value {
-                    Value::Number { number, .. } => number.as_f64(),
+                    FileValue::Number { number, .. } => number.as_f64(),
                     _ => None,
                 };
                 let allowed = number.filter(|priority| (0.0..=1.0).contains(priority));
@@ -176,12 +176,12 @@ impl Description {
             }
         };
         let audience = match members.get("audience") {
-            None | Some(Value::Null) => Some(Vec::new()),
-            Some(Value::Text(word)) => Audience::parse(word).map(|audience| vec![audience]),
-            Some(Value::List(words)) => words
+            None | Some(FileValue::Null) => Some(Vec::new()),
+            Some(FileValue::Text(word)) => Audience::parse(word).map(|audience| vec![audience]),
+            Some(FileValue::List(words)) => words
                 .iter()
                 .map(|word| match word {
-                    Value::Text(word) => Audience::parse(word),
+                    FileValue::Text(word) => Audience::parse(word),
                     _ => None,
                 })
                 .collect::<Option<Vec<_>>>()
@@ -216,15 +216,15 @@ fn cut(text: &str, max: usize) -> String {
 }
 
 /// The sections of a text that begins `offset` bytes after the beginning of its file.
-fn sections(body: &str, offset: usize) -> Vec<Section> {
-    let first = Section {
+fn sections(body: &str, offset: usize) -> Vec<PageSection> {
+    let first = PageSection {
         slug: String::new(),
         heading: String::new(),
         text: String::new(),
         bytes: offset..offset + body.len(),
         level: 0,
     };
-    let mut reader = Reader { sections: vec![first], ..Reader::default() };
+    let mut reader = PageReader { sections: vec![first], ..PageReader::default() };
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
@@ -266,8 +266,8 @@ fn sections(body: &str, offset: usize) -> Vec<Section> {
 
 /// Gathers sections from what the parser finds.
 #[derive(Default)]
-struct Reader {
-    sections: Vec<Section>,
+struct PageReader {
+    sections: Vec<PageSection>,
     slugs: Slugs,
     heading: Option<Heading>,
     /// The lines of a block of HTML that is being read.
@@ -288,7 +288,7 @@ struct Heading {
     plain: String,
 }
 
-impl Reader {
+impl PageReader {
     fn begin(&mut self, level: HeadingLevel, start: usize) {
         self.heading = Some(Heading { level: level as u8, start, text: String::new(), plain: String::new() });
         self.gap = false;
@@ -363,7 +363,7 @@ impl Reader {
         let slug = self.slugs.of(&plain);
         let end = self.sections.first().map_or(start, |first| first.bytes.end);
         let heading = text.trim().to_owned();
-        self.sections.push(Section { slug, heading, text: String::new(), bytes: start..end, level });
+        self.sections.push(PageSection { slug, heading, text: String::new(), bytes: start..end, level });
     }
 }
 
@@ -419,7 +419,7 @@ impl Slugs {
 }
 
 /// The first section of a page whose heading has no letter has no fragment at GitHub. It gets one here that no other has.
-fn name_empty(sections: &mut [Section]) {
+fn name_empty(sections: &mut [PageSection]) {
     let taken: HashSet<&str> = sections.iter().map(|section| &*section.slug).collect();
     let names = std::iter::once("section".to_owned()).chain((1..).map(|number| format!("section-{number}")));
     let name = names.into_iter().find(|name| !taken.contains(&**name));
@@ -441,11 +441,11 @@ mod tests {
     use super::*;
 
     fn slugs(text: &str) -> Vec<String> {
-        Page::parse(text).sections.into_iter().skip(1).map(|section| section.slug).collect()
+        DocsPage::parse(text).sections.into_iter().skip(1).map(|section| section.slug).collect()
     }
 
     fn read(text: &str, slug: &str) -> String {
-        Page::parse(text)
+        DocsPage::parse(text)
             .section(slug)
             .map_or_else(String::new, |section| text[section.bytes.clone()].to_owned())
     }
@@ -504,18 +504,21 @@ mod tests {
         ] {
             assert_eq!(read(text, slug), expected, "{slug}");
         }
-        let page = Page::parse(text);
+        let page = DocsPage::parse(text);
         assert_eq!(page.sections[0].text.trim(), "before");
         assert_eq!(&text[page.sections[0].bytes.clone()], "before\n");
         assert_eq!(page.description.title.as_deref(), Some("T"));
-        assert_eq!(Page::parse("text\n\n# First\n# Second\n").description.title.as_deref(), Some("First"));
+        assert_eq!(
+            DocsPage::parse("text\n\n# First\n# Second\n").description.title.as_deref(),
+            Some("First")
+        );
     }
 
     /// S-07: what is searched is the text that a reader sees.
     #[test]
     fn texts_are_plain() {
         let text = "検\n索する\nword\nnext `code` [link](https://hidden.example/url)\n\n| a | b |\n|---|---|\n| c | d |\n\n```sh\nrun --this\n```\n<details>\n<b title='hidden'>shown</b>\n</details>\n";
-        let page = Page::parse(text);
+        let page = DocsPage::parse(text);
         let plain = &page.sections[0].text;
         for shown in ["検索する word next code link", "a b", "c d", "run --this", "shown"] {
             assert!(plain.contains(shown), "{shown}: {plain}");
@@ -529,7 +532,7 @@ mod tests {
             ("<!-- open\n", ""),
             ("<", "<"),
         ] {
-            let page = Page::parse(html);
+            let page = DocsPage::parse(html);
             let words: Vec<_> = page.sections[0].text.split_whitespace().collect();
             assert_eq!(words.join(" "), expected, "{html}");
         }
@@ -542,7 +545,7 @@ mod tests {
         assert_eq!(text_of(text, true), Some("あ検"));
         assert_eq!(text_of(&text[..5], true), Some("あ"));
         assert_eq!((text_of(&text[..5], false), text_of(b"a\xffb", true)), (None, None));
-        let page = Page::without_sections(b"# A\xff\n\nneedle\n");
+        let page = DocsPage::without_sections(b"# A\xff\n\nneedle\n");
         assert!(page.sections.iter().all(|section| section.slug.is_empty()));
         assert!(page.sections[1].text.contains("needle") && page.fault.unwrap().contains("not UTF-8"));
     }
@@ -551,11 +554,11 @@ mod tests {
     #[test]
     fn front_matter_describes() {
         let text = "---\ntitle: 検索\ndescription: How\npriority: 0.75\naudience: [user, assistant]\nlang: ja\n---\n# Other\n";
-        let Description { title, description, priority, audience, lang } = Page::parse(text).description;
+        let Description { title, description, priority, audience, lang } = DocsPage::parse(text).description;
         assert_eq!((title.as_deref(), description.as_deref()), (Some("検索"), Some("How")));
         assert_eq!((priority, lang.as_deref()), (Some(750), Some("ja")));
         assert_eq!(audience, [Audience::User, Audience::Assistant]);
-        let toml = Page::parse("+++\ntitle = \"T\"\npriority = 1\naudience = \"user\"\n+++\n");
+        let toml = DocsPage::parse("+++\ntitle = \"T\"\npriority = 1\naudience = \"user\"\n+++\n");
         assert_eq!(
             (toml.description.priority, toml.description.audience),
             (Some(1_000), vec![Audience::User])
@@ -569,7 +572,7 @@ mod tests {
             ("title: [", "line "),
             ("- a", "it is not YAML"),
         ] {
-            let page = Page::parse(&format!("---\n{front}\ntitle: Kept\n---\n# Head\n"));
+            let page = DocsPage::parse(&format!("---\n{front}\ntitle: Kept\n---\n# Head\n"));
             let said = page.fault.unwrap_or_default();
             assert!(said.contains(fault), "{front}: {said}");
             assert_eq!(page.sections.len(), 2, "{front}");

@@ -3,9 +3,9 @@
 //! Law: a page or section that a client may not see is not counted, scored or mentioned. The index gives candidates; all that is
 //! said of them is computed from what may be seen.
 
-use super::library::{Library, Snapshot};
-use super::site::Site;
-use crate::search::{Query, Row, Tokens, score, snippet};
+use super::library::{SiteLibrary, SiteSnapshot};
+use super::site::DocsSite;
+use crate::search::{IndexRow, SearchQuery, SearchTokens, score, snippet};
 use mcp_resources_engine::error::ReadError;
 use serde::Serialize;
 use serde_json::Value;
@@ -18,16 +18,16 @@ const WIDER: usize = 30;
 
 /// What is searched for.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct SearchRequest {
     text: String,
-    query: Query,
+    query: SearchQuery,
     max: usize,
     lang: Option<String>,
 }
 
 /// The answer.
 #[derive(Debug, Serialize)]
-struct Answer<'a> {
+struct SearchAnswer<'a> {
     site: &'a str,
     query: &'a str,
     hits: Vec<Hit>,
@@ -53,13 +53,13 @@ struct Hit {
 }
 
 /// The title, description and language of a page, as the index keeps them.
-struct About {
+struct SearchSubject {
     title: String,
     description: String,
     lang: Option<String>,
 }
 
-impl Request {
+impl SearchRequest {
     /// Reads the variables. `name` is that of the one with the query.
     pub(super) fn parse(
         name: &str,
@@ -73,7 +73,8 @@ impl Request {
         };
         let text =
             text.filter(|text| !text.trim().is_empty()).ok_or_else(|| wrong(name, "words to search for"))?;
-        let query = Query::parse(text).ok_or_else(|| wrong(name, "at most 16 words and 1,024 bytes"))?;
+        let query =
+            SearchQuery::parse(text).ok_or_else(|| wrong(name, "at most 16 words and 1,024 bytes"))?;
         let max = match max {
             None => HITS,
             Some(text) => text
@@ -93,14 +94,14 @@ impl Request {
 
 /// Searches a site. `None`: the index does not answer, and why.
 pub(super) fn search(
-    library: &Library,
-    site: &Site,
-    request: &Request,
-    snapshot: &Snapshot,
+    library: &SiteLibrary,
+    site: &DocsSite,
+    request: &SearchRequest,
+    snapshot: &SiteSnapshot,
     permits: &dyn Fn(&str) -> bool,
 ) -> Result<String, String> {
     let is_whole = snapshot.is_whole;
-    let Request { text, query, max, lang } = request;
+    let SearchRequest { text, query, max, lang } = request;
     let wanted = max.saturating_add(WIDER);
     let found = library.with_index(&site.group, |index| {
         // The index may have a page that is gone, if it could not be written.
@@ -122,33 +123,38 @@ pub(super) fn search(
     more |= hits.len() > *max;
     hits.truncate(*max);
     let hits = hits.into_iter().map(|(hit, text)| {
-        let snippet = snippet(&text, &query.hits(&Tokens::of(&text)));
+        let snippet = snippet(&text, &query.hits(&SearchTokens::of(&text)));
         Hit { snippet, ..hit }
     });
     let (hits, incomplete) = (hits.collect(), !is_whole);
-    let answer = Answer { site: site.name(), query: text, hits, more, incomplete };
+    let answer = SearchAnswer { site: site.name(), query: text, hits, more, incomplete };
     serde_json::to_string(&answer).map_err(|error| error.to_string())
 }
 
 /// What is said of a page but the snippet, and the text that this is cut from; `None` if its words are not in what may be seen of
 /// it.
-fn hit(site: &Site, row: &Row, query: &Query, permits: &dyn Fn(&str) -> bool) -> Option<(Hit, String)> {
-    let About { title, description, lang } = About::of(&row.head)?;
+fn hit(
+    site: &DocsSite,
+    row: &IndexRow,
+    query: &SearchQuery,
+    permits: &dyn Fn(&str) -> bool,
+) -> Option<(Hit, String)> {
+    let SearchSubject { title, description, lang } = SearchSubject::of(&row.head)?;
     let sections: Vec<(String, String, String)> = serde_json::from_str(&row.body).ok()?;
     let page = site.page_uri(&row.key);
     let title = if title.is_empty() { name(&row.key).to_owned() } else { title };
-    let in_title = query.hits(&Tokens::of(&title)).counts;
-    let mut in_headings = query.hits(&Tokens::of(&description)).counts;
+    let in_title = query.hits(&SearchTokens::of(&title)).counts;
+    let mut in_headings = query.hits(&SearchTokens::of(&description)).counts;
     let mut in_body = vec![0; in_title.len()];
     let mut length = 0;
     let mut best: Option<(f64, String, &str, &str)> = None;
     for (slug, heading, text) in &sections {
-        let uri = Site::section_uri(&page, slug);
+        let uri = DocsSite::section_uri(&page, slug);
         if !slug.is_empty() && !permits(&uri) {
             continue;
         }
-        let words = Tokens::of(text);
-        let (own_heading, own) = (query.hits(&Tokens::of(heading)).counts, query.hits(&words).counts);
+        let words = SearchTokens::of(text);
+        let (own_heading, own) = (query.hits(&SearchTokens::of(heading)).counts, query.hits(&words).counts);
         let fit = score(&[], &own_heading, &own, words.len());
         if best.as_ref().is_none_or(|(other, ..)| fit > *other) {
             best = Some((fit, uri, heading, text));
@@ -185,7 +191,7 @@ pub(super) fn name(key: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(name, _)| name)
 }
 
-impl About {
+impl SearchSubject {
     fn of(head: &str) -> Option<Self> {
         let head: Vec<Value> = serde_json::from_str(head).ok()?;
         let about = head.first()?;

@@ -8,7 +8,7 @@
 //! Law: a page has one URI, in NFC. Another spelling of it is not found, so that a rule of the guard for the one cannot be
 //! evaded with another.
 
-use super::library::Group;
+use super::library::SiteGroup;
 use crate::files::folder::Folder;
 use crate::path;
 use crate::spell;
@@ -21,17 +21,17 @@ const SEARCH: &str = "search";
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct DocsSite {
     pub(super) folder: Folder,
     /// `docs:///NAME/`.
     pub(super) uri: String,
     /// What it has in common with the sites that were declared together with it.
-    pub(super) group: Arc<Group>,
+    pub(super) group: Arc<SiteGroup>,
 }
 
 /// What a canonical URI of a site names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum PageTarget {
     /// The list of its pages.
     Contents,
     /// A page, and a section of it.
@@ -40,8 +40,8 @@ pub(super) enum Target {
     Search,
 }
 
-impl Site {
-    pub(super) fn new(folder: Folder, group: &Arc<Group>) -> Self {
+impl DocsSite {
+    pub(super) fn new(folder: Folder, group: &Arc<SiteGroup>) -> Self {
         let uri = folder.uri(SCHEME, b"");
         Self { folder, uri, group: group.clone() }
     }
@@ -69,22 +69,22 @@ impl Site {
     }
 
     /// What a canonical URI names; `None` if it is none of this site. `is_page` says whether there is a page of a name.
-    pub(super) fn target(&self, uri: &str, is_page: impl Fn(&str) -> bool) -> Option<Target> {
+    pub(super) fn target(&self, uri: &str, is_page: impl Fn(&str) -> bool) -> Option<PageTarget> {
         if self.uri.strip_suffix('/') == Some(uri) {
-            return Some(Target::Contents);
+            return Some(PageTarget::Contents);
         }
         let rest = uri.strip_prefix(&*self.uri)?;
         if rest.is_empty() {
-            return Some(Target::Contents);
+            return Some(PageTarget::Contents);
         }
         let (whole, fragment) = rest.split_once('#').map_or((rest, None), |(rest, slug)| (rest, Some(slug)));
         let (page, query) = whole.split_once('?').map_or((whole, None), |(page, query)| (page, Some(query)));
         let key = path::decoded(page)?;
         let is_search = key == SEARCH && query.is_some() || key.starts_with("search/") && !is_page(&key);
         if is_search {
-            return Some(Target::Search);
+            return Some(PageTarget::Search);
         }
-        Some(Target::Page(key, fragment.map(path::decoded).unwrap_or_default()))
+        Some(PageTarget::Page(key, fragment.map(path::decoded).unwrap_or_default()))
     }
 
     /// Where the page is on disk that a value of `page` names; `None` if there is none.

@@ -53,7 +53,7 @@ impl Resolution {
 
 /// What a thing is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     File,
     Directory,
     Link,
@@ -63,8 +63,8 @@ pub(super) enum Kind {
 
 /// What the system says of an open file or of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Facts {
-    pub(super) kind: Kind,
+pub(super) struct EntryFacts {
+    pub(super) kind: FileKind,
     /// The device and the number on it: the same as long as it is the same file.
     pub(super) inode: (u64, u64),
     /// When its contents were last changed: seconds since 1970, and nanoseconds.
@@ -78,7 +78,7 @@ pub(super) type Changed = (i64, i64);
 
 /// A root that is open for one request.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(super) struct RootDirectory {
     fd: OwnedFd,
     symlinks: Symlinks,
     way: Resolution,
@@ -86,9 +86,9 @@ pub(super) struct Root {
 
 /// A file or directory that is open.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedFile {
     fd: OwnedFd,
-    pub(super) facts: Facts,
+    pub(super) facts: EntryFacts,
     /// Where it really is beneath the root, after links.
     pub(super) real: Vec<u8>,
 }
@@ -99,12 +99,12 @@ pub(super) struct Dir(OwnedFd);
 
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct DirectoryEntry {
     pub(super) name: Vec<u8>,
-    pub(super) kind: Kind,
+    pub(super) kind: FileKind,
 }
 
-impl Root {
+impl RootDirectory {
     /// The directory at `dir`, through whatever links lead to it: where a root is, is its owner's choice.
     pub(super) fn at(dir: &Path, symlinks: Symlinks, way: Resolution) -> Result<Self, Missing> {
         let flags = BASE.union(OFlags::DIRECTORY);
@@ -113,7 +113,7 @@ impl Root {
     }
 
     /// Opens what is at `path`: relative, without `.` and `..`; the empty one is the root itself.
-    pub(super) fn open(&self, path: &[u8]) -> Result<Opened, Missing> {
+    pub(super) fn open(&self, path: &[u8]) -> Result<OpenedFile, Missing> {
         if path.len() > PATH || path.contains(&0) || !is_relative(path) {
             return Err(Missing::NotFound);
         }
@@ -124,7 +124,7 @@ impl Root {
         Ok(opened)
     }
 
-    fn resolve(&self, path: &[u8]) -> Result<Opened, Missing> {
+    fn resolve(&self, path: &[u8]) -> Result<OpenedFile, Missing> {
         // What is neither a file nor a directory is not opened, not even without waiting: that would wake its other end.
         if self.is_other(path) {
             return Err(Missing::NotFound);
@@ -142,11 +142,11 @@ impl Root {
     fn is_other(&self, path: &[u8]) -> bool {
         let kind = |flags| {
             let stat = again(|| fs::statat(&self.fd, path, flags)).ok()?;
-            Some(Facts::of(&stat).kind)
+            Some(EntryFacts::of(&stat).kind)
         };
         match kind(AtFlags::SYMLINK_NOFOLLOW) {
-            Some(Kind::Link) if self.follows() => kind(AtFlags::empty()) == Some(Kind::Other),
-            found => found == Some(Kind::Other),
+            Some(FileKind::Link) if self.follows() => kind(AtFlags::empty()) == Some(FileKind::Other),
+            found => found == Some(FileKind::Other),
         }
     }
 
@@ -196,15 +196,15 @@ impl Root {
     }
 
     /// What the system says of an entry, on its way through links: to compare, not to believe.
-    pub(super) fn stat(&self, directory: &[u8], name: &[u8]) -> Option<Facts> {
+    pub(super) fn stat(&self, directory: &[u8], name: &[u8]) -> Option<EntryFacts> {
         self.look(directory, name).ok().map(|(facts, _)| facts)
     }
 
     /// The same, with when it last changed, or why nothing is said.
-    pub(super) fn look(&self, directory: &[u8], name: &[u8]) -> Result<(Facts, Changed), Errno> {
+    pub(super) fn look(&self, directory: &[u8], name: &[u8]) -> Result<(EntryFacts, Changed), Errno> {
         let path = if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() };
         let stat = again(|| fs::statat(&self.fd, &*path, AtFlags::SYMLINK_NOFOLLOW))?;
-        Ok(Facts::with_change(&stat))
+        Ok(EntryFacts::with_change(&stat))
     }
 
     /// Whether links are followed.
@@ -214,7 +214,7 @@ impl Root {
 
     /// `None` if the kernel cannot, or a sandbox does not let it.
     #[cfg(target_os = "linux")]
-    fn by_kernel(&self, path: &[u8]) -> Option<Result<Opened, Missing>> {
+    fn by_kernel(&self, path: &[u8]) -> Option<Result<OpenedFile, Missing>> {
         use rustix::fs::ResolveFlags;
         /// How often the kernel is asked again that has found the tree changing under it.
         const TRIES: usize = 8;
@@ -240,7 +240,7 @@ impl Root {
                 // The kernel does not say where it is: the other way finds out step by step.
                 Symlinks::Inside => self.real(&fd)?,
             };
-            return Some(Ok(Opened { fd, facts, real }));
+            return Some(Ok(OpenedFile { fd, facts, real }));
         }
         None
     }
@@ -269,7 +269,7 @@ impl Root {
     }
 
     /// A component at a time. Climbing is going back to the descriptor that one came from, never asking for `..`.
-    fn by_steps(&self, path: &[u8]) -> Result<Opened, Missing> {
+    fn by_steps(&self, path: &[u8]) -> Result<OpenedFile, Missing> {
         let mut todo: VecDeque<Vec<u8>> = components(path).map(<[u8]>::to_vec).collect();
         let mut above: Vec<(OwnedFd, Vec<u8>)> = Vec::new();
         let mut links = 0;
@@ -304,7 +304,7 @@ impl Root {
             Some((fd, _)) => fd,
             None => again(|| fs::openat(&self.fd, ".", BASE, Mode::empty())).map_err(missing)?,
         };
-        Ok(Opened { facts: admit(&fd)?, fd, real })
+        Ok(OpenedFile { facts: admit(&fd)?, fd, real })
     }
 }
 
@@ -324,9 +324,9 @@ fn is_relative(path: &[u8]) -> bool {
 }
 
 /// Of a descriptor: what it is, if it may be served.
-fn admit(fd: &OwnedFd) -> Result<Facts, Missing> {
-    let facts = Facts::of(&again(|| fs::fstat(fd)).map_err(missing)?);
-    matches!(facts.kind, Kind::File | Kind::Directory).then_some(facts).ok_or(Missing::NotFound)
+fn admit(fd: &OwnedFd) -> Result<EntryFacts, Missing> {
+    let facts = EntryFacts::of(&again(|| fs::fstat(fd)).map_err(missing)?);
+    matches!(facts.kind, FileKind::File | FileKind::Directory).then_some(facts).ok_or(Missing::NotFound)
 }
 
 /// What an error of the system means to a reader.
@@ -353,11 +353,11 @@ fn again<T>(call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     rustix::io::retry_on_intr(call)
 }
 
-impl Facts {
+impl EntryFacts {
     #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
     pub(super) fn of(stat: &Stat) -> Self {
         Self {
-            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
+            kind: FileKind::of(FileType::from_raw_mode(stat.st_mode)),
             inode: (stat.st_dev as u64, stat.st_ino as u64),
             modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i32),
             size: u64::try_from(stat.st_size).unwrap_or_default(),
@@ -365,7 +365,7 @@ impl Facts {
     }
 }
 
-impl Facts {
+impl EntryFacts {
     /// With when it last changed.
     #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
     pub(super) fn with_change(stat: &Stat) -> (Self, Changed) {
@@ -373,7 +373,7 @@ impl Facts {
     }
 }
 
-impl Kind {
+impl FileKind {
     fn of(file_type: FileType) -> Self {
         match file_type {
             FileType::RegularFile => Self::File,
@@ -384,14 +384,14 @@ impl Kind {
     }
 }
 
-impl Opened {
+impl OpenedFile {
     pub(super) fn is_dir(&self) -> bool {
-        self.facts.kind == Kind::Directory
+        self.facts.kind == FileKind::Directory
     }
 
     /// When it last changed.
     pub(super) fn changed(&self) -> Option<Changed> {
-        again(|| fs::fstat(&self.fd)).ok().map(|stat| Facts::with_change(&stat).1)
+        again(|| fs::fstat(&self.fd)).ok().map(|stat| EntryFacts::with_change(&stat).1)
     }
 
     /// For reading from its beginning.
@@ -407,7 +407,7 @@ impl Opened {
 
 impl Dir {
     /// Its entries, in no order and without `.` and `..`, read as they are asked for. An entry that cannot be read ends them.
-    pub(super) fn entries(&self) -> Result<impl Iterator<Item = Entry> + '_, Missing> {
+    pub(super) fn entries(&self) -> Result<impl Iterator<Item = DirectoryEntry> + '_, Missing> {
         let entries = again(|| fs::Dir::read_from(&self.0)).map_err(missing)?;
         let entries = entries.map_while(Result::ok).filter_map(|entry| {
             let name = entry.file_name().to_bytes();
@@ -417,26 +417,26 @@ impl Dir {
             let kind = match entry.file_type() {
                 // Some file systems do not say it here.
                 FileType::Unknown => self.stat(name)?.kind,
-                known => Kind::of(known),
+                known => FileKind::of(known),
             };
-            Some(Entry { name: name.to_vec(), kind })
+            Some(DirectoryEntry { name: name.to_vec(), kind })
         });
         Ok(entries)
     }
 
     /// What the system says of an entry, of a link itself; `None` if it is there no longer.
-    pub(super) fn stat(&self, name: &[u8]) -> Option<Facts> {
+    pub(super) fn stat(&self, name: &[u8]) -> Option<EntryFacts> {
         let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
-        Some(Facts::of(&stat))
+        Some(EntryFacts::of(&stat))
     }
 }
 
 impl Dir {
     /// The same as [`Dir::stat`], with when it last changed.
     #[cfg(feature = "skills")]
-    pub(super) fn stat_with_change(&self, name: &[u8]) -> Option<(Facts, Changed)> {
+    pub(super) fn stat_with_change(&self, name: &[u8]) -> Option<(EntryFacts, Changed)> {
         let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
-        Some(Facts::with_change(&stat))
+        Some(EntryFacts::with_change(&stat))
     }
 }
 

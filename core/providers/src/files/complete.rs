@@ -3,7 +3,7 @@
 //! Law: a value is one that can be put into the template as it is: of a path, all of it, percent-encoded, and a directory with
 //! its slash, to go on with. Nothing is suggested that is not served.
 
-use super::beneath::{Entry, Kind};
+use super::beneath::{DirectoryEntry, FileKind};
 use super::contents::resolve;
 use super::select::Smallest;
 use super::tree::{Tree, join};
@@ -37,7 +37,7 @@ pub(super) fn paths(
     let chain = tree.chain(&root, &directory)?;
     let dir = opened.into_dir()?;
     let mut first = Smallest::new(COMPLETED);
-    for Entry { name, kind } in dir.entries().ok()? {
+    for DirectoryEntry { name, kind } in dir.entries().ok()? {
         if is_cancelled() {
             return None;
         }
@@ -47,7 +47,7 @@ pub(super) fn paths(
         }
         let own = join(&directory, &name);
         let Some(kind) = resolve(tree, &root, &own, kind, permits) else { continue };
-        let is_dir = kind == Kind::Directory;
+        let is_dir = kind == FileKind::Directory;
         if tree.admits_entry(&chain, &own, is_dir) && permits(&tree.uri(&own, is_dir)) {
             first.push(name, is_dir);
         }

@@ -3,7 +3,7 @@
 //! Law: no more is held than an answer may have. The size is checked before the file is read, and again while it is read: a
 //! file may grow.
 
-use super::beneath::{Dir, Entry, Facts, Kind, Missing, Opened, Root};
+use super::beneath::{Dir, DirectoryEntry, EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
 use super::select::Smallest;
 use super::tree::{Tree, join};
 pub(super) use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type, priority};
@@ -25,12 +25,12 @@ pub(super) struct ReadContext<'a> {
 
 /// The lines of a file that are asked for, from 1, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lines {
+pub(super) struct LineRange {
     first: u64,
     last: u64,
 }
 
-impl Lines {
+impl LineRange {
     /// `10-40`, `10-` to the end, or `10` alone. Not `-40`: it means the first lines to some and the last to others.
     pub(super) fn parse(text: &str) -> Result<Self, ReadError> {
         let number = |text: &str| {
@@ -54,9 +54,9 @@ pub(super) fn wrong(expected: &str) -> ReadError {
 
 /// The contents of an open file.
 pub(super) fn file(
-    opened: Opened,
+    opened: OpenedFile,
     path: &[u8],
-    lines: Option<Lines>,
+    lines: Option<LineRange>,
     max: Option<u64>,
     context: &ReadContext<'_>,
 ) -> Result<ReadResult<'static>, ReadError> {
@@ -95,7 +95,11 @@ pub(super) fn bytes<'c>(result: &'c ReadResult<'_>) -> Option<&'c [u8]> {
 type Allow<'a> = dyn Fn(u64) -> Result<(), ReadError> + 'a;
 
 /// All of a file, as it is now.
-fn whole(opened: Opened, allow: &Allow<'_>, is_cancelled: &dyn Fn() -> bool) -> Result<Vec<u8>, ReadError> {
+fn whole(
+    opened: OpenedFile,
+    allow: &Allow<'_>,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, ReadError> {
     let size = opened.facts.size;
     // One byte more, to see its end.
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1));
@@ -111,8 +115,8 @@ fn whole(opened: Opened, allow: &Allow<'_>, is_cancelled: &dyn Fn() -> bool) -> 
 
 /// Some lines of a file.
 fn some(
-    opened: Opened,
-    lines: Lines,
+    opened: OpenedFile,
+    lines: LineRange,
     allow: &Allow<'_>,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, ReadError> {
@@ -133,7 +137,7 @@ fn some(
 
 /// Reads a file from its beginning for as long as `take` wants more.
 fn pieces(
-    opened: Opened,
+    opened: OpenedFile,
     is_cancelled: &dyn Fn() -> bool,
     mut take: impl FnMut(&[u8]) -> Result<bool, ReadError>,
 ) -> Result<(), ReadError> {
@@ -163,7 +167,7 @@ fn pieces(
 
 /// Takes some lines out of what is read.
 struct Cut {
-    lines: Lines,
+    lines: LineRange,
     /// The line that the next byte is on.
     at: u64,
     /// Whether that line has a byte.
@@ -198,14 +202,14 @@ impl Cut {
 /// The children of an open directory: each with its URI, the first ones by name.
 pub(super) fn directory(
     tree: &Tree,
-    root: &Root,
+    root: &RootDirectory,
     path: &[u8],
     dir: &Dir,
     context: &ReadContext<'_>,
 ) -> Result<ReadResult<'static>, Missing> {
     let chain = tree.chain(root, path).ok_or(Missing::NotFound)?;
     let mut first = Smallest::new(CHILDREN + 1);
-    for Entry { name, kind } in dir.entries()? {
+    for DirectoryEntry { name, kind } in dir.entries()? {
         if (context.is_cancelled)() {
             return Err(Missing::NotFound);
         }
@@ -214,7 +218,7 @@ pub(super) fn directory(
         }
         let own = join(path, &name);
         let Some(kind) = resolve(tree, root, &own, kind, context.permits) else { continue };
-        let is_dir = kind == Kind::Directory;
+        let is_dir = kind == FileKind::Directory;
         if tree.admits_entry(&chain, &own, is_dir) && (context.permits)(&tree.uri(&own, is_dir)) {
             first.push(name, is_dir);
         }
@@ -246,22 +250,22 @@ pub(super) fn directory(
 /// What an entry is, behind a link that may be followed; `None` if it is nothing that is served.
 pub(super) fn resolve(
     tree: &Tree,
-    root: &Root,
+    root: &RootDirectory,
     path: &[u8],
-    kind: Kind,
+    kind: FileKind,
     permits: &dyn Fn(&str) -> bool,
-) -> Option<Kind> {
+) -> Option<FileKind> {
     match kind {
-        Kind::File | Kind::Directory => Some(kind),
-        Kind::Link if tree.settings().symlinks == super::Symlinks::Inside => {
+        FileKind::File | FileKind::Directory => Some(kind),
+        FileKind::Link if tree.settings().symlinks == super::Symlinks::Inside => {
             tree.find(root, path, permits).ok().map(|opened| opened.facts.kind)
         }
-        Kind::Link | Kind::Other => None,
+        FileKind::Link | FileKind::Other => None,
     }
 }
 
 /// When a file was last changed, as annotations have it.
-pub(super) fn modified(facts: &Facts) -> Option<String> {
+pub(super) fn modified(facts: &EntryFacts) -> Option<String> {
     let (seconds, nanoseconds) = facts.modified;
     jiff::Timestamp::new(seconds, nanoseconds)
         .ok()
@@ -275,7 +279,7 @@ mod tests {
     /// S-01: both ends belong to a range, and anything else is refused.
     #[test]
     fn ranges_of_lines() {
-        let lines = |first, last| Some(Lines { first, last });
+        let lines = |first, last| Some(LineRange { first, last });
         for (text, expected) in [
             ("10-40", lines(10, 40)),
             ("7", lines(7, 7)),
@@ -292,7 +296,7 @@ mod tests {
             (" 1-2", None),
             ("1-99999999999999999999", None),
         ] {
-            assert_eq!(Lines::parse(text).ok(), expected, "{text}");
+            assert_eq!(LineRange::parse(text).ok(), expected, "{text}");
         }
     }
 
@@ -308,7 +312,7 @@ mod tests {
             ("1-", "one\ntwo\r\n\nfour"),
         ] {
             for size in 1..text.len() {
-                let lines = Lines::parse(range).unwrap();
+                let lines = LineRange::parse(range).unwrap();
                 let mut cut = Cut { lines, at: 1, begun: false, seen: false };
                 let mut bytes = Vec::new();
                 text.chunks(size).any(|piece| !cut.take(piece, &mut bytes));

@@ -7,17 +7,17 @@
 //!
 //! Law: links are not followed, and nothing stays open between two calls.
 
-use super::beneath::{Dir, Entry, Facts, Kind, Missing, Resolution, Root};
+use super::beneath::{Dir, DirectoryEntry, EntryFacts, FileKind, Missing, Resolution, RootDirectory};
 use super::contents::modified;
-use super::options::{Options, Settings, Symlinks};
+use super::options::{FileOptions, FileSettings, Symlinks};
 use super::rules::Chain;
 use super::tree::{INDEX, Tree};
-use super::watch::{Reports, Watch};
+use super::watch::{FileWatch, WatchReports};
 use crate::named::NamedPath;
 use crate::spell::join;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
-use mcp_resources_runtime::provider::Interest;
+use mcp_resources_runtime::provider::InterestChange;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
@@ -52,13 +52,13 @@ pub(crate) struct Folder {
 pub(crate) struct FileFacts {
     /// In bytes.
     pub(crate) size: u64,
-    facts: Facts,
+    facts: EntryFacts,
     /// Whether a later change must show in the facts.
     is_settled: bool,
 }
 
 /// What a folder reports of changes, on a thread of the watcher's.
-pub(crate) trait Changes: Clone + Send + 'static {
+pub(crate) trait FolderChanges: Clone + Send + 'static {
     /// Something may have happened at a path of the folder with this name.
     fn touched(&self, folder: &str, path: &[u8]);
     /// Files have come or gone, or anything else.
@@ -72,7 +72,8 @@ pub(crate) trait Changes: Clone + Send + 'static {
 impl FolderOptions {
     /// The defaults of `files`.
     pub(crate) fn new() -> Self {
-        let Settings { include, exclude, gitignore, hidden, watch, watch_dirs, .. } = Options::new().settings;
+        let FileSettings { include, exclude, gitignore, hidden, watch, watch_dirs, .. } =
+            FileOptions::new().settings;
         Self { include, exclude, gitignore, hidden, watch, watch_dirs }
     }
 }
@@ -88,10 +89,10 @@ impl Folder {
         paths: &[NamedPath],
         options: &FolderOptions,
     ) -> Result<Vec<Self>, OptionError> {
-        let mut own = Options::new();
+        let mut own = FileOptions::new();
         own.roots = paths.to_vec();
         let FolderOptions { include, exclude, gitignore, hidden, watch, watch_dirs } = options.clone();
-        own.settings = Settings {
+        own.settings = FileSettings {
             include,
             exclude,
             gitignore,
@@ -135,16 +136,16 @@ impl Folder {
     ///
     /// # Errors
     /// The folder is not there now, or cannot be read.
-    pub(crate) fn walk(&self, visit: &mut dyn FnMut(Vec<u8>, FileFacts) -> bool) -> Result<bool, Gone> {
-        let root = self.tree.open().map_err(|_| Gone)?;
-        let chain = self.tree.chain(&root, b"").ok_or(Gone)?;
+    pub(crate) fn walk(&self, visit: &mut dyn FnMut(Vec<u8>, FileFacts) -> bool) -> Result<bool, GoneFolder> {
+        let root = self.tree.open().map_err(|_| GoneFolder)?;
+        let chain = self.tree.chain(&root, b"").ok_or(GoneFolder)?;
         let mut stack = vec![(Vec::new(), chain, 0)];
         let mut looked = 0;
         while let Some((path, chain, depth)) = stack.pop() {
             looked += 1;
-            let Some(dir) = root.open(&path).ok().and_then(super::beneath::Opened::into_dir) else {
+            let Some(dir) = root.open(&path).ok().and_then(super::beneath::OpenedFile::into_dir) else {
                 if path.is_empty() {
-                    return Err(Gone);
+                    return Err(GoneFolder);
                 }
                 continue;
             };
@@ -158,23 +159,23 @@ impl Folder {
     /// Visits the files of one directory, and leaves its directories on the stack.
     fn scan(
         &self,
-        root: &Root,
+        root: &RootDirectory,
         dir: &Dir,
         (path, chain, depth): (&[u8], &Chain, usize),
         stack: &mut Vec<(Vec<u8>, Chain, usize)>,
         visit: &mut dyn FnMut(Vec<u8>, FileFacts) -> bool,
     ) -> bool {
         let Ok(entries) = dir.entries() else { return true };
-        for Entry { name, kind } in entries {
+        for DirectoryEntry { name, kind } in entries {
             let own = join(path, &name);
             match kind {
-                Kind::Directory if depth < DEPTH => {
+                FileKind::Directory if depth < DEPTH => {
                     if let Some(chain) = self.tree.below(root, chain.clone(), &own) {
                         stack.push((own, chain, depth + 1));
                     }
                 }
-                Kind::File if self.tree.admits_entry(chain, &own, false) => {
-                    let Some(facts) = dir.stat(&name).filter(|facts| facts.kind == Kind::File) else {
+                FileKind::File if self.tree.admits_entry(chain, &own, false) => {
+                    let Some(facts) = dir.stat(&name).filter(|facts| facts.kind == FileKind::File) else {
                         continue;
                     };
                     if !visit(own, FileFacts::of(facts)) {
@@ -207,29 +208,29 @@ impl Folder {
     /// The first `max` bytes of a file. `check` is given its size, before it is read and as it is read.
     ///
     /// # Errors
-    /// [`Unread`].
+    /// [`UnreadFile`].
     pub(crate) fn read(
         &self,
         path: &[u8],
         max: u64,
         permits: &dyn Fn(&[u8]) -> bool,
         check: &dyn Fn(u64) -> Result<(), ReadError>,
-    ) -> Result<(Vec<u8>, FileFacts), Unread> {
+    ) -> Result<(Vec<u8>, FileFacts), UnreadFile> {
         let root = self.tree.open()?;
         // A file system that does not tell names apart has found the file of another name: that one is asked of too.
         let permits = |uri: &str| self.tree.path_of(uri).is_some_and(|(path, _)| permits(&path));
         let opened = self.tree.find(&root, path, &permits)?;
         if opened.is_dir() {
-            return Err(Unread::NotFound);
+            return Err(UnreadFile::NotFound);
         }
         let facts = FileFacts::of(opened.facts);
-        check(facts.size).map_err(Unread::Refused)?;
+        check(facts.size).map_err(UnreadFile::Refused)?;
         let (mut bytes, mut file) = (Vec::new(), opened.into_file().take(max));
         loop {
             // Piece by piece: a file may grow for as long as it is read, and its reader may be gone.
             let read = file.by_ref().take(PIECE).read_to_end(&mut bytes);
-            let read = read.map_err(|error| Unread::Failed(error.to_string()))?;
-            check(facts.size.min(max).max(bytes.len() as u64)).map_err(Unread::Refused)?;
+            let read = read.map_err(|error| UnreadFile::Failed(error.to_string()))?;
+            check(facts.size.min(max).max(bytes.len() as u64)).map_err(UnreadFile::Refused)?;
             if read == 0 {
                 return Ok((bytes, facts));
             }
@@ -242,7 +243,7 @@ const PIECE: u64 = 1 << 20;
 
 /// Why a file was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum UnreadFile {
     /// No such file is served.
     NotFound,
     /// It, or the folder, cannot be read now, for this reason.
@@ -251,7 +252,7 @@ pub(crate) enum Unread {
     Refused(ReadError),
 }
 
-impl From<Missing> for Unread {
+impl From<Missing> for UnreadFile {
     fn from(missing: Missing) -> Self {
         match missing {
             Missing::NotFound => Self::NotFound,
@@ -262,10 +263,10 @@ impl From<Missing> for Unread {
 
 /// A folder is not there now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gone;
+pub(crate) struct GoneFolder;
 
 impl FileFacts {
-    fn of(facts: Facts) -> Self {
+    fn of(facts: EntryFacts) -> Self {
         let (seconds, nanos) = facts.modified;
         let since = Duration::new(
             u64::try_from(seconds).unwrap_or_default(),
@@ -282,23 +283,23 @@ impl FileFacts {
 
     /// The facts as one text: another text is another file, or other contents. `None` if a later change need not show in it.
     pub(crate) fn stamp(&self) -> Option<String> {
-        let Facts { inode, modified, size, .. } = &self.facts;
+        let EntryFacts { inode, modified, size, .. } = &self.facts;
         self.is_settled.then(|| format!("{}.{}.{}.{}.{size}", inode.0, inode.1, modified.0, modified.1))
     }
 }
 
 /// Watches folders while it is asked to.
-pub(crate) struct FolderWatch(Watch);
+pub(crate) struct FolderWatch(FileWatch);
 
 impl FolderWatch {
     pub(crate) fn new() -> Self {
-        Self(Watch::default())
+        Self(FileWatch::default())
     }
 
-    /// Reports all changes of the folders from now on, or none. What changes before all is watched is one [`Changes::moved`].
-    pub(crate) fn set(&self, on: bool, folders: &[Folder], changes: Option<impl Changes>) {
+    /// Reports all changes of the folders from now on, or none. What changes before all is watched is one [`FolderChanges::moved`].
+    pub(crate) fn set(&self, on: bool, folders: &[Folder], changes: Option<impl FolderChanges>) {
         let trees: Vec<_> = folders.iter().map(|folder| folder.tree.clone()).collect();
-        self.0.change(&trees, Interest::Lists { on }, changes.map(Adapter));
+        self.0.change(&trees, InterestChange::Lists { on }, changes.map(Adapter));
     }
 }
 
@@ -311,7 +312,7 @@ impl fmt::Debug for FolderWatch {
 #[derive(Clone)]
 struct Adapter<C>(C);
 
-impl<C: Changes> Reports for Adapter<C> {
+impl<C: FolderChanges> WatchReports for Adapter<C> {
     fn updated(&self, _uri: &str) {}
 
     fn list_changed(&self) {

@@ -9,7 +9,7 @@
 //! carriage return counts for nothing. Of white space, only spaces are trimmed, and only at the end. A line is cut at its first
 //! NUL.
 
-use super::wildmatch::{Pattern, SPECIAL};
+use super::wildmatch::{SPECIAL, WildPattern};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -42,9 +42,9 @@ enum Matcher {
     /// The name ends like this.
     Ending(Vec<u8>),
     /// The name matches.
-    Name(Pattern),
+    Name(WildPattern),
     /// The path begins so, and the rest of it matches; without a rest there is nothing more.
-    Path(Vec<u8>, Option<Pattern>),
+    Path(Vec<u8>, Option<WildPattern>),
 }
 
 impl IgnoreRules {
@@ -114,7 +114,7 @@ impl IgnoreRules {
             let Some(first) = special(pattern) else { return Some(Matcher::Path(folded(pattern), None)) };
             let (start, rest) = pattern.split_at(first);
             let start = folded(start);
-            return Some(Matcher::Path(start, Some(Pattern::parse(rest, self.folds)?)));
+            return Some(Matcher::Path(start, Some(WildPattern::parse(rest, self.folds)?)));
         }
         if special(pattern).is_none() {
             let name = folded(pattern);
@@ -122,7 +122,7 @@ impl IgnoreRules {
             return Some(Matcher::Indexed);
         }
         let Some(ending) = pattern.strip_prefix(b"*").filter(|ending| special(ending).is_none()) else {
-            return Some(Matcher::Name(Pattern::parse(pattern, self.folds)?));
+            return Some(Matcher::Name(WildPattern::parse(pattern, self.folds)?));
         };
         let ending = folded(ending);
         let has_one_dot = ending.iter().rposition(|byte| *byte == b'.') == Some(0);

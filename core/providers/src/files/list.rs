@@ -10,7 +10,7 @@
 //! `list_max` files are listed of the roots that were declared together, and a walk looks into a bounded number of
 //! directories.
 
-use super::beneath::{Entry, Kind, Missing, Root};
+use super::beneath::{DirectoryEntry, FileKind, Missing, RootDirectory};
 use super::contents::{by_name, modified, priority, resolve};
 use super::rules::Chain;
 use super::select::Smallest;
@@ -30,7 +30,7 @@ const ALL_VISITS: usize = 100_000;
 const BATCH: usize = 256;
 
 /// What a page is asked for.
-pub(super) struct ListContext<'a> {
+pub(super) struct FileListContext<'a> {
     pub(super) cursor: Option<&'a str>,
     pub(super) limit: usize,
     pub(super) permits: &'a dyn Fn(&str) -> bool,
@@ -39,16 +39,16 @@ pub(super) struct ListContext<'a> {
 
 /// Where a walk is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Position {
+struct WalkPosition {
     /// How many files were listed of the roots that were declared together with this one.
     files: usize,
     directories: usize,
     root: String,
-    at: At,
+    at: ListPosition,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum At {
+enum ListPosition {
     /// Before the first file of this directory.
     Directory(Vec<u8>),
     /// Behind this file.
@@ -56,27 +56,27 @@ enum At {
 }
 
 /// A page of the list. A root that cannot be opened now is named as missing.
-pub(super) fn page(trees: &[Arc<Tree>], asked: &ListContext<'_>) -> ListPage {
-    let first = trees.first().map(|tree| Position::begin(tree, 0));
+pub(super) fn page(trees: &[Arc<Tree>], asked: &FileListContext<'_>) -> ListPage {
+    let first = trees.first().map(|tree| WalkPosition::begin(tree, 0));
     let mut position = match asked.cursor {
         None => first,
-        Some(cursor) => Position::parse(cursor),
+        Some(cursor) => WalkPosition::parse(cursor),
     };
     let mut page = ListPage::default();
     let mut visits = 0;
     while let Some(now) = position {
         let Some(place) = trees.iter().position(|tree| *tree.name() == *now.root) else { break };
         let tree = &trees[place];
-        let mut walk = Walk { tree, asked, page: &mut page, now, visits, stack: Vec::new() };
+        let mut walk = FileWalk { tree, asked, page: &mut page, now, visits, stack: Vec::new() };
         let end = tree.open().and_then(|root| walk.run(&root));
         visits = walk.visits;
         let now = walk.now;
         position = match end {
-            Ok(End::Full) => {
+            Ok(WalkEnd::Full) => {
                 page.next = Some(now.cursor());
                 return page;
             }
-            Ok(End::Done) => after(trees, place, &now),
+            Ok(WalkEnd::Done) => after(trees, place, &now),
             Err(_) => {
                 page.missing.push(tree.name().to_owned());
                 after(trees, place, &now)
@@ -87,10 +87,10 @@ pub(super) fn page(trees: &[Arc<Tree>], asked: &ListContext<'_>) -> ListPage {
 }
 
 /// The beginning of the root behind the one at `place`.
-fn after(trees: &[Arc<Tree>], place: usize, now: &Position) -> Option<Position> {
+fn after(trees: &[Arc<Tree>], place: usize, now: &WalkPosition) -> Option<WalkPosition> {
     let next = trees.get(place + 1)?;
     let is_together = Arc::ptr_eq(next.settings(), trees.get(place)?.settings());
-    let mut begin = Position::begin(next, now.directories);
+    let mut begin = WalkPosition::begin(next, now.directories);
     if is_together {
         begin.files = now.files;
     }
@@ -98,7 +98,7 @@ fn after(trees: &[Arc<Tree>], place: usize, now: &Position) -> Option<Position> 
 }
 
 /// Why a walk has stopped.
-enum End {
+enum WalkEnd {
     /// The page is full, or has cost enough.
     Full,
     /// There is nothing more in this root, or nothing more may be listed of it.
@@ -106,17 +106,17 @@ enum End {
 }
 
 /// The walk through one root, for one page.
-struct Walk<'w> {
+struct FileWalk<'w> {
     tree: &'w Tree,
-    asked: &'w ListContext<'w>,
+    asked: &'w FileListContext<'w>,
     page: &'w mut ListPage,
-    now: Position,
+    now: WalkPosition,
     visits: usize,
-    stack: Vec<Frame>,
+    stack: Vec<WalkFrame>,
 }
 
 /// A directory whose files were listed.
-struct Frame {
+struct WalkFrame {
     path: Vec<u8>,
     chain: Chain,
     /// The next subdirectories.
@@ -125,8 +125,8 @@ struct Frame {
     more: Option<Vec<u8>>,
 }
 
-impl Walk<'_> {
-    fn run(&mut self, root: &Root) -> Result<End, Missing> {
+impl FileWalk<'_> {
+    fn run(&mut self, root: &RootDirectory) -> Result<WalkEnd, Missing> {
         let at = self.now.at.clone();
         if let Some(end) = self.resume(root, &at)? {
             return Ok(end);
@@ -152,24 +152,24 @@ impl Walk<'_> {
                 return Ok(end);
             }
         }
-        Ok(End::Done)
+        Ok(WalkEnd::Done)
     }
 
     /// Puts the directories of the position on the stack, as far as they are still there, and lists the files of the last.
-    fn resume(&mut self, root: &Root, at: &At) -> Result<Option<End>, Missing> {
+    fn resume(&mut self, root: &RootDirectory, at: &ListPosition) -> Result<Option<WalkEnd>, Missing> {
         let (directory, file) = match at {
-            At::Directory(path) => (&**path, &b""[..]),
-            At::File(path) => match path.iter().rposition(|byte| *byte == b'/') {
+            ListPosition::Directory(path) => (&**path, &b""[..]),
+            ListPosition::File(path) => match path.iter().rposition(|byte| *byte == b'/') {
                 Some(slash) => (&path[..slash], &path[slash + 1..]),
                 None => (&b""[..], &**path),
             },
         };
-        let Some(mut chain) = self.tree.chain(root, b"") else { return Ok(Some(End::Done)) };
+        let Some(mut chain) = self.tree.chain(root, b"") else { return Ok(Some(WalkEnd::Done)) };
         let mut path = Vec::new();
         for name in super::beneath::components(directory) {
             let below = join(&path, name);
             let frame =
-                Frame { path, chain: chain.clone(), batch: VecDeque::new(), more: Some(name.to_vec()) };
+                WalkFrame { path, chain: chain.clone(), batch: VecDeque::new(), more: Some(name.to_vec()) };
             self.stack.push(frame);
             let Some(next) = self.tree.below(root, chain, &below) else { return Ok(None) };
             (chain, path) = (next, below);
@@ -180,20 +180,20 @@ impl Walk<'_> {
     /// Lists the files of a directory behind `after`, and puts it on the stack.
     fn enter(
         &mut self,
-        root: &Root,
+        root: &RootDirectory,
         path: Vec<u8>,
         chain: Chain,
         after: &[u8],
-    ) -> Result<Option<End>, Missing> {
+    ) -> Result<Option<WalkEnd>, Missing> {
         let list_max = self.tree.settings().list_max;
         if self.now.files >= list_max || self.now.directories >= ALL_VISITS {
-            return Ok(Some(End::Done));
+            return Ok(Some(WalkEnd::Done));
         }
         if self.visits >= VISITS || self.page.items.len() >= self.asked.limit {
             if after.is_empty() {
-                self.now.at = At::Directory(path);
+                self.now.at = ListPosition::Directory(path);
             }
-            return Ok(Some(End::Full));
+            return Ok(Some(WalkEnd::Full));
         }
         self.visits += 1;
         self.now.directories += 1;
@@ -207,13 +207,13 @@ impl Walk<'_> {
         self.now.files += items.len();
         for (own, item) in items {
             self.page.items.push(item);
-            self.now.at = At::File(own);
+            self.now.at = ListPosition::File(own);
         }
         if has_more {
             let is_over = self.now.files >= list_max;
-            return Ok(Some(if is_over { End::Done } else { End::Full }));
+            return Ok(Some(if is_over { WalkEnd::Done } else { WalkEnd::Full }));
         }
-        let mut frame = Frame { path, chain, batch: VecDeque::new(), more: None };
+        let mut frame = WalkFrame { path, chain, batch: VecDeque::new(), more: None };
         frame.fill(directories);
         self.stack.push(frame);
         Ok(None)
@@ -226,7 +226,7 @@ impl Walk<'_> {
     )]
     fn scan(
         &self,
-        root: &Root,
+        root: &RootDirectory,
         path: &[u8],
         chain: &Chain,
         files: Option<(&[u8], usize)>,
@@ -235,13 +235,13 @@ impl Walk<'_> {
         let dir = root.open(path)?.into_dir().ok_or(Missing::NotFound)?;
         let (after, room) = files.unwrap_or((&[], 0));
         let (mut some, mut below) = (Smallest::new(room + 1), Smallest::new(BATCH));
-        for Entry { name, kind } in dir.entries()? {
+        for DirectoryEntry { name, kind } in dir.entries()? {
             if (self.asked.is_cancelled)() {
                 return Err(Missing::NotFound);
             }
             let own = join(path, &name);
-            let is_file = matches!(kind, Kind::File | Kind::Link) && files.is_some();
-            if kind == Kind::Directory {
+            let is_file = matches!(kind, FileKind::File | FileKind::Link) && files.is_some();
+            if kind == FileKind::Directory {
                 if *name > *directories && below.wants(&name) && self.tree.admits_entry(chain, &own, true) {
                     below.push(name, true);
                 }
@@ -261,7 +261,9 @@ impl Walk<'_> {
         for (name, _) in some {
             let own = join(path, &name);
             let facts = match dir.stat(&name) {
-                Some(facts) if facts.kind == Kind::Link => root.open(&own).ok().map(|opened| opened.facts),
+                Some(facts) if facts.kind == FileKind::Link => {
+                    root.open(&own).ok().map(|opened| opened.facts)
+                }
                 other => other,
             };
             let mut item = Resource::new(self.tree.uri(&own, false)).name(String::from_utf8_lossy(&own));
@@ -281,32 +283,32 @@ impl Walk<'_> {
     }
 
     /// Whether a file is listed. Directories behind links are not walked: they are listed where they are.
-    fn is_listed(&self, root: &Root, chain: &Chain, path: &[u8], kind: Kind) -> bool {
+    fn is_listed(&self, root: &RootDirectory, chain: &Chain, path: &[u8], kind: FileKind) -> bool {
         self.tree.admits_entry(chain, path, false)
-            && resolve(self.tree, root, path, kind, self.asked.permits) == Some(Kind::File)
+            && resolve(self.tree, root, path, kind, self.asked.permits) == Some(FileKind::File)
             && (self.asked.permits)(&self.tree.uri(path, false))
     }
 }
 
-impl Frame {
+impl WalkFrame {
     fn fill(&mut self, (names, more): (Vec<Vec<u8>>, bool)) {
         self.more = names.last().filter(|_| more).cloned();
         self.batch = names.into();
     }
 }
 
-impl Position {
+impl WalkPosition {
     fn begin(tree: &Tree, directories: usize) -> Self {
-        Self { files: 0, directories, root: tree.name().to_owned(), at: At::Directory(Vec::new()) }
+        Self { files: 0, directories, root: tree.name().to_owned(), at: ListPosition::Directory(Vec::new()) }
     }
 
     fn cursor(&self) -> String {
         let Self { files, directories, root, at } = self;
         let root = spell::encode(root.as_bytes());
         let path = match at {
-            At::Directory(path) if path.is_empty() => String::new(),
-            At::Directory(path) => spell::encode(path) + "/",
-            At::File(path) => spell::encode(path),
+            ListPosition::Directory(path) if path.is_empty() => String::new(),
+            ListPosition::Directory(path) => spell::encode(path) + "/",
+            ListPosition::File(path) => spell::encode(path),
         };
         format!("{files}.{directories}:{root}/{path}")
     }
@@ -319,9 +321,9 @@ impl Position {
         let (root, path) = place.split_once('/')?;
         let root = String::from_utf8(spell::decode(root)?).ok()?;
         let at = match path.strip_suffix('/') {
-            Some(path) => At::Directory(spell::decode(path)?),
-            None if path.is_empty() => At::Directory(Vec::new()),
-            None => At::File(spell::decode(path)?),
+            Some(path) => ListPosition::Directory(spell::decode(path)?),
+            None if path.is_empty() => ListPosition::Directory(Vec::new()),
+            None => ListPosition::File(spell::decode(path)?),
         };
         Some(Self { files: files.parse().ok()?, directories: directories.parse().ok()?, root, at })
     }

@@ -33,25 +33,27 @@ mod tree;
 mod watch;
 mod wildmatch;
 
-pub use options::{Options, Symlinks};
+pub use options::{FileOptions, Symlinks};
 
 use crate::answers::completion;
 use crate::declared::{self, Declare};
 use crate::named;
-use crate::options::Kind;
-use crate::watching::Own;
+use crate::options::OptionKind;
+use crate::watching::OwnWatch;
 use beneath::{Missing, Resolution};
-use contents::{Lines, ReadContext};
+use contents::{LineRange, ReadContext};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_runtime::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_runtime::provider::{
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+};
 use mcp_resources_template::{TemplateOptions, VariableOptions};
 use std::path::Path;
 use std::sync::Arc;
 use tree::{INDEX, Tree};
-use watch::Watch;
+use watch::FileWatch;
 
 const ROOT: &str = "file:///{root}";
 const PATHS: &str = "file:///{root}/{+path}";
@@ -68,8 +70,8 @@ const OF_ROOTS: u32 = 16;
 #[derive(Debug)]
 pub struct Files {
     trees: Vec<Arc<Tree>>,
-    own: Own,
-    watch: Watch,
+    own: OwnWatch,
+    watch: FileWatch,
 }
 
 impl Files {
@@ -78,16 +80,16 @@ impl Files {
     ///
     /// # Errors
     /// There is no root, one is not a directory, or two have the same name.
-    pub fn new(options: Options) -> Result<Self, OptionError> {
+    pub fn new(options: FileOptions) -> Result<Self, OptionError> {
         Self::with(options, Resolution::best())
     }
 
-    fn with(options: Options, way: Resolution) -> Result<Self, OptionError> {
+    fn with(options: FileOptions, way: Resolution) -> Result<Self, OptionError> {
         if options.roots.is_empty() {
             let reason = "files: there is no root; name a directory: `roots: {NAME: DIR}`, or files:DIR";
             return Err(OptionError::sentence(reason));
         }
-        let mut files = Self { trees: Vec::new(), own: Own::default(), watch: Watch::default() };
+        let mut files = Self { trees: Vec::new(), own: OwnWatch::default(), watch: FileWatch::default() };
         files.add(Tree::all(&options, way)?)?;
         Ok(files)
     }
@@ -113,14 +115,14 @@ impl Files {
 }
 
 impl Declare for Files {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "files",
         about: "The files of directories, as file:///NAME/PATH.",
-        options: Options::TABLE,
+        options: FileOptions::TABLE,
     };
 
     fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
-        let options: Options = declared::read("files", options)?;
+        let options: FileOptions = declared::read("files", options)?;
         Self::new(options.at(folder))
     }
 
@@ -175,7 +177,7 @@ impl Provider for Files {
     fn list(&self, request: List, reply: Responder<ListPage>) {
         let page = list::page(
             &self.trees,
-            &list::ListContext {
+            &list::FileListContext {
                 cursor: request.cursor(),
                 limit: request.limit().max(1),
                 permits: &|uri| request.permits(uri),
@@ -209,7 +211,7 @@ impl Provider for Files {
         reply.send(Ok(completion(values)));
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         self.watch.interest(&self.trees, change, self.own.feed());
     }
 }
@@ -228,7 +230,7 @@ impl Files {
         if request.route() == OF_INDEX {
             return self.index(&context);
         }
-        let lines = request.param("lines").map(Lines::parse).transpose()?;
+        let lines = request.param("lines").map(LineRange::parse).transpose()?;
         let (tree, text) = match request.route().0.checked_sub(OF_ROOTS) {
             Some(at) => (self.trees.get(at as usize), ""),
             None => {

@@ -7,7 +7,7 @@
 //!
 //! Law: no symbolic link is followed. A stamp is compared with what the system says of the same file later.
 
-use super::beneath::{Facts, Kind, Missing, Opened, Root};
+use super::beneath::{EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
 use super::folder::Folder;
 use super::rules::Chain;
 use super::tree::Tree;
@@ -25,24 +25,24 @@ const TICK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct OpenFolder<'f> {
     tree: &'f Tree,
-    root: Root,
+    root: RootDirectory,
 }
 
 /// The rules that apply in one directory.
 #[derive(Clone, Debug)]
-pub(crate) struct Level(Chain);
+pub(crate) struct FolderLevel(Chain);
 
 /// What a file was like: two equal stamps are the same contents, if the first was settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    facts: Facts,
+    facts: EntryFacts,
     /// When its contents, or what is said of it, last changed.
     changed: (i64, i64),
 }
 
 /// An entry of a directory.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct FolderEntry {
     pub(crate) name: Vec<u8>,
     pub(crate) is_dir: bool,
     pub(crate) stamp: Stamp,
@@ -50,7 +50,7 @@ pub(crate) struct Entry {
 
 /// Why there is nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Absent {
+pub(crate) enum AbsentFolder {
     /// Not there, not served, or neither a file nor a directory.
     NotFound,
     /// The system does not let it be read now.
@@ -61,7 +61,7 @@ pub(crate) enum Absent {
 
 impl Folder {
     /// Opens it for one request.
-    pub(crate) fn open(&self) -> Result<OpenFolder<'_>, Absent> {
+    pub(crate) fn open(&self) -> Result<OpenFolder<'_>, AbsentFolder> {
         let tree = self.tree();
         Ok(OpenFolder { tree, root: tree.open()? })
     }
@@ -69,28 +69,28 @@ impl Folder {
 
 impl OpenFolder<'_> {
     /// The rules in the directory at `path`; `None` if it is not served.
-    pub(crate) fn level(&self, path: &[u8]) -> Option<Level> {
-        self.tree.chain(&self.root, path).map(Level)
+    pub(crate) fn level(&self, path: &[u8]) -> Option<FolderLevel> {
+        self.tree.chain(&self.root, path).map(FolderLevel)
     }
 
     /// The rules in a subdirectory of the directory that `level` is of; `None` if it is not served.
-    pub(crate) fn below(&self, level: &Level, path: &[u8]) -> Option<Level> {
-        self.tree.below(&self.root, level.0.clone(), path).map(Level)
+    pub(crate) fn below(&self, level: &FolderLevel, path: &[u8]) -> Option<FolderLevel> {
+        self.tree.below(&self.root, level.0.clone(), path).map(FolderLevel)
     }
 
     /// The files and directories in the directory at `path` that are served, `max` at most, in no order; and whether there
     /// are more.
     pub(crate) fn entries(
         &self,
-        level: &Level,
+        level: &FolderLevel,
         path: &[u8],
         max: usize,
-    ) -> Result<(Vec<Entry>, bool), Absent> {
-        let dir = self.root.open(path)?.into_dir().ok_or(Absent::NotFound)?;
+    ) -> Result<(Vec<FolderEntry>, bool), AbsentFolder> {
+        let dir = self.root.open(path)?.into_dir().ok_or(AbsentFolder::NotFound)?;
         let mut entries = Vec::new();
         for entry in dir.entries()? {
-            let is_dir = entry.kind == Kind::Directory;
-            if !is_dir && entry.kind != Kind::File {
+            let is_dir = entry.kind == FileKind::Directory;
+            if !is_dir && entry.kind != FileKind::File {
                 continue;
             }
             if !self.tree.admits_entry(&level.0, &join(path, &entry.name), is_dir) {
@@ -103,23 +103,27 @@ impl OpenFolder<'_> {
             if entries.len() >= max {
                 return Ok((entries, true));
             }
-            entries.push(Entry { name: entry.name, is_dir, stamp: Stamp { facts, changed } });
+            entries.push(FolderEntry { name: entry.name, is_dir, stamp: Stamp { facts, changed } });
         }
         Ok((entries, false))
     }
 
     /// What the file at `path` is like now, if it is served.
-    pub(crate) fn stamp(&self, path: &[u8]) -> Result<Stamp, Absent> {
+    pub(crate) fn stamp(&self, path: &[u8]) -> Result<Stamp, AbsentFolder> {
         self.find(path).map(|(_, stamp)| stamp)
     }
 
     /// All bytes of the file at `path`, if it is served. `allow` is asked about the size before they are read, and again while a
     /// growing file is read.
-    pub(crate) fn read(&self, path: &[u8], allow: &dyn Fn(u64) -> bool) -> Result<(Vec<u8>, Stamp), Absent> {
+    pub(crate) fn read(
+        &self,
+        path: &[u8],
+        allow: &dyn Fn(u64) -> bool,
+    ) -> Result<(Vec<u8>, Stamp), AbsentFolder> {
         let (opened, stamp) = self.find(path)?;
         let size = stamp.size();
         if !allow(size) {
-            return Err(Absent::TooLarge);
+            return Err(AbsentFolder::TooLarge);
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1));
         let mut piece = vec![0; CHUNK];
@@ -129,21 +133,21 @@ impl OpenFolder<'_> {
                 Ok(0) => return Ok((bytes, stamp)),
                 Ok(read) => bytes.extend_from_slice(piece.get(..read).unwrap_or_default()),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(_) => return Err(Absent::Failed),
+                Err(_) => return Err(AbsentFolder::Failed),
             }
             if bytes.len() as u64 > size && !allow(bytes.len() as u64) {
-                return Err(Absent::TooLarge);
+                return Err(AbsentFolder::TooLarge);
             }
         }
     }
 
-    fn find(&self, path: &[u8]) -> Result<(Opened, Stamp), Absent> {
+    fn find(&self, path: &[u8]) -> Result<(OpenedFile, Stamp), AbsentFolder> {
         let opened = self.root.open(path)?;
         let is_other = opened.is_dir() || opened.real != path;
         if is_other || !self.tree.admits(&self.root, path, false) {
-            return Err(Absent::NotFound);
+            return Err(AbsentFolder::NotFound);
         }
-        let stamp = Stamp { facts: opened.facts, changed: opened.changed().ok_or(Absent::Failed)? };
+        let stamp = Stamp { facts: opened.facts, changed: opened.changed().ok_or(AbsentFolder::Failed)? };
         Ok((opened, stamp))
     }
 }
@@ -169,7 +173,7 @@ impl Stamp {
     }
 }
 
-impl From<Missing> for Absent {
+impl From<Missing> for AbsentFolder {
     fn from(missing: Missing) -> Self {
         match missing {
             Missing::NotFound => Self::NotFound,

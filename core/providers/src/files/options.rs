@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 /// The options of [`Files`](super::Files), for all roots that they name.
 ///
 /// ```
-/// use mcp_resources_providers::files::{Files, Options};
-/// let options = Options::new().root("project", ".").exclude(["drafts/**"]).hidden(false);
+/// use mcp_resources_providers::files::{Files, FileOptions};
+/// let options = FileOptions::new().root("project", ".").exclude(["drafts/**"]).hidden(false);
 /// let files = Files::new(options)?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct FileOptions {
     pub(super) roots: Vec<NamedPath>,
-    pub(super) settings: Settings,
+    pub(super) settings: FileSettings,
 }
 
 /// All that is not about the roots themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct FileSettings {
     pub(super) include: Vec<String>,
     pub(super) exclude: Vec<String>,
     pub(super) gitignore: bool,
@@ -58,10 +58,10 @@ impl Symlinks {
     clippy::new_without_default,
     reason = "what has a default is read from an object alone, and this from a text too"
 )]
-impl Options {
+impl FileOptions {
     /// No root yet, and the defaults.
     pub fn new() -> Self {
-        let settings = Settings {
+        let settings = FileSettings {
             include: Vec::new(),
             exclude: Vec::new(),
             gitignore: true,
@@ -76,7 +76,7 @@ impl Options {
     }
 }
 
-impl Options {
+impl FileOptions {
     /// Serves `dir` as `file:///NAME/`.
     #[must_use]
     pub fn root(mut self, name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
@@ -162,7 +162,7 @@ impl Options {
     }
 }
 
-option_table!(Options, "a directory, a list of them, or an object of options" {
+option_table!(FileOptions, "a directory, a list of them, or an object of options" {
     "roots": "a directory, a list of them, or names with a directory each", None,
         "Serves each directory as file:///NAME/. A directory without a name keeps its own." =>
         |own, value| put(&mut own.roots, named::read(value, "directory"));
@@ -195,7 +195,7 @@ option_table!(Options, "a directory, a list of them, or an object of options" {
         |own, value| put(&mut own.settings.max_bytes, Option::from_option(value));
 });
 
-paths_or_options!(Options, roots: "directory");
+paths_or_options!(FileOptions, roots: "directory");
 
 impl FromOption for Symlinks {
     const EXPECTED: &'static str = "a text";
@@ -214,14 +214,14 @@ impl FromOption for Symlinks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_resources_engine::option::{FromOption, Named};
+    use mcp_resources_engine::option::{FromOption, NamedOptions};
 
     fn members<const N: usize>(members: [(&str, OptionValue); N]) -> OptionValue {
         OptionValue::Members(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     fn error(value: OptionValue) -> String {
-        Options::from_option(value)
+        FileOptions::from_option(value)
             .and_then(|options| super::super::Files::new(options).map(drop))
             .unwrap_err()
             .to_string()
@@ -268,9 +268,9 @@ mod tests {
     /// S-01: each option has a row, and each is set by its name.
     #[test]
     fn the_table_has_each_option() {
-        let rows: Vec<&str> = Options::TABLE.iter().map(|row| row.name).collect();
-        assert_eq!(rows, <Options as Named>::NAMES);
-        for row in Options::TABLE {
+        let rows: Vec<&str> = FileOptions::TABLE.iter().map(|row| row.name).collect();
+        assert_eq!(rows, <FileOptions as NamedOptions>::NAMES);
+        for row in FileOptions::TABLE {
             let value = match row.name {
                 "roots" | "include" | "exclude" => OptionValue::List(vec!["a".into()]),
                 "symlinks" => "inside".into(),
@@ -278,7 +278,7 @@ mod tests {
                 "gitignore" | "watch" => false.into(),
                 _ => 7_u64.into(),
             };
-            let mut options = Options::new();
+            let mut options = FileOptions::new();
             let before = format!("{options:?}");
             options.set(row.name, value).unwrap();
             assert_ne!(format!("{options:?}"), before, "{}", row.name);

@@ -10,7 +10,7 @@
 //! Law: no name is opened before it was looked at, so that nothing waits for the other end of a FIFO. What is kept is limited in
 //! number and in bytes.
 
-use super::beneath::{Changed, Facts, Kind, Missing, Root};
+use super::beneath::{Changed, EntryFacts, FileKind, Missing, RootDirectory};
 use super::gitignore::IgnoreRules;
 use super::repository::{Repository, folds_case};
 use super::tree::join;
@@ -49,11 +49,11 @@ pub(super) struct RuleFiles {
 }
 
 /// What a `.git` was like, and the repository that it stands for.
-type KnownRepository = (Stamp, Option<Repository>);
+type KnownRepository = (RuleFileStamp, Option<Repository>);
 /// The path of a file of rules, and whether upper and lower case are the same in them.
 type RuleKey = (Vec<u8>, bool);
 /// A file of rules as it was when it was read.
-type ReadRules = (Stamp, Option<Arc<IgnoreRules>>);
+type ReadRules = (RuleFileStamp, Option<Arc<IgnoreRules>>);
 
 /// What was read of files, by their paths.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ struct KeptRules {
     files: HashMap<RuleKey, ReadRules>,
     bytes: usize,
     /// Whether a configuration says that case counts for nothing.
-    configs: HashMap<PathBuf, (Stamp, bool)>,
+    configs: HashMap<PathBuf, (RuleFileStamp, bool)>,
 }
 
 #[derive(Debug, Default)]
@@ -72,14 +72,14 @@ struct Faults {
 
 /// What a file was like. Nobody can set the second part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    facts: Facts,
+struct RuleFileStamp {
+    facts: EntryFacts,
     changed: Changed,
 }
 
 /// Why rules that are there cannot be read.
 #[derive(Clone, Copy, Debug)]
-enum Unreadable {
+enum UnreadableRules {
     NoFile,
     TooLarge,
     System(Errno),
@@ -89,7 +89,7 @@ impl RuleFiles {
     /// The rules in a file of a directory beneath the root. `dir` is where the root is.
     pub(super) fn beneath(
         &self,
-        root: &Root,
+        root: &RootDirectory,
         (directory, name): (&[u8], &[u8]),
         folds: bool,
         dir: &Path,
@@ -97,29 +97,29 @@ impl RuleFiles {
         let key = || join(directory, name);
         let path = || dir.join(OsStr::from_bytes(&key()));
         let stamp = match root.look(directory, name) {
-            Ok(found) => Stamp::from(found),
+            Ok(found) => RuleFileStamp::from(found),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => return None,
-            Err(error) => return Some(self.unreadable(&path(), Unreadable::System(error))),
+            Err(error) => return Some(self.unreadable(&path(), UnreadableRules::System(error))),
         };
         match stamp.facts.kind {
-            Kind::Directory => return None,
-            Kind::Link if !root.follows() => return None,
-            Kind::Other => return Some(self.unreadable(&path(), Unreadable::NoFile)),
-            Kind::Link | Kind::File => {}
+            FileKind::Directory => return None,
+            FileKind::Link if !root.follows() => return None,
+            FileKind::Other => return Some(self.unreadable(&path(), UnreadableRules::NoFile)),
+            FileKind::Link | FileKind::File => {}
         }
         let key = (key(), folds);
         if let Some(rules) = self.known(&key, &stamp) {
             return rules;
         }
         match root.open(&key.0) {
-            Ok(opened) if opened.facts.kind == Kind::File => {
+            Ok(opened) if opened.facts.kind == FileKind::File => {
                 // Of a link, the file behind it may change without the link.
-                let stamp = opened.changed().map(|changed| Stamp { facts: opened.facts, changed });
+                let stamp = opened.changed().map(|changed| RuleFileStamp { facts: opened.facts, changed });
                 let stamp = stamp.filter(|_| opened.real == key.0);
                 self.read(&path(), key, stamp, opened.into_file())
             }
             Ok(_) | Err(Missing::NotFound) => None,
-            Err(Missing::Failed(error)) => Some(self.unreadable(&path(), Unreadable::System(error))),
+            Err(Missing::Failed(error)) => Some(self.unreadable(&path(), UnreadableRules::System(error))),
         }
     }
 
@@ -171,11 +171,11 @@ impl RuleFiles {
     /// The repository whose working tree is in a directory beneath the root.
     pub(super) fn nested(
         &self,
-        root: &Root,
+        root: &RootDirectory,
         directory: &[u8],
         absolute: impl Fn() -> PathBuf,
     ) -> Option<Repository> {
-        let stamp = Stamp::from(root.look(directory, b".git").ok()?);
+        let stamp = RuleFileStamp::from(root.look(directory, b".git").ok()?);
         let mut known = self.repositories.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, repository)) = known.get(directory).filter(|(known, _)| *known == stamp) {
             return repository.clone();
@@ -207,7 +207,7 @@ impl RuleFiles {
     }
 
     /// What was kept of a file of rules, if it is still the same one and was not changed.
-    fn known(&self, key: &RuleKey, stamp: &Stamp) -> Option<Option<Arc<IgnoreRules>>> {
+    fn known(&self, key: &RuleKey, stamp: &RuleFileStamp) -> Option<Option<Arc<IgnoreRules>>> {
         let kept = self.kept();
         kept.files.get(key).filter(|(known, _)| known == stamp).map(|(_, rules)| rules.clone())
     }
@@ -217,24 +217,24 @@ impl RuleFiles {
         &self,
         path: &Path,
         key: RuleKey,
-        stamp: Option<Stamp>,
+        stamp: Option<RuleFileStamp>,
         file: impl Read,
     ) -> Option<Arc<IgnoreRules>> {
         let mut bytes = Vec::new();
         match file.take(LARGEST + 1).read_to_end(&mut bytes) {
             Ok(_) if bytes.len() as u64 > LARGEST => {
-                return Some(self.unreadable(path, Unreadable::TooLarge));
+                return Some(self.unreadable(path, UnreadableRules::TooLarge));
             }
             Ok(_) => {}
             Err(error) => {
                 let error = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-                return Some(self.unreadable(path, Unreadable::System(error)));
+                return Some(self.unreadable(path, UnreadableRules::System(error)));
             }
         }
         self.readable(path);
         let rules = IgnoreRules::parse(&bytes, key.1);
         let rules = if rules.is_empty() { None } else { Some(Arc::new(rules)) };
-        if let Some(stamp) = stamp.filter(Stamp::is_settled) {
+        if let Some(stamp) = stamp.filter(RuleFileStamp::is_settled) {
             let mut kept = self.kept();
             if kept.files.len() >= KEPT || kept.bytes.saturating_add(bytes.len()) > KEPT_BYTES {
                 kept.files.clear();
@@ -246,7 +246,7 @@ impl RuleFiles {
         rules
     }
 
-    fn unreadable(&self, path: &Path, reason: Unreadable) -> Arc<IgnoreRules> {
+    fn unreadable(&self, path: &Path, reason: UnreadableRules) -> Arc<IgnoreRules> {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         if !faults.said.contains(path) && faults.new.len() < FAULTS {
             if faults.said.len() >= FAULTS {
@@ -268,7 +268,7 @@ impl RuleFiles {
     }
 }
 
-impl Stamp {
+impl RuleFileStamp {
     /// Whether a change after this moment gives another stamp.
     fn is_settled(&self) -> bool {
         let seconds = u64::try_from(self.changed.0).unwrap_or_default();
@@ -277,13 +277,13 @@ impl Stamp {
     }
 }
 
-impl From<(Facts, Changed)> for Stamp {
-    fn from((facts, changed): (Facts, Changed)) -> Self {
+impl From<(EntryFacts, Changed)> for RuleFileStamp {
+    fn from((facts, changed): (EntryFacts, Changed)) -> Self {
         Self { facts, changed }
     }
 }
 
-impl Unreadable {
+impl UnreadableRules {
     /// For the log: what, what follows from it, and the fix.
     fn words(self, path: &Path) -> String {
         let (reason, fix) = match self {
@@ -300,33 +300,37 @@ impl Unreadable {
 }
 
 /// What is at a path; `None` if no file can be there.
-fn looked(path: &Path) -> Result<Option<Stamp>, Unreadable> {
+fn looked(path: &Path) -> Result<Option<RuleFileStamp>, UnreadableRules> {
     match rustix::io::retry_on_intr(|| rustix::fs::stat(path)) {
         Ok(stat) => {
-            let stamp = Stamp::from(Facts::with_change(&stat));
+            let stamp = RuleFileStamp::from(EntryFacts::with_change(&stat));
             match stamp.facts.kind {
-                Kind::File => Ok(Some(stamp)),
-                Kind::Directory => Ok(None),
-                Kind::Link | Kind::Other => Err(Unreadable::NoFile),
+                FileKind::File => Ok(Some(stamp)),
+                FileKind::Directory => Ok(None),
+                FileKind::Link | FileKind::Other => Err(UnreadableRules::NoFile),
             }
         }
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => Ok(None),
-        Err(error) => Err(Unreadable::System(error)),
+        Err(error) => Err(UnreadableRules::System(error)),
     }
 }
 
 /// Opens a file that was looked at. That another has taken its place meanwhile is no reason to wait.
-fn open(path: &Path) -> Result<(File, Stamp), Unreadable> {
+fn open(path: &Path) -> Result<(File, RuleFileStamp), UnreadableRules> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let open = || rustix::fs::open(path, flags, Mode::empty());
-    let file = rustix::io::retry_on_intr(open).map_err(Unreadable::System)?;
-    let stat = rustix::fs::fstat(&file).map_err(Unreadable::System)?;
-    let stamp = Stamp::from(Facts::with_change(&stat));
-    if stamp.facts.kind == Kind::File { Ok((File::from(file), stamp)) } else { Err(Unreadable::NoFile) }
+    let file = rustix::io::retry_on_intr(open).map_err(UnreadableRules::System)?;
+    let stat = rustix::fs::fstat(&file).map_err(UnreadableRules::System)?;
+    let stamp = RuleFileStamp::from(EntryFacts::with_change(&stat));
+    if stamp.facts.kind == FileKind::File {
+        Ok((File::from(file), stamp))
+    } else {
+        Err(UnreadableRules::NoFile)
+    }
 }
 
 /// All of a small file, with what it was like before it was read.
-fn text(path: &Path) -> Option<(Vec<u8>, Stamp)> {
+fn text(path: &Path) -> Option<(Vec<u8>, RuleFileStamp)> {
     looked(path).ok()??;
     let (file, stamp) = open(path).ok()?;
     let mut bytes = Vec::new();

@@ -10,9 +10,9 @@
 //! are read anew when their file has changed, watcher or not. Rules that are there and cannot be read hide everything that they
 //! could hide, and the log says so.
 
-use super::beneath::{Facts, Root, components};
+use super::beneath::{EntryFacts, RootDirectory, components};
 use super::gitignore::IgnoreRules;
-use super::options::Settings;
+use super::options::FileSettings;
 use super::repository::Repository;
 use super::rule_files::RuleFiles;
 use crate::selection::Selection;
@@ -30,7 +30,7 @@ const FRESH: Duration = Duration::from_millis(500);
 
 /// The rules of one root.
 #[derive(Debug)]
-pub(super) struct Rules {
+pub(super) struct FolderRules {
     gitignore: bool,
     selection: Selection,
     dir: PathBuf,
@@ -51,13 +51,13 @@ struct Outer {
 /// What decides about the entries of a directory.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
-    levels: Vec<Level>,
+    levels: Vec<RulesLevel>,
     /// Whether the repository that the directory is in takes upper and lower case for the same.
     folds: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Level {
+struct RulesLevel {
     /// What is put before a path beneath the root, for a level above it.
     before: Vec<u8>,
     /// How many bytes of a path beneath the root lead to this level, with the slash.
@@ -66,10 +66,10 @@ struct Level {
     git: Option<Arc<IgnoreRules>>,
 }
 
-impl Rules {
+impl FolderRules {
     /// # Errors
     /// A glob cannot be read.
-    pub(super) fn new(kind: &'static str, settings: &Settings, dir: &Path) -> Result<Self, OptionError> {
+    pub(super) fn new(kind: &'static str, settings: &FileSettings, dir: &Path) -> Result<Self, OptionError> {
         Ok(Self {
             gitignore: settings.gitignore,
             selection: Selection::new(kind, settings.hidden, &settings.include, &settings.exclude)?,
@@ -80,7 +80,7 @@ impl Rules {
     }
 
     /// Whether what is at `path` is served, as far as the rules say. The root itself is.
-    pub(super) fn admits(&self, root: &Root, path: &[u8], is_dir: bool) -> bool {
+    pub(super) fn admits(&self, root: &RootDirectory, path: &[u8], is_dir: bool) -> bool {
         if path.is_empty() {
             return true;
         }
@@ -89,7 +89,7 @@ impl Rules {
     }
 
     /// What decides about the entries of the directory at `path`; `None` if it is not served itself.
-    pub(super) fn chain(&self, root: &Root, path: &[u8]) -> Option<Chain> {
+    pub(super) fn chain(&self, root: &RootDirectory, path: &[u8]) -> Option<Chain> {
         let mut chain = self.top(root);
         let mut at = 0;
         for name in components(path) {
@@ -101,7 +101,7 @@ impl Rules {
     }
 
     /// The chain of the directory at `path`, from that of the one above it; `None` if it is not served.
-    pub(super) fn below(&self, root: &Root, mut chain: Chain, path: &[u8]) -> Option<Chain> {
+    pub(super) fn below(&self, root: &RootDirectory, mut chain: Chain, path: &[u8]) -> Option<Chain> {
         if !self.admits_entry(&chain, path, true) {
             return None;
         }
@@ -109,7 +109,7 @@ impl Rules {
             // What the repository around this one ignores stays ignored.
             if let Some(nested) = self.files.nested(root, path, || self.dir.join(OsStr::from_bytes(path))) {
                 chain.folds = self.files.folds(&nested);
-                chain.levels.push(Level {
+                chain.levels.push(RulesLevel {
                     before: Vec::new(),
                     skip: path.len() + 1,
                     ignore: None,
@@ -121,12 +121,12 @@ impl Rules {
         Some(chain)
     }
 
-    fn descend(&self, root: &Root, chain: &mut Chain, path: &[u8]) {
+    fn descend(&self, root: &RootDirectory, chain: &mut Chain, path: &[u8]) {
         let skip = if path.is_empty() { 0 } else { path.len() + 1 };
         let rules = |name: &[u8], folds| self.files.beneath(root, (path, name), folds, &self.dir);
         let (ignore, git) = (rules(IGNORE, false), rules(GITIGNORE, chain.folds));
         if ignore.is_some() || git.is_some() {
-            chain.levels.push(Level { before: Vec::new(), skip, ignore, git });
+            chain.levels.push(RulesLevel { before: Vec::new(), skip, ignore, git });
         }
     }
 
@@ -136,7 +136,7 @@ impl Rules {
     }
 
     /// The chain of the root.
-    fn top(&self, root: &Root) -> Chain {
+    fn top(&self, root: &RootDirectory) -> Chain {
         let mut chain = Chain { levels: Vec::new(), folds: false };
         if !self.gitignore {
             return chain;
@@ -145,13 +145,13 @@ impl Rules {
         if let Some(repository) = &outer.repository {
             chain.folds = self.files.folds(repository);
             let git = self.files.exclude(repository, chain.folds);
-            chain.levels.push(Level { before: outer.before.clone(), skip: 0, ignore: None, git });
+            chain.levels.push(RulesLevel { before: outer.before.clone(), skip: 0, ignore: None, git });
         }
         for (directory, before) in &outer.directories {
             let rules =
                 |name: &[u8], folds| self.files.outside(&directory.join(OsStr::from_bytes(name)), folds);
             let (ignore, git) = (rules(IGNORE, false), rules(GITIGNORE, chain.folds));
-            chain.levels.push(Level { before: before.clone(), skip: 0, ignore, git });
+            chain.levels.push(RulesLevel { before: before.clone(), skip: 0, ignore, git });
         }
         self.descend(root, &mut chain, b"");
         chain
@@ -171,7 +171,7 @@ impl Rules {
     }
 
     /// What the files of rules that are not in the directories of the root are like now.
-    pub(super) fn outer_facts(&self) -> Vec<Option<Facts>> {
+    pub(super) fn outer_facts(&self) -> Vec<Option<EntryFacts>> {
         if !self.gitignore {
             return Vec::new();
         }
@@ -180,7 +180,7 @@ impl Rules {
         let above = outer.directories.iter().flat_map(|directory| names.map(|name| directory.0.join(name)));
         let repositories = outer.repository.iter().cloned().chain(self.files.known_repositories());
         let paths = above.chain(repositories.flat_map(|repository| repository.rule_files()));
-        paths.map(|path| rustix::fs::stat(path).ok().map(|stat| Facts::of(&stat))).collect()
+        paths.map(|path| rustix::fs::stat(path).ok().map(|stat| EntryFacts::of(&stat))).collect()
     }
 
     /// Which files of rules could not be read since this was last asked, as sentences for the log.
@@ -192,7 +192,7 @@ impl Rules {
 impl Chain {
     /// By the nearest rule that says something.
     fn is_ignored(&self, path: &[u8], is_dir: bool) -> bool {
-        let nearest = |sort: fn(&Level) -> Option<&IgnoreRules>| {
+        let nearest = |sort: fn(&RulesLevel) -> Option<&IgnoreRules>| {
             let mut levels = self.levels.iter().rev();
             levels.find_map(|level| level.asks(sort(level)?, path, is_dir))
         };
@@ -202,7 +202,7 @@ impl Chain {
     }
 }
 
-impl Level {
+impl RulesLevel {
     /// Whether a rule has the path ignored; `None` if none is about it.
     fn asks(&self, rules: &IgnoreRules, path: &[u8], is_dir: bool) -> Option<bool> {
         let rest = path.get(self.skip..)?;

@@ -4,10 +4,10 @@ mod rules;
 mod swap;
 
 use super::beneath::{Missing, Resolution};
-use super::contents::{self, Lines, ReadContext};
-use super::list::{self, ListContext};
+use super::contents::{self, LineRange, ReadContext};
+use super::list::{self, FileListContext};
 use super::tree::{self, Tree};
-use super::{Options, Symlinks, complete};
+use super::{FileOptions, Symlinks, complete};
 use mcp_resources_engine::connection::{Body, Contents, Item, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use std::ffi::OsStr;
@@ -47,12 +47,17 @@ impl Folder {
         fs::write(path, bytes).unwrap();
     }
 
-    fn tree(&self, way: Resolution, change: impl FnOnce(Options) -> Options) -> Arc<Tree> {
+    fn tree(&self, way: Resolution, change: impl FnOnce(FileOptions) -> FileOptions) -> Arc<Tree> {
         self.tree_at("", way, change)
     }
 
-    fn tree_at(&self, path: &str, way: Resolution, change: impl FnOnce(Options) -> Options) -> Arc<Tree> {
-        let options = change(Options::new().root("r", self.0.join(path)));
+    fn tree_at(
+        &self,
+        path: &str,
+        way: Resolution,
+        change: impl FnOnce(FileOptions) -> FileOptions,
+    ) -> Arc<Tree> {
+        let options = change(FileOptions::new().root("r", self.0.join(path)));
         Tree::all(&options, way).unwrap().remove(0)
     }
 }
@@ -105,7 +110,8 @@ fn ok(text: &str) -> Result<String, Missing> {
 fn walk(trees: &[Arc<Tree>], limit: usize, mut between: impl FnMut(usize)) -> Vec<String> {
     let (mut uris, mut cursor, mut pages) = (Vec::new(), None::<String>, 0);
     loop {
-        let asked = ListContext { cursor: cursor.as_deref(), limit, permits: &all, is_cancelled: &|| false };
+        let asked =
+            FileListContext { cursor: cursor.as_deref(), limit, permits: &all, is_cancelled: &|| false };
         let page = list::page(trees, &asked);
         assert!(page.items.len() <= limit && page.missing.is_empty(), "{page:?}");
         uris.extend(page.items.iter().map(|item| match item {
@@ -282,7 +288,7 @@ fn only_files_and_directories_are_opened() {
             assert_eq!((read(&tree, "fifo"), read(&tree, "socket")), (NONE, NONE));
             assert_eq!(read(&tree, ""), ok("file:///r/a.txt"));
         }
-        let devices = Tree::all(&Options::new().root("dev", "/dev"), way).unwrap().remove(0);
+        let devices = Tree::all(&FileOptions::new().root("dev", "/dev"), way).unwrap().remove(0);
         assert_eq!(
             (read(&devices, "null"), read(&devices, "zero"), read(&devices, "tty")),
             (NONE, NONE, NONE)
@@ -424,7 +430,7 @@ fn globs_include_and_exclude() {
         (read(&tree, "docs"), read(&tree, "src/d.rs"), read(&tree, "src/deep/e.rs")),
         (NONE, NONE, ok(""))
     );
-    let wrong = Options::new().root("r", &folder.0).include(["a[b"]);
+    let wrong = FileOptions::new().root("r", &folder.0).include(["a[b"]);
     assert!(
         Tree::all(&wrong, Resolution::best())
             .unwrap_err()
@@ -479,7 +485,8 @@ fn a_cursor_survives_changes() {
     });
     assert_eq!(uris.join(" "), "r/a/0 r/a/1 r/a/2 r/a/2-new r/b/0 r/b/1 r/b/2 r/b/3 r/d/0 r/d/1 r/d/2 r/d/3");
     for cursor in ["", "x", "1.1:", "1.1:no/such", "a.b:r/x", "1.1:r/../..", "1.1:r/~41"] {
-        let asked = ListContext { cursor: Some(cursor), limit: 5, permits: &all, is_cancelled: &|| false };
+        let asked =
+            FileListContext { cursor: Some(cursor), limit: 5, permits: &all, is_cancelled: &|| false };
         assert!(list::page(&trees, &asked).items.is_empty(), "{cursor}");
     }
 }
@@ -491,16 +498,16 @@ fn several_roots() {
     let folder = Folder::with([("a/1", ""), ("a/2", ""), ("a/b/3", ""), ("c/4", "")]);
     let options = |list_max| {
         let at = |path: &str| folder.0.join(path);
-        Options::new().root("a", at("a")).root("b", at("a/b")).root("4", at("c")).list_max(list_max)
+        FileOptions::new().root("a", at("a")).root("b", at("a/b")).root("4", at("c")).list_max(list_max)
     };
     let trees = Tree::all(&options(100), Resolution::best()).unwrap();
     assert_eq!(walk(&trees, 2, |_| {}), ["a/1", "a/2", "a/b/3", "b/3", "4/4"]);
     let mut few = Tree::all(&options(3), Resolution::best()).unwrap();
     assert_eq!(walk(&few, 2, |_| {}), ["a/1", "a/2", "a/b/3"]);
-    few.extend(Tree::all(&Options::new().root("c", folder.0.join("c")), Resolution::best()).unwrap());
+    few.extend(Tree::all(&FileOptions::new().root("c", folder.0.join("c")), Resolution::best()).unwrap());
     assert_eq!(walk(&few, 2, |_| {}), ["a/1", "a/2", "a/b/3", "c/4"]);
     fs::rename(folder.0.join("a"), folder.0.join("gone")).unwrap();
-    let asked = ListContext { cursor: None, limit: 10, permits: &all, is_cancelled: &|| false };
+    let asked = FileListContext { cursor: None, limit: 10, permits: &all, is_cancelled: &|| false };
     let page = list::page(&trees, &asked);
     assert_eq!((page.items.len(), page.missing.join(" ")), (1, "a b".to_owned()));
     assert_eq!(read(&trees[0], "1"), NONE);
@@ -551,7 +558,7 @@ fn sizes_and_lines() {
     let open = |path: &str| tree.find(&root, path.as_bytes(), &all).unwrap();
     let max = |limit| Err(ReadError::SizeExceeded { limit, size: Some(14) });
     let read = |path: &str, lines: Option<&str>, limit| {
-        let lines = lines.map(|lines| Lines::parse(lines).unwrap());
+        let lines = lines.map(|lines| LineRange::parse(lines).unwrap());
         contents::file(open(path), path.as_bytes(), lines, limit, &context()).map(|result| shown(&result))
     };
     assert_eq!(read("a", None, Some(13)), max(13));
@@ -589,7 +596,7 @@ fn what_is_not_served_leaves_no_trace() {
     let dir = tree.find(&root, b"", &all).unwrap().into_dir().unwrap();
     let result = contents::directory(&tree, &root, b"", &dir, &context()).unwrap();
     assert_eq!((result.contents.len(), result.contents.last().unwrap().meta.as_deref()), (1_000, None));
-    let asked = ListContext { cursor: None, limit: 1_000, permits: &all, is_cancelled: &|| false };
+    let asked = FileListContext { cursor: None, limit: 1_000, permits: &all, is_cancelled: &|| false };
     let page = list::page(&[tree], &asked);
     assert_eq!((page.items.len(), page.next), (1_000, None));
 }

@@ -11,9 +11,9 @@
 //!
 //! A path is one of bytes, relative to the root, without `.`, `..`, a slash at either end or two in a row; the root's is empty.
 
-use super::beneath::{Facts, Missing, Opened, Resolution, Root};
-use super::options::{Options, Settings};
-use super::rules::{Chain, Rules};
+use super::beneath::{EntryFacts, Missing, OpenedFile, Resolution, RootDirectory};
+use super::options::{FileOptions, FileSettings};
+use super::rules::{Chain, FolderRules};
 use crate::named::{self, NamedPath};
 use crate::spell;
 pub(super) use crate::spell::{join, path};
@@ -32,14 +32,14 @@ pub(super) struct Tree {
     /// `file:///NAME/`.
     uri: String,
     dir: PathBuf,
-    settings: Arc<Settings>,
-    rules: Rules,
+    settings: Arc<FileSettings>,
+    rules: FolderRules,
     way: Resolution,
 }
 
 impl Tree {
     /// One for each root of `options`.
-    pub(super) fn all(options: &Options, way: Resolution) -> Result<Vec<Arc<Self>>, OptionError> {
+    pub(super) fn all(options: &FileOptions, way: Resolution) -> Result<Vec<Arc<Self>>, OptionError> {
         Self::all_of("files", "root", options, way)
     }
 
@@ -47,13 +47,13 @@ impl Tree {
     pub(super) fn all_of(
         kind: &'static str,
         what: &str,
-        options: &Options,
+        options: &FileOptions,
         way: Resolution,
     ) -> Result<Vec<Arc<Self>>, OptionError> {
         let settings = Arc::new(options.settings.clone());
         let tree = |root: &NamedPath| {
             let (name, dir) = named::directory(kind, what, root)?;
-            let rules = Rules::new(kind, &settings, &dir)?;
+            let rules = FolderRules::new(kind, &settings, &dir)?;
             let uri = format!("{INDEX}{}/", spell::encode(name.as_bytes()));
             let name = spell::text(name.as_bytes());
             Ok(Arc::new(Self { name, uri, dir, settings: settings.clone(), rules, way }))
@@ -71,13 +71,13 @@ impl Tree {
         &self.dir
     }
 
-    pub(super) fn settings(&self) -> &Arc<Settings> {
+    pub(super) fn settings(&self) -> &Arc<FileSettings> {
         &self.settings
     }
 
     /// Opens the root, for one request.
-    pub(super) fn open(&self) -> Result<Root, Missing> {
-        Root::at(&self.dir, self.settings.symlinks, self.way)
+    pub(super) fn open(&self) -> Result<RootDirectory, Missing> {
+        RootDirectory::at(&self.dir, self.settings.symlinks, self.way)
     }
 
     /// The URI of what is at `path`.
@@ -113,10 +113,10 @@ impl Tree {
     /// Opens what a client has asked for, if it is served: what `permits` says is asked of where it really is too.
     pub(super) fn find(
         &self,
-        root: &Root,
+        root: &RootDirectory,
         path: &[u8],
         permits: &dyn Fn(&str) -> bool,
-    ) -> Result<Opened, Missing> {
+    ) -> Result<OpenedFile, Missing> {
         let opened = match root.open(path) {
             Ok(opened) => opened,
             // An error must not reveal it either.
@@ -136,12 +136,12 @@ impl Tree {
     }
 
     /// Whether what is at `path` is served, as far as the rules say.
-    pub(super) fn admits(&self, root: &Root, path: &[u8], is_dir: bool) -> bool {
+    pub(super) fn admits(&self, root: &RootDirectory, path: &[u8], is_dir: bool) -> bool {
         self.rules.admits(root, path, is_dir)
     }
 
     /// What the files of rules outside of the root are like now.
-    pub(super) fn outer_rules(&self) -> Vec<Option<Facts>> {
+    pub(super) fn outer_rules(&self) -> Vec<Option<EntryFacts>> {
         self.rules.outer_facts()
     }
 
@@ -151,12 +151,12 @@ impl Tree {
     }
 
     /// What decides about the entries of the directory at `path`; `None` if it is not served itself.
-    pub(super) fn chain(&self, root: &Root, path: &[u8]) -> Option<Chain> {
+    pub(super) fn chain(&self, root: &RootDirectory, path: &[u8]) -> Option<Chain> {
         self.rules.chain(root, path)
     }
 
     /// The same for a directory in the one that `chain` is of.
-    pub(super) fn below(&self, root: &Root, chain: Chain, path: &[u8]) -> Option<Chain> {
+    pub(super) fn below(&self, root: &RootDirectory, chain: Chain, path: &[u8]) -> Option<Chain> {
         self.rules.below(root, chain, path)
     }
 

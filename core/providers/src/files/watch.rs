@@ -42,19 +42,19 @@ mod target;
 mod tests;
 mod watcher;
 
-use super::beneath::Facts;
+use super::beneath::EntryFacts;
 use super::tree::Tree;
-use inbox::{Change, Inbox};
-use mcp_resources_runtime::provider::{Feed, Interest};
-use seen::{Before, Seen};
+use inbox::{FileChange, WatchInbox};
+use mcp_resources_runtime::provider::{Feed, InterestChange};
+use seen::{Before, SeenFiles};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use watcher::Watcher;
+use watcher::FileWatcher;
 
 /// Where changes are reported to.
-pub(super) trait Reports: Clone + Send + 'static {
+pub(super) trait WatchReports: Clone + Send + 'static {
     fn updated(&self, uri: &str);
     fn list_changed(&self);
     /// A URI is watched from now on: every later change is reported.
@@ -66,7 +66,7 @@ pub(super) trait Reports: Clone + Send + 'static {
     fn is_alive(&self) -> bool;
 }
 
-impl Reports for Feed {
+impl WatchReports for Feed {
     fn updated(&self, uri: &str) {
         // It is in canonical form: nothing is wrong with it.
         let _ = Self::updated(self, uri);
@@ -87,7 +87,7 @@ impl Reports for Feed {
 
 /// What tests change.
 #[derive(Clone, Copy, Debug)]
-struct Settings {
+struct WatchSettings {
     /// Whether the system is not asked for watches.
     polls: bool,
     /// How many hints may wait.
@@ -96,29 +96,29 @@ struct Settings {
     slice: Duration,
 }
 
-impl Default for Settings {
+impl Default for WatchSettings {
     fn default() -> Self {
         Self { polls: false, hints: inbox::HINTS, slice: Duration::from_millis(100) }
     }
 }
 
 /// The watcher of a provider's roots: it does nothing without subscribers.
-pub(super) struct Watch {
-    settings: Settings,
-    seen: Arc<Seen>,
+pub(super) struct FileWatch {
+    settings: WatchSettings,
+    seen: Arc<SeenFiles>,
     /// The process that the thread is in, and what it shares with others.
-    inbox: Mutex<(u32, Arc<Inbox>)>,
+    inbox: Mutex<(u32, Arc<WatchInbox>)>,
 }
 
-impl Default for Watch {
+impl Default for FileWatch {
     fn default() -> Self {
-        Self::new(Settings::default())
+        Self::new(WatchSettings::default())
     }
 }
 
-impl Watch {
-    fn new(settings: Settings) -> Self {
-        let inbox = Mutex::new((std::process::id(), Inbox::new(settings.hints)));
+impl FileWatch {
+    fn new(settings: WatchSettings) -> Self {
+        let inbox = Mutex::new((std::process::id(), WatchInbox::new(settings.hints)));
         Self { settings, seen: Arc::default(), inbox }
     }
 
@@ -127,7 +127,7 @@ impl Watch {
         &self,
         tree: &Tree,
         path: &[u8],
-        facts: &Facts,
+        facts: &EntryFacts,
         contents: impl FnOnce() -> Option<&'c [u8]>,
     ) {
         if tree.settings().watch {
@@ -136,26 +136,31 @@ impl Watch {
     }
 
     /// Clients watch something from now on, or no longer. The thread begins with the first.
-    pub(super) fn interest(&self, trees: &[Arc<Tree>], change: Interest<'_>, feed: Option<Feed>) {
+    pub(super) fn interest(&self, trees: &[Arc<Tree>], change: InterestChange<'_>, feed: Option<Feed>) {
         self.change(trees, change, feed);
     }
 
-    pub(super) fn change<R: Reports>(&self, trees: &[Arc<Tree>], change: Interest<'_>, reports: Option<R>) {
+    pub(super) fn change<R: WatchReports>(
+        &self,
+        trees: &[Arc<Tree>],
+        change: InterestChange<'_>,
+        reports: Option<R>,
+    ) {
         if trees.iter().all(|tree| !tree.settings().watch) {
             return;
         }
         let inbox = self.inbox();
         let begins = match change {
-            Interest::Lists { on } => inbox.lists(on),
-            Interest::Uri { uri, on, .. } => {
+            InterestChange::Lists { on } => inbox.lists(on),
+            InterestChange::Uri { uri, on, .. } => {
                 let read = trees.iter().find_map(|tree| Some((tree, tree.path_of(uri)?.0)));
                 let before = read.map(|(tree, path)| self.seen.before(tree.name(), &path));
                 let before = before.unwrap_or_else(Before::unknown);
-                inbox.interest(uri, Change { on, before })
+                inbox.interest(uri, FileChange { on, before })
             }
         };
         let Some(reports) = reports.filter(|_| begins) else { return };
-        let watcher = Watcher::new(trees, &inbox, &self.seen, self.settings, reports);
+        let watcher = FileWatcher::new(trees, &inbox, &self.seen, self.settings, reports);
         let own = inbox.clone();
         let run = move || {
             // After a mistake of ours the next interest begins anew; the panic hook has said where.
@@ -169,7 +174,7 @@ impl Watch {
     }
 
     /// The inbox of this process: a forked one has none of its parent's threads.
-    fn inbox(&self) -> Arc<Inbox> {
+    fn inbox(&self) -> Arc<WatchInbox> {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         let process = std::process::id();
         if inbox.0 != process {
@@ -181,7 +186,7 @@ impl Watch {
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for FileWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch").field("settings", &self.settings).finish_non_exhaustive()
     }

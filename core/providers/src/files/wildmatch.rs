@@ -10,7 +10,7 @@
 
 /// A pattern, ready to be asked.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Pattern {
+pub(super) struct WildPattern {
     parts: Vec<Part>,
     /// The fewest bytes that a text must have to match.
     least: usize,
@@ -34,7 +34,7 @@ enum Part {
 /// The bytes that the special meaning of a pattern begins with.
 pub(super) const SPECIAL: &[u8] = b"*?[\\";
 
-impl Pattern {
+impl WildPattern {
     /// Reads the part of a pattern that begins with its first special byte. With `folds`, upper and lower case of ASCII letters
     /// are the same, and the text must be in lower case. `None`: it matches nothing.
     pub(super) fn parse(pattern: &[u8], folds: bool) -> Option<Self> {

@@ -4,7 +4,7 @@
 //! because a small repository can contain more files than any machine could count.
 
 use super::objects::entries;
-use super::repository::{Context, Entry, Handle};
+use super::repository::{GitContext, GitEntry, Handle};
 use crate::spell::join;
 use gix::ObjectId;
 use gix::objs::tree::EntryMode;
@@ -19,10 +19,10 @@ const VISITS: usize = 1_000_000;
 const DEPTH: usize = 512;
 
 /// A file that differs.
-pub(super) struct Change<'c> {
+pub(super) struct TreeChange<'c> {
     pub(super) path: &'c [u8],
-    pub(super) old: Option<Entry>,
-    pub(super) new: Option<Entry>,
+    pub(super) old: Option<GitEntry>,
+    pub(super) new: Option<GitEntry>,
 }
 
 /// A file that differs, as JSON.
@@ -41,11 +41,11 @@ pub(super) struct Comparison<'c> {
     /// The revisions as they stand in URIs: the guard is asked about these.
     pub(super) from: &'c str,
     pub(super) to: &'c str,
-    pub(super) context: &'c Context<'c>,
+    pub(super) context: &'c GitContext<'c>,
 }
 
 /// Called with each file that differs; `false` ends the comparison.
-type Visit<'v> = dyn FnMut(&Change<'_>) -> Result<bool, ReadError> + 'v;
+type Visit<'v> = dyn FnMut(&TreeChange<'_>) -> Result<bool, ReadError> + 'v;
 
 /// The state of a comparison.
 struct TreeWalk<'d> {
@@ -54,7 +54,7 @@ struct TreeWalk<'d> {
     visit: &'d mut Visit<'d>,
 }
 
-impl Change<'_> {
+impl TreeChange<'_> {
     /// As JSON, with its URI at the revision `to`.
     pub(super) fn file(&self, handle: &Handle<'_>, to: &str) -> ChangedFile {
         let change = match (&self.old, &self.new) {
@@ -87,7 +87,7 @@ impl Comparison<'_> {
     }
 
     /// Whether the client may see the file on both sides.
-    fn permits(&self, change: &Change<'_>) -> bool {
+    fn permits(&self, change: &TreeChange<'_>) -> bool {
         let own = self.handle.own;
         let may = |revision: &str| (self.context.permits)(&own.uri_at("blob", revision, change.path));
         own.selection.admits_entry(change.path, false)
@@ -97,7 +97,7 @@ impl Comparison<'_> {
 }
 
 /// The entries of a tree by their names.
-type Children<'t> = BTreeMap<&'t [u8], Entry>;
+type Children<'t> = BTreeMap<&'t [u8], GitEntry>;
 
 impl TreeWalk<'_> {
     fn enter(
@@ -138,13 +138,13 @@ impl TreeWalk<'_> {
     fn compare(
         &mut self,
         path: &[u8],
-        old: Option<Entry>,
-        new: Option<Entry>,
+        old: Option<GitEntry>,
+        new: Option<GitEntry>,
         depth: usize,
     ) -> Result<bool, ReadError> {
-        let file = |entry: Option<Entry>| entry.filter(|entry| !entry.mode.is_tree());
-        let tree = |entry: Option<Entry>| entry.filter(|entry| entry.mode.is_tree()).map(|entry| entry.id);
-        let change = Change { path, old: file(old), new: file(new) };
+        let file = |entry: Option<GitEntry>| entry.filter(|entry| !entry.mode.is_tree());
+        let tree = |entry: Option<GitEntry>| entry.filter(|entry| entry.mode.is_tree()).map(|entry| entry.id);
+        let change = TreeChange { path, old: file(old), new: file(new) };
         let is_file = change.old.is_some() || change.new.is_some();
         if is_file && self.of.permits(&change) && !(self.visit)(&change)? {
             return Ok(false);
@@ -159,6 +159,6 @@ impl TreeWalk<'_> {
 
 fn children(tree: &Option<Arc<[u8]>>) -> Children<'_> {
     let data = tree.as_deref().unwrap_or_default();
-    let of = |entry: gix::objs::tree::EntryRef<'_>| Entry { mode: entry.mode, id: entry.oid.to_owned() };
+    let of = |entry: gix::objs::tree::EntryRef<'_>| GitEntry { mode: entry.mode, id: entry.oid.to_owned() };
     entries(data).map(|entry| (&**entry.filename, of(entry))).collect()
 }

@@ -11,8 +11,8 @@
 use super::changes::{ChangedFile, Comparison};
 use super::message::{CommitHeader, CommitText, Person};
 use super::objects::child;
-use super::repository::{Context, Entry, Handle};
-use super::revision::Revision;
+use super::repository::{GitContext, GitEntry, Handle};
+use super::revision::GitRevision;
 use super::watch::{Fingerprint, fingerprint_of_log};
 use crate::spell;
 use gix::ObjectId;
@@ -41,7 +41,7 @@ struct LogEntry {
 
 /// The log of a revision.
 #[derive(Serialize)]
-struct Log {
+struct CommitLog {
     commits: Vec<LogEntry>,
     /// Whether there are more, or may be.
     more: bool,
@@ -66,7 +66,7 @@ struct Commit {
 /// A request for a log.
 pub(super) struct LogRequest<'a> {
     /// `None`: HEAD, which may have no commit yet.
-    pub(super) revision: Option<&'a Revision>,
+    pub(super) revision: Option<&'a GitRevision>,
     pub(super) path: Option<&'a str>,
     pub(super) max: usize,
 }
@@ -75,7 +75,7 @@ pub(super) struct LogRequest<'a> {
 pub(super) fn log(
     handle: &Handle<'_>,
     request: &LogRequest<'_>,
-    context: &Context<'_>,
+    context: &GitContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let start = match request.revision {
         Some(revision) => Some(handle.resolve("ref", revision)?),
@@ -86,7 +86,7 @@ pub(super) fn log(
         None => None,
     };
     let mark = fingerprint_of_log(handle, start)?;
-    let mut log = Log { commits: Vec::new(), more: false };
+    let mut log = CommitLog { commits: Vec::new(), more: false };
     // A tag may name a tree or a file, which has no commits.
     if let Some(start) = start.filter(|start| !matches!(handle.kind(*start), Ok(Kind::Tree | Kind::Blob))) {
         let mut walk = CommitWalk::new(handle, start, path.as_deref())?;
@@ -113,9 +113,9 @@ pub(super) fn log(
 fn path_of(
     handle: &Handle<'_>,
     path: &str,
-    revision: Option<&Revision>,
+    revision: Option<&GitRevision>,
     start: Option<ObjectId>,
-    context: &Context<'_>,
+    context: &GitContext<'_>,
 ) -> Result<Vec<u8>, ReadError> {
     let (path, is_dir) = spell::path(path).ok_or(ReadError::NotFound)?;
     let own = handle.own;
@@ -134,8 +134,8 @@ fn path_of(
 /// One commit.
 pub(super) fn commit(
     handle: &Handle<'_>,
-    revision: &Revision,
-    context: &Context<'_>,
+    revision: &GitRevision,
+    context: &GitContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let id = handle.resolve("id", revision)?;
     let data = handle.commit(id)?;
@@ -196,7 +196,7 @@ pub(super) struct CommitWalk<'h> {
     seen: HashSet<ObjectId>,
     /// The entries of trees on the way to the path, by the depth and the tree. Those of parents are used again when the
     /// parents are visited.
-    found: HashMap<(usize, ObjectId), Option<Entry>>,
+    found: HashMap<(usize, ObjectId), Option<GitEntry>>,
     /// Whether it ended early.
     is_cut: bool,
 }
@@ -330,7 +330,7 @@ impl<'h> CommitWalk<'h> {
         if rest.is_empty() {
             return Ok(false);
         }
-        let tree = |entry: Option<Entry>| entry.filter(|entry| entry.mode.is_tree()).map(|entry| entry.id);
+        let tree = |entry: Option<GitEntry>| entry.filter(|entry| entry.mode.is_tree()).map(|entry| entry.id);
         self.equal(rest, tree(one), tree(other), depth + 1)
     }
 
@@ -339,7 +339,7 @@ impl<'h> CommitWalk<'h> {
         tree: Option<ObjectId>,
         name: &[u8],
         depth: usize,
-    ) -> Result<Option<Entry>, ReadError> {
+    ) -> Result<Option<GitEntry>, ReadError> {
         let Some(tree) = tree else { return Ok(None) };
         if let Some(found) = self.found.get(&(depth, tree)) {
             return Ok(*found);

@@ -7,8 +7,8 @@
 use super::commits::CommitWalk;
 use super::objects::entries;
 use super::references;
-use super::repository::{Context, Handle};
-use super::revision::Revision;
+use super::repository::{GitContext, Handle};
+use super::revision::GitRevision;
 use crate::answers::COMPLETED;
 use crate::path;
 use crate::spell::{self, join};
@@ -18,7 +18,7 @@ use mcp_resources_engine::error::ReadError;
 pub(super) fn revisions(
     handle: &Handle<'_>,
     typed: &str,
-    context: &Context<'_>,
+    context: &GitContext<'_>,
 ) -> Result<Vec<String>, ReadError> {
     let plain = path::decoded(typed).unwrap_or_default();
     let fits = |spelled: &str, name: &str| {
@@ -36,7 +36,11 @@ pub(super) fn revisions(
 }
 
 /// The ids of the newest commits that begin with what was typed.
-pub(super) fn ids(handle: &Handle<'_>, typed: &str, context: &Context<'_>) -> Result<Vec<String>, ReadError> {
+pub(super) fn ids(
+    handle: &Handle<'_>,
+    typed: &str,
+    context: &GitContext<'_>,
+) -> Result<Vec<String>, ReadError> {
     /// The most commits that are visited.
     const NEWEST: usize = 1_000;
     let Some(head) = handle.head()? else { return Ok(Vec::new()) };
@@ -71,7 +75,7 @@ pub(super) enum PathOf {
 pub(super) fn paths(
     handle: &Handle<'_>,
     (revision, typed, of): (&str, &str, PathOf),
-    context: &Context<'_>,
+    context: &GitContext<'_>,
 ) -> Result<Vec<String>, ReadError> {
     let own = handle.own;
     let (above, start) = typed.rsplit_once('/').unwrap_or(("", typed));
@@ -79,7 +83,7 @@ pub(super) fn paths(
         "" => Some(Vec::new()),
         above => spell::decode(above),
     });
-    let revision = Revision::parse(revision).ok_or(ReadError::NotFound)?;
+    let revision = GitRevision::parse(revision).ok_or(ReadError::NotFound)?;
     let directory = directory.filter(|path| own.selection.admits(path, true)).ok_or(ReadError::NotFound)?;
     let tree = handle.tree_of(handle.resolve("ref", &revision)?)?;
     let entry =

@@ -3,7 +3,7 @@
 //! Law: it is not trusted. Settings that name a program or a path, and includes, are not read. What would make git refuse the
 //! repository makes this provider refuse it.
 
-use super::layout::{Refusal, refusal};
+use super::layout::{LayoutRefusal, refusal};
 use super::parts::{Areas, PartError};
 use gix::config::File;
 use gix::filter::plumbing::eol::{AutoCrlf, Configuration, Mode};
@@ -39,7 +39,7 @@ pub(super) struct RepositoryConfig {
 }
 
 impl RepositoryConfig {
-    pub(super) fn read(areas: &Areas, git_dir: &Path, common_dir: &Path) -> Result<Self, Refusal> {
+    pub(super) fn read(areas: &Areas, git_dir: &Path, common_dir: &Path) -> Result<Self, LayoutRefusal> {
         let shared = file(areas, &common_dir.join("config"))?;
         let is_on = |file: &File, key: &str| file.boolean(key).ok().flatten();
         check(&shared)?;
@@ -83,7 +83,7 @@ impl RepositoryConfig {
 }
 
 /// A repository without this file has the defaults.
-fn file(areas: &Areas, path: &Path) -> Result<File, Refusal> {
+fn file(areas: &Areas, path: &Path) -> Result<File, LayoutRefusal> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let text = match areas.read(path, LARGEST) {
         Ok((text, _)) => text,
@@ -97,7 +97,7 @@ fn file(areas: &Areas, path: &Path) -> Result<File, Refusal> {
 }
 
 /// Refuses what git refuses.
-fn check(file: &File) -> Result<(), Refusal> {
+fn check(file: &File) -> Result<(), LayoutRefusal> {
     let wrong = |what: &str| {
         refusal(format!("has {what} in its config, which is not supported; `git status` says more"))
     };

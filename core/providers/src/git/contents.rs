@@ -3,8 +3,8 @@
 //! Law: a blob has the bytes of the object database. Filters for the working tree are not applied.
 
 use super::objects::entries;
-use super::repository::{Context, Handle};
-use super::revision::Revision;
+use super::repository::{GitContext, Handle};
+use super::revision::GitRevision;
 use super::watch::Fingerprint;
 use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
 use crate::spell::{self, join};
@@ -21,9 +21,9 @@ const DAY: u64 = 24 * 60 * 60 * 1_000;
 /// The file at `path`.
 pub(super) fn blob(
     handle: &Handle<'_>,
-    revision: &Revision,
+    revision: &GitRevision,
     path: &str,
-    context: &Context<'_>,
+    context: &GitContext<'_>,
 ) -> Result<(ReadResult<'static>, Fingerprint), ReadError> {
     let (path, must_be_dir) = spell::path(path).ok_or(ReadError::NotFound)?;
     if must_be_dir || !handle.own.selection.admits(&path, false) {
@@ -53,9 +53,9 @@ pub(super) fn blob(
 /// The children of the directory at `path`, each with its URI: the first ones by name.
 pub(super) fn tree(
     handle: &Handle<'_>,
-    revision: &Revision,
+    revision: &GitRevision,
     path: &str,
-    context: &Context<'_>,
+    context: &GitContext<'_>,
 ) -> Result<(ReadResult<'static>, Fingerprint), ReadError> {
     let (path, _) = spell::path(path).ok_or(ReadError::NotFound)?;
     let own = handle.own;

@@ -36,7 +36,7 @@ pub(super) struct IndexEntry {
 
 /// The index as it was at one time.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct GitIndex {
     /// In the order of their paths; those of a conflict have the same path.
     pub(super) entries: Vec<IndexEntry>,
     /// The tree that it is known to be, if nothing was staged since.
@@ -51,7 +51,7 @@ impl IndexEntry {
     }
 }
 
-impl Index {
+impl GitIndex {
     /// Whether the index says of itself that it is what this tree is. Git writes that with each commit, and takes it away with
     /// each change of an entry.
     pub(super) fn is_all_of(&self, tree: ObjectId) -> bool {
@@ -77,7 +77,7 @@ impl Index {
 
 impl Handle<'_> {
     /// The index now; an empty one, if there is none. It is kept as long as the file is the same.
-    pub(super) fn index(&self) -> Result<Arc<Index>, ReadError> {
+    pub(super) fn index(&self) -> Result<Arc<GitIndex>, ReadError> {
         let path = self.open.layout.git_dir.join("index");
         let now = std::fs::metadata(&path).ok().as_ref().map(stamp);
         let mut kept = self.open.index.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,13 +125,13 @@ impl Handle<'_> {
         Ok(Some((state, stamp(&facts))))
     }
 
-    fn whole(&self, state: State, stamp: Stamp) -> Result<Index, ReadError> {
+    fn whole(&self, state: State, stamp: Stamp) -> Result<GitIndex, ReadError> {
         let all = u32::try_from(state.entries().len()).ok();
         let tree = state
             .tree()
             .filter(|root| root.num_entries.is_some() && root.num_entries == all)
             .map(|root| root.id);
-        let mut index = Index { entries: Vec::new(), tree, written: stamp.3.0 };
+        let mut index = GitIndex { entries: Vec::new(), tree, written: stamp.3.0 };
         let own = match state.link() {
             Some(link) => {
                 let path =

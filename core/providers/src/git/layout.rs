@@ -42,7 +42,7 @@ const COMMON_DIR: &str = "commondir";
 
 /// The directories of a repository, without links.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct GitLayout {
     /// Where HEAD and the index are.
     pub(super) git_dir: PathBuf,
     /// Where objects and references are: for a linked worktree those of its repository.
@@ -53,9 +53,9 @@ pub(super) struct Layout {
 
 /// Why a directory is not served: what is wrong, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal(String);
+pub(super) struct LayoutRefusal(String);
 
-impl fmt::Display for Refusal {
+impl fmt::Display for LayoutRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -74,12 +74,12 @@ pub(super) struct Signature {
     entries: Vec<Option<(i64, i64)>>,
 }
 
-impl Layout {
+impl GitLayout {
     /// Finds and checks the repository in `dir`. The signature is of the time before the check.
     ///
     /// # Errors
     /// It is not a repository, or one of its parts lies elsewhere.
-    pub(super) fn find(dir: &Path) -> Result<(Self, Signature), Refusal> {
+    pub(super) fn find(dir: &Path) -> Result<(Self, Signature), LayoutRefusal> {
         let root = fs::canonicalize(dir).map_err(|error| refusal(format!("cannot be opened ({error})")))?;
         let layout = Self::locate(&root)?;
         let signature = layout.signature(dir);
@@ -87,7 +87,7 @@ impl Layout {
         Ok((layout, signature))
     }
 
-    fn locate(root: &Path) -> Result<Self, Refusal> {
+    fn locate(root: &Path) -> Result<Self, LayoutRefusal> {
         let dot = root.join(".git");
         let layout = match fs::symlink_metadata(&dot) {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(denied(&dot)),
@@ -116,7 +116,7 @@ impl Layout {
     }
 
     /// Follows a `.git` file.
-    fn of_file(root: &Path, dot: &Path) -> Result<Self, Refusal> {
+    fn of_file(root: &Path, dot: &Path) -> Result<Self, LayoutRefusal> {
         let text = text_of(dot).ok_or_else(|| refusal("has a .git file that cannot be read".into()))?;
         let named = text.strip_prefix("gitdir:").map(str::trim).filter(|path| !path.is_empty());
         let named = named.ok_or_else(|| refusal("has a .git file that names no directory".into()))?;
@@ -152,7 +152,7 @@ impl Layout {
         Ok(Self { common_dir: common_dir.to_owned(), git_dir, work_dir })
     }
 
-    fn check(&self, root: &Path) -> Result<(), Refusal> {
+    fn check(&self, root: &Path) -> Result<(), LayoutRefusal> {
         let needed = [
             self.git_dir.join("HEAD"),
             self.common_dir.join("objects/pack"),
@@ -212,12 +212,12 @@ impl Layout {
     }
 }
 
-pub(super) fn refusal(text: String) -> Refusal {
-    Refusal(text)
+pub(super) fn refusal(text: String) -> LayoutRefusal {
+    LayoutRefusal(text)
 }
 
 /// A part that the permissions of the file system keep from this process.
-fn denied(path: &Path) -> Refusal {
+fn denied(path: &Path) -> LayoutRefusal {
     refusal(format!("cannot be read: permission denied for {}; let this process read it", path.display()))
 }
 
@@ -231,7 +231,7 @@ fn is_git_dir(dir: &Path) -> bool {
 }
 
 /// Refuses what is neither absent nor a file, without opening it.
-fn check_file(path: &Path, name: &str) -> Result<(), Refusal> {
+fn check_file(path: &Path, name: &str) -> Result<(), LayoutRefusal> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(refusal(format!(
             "has a {name} that is no regular file; remove it, and put the file back in its place"
@@ -263,7 +263,7 @@ fn links(dir: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Checks every link beneath a directory, also behind links.
-fn check_links(dir: &Path, areas: &[&Path]) -> Result<(), Refusal> {
+fn check_links(dir: &Path, areas: &[&Path]) -> Result<(), LayoutRefusal> {
     let (mut todo, mut seen) = (vec![dir.to_owned()], HashSet::new());
     while let Some(dir) = todo.pop() {
         if !seen.insert(dir.clone()) {
@@ -282,7 +282,7 @@ fn check_links(dir: &Path, areas: &[&Path]) -> Result<(), Refusal> {
 }
 
 /// The target of `path`, which must lie beneath one of `areas`.
-fn inside(path: &Path, areas: &[&Path]) -> Result<PathBuf, Refusal> {
+fn inside(path: &Path, areas: &[&Path]) -> Result<PathBuf, LayoutRefusal> {
     let real = fs::canonicalize(path).ok().filter(|real| areas.iter().any(|area| real.starts_with(area)));
     real.ok_or_else(|| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -291,7 +291,7 @@ fn inside(path: &Path, areas: &[&Path]) -> Result<PathBuf, Refusal> {
 }
 
 /// Checks the object directories that another one borrows from.
-fn check_alternates(objects: &Path, areas: &[&Path], depth: usize) -> Result<(), Refusal> {
+fn check_alternates(objects: &Path, areas: &[&Path], depth: usize) -> Result<(), LayoutRefusal> {
     let file = objects.join("info/alternates");
     if fs::symlink_metadata(&file).is_err() {
         return Ok(());

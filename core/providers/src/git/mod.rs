@@ -41,29 +41,31 @@ mod untracked;
 mod watch;
 mod worktree;
 
-pub use options::Options;
+pub use options::GitOptions;
 
 use crate::answers::{completion, page};
 use crate::declared::{self, Declare};
 use crate::media::DIRECTORY;
 use crate::named;
-use crate::options::Kind;
-use crate::watching::Own;
+use crate::options::OptionKind;
+use crate::watching::OwnWatch;
 use commits::LogRequest;
 use complete::PathOf;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_runtime::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_runtime::provider::{
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+};
 use mcp_resources_template::{TemplateOptions, VariableOptions};
 use references::After;
-use repository::{Context, Handle, INDEX, Repository};
-use revision::Revision;
+use repository::{GitContext, GitRepository, Handle, INDEX};
+use revision::GitRevision;
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
-use watch::{Target, Watcher};
+use watch::{GitTarget, GitWatcher};
 
 const STATUS: &str = "git:///{repo}/status";
 const BRANCHES: &str = "git:///{repo}/branches{?after}";
@@ -94,9 +96,9 @@ const LISTED: usize = 1_000;
 /// Repositories that are served. They are in one server at a time.
 #[derive(Debug)]
 pub struct Git {
-    repositories: Vec<Arc<Repository>>,
-    own: Own,
-    watch: Arc<Watcher>,
+    repositories: Vec<Arc<GitRepository>>,
+    own: OwnWatch,
+    watch: Arc<GitWatcher>,
 }
 
 impl Git {
@@ -105,7 +107,7 @@ impl Git {
     ///
     /// # Errors
     /// There is no repository, one is invalid or leads out of its directory, two have the same name, or an option is wrong.
-    pub fn new(options: Options) -> Result<Self, OptionError> {
+    pub fn new(options: GitOptions) -> Result<Self, OptionError> {
         if options.repos.is_empty() {
             let reason = "git: there is no repository; name one: `repos: {NAME: DIR}`, or git:DIR";
             return Err(OptionError::sentence(reason));
@@ -115,9 +117,9 @@ impl Git {
         }
         repository::check_folders(&options.settings.refs)?;
         let settings = Arc::new(options.settings);
-        let mut git = Self { repositories: Vec::new(), own: Own::default(), watch: Arc::default() };
+        let mut git = Self { repositories: Vec::new(), own: OwnWatch::default(), watch: Arc::default() };
         for named in &options.repos {
-            git.add(Arc::new(Repository::new(named, &settings)?))?;
+            git.add(Arc::new(GitRepository::new(named, &settings)?))?;
         }
         Ok(git)
     }
@@ -131,7 +133,7 @@ impl Git {
         Ok(self)
     }
 
-    fn add(&mut self, new: Arc<Repository>) -> Result<(), OptionError> {
+    fn add(&mut self, new: Arc<GitRepository>) -> Result<(), OptionError> {
         if let Some(first) = self.repositories.iter().find(|first| first.name == new.name) {
             return Err(named::same_name("git", "repositories", &new.name, first.dir(), new.dir()));
         }
@@ -141,14 +143,14 @@ impl Git {
 }
 
 impl Declare for Git {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "git",
         about: "Git repositories, as git:///NAME/status, /log, /diff/FROM/TO and /blob/REF/PATH.",
-        options: Options::TABLE,
+        options: GitOptions::TABLE,
     };
 
     fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
-        let options: Options = declared::read("git", options)?;
+        let options: GitOptions = declared::read("git", options)?;
         Self::new(options.at(folder))
     }
 
@@ -210,7 +212,7 @@ impl Provider for Git {
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
-        let context = Context {
+        let context = GitContext {
             permits: &|uri| request.permits(uri),
             is_cancelled: &|| reply.is_cancelled(),
             facts: &|size| reply.facts(size),
@@ -224,7 +226,7 @@ impl Provider for Git {
     }
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
-        let context = Context {
+        let context = GitContext {
             permits: &|uri| request.permits(uri),
             is_cancelled: &|| reply.is_cancelled(),
             facts: &|_| Ok(()),
@@ -248,7 +250,7 @@ impl Provider for Git {
     }
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
-        let context = Context {
+        let context = GitContext {
             permits: &|uri| request.permits(uri),
             is_cancelled: &|| reply.is_cancelled(),
             facts: &|_| Ok(()),
@@ -258,14 +260,14 @@ impl Provider for Git {
         reply.send(Ok(completion(values)));
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         self.watch.interest(change, self.own.feed(), &self.repositories);
     }
 }
 
 impl Git {
     /// The index: the repositories that the client may see, with their URIs.
-    fn index(&self, context: &Context<'_>) -> Result<ReadResult<'static>, ReadError> {
+    fn index(&self, context: &GitContext<'_>) -> Result<ReadResult<'static>, ReadError> {
         let mut all = Map::new();
         for repository in &self.repositories {
             let mut uris = Map::new();
@@ -288,7 +290,7 @@ impl Git {
         text(Value::Object(all).to_string(), JSON, context)
     }
 
-    fn answer(&self, request: &Read, context: &Context<'_>) -> Result<ReadResult<'static>, ReadError> {
+    fn answer(&self, request: &Read, context: &GitContext<'_>) -> Result<ReadResult<'static>, ReadError> {
         let repository = request.param("repo").and_then(|name| self.repository(name));
         let repository = repository.ok_or(ReadError::NotFound)?;
         let path = request.param("path");
@@ -302,25 +304,25 @@ impl Git {
         let after = after.transpose()?;
         let answer = |handle: &Handle<'_>| {
             let (json, mark) = match &target {
-                Target::Status => status::status(handle, context)?,
-                Target::Branches => references::branches(handle, after.as_ref(), context)?,
-                Target::Tags => references::tags(handle, after.as_ref(), context)?,
-                Target::Log(revision) => {
+                GitTarget::Status => status::status(handle, context)?,
+                GitTarget::Branches => references::branches(handle, after.as_ref(), context)?,
+                GitTarget::Tags => references::tags(handle, after.as_ref(), context)?,
+                GitTarget::Log(revision) => {
                     let log = LogRequest { revision: revision.as_ref(), path, max };
                     commits::log(handle, &log, context)?
                 }
-                Target::Commit(revision) => commits::commit(handle, revision, context)?,
-                Target::Diff(from, to) => {
+                GitTarget::Commit(revision) => commits::commit(handle, revision, context)?,
+                GitTarget::Diff(from, to) => {
                     let (patch, mark) = patch::diff(handle, (from, to), context)?;
                     return Ok((text(patch, PATCH, context)?, mark));
                 }
-                Target::Path(revision, _) if request.route() == OF_TREE => {
+                GitTarget::Path(revision, _) if request.route() == OF_TREE => {
                     return contents::tree(handle, revision, path.unwrap_or_default(), context);
                 }
-                Target::Path(revision, _) => {
+                GitTarget::Path(revision, _) => {
                     return contents::blob(handle, revision, path.unwrap_or_default(), context);
                 }
-                Target::Lists => return Err(ReadError::NotFound),
+                GitTarget::Lists => return Err(ReadError::NotFound),
             };
             Ok((text(json, JSON, context)?, mark))
         };
@@ -336,7 +338,7 @@ impl Git {
         Ok(result)
     }
 
-    fn completed(&self, request: &Complete, context: &Context<'_>) -> Option<Vec<String>> {
+    fn completed(&self, request: &Complete, context: &GitContext<'_>) -> Option<Vec<String>> {
         let (variable, typed) = (request.variable(), request.value());
         let repository = match request.argument("repo") {
             Some(name) => self.repository(name),
@@ -370,16 +372,16 @@ impl Git {
         repository.with(context, completed).ok()
     }
 
-    fn repository(&self, name: &str) -> Option<&Arc<Repository>> {
+    fn repository(&self, name: &str) -> Option<&Arc<GitRepository>> {
         self.repositories.iter().find(|repository| repository.name == name)
     }
 }
 
 /// The resources of a repository that a template lists, each with its key in the order of the list.
 fn listed(
-    repository: &Repository,
+    repository: &GitRepository,
     route: Route,
-    context: &Context<'_>,
+    context: &GitContext<'_>,
 ) -> Result<Vec<(String, Resource)>, ReadError> {
     let name = &repository.name;
     let one = |rest: &str, mime_type: &str, priority: f64| {
@@ -417,22 +419,22 @@ fn listed(
 }
 
 /// What a request is about.
-fn target(request: &Read) -> Result<Target, ReadError> {
+fn target(request: &Read) -> Result<GitTarget, ReadError> {
     let revision = |variable: &str| {
         let value = request.param(variable).unwrap_or_default();
-        Revision::parse(value).ok_or_else(|| wrong(variable, revision::EXPECTED))
+        GitRevision::parse(value).ok_or_else(|| wrong(variable, revision::EXPECTED))
     };
     Ok(match request.route() {
-        OF_STATUS => Target::Status,
-        OF_BRANCHES => Target::Branches,
-        OF_TAGS => Target::Tags,
-        OF_LOG => Target::Log(None),
-        OF_LOG_OF => Target::Log(Some(revision("ref")?)),
-        OF_COMMIT => Target::Commit(revision("id")?),
-        OF_DIFF => Target::Diff(revision("from")?, revision("to")?),
+        OF_STATUS => GitTarget::Status,
+        OF_BRANCHES => GitTarget::Branches,
+        OF_TAGS => GitTarget::Tags,
+        OF_LOG => GitTarget::Log(None),
+        OF_LOG_OF => GitTarget::Log(Some(revision("ref")?)),
+        OF_COMMIT => GitTarget::Commit(revision("id")?),
+        OF_DIFF => GitTarget::Diff(revision("from")?, revision("to")?),
         _ => {
             let path = request.param("path").unwrap_or_default();
-            Target::Path(revision("ref")?, crate::spell::path(path).ok_or(ReadError::NotFound)?.0)
+            GitTarget::Path(revision("ref")?, crate::spell::path(path).ok_or(ReadError::NotFound)?.0)
         }
     })
 }
@@ -453,7 +455,7 @@ fn wrong(variable: &str, expected: &str) -> ReadError {
 fn text(
     text: String,
     mime_type: &'static str,
-    context: &Context<'_>,
+    context: &GitContext<'_>,
 ) -> Result<ReadResult<'static>, ReadError> {
     (context.facts)(text.len() as u64)?;
     Ok(Contents::text(text).with_mime_type(mime_type).into())

@@ -10,7 +10,7 @@
 use super::message::CommitHeader;
 use super::packs::{LARGEST_OBJECT, StoreError};
 use super::parts::PartError;
-use super::repository::{Entry, Handle};
+use super::repository::{GitEntry, Handle};
 use super::store::Wanted;
 use crate::spell;
 use gix::objs::Kind;
@@ -139,8 +139,8 @@ impl Handle<'_> {
     }
 
     /// What is at a path beneath a tree; `None` if nothing is. The empty path is the tree itself.
-    pub(super) fn entry(&self, tree: ObjectId, path: &[u8]) -> Result<Option<Entry>, ReadError> {
-        let mut entry = Entry { mode: gix::objs::tree::EntryKind::Tree.into(), id: tree };
+    pub(super) fn entry(&self, tree: ObjectId, path: &[u8]) -> Result<Option<GitEntry>, ReadError> {
+        let mut entry = GitEntry { mode: gix::objs::tree::EntryKind::Tree.into(), id: tree };
         for name in spell::components(path) {
             if !entry.mode.is_tree() {
                 return Ok(None);
@@ -209,7 +209,7 @@ pub(super) fn entries(data: &[u8]) -> impl Iterator<Item = gix::objs::tree::Entr
 }
 
 /// The entry with this name of a tree's bytes.
-pub(super) fn child(data: &[u8], name: &[u8]) -> Option<Entry> {
+pub(super) fn child(data: &[u8], name: &[u8]) -> Option<GitEntry> {
     let mut rest = data;
     loop {
         // Modes have five or six digits.
@@ -226,7 +226,7 @@ pub(super) fn child(data: &[u8], name: &[u8]) -> Option<Entry> {
         if found == name {
             // Old programs wrote other permissions, which git does not tell apart.
             let mode = gix::objs::tree::EntryMode::try_from(mode).ok()?.kind().into();
-            return Some(Entry { mode, id: ObjectId::try_from(id).ok()? });
+            return Some(GitEntry { mode, id: ObjectId::try_from(id).ok()? });
         }
         rest = next;
     }

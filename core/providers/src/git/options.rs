@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 /// The options of [`Git`](super::Git), for all repositories that they name.
 ///
 /// ```no_run
-/// use mcp_resources_providers::git::{Git, Options};
-/// let options = Options::new().repo("project", ".").exclude(["drafts/**"]).log_max(200);
+/// use mcp_resources_providers::git::{Git, GitOptions};
+/// let options = GitOptions::new().repo("project", ".").exclude(["drafts/**"]).log_max(200);
 /// let git = Git::new(options)?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct GitOptions {
     pub(super) repos: Vec<NamedPath>,
-    pub(super) settings: Settings,
+    pub(super) settings: GitSettings,
 }
 
 /// All that is not about the repositories themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct GitSettings {
     pub(super) include: Vec<String>,
     pub(super) exclude: Vec<String>,
     pub(super) hidden: bool,
@@ -35,10 +35,10 @@ pub(super) struct Settings {
     clippy::new_without_default,
     reason = "what has a default is read from an object alone, and this from a text too"
 )]
-impl Options {
+impl GitOptions {
     /// No repository yet, and the defaults.
     pub fn new() -> Self {
-        let settings = Settings {
+        let settings = GitSettings {
             include: Vec::new(),
             exclude: Vec::new(),
             hidden: false,
@@ -51,7 +51,7 @@ impl Options {
     }
 }
 
-impl Options {
+impl GitOptions {
     /// Serves the repository at `dir` as `git:///NAME/`. `dir` is the root of a working tree, or a bare repository.
     #[must_use]
     pub fn repo(mut self, name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
@@ -123,7 +123,7 @@ impl Options {
     }
 }
 
-option_table!(Options, "a directory, a list of them, or an object of options" {
+option_table!(GitOptions, "a directory, a list of them, or an object of options" {
     "repos": "a directory, a list of them, or names with a directory each", None,
         "Serves each working tree or bare repository as git:///NAME/. One without a name gets that of its directory." =>
         |own, value| put(&mut own.repos, named::read(value, "directory"));
@@ -150,26 +150,26 @@ option_table!(Options, "a directory, a list of them, or an object of options" {
         |own, value| put(&mut own.settings.watch, bool::from_option(value));
 });
 
-paths_or_options!(Options, repos: "directory");
+paths_or_options!(GitOptions, repos: "directory");
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_resources_engine::option::{Named, OptionValue};
+    use mcp_resources_engine::option::{NamedOptions, OptionValue};
 
     /// S-02: each option has a row, and each is set by its name.
     #[test]
     fn the_table_has_each_option() {
-        let rows: Vec<&str> = Options::TABLE.iter().map(|row| row.name).collect();
-        assert_eq!(rows, <Options as Named>::NAMES);
-        for row in Options::TABLE {
+        let rows: Vec<&str> = GitOptions::TABLE.iter().map(|row| row.name).collect();
+        assert_eq!(rows, <GitOptions as NamedOptions>::NAMES);
+        for row in GitOptions::TABLE {
             let value = match row.name {
                 "repos" | "include" | "exclude" | "refs" => OptionValue::List(vec!["a".into()]),
                 "hidden" => true.into(),
                 "watch" => false.into(),
                 _ => 7_u64.into(),
             };
-            let mut options = Options::new();
+            let mut options = GitOptions::new();
             let before = format!("{options:?}");
             options.set(row.name, value).unwrap();
             assert_ne!(format!("{options:?}"), before, "{}", row.name);

@@ -10,9 +10,9 @@
 //! Law: no converter and no driver of the repository is used, and the patch stops at its size limit.
 
 use super::base85;
-use super::changes::{Change, Comparison, is_same_type};
-use super::repository::{Context, Entry, Handle};
-use super::revision::Revision;
+use super::changes::{Comparison, TreeChange, is_same_type};
+use super::repository::{GitContext, GitEntry, Handle};
+use super::revision::GitRevision;
 use super::watch::Fingerprint;
 use gix::diff::blob::{Algorithm, Hunk, InternedInput, diff_with_slider_heuristics};
 use gix::objs::tree::EntryKind;
@@ -36,8 +36,8 @@ const FIRST: usize = 8_000;
 /// The patch that turns `from` into `to`.
 pub(super) fn diff(
     handle: &Handle<'_>,
-    (from, to): (&Revision, &Revision),
-    context: &Context<'_>,
+    (from, to): (&GitRevision, &GitRevision),
+    context: &GitContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let tree = |variable, revision| handle.resolve(variable, revision).and_then(|id| handle.tree_of(id));
     let (old, new) = (tree("from", from)?, tree("to", to)?);
@@ -55,7 +55,7 @@ pub(super) fn diff(
     if is_whole { Ok((patch, Fingerprint::of((old, new)))) } else { Err(too_large(None)) }
 }
 
-fn push(out: &mut String, handle: &Handle<'_>, change: &Change<'_>, limit: u64) -> Result<(), ReadError> {
+fn push(out: &mut String, handle: &Handle<'_>, change: &TreeChange<'_>, limit: u64) -> Result<(), ReadError> {
     match (change.old, change.new) {
         // As git does: a file that becomes a link is deleted and created.
         (Some(old), Some(new)) if !is_same_type(old.mode, new.mode) => {
@@ -69,8 +69,8 @@ fn push(out: &mut String, handle: &Handle<'_>, change: &Change<'_>, limit: u64) 
 /// The patch of one file.
 struct FilePatch<'f> {
     path: &'f [u8],
-    old: Option<Entry>,
-    new: Option<Entry>,
+    old: Option<GitEntry>,
+    new: Option<GitEntry>,
 }
 
 impl FilePatch<'_> {
@@ -88,7 +88,7 @@ impl FilePatch<'_> {
             return Ok(());
         }
         if is_text(&old, &new) {
-            let name = |prefix: &str, entry: Option<Entry>| match entry {
+            let name = |prefix: &str, entry: Option<GitEntry>| match entry {
                 // A tab ends a name that has spaces in it.
                 Some(_) => quoted(prefix, self.path) + if self.path.contains(&b' ') { "\t" } else { "" },
                 None => "/dev/null".to_owned(),
@@ -110,8 +110,8 @@ impl FilePatch<'_> {
     }
 
     fn head(&self, out: &mut String) {
-        let mode = |entry: Entry| entry.mode.kind().as_octal_str();
-        let id = |entry: Option<Entry>| entry.map_or_else(|| "0".repeat(40), |entry| entry.id.to_string());
+        let mode = |entry: GitEntry| entry.mode.kind().as_octal_str();
+        let id = |entry: Option<GitEntry>| entry.map_or_else(|| "0".repeat(40), |entry| entry.id.to_string());
         let _ = writeln!(out, "diff --git {} {}", quoted("a/", self.path), quoted("b/", self.path));
         let mut at_end = String::new();
         let _ = match (self.old, self.new) {
@@ -129,7 +129,7 @@ impl FilePatch<'_> {
     }
 
     /// The contents of one side.
-    fn side(&self, handle: &Handle<'_>, entry: Option<Entry>) -> Result<Arc<[u8]>, ReadError> {
+    fn side(&self, handle: &Handle<'_>, entry: Option<GitEntry>) -> Result<Arc<[u8]>, ReadError> {
         let Some(entry) = entry else { return Ok(Arc::default()) };
         if entry.mode.kind() == EntryKind::Commit {
             return Ok(format!("Subproject commit {}\n", entry.id).into_bytes().into());

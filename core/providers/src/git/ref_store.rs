@@ -25,7 +25,7 @@ const DEEPEST: usize = 64;
 
 /// What a reference says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Pointer {
+pub(super) enum RefPointer {
     Id(ObjectId),
     /// The full name of another one.
     Name(String),
@@ -52,7 +52,7 @@ impl RefStore {
     }
 
     /// What a reference says; `None` if it is not there. `name` is full, such as `refs/heads/main` or `HEAD`.
-    pub(super) fn find(&self, name: &str) -> Result<Option<Pointer>, PartError> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<RefPointer>, PartError> {
         let path = self.dir(name).join(name);
         match self.loose(&path) {
             Ok(found) => return Ok(Some(found)),
@@ -63,16 +63,16 @@ impl RefStore {
         }
         let packed = self.packed()?;
         let at = packed.binary_search_by(|(other, _)| other.as_str().cmp(name));
-        Ok(at.ok().and_then(|at| packed.get(at)).map(|(_, id)| Pointer::Id(*id)))
+        Ok(at.ok().and_then(|at| packed.get(at)).map(|(_, id)| RefPointer::Id(*id)))
     }
 
     /// The object that a reference leads to; `None` if one on the way is not there.
-    pub(super) fn follow(&self, pointer: Pointer) -> Result<Option<ObjectId>, PartError> {
+    pub(super) fn follow(&self, pointer: RefPointer) -> Result<Option<ObjectId>, PartError> {
         let mut pointer = pointer;
         for _ in 0..SYMBOLIC {
             let name = match pointer {
-                Pointer::Id(id) => return Ok(Some(id)),
-                Pointer::Name(name) => name,
+                RefPointer::Id(id) => return Ok(Some(id)),
+                RefPointer::Name(name) => name,
             };
             match self.find(&name)? {
                 Some(next) => pointer = next,
@@ -80,8 +80,8 @@ impl RefStore {
             }
         }
         match pointer {
-            Pointer::Id(id) => Ok(Some(id)),
-            Pointer::Name(_) => Ok(None),
+            RefPointer::Id(id) => Ok(Some(id)),
+            RefPointer::Name(_) => Ok(None),
         }
     }
 
@@ -134,12 +134,12 @@ impl RefStore {
         }
     }
 
-    fn loose(&self, path: &Path) -> Result<Pointer, PartError> {
+    fn loose(&self, path: &Path) -> Result<RefPointer, PartError> {
         // HEAD was a link in old repositories.
         if let Ok(target) = fs::read_link(path)
             && let Some(name) = target.to_str().filter(|name| is_full_name(name))
         {
-            return Ok(Pointer::Name(name.to_owned()));
+            return Ok(RefPointer::Name(name.to_owned()));
         }
         let (text, _) = self.areas.read(path, LOOSE)?;
         // One that is being written, or that a crash left empty, is not there.
@@ -171,14 +171,14 @@ impl RefStore {
     }
 }
 
-fn pointer(text: &[u8]) -> Option<Pointer> {
+fn pointer(text: &[u8]) -> Option<RefPointer> {
     if let Some(name) = text.strip_prefix(b"ref:") {
         let name = std::str::from_utf8(name).ok()?.trim();
-        return is_full_name(name).then(|| Pointer::Name(name.to_owned()));
+        return is_full_name(name).then(|| RefPointer::Name(name.to_owned()));
     }
     let (digits, rest) = text.split_at_checked(40)?;
     let is_over = rest.first().is_none_or(u8::is_ascii_whitespace);
-    ObjectId::from_hex(digits).ok().filter(|_| is_over).map(Pointer::Id)
+    ObjectId::from_hex(digits).ok().filter(|_| is_over).map(RefPointer::Id)
 }
 
 fn packed_refs(text: &[u8]) -> PackedRefs {

@@ -2,8 +2,8 @@
 
 use super::commits::json;
 use super::message::{CommitHeader, CommitText, Person, TagText};
-use super::repository::{Context, Handle};
-use super::revision::{self, Revision};
+use super::repository::{GitContext, Handle};
+use super::revision::{self, GitRevision};
 use super::watch::{Fingerprint, fingerprint_of_branches, fingerprint_of_tags};
 use crate::path;
 use gix::ObjectId;
@@ -37,7 +37,7 @@ struct Branches {
     /// The branch that HEAD is on; `null` if it is on none.
     head: Option<String>,
     /// The newest first.
-    branches: Vec<Branch>,
+    branches: Vec<GitBranch>,
     more: bool,
     /// The URI of the rest, if there is more.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ struct Branches {
 }
 
 #[derive(Serialize)]
-struct Branch {
+struct GitBranch {
     name: String,
     id: String,
     current: bool,
@@ -108,7 +108,7 @@ fn of_folder(handle: &Handle<'_>, folder: &str) -> Result<Vec<RefName>, ReadErro
         };
         let spelled = revision::spell(&name);
         // A name that values may not have, such as one that begins with a dash, can only be read by its id.
-        if Revision::parse(&spelled).is_some() {
+        if GitRevision::parse(&spelled).is_some() {
             named.push(RefName { spelled, name, is_tag, id });
         }
     }
@@ -147,7 +147,7 @@ fn page(
     kind: &str,
     all: Vec<RefName>,
     after: Option<&After>,
-    context: &Context<'_>,
+    context: &GitContext<'_>,
 ) -> Result<RefPage, ReadError> {
     let mut shown: Vec<(RefName, String)> = Vec::new();
     let mut last = None;
@@ -212,7 +212,7 @@ fn time(handle: &Handle<'_>, id: ObjectId) -> Result<u64, ReadError> {
 pub(super) fn branches(
     handle: &Handle<'_>,
     after: Option<&After>,
-    context: &Context<'_>,
+    context: &GitContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let mark = fingerprint_of_branches(handle)?;
     let current = handle.branch()?;
@@ -226,7 +226,7 @@ pub(super) fn branches(
         let Ok(data) = handle.commit(named.id) else { continue };
         let (author, subject) = CommitText::brief(&data);
         let plain = named.name.strip_prefix("heads/").unwrap_or(&named.name);
-        branches.branches.push(Branch {
+        branches.branches.push(GitBranch {
             current: branches.head.as_deref() == Some(plain),
             id: named.id.to_string(),
             author,
@@ -242,7 +242,7 @@ pub(super) fn branches(
 }
 
 /// Whether a client may know of a branch.
-pub(super) fn may_name(handle: &Handle<'_>, branch: &str, context: &Context<'_>) -> bool {
+pub(super) fn may_name(handle: &Handle<'_>, branch: &str, context: &GitContext<'_>) -> bool {
     handle.own.settings.refs.iter().any(|folder| folder == "heads")
         && (context.permits)(&handle.own.uri_of("log", &revision::spell(branch)))
 }
@@ -251,7 +251,7 @@ pub(super) fn may_name(handle: &Handle<'_>, branch: &str, context: &Context<'_>)
 pub(super) fn tags(
     handle: &Handle<'_>,
     after: Option<&After>,
-    context: &Context<'_>,
+    context: &GitContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let all = all(handle)?;
     let mark = fingerprint_of_tags(&all);

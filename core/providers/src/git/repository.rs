@@ -8,15 +8,15 @@
 //! and fsmonitor are ignored, and replaced objects are not followed. Nothing is open before the first request.
 
 use super::config::RepositoryConfig;
-use super::index::Index;
-use super::layout::{Layout, Refusal, Signature};
+use super::index::GitIndex;
+use super::layout::{GitLayout, LayoutRefusal, Signature};
 use super::message::TagText;
 use super::objects::{HALF, ObjectCache};
-use super::options::Settings;
+use super::options::GitSettings;
 use super::parts::{Areas, PartError, Stamp};
-use super::ref_store::{Pointer, RefStore};
+use super::ref_store::{RefPointer, RefStore};
 use super::references::Times;
-use super::revision::{EXPECTED, Revision, SHORTEST_ID, Step, is_id};
+use super::revision::{EXPECTED, GitRevision, RevisionStep, SHORTEST_ID, is_id};
 use super::store::ObjectStore;
 use crate::named::{self, NamedPath};
 use crate::path;
@@ -26,7 +26,7 @@ use gix::ObjectId;
 use gix::objs::Kind;
 use gix::objs::tree::EntryMode;
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::{OptionError, Step as OptionStep};
+use mcp_resources_engine::option::{OptionError, PathStep as OptionStep};
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(super) const INDEX: &str = "git:///";
 const SHALLOW: u64 = 16 << 20;
 
 /// The request that is being answered.
-pub(super) struct Context<'a> {
+pub(super) struct GitContext<'a> {
     /// Whether the client may see a URI.
     pub(super) permits: &'a dyn Fn(&str) -> bool,
     pub(super) is_cancelled: &'a dyn Fn() -> bool,
@@ -48,13 +48,13 @@ pub(super) struct Context<'a> {
 
 /// A repository: its name, its directory, and the settings that decide what is served.
 #[derive(Debug)]
-pub(super) struct Repository {
+pub(super) struct GitRepository {
     /// As it stands in URIs, decoded.
     pub(super) name: String,
     /// `git:///NAME/`.
     pub(super) uri: String,
     dir: PathBuf,
-    pub(super) settings: Arc<Settings>,
+    pub(super) settings: Arc<GitSettings>,
     pub(super) selection: Selection,
     is_bare: bool,
     opened: Mutex<Option<(Signature, Arc<OpenRepository>)>>,
@@ -63,38 +63,38 @@ pub(super) struct Repository {
 
 /// An open repository: where its parts are, and what is kept of them.
 pub(super) struct OpenRepository {
-    pub(super) layout: Layout,
+    pub(super) layout: GitLayout,
     pub(super) areas: Areas,
     pub(super) config: RepositoryConfig,
     pub(super) store: ObjectStore,
     refs: RefStore,
-    pub(super) index: Mutex<Option<(Stamp, Arc<Index>)>>,
+    pub(super) index: Mutex<Option<(Stamp, Arc<GitIndex>)>>,
     times: Mutex<Times>,
 }
 
 /// An open repository, for one request.
 pub(super) struct Handle<'r> {
-    pub(super) own: &'r Repository,
+    pub(super) own: &'r GitRepository,
     pub(super) open: Arc<OpenRepository>,
-    pub(super) context: &'r Context<'r>,
+    pub(super) context: &'r GitContext<'r>,
     shallow: OnceCell<HashSet<ObjectId>>,
 }
 
 /// An entry of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Entry {
+pub(super) struct GitEntry {
     pub(super) mode: EntryMode,
     pub(super) id: ObjectId,
 }
 
-impl Repository {
+impl GitRepository {
     /// Checks the repository by opening it once.
-    pub(super) fn new(named: &NamedPath, settings: &Arc<Settings>) -> Result<Self, OptionError> {
+    pub(super) fn new(named: &NamedPath, settings: &Arc<GitSettings>) -> Result<Self, OptionError> {
         let (name, dir) = named::directory("git", "repository", named)?;
         let refused = |reason: &dyn std::fmt::Display| {
             OptionError::sentence(format!("git: the repository {} {reason}", dir.display()))
         };
-        let (layout, _) = Layout::find(&dir).map_err(|refusal| refused(&refusal))?;
+        let (layout, _) = GitLayout::find(&dir).map_err(|refusal| refused(&refusal))?;
         OpenRepository::new(layout.clone()).map_err(|refusal| refused(&refusal))?;
         let name = path::text(name.as_bytes());
         let mut uri = String::from(INDEX);
@@ -125,7 +125,7 @@ impl Repository {
     /// Calls `work` with an open handle. What is open stays so as long as the repository is the same.
     pub(super) fn with<T>(
         &self,
-        context: &Context<'_>,
+        context: &GitContext<'_>,
         work: impl FnOnce(&Handle<'_>) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
         let open = self.open().map_err(|refusal| {
@@ -136,7 +136,7 @@ impl Repository {
         work(&Handle { own: self, open, context, shallow: OnceCell::new() })
     }
 
-    fn open(&self) -> Result<Arc<OpenRepository>, Refusal> {
+    fn open(&self) -> Result<Arc<OpenRepository>, LayoutRefusal> {
         let mut opened = self.lock();
         if let Some((signature, open)) = opened.as_mut()
             && open.is_current(&self.dir, signature)
@@ -145,7 +145,7 @@ impl Repository {
         }
         *opened = None;
         *self.objects() = ObjectCache::new(HALF);
-        let (layout, signature) = Layout::find(&self.dir)?;
+        let (layout, signature) = GitLayout::find(&self.dir)?;
         let open = Arc::new(OpenRepository::new(layout)?);
         *opened = Some((signature, open.clone()));
         Ok(open)
@@ -182,7 +182,7 @@ impl Repository {
 }
 
 impl OpenRepository {
-    fn new(layout: Layout) -> Result<Self, Refusal> {
+    fn new(layout: GitLayout) -> Result<Self, LayoutRefusal> {
         let areas = layout.areas();
         Ok(Self {
             config: RepositoryConfig::read(&areas, &layout.git_dir, &layout.common_dir)?,
@@ -208,7 +208,7 @@ impl OpenRepository {
         if now.identity != signature.identity {
             return false;
         }
-        match Layout::find(dir) {
+        match GitLayout::find(dir) {
             Ok((layout, newer)) if layout == self.layout && newer.identity == now.identity => {
                 *signature = newer;
                 true
@@ -235,7 +235,7 @@ fn full_names<'a>(name: &'a str, folders: &'a [String]) -> impl Iterator<Item = 
 
 impl Handle<'_> {
     /// The object that a revision names, with annotated tags followed. `variable` is for errors.
-    pub(super) fn resolve(&self, variable: &str, revision: &Revision) -> Result<ObjectId, ReadError> {
+    pub(super) fn resolve(&self, variable: &str, revision: &GitRevision) -> Result<ObjectId, ReadError> {
         let wrong = |expected: &str| ReadError::InvalidParameter {
             parameter: variable.into(),
             expected: expected.into(),
@@ -270,7 +270,7 @@ impl Handle<'_> {
     /// The full name of the branch that HEAD is on, if it is on one. It may not have a commit yet.
     pub(super) fn branch(&self) -> Result<Option<String>, ReadError> {
         Ok(match self.find("HEAD")? {
-            Some(Pointer::Name(name)) => Some(name),
+            Some(RefPointer::Name(name)) => Some(name),
             _ => None,
         })
     }
@@ -298,7 +298,7 @@ impl Handle<'_> {
         name == "HEAD" || is_id(name) || before.any(is_found)
     }
 
-    fn find(&self, full: &str) -> Result<Option<Pointer>, ReadError> {
+    fn find(&self, full: &str) -> Result<Option<RefPointer>, ReadError> {
         self.open.refs.find(full).map_err(|error| self.unreadable(full, &error))
     }
 
@@ -368,15 +368,15 @@ impl Handle<'_> {
         Err(ReadError::NotFound)
     }
 
-    fn step(&self, id: ObjectId, step: Step) -> Result<ObjectId, ReadError> {
+    fn step(&self, id: ObjectId, step: RevisionStep) -> Result<ObjectId, ReadError> {
         let parent = |id, at: usize| {
             self.check()?;
             self.parents(id)?.get(at).copied().ok_or(ReadError::NotFound)
         };
         match step {
-            Step::Parent(0) => self.parents(id).map(|_| id),
-            Step::Parent(n) => parent(id, n as usize - 1),
-            Step::Ancestor(n) => (0..n).try_fold(id, |id, _| parent(id, 0)),
+            RevisionStep::Parent(0) => self.parents(id).map(|_| id),
+            RevisionStep::Parent(n) => parent(id, n as usize - 1),
+            RevisionStep::Ancestor(n) => (0..n).try_fold(id, |id, _| parent(id, 0)),
         }
     }
 

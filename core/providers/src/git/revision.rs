@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Law: a value is HEAD, a name or an id, each with `~n` and `^n` behind it, and nothing else of git's syntax: no reflog, no
-//! search, no range, no option. Only [`spell`] and [`parse`](Revision::parse) know that a slash is `~2F`.
+//! search, no range, no option. Only [`spell`] and [`parse`](GitRevision::parse) know that a slash is `~2F`.
 
 use std::fmt;
 
@@ -19,16 +19,16 @@ pub(super) const SHORTEST_ID: usize = 4;
 
 /// A value in parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Revision {
+pub struct GitRevision {
     /// `HEAD`, or the name of a branch or tag, or an id.
     pub name: String,
     /// What follows it, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RevisionStep>,
 }
 
 /// A step from a commit to one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum RevisionStep {
     /// `~n`: so many first parents back.
     Ancestor(u32),
     /// `^n`: its nth parent; 0 is the commit itself.
@@ -39,7 +39,7 @@ pub enum Step {
 pub(super) const EXPECTED: &str =
     "HEAD, a branch, a tag or an id, with ~n or ^n behind it; a slash in a name is ~2F";
 
-impl Revision {
+impl GitRevision {
     /// Reads the value of a URI's variable; `None` if it is none of the forms that are allowed.
     pub fn parse(value: &str) -> Option<Self> {
         if value.len() > 2 * LONGEST {
@@ -59,12 +59,12 @@ impl Revision {
 }
 
 /// As in a URI, before percent-encoding.
-impl fmt::Display for Revision {
+impl fmt::Display for GitRevision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&spell(&self.name))?;
         self.steps.iter().try_for_each(|step| match step {
-            Step::Ancestor(n) => write!(f, "~{n}"),
-            Step::Parent(n) => write!(f, "^{n}"),
+            RevisionStep::Ancestor(n) => write!(f, "~{n}"),
+            RevisionStep::Parent(n) => write!(f, "^{n}"),
         })
     }
 }
@@ -115,7 +115,7 @@ fn is_name(name: &str) -> bool {
         && name.split('/').all(|part| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock"))
 }
 
-fn steps(text: &str) -> Option<Vec<Step>> {
+fn steps(text: &str) -> Option<Vec<RevisionStep>> {
     let mut steps = Vec::new();
     let mut rest = text;
     while let Some(sign) = rest.chars().next() {
@@ -124,8 +124,8 @@ fn steps(text: &str) -> Option<Vec<Step>> {
         let (number, after) = behind.split_at(digits);
         let number = if number.is_empty() { 1 } else { number.parse().ok().filter(|n| *n <= FARTHEST)? };
         steps.push(match sign {
-            '~' => Step::Ancestor(number),
-            '^' => Step::Parent(number),
+            '~' => RevisionStep::Ancestor(number),
+            '^' => RevisionStep::Parent(number),
             _ => return None,
         });
         rest = after;
@@ -143,7 +143,7 @@ mod tests {
     /// S-02: names, ids, and steps behind them; a slash is `~2F`.
     #[test]
     fn values_in_parts() {
-        use Step::{Ancestor, Parent};
+        use RevisionStep::{Ancestor, Parent};
         for (value, name, steps) in [
             ("HEAD", "HEAD", &[][..]),
             ("HEAD~10", "HEAD", &[Ancestor(10)]),
@@ -156,9 +156,9 @@ mod tests {
             ("検索", "検索", &[]),
             ("deadbeef", "deadbeef", &[]),
         ] {
-            let expected = Revision { name: name.into(), steps: steps.to_vec() };
-            assert_eq!(Revision::parse(value), Some(expected.clone()), "{value}");
-            assert_eq!(Revision::parse(&expected.to_string()), Some(expected), "{value}");
+            let expected = GitRevision { name: name.into(), steps: steps.to_vec() };
+            assert_eq!(GitRevision::parse(value), Some(expected.clone()), "{value}");
+            assert_eq!(GitRevision::parse(&expected.to_string()), Some(expected), "{value}");
         }
     }
 
@@ -199,9 +199,9 @@ mod tests {
             "HEAD~-1",
             "main^-",
         ] {
-            assert_eq!(Revision::parse(value), None, "{value}");
+            assert_eq!(GitRevision::parse(value), None, "{value}");
         }
-        assert_eq!(Revision::parse(&"a".repeat(5_000)), None);
-        assert_eq!(Revision::parse(&format!("HEAD{}", "~1".repeat(100))), None);
+        assert_eq!(GitRevision::parse(&"a".repeat(5_000)), None);
+        assert_eq!(GitRevision::parse(&format!("HEAD{}", "~1".repeat(100))), None);
     }
 }

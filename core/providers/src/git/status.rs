@@ -4,10 +4,10 @@
 //! no contents are sent. No filter and no fsmonitor of the repository is run, and submodules are not entered.
 
 use super::commits::json;
-use super::index::Index;
+use super::index::GitIndex;
 use super::objects::entries;
 use super::references::may_name;
-use super::repository::{Context, Handle};
+use super::repository::{GitContext, Handle};
 use super::untracked::UntrackedWalk;
 use super::watch::Fingerprint;
 use super::worktree::WorktreeFiles;
@@ -44,7 +44,7 @@ struct PathGroup {
 }
 
 #[derive(Serialize)]
-struct Status {
+struct TreeStatus {
     /// The branch that HEAD is on; `null` if it is on none.
     branch: Option<String>,
     /// The commit; `null` if there is none yet.
@@ -64,7 +64,10 @@ struct ChangedPath {
 }
 
 /// The status of the working tree, as JSON.
-pub(super) fn status(handle: &Handle<'_>, context: &Context<'_>) -> Result<(String, Fingerprint), ReadError> {
+pub(super) fn status(
+    handle: &Handle<'_>,
+    context: &GitContext<'_>,
+) -> Result<(String, Fingerprint), ReadError> {
     let state = WorktreeState::of(handle)?;
     let own = handle.own;
     let may = |path: &[u8]| {
@@ -83,7 +86,7 @@ pub(super) fn status(handle: &Handle<'_>, context: &Context<'_>) -> Result<(Stri
         |group: &PathGroup| -> Vec<String> { files(group).into_iter().map(|file| file.path).collect() };
     let (staged, unstaged) = (files(&state.staged), files(&state.unstaged));
     let (untracked, conflicted) = (paths(&state.untracked), paths(&state.conflicted));
-    let json = json(&Status {
+    let json = json(&TreeStatus {
         branch: state.branch.clone().filter(|branch| may_name(handle, branch, context)),
         head: state.head.clone(),
         clean: staged.is_empty() && unstaged.is_empty() && untracked.is_empty() && conflicted.is_empty(),
@@ -135,7 +138,7 @@ impl WorktreeState {
         &mut self,
         handle: &Handle<'_>,
         head: Option<ObjectId>,
-        index: &Index,
+        index: &GitIndex,
     ) -> Result<(), ReadError> {
         let mut committed = Vec::new();
         if let Some(head) = head {

@@ -58,9 +58,9 @@ fn large(name: &str) -> Large {
 }
 
 /// Asks for `target` and stops waiting at the question `stop_at`. Returns the answer and how often the question was put.
-fn asked(repository: &Repository, target: &Target, stop_at: usize) -> (Result<(), ReadError>, usize) {
+fn asked(repository: &GitRepository, target: &GitTarget, stop_at: usize) -> (Result<(), ReadError>, usize) {
     let questions = Cell::new(0);
-    let context = Context {
+    let context = GitContext {
         permits: &|_| true,
         is_cancelled: &|| {
             questions.set(questions.get() + 1);
@@ -70,19 +70,19 @@ fn asked(repository: &Repository, target: &Target, stop_at: usize) -> (Result<()
         log: &|_| {},
     };
     let answer = repository.with(&context, |handle| match target {
-        Target::Status => status::status(handle, &context).map(drop),
-        Target::Branches => references::branches(handle, None, &context).map(drop),
-        Target::Tags => references::tags(handle, None, &context).map(drop),
-        Target::Log(_) => {
+        GitTarget::Status => status::status(handle, &context).map(drop),
+        GitTarget::Branches => references::branches(handle, None, &context).map(drop),
+        GitTarget::Tags => references::tags(handle, None, &context).map(drop),
+        GitTarget::Log(_) => {
             let log = LogRequest { revision: None, path: Some("d1/f1.txt"), max: 10 };
             commits::log(handle, &log, &context).map(drop)
         }
-        Target::Commit(id) => commits::commit(handle, id, &context).map(drop),
-        Target::Diff(from, to) => patch::diff(handle, (from, to), &context).map(drop),
-        Target::Path(revision, path) => {
+        GitTarget::Commit(id) => commits::commit(handle, id, &context).map(drop),
+        GitTarget::Diff(from, to) => patch::diff(handle, (from, to), &context).map(drop),
+        GitTarget::Path(revision, path) => {
             contents::blob(handle, revision, std::str::from_utf8(path).unwrap(), &context).map(drop)
         }
-        Target::Lists => Ok(()),
+        GitTarget::Lists => Ok(()),
     });
     (answer, questions.get())
 }
@@ -91,20 +91,20 @@ fn asked(repository: &Repository, target: &Target, stop_at: usize) -> (Result<()
 #[test]
 fn every_answer_stops() {
     let folder = large("stops");
-    let settings = Arc::new(Options::new().diff_bytes(16 << 20).settings);
-    let head = || Revision::parse("HEAD").unwrap();
+    let settings = Arc::new(GitOptions::new().diff_bytes(16 << 20).settings);
+    let head = || GitRevision::parse("HEAD").unwrap();
     for (target, least) in [
-        (Target::Status, 400),
-        (Target::Branches, 2),
-        (Target::Tags, 600),
-        (Target::Log(None), 300),
-        (Target::Commit(Revision::parse("HEAD").unwrap()), 1),
-        (Target::Diff(Revision::parse("HEAD~300").unwrap(), head()), 300),
-        (Target::Path(head(), b"large.txt".to_vec()), 10),
+        (GitTarget::Status, 400),
+        (GitTarget::Branches, 2),
+        (GitTarget::Tags, 600),
+        (GitTarget::Log(None), 300),
+        (GitTarget::Commit(GitRevision::parse("HEAD").unwrap()), 1),
+        (GitTarget::Diff(GitRevision::parse("HEAD~300").unwrap(), head()), 300),
+        (GitTarget::Path(head(), b"large.txt".to_vec()), 10),
     ] {
         let ask = |stop_at| {
             let named = NamedPath::new("large", &folder.0);
-            asked(&Repository::new(&named, &settings).unwrap(), &target, stop_at)
+            asked(&GitRepository::new(&named, &settings).unwrap(), &target, stop_at)
         };
         let (answer, all) = ask(usize::MAX);
         assert_eq!(answer, Ok(()), "{target:?}");

@@ -7,7 +7,7 @@
 //! Law: rules are read from regular files alone, so nothing waits for the other end of a FIFO. Symbolic links are not followed.
 //! The walk stops when nobody waits for it, and visits a limited number of entries.
 
-use super::index::Index;
+use super::index::GitIndex;
 use super::parts::{Areas, PartError};
 use super::repository::Handle;
 use crate::spell::join;
@@ -33,7 +33,7 @@ type Found<'f> = dyn FnMut(&[u8], bool) + 'f;
 /// See the module.
 pub(super) struct UntrackedWalk<'w> {
     handle: &'w Handle<'w>,
-    index: &'w Index,
+    index: &'w GitIndex,
     root: &'w Path,
     areas: Areas,
     rules: Search,
@@ -45,7 +45,7 @@ pub(super) struct UntrackedWalk<'w> {
 impl<'w> UntrackedWalk<'w> {
     pub(super) fn new(
         handle: &'w Handle<'w>,
-        index: &'w Index,
+        index: &'w GitIndex,
         root: &'w Path,
         found: &'w mut Found<'w>,
     ) -> Self {

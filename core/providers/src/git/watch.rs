@@ -8,17 +8,17 @@
 //! Law: contents are compared, so a commit notifies only clients whose contents it changed. The thread polls a few small files,
 //! because watches of the system would have to follow directories that git creates and removes.
 
-use super::options::Settings;
+use super::options::GitSettings;
 use super::references::{self, RefName};
-use super::repository::{Context, Handle, INDEX, Repository};
-use super::revision::Revision;
+use super::repository::{GitContext, GitRepository, Handle, INDEX};
+use super::revision::GitRevision;
 use super::status::WorktreeState;
 use crate::path;
 use crate::spell;
-use crate::watching::{Watched, Watching};
+use crate::watching::{ProviderWatching, WatchedValue};
 use gix::ObjectId;
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_runtime::provider::{Feed, Interest};
+use mcp_resources_runtime::provider::{Feed, InterestChange};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::path::Path;
@@ -50,27 +50,27 @@ impl Fingerprint {
 
 /// The subject of a URI.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Target {
+pub(super) enum GitTarget {
     Status,
     Branches,
     Tags,
     /// `None`: HEAD, which may have no commit yet.
-    Log(Option<Revision>),
-    Commit(Revision),
-    Diff(Revision, Revision),
+    Log(Option<GitRevision>),
+    Commit(GitRevision),
+    Diff(GitRevision, GitRevision),
     /// A directory or a file.
-    Path(Revision, Vec<u8>),
+    Path(GitRevision, Vec<u8>),
     /// The list of resources.
     Lists,
 }
 
-impl Target {
+impl GitTarget {
     /// Parses a canonical URI; also returns the name of the repository.
     fn parse(uri: &str) -> Option<(String, Self)> {
         let rest = uri.strip_prefix(INDEX)?;
         let rest = rest.split(['?', '#']).next().unwrap_or_default();
         let (name, rest) = rest.split_once('/')?;
-        let revision = |text: &str| Revision::parse(&path::decoded(text)?);
+        let revision = |text: &str| GitRevision::parse(&path::decoded(text)?);
         let (kind, rest) = rest.split_once('/').map_or((rest, None), |(kind, rest)| (kind, Some(rest)));
         let target = match (kind, rest) {
             ("status", None) => Self::Status,
@@ -149,8 +149,8 @@ fn fingerprint_of_lists(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Watcher {
-    watching: Arc<Watching>,
+pub(super) struct GitWatcher {
+    watching: Arc<ProviderWatching>,
     marks: ReadFingerprints,
     /// When the watch of each URI began, until its first check. The list of resources has the empty URI.
     since: Mutex<HashMap<Arc<str>, SystemTime>>,
@@ -165,7 +165,7 @@ struct ReadFingerprints {
 }
 
 impl ReadFingerprints {
-    fn saw(&self, repository: &str, target: &Target, mark: Fingerprint) {
+    fn saw(&self, repository: &str, target: &GitTarget, mark: Fingerprint) {
         let (key, at) = self.place(repository, target);
         let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
         if reads.is_empty() {
@@ -176,27 +176,27 @@ impl ReadFingerprints {
         }
     }
 
-    fn last(&self, repository: &str, target: &Target) -> Option<Fingerprint> {
+    fn last(&self, repository: &str, target: &GitTarget) -> Option<Fingerprint> {
         let (key, at) = self.place(repository, target);
         let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, mark) = (*reads.get(at)?)?;
         (known == key).then_some(mark)
     }
 
-    fn place(&self, repository: &str, target: &Target) -> (u64, usize) {
+    fn place(&self, repository: &str, target: &GitTarget) -> (u64, usize) {
         let key = self.hasher.hash_one((repository, target));
         (key, usize::try_from(key % READS as u64).unwrap_or_default())
     }
 }
 
-impl Watcher {
+impl GitWatcher {
     /// A new mount.
     pub(super) fn begin_anew(&self) {
         self.watching.begin_anew();
     }
 
     /// Records that a client has read contents with this fingerprint.
-    pub(super) fn saw(&self, repository: &Repository, target: &Target, mark: Fingerprint) {
+    pub(super) fn saw(&self, repository: &GitRepository, target: &GitTarget, mark: Fingerprint) {
         if repository.settings.watch {
             self.marks.saw(&repository.name, target, mark);
         }
@@ -205,11 +205,11 @@ impl Watcher {
     /// Records a change of interest. The first one starts the thread.
     pub(super) fn interest(
         self: &Arc<Self>,
-        change: Interest<'_>,
+        change: InterestChange<'_>,
         feed: Option<Feed>,
-        repositories: &[Arc<Repository>],
+        repositories: &[Arc<GitRepository>],
     ) {
-        let watches = |settings: &Settings| settings.watch;
+        let watches = |settings: &GitSettings| settings.watch;
         if !repositories.iter().any(|repository| watches(&repository.settings)) {
             return;
         }
@@ -226,13 +226,13 @@ impl Watcher {
     }
 
     /// Records when a watch began.
-    fn note(&self, change: Interest<'_>) {
+    fn note(&self, change: InterestChange<'_>) {
         let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
         match change {
-            Interest::Uri { uri, on: true, .. } => drop(since.insert(uri.clone(), SystemTime::now())),
-            Interest::Uri { uri, on: false, .. } => drop(since.remove(uri)),
-            Interest::Lists { on: true } => drop(since.insert("".into(), SystemTime::now())),
-            Interest::Lists { on: false } => drop(since.remove("")),
+            InterestChange::Uri { uri, on: true, .. } => drop(since.insert(uri.clone(), SystemTime::now())),
+            InterestChange::Uri { uri, on: false, .. } => drop(since.remove(uri)),
+            InterestChange::Lists { on: true } => drop(since.insert("".into(), SystemTime::now())),
+            InterestChange::Lists { on: false } => drop(since.remove("")),
         }
     }
 
@@ -243,23 +243,23 @@ impl Watcher {
 
 /// The state of the thread: the fingerprints of its last check.
 struct Poller {
-    watch: Arc<Watcher>,
-    repositories: Vec<Arc<Repository>>,
+    watch: Arc<GitWatcher>,
+    repositories: Vec<Arc<GitRepository>>,
     known: HashMap<(Arc<str>, usize), Fingerprint>,
 }
 
 impl Poller {
-    fn all(&mut self, feed: &Feed, watched: &Watched) {
+    fn all(&mut self, feed: &Feed, watched: &WatchedValue) {
         self.known
             .retain(|(uri, _), _| if uri.is_empty() { watched.lists } else { watched.uris.contains(uri) });
         let uris = watched.uris.iter().filter_map(|uri| {
-            let (name, target) = Target::parse(uri)?;
+            let (name, target) = GitTarget::parse(uri)?;
             let at = self.repositories.iter().position(|repository| repository.name == name)?;
             Some((at, uri.clone(), target))
         });
-        let mut todo: Vec<(usize, Arc<str>, Target)> = uris.collect();
+        let mut todo: Vec<(usize, Arc<str>, GitTarget)> = uris.collect();
         if watched.lists {
-            todo.extend((0..self.repositories.len()).map(|at| (at, "".into(), Target::Lists)));
+            todo.extend((0..self.repositories.len()).map(|at| (at, "".into(), GitTarget::Lists)));
         }
         let mut lists = false;
         let mut listed_since = None;
@@ -271,7 +271,7 @@ impl Poller {
             }
             // An unavailable repository would otherwise be logged four times a second.
             let log = |_: &str| {};
-            let context = Context {
+            let context = GitContext {
                 permits: &|_| true,
                 is_cancelled: &|| !feed.is_alive(),
                 facts: &|_| Ok(()),
@@ -280,12 +280,12 @@ impl Poller {
             let _ = repository.with(&context, |handle| {
                 for (_, uri, target) in own {
                     let since = match target {
-                        Target::Lists => *listed_since.get_or_insert_with(|| self.watch.since("")),
+                        GitTarget::Lists => *listed_since.get_or_insert_with(|| self.watch.since("")),
                         _ => self.watch.since(uri),
                     };
                     if self.has_changed(handle, (uri, at, target), since) {
                         match target {
-                            Target::Lists => lists = true,
+                            GitTarget::Lists => lists = true,
                             // A canonical URI is never refused.
                             _ => drop(feed.updated(uri)),
                         }
@@ -302,7 +302,7 @@ impl Poller {
     fn has_changed(
         &mut self,
         handle: &Handle<'_>,
-        (uri, at, target): (&Arc<str>, usize, &Target),
+        (uri, at, target): (&Arc<str>, usize, &GitTarget),
         since: Option<SystemTime>,
     ) -> bool {
         let Ok(mark) = target.mark(handle) else { return false };
@@ -343,17 +343,17 @@ mod tests {
     /// S-02: subjects of URIs.
     #[test]
     fn targets() {
-        let head = Revision::parse("HEAD").unwrap();
-        let feature = Revision::parse("feature~2Fx").unwrap();
+        let head = GitRevision::parse("HEAD").unwrap();
+        let feature = GitRevision::parse("feature~2Fx").unwrap();
         for (uri, expected) in [
-            ("git:///p/status", Target::Status),
-            ("git:///p/log?n=3", Target::Log(None)),
-            ("git:///p/log/feature~2Fx", Target::Log(Some(feature.clone()))),
-            ("git:///p/diff/HEAD/feature~2Fx", Target::Diff(head.clone(), feature)),
-            ("git:///p/tree/HEAD/", Target::Path(head.clone(), Vec::new())),
-            ("git:///p/blob/HEAD/a%20b/c", Target::Path(head, b"a b/c".to_vec())),
+            ("git:///p/status", GitTarget::Status),
+            ("git:///p/log?n=3", GitTarget::Log(None)),
+            ("git:///p/log/feature~2Fx", GitTarget::Log(Some(feature.clone()))),
+            ("git:///p/diff/HEAD/feature~2Fx", GitTarget::Diff(head.clone(), feature)),
+            ("git:///p/tree/HEAD/", GitTarget::Path(head.clone(), Vec::new())),
+            ("git:///p/blob/HEAD/a%20b/c", GitTarget::Path(head, b"a b/c".to_vec())),
         ] {
-            assert_eq!(Target::parse(uri), Some(("p".to_owned(), expected)), "{uri}");
+            assert_eq!(GitTarget::parse(uri), Some(("p".to_owned(), expected)), "{uri}");
         }
         for uri in [
             "git:///",
@@ -363,7 +363,7 @@ mod tests {
             "git:///p/tree/HEAD",
             "file:///p/log",
         ] {
-            assert_eq!(Target::parse(uri), None, "{uri}");
+            assert_eq!(GitTarget::parse(uri), None, "{uri}");
         }
     }
 }

@@ -7,7 +7,7 @@
 //! Law: contents are read of regular files alone, and no program is run: filters such as that of Git LFS are not applied. What
 //! lies behind a symbolic link is not part of the working tree.
 
-use super::index::{Index, IndexEntry};
+use super::index::{GitIndex, IndexEntry};
 use super::parts::{Areas, PartError};
 use super::repository::Handle;
 use gix::ObjectId;
@@ -63,7 +63,7 @@ impl<'w> WorktreeFiles<'w> {
     /// How a file differs from its entry, which is in no conflict; `None` if it does not.
     pub(super) fn change(
         &mut self,
-        index: &Index,
+        index: &GitIndex,
         entry: &IndexEntry,
     ) -> Result<Option<&'static str>, ReadError> {
         if entry.flags.contains(Flags::ASSUME_VALID) {
@@ -135,7 +135,7 @@ impl<'w> WorktreeFiles<'w> {
     /// The id that the contents of a file would have; `None` if they cannot be read.
     fn id(
         &mut self,
-        index: &Index,
+        index: &GitIndex,
         entry: &IndexEntry,
         facts: &fs::Metadata,
     ) -> Result<Option<ObjectId>, ReadError> {
@@ -174,7 +174,7 @@ impl<'w> WorktreeFiles<'w> {
     }
 
     /// The attributes of a directory: its file, or that of the index where it is not checked out.
-    fn attributes(&self, index: &Index, directory: &Path) -> Option<Vec<u8>> {
+    fn attributes(&self, index: &GitIndex, directory: &Path) -> Option<Vec<u8>> {
         let path = self.root.join(directory).join(".gitattributes");
         match fs::symlink_metadata(&path) {
             Ok(facts) if facts.is_file() => self.areas.read(&path, ATTRIBUTES).ok().map(|(text, _)| text),
@@ -205,7 +205,7 @@ impl Converter {
     }
 
     /// Loads the attributes that apply in the directory of a path.
-    fn enter(&mut self, files: &WorktreeFiles<'_>, index: &Index, path: &Path) -> Result<(), ReadError> {
+    fn enter(&mut self, files: &WorktreeFiles<'_>, index: &GitIndex, path: &Path) -> Result<(), ReadError> {
         let wanted: Vec<PathBuf> = path.ancestors().skip(1).map(Path::to_owned).collect();
         if self.directories.first() == wanted.first() && !self.directories.is_empty() {
             return Ok(());
@@ -240,7 +240,7 @@ impl Converter {
     fn id(
         &mut self,
         files: &WorktreeFiles<'_>,
-        index: &Index,
+        index: &GitIndex,
         entry: &IndexEntry,
         reader: CancellableReader<'_>,
         size: u64,

@@ -1,7 +1,7 @@
 //! Points as text: JSON, CSV, and the text form of OpenMetrics 1.0.
 
 use super::points::{Point, Points};
-use super::query::Query;
+use super::query::MetricsQuery;
 use super::series::Series;
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
@@ -13,13 +13,13 @@ const TIMES: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
 /// How a series is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum SeriesFormat {
     Json,
     Csv,
     OpenMetrics,
 }
 
-impl Format {
+impl SeriesFormat {
     /// Their words.
     pub(super) const WORDS: [&str; 3] = ["json", "csv", "openmetrics"];
 
@@ -50,7 +50,7 @@ impl Format {
         each.saturating_mul(points)
     }
 
-    pub(super) fn write(self, series: &Series, query: &Query, points: &Points) -> String {
+    pub(super) fn write(self, series: &Series, query: &MetricsQuery, points: &Points) -> String {
         let mut out = String::with_capacity(self.least(points.points.len()).saturating_mul(2));
         match self {
             Self::Json => write_json(&mut out, series, query, points),
@@ -61,7 +61,7 @@ impl Format {
     }
 }
 
-fn write_json(out: &mut String, series: &Series, query: &Query, points: &Points) {
+fn write_json(out: &mut String, series: &Series, query: &MetricsQuery, points: &Points) {
     out.push_str("{\"name\":");
     push_json(out, &series.name);
     out.push_str(",\"from\":");
@@ -82,9 +82,9 @@ fn write_json(out: &mut String, series: &Series, query: &Query, points: &Points)
             out,
             "{comma}{{\"time\":\"{}\",\"value\":{},\"min\":{},\"max\":{},\"count\":{count}}}",
             time(point.at),
-            Json(mean),
-            Json(min),
-            Json(max)
+            JsonFormat(mean),
+            JsonFormat(min),
+            JsonFormat(max)
         );
     }
     out.push_str("]}");
@@ -94,7 +94,14 @@ fn write_csv(out: &mut String, points: &Points) {
     out.push_str("time,value,min,max,count\n");
     for point in &points.points {
         let Point { at, mean, min, max, count } = *point;
-        let _ = writeln!(out, "{},{},{},{},{count}", time(at), Plain(mean), Plain(min), Plain(max));
+        let _ = writeln!(
+            out,
+            "{},{},{},{},{count}",
+            time(at),
+            PlainNumber(mean),
+            PlainNumber(min),
+            PlainNumber(max)
+        );
     }
 }
 
@@ -109,7 +116,7 @@ fn write_open_metrics(out: &mut String, series: &Series, points: &Points) {
         let _ = writeln!(out, "# HELP {name}{suffix} {}{what}", escaped(&about));
         let _ = writeln!(out, "# TYPE {name}{suffix} gauge");
         for point in &points.points {
-            let _ = writeln!(out, "{name}{suffix} {} {}", Plain(value(point)), seconds(point.at));
+            let _ = writeln!(out, "{name}{suffix} {} {}", PlainNumber(value(point)), seconds(point.at));
         }
     };
     match points.step {
@@ -125,18 +132,18 @@ fn write_open_metrics(out: &mut String, series: &Series, points: &Points) {
 }
 
 /// A number in JSON, which has neither infinity nor what is not a number.
-pub(super) struct Json(pub(super) f64);
+pub(super) struct JsonFormat(pub(super) f64);
 
-impl std::fmt::Display for Json {
+impl std::fmt::Display for JsonFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.0.is_finite() { write!(f, "{:?}", self.0) } else { f.write_str("null") }
     }
 }
 
 /// A number as Prometheus writes it.
-struct Plain(f64);
+struct PlainNumber(f64);
 
-impl std::fmt::Display for Plain {
+impl std::fmt::Display for PlainNumber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             value if value.is_nan() => f.write_str("NaN"),

@@ -7,7 +7,7 @@
 //! Law: series are sums over all processors, disks and interfaces, so no name and no path of the machine is served. The lock is
 //! a leaf.
 
-use super::series::{Sample, Series, Table, now};
+use super::series::{Sample, Series, SeriesTable, now};
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_runtime::provider::Feed;
 use std::collections::HashSet;
@@ -58,7 +58,7 @@ macro_rules! gauges {
         impl Gauges {
             const COUNT: usize = [$($name),+].len();
 
-            fn new(table: &Table) -> Result<Self, OptionError> {
+            fn new(table: &SeriesTable) -> Result<Self, OptionError> {
                 let begin = |name, about| {
                     table.begin(name, Some(about)).map_err(|_| {
                         let reason = format!(
@@ -92,7 +92,7 @@ impl Collector {
     ///
     /// # Errors
     /// There is no room for them.
-    pub(super) fn new(table: &Table, interval: Duration) -> Result<Self, OptionError> {
+    pub(super) fn new(table: &SeriesTable, interval: Duration) -> Result<Self, OptionError> {
         let gauges = Arc::new(Gauges::new(table)?);
         Ok(Self { gauges, interval, state: Mutex::default(), changed: Condvar::new() })
     }
@@ -148,7 +148,7 @@ impl Collector {
     }
 
     fn work(&self, own: (u32, u64), feed: &Feed) {
-        let mut probe = Probe::new();
+        let mut probe = HostProbe::new();
         std::thread::sleep(MINIMUM_CPU_UPDATE_INTERVAL);
         loop {
             probe.measure(&self.gauges);
@@ -186,7 +186,7 @@ impl HostState {
 }
 
 /// What asks the system. What it cannot tell is not measured.
-struct Probe {
+struct HostProbe {
     system: Option<System>,
     disks: Option<Disks>,
     networks: Option<Networks>,
@@ -194,7 +194,7 @@ struct Probe {
     counted: Instant,
 }
 
-impl Probe {
+impl HostProbe {
     fn new() -> Self {
         let mut system = System::new().ok();
         if let Some(system) = &mut system {

@@ -18,24 +18,26 @@ mod series;
 #[cfg(test)]
 mod tests;
 
-pub use options::Options;
+pub use options::MetricsOptions;
 pub use series::PushError;
 
 use crate::answers::{completion, page};
 use crate::declared::{self, Declare};
-use crate::options::Kind;
-use crate::watching::Own;
-use format::{Format, Json, push_json};
+use crate::options::OptionKind;
+use crate::watching::OwnWatch;
+use format::{JsonFormat, SeriesFormat, push_json};
 use host::Collector;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_runtime::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_runtime::provider::{
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+};
 use notify::Notifier;
 use points::Points;
-use query::Query;
-use series::{Sample, Series, Table};
+use query::MetricsQuery;
+use series::{Sample, Series, SeriesTable};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -54,24 +56,24 @@ const JSON: &str = "application/json";
 /// series. It is in one server at a time.
 ///
 /// ```
-/// use mcp_resources_providers::metrics::{Metrics, Options};
-/// let metrics = Metrics::new(Options::new())?;
+/// use mcp_resources_providers::metrics::{Metrics, MetricsOptions};
+/// let metrics = Metrics::new(MetricsOptions::new())?;
 /// // server.mount(metrics.clone())
 /// metrics.push("queue_length", 17.0)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    shared: Arc<Shared>,
+    shared: Arc<MetricsState>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    options: Options,
-    table: Arc<Table>,
+struct MetricsState {
+    options: MetricsOptions,
+    table: Arc<SeriesTable>,
     host: Option<Arc<Collector>>,
     notifier: Arc<Notifier>,
-    own: Own,
+    own: OwnWatch,
 }
 
 impl Metrics {
@@ -79,12 +81,13 @@ impl Metrics {
     ///
     /// # Errors
     /// A number is out of its range.
-    pub fn new(options: Options) -> Result<Self, OptionError> {
+    pub fn new(options: MetricsOptions) -> Result<Self, OptionError> {
         let options = options.checked()?;
-        let table = Arc::new(Table::new(options.series, options.samples));
+        let table = Arc::new(SeriesTable::new(options.series, options.samples));
         let collector = || Collector::new(&table, options.interval).map(Arc::new);
         let host = options.host.then(collector).transpose()?;
-        let shared = Shared { options, table, host, notifier: Arc::default(), own: Own::default() };
+        let shared =
+            MetricsState { options, table, host, notifier: Arc::default(), own: OwnWatch::default() };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -127,15 +130,15 @@ impl Metrics {
 }
 
 impl Declare for Metrics {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "metrics",
         about: "Series of numbers, such as CPU and memory of this machine, as metrics:///NAME.",
-        options: Options::TABLE,
+        options: MetricsOptions::TABLE,
     };
 
     fn declare(options: OptionValue, _folder: &Path) -> Result<Self, OptionError> {
         match options {
-            OptionValue::None => Self::new(Options::new()),
+            OptionValue::None => Self::new(MetricsOptions::new()),
             options => Self::new(declared::read("metrics", options)?),
         }
     }
@@ -224,17 +227,17 @@ impl Provider for Metrics {
             "from" => &["-5m", "-15m", "-30m", "-1h"],
             "to" => &["-5m", "-15m", "-30m"],
             "step" => &["1s", "10s", "1m", "5m"],
-            "format" => &Format::WORDS,
+            "format" => &SeriesFormat::WORDS,
             _ => &[],
         };
         let fits = words.iter().filter(|word| word.starts_with(typed));
         reply.send(Ok(completion(fits.map(|word| (*word).to_owned()))));
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         let shared = &self.shared;
         if let Some(host) = &shared.host {
-            let (Interest::Uri { on, .. } | Interest::Lists { on }) = change;
+            let (InterestChange::Uri { on, .. } | InterestChange::Lists { on }) = change;
             host.interest(on, shared.own.feed().as_ref());
         }
         shared.notifier.interest(change, shared.own.feed(), &shared.table, shared.options.interval);
@@ -259,7 +262,7 @@ impl Metrics {
         }
         let name = request.param("name").unwrap_or_default();
         let series = shared.table.find(name).ok_or(ReadError::NotFound)?;
-        let query = Query::parse(|variable| request.param(variable), series::now())?;
+        let query = MetricsQuery::parse(|variable| request.param(variable), series::now())?;
         let samples = series.between(query.from, query.to);
         let points = Points::of(&samples, query.step, shared.options.points);
         reply.facts(query.format.least(points.points.len()) as u64)?;
@@ -280,7 +283,7 @@ impl Metrics {
             out.push_str(",\"uri\":");
             push_json(&mut out, &series.uri);
             if let Some(Sample { at, value }) = series.last() {
-                out.push_str(&format!(",\"time\":\"{}\",\"value\":{}", format::time(at), Json(value)));
+                out.push_str(&format!(",\"time\":\"{}\",\"value\":{}", format::time(at), JsonFormat(value)));
             }
             out.push('}');
         }
@@ -311,7 +314,7 @@ fn item(series: &Series) -> Resource {
 }
 
 /// Logs once that pushes were refused. Not in the push itself: a log may need what the thread that pushes holds.
-fn log_refusals(table: &Table, log: &dyn Fn(&str)) {
+fn log_refusals(table: &SeriesTable, log: &dyn Fn(&str)) {
     if let Some(limit) = table.unlogged_refusal() {
         log(&format!(
             "there are {limit} series, and pushes to others are refused; raise the option `series`, or use fewer names"

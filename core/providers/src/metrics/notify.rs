@@ -4,11 +4,11 @@
 //! Law: a count is recorded before the interest is, so a sample that comes while a client subscribes is not missed. The lock
 //! is a leaf.
 
-use super::series::Table;
+use super::series::SeriesTable;
 use super::{INDEX, log_refusals};
 use crate::path;
-use crate::watching::{Watched, Watching};
-use mcp_resources_runtime::provider::{Feed, Interest};
+use crate::watching::{ProviderWatching, WatchedValue};
+use mcp_resources_runtime::provider::{Feed, InterestChange};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,13 +16,13 @@ use std::time::Duration;
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Notifier {
-    watching: Arc<Watching>,
-    seen: Mutex<Seen>,
+    watching: Arc<ProviderWatching>,
+    seen: Mutex<SeenSeries>,
 }
 
 /// What subscribers know of.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenSeries {
     /// How many samples each watched URI had.
     samples: HashMap<Arc<str>, u64>,
     /// How many series were listed.
@@ -33,25 +33,25 @@ impl Notifier {
     /// A new mount.
     pub(super) fn begin_anew(&self) {
         self.watching.begin_anew();
-        *self.lock() = Seen::default();
+        *self.lock() = SeenSeries::default();
     }
 
     /// Records a change of interest.
     pub(super) fn interest(
         self: &Arc<Self>,
-        change: Interest<'_>,
+        change: InterestChange<'_>,
         feed: Option<Feed>,
-        table: &Arc<Table>,
+        table: &Arc<SeriesTable>,
         interval: Duration,
     ) {
         match change {
-            Interest::Uri { uri, on: true, .. } => {
+            InterestChange::Uri { uri, on: true, .. } => {
                 let pushed = pushed(table, uri);
                 self.lock().samples.insert(uri.clone(), pushed);
             }
-            Interest::Uri { uri, on: false, .. } => drop(self.lock().samples.remove(uri)),
-            Interest::Lists { on: true } => self.lock().series = table.len(),
-            Interest::Lists { on: false } => {}
+            InterestChange::Uri { uri, on: false, .. } => drop(self.lock().samples.remove(uri)),
+            InterestChange::Lists { on: true } => self.lock().series = table.len(),
+            InterestChange::Lists { on: false } => {}
         }
         self.watching.interest(change, feed, "mcp-notify", || {
             let (own, table) = (self.clone(), table.clone());
@@ -62,7 +62,7 @@ impl Notifier {
         });
     }
 
-    fn notify(&self, feed: &Feed, watched: &Watched, table: &Table) {
+    fn notify(&self, feed: &Feed, watched: &WatchedValue, table: &SeriesTable) {
         log_refusals(table, &|what| feed.log(what));
         for uri in &watched.uris {
             let now = pushed(table, uri);
@@ -81,13 +81,13 @@ impl Notifier {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, SeenSeries> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// How many samples there have ever been in the series at a URI; in all of them at that of the index.
-fn pushed(table: &Table, uri: &str) -> u64 {
+fn pushed(table: &SeriesTable, uri: &str) -> u64 {
     let path = uri.strip_prefix(INDEX).unwrap_or_default();
     let segment = path.split_once('?').map_or(path, |(segment, _)| segment);
     if segment.is_empty() {

@@ -1,6 +1,6 @@
 //! How many series there are, how much each keeps, and whether this machine is measured.
 
-use crate::options::{Span, option_table};
+use crate::options::{TimeSpan, option_table};
 use mcp_resources_engine::option::{FromOption, OptionError};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -14,12 +14,12 @@ const INTERVAL: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration:
 /// The options of [`Metrics`](super::Metrics).
 ///
 /// ```
-/// use mcp_resources_providers::metrics::{Metrics, Options};
-/// let metrics = Metrics::new(Options::new().samples(600).host(true))?;
+/// use mcp_resources_providers::metrics::{Metrics, MetricsOptions};
+/// let metrics = Metrics::new(MetricsOptions::new().samples(600).host(true))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct MetricsOptions {
     pub(super) series: usize,
     pub(super) samples: usize,
     pub(super) points: usize,
@@ -27,13 +27,13 @@ pub struct Options {
     pub(super) host: bool,
 }
 
-impl Default for Options {
+impl Default for MetricsOptions {
     fn default() -> Self {
         Self { series: 256, samples: 3_600, points: 240, interval: Duration::from_secs(1), host: false }
     }
 }
 
-impl Options {
+impl MetricsOptions {
     /// The defaults.
     pub fn new() -> Self {
         Self::default()
@@ -100,7 +100,7 @@ impl Options {
     }
 }
 
-option_table!(Options, "an object of options" {
+option_table!(MetricsOptions, "an object of options" {
     "series": "a whole number", Some("256"),
         "The maximum number of series; a push to a further one is refused." =>
         |own, value| { own.series = usize::from_option(value)?; Ok(()) };
@@ -112,7 +112,7 @@ option_table!(Options, "an object of options" {
         |own, value| { own.points = usize::from_option(value)?; Ok(()) };
     "interval": "a time", Some("1s"),
         "How often this machine is measured, and the shortest time between two notifications of a series." =>
-        |own, value| { own.interval = Span::from_option(value)?.0; Ok(()) };
+        |own, value| { own.interval = TimeSpan::from_option(value)?.0; Ok(()) };
     "host": "true or false", Some("false"),
         "Whether the CPU, memory, disks and network of this machine are measured." =>
         |own, value| { own.host = bool::from_option(value)?; Ok(()) };

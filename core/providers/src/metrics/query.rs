@@ -1,8 +1,8 @@
 //! Which part of a series is read, and how it is written: `from`, `to`, `step` and `format` of a URI.
 
-use super::format::Format;
+use super::format::SeriesFormat;
 use super::series::TIMES;
-use crate::options::Span;
+use crate::options::TimeSpan;
 use jiff::Timestamp;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::FromOption;
@@ -12,17 +12,17 @@ const HOUR: i64 = 3_600_000;
 
 /// The parts of a series that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Query {
+pub(super) struct MetricsQuery {
     /// In milliseconds since 1970.
     pub(super) from: i64,
     /// The last millisecond that is read.
     pub(super) to: i64,
     /// How long a bucket is, in milliseconds. `None`: as long as the limit of points needs.
     pub(super) step: Option<i64>,
-    pub(super) format: Format,
+    pub(super) format: SeriesFormat,
 }
 
-impl Query {
+impl MetricsQuery {
     /// Reads the variables of a URI. `now` is in milliseconds since 1970.
     ///
     /// # Errors
@@ -36,8 +36,10 @@ impl Query {
         }
         let step = variable("step").map(step).transpose()?;
         let format = match variable("format") {
-            Some(word) => Format::parse(word).ok_or_else(|| wrong("format", "json, csv or openmetrics"))?,
-            None => Format::Json,
+            Some(word) => {
+                SeriesFormat::parse(word).ok_or_else(|| wrong("format", "json, csv or openmetrics"))?
+            }
+            None => SeriesFormat::Json,
         };
         Ok(Self { from, to, step, format })
     }
@@ -62,7 +64,7 @@ fn step(text: &str) -> Result<i64, ReadError> {
 
 /// A length of time in milliseconds.
 fn span(text: &str) -> Option<i64> {
-    let span = Span::from_option(text.into()).ok()?;
+    let span = TimeSpan::from_option(text.into()).ok()?;
     i64::try_from(span.0.as_millis()).ok()
 }
 

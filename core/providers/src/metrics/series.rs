@@ -61,7 +61,7 @@ impl std::error::Error for PushError {}
 
 /// All series, by name.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct SeriesTable {
     series: RwLock<HashMap<Arc<str>, Arc<Series>>>,
     limit: usize,
     samples: usize,
@@ -91,7 +91,7 @@ struct Samples {
     pushed: u64,
 }
 
-impl Table {
+impl SeriesTable {
     pub(super) fn new(limit: usize, samples: usize) -> Self {
         Self {
             series: RwLock::default(),

@@ -1,9 +1,9 @@
 //! The rings, the points, the forms and the words of queries, without a server.
 
-use super::format::Format;
+use super::format::SeriesFormat;
 use super::points::{Point, Points};
-use super::query::Query;
-use super::series::{Sample, Table};
+use super::query::MetricsQuery;
+use super::series::{Sample, SeriesTable};
 use super::*;
 use mcp_resources_engine::option::FromOption;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use std::time::Duration;
 /// A time of the tests: 2026-11-23T08:00:00Z.
 const NOW: i64 = 1_795_420_800_000;
 
-fn table(samples: usize) -> Table {
-    Table::new(4, samples)
+fn table(samples: usize) -> SeriesTable {
+    SeriesTable::new(4, samples)
 }
 
-fn pushed(table: &Table, name: &str, samples: impl IntoIterator<Item = (i64, f64)>) -> Arc<Series> {
+fn pushed(table: &SeriesTable, name: &str, samples: impl IntoIterator<Item = (i64, f64)>) -> Arc<Series> {
     for (at, value) in samples {
         table.push(name, Sample { at, value }).unwrap();
     }
     table.begin(name, None).unwrap()
 }
 
-fn query(variables: &[(&str, &'static str)]) -> Result<Query, ReadError> {
+fn query(variables: &[(&str, &'static str)]) -> Result<MetricsQuery, ReadError> {
     let found = |name: &str| variables.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
-    Query::parse(found, NOW)
+    MetricsQuery::parse(found, NOW)
 }
 
 /// S-05: a ring has the newest samples in the order of their times, whatever order they come in.
@@ -73,7 +73,7 @@ fn a_ring_agrees_with_a_naive_one() {
 /// S-05: a series too many is refused, and counted; what has no name or no time too.
 #[test]
 fn what_has_no_room_is_refused() {
-    let metrics = Metrics::new(Options::new().series(2)).unwrap();
+    let metrics = Metrics::new(MetricsOptions::new().series(2)).unwrap();
     metrics.push("a", 1.0).unwrap();
     metrics.push("b", 1.0).unwrap();
     for _ in 0..3 {
@@ -83,7 +83,7 @@ fn what_has_no_room_is_refused() {
     assert_eq!(metrics.refused(), 3);
     assert_eq!(metrics.shared.table.unlogged_refusal(), Some(2));
     assert_eq!(metrics.shared.table.unlogged_refusal(), None);
-    let metrics = Metrics::new(Options::new()).unwrap();
+    let metrics = Metrics::new(MetricsOptions::new()).unwrap();
     for name in ["", "a\nb", "\u{7f}", &"x".repeat(257)] {
         assert_eq!(metrics.push(name, 1.0), Err(PushError::Name), "{name:?}");
     }
@@ -187,29 +187,29 @@ fn forms() {
     let values = [1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300];
     let samples = values.iter().enumerate().map(|(at, value)| (NOW + at as i64 * 1_500, *value));
     let series = pushed(&table, "2nd \"série\\", samples);
-    let query = Query { from: NOW, to: NOW + 10_000, step: None, format: Format::Json };
-    let written = |format: Format, step: Option<i64>| {
+    let query = MetricsQuery { from: NOW, to: NOW + 10_000, step: None, format: SeriesFormat::Json };
+    let written = |format: SeriesFormat, step: Option<i64>| {
         let samples = series.between(query.from, query.to);
         let points = Points::of(&samples, step, 240);
         let text = format.write(&series, &query, &points);
         assert!(text.len() >= format.least(points.points.len()), "{text}");
         text
     };
-    let json = written(Format::Json, None);
+    let json = written(SeriesFormat::Json, None);
     let begin = r#"{"name":"2nd \"série\\","from":"2026-11-23T08:00:00.000Z","to":"2026-11-23T08:00:10.000Z","step":null,"points":[{"time":"2026-11-23T08:00:00.000Z","value":1.0,"min":1.0,"max":1.0,"count":1},{"time":"2026-11-23T08:00:01.500Z","value":null,"min":null,"max":null,"count":1},"#;
     assert!(json.starts_with(begin), "{json}");
     assert!(json.ends_with(r#""value":1e300,"min":1e300,"max":1e300,"count":1}]}"#), "{json}");
-    let json = written(Format::Json, Some(2_000));
+    let json = written(SeriesFormat::Json, Some(2_000));
     assert!(json.contains(r#""step":"2s","points":[{"time":"2026-11-23T08:00:00.000Z","value":1.0,"min":1.0,"max":1.0,"count":2}"#), "{json}");
-    let csv = written(Format::Csv, None);
+    let csv = written(SeriesFormat::Csv, None);
     assert_eq!(csv.lines().next(), Some("time,value,min,max,count"));
     assert_eq!(csv.lines().nth(2), Some("2026-11-23T08:00:01.500Z,NaN,NaN,NaN,1"));
     assert_eq!(csv.lines().nth(4), Some("2026-11-23T08:00:04.500Z,-Inf,-Inf,-Inf,1"));
-    let text = written(Format::OpenMetrics, None);
+    let text = written(SeriesFormat::OpenMetrics, None);
     let head = "# HELP _2nd__s_rie_ The series \\\"2nd \\\"série\\\\\\\".\n# TYPE _2nd__s_rie_ gauge\n_2nd__s_rie_ 1.0 1795420800.000\n_2nd__s_rie_ NaN 1795420801.500\n_2nd__s_rie_ +Inf 1795420803.000\n";
     assert!(text.starts_with(head), "{text}");
     assert!(text.ends_with("\n# EOF\n"));
-    let text = written(Format::OpenMetrics, Some(500));
+    let text = written(SeriesFormat::OpenMetrics, Some(500));
     for line in
         ["# TYPE _2nd__s_rie__min gauge\n", "_2nd__s_rie__max 1e300 1795420806.000\n", "each 500ms.\n"]
     {
@@ -236,14 +236,14 @@ fn options_are_checked() {
         let said = made(members(name, value)).unwrap_err().to_string();
         assert!(said.contains(message), "{said}");
     }
-    let few = Metrics::new(Options::new().series(3).host(true)).unwrap_err().to_string();
+    let few = Metrics::new(MetricsOptions::new().series(3).host(true)).unwrap_err().to_string();
     assert!(few.contains("`host` needs 11 series"), "{few}");
     let said = Metrics::word("interval=1s").unwrap_err().to_string();
     assert!(said.contains("takes nothing, not \"interval=1s\""), "{said}");
-    let host: Options = declared::read("metrics", Metrics::word("").unwrap()).unwrap();
-    assert_eq!(host, Options::new().host(true));
-    let mut one = Metrics::new(Options::new()).unwrap();
-    assert!(one.take(Metrics::new(Options::new()).unwrap()).is_ok());
-    assert!(one.take(Metrics::new(Options::new().interval(Duration::from_secs(2))).unwrap()).is_err());
-    assert!(Options::from_option(5_u64.into()).is_err());
+    let host: MetricsOptions = declared::read("metrics", Metrics::word("").unwrap()).unwrap();
+    assert_eq!(host, MetricsOptions::new().host(true));
+    let mut one = Metrics::new(MetricsOptions::new()).unwrap();
+    assert!(one.take(Metrics::new(MetricsOptions::new()).unwrap()).is_ok());
+    assert!(one.take(Metrics::new(MetricsOptions::new().interval(Duration::from_secs(2))).unwrap()).is_err());
+    assert!(MetricsOptions::from_option(5_u64.into()).is_err());
 }

@@ -2,7 +2,7 @@
 //!
 //! Law: a chunk has a bounded length, never cuts a character, and says which heading it stands under.
 
-use crate::docs::Page;
+use crate::docs::DocsPage;
 
 /// How long a chunk is at most, in bytes; a paragraph that is longer is cut.
 const LONGEST: usize = 2_000;
@@ -19,17 +19,17 @@ pub(super) struct Chunk {
 
 /// A document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Chunks {
+pub(super) struct ChunkIter {
     pub(super) title: Option<String>,
     pub(super) chunks: Vec<Chunk>,
 }
 
 /// Cuts Markdown or plain text.
-pub(super) fn chunks(text: &str, is_markdown: bool) -> Chunks {
+pub(super) fn chunks(text: &str, is_markdown: bool) -> ChunkIter {
     let mut chunks = Vec::new();
     let mut title = None;
     if is_markdown {
-        let page = Page::parse(text);
+        let page = DocsPage::parse(text);
         title = page.description.title;
         for section in &page.sections {
             cut(&section.heading, &section.text, &mut chunks);
@@ -38,7 +38,7 @@ pub(super) fn chunks(text: &str, is_markdown: bool) -> Chunks {
         cut("", text, &mut chunks);
     }
     chunks.truncate(CHUNKS);
-    Chunks { title, chunks }
+    ChunkIter { title, chunks }
 }
 
 /// Adds a section in pieces; one without text has its heading.
@@ -77,7 +77,7 @@ mod tests {
     /// S-03: by headings, and by lines where a section is long.
     #[test]
     fn documents_are_cut_by_headings() {
-        let Chunks { title, chunks: found } =
+        let ChunkIter { title, chunks: found } =
             chunks("---\ntitle: T\n---\nintro\n# One\na\n## Two\n\n## Three\nc\n", true);
         let found: Vec<_> = found.iter().map(|chunk| (&*chunk.heading, &*chunk.text)).collect();
         assert_eq!(title.as_deref(), Some("T"));

@@ -8,9 +8,9 @@
 //! Law: a source that does not answer leaves what is known as it is. The log says why, once until it answers again.
 
 use super::chunk;
-use super::document::{Document, chunk_key, of_body, of_key};
+use super::document::{RagDocument, chunk_key, of_body, of_key};
 use super::embed::{self, Embedder, VECTORS};
-use super::source::{Changes, DocumentSource, Listed, SourceError};
+use super::source::{DocumentSource, ListedDocument, SourceChanges, SourceError};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put};
 use crate::subscribers::{Subscribers, digest};
@@ -49,7 +49,7 @@ pub(super) struct Collection {
 /// All documents of a collection at one time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Documents {
-    pub(super) all: Arc<BTreeMap<String, Arc<Document>>>,
+    pub(super) all: Arc<BTreeMap<String, Arc<RagDocument>>>,
     /// The vectors of chunks, by key.
     pub(super) vectors: Arc<BTreeMap<String, Arc<[f32]>>>,
     /// Whether the source has answered at least once.
@@ -62,13 +62,13 @@ pub(super) struct Documents {
     asked: Option<Instant>,
     fault: Option<String>,
     /// Documents that could not be read, or not be put into the index, by id.
-    unread: BTreeMap<String, Unread>,
+    unread: BTreeMap<String, UnreadDocument>,
 }
 
 /// What could not be taken over of a document.
 #[derive(Clone, Debug)]
-struct Unread {
-    listed: Listed,
+struct UnreadDocument {
+    listed: ListedDocument,
     /// As it was logged.
     reason: String,
     /// Whether it is asked for only once it has changed; otherwise with the next changes.
@@ -77,7 +77,7 @@ struct Unread {
 
 /// Shared by requests and the thread.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct DocumentStore {
     state: Mutex<StoreState>,
     changed: Condvar,
     indexes: Indexes,
@@ -93,7 +93,7 @@ struct StoreState {
     has_news: bool,
 }
 
-impl Store {
+impl DocumentStore {
     pub(super) fn new(collections: &[Arc<Collection>]) -> Arc<Self> {
         let indexes = Indexes::new(collections.iter().map(|collection| &collection.index));
         let state = StoreState {
@@ -186,7 +186,7 @@ impl Store {
         }
         let (own, collections) = (self.clone(), collections.to_vec());
         let run = move || {
-            let keeper = Keeper { store: &own, collections: &collections, feed: &feed };
+            let keeper = DocumentIndexer { store: &own, collections: &collections, feed: &feed };
             // After a mistake of ours the next request begins anew; the panic hook has said where.
             let ended = catch_unwind(AssertUnwindSafe(|| keeper.run()));
             keeper.stop(ended.is_err());
@@ -201,13 +201,13 @@ impl Store {
 }
 
 /// The thread.
-struct Keeper<'k> {
-    store: &'k Arc<Store>,
+struct DocumentIndexer<'k> {
+    store: &'k Arc<DocumentStore>,
     collections: &'k [Arc<Collection>],
     feed: &'k Feed,
 }
 
-impl Keeper<'_> {
+impl DocumentIndexer<'_> {
     fn run(&self) {
         self.open();
         // Folders first: they answer at once.
@@ -256,7 +256,7 @@ impl Keeper<'_> {
         let known = self.store.with_index(collection, |index| {
             index.known(&collection.name, |key, stamp, head| {
                 if let Some((id, 0)) = of_key(&key)
-                    && let Some(document) = Document::from_head(id, stamp, &head)
+                    && let Some(document) = RagDocument::from_head(id, stamp, &head)
                 {
                     documents.insert(id.to_owned(), Arc::new(document));
                 }
@@ -340,14 +340,14 @@ impl Keeper<'_> {
         }
         let is_first = !std::mem::replace(&mut now.is_known, true);
         let (mut changed, gone) = match changes {
-            Changes::All { documents, token } => {
+            SourceChanges::All { documents, token } => {
                 now.token = token;
                 let there: HashSet<&str> = documents.iter().map(|listed| &*listed.id).collect();
                 let gone = before.all.keys().filter(|id| !there.contains(&***id)).cloned().collect();
                 now.unread.retain(|id, _| there.contains(&**id));
                 (documents, gone)
             }
-            Changes::Some { changed, gone, token } => {
+            SourceChanges::Some { changed, gone, token } => {
                 now.token = token;
                 (changed, gone)
             }
@@ -371,7 +371,7 @@ impl Keeper<'_> {
         &self,
         collection: &Collection,
         mut now: Documents,
-        changed: Vec<Listed>,
+        changed: Vec<ListedDocument>,
         publish: &dyn Fn(Documents),
     ) -> Documents {
         let mut published = Instant::now();
@@ -413,33 +413,49 @@ impl Keeper<'_> {
     }
 
     /// Reads a document and puts its chunks in the place of the old ones.
-    fn fetch(&self, collection: &Collection, now: &mut Documents, listed: Listed, old: Option<&Document>) {
+    fn fetch(
+        &self,
+        collection: &Collection,
+        now: &mut Documents,
+        listed: ListedDocument,
+        old: Option<&RagDocument>,
+    ) {
         let before = now.unread.remove(&listed.id);
         let fetched = match collection.source.fetch(&listed.id) {
             Ok(fetched) => fetched,
             Err(SourceError::NotFound) => return self.remove(collection, now, &listed.id),
             Err(SourceError::Failed(reason)) => {
                 let reason = format!("cannot be read: {reason}");
-                return self.put_off(collection, now, Unread { listed, reason, is_final: false }, before);
+                return self.put_off(
+                    collection,
+                    now,
+                    UnreadDocument { listed, reason, is_final: false },
+                    before,
+                );
             }
             Err(SourceError::Unreadable(reason)) => {
                 self.remove(collection, now, &listed.id);
                 let reason = format!("cannot be read: {reason}");
-                return self.put_off(collection, now, Unread { listed, reason, is_final: true }, before);
+                return self.put_off(
+                    collection,
+                    now,
+                    UnreadDocument { listed, reason, is_final: true },
+                    before,
+                );
             }
         };
         let again = listed.clone();
-        let Listed { id, title, stamp, modified, size } = listed;
+        let ListedDocument { id, title, stamp, modified, size } = listed;
         let own = digest(fetched.text.as_bytes());
         let size = size.unwrap_or(fetched.text.len() as u64);
-        let is_same = |old: &&Document| old.digest == own && (title.is_none() || old.title == title);
+        let is_same = |old: &&RagDocument| old.digest == own && (title.is_none() || old.title == title);
         if let Some(old) = old.filter(is_same).filter(|_| before.is_none()) {
-            let same = Document { stamp, modified, size, ..old.clone() };
+            let same = RagDocument { stamp, modified, size, ..old.clone() };
             Arc::make_mut(&mut now.all).insert(id, Arc::new(same));
             return;
         }
         let cut = chunk::chunks(&fetched.text, fetched.mime_type == "text/markdown");
-        let document = Document {
+        let document = RagDocument {
             id: id.clone(),
             title: title.or(cut.title),
             modified,
@@ -462,14 +478,25 @@ impl Keeper<'_> {
             // Meanwhile it can be read.
             Err(error) => {
                 let reason = format!("cannot be searched: the index could not be written: {error}");
-                self.put_off(collection, now, Unread { listed: again, reason, is_final: false }, before);
+                self.put_off(
+                    collection,
+                    now,
+                    UnreadDocument { listed: again, reason, is_final: false },
+                    before,
+                );
             }
         }
     }
 
     /// Remembers what could not be taken over, and logs the reason unless it is known.
-    fn put_off(&self, collection: &Collection, now: &mut Documents, unread: Unread, before: Option<Unread>) {
-        let Unread { listed, reason, .. } = &unread;
+    fn put_off(
+        &self,
+        collection: &Collection,
+        now: &mut Documents,
+        unread: UnreadDocument,
+        before: Option<UnreadDocument>,
+    ) {
+        let UnreadDocument { listed, reason, .. } = &unread;
         if before.is_none_or(|before| before.reason != *reason) {
             self.feed.log(&format!("{}/{} {reason}", collection.name, listed.id));
         }

@@ -4,13 +4,13 @@
 //! asked again.
 
 use super::chunk::Chunk;
-use crate::search::{Put, Tokens};
+use crate::search::{Put, SearchTokens};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// What is known of a document.
 #[derive(Clone, Debug)]
-pub(super) struct Document {
+pub(super) struct RagDocument {
     pub(super) id: String,
     pub(super) title: Option<String>,
     pub(super) modified: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Document {
     pub(super) chunks: usize,
 }
 
-impl Document {
+impl RagDocument {
     /// The rows of its chunks.
     pub(super) fn puts(&self, chunks: &[Chunk]) -> Vec<Put> {
         let title = self.title.as_deref().unwrap_or_default();
@@ -34,9 +34,9 @@ impl Document {
             stamp: self.stamp.clone(),
             head: if at == 0 { self.head() } else { String::new() },
             body: json!([chunk.heading, chunk.text]).to_string(),
-            title: Tokens::of(title).into_folded(),
-            headings: Tokens::of(&chunk.heading).into_folded(),
-            text: Tokens::of(&chunk.text).into_folded(),
+            title: SearchTokens::of(title).into_folded(),
+            headings: SearchTokens::of(&chunk.heading).into_folded(),
+            text: SearchTokens::of(&chunk.text).into_folded(),
         };
         chunks.iter().enumerate().map(row).collect()
     }
@@ -91,7 +91,7 @@ mod tests {
     /// S-03: what an index has of a document is what was known of it.
     #[test]
     fn a_document_is_in_its_first_row() {
-        let document = Document {
+        let document = RagDocument {
             id: "a/b.md".into(),
             title: Some("\"T\"".into()),
             modified: None,
@@ -105,11 +105,11 @@ mod tests {
         let rows = document.puts(&[chunk("one"), chunk("two")]);
         assert_eq!(of_key(&rows[1].key), Some(("a/b.md", 1)));
         assert_eq!(of_body(&rows[1].body), Some(chunk("two")));
-        let known = Document::from_head("a/b.md", rows[0].stamp.clone(), &rows[0].head).unwrap();
+        let known = RagDocument::from_head("a/b.md", rows[0].stamp.clone(), &rows[0].head).unwrap();
         assert_eq!(format!("{known:?}"), format!("{document:?}"));
         assert!(rows[1].head.is_empty());
         for head in ["", "{}", "[]", "[[null],1]"] {
-            assert!(Document::from_head("a", String::new(), head).is_none(), "{head}");
+            assert!(RagDocument::from_head("a", String::new(), head).is_none(), "{head}");
         }
     }
 }

@@ -9,11 +9,13 @@
 //! longer is answered with a whole listing.
 
 use super::credentials::{Credentials, SCOPE};
-use super::source::{BYTES, Changes, DOCUMENTS, DocumentSource, Fetched, Listed, SourceError, TOO_LARGE};
+use super::source::{
+    BYTES, DOCUMENTS, DocumentSource, FetchedDocument, ListedDocument, SourceChanges, SourceError, TOO_LARGE,
+};
 use crate::option_file;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
-use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, Step};
+use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -128,7 +130,7 @@ impl DriveOptions {
     }
 }
 
-impl Named for DriveOptions {
+impl NamedOptions for DriveOptions {
     const EXPECTED: &'static str = "an object of options";
     const NAMES: &'static [&'static str] = &["credentials", "folder", "drive", "base_url"];
 
@@ -140,7 +142,7 @@ impl Named for DriveOptions {
             "base_url" => Option::from_option(value).map(|url| self.base_url = url),
             _ => return Err(OptionError::unknown("option", name, Self::NAMES)),
         };
-        read.map_err(|error| error.under(Step::Name(name.to_owned().into())))
+        read.map_err(|error| error.under(PathStep::Name(name.to_owned().into())))
     }
 }
 
@@ -165,7 +167,7 @@ struct AccessToken {
 }
 
 /// An answer of Drive's.
-struct Answer {
+struct DriveAnswer {
     status: u16,
     retry_after: Option<Duration>,
     body: Vec<u8>,
@@ -173,7 +175,7 @@ struct Answer {
 
 /// A file, as Drive describes it.
 struct File {
-    listed: Listed,
+    listed: ListedDocument,
     mime_type: String,
     is_there: bool,
 }
@@ -222,7 +224,7 @@ impl Drive {
     }
 
     /// One call with an access token; made again where Drive says so.
-    fn get(&self, path: &str, query: &[(&str, &str)], max: u64) -> Result<Answer, SourceError> {
+    fn get(&self, path: &str, query: &[(&str, &str)], max: u64) -> Result<DriveAnswer, SourceError> {
         let begun = Instant::now();
         let mut is_renewed = false;
         let mut tries = 0;
@@ -324,7 +326,7 @@ impl Drive {
     }
 
     /// One whole listing; `None` if its page token was lost on the way.
-    fn listing(&self) -> Result<Option<Vec<Listed>>, SourceError> {
+    fn listing(&self) -> Result<Option<Vec<ListedDocument>>, SourceError> {
         let mut filter = "trashed = false and mimeType != 'application/vnd.google-apps.folder'".to_owned();
         let folder = self.folder()?;
         if let Some(folder) = folder {
@@ -380,7 +382,7 @@ impl Drive {
         let stamp =
             ["version", "modifiedTime", "md5Checksum"].map(|name| part(name).unwrap_or_default()).join("/");
         let is_time = |text: &&str| text.parse::<Timestamp>().is_ok();
-        let listed = Listed {
+        let listed = ListedDocument {
             id,
             title: text("name")
                 .map(|name| name.chars().filter(|letter| !letter.is_control()).take(256).collect()),
@@ -393,11 +395,11 @@ impl Drive {
     }
 
     /// What has changed since a page token; `None` if Drive does not know it any longer.
-    fn changes(&self, token: &str) -> Result<Option<Changes>, SourceError> {
+    fn changes(&self, token: &str) -> Result<Option<SourceChanges>, SourceError> {
         let folder = self.folder()?;
         let fields = format!("nextPageToken,newStartPageToken,changes(fileId,removed,file({FIELDS}))");
         // By id: what was reported last, and in which place.
-        let mut last: HashMap<String, (usize, Option<Listed>)> = HashMap::new();
+        let mut last: HashMap<String, (usize, Option<ListedDocument>)> = HashMap::new();
         let (mut pages, mut page) = (Pages::default(), token.to_owned());
         for _ in 0..PAGES {
             let own = page.clone();
@@ -449,8 +451,8 @@ impl Pages {
 }
 
 /// Changes in the order in which they were reported.
-fn in_order(last: HashMap<String, (usize, Option<Listed>)>, token: String) -> Changes {
-    let mut all: Vec<(usize, String, Option<Listed>)> =
+fn in_order(last: HashMap<String, (usize, Option<ListedDocument>)>, token: String) -> SourceChanges {
+    let mut all: Vec<(usize, String, Option<ListedDocument>)> =
         last.into_iter().map(|(id, (place, listed))| (place, id, listed)).collect();
     all.sort_by_key(|(place, ..)| *place);
     let (mut changed, mut gone) = (Vec::new(), Vec::new());
@@ -460,11 +462,11 @@ fn in_order(last: HashMap<String, (usize, Option<Listed>)>, token: String) -> Ch
             None => gone.push(id),
         }
     }
-    Changes::Some { changed, gone, token: Some(token) }
+    SourceChanges::Some { changed, gone, token: Some(token) }
 }
 
 impl DocumentSource for Drive {
-    fn list(&self) -> Result<Vec<Listed>, SourceError> {
+    fn list(&self) -> Result<Vec<ListedDocument>, SourceError> {
         for _ in 0..2 {
             if let Some(documents) = self.listing().map_err(of_all)? {
                 return Ok(documents);
@@ -473,7 +475,7 @@ impl DocumentSource for Drive {
         Err(SourceError::Failed("Drive loses the place of the list".into()))
     }
 
-    fn fetch(&self, id: &str) -> Result<Fetched, SourceError> {
+    fn fetch(&self, id: &str) -> Result<FetchedDocument, SourceError> {
         if !is_id(id) {
             return Err(SourceError::NotFound);
         }
@@ -493,13 +495,15 @@ impl DocumentSource for Drive {
             None => self.get(&path, &[("alt", "media"), ("supportsAllDrives", "true")], BYTES)?,
         };
         match answer.status {
-            200 => Ok(Fetched { text: String::from_utf8_lossy(&answer.body).into_owned(), mime_type }),
+            200 => {
+                Ok(FetchedDocument { text: String::from_utf8_lossy(&answer.body).into_owned(), mime_type })
+            }
             404 => Err(SourceError::NotFound),
             _ => Err(answer.refused()),
         }
     }
 
-    fn changes_since(&self, token: Option<&str>) -> Result<Changes, SourceError> {
+    fn changes_since(&self, token: Option<&str>) -> Result<SourceChanges, SourceError> {
         if let Some(token) = token
             && let Some(changes) = self.changes(token)?
         {
@@ -510,11 +514,11 @@ impl DocumentSource for Drive {
         query.extend(self.options.drive.as_deref().map(|drive| ("driveId", drive)));
         let body = self.get("changes/startPageToken", &query, ANSWER)?.json().map_err(of_all)?;
         let token = body.get("startPageToken").and_then(Value::as_str).map(str::to_owned);
-        Ok(Changes::All { documents: self.list()?, token })
+        Ok(SourceChanges::All { documents: self.list()?, token })
     }
 }
 
-impl Answer {
+impl DriveAnswer {
     /// Whether the same call may be answered later.
     fn is_busy(&self) -> bool {
         let is_limited = || self.reason().is_some_and(|reason| BUSY.contains(&&*reason));
@@ -563,7 +567,7 @@ impl Answer {
     }
 }
 
-fn read(sent: ureq::http::Response<ureq::Body>, max: u64) -> Result<Answer, SourceError> {
+fn read(sent: ureq::http::Response<ureq::Body>, max: u64) -> Result<DriveAnswer, SourceError> {
     let (parts, mut body) = sent.into_parts();
     let retry_after =
         parts.headers.get("retry-after").and_then(|value| retry_after(value.to_str().ok()?.trim()));
@@ -574,7 +578,7 @@ fn read(sent: ureq::http::Response<ureq::Body>, max: u64) -> Result<Answer, Sour
         }
         other => failed(&other),
     })?;
-    Ok(Answer { status: parts.status.as_u16(), retry_after, body })
+    Ok(DriveAnswer { status: parts.status.as_u16(), retry_after, body })
 }
 
 /// For how long no call is wanted: in seconds, or until a date. A number that no number holds is very large.
@@ -717,10 +721,10 @@ mod tests {
             removed(10_000)
         );
         let found = drive(vec![ok(first), ok(last)]).changes_since(Some("1")).unwrap();
-        let Changes::Some { changed, gone, token } = found else { panic!("not all is listed") };
+        let SourceChanges::Some { changed, gone, token } = found else { panic!("not all is listed") };
         assert_eq!((gone.len(), token.as_deref()), (29_999, Some("3")));
         assert_eq!((&*gone[0], &*gone[29_998]), ("f0", "f29999"));
-        let listed = Listed { id: "f7".into(), stamp: "2/x/".into(), ..Listed::default() };
+        let listed = ListedDocument { id: "f7".into(), stamp: "2/x/".into(), ..ListedDocument::default() };
         assert_eq!(changed, [listed]);
     }
 

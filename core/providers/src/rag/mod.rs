@@ -21,26 +21,28 @@ mod source;
 
 pub use drive::DriveOptions;
 pub use embed::Embedder;
-pub use options::Options;
-pub use source::{Changes, DocumentSource, Fetched, Listed, SourceError};
+pub use options::RagOptions;
+pub use source::{DocumentSource, FetchedDocument, ListedDocument, SourceChanges, SourceError};
 
 use crate::answers::{COMPLETED, completion, page};
 use crate::declared::{self, Declare, Reader};
 use crate::files::folder::Folder;
 use crate::indexes::IndexFile;
-use crate::options::Kind;
+use crate::options::OptionKind;
 use crate::path;
-use crate::search::Query;
+use crate::search::SearchQuery;
 use crate::subscribers::{PerProcess, digest};
-use crate::watching::Own;
-use collection::{Collection, Documents, Store};
-use document::Document;
+use crate::watching::OwnWatch;
+use collection::{Collection, DocumentStore, Documents};
+use document::RagDocument;
 use drive::Drive;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_runtime::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_runtime::provider::{
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+};
 use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
 use options::Origin;
 use serde_json::{Map, Value, json};
@@ -72,8 +74,8 @@ const MOST_HITS: usize = 100;
 #[derive(Debug)]
 pub struct Rag {
     collections: Vec<Arc<Collection>>,
-    own: Own,
-    store: PerProcess<Store>,
+    own: OwnWatch,
+    store: PerProcess<DocumentStore>,
 }
 
 impl Rag {
@@ -81,7 +83,7 @@ impl Rag {
     ///
     /// # Errors
     /// There is no collection, one has no folder or no credentials, or two have the same name.
-    pub fn new(options: Options) -> Result<Self, OptionError> {
+    pub fn new(options: RagOptions) -> Result<Self, OptionError> {
         if options.collections.is_empty() {
             let reason = "rag: there is no collection; name one: `collections: {NAME: {folder: DIR}}`, or rag:NAME=DIR";
             return Err(OptionError::sentence(reason));
@@ -97,7 +99,8 @@ impl Rag {
             return Err(OptionError::sentence(reason));
         }
         let index = IndexFile::new("rag", options.index.clone())?;
-        let mut rag = Self { collections: Vec::new(), own: Own::default(), store: PerProcess::default() };
+        let mut rag =
+            Self { collections: Vec::new(), own: OwnWatch::default(), store: PerProcess::default() };
         for (name, origin) in &options.collections {
             let (source, origin, poll): (Box<dyn DocumentSource>, _, _) = match origin {
                 Origin::Folder(dir) => (Box::new(folder_of(name, dir, &options)?), None, FOLDERS),
@@ -118,7 +121,7 @@ impl Rag {
     /// There is a collection of this name, or the name is none.
     pub fn with_source(mut self, name: &str, source: impl DocumentSource) -> Result<Self, OptionError> {
         let collection =
-            collection_of(name, Box::new(source), &Options::new(), &IndexFile::new("rag", None)?)?;
+            collection_of(name, Box::new(source), &RagOptions::new(), &IndexFile::new("rag", None)?)?;
         self.add(Arc::new(collection))?;
         Ok(self)
     }
@@ -157,8 +160,8 @@ impl Rag {
 }
 
 /// The documents of a directory.
-fn folder_of(name: &str, dir: &Path, options: &Options) -> Result<FolderSource, OptionError> {
-    let folder = Folder::all("rag", "folder", &[Options::named(name, dir)], &options.folder)?.pop();
+fn folder_of(name: &str, dir: &Path, options: &RagOptions) -> Result<FolderSource, OptionError> {
+    let folder = Folder::all("rag", "folder", &[RagOptions::named(name, dir)], &options.folder)?.pop();
     folder.map(FolderSource::new).ok_or_else(|| OptionError::sentence("rag: there is no folder"))
 }
 
@@ -166,7 +169,7 @@ fn folder_of(name: &str, dir: &Path, options: &Options) -> Result<FolderSource, 
 fn collection_of(
     name: &str,
     source: Box<dyn DocumentSource>,
-    options: &Options,
+    options: &RagOptions,
     index: &Arc<IndexFile>,
 ) -> Result<Collection, OptionError> {
     if name.is_empty() || path::text(name.as_bytes()) != name {
@@ -183,14 +186,14 @@ fn collection_of(
 }
 
 impl Declare for Rag {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "rag",
         about: "Documents of folders and of Google Drive, found by questions, as rag:///NAME/search/QUESTION.",
-        options: Options::TABLE,
+        options: RagOptions::TABLE,
     };
 
     fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
-        let options: Options = declared::read("rag", options)?;
+        let options: RagOptions = declared::read("rag", options)?;
         Self::new(options.at(folder))
     }
 
@@ -272,13 +275,13 @@ impl Provider for Rag {
             let seen = documents.all.values().filter(|one| retrieve::permits(collection, &one.id, &permits));
             seen.take(collection.list_max).map(move |document| (collection, document))
         });
-        let key = |(collection, document): &(&Arc<Collection>, &Arc<Document>)| {
+        let key = |(collection, document): &(&Arc<Collection>, &Arc<RagDocument>)| {
             format!("{}/{}", collection.name, document.id)
         };
         // In the order of the collections: the cursor is the last one that was given.
         let mut rest = all.peekable();
         if let Some(cursor) = request.cursor() {
-            let place = |(collection, document): &(&Arc<Collection>, &Arc<Document>)| {
+            let place = |(collection, document): &(&Arc<Collection>, &Arc<RagDocument>)| {
                 self.is_behind(collection, document, cursor)
             };
             while rest.next_if(|item| !place(item)).is_some() {}
@@ -307,10 +310,10 @@ impl Provider for Rag {
         reply.send(Ok(completion(values)));
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         let (uri, on) = match change {
-            Interest::Uri { uri, on, .. } => (Some(uri), on),
-            Interest::Lists { on } => (None, on),
+            InterestChange::Uri { uri, on, .. } => (Some(uri), on),
+            InterestChange::Lists { on } => (None, on),
         };
         self.store().interest(&self.collections, uri, on, self.own.feed());
     }
@@ -318,8 +321,8 @@ impl Provider for Rag {
 
 impl Rag {
     /// The store of this process.
-    fn store(&self) -> Arc<Store> {
-        self.store.get(|| Store::new(&self.collections))
+    fn store(&self) -> Arc<DocumentStore> {
+        self.store.get(|| DocumentStore::new(&self.collections))
     }
 
     fn documents(&self, is_cancelled: &dyn Fn() -> bool) -> Option<Vec<Arc<Documents>>> {
@@ -327,7 +330,7 @@ impl Rag {
     }
 
     /// Whether a document comes after the one that a cursor names.
-    fn is_behind(&self, collection: &Collection, document: &Document, cursor: &str) -> bool {
+    fn is_behind(&self, collection: &Collection, document: &RagDocument, cursor: &str) -> bool {
         let Some((name, id)) = cursor.split_once('/') else { return false };
         let place = |name: &str| self.collections.iter().position(|other| other.name == name);
         match (place(&collection.name), place(name)) {
@@ -490,15 +493,15 @@ impl Rag {
     }
 }
 
-fn question(text: &str) -> Result<Query, ReadError> {
-    let query = Query::question(text).filter(|_| !text.trim().is_empty());
+fn question(text: &str) -> Result<SearchQuery, ReadError> {
+    let query = SearchQuery::question(text).filter(|_| !text.trim().is_empty());
     query.ok_or_else(|| ReadError::InvalidParameter {
         parameter: "query".into(),
         expected: "a question of at most 1,024 bytes".into(),
     })
 }
 
-fn item(collection: &Collection, document: &Document) -> Resource {
+fn item(collection: &Collection, document: &RagDocument) -> Resource {
     let mut item = Resource::new(collection.document_uri(&document.id))
         .name(&*document.id)
         .title(document.title.clone().unwrap_or_else(|| document.id.clone()))

@@ -3,8 +3,8 @@
 use super::drive::DriveOptions;
 use crate::files::folder::FolderOptions;
 use crate::named::NamedPath;
-use crate::options::{Span, option_table, put, texts};
-use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, Step, set_all};
+use crate::options::{TimeSpan, option_table, put, texts};
+use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep, set_all};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The options of [`Rag`](super::Rag), for all collections that they name.
 ///
 /// ```
-/// use mcp_resources_providers::rag::{Options, Rag};
-/// let rag = Rag::new(Options::new().folder("kb", "."))?;
+/// use mcp_resources_providers::rag::{RagOptions, Rag};
+/// let rag = Rag::new(RagOptions::new().folder("kb", "."))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RagOptions {
     pub(super) collections: Vec<(String, Origin)>,
     pub(super) folder: FolderOptions,
     pub(super) list_max: usize,
@@ -42,7 +42,7 @@ pub(super) enum Origin {
     clippy::new_without_default,
     reason = "what has a default is read from an object alone, and this from a text too"
 )]
-impl Options {
+impl RagOptions {
     /// No collection yet, and the defaults.
     pub fn new() -> Self {
         Self {
@@ -147,7 +147,7 @@ impl Options {
     }
 }
 
-option_table!(Options, "an object of options" {
+option_table!(RagOptions, "an object of options" {
     "collections": "names with a folder or a drive each", None,
         "Serves each collection as rag:///NAME: `{folder: DIR}`, `{drive: {…}}` or `{drive: FILE}`." =>
         |own, value| put(&mut own.collections, read_collections(value));
@@ -162,7 +162,7 @@ option_table!(Options, "an object of options" {
         |own, value| put(&mut own.list_max, usize::from_option(value));
     "poll": "a time", Some("30s"),
         "How often Drive is asked for changes, while it is used." =>
-        |own, value| put(&mut own.poll, Span::from_option(value).map(|span| span.0));
+        |own, value| put(&mut own.poll, TimeSpan::from_option(value).map(|span| span.0));
     "hits": "a whole number from 1 to 100", Some("10"),
         "How many passages a search gives." =>
         |own, value| put(&mut own.hits, usize::from_option(value));
@@ -179,7 +179,7 @@ fn read_collections(value: OptionValue) -> Result<Vec<(String, Origin)>, OptionE
         other => return Err(OptionError::wrong_type(&other, "names with a folder or a drive each")),
     };
     let one = |(name, value): (String, OptionValue)| {
-        let origin = read_origin(value).map_err(|error| error.under(Step::Name(name.clone().into())))?;
+        let origin = read_origin(value).map_err(|error| error.under(PathStep::Name(name.clone().into())))?;
         Ok((name, origin))
     };
     pairs.into_iter().map(one).collect()
@@ -192,7 +192,7 @@ fn pair((at, item): (usize, OptionValue)) -> Result<(String, OptionValue), Optio
     {
         return Ok((name.clone(), value.clone()));
     }
-    Err(OptionError::wrong_type(&item, "a name and a collection").under(Step::Item(at)))
+    Err(OptionError::wrong_type(&item, "a name and a collection").under(PathStep::Item(at)))
 }
 
 /// One collection: a folder, or a drive.
@@ -202,7 +202,7 @@ struct OriginOptions {
     drive: Option<Origin>,
 }
 
-impl Named for OriginOptions {
+impl NamedOptions for OriginOptions {
     const EXPECTED: &'static str = "{folder: DIR} or {drive: {…}}";
     const NAMES: &'static [&'static str] = &["folder", "drive"];
 
@@ -212,7 +212,7 @@ impl Named for OriginOptions {
             "drive" => read_drive(value).map(|drive| self.drive = Some(drive)),
             _ => return Err(OptionError::unknown("option", name, Self::NAMES)),
         };
-        read.map_err(|error| error.under(Step::Name(name.to_owned().into())))
+        read.map_err(|error| error.under(PathStep::Name(name.to_owned().into())))
     }
 }
 
@@ -270,7 +270,7 @@ pub(super) fn read_drive_word(rest: &str) -> Result<OptionValue, OptionError> {
     Ok(OptionValue::Members(vec![("collections".into(), collections)]))
 }
 
-impl FromOption for Options {
+impl FromOption for RagOptions {
     const EXPECTED: &'static str = "an object of options";
 
     fn from_option(value: OptionValue) -> Result<Self, OptionError> {

@@ -9,10 +9,10 @@
 //! compared for those alone.
 
 use super::chunk::Chunk;
-use super::collection::{Collection, Documents, Store};
+use super::collection::{Collection, DocumentStore, Documents};
 use super::document::{chunk_key, of_body, of_key};
 use super::embed::{self, Embedder, cosine, fuse};
-use crate::search::{Query, Row, Tokens};
+use crate::search::{IndexRow, SearchQuery, SearchTokens};
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -64,10 +64,10 @@ pub(super) fn permits(collection: &Collection, id: &str, permits: &dyn Fn(&str) 
 /// The contents of a search. `Err`: why there are none, for the log. Without a vector of the question it is by words
 /// alone, and `log` is given the reason.
 pub(super) fn search(
-    store: &Store,
+    store: &DocumentStore,
     collection: &Collection,
     documents: &Documents,
-    (text, query): (&str, &Query),
+    (text, query): (&str, &SearchQuery),
     permits: &dyn Fn(&str) -> bool,
     log: &dyn Fn(&str),
 ) -> Result<ReadResult<'static>, String> {
@@ -118,10 +118,10 @@ fn vector(
 
 /// Passages by BM25, best first.
 fn words(
-    store: &Store,
+    store: &DocumentStore,
     collection: &Collection,
     documents: &Documents,
-    query: &Query,
+    query: &SearchQuery,
     permitted: &Permitted<'_>,
 ) -> Result<Vec<(Passage, f64)>, String> {
     let all: usize = documents.all.values().filter(|one| permitted.is(&one.id)).map(|one| one.chunks).sum();
@@ -153,12 +153,12 @@ fn words(
     Ok(scored)
 }
 
-fn bm25(query: &Query, rarities: &[f64], title: &str, passage: &Passage) -> f64 {
-    let words = Tokens::of(&passage.text);
+fn bm25(query: &SearchQuery, rarities: &[f64], title: &str, passage: &Passage) -> f64 {
+    let words = SearchTokens::of(&passage.text);
     let norm = K1 * (1.0 - B + B * words.len() as f64 / USUAL);
-    let counts = |words: &Tokens| query.hits(words).counts;
+    let counts = |words: &SearchTokens| query.hits(words).counts;
     let (title, heading, text) =
-        (counts(&Tokens::of(title)), counts(&Tokens::of(&passage.heading)), counts(&words));
+        (counts(&SearchTokens::of(title)), counts(&SearchTokens::of(&passage.heading)), counts(&words));
     let sum: f64 = rarities
         .iter()
         .enumerate()
@@ -184,7 +184,7 @@ fn key(passage: &Passage) -> String {
     chunk_key(&passage.id, passage.at)
 }
 
-fn passage(row: &Row) -> Option<Passage> {
+fn passage(row: &IndexRow) -> Option<Passage> {
     let (id, at) = of_key(&row.key)?;
     let Chunk { heading, text } = of_body(&row.body)?;
     Some(Passage { id: id.to_owned(), at, heading, text })

@@ -4,7 +4,7 @@
 //! costs time, and one that has lost its place lists everything again.
 
 use crate::docs::{is_page, key};
-use crate::files::folder::{Folder, Gone, Unread};
+use crate::files::folder::{Folder, GoneFolder, UnreadFile};
 use mcp_resources_engine::error::ReadError;
 use std::fmt;
 
@@ -20,19 +20,19 @@ pub trait DocumentSource: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`SourceError`].
-    fn list(&self) -> Result<Vec<Listed>, SourceError>;
+    fn list(&self) -> Result<Vec<ListedDocument>, SourceError>;
 
     /// The text of one document.
     ///
     /// # Errors
     /// [`SourceError`].
-    fn fetch(&self, id: &str) -> Result<Fetched, SourceError>;
+    fn fetch(&self, id: &str) -> Result<FetchedDocument, SourceError>;
 
-    /// What has changed since `token` was given; [`Changes::All`] if that cannot be said, as at the first time.
+    /// What has changed since `token` was given; [`SourceChanges::All`] if that cannot be said, as at the first time.
     ///
     /// # Errors
     /// [`SourceError`].
-    fn changes_since(&self, token: Option<&str>) -> Result<Changes, SourceError>;
+    fn changes_since(&self, token: Option<&str>) -> Result<SourceChanges, SourceError>;
 
     /// What it had to leave out since this was last called, as sentences for the log. Default: nothing.
     fn take_faults(&self) -> Vec<String> {
@@ -42,7 +42,7 @@ pub trait DocumentSource: fmt::Debug + Send + Sync + 'static {
 
 /// A document that a source has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedDocument {
     /// What names it within its source.
     pub id: String,
     /// Its title, if the source has one.
@@ -57,7 +57,7 @@ pub struct Listed {
 
 /// The text of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchedDocument {
     /// The text.
     pub text: String,
     /// Its media type.
@@ -66,18 +66,18 @@ pub struct Fetched {
 
 /// What has changed in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Changes {
+pub enum SourceChanges {
     /// All documents; what is not among them is gone.
     All {
         /// The documents.
-        documents: Vec<Listed>,
+        documents: Vec<ListedDocument>,
         /// What to ask with the next time.
         token: Option<String>,
     },
     /// Some documents.
     Some {
         /// Those that are new or may have changed.
-        changed: Vec<Listed>,
+        changed: Vec<ListedDocument>,
         /// The ids of those that are gone.
         gone: Vec<String>,
         /// What to ask with the next time.
@@ -136,14 +136,14 @@ impl FolderSource {
 }
 
 impl DocumentSource for FolderSource {
-    fn list(&self) -> Result<Vec<Listed>, SourceError> {
+    fn list(&self) -> Result<Vec<ListedDocument>, SourceError> {
         let mut documents = Vec::new();
         let walked = self.folder.walk(&mut |path, facts| {
             if is_document(&path) {
                 // A file that was changed just now may change again and look the same.
                 let stamp = facts.stamp().unwrap_or_else(|| format!("{:?} unsettled", facts.modified()));
                 let size = Some(facts.size);
-                documents.push(Listed {
+                documents.push(ListedDocument {
                     id: key(&path),
                     title: None,
                     stamp,
@@ -155,13 +155,13 @@ impl DocumentSource for FolderSource {
         });
         match walked {
             Ok(_) => Ok(documents),
-            Err(Gone) => {
+            Err(GoneFolder) => {
                 Err(SourceError::Failed(format!("{} cannot be opened", self.folder.dir().display())))
             }
         }
     }
 
-    fn fetch(&self, id: &str) -> Result<Fetched, SourceError> {
+    fn fetch(&self, id: &str) -> Result<FetchedDocument, SourceError> {
         let path = self.locate(id).ok_or(SourceError::NotFound)?;
         let check = |size: u64| match size > BYTES {
             true => Err(ReadError::SizeExceeded { limit: BYTES, size: Some(size) }),
@@ -169,16 +169,16 @@ impl DocumentSource for FolderSource {
         };
         let read = self.folder.read(&path, BYTES + 1, &|own| key(own) == id, &check);
         let (bytes, _) = read.map_err(|unread| match unread {
-            Unread::Failed(reason) => SourceError::Failed(reason),
-            Unread::Refused(_) => SourceError::Unreadable(TOO_LARGE.into()),
-            Unread::NotFound => SourceError::NotFound,
+            UnreadFile::Failed(reason) => SourceError::Failed(reason),
+            UnreadFile::Refused(_) => SourceError::Unreadable(TOO_LARGE.into()),
+            UnreadFile::NotFound => SourceError::NotFound,
         })?;
         let mime_type = if is_page(&path) { "text/markdown" } else { "text/plain" };
-        Ok(Fetched { text: String::from_utf8_lossy(&bytes).into_owned(), mime_type })
+        Ok(FetchedDocument { text: String::from_utf8_lossy(&bytes).into_owned(), mime_type })
     }
 
-    fn changes_since(&self, _token: Option<&str>) -> Result<Changes, SourceError> {
-        Ok(Changes::All { documents: self.list()?, token: None })
+    fn changes_since(&self, _token: Option<&str>) -> Result<SourceChanges, SourceError> {
+        Ok(SourceChanges::All { documents: self.list()?, token: None })
     }
 
     fn take_faults(&self) -> Vec<String> {

@@ -8,9 +8,9 @@
 //! may take the last commits and leaves the file whole (`synchronous = NORMAL`). A file that is damaged or of something else is
 //! refused, and never deleted. A connection is used only in the process that has opened it.
 
-use super::entry::{Audience, Content, Entry, Key, ResultsError, Summary};
+use super::entry::{Audience, Content, ResultEntry, ResultKey, ResultsError, Summary};
 use super::open_files::{OpenFiles, create};
-use super::options::Limits;
+use super::options::ResultLimits;
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
@@ -52,27 +52,27 @@ type Failure = rusqlite::Error;
 #[derive(Debug)]
 pub(super) struct Disk {
     file: PathBuf,
-    limits: Limits,
-    open: Option<Open>,
+    limits: ResultLimits,
+    open: Option<OpenResults>,
 }
 
 /// The file, opened by one process.
 #[derive(Debug)]
-struct Open {
+struct OpenResults {
     process: u32,
     connection: Connection,
     files: OpenFiles,
     /// Its number among all that write to the file.
     writer: i64,
     /// What was used since the last write, with the order of the uses.
-    noted: HashMap<Key, u64>,
+    noted: HashMap<ResultKey, u64>,
     uses: u64,
     /// What other processes had written when they were last asked.
-    seen: Seen,
+    seen: SeenVersion,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenVersion {
     /// `PRAGMA data_version`: it changes with a commit of another connection.
     version: Option<i64>,
     clock: i64,
@@ -91,13 +91,13 @@ struct Write<'t> {
     transaction: Transaction<'t>,
     state: Totals,
     writer: i64,
-    seen: &'t mut Seen,
+    seen: &'t mut SeenVersion,
 }
 
 /// What other processes have changed.
 #[derive(Debug, Default)]
-pub(super) struct Foreign {
-    pub(super) changed: Vec<Key>,
+pub(super) struct ForeignFile {
+    pub(super) changed: Vec<ResultKey>,
     /// Those whose lists have other results now.
     pub(super) listed: Vec<Audience>,
 }
@@ -116,7 +116,7 @@ impl Disk {
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub(super) fn check(file: &Path, limits: Limits) -> Result<Self, String> {
+    pub(super) fn check(file: &Path, limits: ResultLimits) -> Result<Self, String> {
         create(file)?;
         let connection = open(file)?;
         connection.close().map_err(|(_, error)| said(&error))?;
@@ -127,10 +127,10 @@ impl Disk {
     /// expired, and what made room.
     pub(super) fn put(
         &mut self,
-        key: &Key,
-        entry: &Entry,
+        key: &ResultKey,
+        entry: &ResultEntry,
         now: u64,
-    ) -> Result<(bool, Vec<Key>), ResultsError> {
+    ) -> Result<(bool, Vec<ResultKey>), ResultsError> {
         let limits = self.limits;
         self.write(|write| {
             let mut gone = write.expire(now)?;
@@ -155,7 +155,7 @@ impl Disk {
         principal: Option<&str>,
         now: u64,
         admits: impl FnOnce(u64) -> Result<(), E>,
-    ) -> Result<Option<Result<Entry, E>>, ResultsError> {
+    ) -> Result<Option<Result<ResultEntry, E>>, ResultsError> {
         let entry = self.with(|open| {
             let sql = format!(
                 "SELECT rowid, who, {COLUMNS} FROM result WHERE id = ?1 AND who IN ('', ?2) AND expires > ?3 \
@@ -163,15 +163,16 @@ impl Disk {
             );
             let found = {
                 let mut statement = open.connection.prepare_cached(&sql)?;
-                let row =
-                    |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, Head::of(row, 2)?));
+                let row = |row: &Row<'_>| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, FileHead::of(row, 2)?))
+                };
                 statement.query_row(params![id, who_of(principal), signed(now)], row).optional()?
             };
             let Some((row, who, head)) = found else { return Ok(None) };
             if let Err(error) = admits(head.size) {
                 return Ok(Some(Err(error)));
             }
-            open.note_use(Key { id: id.into(), principal: principal_of(&who) });
+            open.note_use(ResultKey { id: id.into(), principal: principal_of(&who) });
             let mut statement = open.connection.prepare_cached("SELECT body FROM result WHERE rowid = ?1")?;
             let entry = statement.query_row([row], |row| head.with(row.get_ref(0)?)).optional()?;
             Ok(entry.map(Ok))
@@ -183,12 +184,12 @@ impl Disk {
     }
 
     /// Takes out one result; whether it was there.
-    pub(super) fn remove(&mut self, key: &Key, now: u64) -> Result<bool, ResultsError> {
+    pub(super) fn remove(&mut self, key: &ResultKey, now: u64) -> Result<bool, ResultsError> {
         self.write(|write| Ok(write.take(key)?.is_some_and(|expires| expires > signed(now))))
     }
 
     /// Takes out what has expired. Nothing is written if nothing has.
-    pub(super) fn expire(&mut self, now: u64) -> Result<Vec<Key>, ResultsError> {
+    pub(super) fn expire(&mut self, now: u64) -> Result<Vec<ResultKey>, ResultsError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM result WHERE expires <= ?1)";
         let some = self.with(|open| {
             open.connection.prepare_cached(sql)?.query_row([signed(now)], |row| row.get::<_, bool>(0))
@@ -217,7 +218,7 @@ impl Disk {
             let mut rows =
                 statement.query(params![after.unwrap_or_default(), who_of(Some(principal)), signed(now)])?;
             while let Some(row) = rows.next()? {
-                let Head { mime_type, created, expires, size, .. } = Head::of(row, 1)?;
+                let FileHead { mime_type, created, expires, size, .. } = FileHead::of(row, 1)?;
                 let id = row.get::<_, String>(0)?.into();
                 if !each(Summary { id, size, mime_type, created, expires }) {
                     break;
@@ -239,7 +240,7 @@ impl Disk {
     pub(super) fn foreign<'i>(
         &mut self,
         watched: impl Iterator<Item = &'i str>,
-    ) -> Result<Foreign, ResultsError> {
+    ) -> Result<ForeignFile, ResultsError> {
         self.with(|open| {
             let sql = "PRAGMA data_version";
             let version: i64 = open.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
@@ -253,7 +254,7 @@ impl Disk {
             }
             open.seen.version = Some(version);
             let is_first = before.version.is_none();
-            let mut found = Foreign::default();
+            let mut found = ForeignFile::default();
             let is_listed_otherwise = !is_first && open.seen.keys != before.keys;
             let old = std::mem::take(&mut before.lists);
             if is_first || is_listed_otherwise || before.is_stale {
@@ -281,7 +282,10 @@ impl Disk {
     }
 
     /// Runs `work` on the file that is at the path now.
-    fn with<T>(&mut self, work: impl FnOnce(&mut Open) -> Result<T, Failure>) -> Result<T, ResultsError> {
+    fn with<T>(
+        &mut self,
+        work: impl FnOnce(&mut OpenResults) -> Result<T, Failure>,
+    ) -> Result<T, ResultsError> {
         let open = self.current()?;
         work(open).map_err(|error| {
             ResultsError::File(format!("results: the file {} {}", self.file.display(), said(&error)))
@@ -289,7 +293,7 @@ impl Disk {
     }
 
     /// The file at the path, opened. If another one has taken its place, or none, it gets what was acknowledged before.
-    fn current(&mut self) -> Result<&mut Open, ResultsError> {
+    fn current(&mut self) -> Result<&mut OpenResults, ResultsError> {
         let failed = |file: &Path, what: &str| {
             ResultsError::File(format!("results: the file {} {what}", file.display()))
         };
@@ -313,7 +317,7 @@ impl Disk {
                 let writer = RandomState::new().hash_one(process).cast_signed();
                 let (noted, uses, seen) = Default::default();
                 let files = OpenFiles::at(&self.file);
-                none.insert(Open { process, connection, files, writer, noted, uses, seen })
+                none.insert(OpenResults { process, connection, files, writer, noted, uses, seen })
             }
         };
         Ok(open)
@@ -325,7 +329,7 @@ impl Disk {
         work: impl FnOnce(&mut Write<'_>) -> Result<T, Failure>,
     ) -> Result<T, ResultsError> {
         let done = self.with(|open| {
-            let Open { connection, noted, seen, writer, .. } = open;
+            let OpenResults { connection, noted, seen, writer, .. } = open;
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let state = Totals::read(&transaction)?;
             let keys = state.keys;
@@ -347,13 +351,13 @@ impl Disk {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenResults {
     fn drop(&mut self) {
         self.files.let_be(&self.connection);
     }
 }
 
-impl Open {
+impl OpenResults {
     /// Moves to the file that is at the path now, which is made if there is none, with the results that it does not have.
     fn follow(&mut self, file: &Path) -> Result<(), String> {
         self.files.remove_leftovers(file);
@@ -368,12 +372,12 @@ impl Open {
         Ok(())
     }
 
-    fn note_use(&mut self, key: Key) {
+    fn note_use(&mut self, key: ResultKey) {
         self.uses += 1;
         self.noted.insert(key, self.uses);
     }
 
-    /// For [`Seen::lists`].
+    /// For [`SeenVersion::lists`].
     fn lists(&self) -> Result<BTreeMap<String, (i64, i64)>, Failure> {
         let mut statement =
             self.connection.prepare_cached("SELECT who, count(*), max(put) FROM result GROUP BY who")?;
@@ -387,7 +391,7 @@ impl Open {
         id: &str,
         old: Option<BTreeMap<String, i64>>,
         clock: i64,
-        found: &mut Foreign,
+        found: &mut ForeignFile,
     ) -> Result<BTreeMap<String, i64>, Failure> {
         let mut new = BTreeMap::new();
         let sql = "SELECT who, put, writer FROM result WHERE id = ?1";
@@ -397,20 +401,20 @@ impl Open {
             let (who, put, writer): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
             let is_changed = old.as_ref().map_or(put > clock, |old| old.get(&who) != Some(&put));
             if is_changed && writer != self.writer {
-                found.changed.push(Key { id: id.into(), principal: principal_of(&who) });
+                found.changed.push(ResultKey { id: id.into(), principal: principal_of(&who) });
             }
             new.insert(who, put);
         }
         let gone = old.iter().flat_map(BTreeMap::keys).filter(|who| !new.contains_key(*who));
-        found.changed.extend(gone.map(|who| Key { id: id.into(), principal: principal_of(who) }));
+        found.changed.extend(gone.map(|who| ResultKey { id: id.into(), principal: principal_of(who) }));
         Ok(new)
     }
 }
 
 impl Write<'_> {
     /// Writes what was used since the last write, in the order of the uses.
-    fn uses(&mut self, noted: &HashMap<Key, u64>) -> Result<(), Failure> {
-        let mut uses: Vec<(&Key, &u64)> = noted.iter().collect();
+    fn uses(&mut self, noted: &HashMap<ResultKey, u64>) -> Result<(), Failure> {
+        let mut uses: Vec<(&ResultKey, &u64)> = noted.iter().collect();
         uses.sort_by_key(|(_, order)| **order);
         for (key, _) in uses {
             self.state.clock += 1;
@@ -421,7 +425,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    fn insert(&mut self, key: &Key, entry: &Entry) -> Result<(), Failure> {
+    fn insert(&mut self, key: &ResultKey, entry: &ResultEntry) -> Result<(), Failure> {
         self.state.clock += 1;
         self.state.keys += 1;
         self.state.entries += 1;
@@ -443,7 +447,7 @@ impl Write<'_> {
     }
 
     /// Takes out one result; when it expires, if it is there.
-    fn take(&mut self, key: &Key) -> Result<Option<i64>, Failure> {
+    fn take(&mut self, key: &ResultKey) -> Result<Option<i64>, Failure> {
         let who = who_of(key.principal.as_deref());
         let sql = "DELETE FROM result WHERE id = ?1 AND who = ?2 RETURNING length(body), expires";
         let mut statement = self.transaction.prepare_cached(sql)?;
@@ -460,8 +464,8 @@ impl Write<'_> {
         Ok(Some(expires))
     }
 
-    fn expire(&mut self, now: u64) -> Result<Vec<Key>, Failure> {
-        let gone: Vec<Key> = {
+    fn expire(&mut self, now: u64) -> Result<Vec<ResultKey>, Failure> {
+        let gone: Vec<ResultKey> = {
             let sql = "SELECT id, who FROM result WHERE expires <= ?1";
             let mut statement = self.transaction.prepare_cached(sql)?;
             statement.query_map([signed(now)], key_of)?.collect::<Result<_, _>>()?
@@ -472,7 +476,7 @@ impl Write<'_> {
 }
 
 /// What a row says of a result beside its contents.
-struct Head {
+struct FileHead {
     mime_type: Option<Arc<str>>,
     is_text: bool,
     created: u64,
@@ -480,7 +484,7 @@ struct Head {
     size: u64,
 }
 
-impl Head {
+impl FileHead {
     /// From [`COLUMNS`], of which the first is column `at`.
     fn of(row: &Row<'_>, at: usize) -> Result<Self, Failure> {
         Ok(Self {
@@ -492,14 +496,14 @@ impl Head {
         })
     }
 
-    fn with(self, body: ValueRef<'_>) -> Result<Entry, Failure> {
+    fn with(self, body: ValueRef<'_>) -> Result<ResultEntry, Failure> {
         let bytes = body.as_blob()?;
         let content = if self.is_text {
             Content::Text(std::str::from_utf8(bytes).map_err(|error| Failure::Utf8Error(0, error))?.into())
         } else {
             Content::Blob(bytes.into())
         };
-        Ok(Entry { content, mime_type: self.mime_type, created: self.created, expires: self.expires })
+        Ok(ResultEntry { content, mime_type: self.mime_type, created: self.created, expires: self.expires })
     }
 }
 
@@ -653,9 +657,9 @@ fn said(error: &Failure) -> String {
     }
 }
 
-fn key_of(row: &Row<'_>) -> Result<Key, Failure> {
+fn key_of(row: &Row<'_>) -> Result<ResultKey, Failure> {
     let (id, who): (String, String) = (row.get(0)?, row.get(1)?);
-    Ok(Key { id: id.into(), principal: principal_of(&who) })
+    Ok(ResultKey { id: id.into(), principal: principal_of(&who) })
 }
 
 fn who_of(principal: Option<&str>) -> String {

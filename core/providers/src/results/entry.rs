@@ -18,7 +18,7 @@ pub enum Content {
 
 /// A result as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ResultEntry {
     /// What it contains.
     pub content: Content,
     /// Its media type, if one was given.
@@ -32,7 +32,7 @@ pub struct Entry {
 /// Which result: its id as it stands in URIs before percent-encoding, and the principal that it is for, unless it is for
 /// everybody.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key {
+pub(super) struct ResultKey {
     pub(super) id: Arc<str>,
     pub(super) principal: Audience,
 }
@@ -122,7 +122,7 @@ impl From<Vec<u8>> for Content {
     }
 }
 
-impl Entry {
+impl ResultEntry {
     /// The answer to a read at `now`: private, and to be kept by the client for the time that remains.
     pub(super) fn answer(self, now: u64) -> ReadResult<'static> {
         let contents = match self.content {

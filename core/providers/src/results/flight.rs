@@ -7,35 +7,35 @@
 //!
 //! Law: both locks are leaves: wakers are called after they were released.
 
-use super::entry::{ComputeError, Entry, Key};
+use super::entry::{ComputeError, ResultEntry, ResultKey};
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 /// What a computation came to.
-pub(super) type Outcome = Result<Entry, ComputeError>;
+pub(super) type Outcome = Result<ResultEntry, ComputeError>;
 
 /// The computations of one cache.
 #[derive(Debug, Default)]
-pub(super) struct Flights {
-    open: Mutex<HashMap<Key, Arc<Flight>>>,
+pub(super) struct ComputeFlights {
+    open: Mutex<HashMap<ResultKey, Arc<ComputeFlight>>>,
 }
 
 /// One computation.
 #[derive(Debug, Default)]
-pub(super) struct Flight {
-    state: Mutex<Progress>,
+pub(super) struct ComputeFlight {
+    state: Mutex<FlightProgress>,
 }
 
 #[derive(Debug, Default)]
-struct Progress {
-    end: Option<End>,
+struct FlightProgress {
+    end: Option<FlightEnd>,
     waiting: Vec<Waker>,
 }
 
 #[derive(Clone, Debug)]
-enum End {
+enum FlightEnd {
     Landed(Outcome),
     /// Nobody computes it any longer.
     Abandoned,
@@ -43,37 +43,37 @@ enum End {
 
 /// Who computes, or what there is to wait for.
 pub(super) enum Joined<'f> {
-    Lead(Leader<'f>),
-    Waits(Arc<Flight>),
+    Lead(ComputeLeader<'f>),
+    Waits(Arc<ComputeFlight>),
 }
 
 /// The one that computes.
-pub(super) struct Leader<'f> {
-    flights: &'f Flights,
-    key: Key,
-    flight: Arc<Flight>,
+pub(super) struct ComputeLeader<'f> {
+    flights: &'f ComputeFlights,
+    key: ResultKey,
+    flight: Arc<ComputeFlight>,
 }
 
-impl Flights {
-    pub(super) fn join(&self, key: Key) -> Joined<'_> {
+impl ComputeFlights {
+    pub(super) fn join(&self, key: ResultKey) -> Joined<'_> {
         let mut open = lock(&self.open);
         if let Some(flight) = open.get(&key) {
             return Joined::Waits(flight.clone());
         }
-        let flight = Arc::new(Flight::default());
+        let flight = Arc::new(ComputeFlight::default());
         open.insert(key.clone(), flight.clone());
-        Joined::Lead(Leader { flights: self, key, flight })
+        Joined::Lead(ComputeLeader { flights: self, key, flight })
     }
 }
 
-impl Flight {
+impl ComputeFlight {
     /// What it came to; `None` if it was abandoned.
     pub(super) async fn landed(&self) -> Option<Outcome> {
         poll_fn(|context| {
             let mut state = lock(&self.state);
             match &state.end {
-                Some(End::Landed(landed)) => Poll::Ready(Some(landed.clone())),
-                Some(End::Abandoned) => Poll::Ready(None),
+                Some(FlightEnd::Landed(landed)) => Poll::Ready(Some(landed.clone())),
+                Some(FlightEnd::Abandoned) => Poll::Ready(None),
                 None => {
                     let waker = context.waker();
                     if !state.waiting.iter().any(|other| other.will_wake(waker)) {
@@ -87,14 +87,14 @@ impl Flight {
     }
 }
 
-impl Leader<'_> {
+impl ComputeLeader<'_> {
     pub(super) fn land(self, landed: Outcome) {
-        self.end(End::Landed(landed));
+        self.end(FlightEnd::Landed(landed));
     }
 
     /// Only the first end counts.
-    fn end(&self, end: End) {
-        let is_own = |flight: &Arc<Flight>| Arc::ptr_eq(flight, &self.flight);
+    fn end(&self, end: FlightEnd) {
+        let is_own = |flight: &Arc<ComputeFlight>| Arc::ptr_eq(flight, &self.flight);
         {
             let mut open = lock(&self.flights.open);
             if open.get(&self.key).is_some_and(is_own) {
@@ -110,9 +110,9 @@ impl Leader<'_> {
     }
 }
 
-impl Drop for Leader<'_> {
+impl Drop for ComputeLeader<'_> {
     fn drop(&mut self) {
-        self.end(End::Abandoned);
+        self.end(FlightEnd::Abandoned);
     }
 }
 

@@ -2,21 +2,21 @@
 //!
 //! Law: every operation costs the logarithm of the number of results, but for a page of a list.
 
-use super::entry::{Entry, Key, Summary};
-use super::options::Limits;
+use super::entry::{ResultEntry, ResultKey, Summary};
+use super::options::ResultLimits;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Table {
-    limits: Limits,
-    shelves: BTreeMap<Arc<str>, Shelf>,
+pub(super) struct ResultTable {
+    limits: ResultLimits,
+    shelves: BTreeMap<Arc<str>, ResultShelf>,
     /// From the one that was used least recently.
-    by_use: BTreeMap<u64, Key>,
-    /// By the time of expiry, and by `Item::serial` to tell equal ones apart.
-    by_expiry: BTreeMap<(u64, u64), Key>,
+    by_use: BTreeMap<u64, ResultKey>,
+    /// By the time of expiry, and by `StoredResult::serial` to tell equal ones apart.
+    by_expiry: BTreeMap<(u64, u64), ResultKey>,
     bytes: u64,
     /// Counts puts and uses.
     clock: u64,
@@ -24,28 +24,28 @@ pub(super) struct Table {
 
 /// The results with one id.
 #[derive(Debug, Default)]
-struct Shelf {
-    everybody: Option<Item>,
-    own: BTreeMap<Arc<str>, Item>,
+struct ResultShelf {
+    everybody: Option<StoredResult>,
+    own: BTreeMap<Arc<str>, StoredResult>,
 }
 
 #[derive(Debug)]
-struct Item {
-    entry: Entry,
+struct StoredResult {
+    entry: ResultEntry,
     /// The clock when it was put.
     serial: u64,
     /// The clock when it was put or used last.
     used: u64,
 }
 
-impl Table {
-    pub(super) fn new(limits: Limits) -> Self {
+impl ResultTable {
+    pub(super) fn new(limits: ResultLimits) -> Self {
         let (shelves, by_use, by_expiry) = Default::default();
         Self { limits, shelves, by_use, by_expiry, bytes: 0, clock: 0 }
     }
 
     /// Puts a result, which is not larger than the limit. Returns whether it replaces one, and what made room for it.
-    pub(super) fn put(&mut self, key: Key, entry: Entry) -> (bool, Vec<Key>) {
+    pub(super) fn put(&mut self, key: ResultKey, entry: ResultEntry) -> (bool, Vec<ResultKey>) {
         let is_new = self.take(&key).is_none();
         self.clock += 1;
         let (serial, size) = (self.clock, entry.content.len() as u64);
@@ -58,7 +58,7 @@ impl Table {
         self.bytes += size;
         self.by_use.insert(serial, key.clone());
         self.by_expiry.insert((entry.expires, serial), key.clone());
-        let item = Item { entry, serial, used: serial };
+        let item = StoredResult { entry, serial, used: serial };
         let shelf = self.shelves.entry(key.id).or_default();
         match key.principal {
             None => shelf.everybody = Some(item),
@@ -68,7 +68,7 @@ impl Table {
     }
 
     /// What `principal` sees under an id at `now`: its own result, else everybody's. That counts as a use.
-    pub(super) fn get(&mut self, id: &str, principal: Option<&str>, now: u64) -> Option<Entry> {
+    pub(super) fn get(&mut self, id: &str, principal: Option<&str>, now: u64) -> Option<ResultEntry> {
         let item = self.shelves.get_mut(id)?.seen_mut(principal, now)?;
         self.clock += 1;
         if let Some(key) = self.by_use.remove(&item.used) {
@@ -79,12 +79,12 @@ impl Table {
     }
 
     /// Takes out one result; whether it was there.
-    pub(super) fn remove(&mut self, key: &Key, now: u64) -> bool {
+    pub(super) fn remove(&mut self, key: &ResultKey, now: u64) -> bool {
         self.take(key).is_some_and(|item| item.entry.expires > now)
     }
 
     /// Takes out what has expired.
-    pub(super) fn expire(&mut self, now: u64) -> Vec<Key> {
+    pub(super) fn expire(&mut self, now: u64) -> Vec<ResultKey> {
         let mut gone = Vec::new();
         while let Some((_, key)) = self.by_expiry.first_key_value().filter(|((at, _), _)| *at <= now) {
             let key = key.clone();
@@ -116,7 +116,7 @@ impl Table {
         self.by_use.len()
     }
 
-    fn take(&mut self, key: &Key) -> Option<Item> {
+    fn take(&mut self, key: &ResultKey) -> Option<StoredResult> {
         let shelf = self.shelves.get_mut(&key.id)?;
         let item = match &key.principal {
             None => shelf.everybody.take(),
@@ -132,13 +132,13 @@ impl Table {
     }
 }
 
-impl Shelf {
-    fn seen(&self, principal: Option<&str>, now: u64) -> Option<&Item> {
+impl ResultShelf {
+    fn seen(&self, principal: Option<&str>, now: u64) -> Option<&StoredResult> {
         let own = principal.and_then(|principal| self.own.get(principal));
         [own, self.everybody.as_ref()].into_iter().flatten().find(|item| item.entry.expires > now)
     }
 
-    fn seen_mut(&mut self, principal: Option<&str>, now: u64) -> Option<&mut Item> {
+    fn seen_mut(&mut self, principal: Option<&str>, now: u64) -> Option<&mut StoredResult> {
         let own = principal.and_then(|principal| self.own.get_mut(principal));
         [own, self.everybody.as_mut()].into_iter().flatten().find(|item| item.entry.expires > now)
     }

@@ -21,22 +21,22 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{ComputeError, Content, Entry, ResultsError};
-pub use options::{Options, PutOptions};
+pub use entry::{ComputeError, Content, ResultEntry, ResultsError};
+pub use options::{PutOptions, ResultOptions};
 
 use crate::declared::{self, Declare};
-use crate::options::Kind;
+use crate::options::OptionKind;
 use crate::path;
-use crate::watching::{Own, Watching};
-use entry::{Audience, Key, millis, now};
-use flight::{Flights, Joined};
+use crate::watching::{OwnWatch, ProviderWatching};
+use entry::{Audience, ResultKey, millis, now};
+use flight::{ComputeFlights, Joined};
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use store::{Gone, Store};
+use store::{GoneResult, ResultStore};
 
 /// The longest id, in bytes.
 const ID: usize = 1_024;
@@ -44,29 +44,29 @@ const ID: usize = 1_024;
 /// A cache of results. Its clones are the same cache. It is in one server at a time.
 ///
 /// ```
-/// use mcp_resources_providers::results::{Options, PutOptions, Results};
-/// let results = Results::new(Options::new())?;
+/// use mcp_resources_providers::results::{ResultOptions, PutOptions, Results};
+/// let results = Results::new(ResultOptions::new())?;
 /// results.put("report", "All is well", PutOptions::new().mime_type("text/plain"))?;
 /// assert_eq!(results.len()?, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Results {
-    cache: Arc<Cache>,
+    cache: Arc<ResultCache>,
     /// Those that further declarations have added.
-    others: Vec<Arc<Cache>>,
-    watching: Arc<Watching>,
+    others: Vec<Arc<ResultCache>>,
+    watching: Arc<ProviderWatching>,
 }
 
 /// The results of one scheme.
 #[derive(Debug)]
-struct Cache {
+struct ResultCache {
     /// `SCHEME:///`.
     index: String,
-    options: Options,
-    store: Mutex<Store>,
-    flights: Flights,
-    own: Own,
+    options: ResultOptions,
+    store: Mutex<ResultStore>,
+    flights: ComputeFlights,
+    own: OwnWatch,
 }
 
 impl Results {
@@ -74,15 +74,15 @@ impl Results {
     ///
     /// # Errors
     /// The scheme is none, a limit is 0, or the file cannot be used: it is damaged, of something else, or cannot be written.
-    pub fn new(options: Options) -> Result<Self, OptionError> {
+    pub fn new(options: ResultOptions) -> Result<Self, OptionError> {
         options.check()?;
-        let store = Store::new(&options)?;
-        let cache = Cache {
+        let store = ResultStore::new(&options)?;
+        let cache = ResultCache {
             index: format!("{}:///", options.scheme),
             options,
             store: Mutex::new(store),
-            flights: Flights::default(),
-            own: Own::default(),
+            flights: ComputeFlights::default(),
+            own: OwnWatch::default(),
         };
         Ok(Self { cache: Arc::new(cache), others: Vec::new(), watching: Arc::default() })
     }
@@ -107,7 +107,7 @@ impl Results {
     ///
     /// # Errors
     /// The id is none, or the file cannot be read.
-    pub fn get(&self, id: &str, principal: Option<&str>) -> Result<Option<Entry>, ResultsError> {
+    pub fn get(&self, id: &str, principal: Option<&str>) -> Result<Option<ResultEntry>, ResultsError> {
         self.cache.get(&key(id, principal)?)
     }
 
@@ -122,7 +122,7 @@ impl Results {
         id: &str,
         options: PutOptions,
         compute: C,
-    ) -> Result<Entry, ComputeError>
+    ) -> Result<ResultEntry, ComputeError>
     where
         C: FnOnce() -> F,
         F: Future<Output = Result<T, E>>,
@@ -180,20 +180,20 @@ impl Results {
         Ok(self.len()? == 0)
     }
 
-    fn caches(&self) -> impl Iterator<Item = &Arc<Cache>> {
+    fn caches(&self) -> impl Iterator<Item = &Arc<ResultCache>> {
         std::iter::once(&self.cache).chain(&self.others)
     }
 }
 
 impl Declare for Results {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "results",
         about: "Results that a program has put, as results:///ID, until they expire.",
-        options: Options::TABLE,
+        options: ResultOptions::TABLE,
     };
 
     fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
-        let options: Options = declared::read("results", options)?;
+        let options: ResultOptions = declared::read("results", options)?;
         Self::new(options.at(folder))
     }
 
@@ -217,8 +217,14 @@ impl Declare for Results {
     }
 }
 
-impl Cache {
-    fn put(&self, key: Key, id: &str, content: Content, options: &PutOptions) -> Result<Entry, ResultsError> {
+impl ResultCache {
+    fn put(
+        &self,
+        key: ResultKey,
+        id: &str,
+        content: Content,
+        options: &PutOptions,
+    ) -> Result<ResultEntry, ResultsError> {
         let ttl = options.ttl.unwrap_or(self.options.ttl);
         if ttl < Duration::from_millis(1) {
             return Err(ResultsError::Invalid(format!(
@@ -231,7 +237,8 @@ impl Cache {
         }
         let now = now();
         let mime_type = options.mime_type.as_deref().map(Into::into);
-        let entry = Entry { content, mime_type, created: now, expires: now.saturating_add(millis(ttl)) };
+        let entry =
+            ResultEntry { content, mime_type, created: now, expires: now.saturating_add(millis(ttl)) };
         let (is_replaced, gone) = self.lock().put(&key, &entry, now)?;
         let mut listed = audiences(&gone);
         if !is_replaced {
@@ -241,12 +248,12 @@ impl Cache {
         Ok(entry)
     }
 
-    fn get(&self, key: &Key) -> Result<Option<Entry>, ResultsError> {
+    fn get(&self, key: &ResultKey) -> Result<Option<ResultEntry>, ResultsError> {
         let admits = |_| Ok::<(), ResultsError>(());
         self.lock().get(&key.id, key.principal.as_deref(), now(), admits)?.transpose()
     }
 
-    fn remove(&self, key: &Key) -> Result<bool, ResultsError> {
+    fn remove(&self, key: &ResultKey) -> Result<bool, ResultsError> {
         let removed = self.lock().remove(key, now())?;
         if removed {
             self.notify([key], audiences([key]));
@@ -255,13 +262,13 @@ impl Cache {
     }
 
     fn len(&self) -> Result<usize, ResultsError> {
-        let Gone { gone, rest } = self.lock().len(now())?;
+        let GoneResult { gone, rest } = self.lock().len(now())?;
         self.notify(&gone, audiences(&gone));
         Ok(rest)
     }
 
     /// Notifies those who watch one of these results and may see it, and the lists of those in `listed`.
-    fn notify<'k>(&self, keys: impl IntoIterator<Item = &'k Key>, listed: BTreeSet<Audience>) {
+    fn notify<'k>(&self, keys: impl IntoIterator<Item = &'k ResultKey>, listed: BTreeSet<Audience>) {
         let Some(feed) = self.own.feed() else { return };
         let updated = |uri: &str, audience: &Audience| {
             // They are in canonical form: nothing is wrong with them.
@@ -288,20 +295,20 @@ impl Cache {
         uri
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Store> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ResultStore> {
         self.store.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
 /// For whom these results are.
-fn audiences<'k>(keys: impl IntoIterator<Item = &'k Key>) -> BTreeSet<Audience> {
+fn audiences<'k>(keys: impl IntoIterator<Item = &'k ResultKey>) -> BTreeSet<Audience> {
     keys.into_iter().map(|key| key.principal.clone()).collect()
 }
 
 /// The key of an id.
-fn key(id: &str, principal: Option<&str>) -> Result<Key, ResultsError> {
+fn key(id: &str, principal: Option<&str>) -> Result<ResultKey, ResultsError> {
     if id.is_empty() || id.len() > ID {
         return Err(ResultsError::Invalid(format!("an id has {} bytes; give one of 1 to {ID}", id.len())));
     }
-    Ok(Key { id: path::text(id.as_bytes()).into(), principal: principal.map(Into::into) })
+    Ok(ResultKey { id: path::text(id.as_bytes()).into(), principal: principal.map(Into::into) })
 }

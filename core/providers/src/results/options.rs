@@ -1,6 +1,6 @@
 //! How a cache of results is set up, and how one result is put.
 
-use crate::options::{Size, Span, option_table};
+use crate::options::{Size, TimeSpan, option_table};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,21 +8,21 @@ use std::time::Duration;
 /// The options of [`Results`](super::Results).
 ///
 /// ```
-/// use mcp_resources_providers::results::{Options, Results};
-/// let results = Results::new(Options::new().scheme("wallbounce").entries(100))?;
+/// use mcp_resources_providers::results::{ResultOptions, Results};
+/// let results = Results::new(ResultOptions::new().scheme("wallbounce").entries(100))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ResultOptions {
     pub(super) scheme: String,
-    pub(super) limits: Limits,
+    pub(super) limits: ResultLimits,
     pub(super) ttl: Duration,
     pub(super) file: Option<PathBuf>,
 }
 
 /// What a cache holds at most.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct ResultLimits {
     pub(super) entries: usize,
     /// Of all contents together.
     pub(super) bytes: u64,
@@ -32,19 +32,19 @@ pub(super) struct Limits {
     clippy::new_without_default,
     reason = "what has a default is read from an object alone, and this from a text too"
 )]
-impl Options {
+impl ResultOptions {
     /// In memory, at `results:///`: 1,000 results, 64 MiB, an hour for each.
     pub fn new() -> Self {
         Self {
             scheme: "results".into(),
-            limits: Limits { entries: 1_000, bytes: 64 << 20 },
+            limits: ResultLimits { entries: 1_000, bytes: 64 << 20 },
             ttl: Duration::from_secs(3_600),
             file: None,
         }
     }
 }
 
-impl Options {
+impl ResultOptions {
     /// Serves the results as `SCHEME:///ID`. Default: `results`.
     #[must_use]
     pub fn scheme(mut self, scheme: impl Into<String>) -> Self {
@@ -112,7 +112,7 @@ impl Options {
     }
 }
 
-option_table!(Options, "a scheme or an object of options" {
+option_table!(ResultOptions, "a scheme or an object of options" {
     "scheme": "a text", Some("results"),
         "The results are served as SCHEME:///ID." =>
         |own, value| { own.scheme = String::from_option(value)?; Ok(()) };
@@ -124,13 +124,13 @@ option_table!(Options, "a scheme or an object of options" {
         |own, value| { own.limits.bytes = Size::from_option(value)?.0; Ok(()) };
     "ttl": "a time", Some("1h"),
         "How long a result is kept if it is put without a time of its own." =>
-        |own, value| { own.ttl = Span::from_option(value)?.0; Ok(()) };
+        |own, value| { own.ttl = TimeSpan::from_option(value)?.0; Ok(()) };
     "file": "a file", Some("null"),
         "Keeps the results in this SQLite file, which is created if it does not exist. Without it, they are in memory." =>
         |own, value| { own.file = Option::<String>::from_option(value)?.map(PathBuf::from); Ok(()) };
 });
 
-impl FromOption for Options {
+impl FromOption for ResultOptions {
     const EXPECTED: &'static str = "a scheme or an object of options";
 
     fn from_option(value: OptionValue) -> Result<Self, OptionError> {
@@ -184,7 +184,7 @@ impl PutOptions {
 
 option_table!(PutOptions, "an object of options" {
     "ttl": "a time", Some("null"), "How long it is kept." =>
-        |own, value| { own.ttl = Option::<Span>::from_option(value)?.map(|span| span.0); Ok(()) };
+        |own, value| { own.ttl = Option::<TimeSpan>::from_option(value)?.map(|span| span.0); Ok(()) };
     "mime_type": "a text", Some("null"), "Its media type." =>
         |own, value| { own.mime_type = FromOption::from_option(value)?; Ok(()) };
     "principal": "a text", Some("null"), "Only this principal can see it." =>

@@ -1,16 +1,16 @@
 //! What clients see of a cache.
 
 use super::entry::{ResultsError, Summary, now};
-use super::{Cache, Results, audiences};
+use super::{ResultCache, Results, audiences};
 use crate::answers::{COMPLETED, completion};
 use crate::path;
-use crate::watching::Watched;
+use crate::watching::WatchedValue;
 use jiff::Timestamp;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -119,9 +119,9 @@ impl Provider for Results {
         reply.send(Ok(completion(values)));
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         self.watching.interest(change, self.cache.own.feed(), "mcp-results", || {
-            let caches: Vec<Arc<Cache>> = self.caches().cloned().collect();
+            let caches: Vec<Arc<ResultCache>> = self.caches().cloned().collect();
             let mut is_down = false;
             move |feed, watched| {
                 let looked = caches.iter().try_for_each(|cache| cache.look(watched));
@@ -139,13 +139,13 @@ impl Provider for Results {
 
 impl Results {
     /// The cache that a route is of, and whether the route is its index.
-    fn cache(&self, route: Route) -> Option<(&Arc<Cache>, bool)> {
+    fn cache(&self, route: Route) -> Option<(&Arc<ResultCache>, bool)> {
         let number = usize::try_from(route.0 / 2).ok()?;
         Some((self.caches().nth(number)?, route.0.is_multiple_of(2)))
     }
 }
 
-impl Cache {
+impl ResultCache {
     fn read_entry(
         &self,
         request: &Read,
@@ -198,7 +198,7 @@ impl Cache {
     }
 
     /// Notifies of what has expired, and of what other processes have changed.
-    fn look(&self, watched: &Watched) -> Result<(), ResultsError> {
+    fn look(&self, watched: &WatchedValue) -> Result<(), ResultsError> {
         let ids: Vec<String> = watched.uris.iter().filter_map(|uri| self.id_of(uri)).collect();
         let (gone, foreign) = {
             let mut store = self.lock();

@@ -1,27 +1,27 @@
 //! Where the results of a cache are.
 
-use super::disk::{Disk, Foreign};
-use super::entry::{Entry, Key, ResultsError, Summary};
-use super::memory::Table;
-use super::options::Options;
+use super::disk::{Disk, ForeignFile};
+use super::entry::{ResultEntry, ResultKey, ResultsError, Summary};
+use super::memory::ResultTable;
+use super::options::ResultOptions;
 use mcp_resources_engine::option::OptionError;
 
 /// In memory, or in a file.
 #[derive(Debug)]
-pub(super) enum Store {
-    Memory(Table),
+pub(super) enum ResultStore {
+    Memory(ResultTable),
     Disk(Box<Disk>),
 }
 
 /// What has expired, and something else.
-pub(super) struct Gone<T> {
-    pub(super) gone: Vec<Key>,
+pub(super) struct GoneResult<T> {
+    pub(super) gone: Vec<ResultKey>,
     pub(super) rest: T,
 }
 
-impl Store {
-    pub(super) fn new(options: &Options) -> Result<Self, OptionError> {
-        let Some(file) = &options.file else { return Ok(Self::Memory(Table::new(options.limits))) };
+impl ResultStore {
+    pub(super) fn new(options: &ResultOptions) -> Result<Self, OptionError> {
+        let Some(file) = &options.file else { return Ok(Self::Memory(ResultTable::new(options.limits))) };
         let disk = Disk::check(file, options.limits);
         disk.map(|disk| Self::Disk(Box::new(disk)))
             .map_err(|what| OptionError::sentence(format!("results: the file {} {what}", file.display())))
@@ -30,10 +30,10 @@ impl Store {
     /// Puts a result, which is not larger than the limit. Returns whether it replaces one, and what is gone.
     pub(super) fn put(
         &mut self,
-        key: &Key,
-        entry: &Entry,
+        key: &ResultKey,
+        entry: &ResultEntry,
         now: u64,
-    ) -> Result<(bool, Vec<Key>), ResultsError> {
+    ) -> Result<(bool, Vec<ResultKey>), ResultsError> {
         match self {
             Self::Memory(table) => {
                 let mut gone = table.expire(now);
@@ -52,7 +52,7 @@ impl Store {
         principal: Option<&str>,
         now: u64,
         admits: impl FnOnce(u64) -> Result<(), E>,
-    ) -> Result<Option<Result<Entry, E>>, ResultsError> {
+    ) -> Result<Option<Result<ResultEntry, E>>, ResultsError> {
         match self {
             Self::Memory(table) => {
                 let found = table.get(id, principal, now);
@@ -62,7 +62,7 @@ impl Store {
         }
     }
 
-    pub(super) fn remove(&mut self, key: &Key, now: u64) -> Result<bool, ResultsError> {
+    pub(super) fn remove(&mut self, key: &ResultKey, now: u64) -> Result<bool, ResultsError> {
         match self {
             Self::Memory(table) => Ok(table.remove(key, now)),
             Self::Disk(disk) => disk.remove(key, now),
@@ -70,17 +70,17 @@ impl Store {
     }
 
     /// How many results there are, after those that have expired were taken out.
-    pub(super) fn len(&mut self, now: u64) -> Result<Gone<usize>, ResultsError> {
+    pub(super) fn len(&mut self, now: u64) -> Result<GoneResult<usize>, ResultsError> {
         let gone = self.expire(now)?;
         let rest = match self {
             Self::Memory(table) => table.len(),
             Self::Disk(disk) => disk.len()?,
         };
-        Ok(Gone { gone, rest })
+        Ok(GoneResult { gone, rest })
     }
 
     /// Takes out what has expired.
-    pub(super) fn expire(&mut self, now: u64) -> Result<Vec<Key>, ResultsError> {
+    pub(super) fn expire(&mut self, now: u64) -> Result<Vec<ResultKey>, ResultsError> {
         match self {
             Self::Memory(table) => Ok(table.expire(now)),
             Self::Disk(disk) => disk.expire(now),
@@ -91,9 +91,9 @@ impl Store {
     pub(super) fn foreign<'i>(
         &mut self,
         watched: impl Iterator<Item = &'i str>,
-    ) -> Result<Foreign, ResultsError> {
+    ) -> Result<ForeignFile, ResultsError> {
         match self {
-            Self::Memory(_) => Ok(Foreign::default()),
+            Self::Memory(_) => Ok(ForeignFile::default()),
             Self::Disk(disk) => disk.foreign(watched),
         }
     }

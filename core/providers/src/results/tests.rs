@@ -1,8 +1,8 @@
 //! The two stores against a naive model, what a file may be, and computations that are shared.
 
-use super::entry::{Content, Entry, Key};
-use super::options::Limits;
-use super::store::Store;
+use super::entry::{Content, ResultEntry, ResultKey};
+use super::options::ResultLimits;
+use super::store::ResultStore;
 use super::*;
 use proptest::prelude::*;
 use std::fs;
@@ -36,7 +36,7 @@ impl Drop for Folder {
 
 const IDS: [&str; 4] = ["a", "b", "c/d", "é"];
 const WHO: [Option<&str>; 3] = [None, Some("alice"), Some("")];
-const LIMITS: Limits = Limits { entries: 5, bytes: 100 };
+const LIMITS: ResultLimits = ResultLimits { entries: 5, bytes: 100 };
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -62,19 +62,19 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 /// What is kept, in the order of its last use.
 #[derive(Default)]
-struct Model(Vec<(Key, Entry)>);
+struct Model(Vec<(ResultKey, ResultEntry)>);
 
 impl Model {
     fn expire(&mut self, now: u64) {
         self.0.retain(|(_, entry)| entry.expires > now);
     }
 
-    fn put(&mut self, key: &Key, entry: &Entry, now: u64) -> bool {
+    fn put(&mut self, key: &ResultKey, entry: &ResultEntry, now: u64) -> bool {
         self.expire(now);
         let before = self.0.len();
         self.0.retain(|(other, _)| other != key);
         let is_replaced = self.0.len() < before;
-        let size = |entry: &Entry| entry.content.len() as u64;
+        let size = |entry: &ResultEntry| entry.content.len() as u64;
         while self.0.len() >= LIMITS.entries
             || self.0.iter().map(|(_, one)| size(one)).sum::<u64>() + size(entry) > LIMITS.bytes
         {
@@ -86,7 +86,7 @@ impl Model {
 
     fn seen(&self, id: &str, who: Option<&str>, now: u64) -> Option<usize> {
         let at = |who: Option<&str>| {
-            let is_it = |(key, entry): &(Key, Entry)| {
+            let is_it = |(key, entry): &(ResultKey, ResultEntry)| {
                 &*key.id == id && key.principal.as_deref() == who && entry.expires > now
             };
             self.0.iter().position(is_it)
@@ -94,13 +94,13 @@ impl Model {
         who.and_then(|who| at(Some(who))).or_else(|| at(None))
     }
 
-    fn get(&mut self, id: &str, who: Option<&str>, now: u64) -> Option<Entry> {
+    fn get(&mut self, id: &str, who: Option<&str>, now: u64) -> Option<ResultEntry> {
         let found = self.0.remove(self.seen(id, who, now)?);
         self.0.push(found.clone());
         Some(found.1)
     }
 
-    fn remove(&mut self, key: &Key, now: u64) -> bool {
+    fn remove(&mut self, key: &ResultKey, now: u64) -> bool {
         let at = self.0.iter().position(|(other, _)| other == key);
         at.is_some_and(|at| self.0.remove(at).1.expires > now)
     }
@@ -112,7 +112,7 @@ impl Model {
     }
 }
 
-fn run(mut store: Store, ops: &[Op]) {
+fn run(mut store: ResultStore, ops: &[Op]) {
     let (mut model, mut now) = (Model::default(), 1_000);
     for (number, op) in ops.iter().enumerate() {
         match *op {
@@ -120,8 +120,8 @@ fn run(mut store: Store, ops: &[Op]) {
                 let text = format!("{number}-{}", "x".repeat(size));
                 let content = if is_text { Content::from(text) } else { Content::from(text.into_bytes()) };
                 let mime_type = is_text.then(|| "text/markdown".into());
-                let entry = Entry { content, mime_type, created: now, expires: now + ttl };
-                let key = Key { id: IDS[id].into(), principal: WHO[who].map(Into::into) };
+                let entry = ResultEntry { content, mime_type, created: now, expires: now + ttl };
+                let key = ResultKey { id: IDS[id].into(), principal: WHO[who].map(Into::into) };
                 let is_replaced = store.put(&key, &entry, now).unwrap().0;
                 assert_eq!(is_replaced, model.put(&key, &entry, now), "{number}: {op:?}");
             }
@@ -131,7 +131,7 @@ fn run(mut store: Store, ops: &[Op]) {
                 assert_eq!(found, model.get(IDS[id], WHO[who], now), "{number}: {op:?}");
             }
             Op::Remove { id, who } => {
-                let key = Key { id: IDS[id].into(), principal: WHO[who].map(Into::into) };
+                let key = ResultKey { id: IDS[id].into(), principal: WHO[who].map(Into::into) };
                 assert_eq!(store.remove(&key, now).unwrap(), model.remove(&key, now), "{number}: {op:?}");
             }
             Op::Wait(time) => now += time,
@@ -157,14 +157,14 @@ proptest! {
     /// S-06: a random history of puts, uses, removals and time ends as in a naive model, in memory and in a file.
     #[test]
     fn a_random_history_equals_a_naive_model(ops in ops()) {
-        run(Store::new(&options(None)).unwrap(), &ops);
+        run(ResultStore::new(&options(None)).unwrap(), &ops);
         let folder = Folder::new();
-        run(Store::new(&options(Some(folder.file()))).unwrap(), &ops);
+        run(ResultStore::new(&options(Some(folder.file()))).unwrap(), &ops);
     }
 }
 
-fn options(file: Option<PathBuf>) -> Options {
-    let options = Options::new().entries(LIMITS.entries).bytes(LIMITS.bytes);
+fn options(file: Option<PathBuf>) -> ResultOptions {
+    let options = ResultOptions::new().entries(LIMITS.entries).bytes(LIMITS.bytes);
     match file {
         Some(file) => options.file(file),
         None => options,
@@ -209,21 +209,21 @@ fn a_file_is_made_once() {
         for number in 0..8 {
             let file = folder.file();
             scope.spawn(move || {
-                let results = Results::new(Options::new().file(file)).unwrap();
+                let results = Results::new(ResultOptions::new().file(file)).unwrap();
                 results.put(&number.to_string(), "x", PutOptions::new()).unwrap();
             });
         }
     });
-    assert_eq!(Results::new(Options::new().file(folder.file())).unwrap().len().unwrap(), 8);
+    assert_eq!(Results::new(ResultOptions::new().file(folder.file())).unwrap().len().unwrap(), 8);
 }
 
 /// S-06: a file that is damaged, of something else or not to be made is an error at the start that says so, and stays as it is.
 #[test]
 fn a_wrong_file_is_refused_and_stays() {
     let folder = Folder::new();
-    let refused = |file: PathBuf| Results::new(Options::new().file(file)).unwrap_err().to_string();
+    let refused = |file: PathBuf| Results::new(ResultOptions::new().file(file)).unwrap_err().to_string();
     let damaged = folder.0.join("damaged");
-    Results::new(Options::new().file(&damaged))
+    Results::new(ResultOptions::new().file(&damaged))
         .unwrap()
         .put("a", "x".repeat(50_000), PutOptions::new())
         .unwrap();
@@ -257,11 +257,11 @@ fn a_wrong_file_is_refused_and_stays() {
 #[test]
 fn wrong_options_are_named() {
     for (options, message) in [
-        (Options::new().scheme("Wall Bounce"), "\"Wall Bounce\" is no scheme"),
-        (Options::new().scheme(""), "\"\" is no scheme"),
-        (Options::new().entries(0), "entries is 0"),
-        (Options::new().bytes(0), "bytes is 0"),
-        (Options::new().ttl(Duration::ZERO), "ttl is 0"),
+        (ResultOptions::new().scheme("Wall Bounce"), "\"Wall Bounce\" is no scheme"),
+        (ResultOptions::new().scheme(""), "\"\" is no scheme"),
+        (ResultOptions::new().entries(0), "entries is 0"),
+        (ResultOptions::new().bytes(0), "bytes is 0"),
+        (ResultOptions::new().ttl(Duration::ZERO), "ttl is 0"),
     ] {
         let said = Results::new(options).unwrap_err().to_string();
         assert!(said.contains(message), "{said}");
@@ -272,7 +272,7 @@ fn wrong_options_are_named() {
     assert!(put(&"x".repeat(1_025), "", PutOptions::new()).contains("1025 bytes"));
     assert!(put("a", &"x".repeat(101), PutOptions::new()).contains("101 bytes, and the cache holds 100"));
     assert!(put("a", "", PutOptions::new().ttl(Duration::ZERO)).contains("is 0"));
-    let mut set = crate::declared::Set::new();
+    let mut set = crate::declared::ProviderSet::new();
     set.add("results", "one".into()).unwrap();
     set.add("results", OptionValue::None).unwrap();
     let twice = set.add("results", "one".into()).unwrap_err().to_string();

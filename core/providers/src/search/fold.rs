@@ -12,7 +12,7 @@ use unicode_normalization::char::is_combining_mark;
 
 /// How a character stands in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum CharRole {
     /// What it is folded to says whether it is part of a word.
     Usual,
     /// A word by itself: a superscript, a fraction, a symbol made of letters, an emoji.
@@ -22,10 +22,12 @@ pub(super) enum Role {
 }
 
 /// How the first character of a cluster stands in a text.
-pub(super) fn role(first: char) -> Role {
+pub(super) fn role(first: char) -> CharRole {
     match first {
-        '™' | '℠' => Role::Nothing,
-        'ª' | 'º' | '²' | '³' | '¹' | '¼'..='¾' | '⁰'..='ⁿ' | '⅐'..='⅟' | '↉' => Role::Alone,
+        '™' | '℠' => CharRole::Nothing,
+        'ª' | 'º' | '²' | '³' | '¹' | '¼'..='¾' | '⁰'..='ⁿ' | '⅐'..='⅟' | '↉' => {
+            CharRole::Alone
+        }
         // Letters above the line.
         'ʰ'..='ʸ'
         | 'ˠ'..='ˤ'
@@ -39,13 +41,13 @@ pub(super) fn role(first: char) -> Role {
         | 'ꟲ'..='ꟴ'
         | 'ꟸ'
         | 'ꟹ'
-        | 'ꭜ'..='ꭟ' => Role::Alone,
+        | 'ꭜ'..='ꭟ' => CharRole::Alone,
         // Signs of several letters, and letters in circles.
         '℀' | '℁' | '℅' | '℆' | '№' | '℡' | '℻' | 'Ⓐ'..='ⓩ' | '\u{1f100}'..='\u{1f1e5}' => {
-            Role::Alone
+            CharRole::Alone
         }
-        _ if is_emoji(first) => Role::Alone,
-        _ => Role::Usual,
+        _ if is_emoji(first) => CharRole::Alone,
+        _ => CharRole::Usual,
     }
 }
 

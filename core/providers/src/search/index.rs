@@ -9,7 +9,7 @@
 //! Law: the file is a cache. One that is damaged, or of another version, is set aside and built again; nothing is ever
 //! lost with it.
 
-use super::query::Query;
+use super::query::SearchQuery;
 use rusqlite::{Connection, Error, OptionalExtension, ffi, params};
 use std::collections::HashSet;
 use std::io::Read;
@@ -74,7 +74,7 @@ pub(crate) struct Put {
     pub(crate) head: String,
     /// The text, as the caller writes and reads it.
     pub(crate) body: String,
-    /// What is searched: tokens, as [`super::Tokens::into_folded`] has them.
+    /// What is searched: tokens, as [`super::SearchTokens::into_folded`] has them.
     pub(crate) title: String,
     pub(crate) headings: String,
     pub(crate) text: String,
@@ -82,7 +82,7 @@ pub(crate) struct Put {
 
 /// A text that was found.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct IndexRow {
     pub(crate) key: String,
     pub(crate) head: String,
     pub(crate) body: String,
@@ -247,17 +247,17 @@ impl Index {
     pub(crate) fn candidates(
         &self,
         site: &str,
-        query: &Query,
+        query: &SearchQuery,
         lang: Option<&str>,
         max: usize,
         permits: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<(Vec<Row>, bool), Error> {
-        let mut found = Candidates { rows: Vec::new(), seen: HashSet::new(), max, permits };
+    ) -> Result<(Vec<IndexRow>, bool), Error> {
+        let mut found = SearchCandidates { rows: Vec::new(), seen: HashSet::new(), max, permits };
         if query.is_empty() {
             return Ok((found.rows, false));
         }
         let fts = query.fts();
-        let wanted = Wanted { site, fts: &fts, lang };
+        let wanted = WantedRows { site, fts: &fts, lang };
         let is_usual = self.has_more(&fts, RANKED)?;
         if is_usual && self.gather(BY_HEADING, &wanted, true, &mut found)? {
             return Ok((found.rows, true));
@@ -279,9 +279,9 @@ impl Index {
     fn gather(
         &self,
         sql: &str,
-        wanted: &Wanted<'_>,
+        wanted: &WantedRows<'_>,
         is_ranked: bool,
-        found: &mut Candidates<'_>,
+        found: &mut SearchCandidates<'_>,
     ) -> Result<bool, Error> {
         let mut ranks = self.db.prepare_cached(sql)?;
         // The variants of a language are what begins with it and a `-`, and so comes before it and a `.`.
@@ -310,7 +310,7 @@ impl Index {
     }
 
     /// Adds a text, if it is permitted and not there yet. Whether there is no place for it.
-    fn take(&self, id: i64, found: &mut Candidates<'_>) -> Result<bool, Error> {
+    fn take(&self, id: i64, found: &mut SearchCandidates<'_>) -> Result<bool, Error> {
         if !found.seen.insert(id) {
             return Ok(false);
         }
@@ -324,7 +324,7 @@ impl Index {
         if found.rows.len() == found.max {
             return Ok(true);
         }
-        found.rows.push(Row { key, head: row.get(1)?, body: row.get(2)? });
+        found.rows.push(IndexRow { key, head: row.get(1)?, body: row.get(2)? });
         Ok(false)
     }
 
@@ -342,15 +342,15 @@ impl Index {
 }
 
 /// What is searched for.
-struct Wanted<'w> {
+struct WantedRows<'w> {
     site: &'w str,
     fts: &'w str,
     lang: Option<&'w str>,
 }
 
 /// The texts that are gathered for an answer.
-struct Candidates<'c> {
-    rows: Vec<Row>,
+struct SearchCandidates<'c> {
+    rows: Vec<IndexRow>,
     /// The ids of those that were looked at.
     seen: HashSet<i64>,
     max: usize,
@@ -363,7 +363,7 @@ impl Index {
     pub(crate) fn matches(
         &self,
         site: &str,
-        query: &Query,
+        query: &SearchQuery,
         mut visit: impl FnMut(&str) -> bool,
     ) -> Result<(), Error> {
         if query.is_empty() {
@@ -382,11 +382,13 @@ impl Index {
     }
 
     /// The text with a key.
-    pub(crate) fn get(&self, site: &str, key: &str) -> Result<Option<Row>, Error> {
+    pub(crate) fn get(&self, site: &str, key: &str) -> Result<Option<IndexRow>, Error> {
         let mut query =
             self.db.prepare_cached("SELECT key, head, body FROM doc WHERE site = ?1 AND key = ?2")?;
         query
-            .query_row([site, key], |row| Ok(Row { key: row.get(0)?, head: row.get(1)?, body: row.get(2)? }))
+            .query_row([site, key], |row| {
+                Ok(IndexRow { key: row.get(0)?, head: row.get(1)?, body: row.get(2)? })
+            })
             .optional()
     }
 }
@@ -429,7 +431,7 @@ mod tests {
     use super::*;
 
     fn put(key: &str, lang: Option<&str>, title: &str, text: &str) -> Put {
-        let words = |text: &str| super::super::Tokens::of(text).into_folded();
+        let words = |text: &str| super::super::SearchTokens::of(text).into_folded();
         Put {
             key: key.into(),
             lang: lang.map(Into::into),
@@ -443,7 +445,7 @@ mod tests {
     }
 
     fn found(index: &Index, query: &str, lang: Option<&str>) -> Vec<String> {
-        let query = Query::parse(query).unwrap();
+        let query = SearchQuery::parse(query).unwrap();
         let (rows, _) = index.candidates("s", &query, lang, 10, &mut |key| key != "hidden").unwrap();
         rows.into_iter().map(|row| row.key).collect()
     }
@@ -513,7 +515,7 @@ mod tests {
         }
         let search = |text: &str, lang: Option<&str>, max: usize, permits: &dyn Fn(&str) -> bool| {
             let mut looked_at = 0;
-            let query = Query::parse(text).unwrap();
+            let query = SearchQuery::parse(text).unwrap();
             let mut permits = |key: &str| {
                 looked_at += 1;
                 permits(key)

@@ -15,8 +15,8 @@ mod score;
 mod snippet;
 mod words;
 
-pub(crate) use index::{Index, Put, Row};
-pub(crate) use query::Query;
+pub(crate) use index::{Index, IndexRow, Put};
+pub(crate) use query::SearchQuery;
 pub(crate) use score::score;
 pub(crate) use snippet::snippet;
-pub(crate) use words::{Tokens, is_cjk};
+pub(crate) use words::{SearchTokens, is_cjk};

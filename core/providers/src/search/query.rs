@@ -2,7 +2,7 @@
 //!
 //! Law: no character of a query is syntax but the space and `"`, which keeps words together.
 
-use super::words::{Phrase, Tokens};
+use super::words::{Phrase, SearchTokens};
 use std::ops::Range;
 
 /// The longest query in bytes.
@@ -13,7 +13,7 @@ const TOKENS: usize = 256;
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Query {
+pub(crate) struct SearchQuery {
     phrases: Vec<Phrase>,
     /// Whether one of the words is enough.
     #[cfg(feature = "rag")]
@@ -29,7 +29,7 @@ pub(crate) struct Hits {
     pub(crate) places: Vec<Range<usize>>,
 }
 
-impl Query {
+impl SearchQuery {
     /// Reads a query; `None` if it is longer than one may be. One of punctuation alone has no words and finds nothing.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.len() > QUERY {
@@ -90,7 +90,7 @@ impl Query {
     }
 
     /// Where its words occur in a text.
-    pub(crate) fn hits(&self, words: &Tokens) -> Hits {
+    pub(crate) fn hits(&self, words: &SearchTokens) -> Hits {
         let mut hits = Hits::default();
         let mut all: Vec<Range<usize>> = Vec::new();
         for phrase in &self.phrases {
@@ -113,7 +113,7 @@ impl Query {
 #[cfg(feature = "rag")]
 mod question {
     use super::super::words::is_cjk;
-    use super::{PHRASES, Phrase, QUERY, Query};
+    use super::{PHRASES, Phrase, QUERY, SearchQuery};
 
     /// A script, as far as words end where it changes.
     #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,7 +126,7 @@ mod question {
         Other,
     }
 
-    impl Query {
+    impl SearchQuery {
         /// Reads a question; `None` if it is longer than one may be. A text without spaces is cut where the script changes, and
         /// hiragana between other scripts, which is grammar for the most part, does not count. The first words count if there are
         /// too many.
@@ -175,7 +175,7 @@ mod question {
 
     #[cfg(test)]
     mod tests {
-        use super::Query;
+        use super::SearchQuery;
 
         /// S-03: a question finds what has some of its words.
         #[test]
@@ -189,10 +189,10 @@ mod question {
                 ("AND OR", r#""and" OR "or""#),
                 ("", ""),
             ] {
-                assert_eq!(Query::question(text).unwrap().fts(), expected, "{text}");
+                assert_eq!(SearchQuery::question(text).unwrap().fts(), expected, "{text}");
             }
-            assert!(Query::question(&"x ".repeat(1_000)).is_none());
-            assert_eq!(Query::question("a b").unwrap().words().count(), 2);
+            assert!(SearchQuery::question(&"x ".repeat(1_000)).is_none());
+            assert_eq!(SearchQuery::question("a b").unwrap().words().count(), 2);
         }
     }
 }
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     fn fts(text: &str) -> Option<String> {
-        Query::parse(text).map(|query| query.fts())
+        SearchQuery::parse(text).map(|query| query.fts())
     }
 
     /// S-07: no query is an expression of the index's own language.
@@ -231,8 +231,8 @@ mod tests {
     /// S-07: places do not overlap, so each mark is put once.
     #[test]
     fn places_do_not_overlap() {
-        let query = Query::parse("検索 索引 化").unwrap();
-        let hits = query.hits(&Tokens::of("検索索引の最適化"));
+        let query = SearchQuery::parse("検索 索引 化").unwrap();
+        let hits = query.hits(&SearchTokens::of("検索索引の最適化"));
         assert_eq!(hits.counts, [1, 1, 1]);
         assert_eq!(hits.places, [0..12, 21..24]);
     }

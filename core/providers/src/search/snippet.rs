@@ -76,12 +76,12 @@ fn append(out: &mut String, piece: Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::query::Query;
-    use super::super::words::Tokens;
+    use super::super::query::SearchQuery;
+    use super::super::words::SearchTokens;
     use super::*;
 
     fn shown(text: &str, query: &str) -> String {
-        snippet(text, &Query::parse(query).unwrap().hits(&Tokens::of(text)))
+        snippet(text, &SearchQuery::parse(query).unwrap().hits(&SearchTokens::of(text)))
     }
 
     /// S-07: cut between characters, with what was found marked in the text as it is.

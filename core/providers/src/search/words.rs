@@ -8,7 +8,7 @@
 //! Law: every CJK character begins exactly one token: a pair with the next character, or itself at the end of its run. So a
 //! string of two or more characters is a phrase of pairs, and one character is the prefix of a token.
 
-use super::fold::{Role, folded, is_emoji, role, variant};
+use super::fold::{CharRole, folded, is_emoji, role, variant};
 use std::borrow::Cow;
 use std::ops::Range;
 use unicode_normalization::char::is_combining_mark;
@@ -20,15 +20,15 @@ const KATAKANA: usize = 3;
 
 /// The tokens of a text, in its order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tokens {
+pub(crate) struct SearchTokens {
     /// The tokens with a space before each, and one at the end.
     folded: String,
-    tokens: Vec<Token>,
+    tokens: Vec<SearchToken>,
 }
 
 /// One token.
 #[derive(Clone, Copy, Debug)]
-struct Token {
+struct SearchToken {
     /// Where it begins in the folded text, with its space.
     at: usize,
     /// The bytes of the original text that it stands for.
@@ -38,7 +38,7 @@ struct Token {
 
 /// What a folded character belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     /// A word between spaces.
     Word,
     /// A run of characters without spaces between words.
@@ -50,10 +50,10 @@ enum Class {
     Separator,
 }
 
-impl Tokens {
+impl SearchTokens {
     /// Folds and cuts `text`.
     pub(crate) fn of(text: &str) -> Self {
-        let mut cutter = Cutter::default();
+        let mut cutter = WordCutter::default();
         // About as many as there are: a token for each CJK character of three bytes, or for each short word.
         cutter.words.folded.reserve(text.len() * 2);
         cutter.words.tokens.reserve(text.len() / 4);
@@ -118,13 +118,13 @@ pub(super) struct Phrase {
 impl Phrase {
     /// The phrase that `text` is; `None` if nothing of it is searched.
     pub(super) fn of(text: &str) -> Option<Self> {
-        let mut words = Tokens::of(text);
+        let mut words = SearchTokens::of(text);
         let last = words.tokens.last().copied()?;
         let mut needle = std::mem::take(&mut words.folded);
         let mut tokens = words.tokens.len();
         let token = needle.get(last.at..).unwrap_or_default().trim_ascii();
         let mut is_prefix = false;
-        if token.chars().next().is_some_and(|first| class(first) == Class::Cjk) {
+        if token.chars().next().is_some_and(|first| class(first) == CharClass::Cjk) {
             let ends_a_pair =
                 tokens >= 2 && words.tokens.get(tokens - 2).is_some_and(|pair| pair.end == last.end);
             if ends_a_pair {
@@ -154,13 +154,13 @@ impl Phrase {
 
 /// Puts folded characters together.
 #[derive(Default)]
-struct Cutter {
-    words: Tokens,
+struct WordCutter {
+    words: SearchTokens,
     run: Vec<(char, usize, usize)>,
-    class: Option<Class>,
+    class: Option<CharClass>,
 }
 
-impl Cutter {
+impl WordCutter {
     /// Takes a word in ASCII, or one other character of it, from the beginning of a text; returns its length. `None` if what
     /// follows may belong to it.
     fn ascii(&mut self, rest: &str, start: usize) -> Option<usize> {
@@ -172,7 +172,7 @@ impl Cutter {
         }
         if word == 0 {
             self.flush();
-        } else if self.class == Some(Class::Word) {
+        } else if self.class == Some(CharClass::Word) {
             // It ends a word that began with other letters.
             let chars = rest.get(..word)?.char_indices();
             chars.for_each(|(at, char)| self.push(char.to_ascii_lowercase(), start + at, start + at + 1));
@@ -200,38 +200,38 @@ impl Cutter {
     /// Takes a character with its marks.
     fn cluster(&mut self, cluster: &str, start: usize) {
         let end = start + cluster.len();
-        let role = cluster.chars().next().map_or(Role::Nothing, role);
-        if role != Role::Usual {
+        let role = cluster.chars().next().map_or(CharRole::Nothing, role);
+        if role != CharRole::Usual {
             self.flush();
         }
-        if role != Role::Nothing {
+        if role != CharRole::Nothing {
             folded(cluster, &mut |char| self.push(char, start, end));
         }
-        if role == Role::Alone {
+        if role == CharRole::Alone {
             self.flush();
         }
     }
 
     fn push(&mut self, char: char, start: usize, end: usize) {
         match class(char) {
-            Class::Ignored => {}
-            Class::Separator => self.flush(),
-            Class::Mark => {
+            CharClass::Ignored => {}
+            CharClass::Separator => self.flush(),
+            CharClass::Mark => {
                 // On nothing it is nothing.
                 if let Some(last) = self.run.last().copied() {
                     self.run.push((char, last.1, end));
                 }
             }
-            Class::Cjk => self.cjk(char, start, end),
-            Class::Word => self.add(Class::Word, char, start, end),
+            CharClass::Cjk => self.cjk(char, start, end),
+            CharClass::Word => self.add(CharClass::Word, char, start, end),
         }
     }
 
     fn cjk(&mut self, char: char, start: usize, end: usize) {
-        self.add(Class::Cjk, char, start, end);
+        self.add(CharClass::Cjk, char, start, end);
     }
 
-    fn add(&mut self, class: Class, char: char, start: usize, end: usize) {
+    fn add(&mut self, class: CharClass, char: char, start: usize, end: usize) {
         if self.class != Some(class) {
             self.flush();
             self.class = Some(class);
@@ -242,8 +242,8 @@ impl Cutter {
     fn flush(&mut self) {
         let run = std::mem::take(&mut self.run);
         match self.class.take() {
-            Some(Class::Word) => self.word(&run),
-            Some(Class::Cjk) => self.pairs(&without_long_ends(&run)),
+            Some(CharClass::Word) => self.word(&run),
+            Some(CharClass::Cjk) => self.pairs(&without_long_ends(&run)),
             _ => {}
         }
         self.run = run;
@@ -266,11 +266,11 @@ impl Cutter {
     }
 
     fn token(&mut self, start: usize, end: usize) {
-        self.words.tokens.push(Token { at: self.words.folded.len(), start, end });
+        self.words.tokens.push(SearchToken { at: self.words.folded.len(), start, end });
         self.words.folded.push(' ');
     }
 
-    fn finish(mut self) -> Tokens {
+    fn finish(mut self) -> SearchTokens {
         self.flush();
         if !self.words.folded.is_empty() {
             self.words.folded.push(' ');
@@ -323,21 +323,21 @@ fn is_folded(char: char) -> bool {
         && variant(char) == char
 }
 
-fn class(char: char) -> Class {
+fn class(char: char) -> CharClass {
     match char {
-        '0'..='9' | 'a'..='z' => Class::Word,
-        '\0'..='\u{7f}' => Class::Separator,
+        '0'..='9' | 'a'..='z' => CharClass::Word,
+        '\0'..='\u{7f}' => CharClass::Separator,
         '\u{ad}'
         | '\u{200b}'..='\u{200f}'
         | '\u{2060}'
         | '\u{1f3fb}'..='\u{1f3ff}'
         | '\u{feff}'
         | '\u{fe00}'..='\u{fe0f}'
-        | '\u{e0100}'..='\u{e01ef}' => Class::Ignored,
-        _ if is_cjk(char) => Class::Cjk,
-        _ if is_combining_mark(char) => Class::Mark,
-        _ if char.is_alphanumeric() || is_emoji(char) => Class::Word,
-        _ => Class::Separator,
+        | '\u{e0100}'..='\u{e01ef}' => CharClass::Ignored,
+        _ if is_cjk(char) => CharClass::Cjk,
+        _ if is_combining_mark(char) => CharClass::Mark,
+        _ if char.is_alphanumeric() || is_emoji(char) => CharClass::Word,
+        _ => CharClass::Separator,
     }
 }
 
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     fn folded(text: &str) -> String {
-        Tokens::of(text).into_folded().trim_ascii().to_owned()
+        SearchTokens::of(text).into_folded().trim_ascii().to_owned()
     }
 
     /// S-07: width, case, forms of characters and the mark at the end of a katakana word make no difference.
@@ -408,7 +408,7 @@ mod tests {
             let mut again = String::new();
             super::folded(&char.to_string(), &mut |char| again.push(char));
             assert_eq!(again, char.to_string());
-            assert_eq!(class(char), Class::Cjk, "{char}");
+            assert_eq!(class(char), CharClass::Cjk, "{char}");
         }
     }
 
@@ -438,7 +438,7 @@ mod tests {
             ("髙橋と高橋", "高橋", vec!["髙橋", "高橋"]),
             ("ガ カ", "カ", vec!["カ"]),
         ] {
-            let (words, phrase) = (Tokens::of(text), Phrase::of(query).unwrap());
+            let (words, phrase) = (SearchTokens::of(text), Phrase::of(query).unwrap());
             let found: Vec<_> = words.find(&phrase).map(|at| &text[at]).collect();
             assert_eq!(found, expected, "{query} in {text}");
         }

@@ -1,8 +1,8 @@
 //! What a file or a directory of a skill is read as.
 
-use super::library::{Library, Snapshot};
+use super::library::{SkillLibrary, SkillSnapshot};
 use super::skill::{self, Skill, digest};
-use crate::files::open_folder::{Absent, Entry, OpenFolder};
+use crate::files::open_folder::{AbsentFolder, FolderEntry, OpenFolder};
 use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
 use crate::spell;
 use mcp_resources_engine::connection::{Contents, ReadResult};
@@ -10,8 +10,8 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_runtime::provider::{Read, Responder};
 
 /// What a URI leads to.
-pub(super) struct Target<'p> {
-    pub(super) snapshot: &'p Snapshot,
+pub(super) struct SkillTarget<'p> {
+    pub(super) snapshot: &'p SkillSnapshot,
     pub(super) skill: &'p Skill,
     /// Within the directory of the skill.
     pub(super) path: &'p [u8],
@@ -23,8 +23,8 @@ type Answer = Result<ReadResult<'static>, ReadError>;
 
 /// Reads a file, or lists a directory.
 pub(super) fn read(
-    target: &Target<'_>,
-    library: &Library,
+    target: &SkillTarget<'_>,
+    library: &SkillLibrary,
     request: &Read,
     reply: &Responder<ReadResult<'static>>,
 ) -> Answer {
@@ -42,8 +42,8 @@ pub(super) fn read(
     file(target, &folder, library, reply)
 }
 
-fn directory(target: &Target<'_>, mut entries: Vec<Entry>, more: bool, request: &Read) -> Answer {
-    let Target { snapshot, skill, .. } = target;
+fn directory(target: &SkillTarget<'_>, mut entries: Vec<FolderEntry>, more: bool, request: &Read) -> Answer {
+    let SkillTarget { snapshot, skill, .. } = target;
     let permits = |uri: &str| request.permits(uri);
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     let children = entries.into_iter().filter_map(|entry| {
@@ -74,20 +74,20 @@ fn directory(target: &Target<'_>, mut entries: Vec<Entry>, more: bool, request: 
 }
 
 fn file(
-    target: &Target<'_>,
+    target: &SkillTarget<'_>,
     folder: &OpenFolder<'_>,
-    library: &Library,
+    library: &SkillLibrary,
     reply: &Responder<ReadResult<'static>>,
 ) -> Answer {
     let path = target.skill.path_in_folder(target.path);
     let allow = |size| reply.facts(size).is_ok() && !reply.is_cancelled();
     let (bytes, _) = folder.read(&path, &allow).map_err(|absent| match absent {
-        Absent::NotFound => ReadError::NotFound,
-        Absent::Failed => {
+        AbsentFolder::NotFound => ReadError::NotFound,
+        AbsentFolder::Failed => {
             reply.log(&format!("{} could not be read", String::from_utf8_lossy(&path)));
             ReadError::Failed
         }
-        Absent::TooLarge => {
+        AbsentFolder::TooLarge => {
             let size = folder.stamp(&path).map_or(u64::MAX, |stamp| stamp.size());
             reply.facts(size).err().unwrap_or(ReadError::Failed)
         }

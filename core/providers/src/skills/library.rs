@@ -9,10 +9,10 @@
 //! and what exceeds a limit is not served and logged once.
 
 use super::SCHEME;
-use super::options::Options;
-use super::skill::{BYTES, Digest, FILES, Head, MANIFEST, Skill, SkillFile, digest};
+use super::options::SkillOptions;
+use super::skill::{BYTES, Digest, FILES, MANIFEST, Skill, SkillFile, SkillHead, digest};
 use crate::files::folder::Folder;
-use crate::files::open_folder::{Absent, Level, OpenFolder, Stamp};
+use crate::files::open_folder::{AbsentFolder, FolderLevel, OpenFolder, Stamp};
 use crate::named::NamedPath;
 use crate::path;
 use crate::spell;
@@ -32,7 +32,7 @@ const REMEMBERED: usize = 4_096;
 
 /// A folder that holds skills.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(super) struct SkillRoot {
     /// What stands before the paths of its skills; empty without a prefix.
     pub(super) prefix: String,
     /// The path of the folder itself, if it is a skill.
@@ -42,9 +42,9 @@ pub(super) struct Root {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Library {
-    pub(super) roots: Vec<Root>,
-    current: Mutex<Arc<Snapshot>>,
+pub(super) struct SkillLibrary {
+    pub(super) roots: Vec<SkillRoot>,
+    current: Mutex<Arc<SkillSnapshot>>,
     /// The digest of what was last read at a URI.
     reads: Mutex<HashMap<Box<str>, Digest>>,
     logged: Mutex<HashSet<String>>,
@@ -52,32 +52,33 @@ pub(super) struct Library {
 
 /// All skills at one moment.
 #[derive(Debug, Default)]
-pub(super) struct Snapshot {
+pub(super) struct SkillSnapshot {
     /// By the URIs of their directories.
     pub(super) skills: BTreeMap<String, Skill>,
     /// What was read of which file of which folder.
-    known: HashMap<(usize, Vec<u8>), Known>,
+    known: HashMap<(usize, Vec<u8>), KnownSkill>,
     /// Why something is not served: a sentence each.
     faults: Vec<String>,
 }
 
 /// A file that was read.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownSkill {
     stamp: Stamp,
     /// Whether another stamp shows every change since.
     is_settled: bool,
     digest: Digest,
     size: u64,
     /// Of a `SKILL.md`.
-    head: Option<Result<Arc<Head>, String>>,
+    head: Option<Result<Arc<SkillHead>, String>>,
 }
 
-impl Library {
+impl SkillLibrary {
     /// # Errors
     /// There is no folder, one is not a directory, or an option cannot be used for it.
-    pub(super) fn new(options: &Options) -> Result<Self, OptionError> {
-        let roots = options.paths.iter().map(|path| Root::new(path, options)).collect::<Result<_, _>>()?;
+    pub(super) fn new(options: &SkillOptions) -> Result<Self, OptionError> {
+        let roots =
+            options.paths.iter().map(|path| SkillRoot::new(path, options)).collect::<Result<_, _>>()?;
         Ok(Self { roots, ..Self::default() })
     }
 
@@ -86,9 +87,9 @@ impl Library {
         &self,
         is_cancelled: &dyn Fn() -> bool,
         log: &dyn Fn(&str),
-    ) -> Option<Arc<Snapshot>> {
+    ) -> Option<Arc<SkillSnapshot>> {
         let before = self.current();
-        let now = Walk::over(&self.roots, &before, is_cancelled)?;
+        let now = SkillWalk::over(&self.roots, &before, is_cancelled)?;
         let now = Arc::new(now);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = now.clone();
         self.roots.iter().flat_map(|root| root.folder.take_faults()).for_each(|fault| log(&fault));
@@ -97,7 +98,7 @@ impl Library {
     }
 
     /// The last snapshot.
-    pub(super) fn current(&self) -> Arc<Snapshot> {
+    pub(super) fn current(&self) -> Arc<SkillSnapshot> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -125,8 +126,8 @@ impl Library {
     }
 }
 
-impl Root {
-    fn new(named: &NamedPath, options: &Options) -> Result<Self, OptionError> {
+impl SkillRoot {
+    fn new(named: &NamedPath, options: &SkillOptions) -> Result<Self, OptionError> {
         let prefix = named.name.clone().unwrap_or_default();
         let plain = [NamedPath::plain(&named.path)];
         let mut folders = Folder::all("skills", "directory", &plain, &options.folder)?;
@@ -155,7 +156,7 @@ impl Root {
     }
 }
 
-impl Snapshot {
+impl SkillSnapshot {
     /// The skill that a canonical URI is in, the innermost one, and the path within it: empty for its directory.
     pub(super) fn find(&self, uri: &str) -> Option<(&Skill, Vec<u8>)> {
         let mut base = uri;
@@ -188,7 +189,7 @@ impl Snapshot {
     }
 
     /// The head, if the file at `path` of `skill` is the `SKILL.md` of a skill: of this one, or of one in it.
-    pub(super) fn head(&self, skill: &Skill, path: &[u8]) -> Option<&Head> {
+    pub(super) fn head(&self, skill: &Skill, path: &[u8]) -> Option<&SkillHead> {
         let uri = skill.uri_of(path);
         let base = uri.strip_suffix("/SKILL.md")?;
         self.skills.get(base).map(|skill| &*skill.head)
@@ -234,20 +235,20 @@ impl Snapshot {
 }
 
 fn index_line(skill: &Skill) -> Vec<u8> {
-    let Head { name, description, .. } = &*skill.head;
+    let SkillHead { name, description, .. } = &*skill.head;
     [skill.base.as_bytes(), name.as_bytes(), description.as_bytes()].join(&0)
 }
 
 /// One walk over all folders.
-struct Walk<'w> {
-    before: &'w Snapshot,
-    now: Snapshot,
+struct SkillWalk<'w> {
+    before: &'w SkillSnapshot,
+    now: SkillSnapshot,
     is_cancelled: &'w dyn Fn() -> bool,
 }
 
 /// What a walk over one folder finds.
 #[derive(Default)]
-struct Found {
+struct FoundSkill {
     files: Vec<(Vec<u8>, Stamp)>,
     /// The directories with a `SKILL.md`.
     skills: Vec<Vec<u8>>,
@@ -257,10 +258,14 @@ struct Found {
     has_more: bool,
 }
 
-impl<'w> Walk<'w> {
+impl<'w> SkillWalk<'w> {
     /// `None`: it was cancelled.
-    fn over(roots: &[Root], before: &'w Snapshot, is_cancelled: &'w dyn Fn() -> bool) -> Option<Snapshot> {
-        let mut walk = Self { before, now: Snapshot::default(), is_cancelled };
+    fn over(
+        roots: &[SkillRoot],
+        before: &'w SkillSnapshot,
+        is_cancelled: &'w dyn Fn() -> bool,
+    ) -> Option<SkillSnapshot> {
+        let mut walk = Self { before, now: SkillSnapshot::default(), is_cancelled };
         for (at, root) in roots.iter().enumerate() {
             let folder = root.folder.open();
             let found = folder.as_ref().ok().and_then(|folder| walk.find(folder));
@@ -301,9 +306,9 @@ impl<'w> Walk<'w> {
     }
 
     /// All files of a folder, with the directories that have a `SKILL.md`.
-    fn find(&self, folder: &OpenFolder<'_>) -> Option<Found> {
-        let mut found = Found::default();
-        let mut todo: Vec<(Vec<u8>, Level, usize)> = vec![(Vec::new(), folder.level(b"")?, 0)];
+    fn find(&self, folder: &OpenFolder<'_>) -> Option<FoundSkill> {
+        let mut found = FoundSkill::default();
+        let mut todo: Vec<(Vec<u8>, FolderLevel, usize)> = vec![(Vec::new(), folder.level(b"")?, 0)];
         let mut is_first = true;
         while let Some((dir, level, depth)) = todo.pop() {
             if (self.is_cancelled)() {
@@ -354,7 +359,7 @@ impl<'w> Walk<'w> {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let name = std::str::from_utf8(name).map_err(|_| "the name of its directory is not UTF-8")?;
         let manifest = spell::join(dir, MANIFEST);
-        let read = |missing: Absent| format!("its SKILL.md {}", reason(missing));
+        let read = |missing: AbsentFolder| format!("its SKILL.md {}", reason(missing));
         let stamp = files.binary_search_by(|file| file.0.cmp(&manifest)).ok().and_then(|at| files.get(at));
         let stamp = stamp.map(|file| file.1).ok_or("its SKILL.md is gone")?;
         let head = match self.read(at, folder, &manifest, &stamp, Some(name)).map_err(read)?.head {
@@ -396,16 +401,16 @@ impl<'w> Walk<'w> {
                 return Err("the request was cancelled".into());
             }
             match self.read(at, folder, path, stamp, None) {
-                Ok(Known { stamp, digest, size, .. }) => {
+                Ok(KnownSkill { stamp, digest, size, .. }) => {
                     total = total.saturating_add(size);
                     found.push(SkillFile { path: rest.to_vec(), digest, size, stamp });
                 }
-                Err(Absent::TooLarge) => return Err(too_large()),
-                Err(Absent::Failed) => {
+                Err(AbsentFolder::TooLarge) => return Err(too_large()),
+                Err(AbsentFolder::Failed) => {
                     self.fault(format!("{} cannot be read", String::from_utf8_lossy(path)));
                 }
                 // It is gone meanwhile.
-                Err(Absent::NotFound) => {}
+                Err(AbsentFolder::NotFound) => {}
             }
         }
         if total > BYTES { Err(too_large()) } else { Ok(found) }
@@ -420,7 +425,7 @@ impl<'w> Walk<'w> {
         path: &[u8],
         stamp: &Stamp,
         name: Option<&str>,
-    ) -> Result<Known, Absent> {
+    ) -> Result<KnownSkill, AbsentFolder> {
         let key = (at, path.to_vec());
         let known = self.now.known.get(&key).or_else(|| {
             // What was read during this walk is current. What was read before it must not have changed.
@@ -431,9 +436,9 @@ impl<'w> Walk<'w> {
             return Ok(known);
         }
         let (bytes, stamp) = folder.read(path, &|size| size <= BYTES)?;
-        let head = name.map(|name| Head::parse(&bytes, name).map(Arc::new));
+        let head = name.map(|name| SkillHead::parse(&bytes, name).map(Arc::new));
         let (digest, size, is_settled) = (digest(&bytes), bytes.len() as u64, stamp.is_settled());
-        let known = Known { stamp, is_settled, digest, size, head };
+        let known = KnownSkill { stamp, is_settled, digest, size, head };
         self.now.known.insert(key, known.clone());
         Ok(known)
     }
@@ -460,10 +465,10 @@ fn base(path: &[u8]) -> Result<String, String> {
     }
 }
 
-fn reason(missing: Absent) -> &'static str {
+fn reason(missing: AbsentFolder) -> &'static str {
     match missing {
-        Absent::NotFound => "is gone",
-        Absent::Failed => "cannot be read",
-        Absent::TooLarge => "is too large",
+        AbsentFolder::NotFound => "is gone",
+        AbsentFolder::Failed => "cannot be read",
+        AbsentFolder::TooLarge => "is too large",
     }
 }

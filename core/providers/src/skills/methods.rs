@@ -3,7 +3,7 @@
 //! Law: a page is bounded in entries and in bytes, an entry is never split, and a cursor says only what the client has seen.
 //! What is absent and what is hidden get the same error.
 
-use super::library::{Library, Snapshot};
+use super::library::{SkillLibrary, SkillSnapshot};
 use super::skill::Skill;
 use super::{INDEX, SCHEME};
 use crate::media::DIRECTORY;
@@ -25,7 +25,7 @@ const PAGE: usize = 1 << 20;
 const CHILDREN: usize = 10_000;
 
 #[derive(Deserialize)]
-struct Params {
+struct MethodParams {
     uri: Option<Value>,
     cursor: Option<Value>,
 }
@@ -34,7 +34,7 @@ struct Params {
 type Answer = Result<RawResult<'static>, ReadError>;
 
 /// `skills/list`.
-pub(super) fn list(call: &Call, snapshot: &Snapshot) -> Answer {
+pub(super) fn list(call: &Call, snapshot: &SkillSnapshot) -> Answer {
     let cursor = cursor(call)?;
     let after = cursor.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
     let permits = |uri: &str| call.permits(uri);
@@ -48,7 +48,7 @@ pub(super) fn list(call: &Call, snapshot: &Snapshot) -> Answer {
 }
 
 /// `skills/get`.
-pub(super) fn get(call: &Call, snapshot: &Snapshot) -> Answer {
+pub(super) fn get(call: &Call, snapshot: &SkillSnapshot) -> Answer {
     let uri = uri_of(call)?;
     let skill = uri.strip_suffix("/SKILL.md").and_then(|base| snapshot.skills.get(base));
     match skill.filter(|_| call.permits(&uri)) {
@@ -61,7 +61,7 @@ pub(super) fn get(call: &Call, snapshot: &Snapshot) -> Answer {
 }
 
 /// `resources/directory/read`.
-pub(super) fn directory(call: &Call, snapshot: &Snapshot, library: &Library) -> Answer {
+pub(super) fn directory(call: &Call, snapshot: &SkillSnapshot, library: &SkillLibrary) -> Answer {
     let uri = uri_of(call)?;
     let cursor = cursor(call)?;
     let directory = uri.strip_suffix('/').filter(|_| uri != INDEX).unwrap_or(&uri);
@@ -84,8 +84,8 @@ pub(super) fn directory(call: &Call, snapshot: &Snapshot, library: &Library) -> 
 /// What is directly in a directory of a skill. `None`: it is no directory.
 fn children(
     call: &Call,
-    snapshot: &Snapshot,
-    library: &Library,
+    snapshot: &SkillSnapshot,
+    library: &SkillLibrary,
     skill: &Skill,
     path: &[u8],
 ) -> Option<Vec<Resource>> {
@@ -152,7 +152,7 @@ fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".into())
 }
 
-fn params(call: &Call) -> Result<Params, ReadError> {
+fn params(call: &Call) -> Result<MethodParams, ReadError> {
     serde_json::from_str(call.params()).map_err(|_| invalid("params", "an object"))
 }
 

@@ -21,21 +21,21 @@ mod options;
 mod skill;
 mod watch;
 
-pub use options::Options;
+pub use options::SkillOptions;
 
 use crate::answers::{COMPLETED, completion, page};
 use crate::declared::{self, Declare};
 use crate::named;
-use crate::options::Kind;
-use crate::watching::{Own, Watching};
-use contents::Target;
-use library::{Library, Snapshot};
+use crate::options::OptionKind;
+use crate::watching::{OwnWatch, ProviderWatching};
+use contents::SkillTarget;
+use library::{SkillLibrary, SkillSnapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, RawResult, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Call, Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route,
+    Call, Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
 };
 use mcp_resources_template::uri;
 use serde_json::json;
@@ -63,11 +63,11 @@ const LONGEST: usize = 1 << 20;
 /// Folders of skills that are served. They are in one server at a time.
 #[derive(Debug)]
 pub struct Skills {
-    library: Arc<Library>,
+    library: Arc<SkillLibrary>,
     list_max: usize,
     watch: bool,
-    own: Own,
-    watching: Arc<Watching>,
+    own: OwnWatch,
+    watching: Arc<ProviderWatching>,
 }
 
 impl Skills {
@@ -75,26 +75,26 @@ impl Skills {
     ///
     /// # Errors
     /// There is no folder, one is not a directory, or an option cannot be used.
-    pub fn new(options: Options) -> Result<Self, OptionError> {
+    pub fn new(options: SkillOptions) -> Result<Self, OptionError> {
         if options.paths.is_empty() {
             let reason = "skills: there is no directory; name one: `paths: [DIR]`, or skills:DIR";
             return Err(OptionError::sentence(reason));
         }
-        let library = Arc::new(Library::new(&options)?);
-        let Options { list_max, watch, .. } = options;
-        Ok(Self { library, list_max, watch, own: Own::default(), watching: Arc::default() })
+        let library = Arc::new(SkillLibrary::new(&options)?);
+        let SkillOptions { list_max, watch, .. } = options;
+        Ok(Self { library, list_max, watch, own: OwnWatch::default(), watching: Arc::default() })
     }
 }
 
 impl Declare for Skills {
-    const KIND: Kind = Kind {
+    const KIND: OptionKind = OptionKind {
         name: "skills",
         about: "Folders of Agent Skills, as skill://PATH, with the methods of the skills extension.",
-        options: Options::TABLE,
+        options: SkillOptions::TABLE,
     };
 
     fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
-        let options: Options = declared::read("skills", options)?;
+        let options: SkillOptions = declared::read("skills", options)?;
         Self::new(options.at(folder))
     }
 
@@ -196,7 +196,7 @@ impl Provider for Skills {
         reply.send(answer);
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         if self.watch {
             self.watching.interest(change, self.own.feed(), "mcp-skills", || {
                 let mut look = Look::new(&self.library);
@@ -241,7 +241,7 @@ impl Skills {
             let root = self.library.roots.get(skill.folder).ok_or(ReadError::NotFound)?;
             if root.folder.open().is_ok_and(|folder| known.is_current(skill, &folder)) {
                 return contents::read(
-                    &Target { snapshot: &known, skill, path: &path, uri: &uri },
+                    &SkillTarget { snapshot: &known, skill, path: &path, uri: &uri },
                     &self.library,
                     request,
                     reply,
@@ -252,7 +252,7 @@ impl Skills {
         let now = now.ok_or(ReadError::Failed)?;
         let (skill, path) = now.find(&uri).ok_or(ReadError::NotFound)?;
         contents::read(
-            &Target { snapshot: &now, skill, path: &path, uri: &uri },
+            &SkillTarget { snapshot: &now, skill, path: &path, uri: &uri },
             &self.library,
             request,
             reply,
@@ -261,7 +261,7 @@ impl Skills {
 }
 
 /// A file that is listed.
-struct Listed<'s> {
+struct ListedSkill<'s> {
     /// What it is sorted by: the `SKILL.md` of all skills come first.
     key: String,
     uri: String,
@@ -271,14 +271,14 @@ struct Listed<'s> {
 }
 
 /// All files of all skills, each once.
-fn listed(snapshot: &Snapshot) -> Vec<Listed<'_>> {
-    let mut all: Vec<Listed<'_>> = Vec::new();
+fn listed(snapshot: &SkillSnapshot) -> Vec<ListedSkill<'_>> {
+    let mut all: Vec<ListedSkill<'_>> = Vec::new();
     for skill in snapshot.skills.values() {
         for (at, file) in skill.files.iter().enumerate() {
             let uri = skill.uri_of(&file.path);
             let is_manifest = snapshot.head(skill, &file.path).is_some();
             let key = format!("{}{uri}", if is_manifest { '0' } else { '1' });
-            all.push(Listed { key, uri, skill, at });
+            all.push(ListedSkill { key, uri, skill, at });
         }
     }
     all.sort_by(|one, other| one.key.cmp(&other.key));

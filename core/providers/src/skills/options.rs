@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 /// The options of [`Skills`](super::Skills), for all folders that they name.
 ///
 /// ```no_run
-/// use mcp_resources_providers::skills::{Options, Skills};
-/// let options = Options::new().path("skills").prefixed("acme/billing", "more").exclude(["drafts"]);
+/// use mcp_resources_providers::skills::{SkillOptions, Skills};
+/// let options = SkillOptions::new().path("skills").prefixed("acme/billing", "more").exclude(["drafts"]);
 /// let skills = Skills::new(options)?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SkillOptions {
     pub(super) paths: Vec<NamedPath>,
     pub(super) folder: FolderOptions,
     pub(super) list_max: usize,
@@ -26,14 +26,14 @@ pub struct Options {
     clippy::new_without_default,
     reason = "what has a default is read from an object alone, and this from a text too"
 )]
-impl Options {
+impl SkillOptions {
     /// No folder yet, and the defaults.
     pub fn new() -> Self {
         Self { paths: Vec::new(), folder: FolderOptions::new(), list_max: 1_000, watch: true }
     }
 }
 
-impl Options {
+impl SkillOptions {
     /// Serves the skills in `dir`, or `dir` itself if it is a skill.
     #[must_use]
     pub fn path(mut self, dir: impl Into<PathBuf>) -> Self {
@@ -92,7 +92,7 @@ impl Options {
     }
 }
 
-option_table!(Options, "a directory, a list of them, or an object of options" {
+option_table!(SkillOptions, "a directory, a list of them, or an object of options" {
     "paths": "a directory, a list of them, or prefixes with a directory each", None,
         "Serves each directory that is a skill or contains skills. A prefix such as acme/billing is put before their paths." =>
         |own, value| put(&mut own.paths, named::read(value, "directory"));
@@ -113,4 +113,4 @@ option_table!(Options, "a directory, a list of them, or an object of options" {
         |own, value| put(&mut own.watch, bool::from_option(value));
 });
 
-paths_or_options!(Options, paths: "directory");
+paths_or_options!(SkillOptions, paths: "directory");

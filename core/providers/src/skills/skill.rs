@@ -3,7 +3,7 @@
 //! Law: a skill that is served conforms to the Agent Skills specification. A file's digest and size come from one read of it.
 
 use crate::files::open_folder::Stamp;
-use crate::front_matter::{self, Members, Syntax, Value};
+use crate::front_matter::{self, FileValue, FrontMatterSyntax, ValueMembers};
 use crate::media::by_name;
 use crate::spell;
 use mcp_resources_engine::resource::Resource;
@@ -28,11 +28,11 @@ pub(super) type Digest = [u8; 32];
 
 /// What the front matter of a `SKILL.md` says.
 #[derive(Debug, PartialEq)]
-pub(super) struct Head {
+pub(super) struct SkillHead {
     pub(super) name: String,
     pub(super) description: String,
     /// All of it, verbatim.
-    pub(super) members: Members,
+    pub(super) members: ValueMembers,
 }
 
 /// A skill that is served.
@@ -43,7 +43,7 @@ pub(super) struct Skill {
     /// Which folder it is in, and the path of its directory there.
     pub(super) folder: usize,
     pub(super) dir: Vec<u8>,
-    pub(super) head: std::sync::Arc<Head>,
+    pub(super) head: std::sync::Arc<SkillHead>,
     /// In the order of their paths.
     pub(super) files: Vec<SkillFile>,
 }
@@ -58,7 +58,7 @@ pub(super) struct SkillFile {
     pub(super) stamp: Stamp,
 }
 
-impl Head {
+impl SkillHead {
     /// Reads a `SKILL.md`.
     ///
     /// # Errors
@@ -66,13 +66,13 @@ impl Head {
     pub(super) fn parse(bytes: &[u8], directory: &str) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "its SKILL.md is not UTF-8".to_owned())?;
         let block = match front_matter::split(text).block {
-            Some(block) if block.syntax == Syntax::Yaml => block,
+            Some(block) if block.syntax == FrontMatterSyntax::Yaml => block,
             Some(_) => return Err("the front matter of its SKILL.md is TOML between lines of +++; write YAML between lines of ---".into()),
             None => return Err("its SKILL.md does not begin with YAML front matter between lines of ---".into()),
         };
         let members = block.parse().map_err(|fault| format!("the front matter of its SKILL.md: {fault}"))?;
         let text = |key: &str| match members.get(key) {
-            Some(Value::Text(text)) => Ok(text.clone()),
+            Some(FileValue::Text(text)) => Ok(text.clone()),
             Some(_) => Err(format!("{key} in its SKILL.md is not a text")),
             None => Err(format!("its SKILL.md has no {key}")),
         };
@@ -123,7 +123,7 @@ impl Skill {
     }
 
     /// What lists say of a file at `path`. `head`: it is the `SKILL.md` of a skill.
-    pub(super) fn resource(&self, path: &[u8], stamp: &Stamp, head: Option<&Head>) -> Resource {
+    pub(super) fn resource(&self, path: &[u8], stamp: &Stamp, head: Option<&SkillHead>) -> Resource {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let title = self.base.strip_prefix(super::SCHEME).unwrap_or_default();
         let title = format!("{title}/{}", String::from_utf8_lossy(path));
@@ -143,32 +143,32 @@ impl Skill {
     }
 
     /// Its entry, with the files that `shows` allows.
-    pub(super) fn entry<'s>(&'s self, shows: &'s dyn Fn(&str) -> bool) -> Entry<'s> {
-        Entry { skill: self, shows }
+    pub(super) fn entry<'s>(&'s self, shows: &'s dyn Fn(&str) -> bool) -> SkillEntry<'s> {
+        SkillEntry { skill: self, shows }
     }
 }
 
 /// The JSON of a `Skill` entry.
-pub(super) struct Entry<'s> {
+pub(super) struct SkillEntry<'s> {
     skill: &'s Skill,
     shows: &'s dyn Fn(&str) -> bool,
 }
 
-impl Serialize for Entry<'_> {
+impl Serialize for SkillEntry<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut entry = to.serialize_map(Some(3))?;
         entry.serialize_entry("uri", &self.skill.uri())?;
         entry.serialize_entry("frontmatter", &self.skill.head.members)?;
-        entry.serialize_entry("resources", &Files(self))?;
+        entry.serialize_entry("resources", &SkillFiles(self))?;
         entry.end()
     }
 }
 
-struct Files<'e>(&'e Entry<'e>);
+struct SkillFiles<'e>(&'e SkillEntry<'e>);
 
-impl Serialize for Files<'_> {
+impl Serialize for SkillFiles<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Entry { skill, shows } = self.0;
+        let SkillEntry { skill, shows } = self.0;
         let files = skill.files.iter().map(|file| (skill.uri_of(&file.path), file));
         to.collect_seq(files.filter(|(uri, _)| shows(uri)).map(|(uri, file)| FileEntry { uri, file }))
     }
@@ -208,7 +208,7 @@ mod tests {
     /// S-56: the front matter is that of the Agent Skills specification, or the log says why not.
     #[test]
     fn heads_conform() {
-        let head = |text: &str, directory: &str| Head::parse(text.as_bytes(), directory);
+        let head = |text: &str, directory: &str| SkillHead::parse(text.as_bytes(), directory);
         let sound = "---\nname: pdf-2\ndescription: Fills forms\nmetadata: {version: \"1.0\"}\n---\n# PDF\n";
         let parsed = head(sound, "pdf-2").unwrap();
         assert_eq!((&*parsed.name, &*parsed.description), ("pdf-2", "Fills forms"));
@@ -264,7 +264,7 @@ mod tests {
             let said = head(text, directory).unwrap_err();
             assert!(said.contains(message) && !said.contains("hunter2"), "{said}");
         }
-        assert!(Head::parse(b"---\nname: \xff\n---\n", "a").unwrap_err().contains("UTF-8"));
+        assert!(SkillHead::parse(b"---\nname: \xff\n---\n", "a").unwrap_err().contains("UTF-8"));
     }
 
     /// S-54: `sha256:` and 64 lowercase hexadecimal digits, as `sha256sum` prints them.

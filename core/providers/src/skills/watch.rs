@@ -4,9 +4,9 @@
 //! bytes has not changed. The lists count as changed once when they are first watched, and after that with every change of an
 //! entry: the resource lists announce it, since the protocol has no notification for `skills/list`.
 
-use super::library::Library;
+use super::library::SkillLibrary;
 use super::skill::Digest;
-use crate::watching::Watched;
+use crate::watching::WatchedValue;
 use mcp_resources_runtime::provider::Feed;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,21 +18,21 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// How much longer than a look the pause after it is: the thread takes a twentieth of a processor at most.
 const REST: u32 = 19;
 
-/// Looks again and again: what the thread of [`Watching`](crate::watching::Watching) calls.
+/// Looks again and again: what the thread of [`Watching`](crate::watching::ProviderWatching) calls.
 pub(super) struct Look {
-    library: Arc<Library>,
+    library: Arc<SkillLibrary>,
     /// What was at each watched URI.
     marks: HashMap<Arc<str>, Option<Digest>>,
     lists: Option<Digest>,
 }
 
 impl Look {
-    pub(super) fn new(library: &Arc<Library>) -> Self {
+    pub(super) fn new(library: &Arc<SkillLibrary>) -> Self {
         Self { library: library.clone(), marks: HashMap::new(), lists: None }
     }
 
     /// Reports what has changed since the last look. Returns how long to wait for the next.
-    pub(super) fn again(&mut self, feed: &Feed, watched: &Watched) -> Duration {
+    pub(super) fn again(&mut self, feed: &Feed, watched: &WatchedValue) -> Duration {
         let begun = Instant::now();
         let Some(now) = self.library.refresh(&|| !feed.is_alive(), &|what| feed.log(what)) else {
             return SHORTEST;

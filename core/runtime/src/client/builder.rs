@@ -2,8 +2,10 @@
 
 use super::handle::Inner;
 use super::link::ServerHandle;
-use super::{Client, Config, ConfigError, ServerConfig, Target};
-use mcp_resources_engine::client::{Access, Allowed, ClientLimits, MachineOptions, Progress, Question};
+use super::{Client, ClientConfig, ConfigError, ServerConfig, Target};
+use mcp_resources_engine::client::{
+    Access, AllowList, ClientLimits, ClientQuestion, MachineOptions, Progress,
+};
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::version::{QUESTIONS, Revision};
 use std::collections::HashMap;
@@ -19,7 +21,7 @@ use tokio::sync::broadcast;
 pub type Answer = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 /// A callback for the progress of requests.
 pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
-pub(super) type Answers = Arc<dyn Fn(Question) -> Answer + Send + Sync>;
+pub(super) type Answers = Arc<dyn Fn(ClientQuestion) -> Answer + Send + Sync>;
 type NoteFn = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// How many list changes are queued for a slow listener; it misses older ones.
@@ -74,19 +76,19 @@ impl fmt::Debug for ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// Starts with the servers of a configuration file that `agent` may use: see [`Config`].
+    /// Starts with the servers of a configuration file that `agent` may use: see [`ClientConfig`].
     ///
     /// # Errors
-    /// As [`Config::load`] and [`Config::servers`].
+    /// As [`ClientConfig::load`] and [`ClientConfig::servers`].
     pub fn from_config(path: impl AsRef<Path>, agent: Option<&str>) -> Result<Self, ConfigError> {
-        let servers = Config::load(path)?.servers(agent)?;
+        let servers = ClientConfig::load(path)?.servers(agent)?;
         Ok(servers.into_iter().fold(Self::default(), Self::server_with))
     }
 
     /// Adds a server whose resources are all allowed.
     #[must_use]
     pub fn server(self, name: &str, target: Target) -> Self {
-        self.server_with(ServerConfig::new(name, target, Allowed::Everything))
+        self.server_with(ServerConfig::new(name, target, AllowList::Everything))
     }
 
     /// Adds a server as it is configured.
@@ -98,7 +100,7 @@ impl ClientBuilder {
 
     /// Replaces the allow-list of the server `name`.
     #[must_use]
-    pub fn allow(mut self, name: &str, allowed: &Allowed) -> Self {
+    pub fn allow(mut self, name: &str, allowed: &AllowList) -> Self {
         for server in self.servers.iter_mut().filter(|server| server.name == name) {
             server.resources = allowed.clone();
         }
@@ -132,7 +134,7 @@ impl ClientBuilder {
     pub fn answer_with(
         mut self,
         method: &str,
-        answer: impl Fn(Question) -> Answer + Send + Sync + 'static,
+        answer: impl Fn(ClientQuestion) -> Answer + Send + Sync + 'static,
     ) -> Self {
         self.answers.insert(method.into(), Arc::new(answer));
         self

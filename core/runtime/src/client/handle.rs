@@ -3,9 +3,11 @@
 use super::ConfigError;
 use super::builder::{ClientBuilder, Hooks, ProgressFn};
 use super::link::ServerHandle;
-use super::listing::{Kind, Listing};
-use super::watching::{Watch, WatchLocation, Watching};
-use mcp_resources_engine::client::{Call, CallOptions, ClientError, Failure, Outcome, ServerAbout};
+use super::listing::{Listing, ListingKind};
+use super::watching::{ClientWatching, Watch, WatchLocation};
+use mcp_resources_engine::client::{
+    CallOptions, ClientCall, ClientError, ClientOutcome, Failure, ServerAbout,
+};
 use mcp_resources_engine::connection::{Completion, Contents};
 use mcp_resources_engine::now::Millis;
 use std::collections::BTreeMap;
@@ -18,12 +20,12 @@ use tokio::sync::broadcast;
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: Arc<Inner>,
-    scope: Scope,
+    scope: ListScope,
 }
 
 /// Options for the requests of a handle.
 #[derive(Clone, Default)]
-pub struct Scope {
+pub struct ListScope {
     /// The only server to use; `None` for all.
     pub server: Option<String>,
     /// The time-out of a request in ms; `None` for the client's default.
@@ -64,7 +66,7 @@ impl Client {
 
     /// Returns a handle of the same client with other options.
     #[must_use]
-    pub fn with(&self, scope: Scope) -> Self {
+    pub fn with(&self, scope: ListScope) -> Self {
         Self { inner: self.inner.clone(), scope }
     }
 
@@ -75,12 +77,12 @@ impl Client {
 
     /// Lists the allowed resources of all servers (S-12). Walks all pages.
     pub fn list(&self) -> Listing {
-        Listing::new(self, Kind::Resources)
+        Listing::new(self, ListingKind::Resources)
     }
 
     /// Lists the templates of all servers that can expand to an allowed URI (S-12). Walks all pages.
     pub fn list_templates(&self) -> Listing {
-        Listing::new(self, Kind::Templates)
+        Listing::new(self, ListingKind::Templates)
     }
 
     /// Reads a resource. If the allow-lists of several servers contain the URI, they are tried in the order of their
@@ -105,7 +107,7 @@ impl Client {
         context: &[(&str, &str)],
     ) -> Result<Completion<'static>, ClientError> {
         let own = |text: &str| text.to_owned();
-        let call = Call::Complete {
+        let call = ClientCall::Complete {
             template: own(template),
             variable: own(variable),
             value: own(value),
@@ -114,7 +116,7 @@ impl Client {
         let mut first = None;
         for link in self.allowing(template, |link| link.access.reaches(template))? {
             match self.ask(&link, call.clone()).await {
-                Ok(Outcome::Completion(found)) => return Ok(found),
+                Ok(ClientOutcome::Completion(found)) => return Ok(found),
                 Ok(_) => {}
                 Err(error) => drop(first.get_or_insert(error)),
             }
@@ -126,7 +128,7 @@ impl Client {
     /// reported again. If the server cannot be reached at the start, the watch fails; after a first connection it waits
     /// for the server to return. Needs a tokio runtime if several servers may have the resource.
     pub fn watch(&self, uri: &str) -> Watch {
-        let watching = Arc::new(Watching::default());
+        let watching = Arc::new(ClientWatching::default());
         let mut watch = Watch { watching: watching.clone(), at: Arc::default(), search: None };
         match self.allowing_uri(uri) {
             Err(error) => watching.put(Err(error)),
@@ -146,9 +148,9 @@ impl Client {
     /// about resources unless everything is allowed.
     pub async fn request(&self, method: &str, params: &str) -> Result<String, ClientError> {
         let link = self.only()?;
-        let call = Call::Custom { method: method.into(), params: params.into() };
+        let call = ClientCall::Custom { method: method.into(), params: params.into() };
         match self.ask(&link, call).await? {
-            Outcome::Result(text) => Ok(text),
+            ClientOutcome::Result(text) => Ok(text),
             _ => Err(Failure::BadAnswer { reason: "another sort of result".into() }.into()),
         }
     }
@@ -196,7 +198,7 @@ impl Client {
 /// Chooses the servers for a request.
 impl Client {
     pub(super) fn of(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner), scope: Scope::default() }
+        Self { inner: Arc::new(inner), scope: ListScope::default() }
     }
 
     /// The servers that this handle may use.
@@ -255,7 +257,7 @@ impl Client {
         (CallOptions { timeout: self.scope.timeout, progress: progress.is_some() }, progress)
     }
 
-    async fn ask(&self, link: &ServerHandle, call: Call) -> Result<Outcome, ClientError> {
+    async fn ask(&self, link: &ServerHandle, call: ClientCall) -> Result<ClientOutcome, ClientError> {
         let (options, progress) = self.options();
         link.call(call, options, progress).await
     }
@@ -264,8 +266,8 @@ impl Client {
     async fn read_from(&self, uri: &str) -> Result<(Arc<ServerHandle>, Vec<Contents<'static>>), ClientError> {
         let mut worst = None;
         for link in self.allowing_uri(uri)? {
-            match self.ask(&link, Call::Read { uri: uri.into() }).await {
-                Ok(Outcome::Contents(contents)) => return Ok((link, contents)),
+            match self.ask(&link, ClientCall::Read { uri: uri.into() }).await {
+                Ok(ClientOutcome::Contents(contents)) => return Ok((link, contents)),
                 Ok(_) => {}
                 Err(ClientError::NotFound { .. }) => {}
                 Err(error) => drop(worst.get_or_insert(error)),
@@ -275,7 +277,12 @@ impl Client {
     }
 
     /// Watches a resource on the server that has it, or on the first allowed one if none has it.
-    fn search(&self, uri: &str, watching: Arc<Watching>, at: WatchLocation) -> tokio::task::AbortHandle {
+    fn search(
+        &self,
+        uri: &str,
+        watching: Arc<ClientWatching>,
+        at: WatchLocation,
+    ) -> tokio::task::AbortHandle {
         let (client, uri) = (self.clone(), uri.to_owned());
         let search = tokio::spawn(async move {
             let link = match client.read_from(&uri).await {
@@ -306,7 +313,7 @@ impl Client {
     }
 }
 
-fn begin(link: &Arc<ServerHandle>, uri: &str, watching: Arc<Watching>, at: &WatchLocation) {
+fn begin(link: &Arc<ServerHandle>, uri: &str, watching: Arc<ClientWatching>, at: &WatchLocation) {
     let id = link.watch(uri, watching);
     *at.lock().unwrap_or_else(PoisonError::into_inner) = Some((link.clone(), id));
 }
@@ -329,7 +336,7 @@ impl ListChanges {
     }
 }
 
-impl fmt::Debug for Scope {
+impl fmt::Debug for ListScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope")
             .field("server", &self.server)

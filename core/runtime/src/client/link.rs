@@ -5,12 +5,12 @@
 
 use super::Target;
 use super::builder::{Answers, Hooks, ProgressFn};
-use super::carrier::{Carrier, Inbound};
-use super::watching::Watching;
-use crate::transport::Clock;
+use super::carrier::{ClientTransport, Inbound};
+use super::watching::ClientWatching;
+use crate::transport::EngineClock;
 use mcp_resources_engine::client::{
-    Access, Call, CallOptions, ClientError, Effect, Failure, Lost, Machine, MachineOptions, Outcome,
-    Question, ServerAbout,
+    Access, CallOptions, ClientCall, ClientError, ClientOutcome, ClientQuestion, Effect, Failure, Lost,
+    Machine, MachineOptions, ServerAbout,
 };
 use mcp_resources_engine::now::{Millis, Now};
 use std::collections::HashMap;
@@ -36,15 +36,15 @@ const TURN: usize = 64;
 pub(super) struct ServerHandle {
     pub(super) name: Arc<str>,
     pub(super) access: Access,
-    commands: UnboundedSender<Command>,
+    commands: UnboundedSender<LinkCommand>,
     next: AtomicU64,
 }
 
 /// A command of a handle to the task.
-enum Command {
-    Call { id: u64, call: Call, options: CallOptions, waiter: Waiter },
+enum LinkCommand {
+    Call { id: u64, call: ClientCall, options: CallOptions, waiter: CallWaiter },
     Cancel(u64),
-    Watch { id: u64, uri: String, watching: Arc<Watching> },
+    Watch { id: u64, uri: String, watching: Arc<ClientWatching> },
     Unwatch(u64),
     HearLists,
     About(AboutSender),
@@ -56,8 +56,8 @@ enum Command {
 type AboutSender = oneshot::Sender<Result<Arc<ServerAbout>, ClientError>>;
 
 /// Receives the result and the progress of a call.
-struct Waiter {
-    outcome: oneshot::Sender<Result<Outcome, ClientError>>,
+struct CallWaiter {
+    outcome: oneshot::Sender<Result<ClientOutcome, ClientError>>,
     progress: Option<ProgressFn>,
 }
 
@@ -76,12 +76,12 @@ impl ServerHandle {
             commands: commands.clone(),
             next: AtomicU64::new(1),
         };
-        let task = Task {
+        let task = LinkTask {
             longest: options.limits.message,
             machine: Machine::new(options),
             target: Arc::new(target),
             hooks,
-            clock: Clock::new(),
+            clock: EngineClock::new(),
             back: commands.downgrade(),
             carrier: None,
             opening: None,
@@ -100,13 +100,13 @@ impl ServerHandle {
     /// Makes a call. Dropping the future cancels the call.
     pub(super) async fn call(
         &self,
-        call: Call,
+        call: ClientCall,
         options: CallOptions,
         progress: Option<ProgressFn>,
-    ) -> Result<Outcome, ClientError> {
+    ) -> Result<ClientOutcome, ClientError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (outcome, answer) = oneshot::channel();
-        self.send(Command::Call { id, call, options, waiter: Waiter { outcome, progress } });
+        self.send(LinkCommand::Call { id, call, options, waiter: CallWaiter { outcome, progress } });
         let mut taken_back = TakenBack { link: self, id: Some(id) };
         let answer = answer.await;
         taken_back.id = None;
@@ -114,36 +114,36 @@ impl ServerHandle {
     }
 
     /// Starts a watch that reports to `watching`. Returns its number, for [`ServerHandle::unwatch`].
-    pub(super) fn watch(&self, uri: &str, watching: Arc<Watching>) -> u64 {
+    pub(super) fn watch(&self, uri: &str, watching: Arc<ClientWatching>) -> u64 {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        self.send(Command::Watch { id, uri: uri.into(), watching });
+        self.send(LinkCommand::Watch { id, uri: uri.into(), watching });
         id
     }
 
     pub(super) fn unwatch(&self, id: u64) {
-        self.send(Command::Unwatch(id));
+        self.send(LinkCommand::Unwatch(id));
     }
 
     /// Starts listening for changes of the server's lists.
     pub(super) fn hear_lists(&self) {
-        self.send(Command::HearLists);
+        self.send(LinkCommand::HearLists);
     }
 
     /// The server's description of itself, once there is a connection.
     pub(super) async fn about(&self) -> Result<Arc<ServerAbout>, ClientError> {
         let (sender, receiver) = oneshot::channel();
-        self.send(Command::About(sender));
+        self.send(LinkCommand::About(sender));
         receiver.await.unwrap_or_else(|_| Err(Failure::Cancelled.into()))
     }
 
     /// Shuts the server down gracefully.
     pub(super) async fn close(&self) {
         let (sender, receiver) = oneshot::channel();
-        self.send(Command::Close(sender));
+        self.send(LinkCommand::Close(sender));
         let _ = receiver.await;
     }
 
-    fn send(&self, command: Command) {
+    fn send(&self, command: LinkCommand) {
         // Fails if the task has ended, which has then dropped the sender of the answer.
         let _ = self.commands.send(command);
     }
@@ -158,30 +158,30 @@ struct TakenBack<'a> {
 impl Drop for TakenBack<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            self.link.send(Command::Cancel(id));
+            self.link.send(LinkCommand::Cancel(id));
         }
     }
 }
 
-type OpeningCarrier = Pin<Box<dyn Future<Output = Result<Carrier, String>> + Send>>;
+type OpeningCarrier = Pin<Box<dyn Future<Output = Result<ClientTransport, String>> + Send>>;
 
 /// The task of one server.
-struct Task {
+struct LinkTask {
     machine: Machine,
     target: Arc<Target>,
     hooks: Arc<Hooks>,
-    clock: Clock,
+    clock: EngineClock,
     longest: usize,
     /// For answers to questions. Weak, so that it does not keep the task alive.
-    back: WeakUnboundedSender<Command>,
-    carrier: Option<Carrier>,
+    back: WeakUnboundedSender<LinkCommand>,
+    carrier: Option<ClientTransport>,
     opening: Option<OpeningCarrier>,
     inbound: Option<Receiver<Inbound>>,
     /// The next check of the machine, in ms of its clock. May be too early, which saves resetting the timer for each
     /// request.
     alarm: Option<(Millis, Pin<Box<Sleep>>)>,
-    waiters: HashMap<u64, Waiter>,
-    watchings: HashMap<u64, Arc<Watching>>,
+    waiters: HashMap<u64, CallWaiter>,
+    watchings: HashMap<u64, Arc<ClientWatching>>,
     questions: HashMap<u64, AbortHandle>,
     about_senders: Vec<AboutSender>,
     /// Transports that are shutting down.
@@ -189,31 +189,31 @@ struct Task {
 }
 
 /// An event that the task waits for.
-enum Event {
-    Command(Option<Command>),
+enum LinkEvent {
+    Command(Option<LinkCommand>),
     Inbound(Option<Inbound>),
-    Opened(Result<Carrier, String>),
+    Opened(Result<ClientTransport, String>),
     Due,
 }
 
-impl Task {
-    async fn run(mut self, mut commands: UnboundedReceiver<Command>) {
+impl LinkTask {
+    async fn run(mut self, mut commands: UnboundedReceiver<LinkCommand>) {
         let mut effects = Vec::new();
         loop {
             let mut event = self.event(&mut commands).await;
             for turn in 1.. {
                 match event {
-                    Event::Command(None) => return self.end(None).await,
-                    Event::Command(Some(Command::Close(done))) => return self.end(Some(done)).await,
+                    LinkEvent::Command(None) => return self.end(None).await,
+                    LinkEvent::Command(Some(LinkCommand::Close(done))) => return self.end(Some(done)).await,
                     event => self.handle(event, &mut effects),
                 }
                 if turn == TURN {
                     break;
                 }
                 match commands.try_recv() {
-                    Ok(command) => event = Event::Command(Some(command)),
+                    Ok(command) => event = LinkEvent::Command(Some(command)),
                     Err(_) => match self.inbound.as_mut().and_then(|inbound| inbound.try_recv().ok()) {
-                        Some(inbound) => event = Event::Inbound(Some(inbound)),
+                        Some(inbound) => event = LinkEvent::Inbound(Some(inbound)),
                         None => break,
                     },
                 }
@@ -223,7 +223,7 @@ impl Task {
         }
     }
 
-    async fn event(&mut self, commands: &mut UnboundedReceiver<Command>) -> Event {
+    async fn event(&mut self, commands: &mut UnboundedReceiver<LinkCommand>) -> LinkEvent {
         if let Some(at) = self.machine.deadline()
             && self.alarm.as_ref().is_none_or(|(set, _)| at < *set)
         {
@@ -232,69 +232,75 @@ impl Task {
         }
         let (opening, inbound, alarm) = (&mut self.opening, &mut self.inbound, &mut self.alarm);
         tokio::select! {
-            command = commands.recv() => Event::Command(command),
-            message = next(inbound) => Event::Inbound(message),
+            command = commands.recv() => LinkEvent::Command(command),
+            message = next(inbound) => LinkEvent::Inbound(message),
             opened = opened(opening) => {
                 self.opening = None;
-                Event::Opened(opened)
+                LinkEvent::Opened(opened)
             }
             () = rung(alarm) => {
                 self.alarm = None;
-                Event::Due
+                LinkEvent::Due
             }
         }
     }
 
-    fn handle(&mut self, event: Event, out: &mut Vec<Effect>) {
+    fn handle(&mut self, event: LinkEvent, out: &mut Vec<Effect>) {
         let now = self.clock.now();
         match event {
-            Event::Command(command) => command.into_iter().for_each(|command| self.obey(command, now, out)),
-            Event::Opened(Ok(carrier)) => {
+            LinkEvent::Command(command) => {
+                command.into_iter().for_each(|command| self.obey(command, now, out))
+            }
+            LinkEvent::Opened(Ok(carrier)) => {
                 self.carrier = Some(carrier);
                 self.machine.opened(now, out);
             }
-            Event::Opened(Err(reason)) => self.lost(&Lost::NotOpened(reason), now, out),
-            Event::Inbound(Some(Inbound::Message(bytes))) => self.machine.received(&bytes, now, out),
-            Event::Inbound(Some(Inbound::NotCarried(id, why))) => self.machine.not_carried(id, why, now, out),
-            Event::Inbound(Some(Inbound::StreamOpened)) => self.machine.stream_opened(now, out),
-            Event::Inbound(Some(Inbound::SessionEnded)) => self.lost(&Lost::Session, now, out),
-            Event::Inbound(Some(Inbound::NotHeard(reason))) => self.lost(&Lost::NotOpened(reason), now, out),
-            Event::Inbound(Some(Inbound::Lost(reason))) => self.lost(&Lost::Broken(reason), now, out),
-            Event::Inbound(None) => self.lost(&Lost::Broken("the connection has ended".into()), now, out),
-            Event::Due => self.machine.tick(now, out),
+            LinkEvent::Opened(Err(reason)) => self.lost(&Lost::NotOpened(reason), now, out),
+            LinkEvent::Inbound(Some(Inbound::Message(bytes))) => self.machine.received(&bytes, now, out),
+            LinkEvent::Inbound(Some(Inbound::NotCarried(id, why))) => {
+                self.machine.not_carried(id, why, now, out)
+            }
+            LinkEvent::Inbound(Some(Inbound::StreamOpened)) => self.machine.stream_opened(now, out),
+            LinkEvent::Inbound(Some(Inbound::SessionEnded)) => self.lost(&Lost::Session, now, out),
+            LinkEvent::Inbound(Some(Inbound::NotHeard(reason))) => {
+                self.lost(&Lost::NotOpened(reason), now, out)
+            }
+            LinkEvent::Inbound(Some(Inbound::Lost(reason))) => self.lost(&Lost::Broken(reason), now, out),
+            LinkEvent::Inbound(None) => self.lost(&Lost::Broken("the connection has ended".into()), now, out),
+            LinkEvent::Due => self.machine.tick(now, out),
         }
         self.tell_about();
     }
 
-    fn obey(&mut self, command: Command, now: Now, out: &mut Vec<Effect>) {
+    fn obey(&mut self, command: LinkCommand, now: Now, out: &mut Vec<Effect>) {
         match command {
-            Command::Call { id, call, options, waiter } => {
+            LinkCommand::Call { id, call, options, waiter } => {
                 self.waiters.insert(id, waiter);
                 self.machine.call(id, call, options, now, out);
             }
-            Command::Cancel(id) => {
+            LinkCommand::Cancel(id) => {
                 self.waiters.remove(&id);
                 self.machine.cancel(id, now, out);
             }
-            Command::Watch { id, uri, watching } => {
+            LinkCommand::Watch { id, uri, watching } => {
                 self.watchings.insert(id, watching);
                 self.machine.watch(id, &uri, now, out);
             }
-            Command::Unwatch(id) => {
+            LinkCommand::Unwatch(id) => {
                 self.watchings.remove(&id);
                 self.machine.unwatch(id, now, out);
             }
-            Command::HearLists => self.machine.hear_lists(now, out),
-            Command::About(about_senders) => {
+            LinkCommand::HearLists => self.machine.hear_lists(now, out),
+            LinkCommand::About(about_senders) => {
                 self.about_senders.push(about_senders);
                 self.machine.connect_now(out);
             }
-            Command::Answer { question, answer } => {
+            LinkCommand::Answer { question, answer } => {
                 self.questions.remove(&question);
                 let answer = answer.as_deref().map_err(String::as_str);
                 self.machine.answer(question, answer, now, out);
             }
-            Command::Close(_) => {}
+            LinkCommand::Close(_) => {}
         }
     }
 
@@ -316,7 +322,7 @@ impl Task {
     }
 
     /// Lets a transport shut down in the background.
-    fn retire(&mut self, carrier: Carrier) {
+    fn retire(&mut self, carrier: ClientTransport) {
         self.closing.retain(|closing| !closing.is_finished());
         self.closing.push(tokio::spawn(carrier.close()));
     }
@@ -329,7 +335,7 @@ impl Task {
                     let (target, longest) = (self.target.clone(), self.longest);
                     self.inbound = Some(receiver);
                     self.opening =
-                        Some(Box::pin(async move { Carrier::open(&target, sender, longest).await }));
+                        Some(Box::pin(async move { ClientTransport::open(&target, sender, longest).await }));
                 }
                 Effect::Disconnect { why } => {
                     self.fail_about(&why);
@@ -382,7 +388,7 @@ impl Task {
         }
     }
 
-    fn ask(&mut self, question: Question) {
+    fn ask(&mut self, question: ClientQuestion) {
         let (id, back) = (question.id, self.back.clone());
         let answer = self.hooks.answers.get(&question.method).map(|answer: &Answers| answer(question));
         let task = tokio::spawn(async move {
@@ -391,7 +397,7 @@ impl Task {
                 None => Err("this client does not answer such questions".into()),
             };
             if let Some(commands) = back.upgrade() {
-                let _ = commands.send(Command::Answer { question: id, answer });
+                let _ = commands.send(LinkCommand::Answer { question: id, answer });
             }
         });
         self.questions.insert(id, task.abort_handle());
@@ -442,7 +448,7 @@ async fn rung(alarm: &mut Option<(Millis, Pin<Box<Sleep>>)>) {
     }
 }
 
-async fn opened(opening: &mut Option<OpeningCarrier>) -> Result<Carrier, String> {
+async fn opened(opening: &mut Option<OpeningCarrier>) -> Result<ClientTransport, String> {
     match opening {
         Some(opening) => opening.await,
         None => std::future::pending().await,

@@ -3,7 +3,9 @@
 use super::Client;
 use super::builder::ProgressFn;
 use super::link::ServerHandle;
-use mcp_resources_engine::client::{Call, CallOptions, ClientError, Failure, Listed, Outcome, Page};
+use mcp_resources_engine::client::{
+    CallOptions, ClientCall, ClientError, ClientOutcome, Failure, Listed, Page,
+};
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -11,19 +13,19 @@ use tokio::task::JoinHandle;
 
 /// The kind of list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ListingKind {
     Resources,
     Templates,
 }
 
-type PageResult = Result<Outcome, ClientError>;
+type PageResult = Result<ClientOutcome, ClientError>;
 
 /// A list in progress: [`Client::list`], [`Client::list_templates`]. Requests the first page of all servers at once,
 /// and further pages one after the other.
 #[derive(Debug)]
 pub struct Listing {
     client: Client,
-    kind: Kind,
+    kind: ListingKind,
     items: VecDeque<Listed>,
     /// The remaining servers with their first pages. The first server is the current one.
     servers: VecDeque<(Arc<ServerHandle>, Option<JoinHandle<PageResult>>)>,
@@ -39,7 +41,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    pub(super) fn new(client: &Client, kind: Kind) -> Self {
+    pub(super) fn new(client: &Client, kind: ListingKind) -> Self {
         let links = client.links();
         let count = links.len();
         let servers = links.into_iter().map(|link| (link, None)).collect();
@@ -76,7 +78,7 @@ impl Listing {
                 }
             };
             match answered {
-                Ok(Outcome::Page(page)) => self.add(&link, page),
+                Ok(ClientOutcome::Page(page)) => self.add(&link, page),
                 Ok(_) => self.leave(),
                 Err(error) => self.fail(&link, error),
             }
@@ -184,9 +186,9 @@ fn digest(items: &[Listed]) -> u64 {
     hasher.finish()
 }
 
-fn call(kind: Kind, cursor: Option<String>) -> Call {
+fn call(kind: ListingKind, cursor: Option<String>) -> ClientCall {
     match kind {
-        Kind::Resources => Call::List { cursor },
-        Kind::Templates => Call::ListTemplates { cursor },
+        ListingKind::Resources => ClientCall::List { cursor },
+        ListingKind::Templates => ClientCall::ListTemplates { cursor },
     }
 }

@@ -40,11 +40,11 @@ mod tests;
 mod watching;
 
 pub use builder::{Answer, ClientBuilder, ProgressFn};
-pub use config::{Config, ConfigError, ServerConfig};
-pub use handle::{Client, ListChanges, Scope};
+pub use config::{ClientConfig, ConfigError, ServerConfig};
+pub use handle::{Client, ListChanges, ListScope};
 pub use listing::Listing;
 pub use mcp_resources_engine::client::{
-    Allowed, Change, ClientError, ClientLimits, Failure, Listed, Progress, Question, ServerAbout,
+    AllowList, Change, ClientError, ClientLimits, ClientQuestion, Failure, Listed, Progress, ServerAbout,
 };
 pub use runtime::runtime;
 pub use target::Target;

@@ -1,8 +1,8 @@
 //! A client and a server of this library in one process, in both eras.
 
-use super::{Client, ClientBuilder, Scope, Target};
-use crate::server::{Changes, ResourceServer};
-use mcp_resources_engine::client::{Allowed, Change, ClientError};
+use super::{Client, ClientBuilder, ListScope, Target};
+use crate::server::{ResourceServer, ServerChanges};
+use mcp_resources_engine::client::{AllowList, Change, ClientError};
 use mcp_resources_engine::connection::{Body, Contents};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::limits::Limits;
@@ -97,7 +97,7 @@ async fn lists_reads_and_completes() {
 #[tokio::test]
 async fn the_allow_list_decides_everywhere() {
     let server = server(&Arc::default());
-    let globs = Allowed::Globs(vec!["shop://counter".into(), "shop://item/a*".into()]);
+    let globs = AllowList::Globs(vec!["shop://counter".into(), "shop://item/a*".into()]);
     for era in ERAS {
         let client = client(&server, era).allow("shop", &globs).connect().unwrap();
         let listed = client.list().all().await.unwrap();
@@ -115,7 +115,7 @@ async fn the_allow_list_decides_everywhere() {
         let refused = client.complete("shop://secret/{id}", "id", "", &[]).await.unwrap_err();
         assert_eq!(refused.kind(), "access_denied");
     }
-    let nothing = client(&server, ERAS[0]).allow("shop", &Allowed::Nothing).connect().unwrap();
+    let nothing = client(&server, ERAS[0]).allow("shop", &AllowList::Nothing).connect().unwrap();
     assert!(nothing.list().all().await.unwrap().is_empty());
     assert_eq!(nothing.read("shop://counter").await.unwrap_err().kind(), "access_denied");
 }
@@ -137,10 +137,10 @@ async fn watches_from_the_first_contents_on() {
         }
         let mut second = client.watch("shop://counter");
         assert_eq!(change(&mut second).await.as_deref(), Some("4"));
-        server.apply(Changes::new().remove_resource("shop://counter")).unwrap();
+        server.apply(ServerChanges::new().remove_resource("shop://counter")).unwrap();
         assert_eq!((change(&mut watch).await, change(&mut second).await), (None, None));
         let again = Resource::new("shop://counter");
-        server.apply(Changes::new().resource(again, |_| async { "again" })).unwrap();
+        server.apply(ServerChanges::new().resource(again, |_| async { "again" })).unwrap();
         assert_eq!(change(&mut watch).await.as_deref(), Some("again"));
         drop((watch, second));
         while watched.load(Ordering::SeqCst) > 0 {
@@ -157,7 +157,9 @@ async fn watches_what_does_not_exist_yet() {
         let client = client(&server, era).connect().unwrap();
         let mut watch = client.watch("shop://new");
         assert_eq!(change(&mut watch).await, None);
-        server.apply(Changes::new().resource(Resource::new("shop://new"), |_| async { "here" })).unwrap();
+        server
+            .apply(ServerChanges::new().resource(Resource::new("shop://new"), |_| async { "here" }))
+            .unwrap();
         assert_eq!(change(&mut watch).await.as_deref(), Some("here"));
     }
 }
@@ -205,13 +207,13 @@ async fn one_of_many_may_fail() {
     assert_eq!(text(&client.read("shop://item/7").await.unwrap()), "item 7");
     let mut watch = client.watch("other://x");
     assert_eq!(change(&mut watch).await.as_deref(), Some("other"));
-    let broken = client.with(Scope { server: Some("broken".into()), ..Scope::default() });
+    let broken = client.with(ListScope { server: Some("broken".into()), ..ListScope::default() });
     let refused = broken.read("other://x").await.unwrap_err();
     assert!(
         refused.to_string().starts_with("Failed to read resource: the server cannot be reached"),
         "{refused}"
     );
-    let none = client.with(Scope { server: Some("none".into()), ..Scope::default() });
+    let none = client.with(ListScope { server: Some("none".into()), ..ListScope::default() });
     assert_eq!(none.read("other://x").await.unwrap_err().kind(), "no_server");
 }
 
@@ -224,7 +226,7 @@ async fn requests_end_in_time() {
         .unwrap();
     for era in ERAS {
         let client = client(&server, era).connect().unwrap();
-        let quick = client.with(Scope { timeout: Some(30), ..Scope::default() });
+        let quick = client.with(ListScope { timeout: Some(30), ..ListScope::default() });
         let late = quick.read("slow://x").await.unwrap_err();
         assert_eq!(late.to_string(), "Failed to read resource: no answer within 30 ms");
         let dropped = tokio::time::timeout(Duration::from_millis(30), client.read("slow://x")).await;

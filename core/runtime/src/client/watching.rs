@@ -9,19 +9,19 @@ use tokio::sync::Notify;
 /// Changes that are not taken yet. A newer change replaces an older one of the same URI, so a slow reader costs one
 /// change for each URI.
 #[derive(Debug, Default)]
-pub(super) struct Watching {
-    state: Mutex<WatchState>,
+pub(super) struct ClientWatching {
+    state: Mutex<ClientWatchState>,
     arrived: Notify,
 }
 
 #[derive(Debug, Default)]
-struct WatchState {
+struct ClientWatchState {
     changes: VecDeque<Change>,
     error: Option<ClientError>,
     is_over: bool,
 }
 
-impl Watching {
+impl ClientWatching {
     pub(super) fn put(&self, change: Result<Change, ClientError>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match change {
@@ -65,7 +65,7 @@ pub(super) type WatchLocation = Arc<Mutex<Option<(Arc<ServerHandle>, u64)>>>;
 /// ends its subscription.
 #[derive(Debug)]
 pub struct Watch {
-    pub(super) watching: Arc<Watching>,
+    pub(super) watching: Arc<ClientWatching>,
     pub(super) at: WatchLocation,
     /// The task that finds the right server, if several may have the resource.
     pub(super) search: Option<tokio::task::AbortHandle>,

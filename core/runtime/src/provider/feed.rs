@@ -17,7 +17,7 @@ pub struct Feed {
 /// A change of a provider's resources.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all of many entries are additions")]
-pub enum Entry {
+pub enum FeedEntry {
     /// A new resource.
     Add(Route, Resource),
     /// The description of a resource of this mount has changed. `None` leaves a field as it is.
@@ -81,7 +81,7 @@ impl Feed {
 
     /// Applies `entries` in order and sends one notification. The result of each is at its index: one invalid entry
     /// does not affect the others. Has no effect before [`Provider::mount`](super::Provider::mount) has returned.
-    pub fn publish(&self, entries: Vec<Entry>) -> Vec<Result<(), RegistrationError>> {
+    pub fn publish(&self, entries: Vec<FeedEntry>) -> Vec<Result<(), RegistrationError>> {
         match self.mounts() {
             Some(mounts) => mounts.publish(&self.state, entries),
             None => entries.iter().map(|_| Ok(())).collect(),

@@ -2,7 +2,7 @@
 
 use super::mounts::Mounts;
 use crate::transport::{Host, Peer};
-use mcp_resources_engine::connection::{Event, Events, Outcome};
+use mcp_resources_engine::connection::{Event, Events, RequestOutcome};
 use std::fmt;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Mounts {
                 continue;
             };
             self.log.follow_first(peer);
-            let outcome: Outcome<'static> = self.answer(&part, peer, event);
+            let outcome: RequestOutcome<'static> = self.answer(&part, peer, event);
             if let Some(misuse) = &outcome.misuse {
                 peer.misuse(misuse);
             }

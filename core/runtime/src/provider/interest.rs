@@ -3,9 +3,9 @@
 //! Law: the engine reports one change at a time. The last report for each URI is stored until its opposite, so a
 //! provider also gets a report when it is unmounted, or when another provider takes over a URI.
 
-use super::mounts::{Mounted, Mounts, Part};
-use super::request::Interest;
-use super::watches::Watches;
+use super::mounts::{MountPart, MountedProvider, Mounts};
+use super::request::InterestChange;
+use super::watches::ProviderWatches;
 use mcp_resources_engine::engine::{self, Engine};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,9 +17,9 @@ pub type WatchFn = Box<dyn Fn(&str, bool) + Send + Sync>;
 /// The reports so far.
 #[derive(Default)]
 pub(super) struct ReportedInterest {
-    uris: Mutex<HashMap<Arc<str>, Part>>,
+    uris: Mutex<HashMap<Arc<str>, MountPart>>,
     watch: OnceLock<WatchFn>,
-    pub(super) watches: Watches,
+    pub(super) watches: ProviderWatches,
 }
 
 /// The engine's observer. Holds only a weak reference to the providers.
@@ -67,29 +67,29 @@ impl ReportedInterest {
 
     /// Records that `part` serves the watched `uri` from now on; `None` if the URI is no longer watched, or no provider
     /// serves it.
-    fn reroute(&self, uri: &Arc<str>, part: Option<Part>) {
+    fn reroute(&self, uri: &Arc<str>, part: Option<MountPart>) {
         let before = match &part {
             Some(part) => self.lock().insert(uri.clone(), part.clone()),
             None => self.lock().remove(uri),
         };
-        let is_same = |one: &Part, other: &Part| one.is_same(other);
+        let is_same = |one: &MountPart, other: &MountPart| one.is_same(other);
         if before.as_ref().zip(part.as_ref()).is_some_and(|(one, other)| is_same(one, other)) {
             return;
         }
         for (part, on) in before.iter().map(|part| (part, false)).chain(part.iter().map(|part| (part, true)))
         {
-            part.each(&mut |mounted, route| mounted.tell(Interest::Uri { uri, route, on }));
+            part.each(&mut |mounted, route| mounted.tell(InterestChange::Uri { uri, route, on }));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Part>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, MountPart>> {
         self.uris.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Mounted {
+impl MountedProvider {
     /// Reports a change to its provider, ignoring panics.
-    pub(super) fn tell(&self, change: Interest<'_>) {
+    pub(super) fn tell(&self, change: InterestChange<'_>) {
         // The panic hook has already printed the location.
         let _ = catch_unwind(AssertUnwindSafe(|| self.provider.interest(change)));
     }
@@ -99,7 +99,7 @@ impl Mounted {
         let mut told = self.lists();
         if told.is_some_and(|told| told != on) {
             *told = Some(on);
-            self.tell(Interest::Lists { on });
+            self.tell(InterestChange::Lists { on });
         }
     }
 
@@ -107,7 +107,7 @@ impl Mounted {
     pub(super) fn end_lists(&self) {
         let mut told = self.lists();
         if told.take() == Some(true) {
-            self.tell(Interest::Lists { on: false });
+            self.tell(InterestChange::Lists { on: false });
         }
     }
 

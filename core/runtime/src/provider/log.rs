@@ -16,7 +16,7 @@ pub type LogFn = Box<dyn Fn(&str) + Send + Sync>;
 /// The destination of messages: the function of [`Mounts::log_with`], else the host that last reported interest, or
 /// before any has, the host of the first request.
 #[derive(Default)]
-pub(super) struct Log {
+pub(super) struct ProviderLog {
     state: Mutex<LogState>,
     /// Whether a host is known. Read without the lock.
     has_host: AtomicBool,
@@ -38,7 +38,7 @@ impl Mounts {
     }
 }
 
-impl Log {
+impl ProviderLog {
     /// Logs to the host of `peer` if no other host is known.
     pub(super) fn follow_first(&self, peer: &Peer) {
         if !self.has_host.load(Ordering::Relaxed) {

@@ -24,13 +24,13 @@ mod tests;
 mod watches;
 mod workers;
 
-pub use feed::{Entry, Feed};
+pub use feed::{Feed, FeedEntry};
 pub use host::Providers;
 pub use interest::WatchFn;
 pub use log::LogFn;
 pub use mount::{Mount, Route};
-pub use mounts::{Mounts, Part};
-pub use request::{Call, Complete, Interest, List, Read, ReadRef};
+pub use mounts::{MountPart, Mounts};
+pub use request::{Call, Complete, InterestChange, List, Read, ReadRef};
 pub use responder::{IntoAnswer, Redact, Responder};
 pub use watches::WatchChange;
 pub use workers::{Full, QueuePermit, Workers};
@@ -113,7 +113,7 @@ pub trait Provider: Send + Sync + 'static {
     /// come in order, alternating between `true` and `false`; the last one is `false`, at the latest when the provider
     /// is unmounted. Must not block: it is called on a thread that serves clients. After `true`, compare the current
     /// state with the previous one, so that no change in between is missed.
-    fn interest(&self, _change: Interest<'_>) {}
+    fn interest(&self, _change: InterestChange<'_>) {}
 }
 
 /// A shared provider, so that the program can keep a reference and change its resources.
@@ -142,7 +142,7 @@ impl<P: Provider + ?Sized> Provider for Arc<P> {
         (**self).call(request, reply);
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         (**self).interest(change);
     }
 }

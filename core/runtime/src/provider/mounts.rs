@@ -4,16 +4,16 @@
 //! publishing. A provider's function may call anything here from another thread, and its feed from any.
 
 use super::Provider;
-use super::feed::{Entry, Feed};
+use super::feed::{Feed, FeedEntry};
 use super::interest::ReportedInterest;
-use super::log::Log;
+use super::log::ProviderLog;
 use super::mount::{Mount, Route};
 use super::request::{Call, Complete, List, Read, ReadRef};
 use super::responder::{IntoAnswer, Otherwise, Redact, Responder};
 use super::workers::Workers;
-use crate::transport::{Clock, Peer};
-use mcp_resources_engine::catalog::{Edit, HandlerId, MountId, Source};
-use mcp_resources_engine::connection::{Answer, Event, Outcome, ReadRequest, ReadResult, Reply};
+use crate::transport::{EngineClock, Peer};
+use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource, MountId};
+use mcp_resources_engine::connection::{Answer, Event, ReadRequest, ReadResult, Reply, RequestOutcome};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::hub::ListKinds;
@@ -30,31 +30,31 @@ const BUSY: u64 = 1_000;
 
 /// The providers of one server.
 pub struct Mounts {
-    clock: Arc<Clock>,
+    clock: Arc<EngineClock>,
     engine: OnceLock<Weak<Engine>>,
     redact: OnceLock<Redact>,
-    routes: RwLock<HashMap<HandlerId, Part>>,
+    routes: RwLock<HashMap<HandlerId, MountPart>>,
     /// Held while the catalogue and the routes change together.
-    mounted: Mutex<Vec<Arc<Mounted>>>,
+    mounted: Mutex<Vec<Arc<MountedProvider>>>,
     /// The handler number of all fallbacks.
     fallback: OnceLock<HandlerId>,
     /// See [`Mounts::is_used`].
     is_used: AtomicBool,
     pub(super) told: ReportedInterest,
-    pub(super) log: Log,
+    pub(super) log: ProviderLog,
 }
 
 /// A part of a mounted provider.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct MountPart {
     route: Route,
-    mounted: Arc<Mounted>,
+    mounted: Arc<MountedProvider>,
     /// The parts to try next if this one answers that there is nothing.
-    rest: Arc<[Part]>,
+    rest: Arc<[MountPart]>,
 }
 
 /// One mounted provider.
-pub(super) struct Mounted {
+pub(super) struct MountedProvider {
     name: Arc<str>,
     pub(super) provider: Arc<dyn Provider>,
     state: Arc<MountState>,
@@ -84,7 +84,7 @@ impl MountState {
 /// The functions for servers.
 impl Mounts {
     /// A server without providers.
-    pub fn new(clock: Arc<Clock>) -> Arc<Self> {
+    pub fn new(clock: Arc<EngineClock>) -> Arc<Self> {
         Arc::new(Self {
             clock,
             engine: OnceLock::new(),
@@ -94,7 +94,7 @@ impl Mounts {
             fallback: OnceLock::new(),
             is_used: AtomicBool::new(false),
             told: ReportedInterest::default(),
-            log: Log::default(),
+            log: ProviderLog::default(),
         })
     }
 
@@ -131,7 +131,7 @@ impl Mounts {
             (mount.threads > 0).then(|| Workers::new(format!("mcp-{name}"), mount.threads, mount.queue));
         let (fallback, is_full) = (mount.fallback, AtomicBool::new(false));
         let (name, lists) = (name.into(), Mutex::new(Some(false)));
-        let mounted = Arc::new(Mounted { name, provider, state, fallback, workers, is_full, lists });
+        let mounted = Arc::new(MountedProvider { name, provider, state, fallback, workers, is_full, lists });
         let mut all = self.mounted();
         if !self.is_used.swap(true, Ordering::AcqRel) {
             self.observe(&engine);
@@ -182,7 +182,7 @@ impl Mounts {
         self.of(provider).is_some_and(|mounted| self.unmount(mounted.state.id))
     }
 
-    fn of(&self, provider: &Arc<dyn Provider>) -> Option<Arc<Mounted>> {
+    fn of(&self, provider: &Arc<dyn Provider>) -> Option<Arc<MountedProvider>> {
         let all = self.mounted();
         all.iter().find(|mounted| Arc::ptr_eq(&mounted.provider, provider)).cloned()
     }
@@ -219,7 +219,7 @@ impl Mounts {
     }
 
     /// The edits that register a mount with the engine.
-    fn edits(&self, engine: &Engine, mounted: &Arc<Mounted>, mount: Mount) -> Vec<Edit> {
+    fn edits(&self, engine: &Engine, mounted: &Arc<MountedProvider>, mount: Mount) -> Vec<Edit> {
         let Mount { templates, resources, foreign, sources, methods, extensions, .. } = mount;
         let mount_id = mounted.state.id;
         let handler = |route| self.handler(engine, mounted, route);
@@ -228,9 +228,10 @@ impl Mounts {
             handler: handler(route),
             mount: Some(mount_id),
         });
-        let resources = resources
-            .into_iter()
-            .map(|(route, resource)| Edit::AddResource { resource, source: Source::Handler(handler(route)) });
+        let resources = resources.into_iter().map(|(route, resource)| Edit::AddResource {
+            resource,
+            source: ItemSource::Handler(handler(route)),
+        });
         let foreign = foreign.into_iter().map(|(uri_template, json)| Edit::AddForeignTemplate {
             mount: mount_id,
             uri_template,
@@ -254,12 +255,12 @@ impl Mounts {
     }
 
     /// Chains all fallbacks, in the order of their mounts, under one handler number.
-    fn chain(&self, engine: &Engine, all: &[Arc<Mounted>]) {
+    fn chain(&self, engine: &Engine, all: &[Arc<MountedProvider>]) {
         let number = *self.fallback.get_or_init(|| engine.new_handler());
         let parts = all.iter().rev().filter_map(|mounted| Some((mounted.fallback?, mounted.clone())));
-        let first = parts.fold(None, |next: Option<Part>, (route, mounted)| {
+        let first = parts.fold(None, |next: Option<MountPart>, (route, mounted)| {
             let rest = next.into_iter().collect();
-            Some(Part { route, mounted, rest })
+            Some(MountPart { route, mounted, rest })
         });
         let handler = first.is_some().then_some(number);
         let before = {
@@ -280,7 +281,7 @@ impl Mounts {
 /// The functions for hosts.
 impl Mounts {
     /// The part of a provider that answers `event`; `None` if no provider does.
-    pub fn part(&self, event: &Event<'_>) -> Option<Part> {
+    pub fn part(&self, event: &Event<'_>) -> Option<MountPart> {
         if !self.is_used() {
             return None;
         }
@@ -293,8 +294,10 @@ impl Mounts {
     }
 
     /// Lets the part found for `event` answer it, here or on a worker.
-    pub fn answer(&self, part: &Part, peer: &Peer, event: Event<'_>) -> Outcome<'static> {
-        let (Some(engine), Some(token)) = (self.engine(), event.asks()) else { return Outcome::nothing() };
+    pub fn answer(&self, part: &MountPart, peer: &Peer, event: Event<'_>) -> RequestOutcome<'static> {
+        let (Some(engine), Some(token)) = (self.engine(), event.asks()) else {
+            return RequestOutcome::nothing();
+        };
         let redact = self.redact.get();
         let answered = match event {
             Event::Read(request) => {
@@ -304,7 +307,7 @@ impl Mounts {
                     (Some(Ok(result)), Some(_)) => Some(result),
                     (None, _) => None,
                 };
-                let Some(reply) = peer.detach(token) else { return Outcome::nothing() };
+                let Some(reply) = peer.detach(token) else { return RequestOutcome::nothing() };
                 let Some(result) = read else {
                     let request = Read::new(part.route, request, &engine);
                     return part.read(request, peer.clone(), reply, redact);
@@ -329,7 +332,7 @@ impl Mounts {
             }),
             _ => return peer.respond(token, Answer::Failed(ReadError::NotFound)),
         };
-        answered.unwrap_or_else(Outcome::nothing)
+        answered.unwrap_or_else(RequestOutcome::nothing)
     }
 
     /// Reports to providers which URIs and lists are watched now.
@@ -340,18 +343,18 @@ impl Mounts {
     }
 
     /// Calls `visit` with each mount, without holding a lock.
-    pub(super) fn each(&self, visit: impl FnMut(&Arc<Mounted>)) {
+    pub(super) fn each(&self, visit: impl FnMut(&Arc<MountedProvider>)) {
         let all = self.mounted().clone();
         all.iter().for_each(visit);
     }
 
-    pub(super) fn find(&self, handler: HandlerId) -> Option<Part> {
+    pub(super) fn find(&self, handler: HandlerId) -> Option<MountPart> {
         let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
         routes.get(&handler).cloned()
     }
 }
 
-impl Part {
+impl MountPart {
     /// Whether the same providers would answer.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let mut alike = self.route == other.route && Arc::ptr_eq(&self.mounted, &other.mounted);
@@ -360,7 +363,7 @@ impl Part {
     }
 
     /// Calls `visit` with each provider that may answer, with its route.
-    pub(super) fn each(&self, visit: &mut dyn FnMut(&Mounted, Route)) {
+    pub(super) fn each(&self, visit: &mut dyn FnMut(&MountedProvider, Route)) {
         visit(&self.mounted, self.route);
         self.rest.iter().for_each(|part| part.each(visit));
     }
@@ -384,7 +387,13 @@ impl Part {
     }
 
     /// Reads on a worker; if the part answers that there is nothing, the next part is tried.
-    fn read(&self, request: Read, peer: Peer, reply: Reply, redact: Option<&Redact>) -> Outcome<'static> {
+    fn read(
+        &self,
+        request: Read,
+        peer: Peer,
+        reply: Reply,
+        redact: Option<&Redact>,
+    ) -> RequestOutcome<'static> {
         let otherwise = self.rest.first().cloned().map(|next| -> Otherwise {
             let (request, redact) = (request.at(next.route), redact.cloned());
             Box::new(move |peer, reply| {
@@ -404,7 +413,7 @@ impl Part {
         redact: Option<&Redact>,
         otherwise: Option<Otherwise>,
         call: impl FnOnce(&dyn Provider, Responder<T>) + Send + 'static,
-    ) -> Outcome<'static> {
+    ) -> RequestOutcome<'static> {
         let mounted = &self.mounted;
         let place = match mounted.workers.as_ref().map(Workers::enter).transpose() {
             Ok(place) => place,
@@ -433,7 +442,7 @@ impl Part {
             // The panic drops the responder, which fails its request.
             None => drop(catch_unwind(AssertUnwindSafe(job))),
         }
-        Outcome::nothing()
+        RequestOutcome::nothing()
     }
 }
 
@@ -473,7 +482,7 @@ impl Mounts {
     pub(super) fn publish(
         &self,
         state: &MountState,
-        entries: Vec<Entry>,
+        entries: Vec<FeedEntry>,
     ) -> Vec<Result<(), RegistrationError>> {
         let all = self.mounted();
         let mounted = all.iter().find(|mounted| mounted.state.id == state.id).cloned();
@@ -499,17 +508,22 @@ impl Mounts {
     }
 
     /// The edit for an entry, if the entry concerns a resource of the mount.
-    fn edit(&self, engine: &Engine, mounted: &Arc<Mounted>, entry: Entry) -> Result<Edit, RegistrationError> {
+    fn edit(
+        &self,
+        engine: &Engine,
+        mounted: &Arc<MountedProvider>,
+        entry: FeedEntry,
+    ) -> Result<Edit, RegistrationError> {
         match entry {
-            Entry::Add(route, resource) => {
+            FeedEntry::Add(route, resource) => {
                 let handler = self.handler(engine, mounted, route);
-                Ok(Edit::AddResource { resource, source: Source::Handler(handler) })
+                Ok(Edit::AddResource { resource, source: ItemSource::Handler(handler) })
             }
-            Entry::Update { uri, size, last_modified, description } => {
+            FeedEntry::Update { uri, size, last_modified, description } => {
                 self.ensure_own(engine, mounted, &uri)?;
                 Ok(Edit::UpdateResource { uri, size, last_modified, description })
             }
-            Entry::Remove(uri) => {
+            FeedEntry::Remove(uri) => {
                 self.ensure_own(engine, mounted, &uri)?;
                 Ok(Edit::RemoveResource { uri })
             }
@@ -517,12 +531,17 @@ impl Mounts {
     }
 
     /// Refuses to change a resource of another owner.
-    fn ensure_own(&self, engine: &Engine, mounted: &Mounted, uri: &str) -> Result<(), RegistrationError> {
+    fn ensure_own(
+        &self,
+        engine: &Engine,
+        mounted: &MountedProvider,
+        uri: &str,
+    ) -> Result<(), RegistrationError> {
         let catalog = engine.catalog();
         let normal = uri::normalize(uri, engine.limits().uri);
         let entry = normal.ok().and_then(|normal| catalog.resource(&normal));
         let is_own = entry.is_none_or(|entry| {
-            matches!(&entry.source, Source::Handler(own) if lock(&mounted.state.handlers).values().any(|known| known == own))
+            matches!(&entry.source, ItemSource::Handler(own) if lock(&mounted.state.handlers).values().any(|known| known == own))
         });
         if is_own {
             return Ok(());
@@ -534,17 +553,17 @@ impl Mounts {
 
 impl Mounts {
     /// The handler number of a part of a provider, assigned at its first use.
-    fn handler(&self, engine: &Engine, mounted: &Arc<Mounted>, route: Route) -> HandlerId {
+    fn handler(&self, engine: &Engine, mounted: &Arc<MountedProvider>, route: Route) -> HandlerId {
         *lock(&mounted.state.handlers).entry(route).or_insert_with(|| {
             let handler = engine.new_handler();
             let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
-            let part = Part { route, mounted: mounted.clone(), rest: Arc::default() };
+            let part = MountPart { route, mounted: mounted.clone(), rest: Arc::default() };
             routes.insert(handler, part);
             handler
         })
     }
 
-    fn forget(&self, mounted: &Mounted) {
+    fn forget(&self, mounted: &MountedProvider) {
         let own = std::mem::take(&mut *lock(&mounted.state.handlers));
         let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
         let gone: Vec<_> = own.values().filter_map(|handler| routes.remove(handler)).collect();
@@ -562,7 +581,7 @@ impl Mounts {
         self.engine.get().and_then(Weak::upgrade)
     }
 
-    fn mounted(&self) -> MutexGuard<'_, Vec<Arc<Mounted>>> {
+    fn mounted(&self) -> MutexGuard<'_, Vec<Arc<MountedProvider>>> {
         lock(&self.mounted)
     }
 }
@@ -571,7 +590,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl fmt::Debug for Mounted {
+impl fmt::Debug for MountedProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mounted").field("name", &self.name).finish_non_exhaustive()
     }

@@ -4,7 +4,7 @@ use super::mount::Route;
 use mcp_resources_engine::connection::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::principal::Principal;
-use mcp_resources_template::{Params, Value};
+use mcp_resources_template::{MatchedParams, Value};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl<'r> ReadRef<'r> {
     }
 
     /// The values of the template's variables; `None` for a resource.
-    pub fn params(&self) -> Option<&'r Params<'r>> {
+    pub fn params(&self) -> Option<&'r MatchedParams<'r>> {
         self.request.params.as_ref()
     }
 
@@ -52,12 +52,12 @@ impl<'r> ReadRef<'r> {
 
 /// The principal that sent a request, and its access rights.
 #[derive(Clone)]
-pub(super) struct Requester {
+pub(super) struct ProviderRequester {
     principal: Arc<Principal>,
     engine: Arc<Engine>,
 }
 
-impl Requester {
+impl ProviderRequester {
     pub(super) fn new(principal: &Arc<Principal>, engine: &Arc<Engine>) -> Self {
         Self { principal: principal.clone(), engine: engine.clone() }
     }
@@ -68,8 +68,8 @@ impl Requester {
 pub struct Read {
     route: Route,
     uri: String,
-    params: Option<Params<'static>>,
-    asker: Requester,
+    params: Option<MatchedParams<'static>>,
+    asker: ProviderRequester,
 }
 
 /// A page of a list: see [`Provider::list`](super::Provider::list).
@@ -77,7 +77,7 @@ pub struct List {
     route: Route,
     cursor: Option<String>,
     limit: usize,
-    asker: Requester,
+    asker: ProviderRequester,
 }
 
 /// A completion: see [`Provider::complete`](super::Provider::complete).
@@ -87,7 +87,7 @@ pub struct Complete {
     variable: String,
     value: String,
     arguments: Vec<(String, String)>,
-    asker: Requester,
+    asker: ProviderRequester,
 }
 
 /// A call of a custom method: see [`Provider::call`](super::Provider::call).
@@ -95,7 +95,7 @@ pub struct Call {
     route: Route,
     method: String,
     params: Option<String>,
-    asker: Requester,
+    asker: ProviderRequester,
 }
 
 /// Methods of all requests.
@@ -126,8 +126,8 @@ asked! { Read List Complete Call }
 impl Read {
     pub(super) fn new(route: Route, request: ReadRequest<'_>, engine: &Arc<Engine>) -> Self {
         let ReadRequest { uri, params, caller, .. } = request;
-        let asker = Requester::new(caller.principal, engine);
-        Self { route, uri: uri.into_owned(), params: params.map(Params::into_owned), asker }
+        let asker = ProviderRequester::new(caller.principal, engine);
+        Self { route, uri: uri.into_owned(), params: params.map(MatchedParams::into_owned), asker }
     }
 
     /// The same request for another part.
@@ -141,7 +141,7 @@ impl Read {
     }
 
     /// The values of the template's variables; `None` for a resource.
-    pub fn params(&self) -> Option<&Params<'static>> {
+    pub fn params(&self) -> Option<&MatchedParams<'static>> {
         self.params.as_ref()
     }
 
@@ -154,7 +154,7 @@ impl Read {
 impl List {
     pub(super) fn new(route: Route, request: ListRequest<'_>, engine: &Arc<Engine>) -> Self {
         let ListRequest { cursor, limit, principal, .. } = request;
-        Self { route, cursor, limit, asker: Requester { principal, engine: engine.clone() } }
+        Self { route, cursor, limit, asker: ProviderRequester { principal, engine: engine.clone() } }
     }
 
     /// The cursor: the `next` of the previous page. `None` for the first page.
@@ -178,7 +178,7 @@ impl Complete {
             variable: variable.into_owned(),
             value: value.into_owned(),
             arguments: arguments.into_iter().map(own).collect(),
-            asker: Requester::new(caller.principal, engine),
+            asker: ProviderRequester::new(caller.principal, engine),
         }
     }
 
@@ -207,7 +207,12 @@ impl Call {
     pub(super) fn new(route: Route, request: CallRequest<'_>, engine: &Arc<Engine>) -> Self {
         let CallRequest { method, params, caller, .. } = request;
         let params = params.map(|params| params.raw().to_owned());
-        Self { route, method: method.into_owned(), params, asker: Requester::new(caller.principal, engine) }
+        Self {
+            route,
+            method: method.into_owned(),
+            params,
+            asker: ProviderRequester::new(caller.principal, engine),
+        }
     }
 
     /// The method.
@@ -233,7 +238,7 @@ impl Call {
 
 /// A change in which resources or lists are watched: see [`Provider::interest`](super::Provider::interest).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interest<'a> {
+pub enum InterestChange<'a> {
     /// Of one resource.
     Uri {
         /// Its canonical URI.

@@ -23,11 +23,11 @@ pub struct Responder<T> {
 }
 
 /// A request that a worker has accepted: its host counts it until this is dropped.
-struct Pending(Peer);
+struct PendingAnswer(Peer);
 
 /// The parts needed to answer.
 struct OpenRequest {
-    pending: Pending,
+    pending: PendingAnswer,
     peer: Peer,
     reply: Reply,
     cancelled: Cancelled,
@@ -83,7 +83,7 @@ impl<T: IntoAnswer> Responder<T> {
         otherwise: Option<Otherwise>,
     ) -> Self {
         let cancelled = reply.cancelled();
-        let pending = Pending::new(&peer);
+        let pending = PendingAnswer::new(&peer);
         let open = Some(Box::new(OpenRequest { pending, peer, reply, cancelled, redact, mount, otherwise }));
         Self { open, sort: PhantomData }
     }
@@ -141,14 +141,14 @@ impl Responder<ReadResult<'static>> {
     }
 }
 
-impl Pending {
+impl PendingAnswer {
     fn new(peer: &Peer) -> Self {
         peer.pends();
         Self(peer.clone())
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingAnswer {
     fn drop(&mut self) {
         self.0.settled();
     }

@@ -4,10 +4,10 @@ mod calling;
 mod mounting;
 
 use super::*;
-use crate::transport::{Clock, Host, Peer, Pipe};
-use mcp_resources_engine::catalog::{Edit, MountId, Source};
+use crate::transport::{EngineClock, Host, Peer, Pipe};
+use mcp_resources_engine::catalog::{Edit, ItemSource, MountId};
 use mcp_resources_engine::connection::{Answer, Body, Contents, Events, Item};
-use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+use mcp_resources_engine::engine::{Engine, EngineOptions, ServerInfo};
 use mcp_resources_engine::jsonrpc::Line;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::now::Now;
@@ -52,7 +52,7 @@ impl Provider for Holds {
         let _ = lock(&self.held).send((request, reply));
     }
 
-    fn interest(&self, change: Interest<'_>) {
+    fn interest(&self, change: InterestChange<'_>) {
         lock(&self.interest).push(format!("{change:?}"));
     }
 }
@@ -92,7 +92,7 @@ struct Log(Mutex<Vec<String>>);
 /// A server with one client on a pipe.
 struct TestServer {
     engine: Arc<Engine>,
-    clock: Arc<Clock>,
+    clock: Arc<EngineClock>,
     mounts: Arc<Mounts>,
     pipe: Arc<Pipe>,
     host: Arc<Everything>,
@@ -129,12 +129,12 @@ impl TestServer {
         Self::with(|options| options.limits = limits)
     }
 
-    fn with(change: impl FnOnce(&mut Options)) -> Self {
-        let mut options = Options::default();
+    fn with(change: impl FnOnce(&mut EngineOptions)) -> Self {
+        let mut options = EngineOptions::default();
         change(&mut options);
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
         let engine = Engine::new(info, options).unwrap();
-        let clock = Arc::new(Clock::new());
+        let clock = Arc::new(EngineClock::new());
         clock.set(Some(Now { tick: 0, unix: 0 }));
         let mounts = Mounts::new(clock.clone());
         mounts.serve(&engine);
@@ -500,9 +500,9 @@ fn interest_begins_and_ends_with_the_watchers() {
     let heard = |provider: &Holds| std::mem::take(&mut *lock(&provider.interest));
     let uri = |id: &str, on: bool| {
         let uri: Arc<str> = id.into();
-        format!("{:?}", Interest::Uri { uri: &uri, route: ONE, on })
+        format!("{:?}", InterestChange::Uri { uri: &uri, route: ONE, on })
     };
-    let lists = |on: bool| format!("{:?}", Interest::Lists { on });
+    let lists = |on: bool| format!("{:?}", InterestChange::Lists { on });
     let first = served.mount(one.clone());
     assert!(heard(&one).is_empty(), "nobody waits");
     let filter = json!({ "resourceSubscriptions": ["one:///a", "two:///b"], "resourcesListChanged": true });
@@ -540,7 +540,7 @@ fn the_first_mount_gets_earlier_watches() {
     let (one, _) = Holds::new(mount);
     served.mount(one.clone());
     let uri: Arc<str> = "one:///a".into();
-    let told = [Interest::Uri { uri: &uri, route: ONE, on: true }, Interest::Lists { on: true }];
+    let told = [InterestChange::Uri { uri: &uri, route: ONE, on: true }, InterestChange::Lists { on: true }];
     assert_eq!(*lock(&one.interest), told.map(|change| format!("{change:?}")));
 }
 
@@ -559,8 +559,8 @@ fn a_change_before_the_watcher_starts_is_reported() {
             self.2.store(now, Ordering::SeqCst);
             reply.send(Ok(Contents::text(now.to_string()).into()));
         }
-        fn interest(&self, change: Interest<'_>) {
-            let Interest::Uri { uri, on: true, .. } = change else { return };
+        fn interest(&self, change: InterestChange<'_>) {
+            let InterestChange::Uri { uri, on: true, .. } = change else { return };
             // Here it would start a watcher; then it compares with the number that a client has read.
             if self.1.load(Ordering::SeqCst) != self.2.load(Ordering::SeqCst)
                 && let Some(feed) = lock(&self.0).clone()
@@ -592,8 +592,8 @@ impl Provider for Counts {
         Ok(lock(&self.2).take().expect("mounted once"))
     }
     fn read(&self, _request: Read, _reply: Responder<ReadResult<'static>>) {}
-    fn interest(&self, change: Interest<'_>) {
-        let (Interest::Uri { on, .. } | Interest::Lists { on }) = change;
+    fn interest(&self, change: InterestChange<'_>) {
+        let (InterestChange::Uri { on, .. } | InterestChange::Lists { on }) = change;
         let mut count = lock(&self.0);
         *count += if on { 1 } else { -1 };
         if !(0..=2).contains(&*count) {
@@ -669,7 +669,7 @@ fn a_flood_of_changes_is_a_few_notifications() {
         fn read(&self, _request: Read, reply: Responder<ReadResult<'static>>) {
             reply.send(contents("x"));
         }
-        fn interest(&self, _change: Interest<'_>) {
+        fn interest(&self, _change: InterestChange<'_>) {
             self.1.fetch_add(1, Ordering::SeqCst);
             panic!("as the test wants it")
         }
@@ -689,7 +689,7 @@ fn a_flood_of_changes_is_a_few_notifications() {
                     feed.list_changed();
                     if turn % 100 == 0 {
                         let uri = format!("flood:///{thread}");
-                        feed.publish(vec![Entry::Add(ONE, Resource::new(&uri)), Entry::Remove(uri)]);
+                        feed.publish(vec![FeedEntry::Add(ONE, Resource::new(&uri)), FeedEntry::Remove(uri)]);
                     }
                 }
             });

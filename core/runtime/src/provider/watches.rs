@@ -4,7 +4,7 @@
 //! number of watches now and at the host's last take.
 
 use super::mounts::Mounts;
-use mcp_resources_engine::catalog::Route;
+use mcp_resources_engine::catalog::CatalogRoute;
 use mcp_resources_template::uri;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ pub struct WatchChange {
 
 /// The watches of registered names.
 #[derive(Debug, Default)]
-pub(super) struct Watches(Mutex<WatchTable>);
+pub(super) struct ProviderWatches(Mutex<WatchTable>);
 
 #[derive(Debug, Default)]
 struct WatchTable {
@@ -65,9 +65,9 @@ impl Mounts {
     /// Records a change. Returns whether there was none to take before.
     fn note_watch(&self, uri: &str, is_watched: bool) -> bool {
         let serves = || match self.engine()?.catalog().route(uri) {
-            Route::Resource(entry) => Some(entry.canonical.clone()),
-            Route::Template(entry, _) => Some(entry.template.uri_template.as_str().into()),
-            Route::Fallback(_) | Route::Rejected { .. } | Route::None { .. } => None,
+            CatalogRoute::Resource(entry) => Some(entry.canonical.clone()),
+            CatalogRoute::Template(entry, _) => Some(entry.template.uri_template.as_str().into()),
+            CatalogRoute::Fallback(_) | CatalogRoute::Rejected { .. } | CatalogRoute::None { .. } => None,
         };
         // Called without the lock.
         let name = if is_watched { serves() } else { None };
@@ -75,7 +75,7 @@ impl Mounts {
     }
 }
 
-impl Watches {
+impl ProviderWatches {
     fn lock(&self) -> MutexGuard<'_, WatchTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
 //! Questions of handlers to a legacy client, and its answers.
 
-use super::link::Link;
-use super::shared::Shared;
+use super::link::HandlerLink;
+use super::shared::ServerState;
 use mcp_resources_engine::connection::{AskError, AskId};
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::jsonrpc::Json;
@@ -47,9 +47,9 @@ type Key = (ConnectionId, AskId);
 /// The pending requests to clients. [`Limits::asks`](mcp_resources_engine::limits::Limits::asks) limits their number
 /// for each connection.
 #[derive(Default)]
-pub(super) struct Asks(Mutex<HashMap<Key, oneshot::Sender<AskResult>>>);
+pub(super) struct HandlerAsks(Mutex<HashMap<Key, oneshot::Sender<AskResult>>>);
 
-impl Asks {
+impl HandlerAsks {
     /// Passes on the client's answer or time-out.
     pub(super) fn settle(&self, key: Key, answer: Option<Result<Json<'_>, Json<'_>>>) {
         let waiting = self.lock().remove(&key);
@@ -65,7 +65,7 @@ impl Asks {
 }
 
 /// Sends a request and waits for the answer.
-pub(super) async fn ask(link: &Link, method: &str, params: &str) -> AskResult {
+pub(super) async fn ask(link: &HandlerLink, method: &str, params: &str) -> AskResult {
     let (shared, peer) = (&link.client().shared, &link.client().peer);
     let (sender, answer) = oneshot::channel();
     let asking = {
@@ -76,7 +76,7 @@ pub(super) async fn ask(link: &Link, method: &str, params: &str) -> AskResult {
         asks.insert(key, sender);
         peer.pends();
         peer.appended();
-        Asking { shared: shared.clone(), key }
+        ClientAsking { shared: shared.clone(), key }
     };
     let answered = answer.await.unwrap_or(Err(AskFailed::Unanswered));
     drop(asking);
@@ -84,12 +84,12 @@ pub(super) async fn ask(link: &Link, method: &str, params: &str) -> AskResult {
 }
 
 /// Removes the receiver when dropped.
-struct Asking {
-    shared: Arc<Shared>,
+struct ClientAsking {
+    shared: Arc<ServerState>,
     key: Key,
 }
 
-impl Drop for Asking {
+impl Drop for ClientAsking {
     fn drop(&mut self) {
         self.shared.asks.lock().remove(&self.key);
     }

@@ -1,16 +1,16 @@
 //! The builder of a server.
 
 use super::answer::{Call, Complete, HandlerError, IntoAnswer, List, Read};
-use super::changes::Changes;
+use super::changes::ServerChanges;
 use super::handlers::{Functions, Handler, erase_call};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
-use super::shared::{Diagnose, Diagnostic, Redact, Shared};
+use super::shared::{Diagnose, Diagnostic, Redact, ServerState};
 use super::{Method, ResourceServer};
 use crate::provider::{Provider, WatchFn};
-use crate::registry::{Foreign, Registry};
+use crate::registry::{ForeignFunction, Registry};
 use crate::transport::AuditSink;
 use mcp_resources_engine::connection::Contents;
-use mcp_resources_engine::engine::{Options, ServerInfo};
+use mcp_resources_engine::engine::{EngineOptions, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::{CacheHint, Icon, RegistrationError, Resource, Template};
@@ -22,9 +22,9 @@ use std::sync::Arc;
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder {
     info: ServerInfo,
-    options: Options,
-    changes: Changes,
-    calls: Vec<(Foreign, Handler<CallRequest>)>,
+    options: EngineOptions,
+    changes: ServerChanges,
+    calls: Vec<(ForeignFunction, Handler<CallRequest>)>,
     diagnose: Diagnose,
     watch: Option<WatchFn>,
     redact: Option<Redact>,
@@ -37,8 +37,8 @@ impl Builder {
     pub(super) fn new(name: String, version: String) -> Self {
         Self {
             info: ServerInfo { name, version, ..ServerInfo::default() },
-            options: Options::default(),
-            changes: Changes::new(),
+            options: EngineOptions::default(),
+            changes: ServerChanges::new(),
             calls: Vec::new(),
             diagnose: Arc::new(to_stderr),
             watch: None,
@@ -114,11 +114,11 @@ impl Builder {
         Fut: Future<Output: IntoAnswer<Call>> + Send + 'static,
     {
         let Method { method, name_param, capability, list_kind } = method;
-        self.calls.push((Foreign { method, name_param, capability, list_kind }, erase_call(handler)));
+        self.calls.push((ForeignFunction { method, name_param, capability, list_kind }, erase_call(handler)));
         self
     }
 
-    fn change(mut self, change: impl FnOnce(Changes) -> Changes) -> Self {
+    fn change(mut self, change: impl FnOnce(ServerChanges) -> ServerChanges) -> Self {
         self.changes = change(self.changes);
         self
     }
@@ -324,7 +324,7 @@ impl Builder {
         if let Some(sink) = self.audit {
             registry.audit(sink);
         }
-        let shared = Shared::new(registry, self.diagnose, self.watch, self.redact, is_audited)?;
+        let shared = ServerState::new(registry, self.diagnose, self.watch, self.redact, is_audited)?;
         shared.apply(self.changes)?;
         for provider in self.providers {
             shared.registry.mounts().mount(provider)?;

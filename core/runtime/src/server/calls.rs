@@ -5,13 +5,13 @@
 
 use super::Diagnostic;
 use super::answer::Handled;
-use super::client::Client;
+use super::client::CallerHandle;
 use super::handlers::{Functions, Work};
-use super::link::{Link, ReplyRoute};
+use super::link::{HandlerLink, ReplyRoute};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
-use super::shared::Shared;
+use super::shared::ServerState;
 use super::span::Span;
-use mcp_resources_engine::connection::{Event, Outcome};
+use mcp_resources_engine::connection::{Event, RequestOutcome};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::hub::ConnectionId;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,14 +20,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// Handles the outcome of a call of the engine, and everything that follows from it.
-pub(super) fn after(client: &Arc<Client>, outcome: Outcome<'_>) {
+pub(super) fn after(client: &Arc<CallerHandle>, outcome: RequestOutcome<'_>) {
     let mut following = step(client, outcome);
     while let Some(outcome) = following.pop() {
         following.append(&mut step(client, outcome));
     }
 }
 
-fn step(client: &Arc<Client>, outcome: Outcome<'_>) -> Vec<Outcome<'static>> {
+fn step(client: &Arc<CallerHandle>, outcome: RequestOutcome<'_>) -> Vec<RequestOutcome<'static>> {
     if let Some(misuse) = &outcome.misuse {
         client.shared.diagnose(&Diagnostic::Misuse(misuse));
     }
@@ -42,7 +42,7 @@ fn step(client: &Arc<Client>, outcome: Outcome<'_>) -> Vec<Outcome<'static>> {
 }
 
 /// Handles an event without an answer.
-pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>) {
+pub(super) fn tell(shared: &ServerState, connection: ConnectionId, event: &Event<'_>) {
     match event {
         Event::Replied { ask, answer } => shared.asks.settle((connection, *ask), *answer),
         Event::Cancelled(token) => {
@@ -57,7 +57,7 @@ pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>)
     }
 }
 
-fn handle(client: &Arc<Client>, event: Event<'_>) -> Outcome<'static> {
+fn handle(client: &Arc<CallerHandle>, event: Event<'_>) -> RequestOutcome<'static> {
     let registry = &client.shared.registry;
     if let Some(part) = registry.mounts().part(&event) {
         return registry.mounts().answer(&part, &client.peer, event);
@@ -65,7 +65,7 @@ fn handle(client: &Arc<Client>, event: Event<'_>) -> Outcome<'static> {
     let span = Span::of(&event);
     match event {
         Event::Read(request) => {
-            let link = Link::new(client.clone(), request.token, span);
+            let link = HandlerLink::new(client.clone(), request.token, span);
             let entry = registry.get(request.handler);
             let uri = client.shared.redacts().then(|| request.uri.clone().into_owned());
             let request = ReadRequest::new(request, link.clone());
@@ -78,7 +78,7 @@ fn handle(client: &Arc<Client>, event: Event<'_>) -> Outcome<'static> {
             })
         }
         Event::Complete(request) => {
-            let link = Link::new(client.clone(), request.token, span);
+            let link = HandlerLink::new(client.clone(), request.token, span);
             let entry = registry.get(request.handler);
             let request = CompletionRequest::new(request, link.clone());
             start(&link, || {
@@ -87,13 +87,13 @@ fn handle(client: &Arc<Client>, event: Event<'_>) -> Outcome<'static> {
             })
         }
         Event::List(request) => {
-            let link = Link::new(client.clone(), request.token, span);
+            let link = HandlerLink::new(client.clone(), request.token, span);
             let entry = registry.get(request.handler);
             let request = ListRequest::new(request, link.clone());
             start(&link, || entry.as_ref()?.entry()?.list.as_ref().map(|list| list(request)))
         }
         Event::Call(request) => {
-            let link = Link::new(client.clone(), request.token, span);
+            let link = HandlerLink::new(client.clone(), request.token, span);
             let functions = registry.get(request.handler);
             let request = CallRequest::new(request, link.clone());
             start(&link, || match functions.as_deref() {
@@ -103,18 +103,18 @@ fn handle(client: &Arc<Client>, event: Event<'_>) -> Outcome<'static> {
         }
         event => {
             tell(&client.shared, client.peer.connection(), &event);
-            Outcome::nothing()
+            RequestOutcome::nothing()
         }
     }
 }
 
 /// Applies the server's redaction to the result of `work`.
-fn redacted(shared: Arc<Shared>, uri: String, work: Work) -> Work {
+fn redacted(shared: Arc<ServerState>, uri: String, work: Work) -> Work {
     Box::pin(async move { shared.redacted(&uri, work.await?) })
 }
 
 /// Calls a handler and polls it once. `call` returns `None` if the handler was removed in the meantime.
-fn start(link: &Arc<Link>, call: impl FnOnce() -> Option<Work>) -> Outcome<'static> {
+fn start(link: &Arc<HandlerLink>, call: impl FnOnce() -> Option<Work>) -> RequestOutcome<'static> {
     let started = catch_unwind(AssertUnwindSafe(|| {
         let Some(mut work) = link.span().enter(call) else { return Ok(Err(ReadError::NotFound.into())) };
         let polled = link.span().enter(|| work.as_mut().poll(&mut Context::from_waker(Waker::noop())));
@@ -127,14 +127,14 @@ fn start(link: &Arc<Link>, call: impl FnOnce() -> Option<Work>) -> Outcome<'stat
         Ok(Ok(handled)) => answer(link, handled),
         Ok(Err(work)) => {
             spawn(link, work);
-            Outcome::nothing()
+            RequestOutcome::nothing()
         }
         Err(_panic) => panicked(link),
     }
 }
 
 /// Continues a handler as a task.
-fn spawn(link: &Arc<Link>, work: Work) {
+fn spawn(link: &Arc<HandlerLink>, work: Work) {
     let client = link.client();
     // Registered first, so that a cancellation right after the reply is taken out finds the link.
     client.shared.tasks().insert((client.peer.connection(), link.token()), Arc::downgrade(link));
@@ -144,7 +144,7 @@ fn spawn(link: &Arc<Link>, work: Work) {
     }
 }
 
-fn answer(link: &Link, handled: Handled) -> Outcome<'static> {
+fn answer(link: &HandlerLink, handled: Handled) -> RequestOutcome<'static> {
     let (shared, peer) = (&link.client().shared, &link.client().peer);
     let answer = handled.unwrap_or_else(|error| {
         link.span().failed(error.told());
@@ -158,17 +158,17 @@ fn answer(link: &Link, handled: Handled) -> Outcome<'static> {
             shared.tasks().remove(&(peer.connection(), link.token()));
             outcome
         }
-        ReplyRoute::Nowhere => Outcome::nothing(),
+        ReplyRoute::Nowhere => RequestOutcome::nothing(),
     }
 }
 
-fn panicked(link: &Link) -> Outcome<'static> {
+fn panicked(link: &HandlerLink) -> RequestOutcome<'static> {
     link.client().shared.diagnose(&Diagnostic::Panicked);
     answer(link, Err(ReadError::Failed.into()))
 }
 
 /// Runs a handler as a task, until it is done or no longer wanted.
-async fn run(link: Arc<Link>, mut work: Work) {
+async fn run(link: Arc<HandlerLink>, mut work: Work) {
     let ended = {
         let mut cancelled = pin!(link.cancelled());
         std::future::poll_fn(|context| match cancelled.as_mut().poll(context) {

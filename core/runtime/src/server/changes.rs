@@ -4,17 +4,17 @@ use super::answer::{Complete, IntoAnswer, List, Read};
 use super::handlers::{Functions, HandlerSet};
 use super::request::{CompletionRequest, ListRequest, ReadRequest};
 use crate::registry;
-use mcp_resources_engine::catalog::Source;
+use mcp_resources_engine::catalog::ItemSource;
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use std::sync::Arc;
 
 /// Changes of a server's resources and templates, for [`ResourceServer::apply`](super::ResourceServer::apply).
 ///
 /// ```
-/// # use mcp_resources::{Changes, Resource, ResourceServer};
+/// # use mcp_resources::{ServerChanges, Resource, ResourceServer};
 /// # let server = ResourceServer::builder("notes", "1.0.0").build()?;
 /// server.apply(
-///     Changes::new()
+///     ServerChanges::new()
 ///         .resource(Resource::new("note://today"), |_| async { "water the plants" })
 ///         .remove_resource("note://yesterday"),
 /// )?;
@@ -22,20 +22,20 @@ use std::sync::Arc;
 /// ```
 #[derive(Default)]
 #[must_use = "changes do nothing until they are applied"]
-pub struct Changes {
-    changes: Vec<Change>,
+pub struct ServerChanges {
+    changes: Vec<ServerChange>,
     misplaced: Option<RegistrationError>,
 }
 
-enum Change {
+enum ServerChange {
     Resource(Resource, HandlerSet),
-    Constant(Resource, Source),
+    Constant(Resource, ItemSource),
     Template(Template, HandlerSet),
     RemoveResource(String),
     RemoveTemplate(String),
 }
 
-impl Changes {
+impl ServerChanges {
     /// No changes yet.
     pub fn new() -> Self {
         Self::default()
@@ -47,19 +47,19 @@ impl Changes {
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Read>> + Send + 'static,
     {
-        self.changes.push(Change::Resource(resource.into(), HandlerSet::new(handler)));
+        self.changes.push(ServerChange::Resource(resource.into(), HandlerSet::new(handler)));
         self
     }
 
     /// Adds a resource whose content is always `text`. No handler is called.
     pub fn text(mut self, resource: impl Into<Resource>, text: impl Into<Arc<str>>) -> Self {
-        self.changes.push(Change::Constant(resource.into(), Source::Text(text.into())));
+        self.changes.push(ServerChange::Constant(resource.into(), ItemSource::Text(text.into())));
         self
     }
 
     /// Adds a resource whose content is always `bytes`. No handler is called.
     pub fn bytes(mut self, resource: impl Into<Resource>, bytes: impl Into<Arc<[u8]>>) -> Self {
-        self.changes.push(Change::Constant(resource.into(), Source::Bytes(bytes.into())));
+        self.changes.push(ServerChange::Constant(resource.into(), ItemSource::Bytes(bytes.into())));
         self
     }
 
@@ -69,7 +69,7 @@ impl Changes {
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Read>> + Send + 'static,
     {
-        self.changes.push(Change::Template(template.into(), HandlerSet::new(handler)));
+        self.changes.push(ServerChange::Template(template.into(), HandlerSet::new(handler)));
         self
     }
 
@@ -81,7 +81,7 @@ impl Changes {
     {
         let variable = variable.into();
         match self.changes.last_mut() {
-            Some(Change::Template(template, entry)) => {
+            Some(ServerChange::Template(template, entry)) => {
                 template.completes.push(variable.clone());
                 entry.completes(variable, handler);
             }
@@ -114,13 +114,13 @@ impl Changes {
 
     /// Removes the resource at `uri`, in any spelling, and notifies its watchers. Does nothing if there is none.
     pub fn remove_resource(mut self, uri: impl Into<String>) -> Self {
-        self.changes.push(Change::RemoveResource(uri.into()));
+        self.changes.push(ServerChange::RemoveResource(uri.into()));
         self
     }
 
     /// Removes the template with exactly this text. Does nothing if there is none.
     pub fn remove_template(mut self, uri_template: impl Into<String>) -> Self {
-        self.changes.push(Change::RemoveTemplate(uri_template.into()));
+        self.changes.push(ServerChange::RemoveTemplate(uri_template.into()));
         self
     }
 
@@ -130,7 +130,7 @@ impl Changes {
         Fut: Future<Output: IntoAnswer<List>> + Send + 'static,
     {
         match self.changes.last_mut() {
-            Some(Change::Template(template, entry)) => {
+            Some(ServerChange::Template(template, entry)) => {
                 template.list = Some(source);
                 entry.lists(handler);
             }
@@ -141,7 +141,9 @@ impl Changes {
     /// Stores the error for the first function that was added without a template.
     fn misplaced(&mut self, field: &str, value: String) {
         let of = match self.changes.last() {
-            Some(Change::Resource(resource, _) | Change::Constant(resource, _)) => resource.uri.clone(),
+            Some(ServerChange::Resource(resource, _) | ServerChange::Constant(resource, _)) => {
+                resource.uri.clone()
+            }
             _ => String::new(),
         };
         self.misplaced.get_or_insert(RegistrationError::InvalidField {
@@ -156,19 +158,29 @@ impl Changes {
     pub(super) fn prepare(
         self,
         transformed: bool,
-    ) -> Result<Vec<registry::Change<Functions>>, RegistrationError> {
+    ) -> Result<Vec<registry::RegistryChange<Functions>>, RegistrationError> {
         if let Some(error) = self.misplaced {
             return Err(error);
         }
         let functions = |entry| Arc::new(Functions::HandlerSet(entry));
-        let own = |resource, entry| registry::Change::AddResource(resource, functions(entry), Arc::default());
+        let own = |resource, entry| {
+            registry::RegistryChange::AddResource(resource, functions(entry), Arc::default())
+        };
         let change = |change| match change {
-            Change::Resource(resource, entry) => own(resource, entry),
-            Change::Constant(resource, source) if transformed => own(resource, HandlerSet::constant(source)),
-            Change::Constant(resource, source) => registry::Change::AddConstant(resource, source),
-            Change::Template(template, entry) => registry::Change::AddTemplate(template, functions(entry)),
-            Change::RemoveResource(uri) => registry::Change::RemoveResource(uri),
-            Change::RemoveTemplate(uri_template) => registry::Change::RemoveTemplate(uri_template),
+            ServerChange::Resource(resource, entry) => own(resource, entry),
+            ServerChange::Constant(resource, source) if transformed => {
+                own(resource, HandlerSet::constant(source))
+            }
+            ServerChange::Constant(resource, source) => {
+                registry::RegistryChange::AddConstant(resource, source)
+            }
+            ServerChange::Template(template, entry) => {
+                registry::RegistryChange::AddTemplate(template, functions(entry))
+            }
+            ServerChange::RemoveResource(uri) => registry::RegistryChange::RemoveResource(uri),
+            ServerChange::RemoveTemplate(uri_template) => {
+                registry::RegistryChange::RemoveTemplate(uri_template)
+            }
         };
         Ok(self.changes.into_iter().map(change).collect())
     }
@@ -180,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_completer_needs_a_template_just_before() {
-        let changes = Changes::new()
+        let changes = ServerChanges::new()
             .template(Template::new("a://{x}"), |_| async { "" })
             .text(Resource::new("a://y"), "y")
             .complete("x", |_| async { Vec::<String>::new() });

@@ -1,6 +1,6 @@
 //! One client, as handlers see it.
 
-use super::shared::Shared;
+use super::shared::ServerState;
 use crate::transport::Peer;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tokio::runtime::Handle;
 pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The client of a connection.
-pub(super) struct Client {
-    pub(super) shared: Arc<Shared>,
+pub(super) struct CallerHandle {
+    pub(super) shared: Arc<ServerState>,
     pub(super) peer: Peer,
     runtime: Handle,
 }
 
-impl Client {
-    pub(super) fn new(shared: Arc<Shared>, peer: Peer, runtime: Handle) -> Arc<Self> {
+impl CallerHandle {
+    pub(super) fn new(shared: Arc<ServerState>, peer: Peer, runtime: Handle) -> Arc<Self> {
         Arc::new(Self { shared, peer, runtime })
     }
 

@@ -2,7 +2,7 @@
 
 use super::answer::{Call, Complete, Handled, IntoAnswer, List, Read};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
-use mcp_resources_engine::catalog::Source;
+use mcp_resources_engine::catalog::ItemSource;
 use mcp_resources_engine::connection::Contents;
 use mcp_resources_engine::error::ReadError;
 use std::pin::Pin;
@@ -60,12 +60,12 @@ impl HandlerSet {
     }
 
     /// Reads constant contents.
-    pub(super) fn constant(source: Source) -> Self {
+    pub(super) fn constant(source: ItemSource) -> Self {
         Self::new(move |_| {
             let contents = match &source {
-                Source::Text(text) => Ok(Contents::shared_text(text.clone())),
-                Source::Bytes(bytes) => Ok(Contents::shared_blob(bytes.clone())),
-                Source::Handler(_) => Err(ReadError::Failed),
+                ItemSource::Text(text) => Ok(Contents::shared_text(text.clone())),
+                ItemSource::Bytes(bytes) => Ok(Contents::shared_blob(bytes.clone())),
+                ItemSource::Handler(_) => Err(ReadError::Failed),
             };
             std::future::ready(contents)
         })

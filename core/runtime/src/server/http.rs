@@ -2,11 +2,11 @@
 
 use super::ResourceServer;
 use super::calls;
-use super::client::Client;
-use super::shared::{Diagnostic, Shared};
+use super::client::CallerHandle;
+use super::shared::{Diagnostic, ServerState};
 use crate::transport::http::{HttpOptions, HttpServer, Verifier, listen_on};
 use crate::transport::{Host, Peer};
-use mcp_resources_engine::connection::{Events, Outcome};
+use mcp_resources_engine::connection::{Events, RequestOutcome};
 use mcp_resources_engine::http::{Answers, Auth, Hosts, Origins, Rules, RulesError, Sse24};
 use std::fmt;
 use std::io;
@@ -174,7 +174,7 @@ impl fmt::Debug for HttpBuilder {
 /// An endpoint with its listeners.
 pub struct HttpListener {
     server: Arc<HttpServer>,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     listeners: Vec<TcpListener>,
     address: SocketAddr,
 }
@@ -246,7 +246,7 @@ impl Drop for Ends {
 
 /// Connects the HTTP server with handlers.
 struct HttpHost {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     /// The runtime that serves, known from the first request on.
     runtime: OnceLock<Handle>,
 }
@@ -254,8 +254,8 @@ struct HttpHost {
 impl Host for HttpHost {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         let runtime = self.runtime.get_or_init(Handle::current).clone();
-        let client = Client::new(self.shared.clone(), peer.clone(), runtime);
-        calls::after(&client, Outcome { events, ..Outcome::nothing() });
+        let client = CallerHandle::new(self.shared.clone(), peer.clone(), runtime);
+        calls::after(&client, RequestOutcome { events, ..RequestOutcome::nothing() });
     }
 
     fn warn(&self, what: &str) {

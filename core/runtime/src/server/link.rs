@@ -9,7 +9,7 @@
 //! reference to the link is dropped. So a client that cancels in a loop cannot pile up work.
 
 use super::ResourceServer;
-use super::client::Client;
+use super::client::CallerHandle;
 use super::span::Span;
 use mcp_resources_engine::connection::{Answer, Cancelled, Reply, RequestToken};
 use mcp_resources_engine::error::ReadError;
@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// The link between a handler and its request.
-pub(super) struct Link {
-    client: Arc<Client>,
+pub(super) struct HandlerLink {
+    client: Arc<CallerHandle>,
     token: RequestToken,
     state: Mutex<ReplyState>,
     cancelled: AtomicBool,
@@ -47,8 +47,8 @@ pub(super) enum ReplyRoute {
     Nowhere,
 }
 
-impl Link {
-    pub(super) fn new(client: Arc<Client>, token: RequestToken, span: Span) -> Arc<Self> {
+impl HandlerLink {
+    pub(super) fn new(client: Arc<CallerHandle>, token: RequestToken, span: Span) -> Arc<Self> {
         let (state, notify) = (Mutex::new(ReplyState::Attached), Notify::new());
         Arc::new(Self { client, token, state, cancelled: AtomicBool::new(false), notify, span })
     }
@@ -62,7 +62,7 @@ impl Link {
         &self.span
     }
 
-    pub(super) fn client(&self) -> &Arc<Client> {
+    pub(super) fn client(&self) -> &Arc<CallerHandle> {
         &self.client
     }
 
@@ -138,7 +138,7 @@ impl Link {
 }
 
 /// Fails the request if it was not answered.
-impl Drop for Link {
+impl Drop for HandlerLink {
     fn drop(&mut self) {
         match self.take_route() {
             ReplyRoute::Nowhere => return,

@@ -54,21 +54,21 @@ pub use ask::AskFailed;
 pub use axum::HttpService;
 pub use blocking::{Blocking, blocking};
 pub use builder::Builder;
-pub use changes::Changes;
+pub use changes::ServerChanges;
 #[cfg(feature = "http")]
 pub use http::{HttpBuilder, HttpListener};
 pub use request::{CallRequest, CompletionRequest, Context, ListRequest, ReadRequest};
 pub use shared::Diagnostic;
 
 use crate::provider::Provider;
-use crate::transport::{Stdio, Waiter};
+use crate::transport::{DescriptorWaiter, Stdio};
 use mcp_resources_engine::catalog::MountId;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::resource::RegistrationError;
 use pipe::PipeHost;
-use run::{Reader, TimeThread};
-use shared::Shared;
+use run::{InputReader, TimeThread};
+use shared::ServerState;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -80,7 +80,7 @@ use tokio::sync::oneshot;
 /// A server of resources. Cheap to clone: every clone is the same server and can be used from any thread.
 #[derive(Clone)]
 pub struct ResourceServer {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
 impl ResourceServer {
@@ -94,7 +94,7 @@ impl ResourceServer {
     ///
     /// # Errors
     /// [`RegistrationError`] for the first change that is refused; nothing has changed then.
-    pub fn apply(&self, changes: Changes) -> Result<(), RegistrationError> {
+    pub fn apply(&self, changes: ServerChanges) -> Result<(), RegistrationError> {
         self.shared.apply(changes)
     }
 
@@ -184,14 +184,18 @@ impl ResourceServer {
     }
 
     async fn serve(&self, stdio: Stdio, is_process: bool) -> io::Result<()> {
-        let waiter = Waiter::new()?;
+        let waiter = DescriptorWaiter::new()?;
         let terminate = Arc::new(AtomicBool::new(false));
         let _signals = if is_process { Some(Signals::handle(&waiter, &terminate)?) } else { None };
         let host = PipeHost::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
         let _stop = StopOnDrop(host.clone());
         let client = host.client();
-        let reader =
-            Reader { host: host.clone(), client: client.clone(), waiter: Waiter::new()?, blocks: is_process };
+        let reader = InputReader {
+            host: host.clone(),
+            client: client.clone(),
+            waiter: DescriptorWaiter::new()?,
+            blocks: is_process,
+        };
         let keeper = TimeThread { host, client, waiter, terminate, reader: reader.waiter.wake().clone() };
         let (tell, told) = oneshot::channel();
         thread("mcp-reader", move || reader.run())?;
@@ -210,8 +214,8 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name(name.into()).spawn(work).map(drop)
 }
 
-impl From<Arc<Shared>> for ResourceServer {
-    fn from(shared: Arc<Shared>) -> Self {
+impl From<Arc<ServerState>> for ResourceServer {
+    fn from(shared: Arc<ServerState>) -> Self {
         Self { shared }
     }
 }
@@ -272,7 +276,7 @@ struct Signals {
 }
 
 impl Signals {
-    fn handle(waiter: &Waiter, terminate: &Arc<AtomicBool>) -> io::Result<Self> {
+    fn handle(waiter: &DescriptorWaiter, terminate: &Arc<AtomicBool>) -> io::Result<Self> {
         use signal_hook::consts::{SIGINT, SIGTERM};
         let over = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT] {

@@ -6,7 +6,7 @@
 
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::ParameterKind;
-use mcp_resources_template::{Params, Value};
+use mcp_resources_template::{MatchedParams, Value};
 use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, EnumAccess, IntoDeserializer, VariantAccess, Visitor};
 use std::borrow::Cow;
@@ -17,15 +17,15 @@ use std::fmt;
 ///
 /// # Errors
 /// [`ReadError::InvalidParameter`] for the first value that does not fit.
-pub(super) fn read<T: DeserializeOwned>(params: Option<&Params<'_>>) -> Result<T, ReadError> {
+pub(super) fn read<T: DeserializeOwned>(params: Option<&MatchedParams<'_>>) -> Result<T, ReadError> {
     let fields = params.into_iter().flat_map(|params| params.iter());
-    let fields = fields.map(|(name, value)| (name, Field { name, value: Shape::of(value) }));
+    let fields = fields.map(|(name, value)| (name, ParamField { name, value: Shape::of(value) }));
     T::deserialize(MapDeserializer::new(fields)).map_err(Mismatch::into_read_error)
 }
 
 /// A value, with the variable to name in errors.
 #[derive(Clone, Copy)]
-struct Field<'p> {
+struct ParamField<'p> {
     name: &'p str,
     value: Shape<'p>,
 }
@@ -47,7 +47,7 @@ impl<'p> Shape<'p> {
     }
 }
 
-impl<'p> Field<'p> {
+impl<'p> ParamField<'p> {
     fn text(self, expected: &str) -> Result<&'p str, Mismatch> {
         match self.value {
             Shape::Text(text) => Ok(text),
@@ -87,7 +87,7 @@ macro_rules! numbers {
     };
 }
 
-impl<'de> Deserializer<'de> for Field<'de> {
+impl<'de> Deserializer<'de> for ParamField<'de> {
     type Error = Mismatch;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
@@ -161,7 +161,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
 
     /// A single text is a list with one item.
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        let item = |text| Field { name: self.name, value: Shape::Text(text) };
+        let item = |text| ParamField { name: self.name, value: Shape::Text(text) };
         match self.value {
             Shape::Text(text) => visitor.visit_seq(SeqDeserializer::new(std::iter::once(item(text)))),
             Shape::List(items) => {
@@ -174,7 +174,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
         let Shape::Map(pairs) = self.value else { return Err(self.mismatch("pairs of keys and values")) };
         let pair = |(key, value): &'de (Cow<'de, str>, Cow<'de, str>)| {
-            (&**key, Field { name: self.name, value: Shape::Text(value) })
+            (&**key, ParamField { name: self.name, value: Shape::Text(value) })
         };
         visitor.visit_map(MapDeserializer::new(pairs.iter().map(pair)))
     }
@@ -204,7 +204,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
     serde::forward_to_deserialize_any! { str string bytes byte_buf unit unit_struct identifier ignored_any }
 }
 
-impl<'p> IntoDeserializer<'p, Mismatch> for Field<'p> {
+impl<'p> IntoDeserializer<'p, Mismatch> for ParamField<'p> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {

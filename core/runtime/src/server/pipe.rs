@@ -3,10 +3,10 @@
 //! Law: the thread that appends output writes as much of it as the other side accepts; the time thread writes the rest.
 
 use super::calls;
-use super::client::Client;
-use super::shared::{Diagnostic, Shared};
+use super::client::CallerHandle;
+use super::shared::{Diagnostic, ServerState};
 use crate::transport::{Flushed, Host, Peer, Pipe, Stdio, Wake};
-use mcp_resources_engine::connection::{Events, Outcome};
+use mcp_resources_engine::connection::{Events, RequestOutcome};
 use mcp_resources_engine::now::Now;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ pub(super) mod word {
 
 /// The peer at the other end of a pipe.
 pub(super) struct PipeHost {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     pipe: Arc<Pipe>,
     stdio: Stdio,
     runtime: Handle,
@@ -37,7 +37,7 @@ pub(super) struct PipeHost {
 }
 
 impl PipeHost {
-    pub(super) fn new(shared: Arc<Shared>, stdio: Stdio, runtime: Handle, wake: Arc<Wake>) -> Arc<Self> {
+    pub(super) fn new(shared: Arc<ServerState>, stdio: Stdio, runtime: Handle, wake: Arc<Wake>) -> Arc<Self> {
         let pipe = Arc::new(Pipe::new(&shared.engine, shared.clock.clone()));
         pipe.wake_with(wake.waker(word::DELIVER));
         shared.joined(pipe.id(), wake.clone());
@@ -53,7 +53,7 @@ impl PipeHost {
         &self.stdio
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared> {
+    pub(super) fn shared(&self) -> &Arc<ServerState> {
         &self.shared
     }
 
@@ -70,9 +70,9 @@ impl PipeHost {
     }
 
     /// The client for handlers. It holds a reference to this.
-    pub(super) fn client(self: &Arc<Self>) -> Arc<Client> {
+    pub(super) fn client(self: &Arc<Self>) -> Arc<CallerHandle> {
         let peer = Peer::pipe(self.pipe.clone(), self.shared.clock.clone(), self.clone());
-        Client::new(self.shared.clone(), peer, self.runtime.clone())
+        CallerHandle::new(self.shared.clone(), peer, self.runtime.clone())
     }
 
     /// Writes pending output, as much as the other side accepts.
@@ -106,8 +106,8 @@ impl PipeHost {
 impl Host for PipeHost {
     /// Called on a thread that gave an answer; handlers that follow from it are polled on this thread too.
     fn handle(&self, peer: &Peer, events: Events<'_>) {
-        let client = Client::new(self.shared.clone(), peer.clone(), self.runtime.clone());
-        calls::after(&client, Outcome { events, ..Outcome::nothing() });
+        let client = CallerHandle::new(self.shared.clone(), peer.clone(), self.runtime.clone());
+        calls::after(&client, RequestOutcome { events, ..RequestOutcome::nothing() });
     }
 
     fn appended(&self, _peer: &Peer) {

@@ -2,7 +2,7 @@
 
 use super::ResourceServer;
 use super::ask::{self, AskFailed};
-use super::link::Link;
+use super::link::HandlerLink;
 use super::params;
 use mcp_resources_engine::connection as engine;
 use mcp_resources_engine::connection::{AskError, LogLevel, OwnedCaller};
@@ -11,7 +11,7 @@ use mcp_resources_engine::headers::Headers;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::trace::TraceContext;
 use mcp_resources_engine::version::Revision;
-use mcp_resources_template::{Params, Value};
+use mcp_resources_template::{MatchedParams, Value};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ pub struct ReadRequest {
     /// The URI as the client spelled it.
     pub uri: String,
     /// The values of the template's variables; `None` for a resource.
-    pub values: Option<Params<'static>>,
+    pub values: Option<MatchedParams<'static>>,
     /// The client's answers to an earlier [`InputRequired`](mcp_resources_engine::connection::InputRequired): a
     /// JSON object, key to result. Validated against the schemas of the questions.
     pub inputs: Option<String>,
@@ -36,10 +36,10 @@ pub struct ReadRequest {
 }
 
 impl ReadRequest {
-    pub(super) fn new(request: engine::ReadRequest<'_>, link: Arc<Link>) -> Self {
+    pub(super) fn new(request: engine::ReadRequest<'_>, link: Arc<HandlerLink>) -> Self {
         Self {
             uri: request.uri.into_owned(),
-            values: request.params.map(Params::into_owned),
+            values: request.params.map(MatchedParams::into_owned),
             inputs: request.inputs.map(|inputs| inputs.raw().to_owned()),
             state: request.state,
             context: Context::new(request.caller, link),
@@ -113,7 +113,7 @@ pub struct CompletionRequest {
 }
 
 impl CompletionRequest {
-    pub(super) fn new(request: engine::CompletionRequest<'_>, link: Arc<Link>) -> Self {
+    pub(super) fn new(request: engine::CompletionRequest<'_>, link: Arc<HandlerLink>) -> Self {
         let own = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned(), value.into_owned());
         Self {
             variable: request.variable.into_owned(),
@@ -142,7 +142,7 @@ pub struct ListRequest {
 }
 
 impl ListRequest {
-    pub(super) fn new(request: engine::ListRequest<'_>, link: Arc<Link>) -> Self {
+    pub(super) fn new(request: engine::ListRequest<'_>, link: Arc<HandlerLink>) -> Self {
         let engine::ListRequest { cursor, limit, caller, .. } = request;
         Self { cursor, limit, context: Context::new(caller, link) }
     }
@@ -165,7 +165,7 @@ pub struct CallRequest {
 }
 
 impl CallRequest {
-    pub(super) fn new(request: engine::CallRequest<'_>, link: Arc<Link>) -> Self {
+    pub(super) fn new(request: engine::CallRequest<'_>, link: Arc<HandlerLink>) -> Self {
         Self {
             method: request.method.into_owned(),
             params: request.params.map(|params| params.raw().to_owned()),
@@ -205,11 +205,11 @@ impl CallRequest {
 #[derive(Clone)]
 pub struct Context {
     caller: OwnedCaller,
-    link: Arc<Link>,
+    link: Arc<HandlerLink>,
 }
 
 impl Context {
-    fn new(caller: impl Into<OwnedCaller>, link: Arc<Link>) -> Self {
+    fn new(caller: impl Into<OwnedCaller>, link: Arc<HandlerLink>) -> Self {
         Self { caller: caller.into(), link }
     }
 

@@ -5,9 +5,9 @@
 //! `Limits::output` it stops reading (design 3.2); at the end of input, requests in flight get `Limits::grace`.
 
 use super::calls;
-use super::client::Client;
+use super::client::CallerHandle;
 use super::pipe::{PipeHost, word};
-use crate::transport::{Flushed, Interest, Received, Waiter, Wake};
+use crate::transport::{DescriptorWaiter, Flushed, PollInterest, Received, Wake};
 use mcp_resources_engine::jsonrpc::Lines;
 use mcp_resources_engine::now::Millis;
 use std::io;
@@ -19,15 +19,15 @@ use std::time::Duration;
 const CHUNK: usize = 64 * 1024;
 
 /// The thread that reads.
-pub(super) struct Reader {
+pub(super) struct InputReader {
     pub(super) host: Arc<PipeHost>,
-    pub(super) client: Arc<Client>,
-    pub(super) waiter: Waiter,
+    pub(super) client: Arc<CallerHandle>,
+    pub(super) waiter: DescriptorWaiter,
     /// Whether a read blocks; only the peer can then end it.
     pub(super) blocks: bool,
 }
 
-impl Reader {
+impl InputReader {
     /// Reads until the end of input, or until it is stopped.
     pub(super) fn run(self) {
         let _entered = self.host.runtime().enter();
@@ -82,7 +82,7 @@ impl Reader {
     /// Waits for room to write, or else for input; returns whether to stop instead.
     fn wait(&self, room: bool) -> io::Result<bool> {
         let stdio = self.host.stdio();
-        self.waiter.wait(Interest {
+        self.waiter.wait(PollInterest {
             input: (!room).then(|| stdio.input_fd()),
             output: room.then(|| stdio.output_fd()),
             timeout: None,
@@ -94,8 +94,8 @@ impl Reader {
 /// The thread that handles timers.
 pub(super) struct TimeThread {
     pub(super) host: Arc<PipeHost>,
-    pub(super) client: Arc<Client>,
-    pub(super) waiter: Waiter,
+    pub(super) client: Arc<CallerHandle>,
+    pub(super) waiter: DescriptorWaiter,
     /// Set by a signal that asks the process to end.
     pub(super) terminate: Arc<AtomicBool>,
     /// For stopping the reader.
@@ -181,7 +181,7 @@ impl TimeThread {
     fn sleep(&self, turn: &LoopPass, at_most: Option<Millis>) -> io::Result<()> {
         let timeout = [turn.due, at_most].into_iter().flatten().min();
         let blocked = turn.flushed == Flushed::Blocked;
-        self.waiter.wait(Interest {
+        self.waiter.wait(PollInterest {
             input: None,
             output: blocked.then(|| self.host.stdio().output_fd()),
             timeout: timeout.map(|timeout| Duration::from_millis(timeout.max(1))),

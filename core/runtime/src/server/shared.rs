@@ -1,16 +1,16 @@
 //! The state shared by all peers of one server, and all of its clones.
 
 use super::answer::{Handled, HandlerError};
-use super::ask::Asks;
-use super::changes::Changes;
+use super::ask::HandlerAsks;
+use super::changes::ServerChanges;
 use super::handlers::Functions;
-use super::link::Link;
+use super::link::HandlerLink;
 use super::pipe::word;
 use crate::provider::WatchFn;
 use crate::registry::Registry;
 #[cfg(feature = "http")]
 use crate::transport::http::HttpServer;
-use crate::transport::{Clock, Wake};
+use crate::transport::{EngineClock, Wake};
 use mcp_resources_engine::connection::{Answer, Contents, ReadResult, RequestToken};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
@@ -62,23 +62,23 @@ pub(super) type Redact =
     Arc<dyn Fn(&str, Contents<'static>) -> Result<Contents<'static>, HandlerError> + Send + Sync>;
 
 /// The state shared by all peers of one server.
-pub(super) struct Shared {
+pub(super) struct ServerState {
     pub(super) engine: Arc<Engine>,
-    pub(super) clock: Arc<Clock>,
+    pub(super) clock: Arc<EngineClock>,
     pub(super) registry: Registry<Functions>,
     diagnose: Diagnose,
     redact: Option<Redact>,
     is_audited: bool,
     peers: Mutex<HashMap<ConnectionId, Arc<Wake>>>,
     tasks: Mutex<Tasks>,
-    pub(super) asks: Asks,
+    pub(super) asks: HandlerAsks,
     #[cfg(feature = "http")]
     endpoints: Mutex<Vec<Weak<HttpServer>>>,
 }
 
-pub(super) type Tasks = HashMap<(ConnectionId, RequestToken), Weak<Link>>;
+pub(super) type Tasks = HashMap<(ConnectionId, RequestToken), Weak<HandlerLink>>;
 
-impl Shared {
+impl ServerState {
     pub(super) fn new(
         registry: Registry<Functions>,
         diagnose: Diagnose,
@@ -106,7 +106,7 @@ impl Shared {
             is_audited,
             peers: Mutex::default(),
             tasks: Mutex::default(),
-            asks: Asks::default(),
+            asks: HandlerAsks::default(),
             #[cfg(feature = "http")]
             endpoints: Mutex::default(),
         }))
@@ -139,7 +139,7 @@ impl Shared {
         self.registry.flush_audit();
     }
 
-    /// Like [`Shared::flush_audit`], at the end of a transport, on a thread that may block.
+    /// Like [`ServerState::flush_audit`], at the end of a transport, on a thread that may block.
     pub(super) async fn audited(self: &Arc<Self>) {
         if self.is_audited {
             let shared = Arc::clone(self);
@@ -154,7 +154,7 @@ impl Shared {
     }
 
     /// Applies all changes, or none, and announces them.
-    pub(super) fn apply(&self, changes: Changes) -> Result<(), RegistrationError> {
+    pub(super) fn apply(&self, changes: ServerChanges) -> Result<(), RegistrationError> {
         let changes = changes.prepare(self.redact.is_some())?;
         let warnings = self.registry.publish(&changes.iter().collect::<Vec<_>>())?;
         for warning in &warnings {

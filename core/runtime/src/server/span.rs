@@ -11,7 +11,7 @@ use mcp_resources_engine::error::ReadError;
 #[cfg(feature = "tracing")]
 use mcp_resources_engine::trace::TraceContext;
 #[cfg(feature = "tracing")]
-use mcp_resources_engine::version::{Method, Revision};
+use mcp_resources_engine::version::{ProtocolMethod, Revision};
 #[cfg(feature = "tracing")]
 use tracing::field::Empty;
 
@@ -77,9 +77,11 @@ impl Span {
     /// Makes a span with the request's fields and its trace context.
     pub(super) fn of(event: &Event<'_>) -> Self {
         let (method, uri, caller): (&str, Option<&str>, SpanCaller<'_>) = match event {
-            Event::Read(request) => (Method::Read.as_str(), Some(&request.uri), (&request.caller).into()),
-            Event::Complete(request) => (Method::Complete.as_str(), None, (&request.caller).into()),
-            Event::List(request) => (Method::List.as_str(), None, (&request.caller).into()),
+            Event::Read(request) => {
+                (ProtocolMethod::Read.as_str(), Some(&request.uri), (&request.caller).into())
+            }
+            Event::Complete(request) => (ProtocolMethod::Complete.as_str(), None, (&request.caller).into()),
+            Event::List(request) => (ProtocolMethod::List.as_str(), None, (&request.caller).into()),
             Event::Call(request) => (&request.method, None, (&request.caller).into()),
             _ => return Self { span: tracing::Span::none(), revision: None },
         };

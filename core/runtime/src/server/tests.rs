@@ -318,7 +318,7 @@ async fn changes_at_run_time_are_notified() {
     for client in [&mut modern, &mut legacy] {
         assert_eq!(client.notification().await.unwrap()["method"], "notifications/resources/updated");
     }
-    server.apply(Changes::new().text(Resource::new("a://new"), "new")).unwrap();
+    server.apply(ServerChanges::new().text(Resource::new("a://new"), "new")).unwrap();
     for client in [&mut modern, &mut legacy] {
         assert_eq!(client.notification().await.unwrap()["method"], "notifications/resources/list_changed");
         assert_eq!(client.read_text("a://new").await.unwrap(), "new");
@@ -338,10 +338,10 @@ async fn removed_resources_are_gone_and_their_functions_with_them() {
         .unwrap();
     let mut client = Client::modern(&server).unwrap();
     assert_eq!(client.read_text("a://x").await.unwrap(), "x");
-    server.apply(Changes::new().remove_resource("A://x")).unwrap();
+    server.apply(ServerChanges::new().remove_resource("A://x")).unwrap();
     assert_eq!(client.read("a://x").await.unwrap_err().data["kind"], "not_found");
     assert_eq!(alive.load(Ordering::SeqCst), 0);
-    let refused = Changes::new()
+    let refused = ServerChanges::new()
         .text(Resource::new("a://y"), "y")
         .resource(Resource::new("not a uri"), |_| async { "" });
     assert!(server.apply(refused).is_err());

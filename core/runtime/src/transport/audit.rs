@@ -63,10 +63,10 @@ pub struct AuditLog {
 
 impl AuditLog {
     /// Takes the records of `engine` from now on; the engine must have been made with
-    /// [`Options::audit`](mcp_resources_engine::engine::Options::audit).
+    /// [`Options::audit`](mcp_resources_engine::engine::EngineOptions::audit).
     pub fn new(engine: Arc<Engine>, sink: impl AuditSink) -> Self {
         let (signal, spare) = (Arc::new(AuditSignal::default()), Mutex::new(sink.fork()));
-        let worker = Worker { engine: engine.clone(), sink, signal: signal.clone(), missed: 0 };
+        let worker = AuditWorker { engine: engine.clone(), sink, signal: signal.clone(), missed: 0 };
         *lock(&signal.work) = Some(Box::new(move || worker.run()));
         engine.watch_records(&Waker::from(signal.clone()));
         Self { signal, engine, spare }
@@ -177,7 +177,7 @@ impl Wake for AuditSignal {
     }
 }
 
-struct Worker<S> {
+struct AuditWorker<S> {
     engine: Arc<Engine>,
     sink: S,
     signal: Arc<AuditSignal>,
@@ -185,7 +185,7 @@ struct Worker<S> {
     missed: u64,
 }
 
-impl<S: AuditSink> Worker<S> {
+impl<S: AuditSink> AuditWorker<S> {
     fn run(mut self) {
         let waker = Waker::from(self.signal.clone());
         let mut entries = Vec::new();
@@ -230,9 +230,9 @@ impl<S: AuditSink> Worker<S> {
 mod tests {
     use super::super::AuditFile;
     use super::*;
-    use mcp_resources_engine::catalog::{Edit, Source};
+    use mcp_resources_engine::catalog::{Edit, ItemSource};
     use mcp_resources_engine::connection::{Arrival, Connection, ConnectionKind};
-    use mcp_resources_engine::engine::{Options, ServerInfo};
+    use mcp_resources_engine::engine::{EngineOptions, ServerInfo};
     use mcp_resources_engine::now::Now;
     use mcp_resources_engine::principal::Principal;
     use mcp_resources_engine::resource::Resource;
@@ -240,12 +240,12 @@ mod tests {
 
     fn engine() -> Arc<Engine> {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
-        let mut options = Options::default();
+        let mut options = EngineOptions::default();
         options.audit = true;
         options.metrics = true;
         options.limits.audit_queue = 10;
         let engine = Engine::new(info, options).unwrap();
-        let source = Source::Text("secret contents".into());
+        let source = ItemSource::Text("secret contents".into());
         let edit = Edit::AddResource { resource: Resource::new("test://a"), source };
         engine.publish(vec![edit], Now::default()).unwrap();
         engine

@@ -12,7 +12,7 @@ const STEADY: Millis = 1_000;
 
 /// The machine's clocks, or a time set by a test.
 #[derive(Debug)]
-pub struct Clock {
+pub struct EngineClock {
     start: Instant,
     /// The calendar time at which `tick` was 0, in ms, and the tick of the last check: so each request reads one clock
     /// instead of two.
@@ -30,7 +30,7 @@ struct Setting {
     sleepers: Vec<Waker>,
 }
 
-impl Clock {
+impl EngineClock {
     /// Uses the machine's clocks; `tick` counts from now.
     pub fn new() -> Self {
         let clock = Self {
@@ -96,7 +96,7 @@ impl Clock {
     }
 }
 
-impl Default for Clock {
+impl Default for EngineClock {
     fn default() -> Self {
         Self::new()
     }
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_sleeper_is_woken_whenever_a_test_moves_the_clock() {
-        let (clock, woken) = (Clock::new(), Arc::new(Woken::default()));
+        let (clock, woken) = (EngineClock::new(), Arc::new(Woken::default()));
         let (waker, count) = (Waker::from(woken.clone()), || woken.0.load(Ordering::SeqCst));
         assert!(!clock.stands(&waker));
         clock.set(Some(Now { tick: 5, unix: 7 }));

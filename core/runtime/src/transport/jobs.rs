@@ -35,7 +35,7 @@ pub trait Job {
 }
 
 /// A thread of the interpreter that runs jobs.
-pub trait Worker<J: Job> {
+pub trait JobWorker<J: Job> {
     /// The error of a call into the interpreter.
     type Error;
 
@@ -132,7 +132,7 @@ impl<J: Job> Jobs<J> {
     }
 
     /// Registers a new thread that is in the interpreter.
-    pub fn enter<W: Worker<J>>(&self, worker: &W)
+    pub fn enter<W: JobWorker<J>>(&self, worker: &W)
     where
         J::Client: Sync,
     {
@@ -142,8 +142,8 @@ impl<J: Job> Jobs<J> {
     /// Waits for the next job for one of the threads. `None` ends the thread.
     ///
     /// # Errors
-    /// As those of [`Worker`].
-    pub fn next<W: Worker<J>>(&self, worker: &W) -> Result<Option<J>, W::Error>
+    /// As those of [`JobWorker`].
+    pub fn next<W: JobWorker<J>>(&self, worker: &W) -> Result<Option<J>, W::Error>
     where
         J: Send,
         J::Client: Send + Sync,
@@ -173,8 +173,8 @@ impl<J: Job> Jobs<J> {
     /// The next job for a thread outside of the pool, without waiting.
     ///
     /// # Errors
-    /// As those of [`Worker`].
-    pub fn next_here<W: Worker<J>>(&self, worker: &W) -> Result<Option<J>, W::Error>
+    /// As those of [`JobWorker`].
+    pub fn next_here<W: JobWorker<J>>(&self, worker: &W) -> Result<Option<J>, W::Error>
     where
         J::Client: Sync,
     {
@@ -324,7 +324,7 @@ impl<J: Job> Jobs<J> {
 }
 
 /// Writes the output that other threads have left.
-fn write<J: Job, W: Worker<J>>(worker: &W, unwritten: &Unwritten<J>)
+fn write<J: Job, W: JobWorker<J>>(worker: &W, unwritten: &Unwritten<J>)
 where
     J::Client: Sync,
 {

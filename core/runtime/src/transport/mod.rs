@@ -30,14 +30,14 @@ pub use audit::{AuditLog, AuditSink};
 #[cfg(feature = "tracing")]
 pub use audit_events::AuditEvents;
 pub use audit_file::AuditFile;
-pub use clock::Clock;
+pub use clock::EngineClock;
 pub use host::Host;
 pub use peer::{HostData, Peer};
 pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
 // Hidden, for bindings: their threads take records, and their interpreter runs one thread at a time.
 #[doc(hidden)]
-pub use jobs::{Job, Jobs, ThreadNeed, Worker};
+pub use jobs::{Job, JobWorker, Jobs, ThreadNeed};
 // Hidden, for the command, which reads files of other programs.
 #[doc(hidden)]
 pub use document::text as document_text;
@@ -57,8 +57,8 @@ pub use record_signal::RecordSignal;
 #[cfg(all(feature = "pipe", unix))]
 pub use stdio::{Received, Stdio};
 #[cfg(all(feature = "pipe", unix))]
-pub use wait::{Interest, Ready, Waiter, Wake};
-pub use work::{Functions, Request, RequestParams, Who, Work};
+pub use wait::{DescriptorWaiter, PollInterest, ReadyDescriptors, Wake};
+pub use work::{RequestParams, Who, Work, WorkFunctions, WorkRequest};
 #[cfg(feature = "yaml")]
 #[doc(hidden)]
 pub use yaml::{YamlFault, YamlLimits, YamlSchema, YamlValue, read_yaml};

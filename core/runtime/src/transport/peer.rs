@@ -1,8 +1,8 @@
 //! One client, as its handlers see it: the other end of a pipe, or one exchange over HTTP.
 
-use crate::transport::{Clock, Host, Pipe};
+use crate::transport::{EngineClock, Host, Pipe};
 use mcp_resources_engine::connection::{
-    Answer, AskError, AskId, Cancelled, Encoded, Events, Outcome, Reply, RequestToken,
+    Answer, AskError, AskId, Cancelled, EncodedReply, Events, Reply, RequestOutcome, RequestToken,
 };
 use mcp_resources_engine::http::{Exchange, Turn};
 use mcp_resources_engine::hub::ConnectionId;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Peer {
     reply_path: ReplyPath,
-    clock: Arc<Clock>,
+    clock: Arc<EngineClock>,
     host: Arc<dyn Host>,
     host_data: Option<HostData>,
 }
@@ -34,7 +34,7 @@ enum ReplyPath {
 
 impl Peer {
     /// The other end of a pipe.
-    pub fn pipe(pipe: Arc<Pipe>, clock: Arc<Clock>, host: Arc<dyn Host>) -> Self {
+    pub fn pipe(pipe: Arc<Pipe>, clock: Arc<EngineClock>, host: Arc<dyn Host>) -> Self {
         Self { reply_path: ReplyPath::Pipe(pipe), clock, host, host_data: None }
     }
 
@@ -42,7 +42,7 @@ impl Peer {
     pub fn exchange(
         connection: ConnectionId,
         exchange: Option<Exchange>,
-        clock: Arc<Clock>,
+        clock: Arc<EngineClock>,
         host: Arc<dyn Host>,
     ) -> Self {
         let reply_path = exchange.map_or(ReplyPath::Over(connection), ReplyPath::Exchange);
@@ -76,11 +76,11 @@ impl Peer {
     }
 
     /// Answers an event at once, on the thread that read it.
-    pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Outcome<'static> {
+    pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> RequestOutcome<'static> {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.respond(token, answer),
             ReplyPath::Exchange(exchange) => following(exchange.respond(token, answer, self.now())),
-            ReplyPath::Over(_) => Outcome::nothing(),
+            ReplyPath::Over(_) => RequestOutcome::nothing(),
         }
     }
 
@@ -94,11 +94,11 @@ impl Peer {
     }
 
     /// Passes on an answer that was encoded elsewhere.
-    pub fn finish(&self, encoded: Encoded) -> Outcome<'static> {
+    pub fn finish(&self, encoded: EncodedReply) -> RequestOutcome<'static> {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.finish(encoded),
             ReplyPath::Exchange(exchange) => following(exchange.finish(encoded, self.now())),
-            ReplyPath::Over(_) => Outcome::nothing(),
+            ReplyPath::Over(_) => RequestOutcome::nothing(),
         }
     }
 
@@ -179,8 +179,8 @@ impl Peer {
     }
 
     /// Lets the host handle the outcome of an answer given on another thread.
-    pub fn follow(&self, outcome: Outcome<'static>) {
-        let Outcome { events, misuse, .. } = outcome;
+    pub fn follow(&self, outcome: RequestOutcome<'static>) {
+        let RequestOutcome { events, misuse, .. } = outcome;
         if let Some(misuse) = misuse {
             self.host.misuse(&misuse);
         }
@@ -206,8 +206,8 @@ impl Peer {
     }
 }
 
-fn following(turn: Turn<'static>) -> Outcome<'static> {
-    Outcome { events: turn.events, misuse: turn.misuse, ..Outcome::nothing() }
+fn following(turn: Turn<'static>) -> RequestOutcome<'static> {
+    RequestOutcome { events: turn.events, misuse: turn.misuse, ..RequestOutcome::nothing() }
 }
 
 impl fmt::Debug for Peer {

@@ -4,10 +4,10 @@
 //! Law: the lock is a leaf. It is never held while a handler runs, while waiting for the host language's own lock, or
 //! while a detached answer is encoded; writes under it never block.
 
-use crate::transport::Clock;
+use crate::transport::EngineClock;
 use mcp_resources_engine::connection::{
-    Answer, Arrival, AskError, AskId, Cancelled, Connection, ConnectionKind, Encoded, Events, Outcome, Reply,
-    RequestToken,
+    Answer, Arrival, AskError, AskId, Cancelled, Connection, ConnectionKind, EncodedReply, Events, Reply,
+    RequestOutcome, RequestToken,
 };
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::{ConnectionId, Delivered};
@@ -25,7 +25,7 @@ const KEPT: usize = 256 * 1024;
 /// One peer at the other end of a pipe. `Send + Sync`; any thread may call.
 pub struct Pipe {
     id: ConnectionId,
-    clock: Arc<Clock>,
+    clock: Arc<EngineClock>,
     principal: Arc<Principal>,
     high_water: usize,
     state: Mutex<PipeState>,
@@ -57,7 +57,7 @@ pub enum Flushed {
 
 impl Pipe {
     /// Makes the state of a new peer, which is the local process.
-    pub fn new(engine: &Arc<Engine>, clock: Arc<Clock>) -> Self {
+    pub fn new(engine: &Arc<Engine>, clock: Arc<EngineClock>) -> Self {
         let connection = engine.connect(ConnectionKind::Stdio);
         let id = connection.id();
         let state =
@@ -84,7 +84,7 @@ impl Pipe {
     }
 
     /// Handles one line.
-    pub fn line<'l>(&'l self, line: Line<'l>) -> Outcome<'l> {
+    pub fn line<'l>(&'l self, line: Line<'l>) -> RequestOutcome<'l> {
         let now = self.clock.now();
         let mut state = self.lock();
         let PipeState { connection, out, .. } = &mut *state;
@@ -93,8 +93,8 @@ impl Pipe {
                 connection.message(Arrival { message, principal: &self.principal, mirror: None }, now, out)
             }
             Line::TooLong => {
-                let Outcome { status, misuse, verdict, .. } = connection.too_long(out);
-                Outcome { status, events: Events::new(), misuse, verdict, scopes: Vec::new() }
+                let RequestOutcome { status, misuse, verdict, .. } = connection.too_long(out);
+                RequestOutcome { status, events: Events::new(), misuse, verdict, scopes: Vec::new() }
             }
         };
         state.discard();
@@ -102,7 +102,7 @@ impl Pipe {
     }
 
     /// Answers an event at once.
-    pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Outcome<'static> {
+    pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> RequestOutcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
         let PipeState { connection, out, .. } = &mut *state;
@@ -117,7 +117,7 @@ impl Pipe {
     }
 
     /// Appends an answer that was encoded without the lock.
-    pub fn finish(&self, encoded: Encoded) -> Outcome<'static> {
+    pub fn finish(&self, encoded: EncodedReply) -> RequestOutcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
         let PipeState { connection, out, .. } = &mut *state;
@@ -170,7 +170,7 @@ impl Pipe {
     }
 
     /// Handles time-outs.
-    pub fn tick(&self) -> Outcome<'static> {
+    pub fn tick(&self) -> RequestOutcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
         let PipeState { connection, out, .. } = &mut *state;
@@ -316,20 +316,20 @@ impl PipeState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_resources_engine::catalog::{Edit, Source};
-    use mcp_resources_engine::engine::{Options, ServerInfo};
+    use mcp_resources_engine::catalog::{Edit, ItemSource};
+    use mcp_resources_engine::engine::{EngineOptions, ServerInfo};
     use mcp_resources_engine::now::Now;
     use mcp_resources_engine::resource::Resource;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Wake;
 
-    fn engine(options: Options) -> Arc<Engine> {
+    fn engine(options: EngineOptions) -> Arc<Engine> {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
         Engine::new(info, options).unwrap()
     }
 
     fn constant(uri: &str, size: usize) -> Edit {
-        Edit::AddResource { resource: Resource::new(uri), source: Source::Text("x".repeat(size).into()) }
+        Edit::AddResource { resource: Resource::new(uri), source: ItemSource::Text("x".repeat(size).into()) }
     }
 
     fn read(pipe: &Pipe, uri: &str) {
@@ -351,7 +351,7 @@ mod tests {
     /// each thread that makes room calls the waker once, whether or not it has written everything.
     #[test]
     fn room_is_reported_when_a_full_output_drains() {
-        let mut options = Options::default();
+        let mut options = EngineOptions::default();
         options.limits.output = 1000;
         let engine = engine(options);
         engine.publish(vec![constant("test://text", 600)], Now::default()).unwrap();
@@ -377,7 +377,7 @@ mod tests {
     /// A buffer that held a large answer is reused for the next one, and released after a small one.
     #[test]
     fn the_buffer_is_as_big_as_the_last_output() {
-        let engine = engine(Options::default());
+        let engine = engine(EngineOptions::default());
         let edits = vec![constant("test://big", 1 << 20), constant("test://small", 1)];
         engine.publish(edits, Now::default()).unwrap();
         let pipe = Pipe::new(&engine, Arc::default());

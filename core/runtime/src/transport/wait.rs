@@ -24,14 +24,14 @@ pub struct Wake {
 
 /// The handle of the sleeping thread.
 #[derive(Debug)]
-pub struct Waiter {
+pub struct DescriptorWaiter {
     reader: OwnedFd,
     wake: Arc<Wake>,
 }
 
 /// The events to wait for, besides signals.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Interest<'a> {
+pub struct PollInterest<'a> {
     /// Data to read, or the end of input.
     pub input: Option<BorrowedFd<'a>>,
     /// Room to write, or the end of the other side.
@@ -42,7 +42,7 @@ pub struct Interest<'a> {
 
 /// The events that occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ready {
+pub struct ReadyDescriptors {
     /// A read would not block.
     pub input: bool,
     /// A write would not block, or would fail.
@@ -61,7 +61,7 @@ impl Wake {
 
     /// A waker that sets the signals in `bits`.
     pub fn waker(self: &Arc<Self>, bits: u32) -> Waker {
-        Waker::from(Arc::new(WordWaker { wake: self.clone(), bits }))
+        Waker::from(Arc::new(FlagWaker { wake: self.clone(), bits }))
     }
 
     /// Takes the signals set since the last call.
@@ -96,12 +96,12 @@ impl Wake {
     }
 }
 
-struct WordWaker {
+struct FlagWaker {
     wake: Arc<Wake>,
     bits: u32,
 }
 
-impl std::task::Wake for WordWaker {
+impl std::task::Wake for FlagWaker {
     fn wake(self: Arc<Self>) {
         self.wake.say(self.bits);
     }
@@ -111,7 +111,7 @@ impl std::task::Wake for WordWaker {
     }
 }
 
-impl Waiter {
+impl DescriptorWaiter {
     /// Makes a waiter for the thread that will sleep.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl Waiter {
     ///
     /// # Errors
     /// The system's error of `poll(2)`.
-    pub fn wait(&self, interest: Interest<'_>) -> io::Result<Ready> {
+    pub fn wait(&self, interest: PollInterest<'_>) -> io::Result<ReadyDescriptors> {
         self.wake.asleep.store(true, Ordering::SeqCst);
         let waiting = self.wake.words.load(Ordering::SeqCst) != 0;
         let ready = self.poll(interest, waiting);
@@ -144,7 +144,7 @@ impl Waiter {
         ready
     }
 
-    fn poll(&self, interest: Interest<'_>, at_once: bool) -> io::Result<Ready> {
+    fn poll(&self, interest: PollInterest<'_>, at_once: bool) -> io::Result<ReadyDescriptors> {
         let timeout = if at_once { Some(Duration::ZERO) } else { interest.timeout };
         let timeout = timeout.and_then(|span| Timespec::try_from(span).ok());
         let reader = self.reader.as_fd();
@@ -158,7 +158,7 @@ impl Waiter {
         let count = 1 + if interest.output.is_some() { 2 } else { usize::from(interest.input.is_some()) };
         match poll(&mut fds[..count], timeout.as_ref()) {
             Ok(_) => {}
-            Err(Errno::INTR) => return Ok(Ready::default()),
+            Err(Errno::INTR) => return Ok(ReadyDescriptors::default()),
             Err(error) => return Err(error.into()),
         }
         let [word, input, output] = fds.map(|fd| !fd.revents().is_empty());
@@ -166,7 +166,10 @@ impl Waiter {
             // Does not block: `poll` saw a byte, and only this thread reads them.
             let _ = rustix::io::read(&self.reader, &mut [0; 16]);
         }
-        Ok(Ready { input: interest.input.is_some() && input, output: interest.output.is_some() && output })
+        Ok(ReadyDescriptors {
+            input: interest.input.is_some() && input,
+            output: interest.output.is_some() && output,
+        })
     }
 }
 
@@ -176,11 +179,11 @@ mod tests {
 
     #[test]
     fn a_signal_wakes_the_thread_and_is_taken_once() {
-        let waiter = Waiter::new().unwrap();
+        let waiter = DescriptorWaiter::new().unwrap();
         let wake = waiter.wake().clone();
         let other = std::thread::spawn(move || wake.say(2));
         while waiter.wake().hear() == 0 {
-            waiter.wait(Interest::default()).unwrap();
+            waiter.wait(PollInterest::default()).unwrap();
         }
         other.join().unwrap();
         assert_eq!(waiter.wake().hear(), 0);
@@ -188,22 +191,22 @@ mod tests {
 
     #[test]
     fn a_word_said_before_is_not_slept_through() {
-        let waiter = Waiter::new().unwrap();
+        let waiter = DescriptorWaiter::new().unwrap();
         waiter.wake().say(1);
-        waiter.wait(Interest::default()).unwrap();
+        waiter.wait(PollInterest::default()).unwrap();
         assert_eq!(waiter.wake().hear(), 1);
     }
 
     #[test]
     fn ready_descriptors_are_distinguished() {
-        let waiter = Waiter::new().unwrap();
+        let waiter = DescriptorWaiter::new().unwrap();
         let (reader, writer) = io::pipe().unwrap();
         let timeout = Some(Duration::ZERO);
-        let both = Interest { input: Some(reader.as_fd()), output: Some(writer.as_fd()), timeout };
-        assert_eq!(waiter.wait(both).unwrap(), Ready { input: false, output: true });
+        let both = PollInterest { input: Some(reader.as_fd()), output: Some(writer.as_fd()), timeout };
+        assert_eq!(waiter.wait(both).unwrap(), ReadyDescriptors { input: false, output: true });
         rustix::io::write(&writer, b"x").unwrap();
-        assert_eq!(waiter.wait(both).unwrap(), Ready { input: true, output: true });
-        let input = Interest { output: None, ..both };
-        assert_eq!(waiter.wait(input).unwrap(), Ready { input: true, output: false });
+        assert_eq!(waiter.wait(both).unwrap(), ReadyDescriptors { input: true, output: true });
+        let input = PollInterest { output: None, ..both };
+        assert_eq!(waiter.wait(input).unwrap(), ReadyDescriptors { input: true, output: false });
     }
 }

@@ -5,12 +5,12 @@ use mcp_resources_engine::catalog::HandlerId;
 use mcp_resources_engine::connection::{
     AskId, Caller, ClientInfo, Event, ListCaller, OwnedCaller, RequestToken,
 };
-use mcp_resources_engine::error::Purpose;
+use mcp_resources_engine::error::ErrorPurpose;
 use mcp_resources_engine::headers::Headers;
 use mcp_resources_engine::jsonrpc::Json;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::version::Revision;
-use mcp_resources_template::Params;
+use mcp_resources_template::MatchedParams;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 #[expect(clippy::large_enum_variant, reason = "on the stack of one call; boxed where it waits")]
 pub enum Work<'m> {
     /// Call a function.
-    Ask(Request<'m>),
+    Ask(WorkRequest<'m>),
     /// The answer to this request is no longer wanted.
     Cancel(RequestToken),
     /// A client has answered a question with a result or an error (JSON text); `None` after a time-out.
@@ -31,7 +31,7 @@ pub enum Work<'m> {
 
 /// A function to call.
 #[derive(Debug)]
-pub struct Request<'m> {
+pub struct WorkRequest<'m> {
     /// Identifies the request in the answer.
     pub token: RequestToken,
     /// The number of the handler.
@@ -50,7 +50,7 @@ pub enum RequestParams<'m> {
         /// The URI as the client spelled it.
         uri: Cow<'m, str>,
         /// The values of the template's variables; `None` for a resource.
-        params: Option<Params<'m>>,
+        params: Option<MatchedParams<'m>>,
     },
     /// See [`CompletionRequest`](mcp_resources_engine::connection::CompletionRequest).
     Complete {
@@ -89,7 +89,7 @@ pub struct Who<'m> {
 
 /// The functions behind one number.
 #[derive(Debug)]
-pub struct Functions<F> {
+pub struct WorkFunctions<F> {
     /// Reads, or answers a custom method.
     pub reader: F,
     /// Completers, by variable.
@@ -132,7 +132,7 @@ impl<'m> Work<'m> {
                 return Self::Nothing;
             }
         };
-        Self::Ask(Request { token, handler, params, who })
+        Self::Ask(WorkRequest { token, handler, params, who })
     }
 
     /// Copies borrowed data, for use on another thread; `None` if there is nothing to do.
@@ -148,12 +148,12 @@ impl<'m> Work<'m> {
     }
 }
 
-impl Request<'_> {
-    fn into_owned(self) -> Request<'static> {
+impl WorkRequest<'_> {
+    fn into_owned(self) -> WorkRequest<'static> {
         let Self { token, handler, params, who } = self;
         let params = match params {
             RequestParams::Read { uri, params } => {
-                RequestParams::Read { uri: owned(uri), params: params.map(Params::into_owned) }
+                RequestParams::Read { uri: owned(uri), params: params.map(MatchedParams::into_owned) }
             }
             RequestParams::Complete { variable, value, arguments } => {
                 let arguments = arguments.into_iter().map(|(name, value)| (owned(name), owned(value)));
@@ -165,7 +165,7 @@ impl Request<'_> {
                 RequestParams::Call { method: owned(method), params: params.map(owned) }
             }
         };
-        Request { token, handler, params, who: who.into_owned() }
+        WorkRequest { token, handler, params, who: who.into_owned() }
     }
 
     /// The URI of a read, as the client spelled it.
@@ -277,23 +277,23 @@ impl<'m> Who<'m> {
 
 impl RequestParams<'_> {
     /// The operation, without its arguments.
-    pub fn purpose(&self) -> Purpose {
+    pub fn purpose(&self) -> ErrorPurpose {
         match self {
-            Self::Read { .. } => Purpose::Read,
-            Self::Complete { .. } => Purpose::Complete,
-            Self::List { .. } => Purpose::List,
-            Self::Call { .. } => Purpose::Call,
+            Self::Read { .. } => ErrorPurpose::Read,
+            Self::Complete { .. } => ErrorPurpose::Complete,
+            Self::List { .. } => ErrorPurpose::List,
+            Self::Call { .. } => ErrorPurpose::Call,
         }
     }
 }
 
-impl<F> From<F> for Functions<F> {
+impl<F> From<F> for WorkFunctions<F> {
     fn from(reader: F) -> Self {
         Self { reader, completers: HashMap::new(), lister: None }
     }
 }
 
-impl<F> Functions<F> {
+impl<F> WorkFunctions<F> {
     /// The function for this operation; `None` if there is none.
     pub fn called(&self, params: &RequestParams<'_>) -> Option<&F> {
         match params {
@@ -312,8 +312,8 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
 mod tests {
     use super::*;
     use mcp_resources_engine::catalog::Edit;
-    use mcp_resources_engine::connection::{Answer, Arrival, ConnectionKind, ListPage, Outcome};
-    use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+    use mcp_resources_engine::connection::{Answer, Arrival, ConnectionKind, ListPage, RequestOutcome};
+    use mcp_resources_engine::engine::{Engine, EngineOptions, ServerInfo};
     use mcp_resources_engine::now::Now;
     use mcp_resources_engine::resource::{ListSource, Template};
 
@@ -321,16 +321,16 @@ mod tests {
     #[test]
     fn what_is_owned_says_what_was_borrowed() {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
-        let engine = Engine::new(info, Options::default()).unwrap();
+        let engine = Engine::new(info, EngineOptions::default()).unwrap();
         let edit = Edit::AddTemplate { template: Template::new("note://{id}"), handler: 7, mount: None };
         engine.publish(vec![edit], Now::default()).unwrap();
         let message = br#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"note://caf%C3%A9","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
         let principal = Principal::new("ada");
         let arrival = Arrival { message, principal: &principal, mirror: None };
-        let Outcome { mut events, .. } =
+        let RequestOutcome { mut events, .. } =
             engine.connect(ConnectionKind::Stdio).message(arrival, Now::default(), &mut Vec::new());
         let Work::Ask(request) = Work::of(events.remove(0)) else { panic!("it is to be asked") };
-        let told = |request: &Request<'_>| {
+        let told = |request: &WorkRequest<'_>| {
             let RequestParams::Read { params, .. } = &request.params else { panic!("it is a read") };
             let id = params.as_ref().unwrap().get("id").unwrap().as_str().unwrap().to_owned();
             let who = [request.who.principal(), request.who.revision()].map(str::to_owned);
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn a_list_that_continues_says_who_asks() {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
-        let engine = Engine::new(info, Options::default()).unwrap();
+        let engine = Engine::new(info, EngineOptions::default()).unwrap();
         let listed = |text: &str| Template::new(text).list(ListSource::default());
         let edit = |text: &str, handler| Edit::AddTemplate { template: listed(text), handler, mount: None };
         engine.publish(vec![edit("a://{x}", 7), edit("b://{x}", 8)], Now::default()).unwrap();
@@ -355,7 +355,7 @@ mod tests {
         let principal = Principal::new("ada");
         let arrival = Arrival { message, principal: &principal, mirror: None };
         let mut connection = engine.connect(ConnectionKind::Stdio);
-        let Outcome { mut events, .. } = connection.message(arrival, Now::default(), &mut Vec::new());
+        let RequestOutcome { mut events, .. } = connection.message(arrival, Now::default(), &mut Vec::new());
         let Work::Ask(first) = Work::of(events.remove(0)) else { panic!("the first source is asked") };
         let page =
             Answer::Listed(ListPage::new(std::iter::empty::<mcp_resources_engine::connection::Item>()));
@@ -372,9 +372,9 @@ mod tests {
 
     #[test]
     fn each_kind_of_request_has_its_function() {
-        let functions = Functions {
+        let functions = WorkFunctions {
             completers: HashMap::from([("city".into(), "completer")]),
-            ..Functions::from("reader")
+            ..WorkFunctions::from("reader")
         };
         let complete = |variable: &'static str| RequestParams::Complete {
             variable: variable.into(),

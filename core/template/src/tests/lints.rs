@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn kinds(lints: &[Lint]) -> Vec<LintKind> {
+fn kinds(lints: &[TemplateLint]) -> Vec<LintKind> {
     lints.iter().map(|lint| lint.kind).collect()
 }
 

@@ -8,7 +8,7 @@ const BUDGET: u64 = TemplateIndex::STEP_BUDGET;
 /// The result without an index; `templates` are tried in order of precedence.
 fn in_turn<'u>(templates: &[UriTemplate], normal: &'u str) -> Lookup<'u> {
     if let Some(index) = templates.iter().position(|template| template.0.exact().as_deref() == Some(normal)) {
-        return Lookup::Match { index, params: Params::new(templates[index].0.variables.clone()) };
+        return Lookup::Match { index, params: MatchedParams::new(templates[index].0.variables.clone()) };
     }
     let mut order: Vec<usize> = (0..templates.len()).collect();
     order.sort_by(|&one, &other| {

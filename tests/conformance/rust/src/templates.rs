@@ -2,8 +2,8 @@
 
 use crate::described;
 use mcp_resources::{
-    Builder, Changes, CompletionRequest, Contents, HandlerError, ReadError, ReadRequest, ResourceServer,
-    Template,
+    Builder, CompletionRequest, Contents, HandlerError, ReadError, ReadRequest, ResourceServer,
+    ServerChanges, Template,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -114,10 +114,10 @@ impl Outside {
     fn switch_dynamic(&self, server: &ResourceServer) -> Result<(), HandlerError> {
         let mut is_there = self.dynamic.lock().unwrap_or_else(PoisonError::into_inner);
         let changes = if *is_there {
-            Changes::new().remove_resource("test://dynamic")
+            ServerChanges::new().remove_resource("test://dynamic")
         } else {
             let dynamic = described("dynamic", "text/plain", "Here only while it is switched on");
-            Changes::new().text(dynamic, "dynamic")
+            ServerChanges::new().text(dynamic, "dynamic")
         };
         server.apply(changes)?;
         *is_there = !*is_there;

@@ -219,7 +219,7 @@ async fn what_was_not_fetched_is_not_absent() {
     folder.git("", &["clone", "-q", "--filter=blob:none", "--no-checkout", &url, "blobless"]);
     folder.git("", &["clone", "-q", "--filter=tree:0", "--no-checkout", &url, "treeless"]);
     folder.git("", &["clone", "-q", &url, "whole"]);
-    let options = Options::new()
+    let options = GitOptions::new()
         .repo("blobless", folder.at("blobless"))
         .repo("treeless", folder.at("treeless"))
         .repo("whole", folder.at("whole"));

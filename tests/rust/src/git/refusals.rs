@@ -5,7 +5,7 @@ use mcp_resources_engine::option::{FromOption, OptionValue};
 use mcp_resources_runtime::testing::ServerError;
 
 fn refused(directory: PathBuf) -> String {
-    Git::new(Options::new().repo("r", directory)).unwrap_err().to_string()
+    Git::new(GitOptions::new().repo("r", directory)).unwrap_err().to_string()
 }
 
 /// S-02: what leads out of the directory that was declared is not served; a worktree that git made is.
@@ -16,7 +16,7 @@ fn what_leads_out_is_refused() {
     folder.repository("project");
     // A .git file that somebody wrote, to a repository and to a worktree of one.
     folder.git("other", &["worktree", "add", "-q", "-b", "own", "../own"]);
-    assert!(Git::new(Options::new().repo("own", folder.at("own"))).is_ok());
+    assert!(Git::new(GitOptions::new().repo("own", folder.at("own"))).is_ok());
     for to in ["../other/.git", "../other/.git/worktrees/own", "/", "../none", "", "../other/.git/worktrees"]
     {
         folder.write("forged/.git", format!("gitdir: {to}\n"));
@@ -33,7 +33,7 @@ fn what_leads_out_is_refused() {
     assert!(said.contains("borrows objects from outside") && said.contains("git repack"), "{said}");
     folder.git("shared", &["repack", "-q", "-a", "-d"]);
     fs::remove_file(folder.at("shared/.git/objects/info/alternates")).unwrap();
-    assert!(Git::new(Options::new().repo("shared", folder.at("shared"))).is_ok());
+    assert!(Git::new(GitOptions::new().repo("shared", folder.at("shared"))).is_ok());
     // Links in the place of its parts.
     for part in ["objects", "refs", "HEAD", "config"] {
         let (own, moved) = (folder.at("project/.git").join(part), folder.at(part));
@@ -47,7 +47,7 @@ fn what_leads_out_is_refused() {
     symlink(folder.at("other/.git"), folder.at("linked/.git")).unwrap();
     assert!(refused(folder.at("linked")).contains("has a link, .git, that leads out of it"));
     assert!(refused(folder.at("other/.git/worktrees/own")).contains("is not the root of a git repository"));
-    assert!(Git::new(Options::new().repo("p", folder.at("project"))).is_ok());
+    assert!(Git::new(GitOptions::new().repo("p", folder.at("project"))).is_ok());
 }
 
 /// S-02: no file within a `.git` directory leads out of it, and no link in the place of an object or a reference does.
@@ -105,13 +105,13 @@ fn relatives_of_repositories() {
     let said = refused(folder.at("project/lib"));
     let modules = folder.at("project/.git/modules/lib");
     assert!(said.contains(&format!("to serve the submodule, name {}", modules.display())), "{said}");
-    assert!(Git::new(Options::new().repo("lib", modules)).is_ok());
+    assert!(Git::new(GitOptions::new().repo("lib", modules)).is_ok());
     folder.git("module", &["worktree", "add", "-q", "-b", "own", "../own"]);
     fs::rename(folder.at("module"), folder.at("moved")).unwrap();
     let said = refused(folder.at("own"));
     assert!(said.contains("if one of them was moved, run `git worktree repair`"), "{said}");
     folder.git("moved", &["worktree", "repair", "../own"]);
-    assert!(Git::new(Options::new().repo("own", folder.at("own"))).is_ok());
+    assert!(Git::new(GitOptions::new().repo("own", folder.at("own"))).is_ok());
 }
 
 /// S-02: what is wrong at the start is named with the fix.
@@ -145,7 +145,7 @@ fn mistakes_at_the_start() {
             "two repositories have the name \"project\"",
         ),
     ] {
-        let said = Options::from_option(value).and_then(Git::new).unwrap_err().to_string();
+        let said = GitOptions::from_option(value).and_then(Git::new).unwrap_err().to_string();
         assert!(said.contains(message), "{said}");
     }
 }

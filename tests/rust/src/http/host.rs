@@ -16,7 +16,7 @@ use crate::wire::{START, write};
 use mcp_resources_engine::connection::{Event, LogLevel, Reply, RequestToken};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::http::{
-    Endpoint, Exchange, Head, Opened, Response, SESSION_ID_BYTES, Turn, Verified,
+    Endpoint, Exchange, OpenedRequest, RequestHead, Response, SESSION_ID_BYTES, Turn, Verified,
 };
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Now;
@@ -172,8 +172,12 @@ impl<'c> Host<'c> {
         }
         let headers: Vec<(&str, &[u8])> =
             request.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
-        let head =
-            Head { verb: &request.verb, target: &request.target, headers: &headers, ..Head::default() };
+        let head = RequestHead {
+            verb: &request.verb,
+            target: &request.target,
+            headers: &headers,
+            ..RequestHead::default()
+        };
         let tokens = self.case.member("tokens");
         let identified = self.endpoint.admit(&head, self.now).and_then(|admitted| {
             let who = admitted.token().map_or(Ok(Verified::anyone()), |token| verify(tokens, token));
@@ -189,7 +193,8 @@ impl<'c> Host<'c> {
             Ok(identified) => {
                 let mut out = Vec::new();
                 let endpoint = Arc::clone(&self.endpoint);
-                let Opened { turn, exchange } = endpoint.open(&identified, &request.body, self.now, &mut out);
+                let OpenedRequest { turn, exchange } =
+                    endpoint.open(&identified, &request.body, self.now, &mut out);
                 let Turn { head, events, end, more: _, connection, misuse: _ } = turn;
                 if end != exchange.is_none() {
                     return Err("an exchange after the end, or none before it".into());

@@ -2,7 +2,9 @@
 
 use crate::wire::catalog::{list, text};
 use crate::wire::write;
-use mcp_resources_engine::http::{Answers, Auth, Denied, Hosts, Origins, Polling, Rules, Sse24, Verified};
+use mcp_resources_engine::http::{
+    Answers, Auth, DeniedToken, Hosts, Origins, Polling, Rules, Sse24, Verified,
+};
 use serde_json::Value;
 
 pub(crate) fn rules(given: &Value) -> Rules {
@@ -44,9 +46,9 @@ fn auth(given: &Value) -> Auth {
 }
 
 /// The verification of a token of the case.
-pub(crate) fn verify(tokens: &Value, token: &str) -> Result<Verified, Denied> {
+pub(crate) fn verify(tokens: &Value, token: &str) -> Result<Verified, DeniedToken> {
     match &tokens[token] {
-        Value::Null => Err(Denied::Invalid),
+        Value::Null => Err(DeniedToken::Invalid),
         known => Ok(Verified::new(known["principal"].as_str().expect("a token has a principal"))
             .scopes(list(&known["scopes"]).filter_map(text))),
     }

@@ -12,7 +12,7 @@ use mcp_resources_engine::connection::{Event, Events, LogLevel, Reply, RequestTo
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::now::Now;
 use mcp_resources_runtime::transport::http::{HttpOptions, HttpServer, Running, Verifier, Verifying};
-use mcp_resources_runtime::transport::{Clock, Host, Peer};
+use mcp_resources_runtime::transport::{EngineClock, Host, Peer};
 use serde_json::{Value, json};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -46,7 +46,7 @@ pub fn serve() -> io::Result<()> {
 struct Served {
     engine: Arc<Engine>,
     server: Arc<HttpServer>,
-    clock: Arc<Clock>,
+    clock: Arc<EngineClock>,
     running: Running,
     author: Arc<Author>,
 }
@@ -120,7 +120,7 @@ impl Served {
             open: Mutex::default(),
             is_over: AtomicBool::new(false),
         });
-        let clock = Arc::new(Clock::new());
+        let clock = Arc::new(EngineClock::new());
         clock.set(Some(START));
         let mut options = HttpOptions::new(rules(&given["rules"]));
         options.verifier = Some(Arc::new(Tokens(given["tokens"].clone())));

@@ -7,7 +7,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use mcp_resources_engine::http::Auth;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::Resource;
-use mcp_resources_runtime::server::Changes;
+use mcp_resources_runtime::server::ServerChanges;
 use mcp_resources_runtime::transport::http::JwtVerifier;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -207,7 +207,7 @@ fn a_token_without_the_scope_is_told_which() {
 fn a_resource_that_needs_more_scopes_says_which() {
     let served = served();
     let secret = Resource::new("demo://secret").scopes(["notes:secret"]);
-    served.server.apply(Changes::new().text(secret, "sealed")).unwrap();
+    served.server.apply(ServerChanges::new().text(secret, "sealed")).unwrap();
     let mut client = served.client();
     let mut read = |scope: &str| {
         let bearer = format!("Bearer {}", token(json!({ "scope": scope })));

@@ -5,15 +5,15 @@ use super::write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcp_resources_engine::connection::{
-    Answer, Body, Completion, Contents, Gather, InputAsk, InputRequest, InputRequired, ListPage, RawResult,
-    ReadResult,
+    Answer, Body, Completion, Contents, ContentsGatherer, InputAsk, InputRequest, InputRequired, ListPage,
+    RawResult, ReadResult,
 };
 use mcp_resources_engine::error::ReadError;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// The answer; `gather` is called for contents that come in chunks.
-pub(crate) fn answer(given: &Value, gather: impl FnOnce() -> Gather) -> Answer<'static> {
+pub(crate) fn answer(given: &Value, gather: impl FnOnce() -> ContentsGatherer) -> Answer<'static> {
     let members = given.as_object().expect("an answer is an object");
     for (name, value) in members {
         return match name.as_str() {
@@ -60,7 +60,7 @@ fn contents(given: &Value) -> Contents<'static> {
     }
 }
 
-fn chunks(given: &Value, mut gather: Gather) -> Answer<'static> {
+fn chunks(given: &Value, mut gather: ContentsGatherer) -> Answer<'static> {
     for chunk in list(&given["chunks"]) {
         let taken = match chunk {
             Value::String(text) => gather.text(text),

@@ -1,8 +1,8 @@
 //! An engine made from a catalogue fixture.
 
 use super::write;
-use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
-use mcp_resources_engine::engine::{Engine, Extension, Interest, Observer, Options, ServerInfo};
+use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource};
+use mcp_resources_engine::engine::{Engine, EngineOptions, Extension, Interest, Observer, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::limits::Limits;
@@ -143,9 +143,9 @@ fn added(entry: &Value, engine: &Engine, handlers: &mut Handlers) -> Edit {
         return Edit::AddTemplate { template: template(uri_template, entry), handler, mount: None };
     }
     let source = match (&entry["text"], &entry["blob"]) {
-        (Value::String(constant), _) => Source::Text(constant.as_str().into()),
-        (_, Value::String(constant)) => Source::Bytes(super::answer::bytes(constant).into()),
-        _ => Source::Handler(handler()),
+        (Value::String(constant), _) => ItemSource::Text(constant.as_str().into()),
+        (_, Value::String(constant)) => ItemSource::Bytes(super::answer::bytes(constant).into()),
+        _ => ItemSource::Handler(handler()),
     };
     Edit::AddResource { resource: resource(entry), source }
 }
@@ -254,8 +254,8 @@ fn door(given: &Value, handler: HandlerId) -> Extension {
     }
 }
 
-fn options(given: &Value) -> Options {
-    let mut options = Options::default();
+fn options(given: &Value) -> EngineOptions {
+    let mut options = EngineOptions::default();
     for (name, value) in given.as_object().into_iter().flatten() {
         let switch = || value.as_bool().expect("a switch");
         match name.as_str() {

@@ -3,7 +3,7 @@
 use super::catalog::Handlers;
 use mcp_resources_engine::connection::{CompletionRequest, Event, ReadRequest, RequestToken};
 use mcp_resources_engine::jsonrpc::Json;
-use mcp_resources_template::{Params, Value as Param};
+use mcp_resources_template::{MatchedParams, Value as Param};
 use serde_json::{Map, Value, json};
 
 /// An event that a host sees.
@@ -121,7 +121,7 @@ fn parsed(json: Option<Json<'_>>) -> Value {
     json.map_or(Value::Null, |json| serde_json::from_str(json.raw()).expect("an event holds JSON"))
 }
 
-fn params(params: Option<&Params<'_>>) -> Value {
+fn params(params: Option<&MatchedParams<'_>>) -> Value {
     let Some(params) = params.filter(|params| !params.is_empty()) else { return Value::Null };
     params.iter().map(|(name, value)| (name.to_owned(), param(value))).collect::<Map<_, _>>().into()
 }

@@ -11,7 +11,7 @@ use crate::schema::{Schemas, Witness};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcp_resources_engine::connection::{
-    Arrival, Connection, ConnectionKind, Event, LogLevel, Outcome, Reply, RequestToken,
+    Arrival, Connection, ConnectionKind, Event, LogLevel, Reply, RequestOutcome, RequestToken,
 };
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::Delivered;
@@ -242,7 +242,7 @@ impl<'c> Host<'c> {
             witness.received(message);
         }
         let arrival = Arrival { message, principal: &principal, mirror: None };
-        let Outcome { events, .. } = wire.connection.message(arrival, now, &mut out);
+        let RequestOutcome { events, .. } = wire.connection.message(arrival, now, &mut out);
         self.step.out = out;
         self.happen(on, events);
     }

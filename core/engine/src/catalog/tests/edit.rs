@@ -74,7 +74,9 @@ fn templates_that_are_added_one_by_one_are_routed_and_refused_like_a_batch() {
         (0..300).fold(empty(), |catalog, number| catalog.apply(vec![matching(&text(number))]).unwrap().0);
     for number in [0, 128, 299] {
         let uri = format!("x{number}://1/2");
-        let Route::Template(entry, _) = one_by_one.route(&uri) else { panic!("{uri} has no template") };
+        let CatalogRoute::Template(entry, _) = one_by_one.route(&uri) else {
+            panic!("{uri} has no template")
+        };
         assert_eq!(entry.template.uri_template, text(number));
     }
     let refused = one_by_one.apply(vec![matching("x7://{c}/{d}")]).unwrap_err();
@@ -82,7 +84,7 @@ fn templates_that_are_added_one_by_one_are_routed_and_refused_like_a_batch() {
     assert_eq!(refused, RegistrationError::TemplateConflict { template, with });
     let without = Edit::RemoveTemplate { uri_template: text(7) };
     let (other, _) = one_by_one.apply(vec![without, matching("x7://{c}/{d}")]).unwrap();
-    assert!(matches!(other.route("x7://1/2"), Route::Template(..)));
+    assert!(matches!(other.route("x7://1/2"), CatalogRoute::Template(..)));
 }
 
 /// with few templates, each edit reports the shadowed ones; with many, only a batch of edits does.
@@ -133,6 +135,6 @@ fn templates_that_are_added_one_by_one_share_one_index() {
         catalog = catalog.apply(vec![Edit::AddTemplate { template, handler: 0, mount: None }]).unwrap().0;
         assert_eq!(catalog.templates.is_indexed(), number < 128, "{number}");
     }
-    assert!(matches!(catalog.route("t7://a"), Route::Template(..)));
+    assert!(matches!(catalog.route("t7://a"), CatalogRoute::Template(..)));
     assert!(catalog.templates.is_indexed());
 }

@@ -24,7 +24,7 @@ fn encoded(fields: FieldSet) -> String {
     let mut out = Vec::new();
     catalog([resource(rich())]).list_resources(
         None,
-        Page::new(&Limits::default(), fields),
+        CatalogPage::new(&Limits::default(), fields),
         &mut |_| true,
         &mut out,
     );

@@ -11,7 +11,7 @@ const FIELDS: FieldSet = FieldSet::Full;
 fn travel(list: ListKind, after: &str) -> String {
     let seal = Seal::new(&Cursor::derived_key("test"), &[]);
     let scope = CursorScope { server: "test", principal: "" };
-    let cursor = Cursor { list, position: Position::Catalog, after: after.into(), shared: false };
+    let cursor = Cursor { list, position: CursorPosition::Catalog, after: after.into(), shared: false };
     Cursor::open(&cursor.seal(&seal, scope).unwrap(), list, &seal, scope).unwrap().after
 }
 
@@ -22,7 +22,7 @@ fn listed(out: &[u8]) -> Vec<Value> {
 /// Walks the list of resources; `between` makes the next snapshot before each further page.
 fn walk(
     mut catalog: Catalog,
-    page: Page,
+    page: CatalogPage,
     mut between: impl FnMut(usize, &Catalog) -> Catalog,
 ) -> Vec<String> {
     let (mut seen, mut after) = (Vec::new(), None::<String>);
@@ -57,7 +57,7 @@ proptest! {
     ) {
         let first = catalog(start.iter().map(|number| at(&uri(*number))));
         let mut survivors: BTreeSet<String> = start.iter().map(|number| uri(*number)).collect();
-        let page = Page { items, scan: 1_000, fields: FIELDS };
+        let page = CatalogPage { items, scan: 1_000, fields: FIELDS };
         let seen = walk(first, page, |turn, catalog| {
             edits.get(turn).into_iter().flatten().fold(catalog.clone(), |catalog, number| {
                 let uri = uri(*number);
@@ -78,12 +78,16 @@ proptest! {
 fn more_is_false_exactly_at_the_end() {
     let seven = catalog((0..7).map(|number| at(&uri(number))));
     for (items, last, count, more) in [(7, None, 7, false), (6, None, 6, true), (3, Some("x:3"), 3, false)] {
-        let page = Page { items, scan: 100, fields: FIELDS };
+        let page = CatalogPage { items, scan: 100, fields: FIELDS };
         let done = seven.list_resources(last, page, &mut |_| true, &mut Vec::new());
         assert_eq!((done.count, done.more), (count, more), "{items}");
     }
-    let nothing =
-        empty().list_resources(None, Page::new(&Limits::default(), FIELDS), &mut |_| true, &mut Vec::new());
+    let nothing = empty().list_resources(
+        None,
+        CatalogPage::new(&Limits::default(), FIELDS),
+        &mut |_| true,
+        &mut Vec::new(),
+    );
     assert_eq!(nothing, ListedPage::default());
 }
 
@@ -93,7 +97,7 @@ fn more_is_false_exactly_at_the_end() {
 fn a_page_examines_no_more_than_its_scan() {
     let many = catalog((0..100).map(|number| at(&uri(number))));
     let (mut asked, mut after, mut pages, mut out) = (0, None, 0, Vec::new());
-    let page = Page { items: 10, scan: 7, fields: FIELDS };
+    let page = CatalogPage { items: 10, scan: 7, fields: FIELDS };
     loop {
         let before = asked;
         let mut visible = |entry: &ResourceEntry| {
@@ -119,7 +123,7 @@ fn uris_of(out: &[u8]) -> Vec<String> {
 #[test]
 fn a_page_begins_after_a_key_that_is_gone() {
     let catalog = catalog([at("x:a"), at("x:c")]);
-    let page = Page::new(&Limits::default(), FIELDS);
+    let page = CatalogPage::new(&Limits::default(), FIELDS);
     for (after, expected) in [("x:b", vec!["x:c"]), ("x:c", vec![]), ("", vec!["x:a", "x:c"])] {
         let mut out = Vec::new();
         catalog.list_resources(Some(after), page, &mut |_| true, &mut out);
@@ -131,7 +135,7 @@ fn a_page_begins_after_a_key_that_is_gone() {
 #[test]
 fn templates_have_pages_too() {
     let many = catalog((0..250).rev().map(|number| matching(&format!("x{number:03}:{{id}}"))));
-    let page = Page { items: 100, scan: 1_000, fields: FIELDS };
+    let page = CatalogPage { items: 100, scan: 1_000, fields: FIELDS };
     let (mut seen, mut after) = (Vec::new(), None::<String>);
     loop {
         let mut out = Vec::new();

@@ -21,7 +21,7 @@ fn catalog(edits: impl IntoIterator<Item = Edit>) -> Catalog {
 }
 
 fn resource(resource: Resource) -> Edit {
-    Edit::AddResource { resource, source: Source::Handler(0) }
+    Edit::AddResource { resource, source: ItemSource::Handler(0) }
 }
 
 fn at(uri: &str) -> Edit {
@@ -54,8 +54,8 @@ fn templates(catalog: &Catalog, fields: FieldSet) -> Vec<Value> {
     array(|out| drop(catalog.list_templates(None, everything(fields), &mut |_| true, out)))
 }
 
-fn everything(fields: FieldSet) -> Page {
-    Page { items: usize::MAX, scan: usize::MAX, fields }
+fn everything(fields: FieldSet) -> CatalogPage {
+    CatalogPage { items: usize::MAX, scan: usize::MAX, fields }
 }
 
 /// Parses the items that `write` appends as a JSON array.

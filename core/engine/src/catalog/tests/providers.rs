@@ -100,16 +100,16 @@ fn the_fallback_comes_last() {
     let rejects = Template::new("f:{+path}").options(TemplateOptions::default());
     let catalog = catalog([at("x:a"), matching("t:{id}"), template(rejects), fallback(9)]);
     let handler = |uri| match catalog.route(uri) {
-        Route::Fallback(handler) => Some(handler),
+        CatalogRoute::Fallback(handler) => Some(handler),
         _ => None,
     };
     assert_eq!(["x:a", "t:1", "x:b", "none:1"].map(handler), [None, None, Some(9), Some(9)]);
-    assert!(matches!(catalog.route("f:../../etc"), Route::Rejected { .. }), "it stays refused");
+    assert!(matches!(catalog.route("f:../../etc"), CatalogRoute::Rejected { .. }), "it stays refused");
     let (after, applied) = catalog.apply(vec![fallback(10)]).unwrap();
     assert_eq!((after.fallback(), applied.freed, applied.fallback_changed), (Some(10), vec![9], true));
     assert_eq!(after.apply(vec![fallback(10)]).unwrap().1, Applied::default());
     let gone = after.apply(vec![fallback(None)]).unwrap().0;
-    assert!(matches!(gone.route("none:1"), Route::None { .. }));
+    assert!(matches!(gone.route("none:1"), CatalogRoute::None { .. }));
 }
 
 /// a template of another server is listed in the order of its text, is never routed, and may repeat another
@@ -136,7 +136,7 @@ fn templates_of_other_servers_are_listed_in_their_place() {
     let (mut walked, mut after) = (Vec::new(), None::<String>);
     loop {
         let mut out = Vec::new();
-        let page = Page { items: 1, scan: 10, fields: FieldSet::Full };
+        let page = CatalogPage { items: 1, scan: 10, fields: FieldSet::Full };
         let done = catalog.list_templates(after.as_deref(), page, &mut |_| true, &mut out);
         walked.push(serde_json::from_slice(&out).unwrap());
         after = done.last.map(|last| last.to_string());
@@ -145,7 +145,7 @@ fn templates_of_other_servers_are_listed_in_their_place() {
         }
     }
     assert_eq!(texts(walked), expected, "by pages");
-    assert!(matches!(catalog.route("c:12"), Route::None { .. }));
+    assert!(matches!(catalog.route("c:12"), CatalogRoute::None { .. }));
     assert!(catalog.template_by_text("c:{+a}{+b}").is_none());
     let remove = |mount, text: &str| Edit::RemoveForeignTemplate { mount, uri_template: text.into() };
     let (after, applied) = catalog.apply(vec![remove(ONE, "b:{x}"), remove(OTHER, "a:{odd")]).unwrap();
@@ -259,8 +259,8 @@ fn edits_are_checked_one_by_one() {
     let texts: Vec<_> = after.templates().iter().map(|entry| entry.template.uri_template.clone()).collect();
     assert_eq!(texts, ["a:{z}", "b:{x}"]);
     assert!(
-        matches!(after.route("a:1"), Route::Template(..))
-            && matches!(after.route("b:1"), Route::Template(..))
+        matches!(after.route("a:1"), CatalogRoute::Template(..))
+            && matches!(after.route("b:1"), CatalogRoute::Template(..))
     );
     assert!(applied.resources_changed && applied.templates_changed && applied.sources_changed);
     assert!(after.apply(vec![matching("b:{z}")]).is_err(), "the shapes are kept");

@@ -6,16 +6,16 @@ use crate::resource::{ListSource, Parameter, ParameterKind};
 
 fn route(catalog: &Catalog, normal: &str) -> String {
     match catalog.route(normal) {
-        Route::Resource(entry) => format!("resource {}", entry.canonical),
-        Route::Template(entry, params) => {
+        CatalogRoute::Resource(entry) => format!("resource {}", entry.canonical),
+        CatalogRoute::Template(entry, params) => {
             let values: Vec<_> = params.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
             format!("template {} {}", entry.template.uri_template, values.len())
         }
-        Route::Rejected { template, variable, .. } => {
+        CatalogRoute::Rejected { template, variable, .. } => {
             format!("rejected {} {variable}", template.parsed.as_str())
         }
-        Route::Fallback(handler) => format!("fallback {handler}"),
-        Route::None { .. } => "none".into(),
+        CatalogRoute::Fallback(handler) => format!("fallback {handler}"),
+        CatalogRoute::None { .. } => "none".into(),
     }
 }
 
@@ -54,7 +54,7 @@ fn parameters_are_checked() {
         .parameter(Parameter::new("days").kind(ParameterKind::Integer));
     let catalog = catalog([template(forecast)]);
     let check = |uri| match catalog.route(uri) {
-        Route::Template(entry, params) => entry.check(&params),
+        CatalogRoute::Template(entry, params) => entry.check(&params),
         other => panic!("{other:?}"),
     };
     assert_eq!(check("weather://oslo?days=3"), Ok(()));

@@ -2,18 +2,18 @@
 //!
 //! Law: each call ends exactly once. A call that only reads is repeated once if its connection is lost.
 
-use super::super::cache::Key;
-use super::super::decode::{self, LeftOut, Read, TEMPLATE, URI, is_unsupported, refused};
-use super::super::speak::{Ask, Speaker};
+use super::super::cache::ClientCacheKey;
+use super::super::decode::{self, DecodedRead, LeftOut, TEMPLATE, URI, is_unsupported, refused};
+use super::super::speak::{OutgoingRequest, Speaker};
 use super::questions::Round;
-use super::{Effects, Machine, Phase, Purpose, Timer};
+use super::{Effects, Machine, MachinePhase, MachineTimer, RequestPurpose};
 use crate::client::{
-    Call, CallOptions, ClientError, Effect, Failure, Lost, NotCarried, Outcome, Outgoing, Page,
+    CallOptions, ClientCall, ClientError, ClientOutcome, Effect, Failure, Lost, NotCarried, Outgoing, Page,
 };
 use crate::json_text;
 use crate::jsonrpc::Json;
 use crate::now::{Millis, Now};
-use crate::version::{self, Method, Revision};
+use crate::version::{self, ProtocolMethod, Revision};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ pub(super) enum CallOwner {
 
 /// A call that has not ended.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingCall {
     pub(super) caller: CallOwner,
-    pub(super) call: Call,
+    pub(super) call: ClientCall,
     /// The key under which its result will be cached.
-    key: Option<Key>,
+    key: Option<ClientCacheKey>,
     options: CallOptions,
     /// The id of its request, while one is in flight.
     wire: Option<u64>,
@@ -51,15 +51,15 @@ pub(super) struct Pending {
 
 /// All calls that have not ended.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct ClientCalls {
     next: CallId,
-    pub(super) pending: BTreeMap<CallId, Pending>,
+    pub(super) pending: BTreeMap<CallId, PendingCall>,
     by_host: HashMap<u64, CallId>,
     /// The calls that wait for a connection.
     waiting: VecDeque<CallId>,
 }
 
-impl Calls {
+impl ClientCalls {
     /// The id of the next call.
     pub(super) fn next_slot(&self) -> CallId {
         self.next + 1
@@ -83,7 +83,7 @@ impl Calls {
 /// Calls, as the host makes them.
 impl Machine {
     /// Makes a call. `id` is chosen by the host and must not be in use; [`Effect::Finished`] reports it.
-    pub fn call(&mut self, id: u64, call: Call, options: CallOptions, now: Now, out: &mut Effects) {
+    pub fn call(&mut self, id: u64, call: ClientCall, options: CallOptions, now: Now, out: &mut Effects) {
         let outcome = match self.begin(&call) {
             Err(error) => Err(error),
             Ok(key) => match key.as_ref().and_then(|key| self.cache.get(key, now.tick)) {
@@ -112,21 +112,21 @@ impl Machine {
     }
 
     /// Refuses a call that is not allowed, before anything is sent. Returns the cache key of an allowed call's result.
-    fn begin(&self, call: &Call) -> Result<Option<Key>, ClientError> {
+    fn begin(&self, call: &ClientCall) -> Result<Option<ClientCacheKey>, ClientError> {
         let access = &self.reader.access;
         let key = match call {
-            Call::Read { uri } => Some(Key::Read(access.check(uri)?)),
-            Call::List { cursor } => Some(Key::List(cursor.clone())),
-            Call::ListTemplates { cursor } => Some(Key::Templates(cursor.clone())),
-            Call::Complete { template, .. } if !access.reaches(template) => {
+            ClientCall::Read { uri } => Some(ClientCacheKey::Read(access.check(uri)?)),
+            ClientCall::List { cursor } => Some(ClientCacheKey::List(cursor.clone())),
+            ClientCall::ListTemplates { cursor } => Some(ClientCacheKey::Templates(cursor.clone())),
+            ClientCall::Complete { template, .. } if !access.reaches(template) => {
                 return Err(ClientError::AccessDenied { uri: template.clone() });
             }
-            Call::Custom { method, .. } if !access.is_open() && version::is_about_resources(method) => {
+            ClientCall::Custom { method, .. } if !access.is_open() && version::is_about_resources(method) => {
                 return Err(ClientError::AccessDenied { uri: method.clone() });
             }
-            Call::Complete { .. } | Call::Custom { .. } => None,
+            ClientCall::Complete { .. } | ClientCall::Custom { .. } => None,
         };
-        if matches!(self.phase, Phase::Closed) {
+        if matches!(self.phase, MachinePhase::Closed) {
             return Err(Failure::Cancelled.into());
         }
         if self.calls.pending.len() >= self.reader.limits.calls {
@@ -141,8 +141,8 @@ impl Machine {
     pub(super) fn start(
         &mut self,
         caller: CallOwner,
-        call: Call,
-        key: Option<Key>,
+        call: ClientCall,
+        key: Option<ClientCacheKey>,
         options: CallOptions,
         now: Now,
         out: &mut Effects,
@@ -154,10 +154,10 @@ impl Machine {
         }
         let round = Round::default();
         let pending =
-            Pending { caller, call, key, options, wire: None, waits_until: None, repeated: false, round };
+            PendingCall { caller, call, key, options, wire: None, waits_until: None, repeated: false, round };
         self.calls.pending.insert(slot, pending);
         match self.phase {
-            Phase::Ready { .. } => self.send_call(slot, now, out),
+            MachinePhase::Ready { .. } => self.send_call(slot, now, out),
             _ => {
                 self.wait_for_connection(slot, now);
                 self.connect(out);
@@ -176,14 +176,14 @@ impl Machine {
         self.stop_waiting(slot);
         if let Some(pending) = self.calls.pending.get_mut(&slot) {
             pending.waits_until = Some(until);
-            self.timers.insert((until, Timer::Waiting(slot)));
+            self.timers.insert((until, MachineTimer::Waiting(slot)));
         }
     }
 
     fn stop_waiting(&mut self, slot: CallId) {
         let waited = self.calls.pending.get_mut(&slot).and_then(|pending| pending.waits_until.take());
         if let Some(until) = waited {
-            self.timers.remove(&(until, Timer::Waiting(slot)));
+            self.timers.remove(&(until, MachineTimer::Waiting(slot)));
         }
     }
 
@@ -217,7 +217,8 @@ impl Machine {
     /// Whether a call only waits for its pause to end, to be sent again with the state that the server gave.
     fn may_ask_again(&self, slot: CallId) -> bool {
         let pending = self.calls.pending.get(&slot);
-        matches!(self.phase, Phase::Ready { .. }) && pending.is_some_and(|pending| pending.round.has_state())
+        matches!(self.phase, MachinePhase::Ready { .. })
+            && pending.is_some_and(|pending| pending.round.has_state())
     }
 
     pub(super) fn send_call(&mut self, slot: CallId, now: Now, out: &mut Effects) {
@@ -227,7 +228,7 @@ impl Machine {
         let Some(pending) = calls.pending.get(&slot) else { return };
         match request(speaker, pending) {
             Ok(message) => {
-                let id = self.send(message, Purpose::Call(slot), timeout, now, out);
+                let id = self.send(message, RequestPurpose::Call(slot), timeout, now, out);
                 if let Some(pending) = self.calls.pending.get_mut(&slot) {
                     pending.wire = Some(id);
                 }
@@ -262,21 +263,21 @@ impl Machine {
 
     /// The outcome of a call that the server answers with an error. A server that does not know a method has nothing of
     /// its kind: its lists are empty.
-    fn failed(&self, slot: CallId, error: Json<'_>) -> Result<Outcome, ClientError> {
+    fn failed(&self, slot: CallId, error: Json<'_>) -> Result<ClientOutcome, ClientError> {
         let call = self.calls.pending.get(&slot).map(|pending| &pending.call);
-        let error = refused(error, call.and_then(Call::uri));
+        let error = refused(error, call.and_then(ClientCall::uri));
         if !is_unsupported(&error) {
             return Err(error);
         }
         let declares = |name| self.about().is_some_and(|about| about.declares(name));
         let what = match call {
-            Some(Call::List { .. } | Call::ListTemplates { .. }) => {
-                return Ok(Outcome::Page(Page::default()));
+            Some(ClientCall::List { .. } | ClientCall::ListTemplates { .. }) => {
+                return Ok(ClientOutcome::Page(Page::default()));
             }
-            Some(Call::Read { .. }) if declares("resources") => "method \"resources/read\"",
-            Some(Call::Read { .. }) => "resources",
-            Some(Call::Complete { .. }) => "completions",
-            Some(Call::Custom { .. }) | None => return Err(error),
+            Some(ClientCall::Read { .. }) if declares("resources") => "method \"resources/read\"",
+            Some(ClientCall::Read { .. }) => "resources",
+            Some(ClientCall::Complete { .. }) => "completions",
+            Some(ClientCall::Custom { .. }) | None => return Err(error),
         };
         Err(Failure::Unsupported { what: what.into() }.into())
     }
@@ -288,23 +289,25 @@ impl Machine {
         result: Json<'_>,
         now: Now,
         out: &mut Effects,
-    ) -> Option<Result<Outcome, ClientError>> {
+    ) -> Option<Result<ClientOutcome, ClientError>> {
         let call = &self.calls.pending.get(&slot)?.call;
         let page = |page: Result<(Page, LeftOut), Failure>| {
-            page.map(|(page, left_out)| (Outcome::Page(page), left_out)).map_err(ClientError::from)
+            page.map(|(page, left_out)| (ClientOutcome::Page(page), left_out)).map_err(ClientError::from)
         };
         let whole = |outcome| (outcome, LeftOut::default());
         let outcome = match call {
-            Call::List { .. } => page(self.reader.page(result, "resources", URI)),
-            Call::ListTemplates { .. } => page(self.reader.page(result, "resourceTemplates", TEMPLATE)),
-            Call::Complete { .. } => {
-                let found = self.reader.completion(result).map(Outcome::Completion);
+            ClientCall::List { .. } => page(self.reader.page(result, "resources", URI)),
+            ClientCall::ListTemplates { .. } => page(self.reader.page(result, "resourceTemplates", TEMPLATE)),
+            ClientCall::Complete { .. } => {
+                let found = self.reader.completion(result).map(ClientOutcome::Completion);
                 found.map(whole).map_err(ClientError::from)
             }
-            Call::Custom { .. } => Ok(whole(Outcome::Result(decode::one_line(result)))),
-            Call::Read { uri } => match self.reader.read(result, uri) {
-                Ok(Read::Contents(contents, left_out)) => Ok((Outcome::Contents(contents), left_out)),
-                Ok(Read::InputRequired { questions, state }) => {
+            ClientCall::Custom { .. } => Ok(whole(ClientOutcome::Result(decode::one_line(result)))),
+            ClientCall::Read { uri } => match self.reader.read(result, uri) {
+                Ok(DecodedRead::Contents(contents, left_out)) => {
+                    Ok((ClientOutcome::Contents(contents), left_out))
+                }
+                Ok(DecodedRead::InputRequired { questions, state }) => {
                     return self.ask(slot, questions, state, now, out);
                 }
                 Err(error) => Err(error),
@@ -316,7 +319,7 @@ impl Machine {
         }))
     }
 
-    fn keep(&mut self, slot: CallId, outcome: &Outcome, result: Json<'_>, now: Now) {
+    fn keep(&mut self, slot: CallId, outcome: &ClientOutcome, result: Json<'_>, now: Now) {
         let ttl = self.revision().map_or(0, |revision| decode::ttl(result, revision));
         let Some(pending) = self.calls.pending.get_mut(&slot).filter(|_| ttl > 0) else { return };
         // The contents depend on the user's answers, so a later read must ask again.
@@ -332,7 +335,7 @@ impl Machine {
     pub(super) fn finish(
         &mut self,
         slot: CallId,
-        outcome: Result<Outcome, ClientError>,
+        outcome: Result<ClientOutcome, ClientError>,
         now: Now,
         out: &mut Effects,
     ) {
@@ -392,7 +395,7 @@ impl Machine {
 
     fn forget_call(&mut self, slot: CallId) {
         self.calls.waiting.retain(|waiting| *waiting != slot);
-        if let Some(Pending { caller: CallOwner::Host(call), .. }) = self.calls.pending.remove(&slot) {
+        if let Some(PendingCall { caller: CallOwner::Host(call), .. }) = self.calls.pending.remove(&slot) {
             self.calls.by_host.remove(&call);
         }
     }
@@ -409,7 +412,7 @@ impl Machine {
     }
 }
 
-impl Call {
+impl ClientCall {
     /// The URI that an error of this call names.
     fn uri(&self) -> Option<&str> {
         match self {
@@ -425,9 +428,9 @@ impl Call {
 }
 
 /// Builds the request of a call.
-fn request(speaker: &mut Speaker, pending: &Pending) -> Result<Outgoing, Failure> {
+fn request(speaker: &mut Speaker, pending: &PendingCall) -> Result<Outgoing, Failure> {
     let progress = pending.options.progress;
-    let ask = |method| Ask { progress, ..Ask::new(method) };
+    let ask = |method| OutgoingRequest { progress, ..OutgoingRequest::new(method) };
     let page = |speaker: &mut Speaker, method, cursor: &Option<String>| {
         speaker.request(&ask(method), |params| {
             if let Some(cursor) = cursor {
@@ -436,15 +439,15 @@ fn request(speaker: &mut Speaker, pending: &Pending) -> Result<Outgoing, Failure
         })
     };
     Ok(match &pending.call {
-        Call::List { cursor } => page(speaker, Method::List, cursor),
-        Call::ListTemplates { cursor } => page(speaker, Method::ListTemplates, cursor),
-        Call::Read { uri } => speaker.request(&ask(Method::Read).named(uri), |params| {
+        ClientCall::List { cursor } => page(speaker, ProtocolMethod::List, cursor),
+        ClientCall::ListTemplates { cursor } => page(speaker, ProtocolMethod::ListTemplates, cursor),
+        ClientCall::Read { uri } => speaker.request(&ask(ProtocolMethod::Read).named(uri), |params| {
             params.str("uri", uri);
             pending.round.write(params);
         }),
-        Call::Complete { template, variable, value, context } => {
+        ClientCall::Complete { template, variable, value, context } => {
             let has_context = speaker.revision.is_some_and(Revision::has_completion_context);
-            speaker.request(&ask(Method::Complete), |params| {
+            speaker.request(&ask(ProtocolMethod::Complete), |params| {
                 params.object("ref", |reference| {
                     reference.str("type", "ref/resource");
                     reference.str("uri", template);
@@ -464,13 +467,13 @@ fn request(speaker: &mut Speaker, pending: &Pending) -> Result<Outgoing, Failure
                 }
             })
         }
-        Call::Custom { method, params } => {
+        ClientCall::Custom { method, params } => {
             let parsed = Json::parse(params.as_bytes(), NESTING).and_then(Json::object);
             let members = parsed
                 .ok_or_else(|| Failure::Unsupported { what: "params that are no JSON object".into() })?;
             let name = ["name", "uri"].into_iter().find_map(|name| members.get(name)?.as_str());
             let meta = members.get("_meta").and_then(Json::object);
-            let ask = Ask { method, name: name.as_deref(), progress, meta };
+            let ask = OutgoingRequest { method, name: name.as_deref(), progress, meta };
             speaker.request(&ask, |writer| {
                 for (name, value) in members.iter().filter(|(name, _)| name != "_meta") {
                     writer.named(&name).extend_from_slice(decode::one_line(value).as_bytes());

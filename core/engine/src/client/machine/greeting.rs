@@ -8,9 +8,9 @@
 //! to the older one as soon as they accept its handshake, even if they have answered `server/discover`.
 
 use super::super::decode::{refused, text};
-use super::{Effects, Machine, Phase, Purpose, Timer};
+use super::{Effects, Machine, MachinePhase, MachineTimer, RequestPurpose};
 use crate::client::{ClientError, Effect, Failure, Lost, NotCarried, ServerAbout};
-use crate::jsonrpc::{Json, Members, object};
+use crate::jsonrpc::{Json, JsonMembers, object};
 use crate::meta;
 use crate::now::{Millis, Now};
 use crate::version::{self, Revision};
@@ -72,19 +72,21 @@ fn text_of(body: impl FnOnce(&mut crate::jsonrpc::ObjectWriter<'_>)) -> String {
 impl Machine {
     /// Sends the first message on a new connection.
     pub(super) fn greet(&mut self, now: Now, out: &mut Effects) {
-        self.phase = Phase::Greeting(Greeting::default());
+        self.phase = MachinePhase::Greeting(Greeting::default());
         match self.pinned {
             Some(revision) if !revision.is_modern() => self.initialize(now, out),
             Some(revision) if self.is_testing => self.ready(ServerAbout::unknown(revision), now, out),
             None if self.shuns_discover => self.initialize(now, out),
             _ => {
                 let message = self.speaker.discover();
-                self.send(message, Purpose::Discover, self.patience(), now, out);
+                self.send(message, RequestPurpose::Discover, self.patience(), now, out);
                 if self.pinned.is_none() {
                     self.look_again(now);
                 }
-                self.phase =
-                    Phase::Greeting(Greeting { discover: DiscoverState::Unanswered, ..Greeting::default() });
+                self.phase = MachinePhase::Greeting(Greeting {
+                    discover: DiscoverState::Unanswered,
+                    ..Greeting::default()
+                });
             }
         }
     }
@@ -96,14 +98,14 @@ impl Machine {
 
     fn look_again(&mut self, now: Now) {
         let later = now.tick.saturating_add(self.reader.limits.discover);
-        self.timers.insert((later, Timer::Discover));
+        self.timers.insert((later, MachineTimer::Discover));
     }
 
     fn initialize(&mut self, now: Now, out: &mut Effects) {
         let revision = self.pinned.unwrap_or(Revision::NEWEST_LEGACY);
         let message = self.speaker.initialize(revision);
-        self.send(message, Purpose::Initialize, self.patience(), now, out);
-        if let Phase::Greeting(greeting) = &mut self.phase {
+        self.send(message, RequestPurpose::Initialize, self.patience(), now, out);
+        if let MachinePhase::Greeting(greeting) = &mut self.phase {
             greeting.initialize = DiscoverState::Unanswered;
         }
     }
@@ -111,7 +113,7 @@ impl Machine {
     /// Handles silence after `server/discover`: the server may be old, or slow, so the older handshake is sent too. A
     /// server that has answered `server/discover` but not the older handshake is modern.
     pub(super) fn greet_in_both_eras(&mut self, now: Now, out: &mut Effects) {
-        let Phase::Greeting(greeting) = &mut self.phase else { return };
+        let MachinePhase::Greeting(greeting) = &mut self.phase else { return };
         if let Some(about) = greeting.modern.take() {
             self.ready(about, now, out);
         } else if greeting.initialize == DiscoverState::NotYet {
@@ -120,7 +122,7 @@ impl Machine {
     }
 
     pub(super) fn discovered(&mut self, result: Result<Json<'_>, Json<'_>>, now: Now, out: &mut Effects) {
-        let Phase::Greeting(greeting) = &mut self.phase else { return };
+        let MachinePhase::Greeting(greeting) = &mut self.phase else { return };
         greeting.discover = DiscoverState::Answered;
         let waits = greeting.initialize == DiscoverState::Unanswered;
         match result.ok().and_then(|result| about_modern(result)) {
@@ -140,7 +142,7 @@ impl Machine {
 
     /// Handles a final failure of `server/discover`: only the older handshake is left.
     pub(super) fn greet_after_silence(&mut self, now: Now, out: &mut Effects) {
-        let Phase::Greeting(greeting) = &mut self.phase else { return };
+        let MachinePhase::Greeting(greeting) = &mut self.phase else { return };
         greeting.discover = DiscoverState::Answered;
         match greeting.refused.take() {
             Some(failure) => self.refuses(&failure, now, out),
@@ -168,7 +170,7 @@ impl Machine {
 
     /// Handles a failed older handshake: the answer to `server/discover` decides, even if it is still to come.
     fn not_initialized(&mut self, failure: Failure, now: Now, out: &mut Effects) {
-        let Phase::Greeting(greeting) = &mut self.phase else { return };
+        let MachinePhase::Greeting(greeting) = &mut self.phase else { return };
         greeting.initialize = DiscoverState::Answered;
         match greeting.modern.take() {
             Some(about) => self.ready(about, now, out),
@@ -181,7 +183,7 @@ impl Machine {
     /// with a status alone.
     pub(super) fn greeting_failed(
         &mut self,
-        purpose: &Purpose,
+        purpose: &RequestPurpose,
         why: NotCarried,
         now: Now,
         out: &mut Effects,
@@ -190,8 +192,10 @@ impl Machine {
         let speaks_http = why.status.is_some_and(|status| (400..500).contains(&status));
         let may_be_old = speaks_http && !why.status.is_some_and(|status| UNAUTHORIZED.contains(&status));
         match purpose {
-            Purpose::Discover if self.pinned.is_none() && may_be_old => self.greet_after_silence(now, out),
-            Purpose::Initialize => self.not_initialized(why.failure, now, out),
+            RequestPurpose::Discover if self.pinned.is_none() && may_be_old => {
+                self.greet_after_silence(now, out)
+            }
+            RequestPurpose::Initialize => self.not_initialized(why.failure, now, out),
             _ => self.refuses(&why.failure, now, out),
         }
     }
@@ -209,11 +213,11 @@ impl Machine {
 
     fn ready(&mut self, about: ServerAbout, now: Now, out: &mut Effects) {
         self.forget_flights();
-        self.timers.retain(|(_, timer)| *timer != Timer::Discover);
+        self.timers.retain(|(_, timer)| *timer != MachineTimer::Discover);
         self.speaker.revision = Some(about.revision);
         self.shuns_discover &= !about.revision.is_modern();
         self.was_there = true;
-        self.phase = Phase::Ready { about: Arc::new(about), since: now.tick };
+        self.phase = MachinePhase::Ready { about: Arc::new(about), since: now.tick };
         self.send_waiting(now, out);
         self.watches.connected();
         self.reconcile(now, out);
@@ -258,7 +262,7 @@ fn about_legacy(result: Json<'_>) -> Result<ServerAbout, Failure> {
     Ok(about(revision, &members, info))
 }
 
-fn about(revision: Revision, members: &Members<'_>, info: Option<Json<'_>>) -> ServerAbout {
+fn about(revision: Revision, members: &JsonMembers<'_>, info: Option<Json<'_>>) -> ServerAbout {
     let capabilities = members.get("capabilities");
     let parts = capabilities.and_then(Json::object);
     let resources = parts.as_ref().and_then(|parts| parts.get("resources")?.object());

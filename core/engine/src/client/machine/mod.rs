@@ -20,18 +20,18 @@ mod tests;
 mod watches;
 
 use super::backoff::{Backoff, SOUND};
-use super::cache::Cache;
-use super::decode::{Reader, one_line, shown};
+use super::cache::ClientCache;
+use super::decode::{ResultReader, one_line, shown};
 use super::speak::Speaker;
 use super::{
-    Access, Call, CallOptions, ClientError, ClientLimits, Effect, Failure, Heard, Lost, NotCarried, Outgoing,
-    Progress, ServerAbout,
+    Access, CallOptions, ClientCall, ClientError, ClientLimits, Effect, Failure, Heard, Lost, NotCarried,
+    Outgoing, Progress, ServerAbout,
 };
-use crate::jsonrpc::{DecodeLimits, Decoded, Id, Json, Members, Message, Params, decode};
+use crate::jsonrpc::{DecodeLimits, Decoded, Id, Json, JsonMembers, Message, RawParams, decode};
 use crate::meta;
 use crate::now::{Millis, Now};
 use crate::version::{self, Revision};
-use calls::{CallId, Calls};
+use calls::{CallId, ClientCalls};
 use greeting::Greeting;
 use mended::BrokenLines;
 use questions::Questions;
@@ -85,21 +85,21 @@ impl MachineOptions {
 /// One server as a client sees it. See the module for its states.
 #[derive(Debug)]
 pub struct Machine {
-    reader: Reader,
+    reader: ResultReader,
     speaker: Speaker,
     pinned: Option<Revision>,
     has_exchanges: bool,
     /// Every message is reported, and nothing is sent before the first call.
     is_testing: bool,
     answers: Vec<String>,
-    phase: Phase,
+    phase: MachinePhase,
     backoff: Backoff,
     flights: BTreeMap<u64, SentRequest>,
-    timers: BTreeSet<(Millis, Timer)>,
-    calls: Calls,
+    timers: BTreeSet<(Millis, MachineTimer)>,
+    calls: ClientCalls,
     watches: Watches,
     questions: Questions,
-    cache: Cache,
+    cache: ClientCache,
     /// The server closed its connection after `server/discover`: the next connection starts with the older handshake.
     shuns_discover: bool,
     /// The server was connected before: a lost connection is retried. Otherwise an unreachable server is an error.
@@ -111,7 +111,7 @@ pub struct Machine {
 
 /// The states in the module's diagram.
 #[derive(Debug)]
-enum Phase {
+enum MachinePhase {
     Offline,
     Opening,
     Greeting(Greeting),
@@ -122,7 +122,7 @@ enum Phase {
 /// A request that has been sent.
 #[derive(Debug)]
 struct SentRequest {
-    purpose: Purpose,
+    purpose: RequestPurpose,
     sent: Millis,
     deadline: Millis,
     /// The time-out, and the latest end, which progress does not extend.
@@ -132,7 +132,7 @@ struct SentRequest {
 
 /// The purpose of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Purpose {
+enum RequestPurpose {
     Discover,
     Initialize,
     Call(CallId),
@@ -143,7 +143,7 @@ enum Purpose {
 
 /// The event that happens when a timer fires.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Timer {
+enum MachineTimer {
     /// A request has timed out.
     SentRequest(u64),
     /// A call has waited too long for a connection, or for answers to its questions.
@@ -182,15 +182,15 @@ impl Machine {
             has_exchanges,
             is_testing,
             answers,
-            phase: Phase::Offline,
+            phase: MachinePhase::Offline,
             backoff: Backoff::new(limits.backoff, seed),
             flights: BTreeMap::new(),
             timers: BTreeSet::new(),
-            calls: Calls::default(),
+            calls: ClientCalls::default(),
             watches: Watches::default(),
             questions: Questions::default(),
-            cache: Cache::new(&limits),
-            reader: Reader { server, access, limits },
+            cache: ClientCache::new(&limits),
+            reader: ResultReader { server, access, limits },
             shuns_discover: false,
             was_there: false,
             last_unusable: None,
@@ -211,7 +211,7 @@ impl Machine {
     /// The server's description of itself, while connected.
     pub fn about(&self) -> Option<&Arc<ServerAbout>> {
         match &self.phase {
-            Phase::Ready { about, .. } => Some(about),
+            MachinePhase::Ready { about, .. } => Some(about),
             _ => None,
         }
     }
@@ -226,13 +226,13 @@ impl Machine {
         while let Some((at, timer)) = self.timers.first().cloned().filter(|(at, _)| *at <= now.tick) {
             self.timers.remove(&(at, timer.clone()));
             match timer {
-                Timer::SentRequest(id) => self.expired(id, now, out),
-                Timer::Waiting(slot) => self.waited_too_long(slot, now, out),
-                Timer::Connect if self.wants_connection() => self.connect(out),
-                Timer::Connect => {}
-                Timer::Discover => self.greet_in_both_eras(now, out),
-                Timer::Watch(uri) => self.watch_is_due(&uri),
-                Timer::Listen => self.watches.must_listen = true,
+                MachineTimer::SentRequest(id) => self.expired(id, now, out),
+                MachineTimer::Waiting(slot) => self.waited_too_long(slot, now, out),
+                MachineTimer::Connect if self.wants_connection() => self.connect(out),
+                MachineTimer::Connect => {}
+                MachineTimer::Discover => self.greet_in_both_eras(now, out),
+                MachineTimer::Watch(uri) => self.watch_is_due(&uri),
+                MachineTimer::Listen => self.watches.must_listen = true,
             }
         }
         self.reconcile(now, out);
@@ -259,7 +259,7 @@ impl Machine {
 
     /// Makes a call whose number is the id of its request, and returns it. For [`TestClient`](super::TestClient), once
     /// connected.
-    pub(super) fn call_by_id(&mut self, call: Call, now: Now, out: &mut Effects) -> u64 {
+    pub(super) fn call_by_id(&mut self, call: ClientCall, now: Now, out: &mut Effects) -> u64 {
         let id = self.speaker.next_id();
         self.call(id, call, CallOptions::default(), now, out);
         id
@@ -269,7 +269,7 @@ impl Machine {
     pub(super) fn notify(&self, method: &str, params: Json<'_>, out: &mut Effects) {
         let members = params.object();
         out.push(Effect::Send(self.speaker.notification(method, |writer| {
-            for (name, value) in members.iter().flat_map(Members::iter) {
+            for (name, value) in members.iter().flat_map(JsonMembers::iter) {
                 writer.named(&name).extend_from_slice(one_line(value).as_bytes());
             }
         })));
@@ -277,7 +277,7 @@ impl Machine {
 
     /// Call this when the transport is open.
     pub fn opened(&mut self, now: Now, out: &mut Effects) {
-        if matches!(self.phase, Phase::Opening) {
+        if matches!(self.phase, MachinePhase::Opening) {
             self.greet(now, out);
         }
     }
@@ -287,20 +287,20 @@ impl Machine {
     pub fn lost(&mut self, lost: &Lost, now: Now, out: &mut Effects) {
         let mut greets_otherwise = false;
         let (was_sound, answered) = match &self.phase {
-            Phase::Closed | Phase::Offline => return,
-            Phase::Ready { since, .. } => (now.tick.saturating_sub(*since) >= SOUND, true),
-            Phase::Greeting(greeting) => {
+            MachinePhase::Closed | MachinePhase::Offline => return,
+            MachinePhase::Ready { since, .. } => (now.tick.saturating_sub(*since) >= SOUND, true),
+            MachinePhase::Greeting(greeting) => {
                 let at_discover = greeting.has_only_discovered() && matches!(lost, Lost::Broken(_));
                 greets_otherwise = at_discover && self.pinned.is_none() && !self.shuns_discover;
                 self.shuns_discover |= greets_otherwise;
                 (false, false)
             }
-            Phase::Opening => (false, false),
+            MachinePhase::Opening => (false, false),
         };
         if was_sound {
             self.backoff.reset();
         }
-        self.phase = Phase::Offline;
+        self.phase = MachinePhase::Offline;
         self.speaker.revision = None;
         self.cache.clear();
         self.forget_flights();
@@ -323,16 +323,16 @@ impl Machine {
             return self.connect(out);
         }
         let pause = self.backoff.next(answered);
-        self.timers.insert((now.tick.saturating_add(pause), Timer::Connect));
+        self.timers.insert((now.tick.saturating_add(pause), MachineTimer::Connect));
     }
 
     /// Closes the machine: cancels calls, ends watches without a report, closes the transport.
     pub fn close(&mut self, out: &mut Effects) {
-        if matches!(self.phase, Phase::Closed) {
+        if matches!(self.phase, MachinePhase::Closed) {
             return;
         }
-        let was_offline = matches!(self.phase, Phase::Offline);
-        self.phase = Phase::Closed;
+        let was_offline = matches!(self.phase, MachinePhase::Offline);
+        self.phase = MachinePhase::Closed;
         self.take_all_back(out);
         self.forget_flights();
         self.withdraw_questions(out);
@@ -347,7 +347,7 @@ impl Machine {
 
     /// Handles a message of the server: a line, a body, or the data of an event.
     pub fn received(&mut self, bytes: &[u8], now: Now, out: &mut Effects) {
-        if matches!(self.phase, Phase::Closed | Phase::Offline | Phase::Opening) {
+        if matches!(self.phase, MachinePhase::Closed | MachinePhase::Offline | MachinePhase::Opening) {
             return;
         }
         self.decoded(bytes, now, out);
@@ -381,11 +381,13 @@ impl Machine {
     pub fn not_carried(&mut self, id: u64, why: NotCarried, now: Now, out: &mut Effects) {
         let Some(flight) = self.take_flight(id) else { return };
         match flight.purpose {
-            Purpose::Discover | Purpose::Initialize => self.greeting_failed(&flight.purpose, why, now, out),
-            Purpose::Call(slot) => self.call_not_carried(slot, why, now, out),
-            Purpose::Subscribe(uri) => self.subscribe_failed(&uri, now),
-            Purpose::Unsubscribe => {}
-            Purpose::Listen => self.listen_ended(id, now),
+            RequestPurpose::Discover | RequestPurpose::Initialize => {
+                self.greeting_failed(&flight.purpose, why, now, out)
+            }
+            RequestPurpose::Call(slot) => self.call_not_carried(slot, why, now, out),
+            RequestPurpose::Subscribe(uri) => self.subscribe_failed(&uri, now),
+            RequestPurpose::Unsubscribe => {}
+            RequestPurpose::Listen => self.listen_ended(id, now),
         }
         self.reconcile(now, out);
     }
@@ -434,16 +436,16 @@ impl Machine {
             return out.push(Effect::Noted(format!("ignored: {note}")));
         };
         match flight.purpose {
-            Purpose::Discover => self.discovered(result, now, out),
-            Purpose::Initialize => self.initialized(result, now, out),
-            Purpose::Call(slot) => self.answered(slot, result, now, out),
-            Purpose::Subscribe(uri) => self.subscribed(&uri, result, now, out),
-            Purpose::Unsubscribe => {}
-            Purpose::Listen => self.listen_answered(id, result, now, out),
+            RequestPurpose::Discover => self.discovered(result, now, out),
+            RequestPurpose::Initialize => self.initialized(result, now, out),
+            RequestPurpose::Call(slot) => self.answered(slot, result, now, out),
+            RequestPurpose::Subscribe(uri) => self.subscribed(&uri, result, now, out),
+            RequestPurpose::Unsubscribe => {}
+            RequestPurpose::Listen => self.listen_answered(id, result, now, out),
         }
     }
 
-    fn notified(&mut self, method: &str, params: &Params<'_>, now: Now, out: &mut Effects) {
+    fn notified(&mut self, method: &str, params: &RawParams<'_>, now: Now, out: &mut Effects) {
         if self.is_testing {
             out.push(Effect::Heard(Heard::notification(method, params)));
         }
@@ -469,14 +471,14 @@ impl Machine {
         }
     }
 
-    fn progressed(&mut self, params: &Params<'_>, now: Now, out: &mut Effects) {
+    fn progressed(&mut self, params: &RawParams<'_>, now: Now, out: &mut Effects) {
         let Some(id) = params.get(meta::PROGRESS_TOKEN).and_then(Json::as_u64) else { return };
         let Some(flight) = self.flights.get_mut(&id) else { return };
-        let Purpose::Call(slot) = flight.purpose else { return };
+        let RequestPurpose::Call(slot) = flight.purpose else { return };
         let later = now.tick.saturating_add(flight.timeout).min(flight.latest);
-        self.timers.remove(&(flight.deadline, Timer::SentRequest(id)));
+        self.timers.remove(&(flight.deadline, MachineTimer::SentRequest(id)));
         flight.deadline = later;
-        self.timers.insert((later, Timer::SentRequest(id)));
+        self.timers.insert((later, MachineTimer::SentRequest(id)));
         let number = |name| params.get(name).and_then(Json::as_f64);
         let (Some(call), Some(progress)) = (self.calls.reports_progress(slot), number("progress")) else {
             return;
@@ -492,9 +494,9 @@ impl Machine {
 /// Helpers for all parts of the machine.
 impl Machine {
     fn connect(&mut self, out: &mut Effects) {
-        if matches!(self.phase, Phase::Offline) {
-            self.timers.retain(|(_, timer)| *timer != Timer::Connect);
-            self.phase = Phase::Opening;
+        if matches!(self.phase, MachinePhase::Offline) {
+            self.timers.retain(|(_, timer)| *timer != MachineTimer::Connect);
+            self.phase = MachinePhase::Opening;
             out.push(Effect::Connect);
         }
     }
@@ -507,7 +509,7 @@ impl Machine {
     fn send(
         &mut self,
         message: Outgoing,
-        purpose: Purpose,
+        purpose: RequestPurpose,
         timeout: Millis,
         now: Now,
         out: &mut Effects,
@@ -517,20 +519,20 @@ impl Machine {
         let deadline = now.tick.saturating_add(timeout);
         let latest = now.tick.saturating_add(timeout.saturating_mul(LONGER));
         self.flights.insert(id, SentRequest { purpose, sent: now.tick, deadline, timeout, latest });
-        self.timers.insert((deadline, Timer::SentRequest(id)));
+        self.timers.insert((deadline, MachineTimer::SentRequest(id)));
         out.push(Effect::Send(message));
         id
     }
 
     fn take_flight(&mut self, id: u64) -> Option<SentRequest> {
         let flight = self.flights.remove(&id)?;
-        self.timers.remove(&(flight.deadline, Timer::SentRequest(id)));
+        self.timers.remove(&(flight.deadline, MachineTimer::SentRequest(id)));
         Some(flight)
     }
 
     fn forget_flights(&mut self) {
         self.flights.clear();
-        self.timers.retain(|(_, timer)| !matches!(timer, Timer::SentRequest(_)));
+        self.timers.retain(|(_, timer)| !matches!(timer, MachineTimer::SentRequest(_)));
     }
 
     /// Handles a request that has timed out.
@@ -539,9 +541,9 @@ impl Machine {
         let instead = self.last_unusable.as_ref().filter(|(at, _)| *at >= flight.sent);
         let instead = instead.map(|(_, what)| what.clone());
         match flight.purpose {
-            Purpose::Discover if self.pinned.is_none() => self.greet_after_silence(now, out),
+            RequestPurpose::Discover if self.pinned.is_none() => self.greet_after_silence(now, out),
             // The handshake cannot be cancelled.
-            Purpose::Discover | Purpose::Initialize => {
+            RequestPurpose::Discover | RequestPurpose::Initialize => {
                 let mut reason = format!("no answer to the handshake within {} ms", flight.timeout);
                 if let Some(instead) = instead {
                     reason.push_str("; but the server sent ");
@@ -551,17 +553,17 @@ impl Machine {
                 out.push(Effect::Disconnect { why: lost.failure() });
                 self.lost(&lost, now, out);
             }
-            Purpose::Call(slot) => {
+            RequestPurpose::Call(slot) => {
                 self.take_back(id, out);
                 let failure = Failure::Timeout { after: flight.timeout, instead };
                 self.finish(slot, Err(ClientError::Failed(failure)), now, out);
             }
-            Purpose::Subscribe(uri) => {
+            RequestPurpose::Subscribe(uri) => {
                 self.take_back(id, out);
                 self.subscribe_failed(&uri, now);
             }
-            Purpose::Unsubscribe => {}
-            Purpose::Listen => {
+            RequestPurpose::Unsubscribe => {}
+            RequestPurpose::Listen => {
                 self.take_back(id, out);
                 self.listen_ended(id, now);
             }
@@ -581,7 +583,8 @@ impl Machine {
         if self.has_exchanges {
             return;
         }
-        let is_lasting = |purpose: &Purpose| matches!(purpose, Purpose::Call(_) | Purpose::Listen);
+        let is_lasting =
+            |purpose: &RequestPurpose| matches!(purpose, RequestPurpose::Call(_) | RequestPurpose::Listen);
         let flights = self.flights.iter().filter(|(_, flight)| is_lasting(&flight.purpose));
         for id in flights.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.take_back(id, out);
@@ -599,8 +602,8 @@ trait RemoveConnection {
     fn remove_connection(&mut self);
 }
 
-impl RemoveConnection for BTreeSet<(Millis, Timer)> {
+impl RemoveConnection for BTreeSet<(Millis, MachineTimer)> {
     fn remove_connection(&mut self) {
-        self.retain(|(_, timer)| matches!(timer, Timer::Waiting(_)));
+        self.retain(|(_, timer)| matches!(timer, MachineTimer::Waiting(_)));
     }
 }

@@ -2,10 +2,10 @@
 
 use super::calls::CallId;
 use super::{Effects, Machine};
-use crate::client::{ClientError, Effect, Failure, Outcome, Question};
-use crate::jsonrpc::{Id, Json, ObjectWriter, OwnedId, Params};
+use crate::client::{ClientError, ClientOutcome, ClientQuestion, Effect, Failure};
+use crate::jsonrpc::{Id, Json, ObjectWriter, OwnedId, RawParams};
 use crate::now::{Millis, Now};
-use crate::version::{INVALID_REQUEST, METHOD_NOT_FOUND, Method};
+use crate::version::{INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolMethod};
 use std::collections::BTreeMap;
 
 /// Pause in ms before a call is repeated if the server returned only a state.
@@ -95,8 +95,15 @@ impl Machine {
 
 impl Machine {
     /// Handles a request of the server.
-    pub(super) fn asked(&mut self, id: Id<'_>, method: &str, params: &Params<'_>, _: Now, out: &mut Effects) {
-        if method == Method::Ping.as_str() {
+    pub(super) fn asked(
+        &mut self,
+        id: Id<'_>,
+        method: &str,
+        params: &RawParams<'_>,
+        _: Now,
+        out: &mut Effects,
+    ) {
+        if method == ProtocolMethod::Ping.as_str() {
             let empty = Json::parse(b"{}", 1).unwrap_or(Json::NULL);
             return out.push(Effect::Send(self.speaker.response(id, empty)));
         }
@@ -108,7 +115,7 @@ impl Machine {
             return out.push(Effect::Send(self.speaker.refusal(id, METHOD_NOT_FOUND, &message)));
         }
         let params = match params {
-            Params::Object { raw, .. } => super::one_line(*raw),
+            RawParams::Object { raw, .. } => super::one_line(*raw),
             _ => "{}".to_owned(),
         };
         self.put(QuestionSource::Server(id.into()), method, params, out);
@@ -119,7 +126,7 @@ impl Machine {
         let id = self.questions.next;
         self.questions.open.insert(id, asker);
         let server = self.reader.server.clone();
-        out.push(Effect::Asked(Question { id, server, method: method.to_owned(), params }));
+        out.push(Effect::Asked(ClientQuestion { id, server, method: method.to_owned(), params }));
     }
 
     /// Asks the host for the input that a read needs. Fails the read if the host does not answer such questions.
@@ -130,7 +137,7 @@ impl Machine {
         state: Option<String>,
         now: Now,
         out: &mut Effects,
-    ) -> Option<Result<Outcome, ClientError>> {
+    ) -> Option<Result<ClientOutcome, ClientError>> {
         let limits = &self.reader.limits;
         let pending = self.calls.pending.get_mut(&slot)?;
         let number = pending.round.number + 1;

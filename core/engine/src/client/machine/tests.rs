@@ -1,10 +1,10 @@
 //! A machine and an engine on simulated time: every loss and burst can be replayed.
 
 use super::*;
-use crate::catalog::{Edit, Source};
-use crate::client::{Allowed, Call, CallOptions, Change, Outcome};
+use crate::catalog::{Edit, ItemSource};
+use crate::client::{AllowList, CallOptions, Change, ClientCall, ClientOutcome};
 use crate::connection::{Answer, Arrival, Body, Connection, ConnectionKind, Contents, Event, RequestToken};
-use crate::engine::{Engine, Options, ServerInfo};
+use crate::engine::{Engine, EngineOptions, ServerInfo};
 use crate::error::ReadError;
 use crate::hub::{Delivered, ListKinds};
 use crate::limits::Limits;
@@ -43,14 +43,14 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(revision: Option<Revision>, allowed: &Allowed) -> Self {
+    pub(super) fn new(revision: Option<Revision>, allowed: &AllowList) -> Self {
         let info = ServerInfo { name: "world".into(), version: "1".into(), ..ServerInfo::default() };
         let limits = Limits { coalesce: 0, ..Limits::default() };
-        let engine = Engine::new(info, Options { limits, ..Options::default() }).unwrap();
+        let engine = Engine::new(info, EngineOptions { limits, ..EngineOptions::default() }).unwrap();
         let handler = engine.new_handler();
         let template = Edit::AddTemplate { template: Template::new("n://{id}"), handler, mount: None };
         let directory =
-            Edit::AddResource { resource: Resource::new("dir:///a"), source: Source::Handler(handler) };
+            Edit::AddResource { resource: Resource::new("dir:///a"), source: ItemSource::Handler(handler) };
         let below = Edit::AddTemplate { template: Template::new("dir:///a/{name}"), handler, mount: None };
         engine.publish(vec![template, directory, below], Now::default()).unwrap();
         let mut options = MachineOptions::new("world", Access::new(allowed).unwrap());
@@ -75,7 +75,7 @@ impl World {
     }
 
     pub(super) fn open(revision: Revision) -> Self {
-        Self::new(Some(revision), &Allowed::Everything)
+        Self::new(Some(revision), &AllowList::Everything)
     }
 
     /// Runs `act` on the client's machine, then everything that follows from it.
@@ -244,7 +244,7 @@ impl World {
     }
 
     pub(super) fn read(&mut self, call: u64, uri: &str) {
-        let call_ = Call::Read { uri: uri.into() };
+        let call_ = ClientCall::Read { uri: uri.into() };
         self.act(|machine, now, out| machine.call(call, call_, CallOptions::default(), now, out));
     }
 
@@ -257,12 +257,14 @@ impl World {
     }
 }
 
-pub(super) fn worded(outcome: &Result<Outcome, ClientError>) -> String {
+pub(super) fn worded(outcome: &Result<ClientOutcome, ClientError>) -> String {
     match outcome {
-        Ok(Outcome::Contents(contents)) => text(contents),
-        Ok(Outcome::Page(page)) => format!("{} items, {} odd, {:?}", page.items.len(), page.odd, page.next),
-        Ok(Outcome::Completion(found)) => format!("{:?}", found.values),
-        Ok(Outcome::Result(result)) => result.clone(),
+        Ok(ClientOutcome::Contents(contents)) => text(contents),
+        Ok(ClientOutcome::Page(page)) => {
+            format!("{} items, {} odd, {:?}", page.items.len(), page.odd, page.next)
+        }
+        Ok(ClientOutcome::Completion(found)) => format!("{:?}", found.values),
+        Ok(ClientOutcome::Result(result)) => result.clone(),
         Err(error) => error.to_string(),
     }
 }
@@ -409,7 +411,7 @@ fn a_hundred_losses_among_a_thousand_uris() {
 #[test]
 fn what_changes_beneath_is_read_too() {
     for era in ERAS {
-        let allowed = Allowed::Globs(vec!["dir:///a".into(), "dir:///a/*.txt".into()]);
+        let allowed = AllowList::Globs(vec!["dir:///a".into(), "dir:///a/*.txt".into()]);
         let mut world = World::new(Some(era), &allowed);
         world.set("dir:///a", Some(1));
         world.values.insert("dir:///a/x.txt".into(), Some(2));

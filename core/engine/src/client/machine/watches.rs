@@ -5,17 +5,17 @@
 //! cause one more.
 
 use super::calls::{CallId, CallOwner};
-use super::{Effects, Machine, Phase, Purpose, Timer};
+use super::{Effects, Machine, MachinePhase, MachineTimer, RequestPurpose};
 use crate::client::access;
-use crate::client::cache::Key;
+use crate::client::cache::ClientCacheKey;
 use crate::client::decode::{is_unsupported, refused};
-use crate::client::speak::Ask;
-use crate::client::{Call, CallOptions, Change, ClientError, Effect, Failure, Outcome};
+use crate::client::speak::OutgoingRequest;
+use crate::client::{CallOptions, Change, ClientCall, ClientError, ClientOutcome, Effect, Failure};
 use crate::connection::{Body, Contents};
-use crate::jsonrpc::{Json, Params};
+use crate::jsonrpc::{Json, RawParams};
 use crate::meta;
 use crate::now::{Millis, Now};
-use crate::version::Method;
+use crate::version::ProtocolMethod;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub(super) struct Watches {
     unsubscribed: BTreeSet<Arc<str>>,
     leaving: Vec<String>,
     /// The active listen, and the one that will replace it (2026-07-28).
-    listen: Option<Listen>,
-    next: Option<Listen>,
+    listen: Option<ListenCall>,
+    next: Option<ListenCall>,
     /// Whether the set of URIs has changed since the last listen was sent.
     pub(super) must_listen: bool,
     /// Whether the host wants changes of the lists reported even if nothing is watched.
@@ -88,7 +88,7 @@ enum LastContents {
 }
 
 #[derive(Debug)]
-struct Listen {
+struct ListenCall {
     id: u64,
     uris: BTreeSet<Arc<str>>,
     since: Millis,
@@ -98,7 +98,7 @@ struct Listen {
 impl Machine {
     /// Watches a resource. `id` is chosen by the host and must not be in use; [`Effect::Changed`] reports it.
     pub fn watch(&mut self, id: u64, uri: &str, now: Now, out: &mut Effects) {
-        let closed = matches!(self.phase, Phase::Closed);
+        let closed = matches!(self.phase, MachinePhase::Closed);
         let is_full = self.watches.watched.len() >= self.reader.limits.watches;
         let refused = match self.reader.access.check(uri) {
             Ok(_) if closed => ClientError::from(Failure::Cancelled),
@@ -168,7 +168,7 @@ impl Machine {
     }
 
     /// Handles the acknowledgement of a listen.
-    pub(super) fn acknowledged(&mut self, params: &Params<'_>, now: Now, out: &mut Effects) {
+    pub(super) fn acknowledged(&mut self, params: &RawParams<'_>, now: Now, out: &mut Effects) {
         let id = params.meta(meta::SUBSCRIPTION_ID).and_then(Json::as_u64);
         let Some(next) = self.watches.next.take_if(|next| Some(next.id) == id) else { return };
         let honoured = params.get("notifications").and_then(Json::object);
@@ -180,7 +180,7 @@ impl Machine {
             .collect();
         // An active listen has no time-out.
         if let Some(flight) = self.flights.get_mut(&next.id) {
-            self.timers.remove(&(flight.deadline, Timer::SentRequest(next.id)));
+            self.timers.remove(&(flight.deadline, MachineTimer::SentRequest(next.id)));
             flight.deadline = Millis::MAX;
         }
         let mut refused = false;
@@ -196,7 +196,7 @@ impl Machine {
         if refused {
             self.listen_later(now);
         }
-        if let Some(before) = self.watches.listen.replace(Listen { since: now.tick, ..next })
+        if let Some(before) = self.watches.listen.replace(ListenCall { since: now.tick, ..next })
             && self.take_flight(before.id).is_some()
         {
             self.take_back(before.id, out);
@@ -249,21 +249,21 @@ impl Machine {
     fn listen_later(&mut self, now: Now) {
         let pause = pause(self.watches.listen_failures, self.reader.limits.backoff);
         self.watches.listen_failures = self.watches.listen_failures.saturating_add(1);
-        self.timers.retain(|(_, timer)| *timer != Timer::Listen);
-        self.timers.insert((now.tick.saturating_add(pause), Timer::Listen));
+        self.timers.retain(|(_, timer)| *timer != MachineTimer::Listen);
+        self.timers.insert((now.tick.saturating_add(pause), MachineTimer::Listen));
     }
 
     fn again_later(&mut self, uri: &Arc<str>, now: Now) {
         let Some(watched) = self.watches.watched.get_mut(uri) else { return };
         let pause = pause(watched.failures, self.reader.limits.backoff);
         watched.failures = watched.failures.saturating_add(1);
-        self.timers.insert((now.tick.saturating_add(pause), Timer::Watch(uri.clone())));
+        self.timers.insert((now.tick.saturating_add(pause), MachineTimer::Watch(uri.clone())));
     }
 
     /// Handles a changed resource. If it lies beneath a watched one, it is read for those watchers.
     pub(super) fn updated(&mut self, uri: &str, now: Now) {
         let Some(canonical) = access::key(uri) else { return };
-        self.cache.remove(&Key::Read(canonical.clone().into_owned()));
+        self.cache.remove(&ClientCacheKey::Read(canonical.clone().into_owned()));
         let watches = &mut self.watches;
         if let Some((uri, watched)) = watches.watched.get_key_value(&*canonical) {
             let (uri, was_dirty) = (uri.clone(), watched.is_dirty);
@@ -291,7 +291,7 @@ impl Machine {
     pub(super) fn watch_was_read(
         &mut self,
         uri: &Arc<str>,
-        outcome: Result<Outcome, ClientError>,
+        outcome: Result<ClientOutcome, ClientError>,
         now: Now,
         out: &mut Effects,
     ) {
@@ -301,7 +301,7 @@ impl Machine {
         watched.reading = None;
         watched.not_before = now.tick.saturating_add(coalesce);
         let contents = match outcome {
-            Ok(Outcome::Contents(contents)) => Some(contents),
+            Ok(ClientOutcome::Contents(contents)) => Some(contents),
             Err(ClientError::NotFound { .. } | ClientError::AccessDenied { .. }) => None,
             Err(error) => return self.watch_was_not_read(uri, &error, now, out),
             Ok(_) => return,
@@ -361,7 +361,7 @@ impl Machine {
 /// Sends the requests that bring the server's state in line with the watches.
 impl Machine {
     pub(super) fn reconcile(&mut self, now: Now, out: &mut Effects) {
-        let Phase::Ready { about, .. } = &self.phase else { return };
+        let MachinePhase::Ready { about, .. } = &self.phase else { return };
         let about = about.clone();
         if !about.has_subscriptions && !self.watches.is_empty() {
             self.watches.fail_all(&unsupported(), out);
@@ -379,8 +379,8 @@ impl Machine {
             let Some(watched) = self.watches.watched.get_mut(&uri) else { continue };
             watched.is_dirty = false;
             watched.reading = Some(self.calls.next_slot());
-            let call = Call::Read { uri: watched.spelling.clone() };
-            let key = Some(Key::Read(uri.to_string()));
+            let call = ClientCall::Read { uri: watched.spelling.clone() };
+            let key = Some(ClientCacheKey::Read(uri.to_string()));
             self.watches.requests += 1;
             self.start(CallOwner::Watch(uri), call, key, CallOptions::default(), now, out);
         }
@@ -390,18 +390,21 @@ impl Machine {
         let timeout = self.reader.limits.timeout;
         for uri in std::mem::take(&mut self.watches.leaving) {
             let message =
-                self.speaker.request(&Ask::new(Method::Unsubscribe), |params| params.str("uri", &uri));
-            self.send(message, Purpose::Unsubscribe, timeout, now, out);
+                self.speaker.request(&OutgoingRequest::new(ProtocolMethod::Unsubscribe), |params| {
+                    params.str("uri", &uri)
+                });
+            self.send(message, RequestPurpose::Unsubscribe, timeout, now, out);
         }
         while self.watches.requests < self.reader.limits.watch_requests {
             let Some(uri) = self.watches.unsubscribed.pop_first() else { break };
             let Some(watched) = self.watches.watched.get_mut(&uri) else { continue };
             watched.subscription = Subscription::Asked;
             let spelling = watched.spelling.clone();
-            let message =
-                self.speaker.request(&Ask::new(Method::Subscribe), |params| params.str("uri", &spelling));
+            let message = self.speaker.request(&OutgoingRequest::new(ProtocolMethod::Subscribe), |params| {
+                params.str("uri", &spelling)
+            });
             self.watches.requests += 1;
-            self.send(message, Purpose::Subscribe(uri), timeout, now, out);
+            self.send(message, RequestPurpose::Subscribe(uri), timeout, now, out);
         }
     }
 
@@ -421,7 +424,7 @@ impl Machine {
             }
             return;
         }
-        let message = self.speaker.request(&Ask::new(Method::Listen), |params| {
+        let message = self.speaker.request(&OutgoingRequest::new(ProtocolMethod::Listen), |params| {
             params.object("notifications", |filter| {
                 filter.array("resourceSubscriptions", |list| wanted.values().for_each(|uri| list.str(uri)));
                 if list_changes {
@@ -430,9 +433,9 @@ impl Machine {
             });
         });
         let timeout = self.reader.limits.timeout;
-        let id = self.send(message, Purpose::Listen, timeout, now, out);
+        let id = self.send(message, RequestPurpose::Listen, timeout, now, out);
         let uris = wanted.into_keys().collect();
-        self.watches.next = Some(Listen { id, uris, since: now.tick });
+        self.watches.next = Some(ListenCall { id, uris, since: now.tick });
     }
 }
 
@@ -451,7 +454,7 @@ impl Watches {
         uri: Arc<str>,
         spelling: &str,
         now: Millis,
-        timers: &mut BTreeSet<(Millis, Timer)>,
+        timers: &mut BTreeSet<(Millis, MachineTimer)>,
     ) {
         self.by_host.insert(id, uri.clone());
         let watched = self.watched.entry(uri.clone()).or_insert_with(|| Watched::new(spelling, Vec::new()));
@@ -475,7 +478,7 @@ impl Watches {
         spelling: &str,
         parents: Vec<Arc<str>>,
         now: Millis,
-        timers: &mut BTreeSet<(Millis, Timer)>,
+        timers: &mut BTreeSet<(Millis, MachineTimer)>,
     ) {
         self.beneath += 1;
         self.watched.insert(uri.clone(), Watched { is_dirty: true, ..Watched::new(spelling, parents) });
@@ -509,13 +512,13 @@ impl Watches {
     }
 
     /// Schedules a read of a URI: now, or when its pause is over.
-    fn consider(&mut self, uri: &Arc<str>, now: Millis, timers: &mut BTreeSet<(Millis, Timer)>) {
+    fn consider(&mut self, uri: &Arc<str>, now: Millis, timers: &mut BTreeSet<(Millis, MachineTimer)>) {
         let Some(watched) = self.watched.get(uri) else { return };
         if !watched.is_dirty || watched.reading.is_some() || !watched.is_settled() {
             return;
         }
         if watched.not_before > now {
-            timers.insert((watched.not_before, Timer::Watch(uri.clone())));
+            timers.insert((watched.not_before, MachineTimer::Watch(uri.clone())));
         } else {
             self.due.insert(uri.clone());
         }
@@ -563,7 +566,7 @@ impl Watches {
     }
 
     /// Handles a changed list: resources that did not exist may exist now.
-    pub(super) fn lists_changed(&mut self, now: Millis, timers: &mut BTreeSet<(Millis, Timer)>) {
+    pub(super) fn lists_changed(&mut self, now: Millis, timers: &mut BTreeSet<(Millis, MachineTimer)>) {
         let is_absent = |watched: &Watched| {
             watched.subscription == Subscription::Refused || watched.reported == LastContents::Gone
         };
@@ -585,7 +588,11 @@ impl Watches {
     }
 
     /// Marks every URI for a read, because notifications may be lost.
-    pub(super) fn all_may_have_changed(&mut self, now: Millis, timers: &mut BTreeSet<(Millis, Timer)>) {
+    pub(super) fn all_may_have_changed(
+        &mut self,
+        now: Millis,
+        timers: &mut BTreeSet<(Millis, MachineTimer)>,
+    ) {
         let uris: Vec<_> = self.watched.keys().cloned().collect();
         for uri in uris {
             if let Some(watched) = self.watched.get_mut(&uri) {

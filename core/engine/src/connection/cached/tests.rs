@@ -1,9 +1,9 @@
 //! The read cache over several connections, in both eras, with cancellations, time-outs and purges.
 
 use super::*;
-use crate::catalog::{Edit, Source};
+use crate::catalog::{Edit, ItemSource};
 use crate::connection::{Arrival, ConnectionKind, Contents, ReadResult};
-use crate::engine::{Options, ServerInfo};
+use crate::engine::{EngineOptions, ServerInfo};
 use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope, Resource, Template};
@@ -41,13 +41,13 @@ impl Wake for Flag {
 impl TestHost {
     fn new(principals: &[&str]) -> Self {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
-        let options = Options { cache: true, limits: Limits::default(), ..Options::default() };
+        let options = EngineOptions { cache: true, limits: Limits::default(), ..EngineOptions::default() };
         let engine = Engine::new(info, options).unwrap();
         let handler = engine.new_handler();
         let resource = |uri: &str, ttl_ms, scope| {
             let mut resource = Resource::new(uri);
             resource.details.cache = CacheHint { ttl_ms, scope };
-            Edit::AddResource { resource, source: Source::Handler(handler) }
+            Edit::AddResource { resource, source: ItemSource::Handler(handler) }
         };
         let edits = vec![
             resource("test://kept", TTL, CacheScope::Private),

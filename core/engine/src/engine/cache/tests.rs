@@ -43,7 +43,7 @@ fn connection() -> ConnectionId {
 }
 
 /// Routes a read and joins or starts its flight in one step.
-fn begin(cache: &Arc<ReadCache>, uri: &str, authority: &str) -> Result<Leader, Arc<Flight>> {
+fn begin(cache: &Arc<ReadCache>, uri: &str, authority: &str) -> Result<ReadLeader, Arc<ReadFlight>> {
     cache.begin(uri, authority, true, (connection(), Waker::noop()), cache.epoch())
 }
 
@@ -62,7 +62,7 @@ fn kept(ttl_ms: Millis, public: bool) -> Arc<EncodedContents> {
 
 /// A flight, and how often its URI had been purged when it began.
 struct Flying {
-    lead: Leader,
+    lead: ReadLeader,
     uri: usize,
     who: usize,
     purges: usize,
@@ -255,7 +255,7 @@ fn a_leader_that_leaves_after_it_was_found_goes_on() {
 #[test]
 fn unshared_calls_of_one_uri_are_independent() {
     let cache = ReadCache::new(&Limits::default());
-    let leads: Vec<Leader> = (0..1_000)
+    let leads: Vec<ReadLeader> = (0..1_000)
         .map(|_| cache.begin("a", "", false, (connection(), Waker::noop()), cache.epoch()).unwrap())
         .collect();
     assert_eq!(cache.table().shelves["a"].flights.len(), 1_000);

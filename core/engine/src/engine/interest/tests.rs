@@ -1,7 +1,7 @@
 use super::*;
 use crate::catalog::Edit;
 use crate::connection::{Arrival, ConnectionKind};
-use crate::engine::{Options, ServerInfo};
+use crate::engine::{EngineOptions, ServerInfo};
 use crate::now::Now;
 use crate::principal::Principal;
 use crate::resource::{Resource, Template};
@@ -43,7 +43,7 @@ impl Observer for Record {
 
 fn engine() -> (Arc<Engine>, Arc<Record>) {
     let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
-    let engine = Engine::new(info, Options::default()).unwrap();
+    let engine = Engine::new(info, EngineOptions::default()).unwrap();
     let record = Arc::new(Record::default());
     engine.observe(record.clone());
     (engine, record)
@@ -82,7 +82,7 @@ fn a_change_of_routes_reroutes_what_is_watched() {
     let now = || record.reported.lock().unwrap().get("x://a").copied().unwrap_or_default();
     assert_eq!(now(), ResourceInterest { is_watched: true, handler: Some(first) });
     let second = engine.new_handler();
-    let (resource, source) = (Resource::new("x://a"), Source::Handler(second));
+    let (resource, source) = (Resource::new("x://a"), ItemSource::Handler(second));
     engine.publish(vec![Edit::AddResource { resource, source }], Now::default()).unwrap();
     engine.settle_interest();
     assert_eq!(now().handler, Some(second));
@@ -143,7 +143,7 @@ fn work(engine: &Arc<Engine>, thread: u64) {
                 send(engine, &mut connection, HELLO);
             }
             _ => {
-                let (resource, source) = (Resource::new(&uri), Source::Handler(engine.new_handler()));
+                let (resource, source) = (Resource::new(&uri), ItemSource::Handler(engine.new_handler()));
                 // Another thread may have registered it first.
                 let _ = engine.publish(vec![Edit::AddResource { resource, source }], Now::default());
                 engine.settle_interest();
@@ -166,7 +166,7 @@ fn an_observer_that_panics_gets_the_next_change() {
         }
     }
     let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
-    let engine = Engine::new(info, Options::default()).unwrap();
+    let engine = Engine::new(info, EngineOptions::default()).unwrap();
     let observer = Arc::new(Panics(AtomicU64::new(0)));
     engine.observe(observer.clone());
     let mut connection = engine.connect(ConnectionKind::Stdio);
@@ -181,7 +181,7 @@ fn an_observer_that_panics_gets_the_next_change() {
 #[test]
 fn a_late_observer_gets_the_existing_watches() {
     let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
-    let engine = Engine::new(info, Options::default()).unwrap();
+    let engine = Engine::new(info, EngineOptions::default()).unwrap();
     let handler = template(&engine);
     let mut connection = engine.connect(ConnectionKind::Stdio);
     send(&engine, &mut connection, HELLO);

@@ -5,7 +5,7 @@ use super::*;
 /// R-096, DEC-16: pending notifications first, then the result; on stdio R-097.
 #[test]
 fn shutdown_ends_every_listen() {
-    for (ending, after) in [(Ending::ResultOnly, 0), (Ending::ResultThenCancelled, 1)] {
+    for (ending, after) in [(ListenEnding::ResultOnly, 0), (ListenEnding::ResultThenCancelled, 1)] {
         let mut world = World::new();
         let connection = world.listener("7", ListKinds::NONE, &[("note://a", "note://a")]);
         let legacy = world.legacy();
@@ -30,7 +30,7 @@ fn shutdown_ends_every_listen() {
         assert_eq!(world.deliver_within(connection, 1, ending), (vec![], Delivered::Ended));
         world.listen(connection, "8", Filter { lists: ListKinds::TOOLS, uris: &[] });
         assert_eq!(
-            world.deliver_within(connection, 1, Ending::ResultOnly),
+            world.deliver_within(connection, 1, ListenEnding::ResultOnly),
             (vec![end("8")], Delivered::Ended)
         );
         assert_eq!(world.hub.disconnect(connection), ["note://a".into()]);
@@ -47,7 +47,7 @@ fn other_connections_go_on_after_a_shutdown() {
     world.hub.shutdown(ended);
     let later = world.listener("3", ListKinds::NONE, &uris);
     world.updated("note://a");
-    let told = world.deliver_within(ended, usize::MAX, Ending::ResultOnly);
+    let told = world.deliver_within(ended, usize::MAX, ListenEnding::ResultOnly);
     assert_eq!(told, (vec![end("1")], Delivered::Ended));
     assert_eq!(world.deliver(other), [tagged_update("2", "note://a")]);
     assert_eq!(world.deliver(later), [tagged_update("3", "note://a")]);
@@ -66,7 +66,7 @@ fn revocation_ends_the_stream_of_a_session() {
     assert_eq!(world.woken.all(), [session]);
     world.updated("note://a");
     let ended = (vec![], Delivered::Ended);
-    assert_eq!(world.deliver_within(session, usize::MAX, Ending::ResultOnly), ended);
+    assert_eq!(world.deliver_within(session, usize::MAX, ListenEnding::ResultOnly), ended);
     assert_eq!(world.deliver(session), [legacy_update("note://a")]);
     world.hub.revoke("eve");
     world.hub.readmit(session);
@@ -87,7 +87,7 @@ fn revocation_ends_the_listens_of_one_principal() {
         .unwrap();
     world.updated("note://a");
     assert_eq!(world.hub.revoke("eve"), ["note://b".into()]);
-    let told = world.deliver_within(revoked, usize::MAX, Ending::ResultOnly);
+    let told = world.deliver_within(revoked, usize::MAX, ListenEnding::ResultOnly);
     assert_eq!(told, (vec![end("2")], Delivered::Ended));
     assert_eq!(world.deliver(kept), [tagged_update("1", "note://a")]);
     assert_eq!(world.hub.counts().subscriptions, 1);

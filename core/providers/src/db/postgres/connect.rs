@@ -2,7 +2,7 @@
 //!
 //! Law: each host has its share of the time, so one that is silent does not keep the next from being tried.
 
-use super::stream::{BoundedStream, Received};
+use super::stream::{BoundedStream, MessageCounts};
 use socket2::{SockRef, TcpKeepalive};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -60,7 +60,7 @@ pub(super) fn addresses(config: &Config) -> Vec<Address> {
 pub(super) async fn open(
     config: &Config,
     address: &Address,
-    received: &Arc<Received>,
+    received: &Arc<MessageCounts>,
     limit: Duration,
 ) -> Result<(Client, Driver), Unconnected> {
     let opening = async {

@@ -1,11 +1,13 @@
 //! Reads the catalog of a Postgres database.
 
-use super::{Connection, SAID};
-use crate::db::catalog::{Catalog, Column, Form, KeyColumn, Table, View, absent, quoted, twice};
+use super::{PostgresConnection, SAID};
+use crate::db::catalog::{
+    Column, DbCatalog, DbTable, KeyColumn, TableForm, TableView, absent, quoted, twice,
+};
 use crate::db::key::Affinity;
 use crate::db::options::MOST_ROWS;
 use crate::db::query::of_row;
-use crate::db::source::{Declared, DeclaredView, Source};
+use crate::db::source::{DbSource, DeclaredTable, DeclaredView};
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row, Statement};
@@ -38,7 +40,7 @@ const MOST_OF_TABLE: usize = 2_000;
 const MOST_COLUMNS: usize = 200_000;
 
 /// A table that could be served.
-struct TableRow {
+struct PostgresTableRow {
     oid: u32,
     schema: String,
     name: String,
@@ -47,7 +49,7 @@ struct TableRow {
 }
 
 /// A column as Postgres describes it.
-struct ColumnRow {
+struct PostgresColumnRow {
     name: String,
     declared: String,
     is_not_null: bool,
@@ -58,7 +60,7 @@ struct ColumnRow {
     place: Option<i32>,
 }
 
-impl TableRow {
+impl PostgresTableRow {
     /// As it is declared.
     fn label(&self) -> String {
         if self.is_visible { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
@@ -72,11 +74,11 @@ impl TableRow {
 }
 
 /// Reads the catalog. A table or statement that cannot be served is recorded as a fault.
-pub(super) async fn read(source: &Source, link: &mut Connection) -> Result<Catalog, Error> {
-    let mut catalog = Catalog::default();
+pub(super) async fn read(source: &DbSource, link: &mut PostgresConnection) -> Result<DbCatalog, Error> {
+    let mut catalog = DbCatalog::default();
     let mut all = Vec::new();
     let mut add = |row: &Row| {
-        all.push(TableRow {
+        all.push(PostgresTableRow {
             oid: row.try_get(0)?,
             schema: row.try_get(1)?,
             name: row.try_get(2)?,
@@ -86,9 +88,9 @@ pub(super) async fn read(source: &Source, link: &mut Connection) -> Result<Catal
         Ok(())
     };
     link.rows(TABLES, &[], MOST_TABLES, &mut add).await?;
-    catalog.all = all.iter().map(TableRow::label).collect();
+    catalog.all = all.iter().map(PostgresTableRow::label).collect();
     for declared in &source.tables {
-        let named: Vec<&TableRow> = all.iter().filter(|found| found.is(&declared.name)).collect();
+        let named: Vec<&PostgresTableRow> = all.iter().filter(|found| found.is(&declared.name)).collect();
         let first = named.iter().find(|found| found.is_visible && found.name == declared.name);
         let table = match (first, &*named) {
             (Some(found), _) | (None, [found]) => read_table(source, declared, found, link).await?,
@@ -130,10 +132,10 @@ pub(super) async fn read(source: &Source, link: &mut Connection) -> Result<Catal
     Ok(catalog)
 }
 
-async fn columns(link: &Connection, table: u32) -> Result<Vec<ColumnRow>, Error> {
+async fn columns(link: &PostgresConnection, table: u32) -> Result<Vec<PostgresColumnRow>, Error> {
     let mut columns = Vec::new();
     let mut add = |row: &Row| {
-        columns.push(ColumnRow {
+        columns.push(PostgresColumnRow {
             name: row.try_get(0)?,
             declared: row.try_get(1)?,
             is_not_null: row.try_get(2)?,
@@ -150,13 +152,13 @@ async fn columns(link: &Connection, table: u32) -> Result<Vec<ColumnRow>, Error>
 
 /// A table, or why it cannot be served.
 async fn read_table(
-    source: &Source,
-    declared: &Declared,
-    found: &TableRow,
-    link: &Connection,
-) -> Result<Result<Table, String>, Error> {
+    source: &DbSource,
+    declared: &DeclaredTable,
+    found: &PostgresTableRow,
+    link: &PostgresConnection,
+) -> Result<Result<DbTable, String>, Error> {
     let columns = columns(link, found.oid).await?;
-    let mut keys: Vec<&ColumnRow> = columns.iter().filter(|column| column.place.is_some()).collect();
+    let mut keys: Vec<&PostgresColumnRow> = columns.iter().filter(|column| column.place.is_some()).collect();
     keys.sort_by_key(|column| column.place);
     if keys.is_empty() {
         let what =
@@ -166,7 +168,7 @@ async fn read_table(
             found.label()
         )));
     }
-    let denies = |column: &ColumnRow| source.denies_in(&found.schema, &found.name, &column.name);
+    let denies = |column: &PostgresColumnRow| source.denies_in(&found.schema, &found.name, &column.name);
     if let Some(column) = keys.iter().find(|column| denies(column) || !column.is_readable) {
         return Ok(Err(format!(
             "has the denied column {:?} in its key, which would stand in URIs; serve it with a view",
@@ -183,7 +185,7 @@ async fn read_table(
     let shown = columns.iter().filter(|column| column.is_readable && !denies(column)).map(|column| {
         Column::new(&column.name, &column.declared, Some(!column.is_not_null), form_of(&column.kind))
     });
-    Ok(Ok(Table {
+    Ok(Ok(DbTable {
         name: declared.name.clone(),
         uri: declared.uri.clone(),
         reference: format!(
@@ -201,10 +203,10 @@ async fn read_table(
 
 /// Checks a statement of the operator. Inside FROM, Postgres accepts only a SELECT without data-modifying parts.
 async fn read_view(
-    source: &Source,
+    source: &DbSource,
     view: &DeclaredView,
-    link: &Connection,
-) -> Result<Result<View, String>, Error> {
+    link: &PostgresConnection,
+) -> Result<Result<TableView, String>, Error> {
     if let Some(column) = source.denied_in(&view.statement) {
         return Ok(Err(format!("it names the denied column {column:?}")));
     }
@@ -233,8 +235,8 @@ async fn read_view(
         .iter()
         .zip(&names)
         .map(|(column, name)| match column.form {
-            Form::Plain => format!("v.{name}"),
-            Form::Text | Form::Json => format!("v.{name}::text"),
+            TableForm::Plain => format!("v.{name}"),
+            TableForm::Text | TableForm::Json => format!("v.{name}::text"),
         })
         .collect();
     let own = view.statement.render(|index| cast(index + 1, index));
@@ -245,14 +247,14 @@ async fn read_view(
         MOST_ROWS + 1
     );
     let casts = (0..types.len()).map(|index| format!("SELECT {}", cast(1, index))).collect();
-    Ok(Ok(View { sql, casts, columns }))
+    Ok(Ok(TableView { sql, casts, columns }))
 }
 
 /// The columns of a statement, or why they cannot be served.
 async fn view_columns(
-    source: &Source,
+    source: &DbSource,
     statement: &Statement,
-    link: &Connection,
+    link: &PostgresConnection,
 ) -> Result<Result<Vec<Column>, String>, Error> {
     let mut columns = Vec::new();
     for column in statement.columns() {
@@ -300,11 +302,11 @@ fn unprepared(error: &DbError, names: &[String]) -> String {
     }
 }
 
-fn form_of(kind: &str) -> Form {
+fn form_of(kind: &str) -> TableForm {
     match kind {
-        "bool" | "int2" | "int4" | "int8" | "float4" | "float8" | "bytea" => Form::Plain,
-        "json" | "jsonb" => Form::Json,
-        _ => Form::Text,
+        "bool" | "int2" | "int4" | "int8" | "float4" | "float8" | "bytea" => TableForm::Plain,
+        "json" | "jsonb" => TableForm::Json,
+        _ => TableForm::Text,
     }
 }
 

@@ -33,13 +33,13 @@ const ANSWERS: u64 = 128;
 
 /// What is received for the current query, and why a connection was left. Shared by the stream and who asks.
 #[derive(Debug, Default)]
-pub(super) struct Received {
+pub(super) struct MessageCounts {
     bytes: AtomicU64,
     answers: AtomicU64,
     excess: OnceLock<&'static str>,
 }
 
-impl Received {
+impl MessageCounts {
     /// A query begins: what it receives counts anew.
     pub(super) fn begin(&self) {
         self.bytes.store(0, Ordering::Relaxed);
@@ -68,11 +68,11 @@ impl Received {
 pub(super) struct BoundedStream<S> {
     inner: S,
     messages: Messages,
-    received: Arc<Received>,
+    received: Arc<MessageCounts>,
 }
 
 impl<S> BoundedStream<S> {
-    pub(super) fn new(inner: S, received: Arc<Received>) -> Self {
+    pub(super) fn new(inner: S, received: Arc<MessageCounts>) -> Self {
         Self { inner, messages: Messages::default(), received }
     }
 }

@@ -113,12 +113,12 @@ fn row(values: &[&[u8]]) -> Vec<u8> {
 
 fn session(port: u16) -> Postgres {
     let url = format!("postgres://me:hunter2-canary@127.0.0.1:{port}/shop");
-    let source = Source::new("shop".into(), Database::new(url).tables(["customers"])).unwrap();
+    let source = DbSource::new("shop".into(), Database::new(url).tables(["customers"])).unwrap();
     Postgres::new(source)
 }
 
 /// What a session says of a hostile server, and how much it has taken from it.
-fn attacked(phase: &'static str, flood: Flood) -> (Fault, u64) {
+fn attacked(phase: &'static str, flood: Flood) -> (SessionFault, u64) {
     let (port, serving) = serve(phase, flood);
     let mut session = session(port);
     let fault = session.catalog().map(|_| phase).unwrap_err();
@@ -148,7 +148,7 @@ fn endless_messages_are_left() {
     ] {
         let name = char::from(bytes[0]);
         let (fault, taken) = attacked(phase, Flood::Endless(bytes));
-        assert!(matches!(fault, Fault::Down(_)), "{name} in {phase}: {fault:?}");
+        assert!(matches!(fault, SessionFault::Down(_)), "{name} in {phase}: {fault:?}");
         assert!(taken < max, "{name} in {phase}: {taken}");
     }
 }
@@ -172,7 +172,7 @@ fn lengths_are_limited() {
         ] {
             let (name, length) = (char::from(bytes[0]), bytes.len());
             let (fault, _) = attacked(phase, Flood::Once(bytes));
-            let Fault::Down(what) = fault else { panic!("{name} in {phase}: {fault:?}") };
+            let SessionFault::Down(what) = fault else { panic!("{name} in {phase}: {fault:?}") };
             assert!(what.len() < 2_000 && !what.contains("hunter2"), "{name} of {length} in {phase}: {what}");
             assert!(!what.contains(['\u{1b}', '\n']), "{what}");
         }
@@ -189,7 +189,7 @@ fn nested_types_have_a_depth() {
         let _ = nest(&mut socket);
     });
     let fault = session(port).catalog().unwrap_err();
-    assert_eq!(fault, Fault::Down("it is left, because it sends answers without an end".into()));
+    assert_eq!(fault, SessionFault::Down("it is left, because it sends answers without an end".into()));
     serving.join().unwrap();
 }
 
@@ -249,10 +249,13 @@ fn nest(socket: &mut TcpStream) -> std::io::Result<()> {
 fn a_silent_server_is_left() {
     let (port, serving) = serve("start", Flood::Silence);
     let url = format!("postgres://me@127.0.0.1:{port}/shop?connect_timeout=1");
-    let source = Source::new("shop".into(), Database::new(url).tables(["customers"])).unwrap();
+    let source = DbSource::new("shop".into(), Database::new(url).tables(["customers"])).unwrap();
     let mut session = Postgres::new(source);
     let fault = session.catalog().unwrap_err();
-    assert!(matches!(&fault, Fault::Down(what) if what.contains("does not answer in time")), "{fault:?}");
+    assert!(
+        matches!(&fault, SessionFault::Down(what) if what.contains("does not answer in time")),
+        "{fault:?}"
+    );
     drop(session);
     assert_eq!(serving.join().unwrap(), 0);
 }

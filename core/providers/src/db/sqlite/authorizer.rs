@@ -2,7 +2,7 @@
 //!
 //! Law: only the actions listed here are allowed.
 
-use crate::db::source::Source;
+use crate::db::source::DbSource;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -124,7 +124,7 @@ const REPORTS: [&str; 7] =
 
 /// What a statement is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum AuthorizerScope {
     /// The pragmas alone.
     Nothing,
     /// One table that is served, without its denied columns.
@@ -134,18 +134,18 @@ pub(super) enum Scope {
 }
 
 /// See the module.
-pub(super) struct Allowed {
-    source: Arc<Source>,
-    scope: Mutex<Scope>,
+pub(super) struct AllowedTables {
+    source: Arc<DbSource>,
+    scope: Mutex<AuthorizerScope>,
 }
 
-impl Allowed {
-    pub(super) fn new(source: Arc<Source>) -> Self {
-        Self { source, scope: Mutex::new(Scope::Nothing) }
+impl AllowedTables {
+    pub(super) fn new(source: Arc<DbSource>) -> Self {
+        Self { source, scope: Mutex::new(AuthorizerScope::Nothing) }
     }
 
     /// Sets the scope of the statements compiled or run from now on: SQLite may recompile a cached statement when it runs.
-    pub(super) fn enter(&self, scope: Scope) {
+    pub(super) fn enter(&self, scope: AuthorizerScope) {
         *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
     }
 
@@ -155,12 +155,14 @@ impl Allowed {
             AuthAction::Pragma { pragma_name, pragma_value } => {
                 let takes_value = OF_TABLES.contains(&pragma_name);
                 // FTS5 asks for the version of the data while a statement runs.
-                (*scope == Scope::Nothing && PRAGMAS.contains(&pragma_name) || pragma_name == "data_version")
+                (*scope == AuthorizerScope::Nothing && PRAGMAS.contains(&pragma_name)
+                    || pragma_name == "data_version")
                     && (pragma_value.is_none() || takes_value)
             }
-            AuthAction::Select | AuthAction::Recursive => *scope != Scope::Nothing,
+            AuthAction::Select | AuthAction::Recursive => *scope != AuthorizerScope::Nothing,
             AuthAction::Function { function_name } => {
-                *scope != Scope::Nothing && FUNCTIONS.contains(&function_name.to_ascii_lowercase().as_str())
+                *scope != AuthorizerScope::Nothing
+                    && FUNCTIONS.contains(&function_name.to_ascii_lowercase().as_str())
             }
             AuthAction::Read { table_name, column_name } => {
                 if self.source.denies(table_name, column_name) {
@@ -171,9 +173,9 @@ impl Allowed {
                     };
                 }
                 match &*scope {
-                    Scope::Nothing => false,
-                    Scope::Table(name) => table_name == name && context.accessor.is_none(),
-                    Scope::Statement => {
+                    AuthorizerScope::Nothing => false,
+                    AuthorizerScope::Table(name) => table_name == name && context.accessor.is_none(),
+                    AuthorizerScope::Statement => {
                         let name = table_name.to_ascii_lowercase();
                         let is_report = name.starts_with("pragma_") || REPORTS.contains(&&*name);
                         !name.starts_with("sqlite_") && !is_report

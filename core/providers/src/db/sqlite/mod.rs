@@ -8,13 +8,13 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use super::catalog::{Catalog, Form, Row};
-use super::options::Engine;
-use super::query::Query;
-use super::session::{Change, Fault, LARGEST, Session, TIME, Visit};
-use super::source::{Location, Source};
-use super::value::Value;
-use authorizer::{Allowed, Scope};
+use super::catalog::{CatalogRow, DbCatalog, TableForm};
+use super::options::DbEngine;
+use super::query::DbQuery;
+use super::session::{DbChange, DbSession, LARGEST, SessionFault, TIME, Visit};
+use super::source::{DbSource, Location};
+use super::value::DbValue;
+use authorizer::{AllowedTables, AuthorizerScope};
 use mcp_resources_engine::connection::Cancelled;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -37,8 +37,8 @@ const COMPILED: usize = 64;
 
 /// See the module.
 pub(super) struct Sqlite {
-    source: Arc<Source>,
-    open: Option<Open>,
+    source: Arc<DbSource>,
+    open: Option<OpenDatabase>,
     /// The file and its data version at the last check for changes.
     seen: Option<(File, i64)>,
     request: Option<Cancelled>,
@@ -47,13 +47,13 @@ pub(super) struct Sqlite {
 /// Which file it is: device and number.
 type File = (u64, u64);
 
-struct Open {
+struct OpenDatabase {
     connection: Connection,
     file: File,
-    allowed: Arc<Allowed>,
+    allowed: Arc<AllowedTables>,
     deadline: Arc<Deadline>,
     /// With the version of the schema that it was made of.
-    catalog: Option<(i64, Arc<Catalog>)>,
+    catalog: Option<(i64, Arc<DbCatalog>)>,
 }
 
 /// When the current query must end, in milliseconds since the session was opened, or because nobody waits for it.
@@ -78,14 +78,14 @@ impl Deadline {
 }
 
 impl Sqlite {
-    pub(super) fn new(source: Arc<Source>) -> Self {
+    pub(super) fn new(source: Arc<DbSource>) -> Self {
         Self { source, open: None, seen: None, request: None }
     }
 
     /// The database as it is now.
-    fn open(&mut self) -> Result<&mut Open, Fault> {
+    fn open(&mut self) -> Result<&mut OpenDatabase, SessionFault> {
         let Location::Sqlite(path) = &self.source.location else {
-            return Err(Fault::Down("it is not a file".into()));
+            return Err(SessionFault::Down("it is not a file".into()));
         };
         let file = identify(path)?;
         if self.open.as_ref().is_some_and(|open| open.file != file) {
@@ -93,19 +93,19 @@ impl Sqlite {
         }
         let open = match self.open.take() {
             Some(open) => open,
-            None => Open::new(path, file, &self.source)?,
+            None => OpenDatabase::new(path, file, &self.source)?,
         };
         open.deadline.begin(self.request.clone());
         Ok(self.open.insert(open))
     }
 }
 
-impl Session for Sqlite {
+impl DbSession for Sqlite {
     fn attend(&mut self, request: Option<Cancelled>) {
         self.request = request;
     }
 
-    fn catalog(&mut self) -> Result<Arc<Catalog>, Fault> {
+    fn catalog(&mut self) -> Result<Arc<DbCatalog>, SessionFault> {
         let source = self.source.clone();
         let open = self.open()?;
         let version = open.number("PRAGMA schema_version")?;
@@ -117,26 +117,26 @@ impl Session for Sqlite {
         Ok(catalog)
     }
 
-    fn run(&mut self, query: &Query<'_>, visit: &mut Visit<'_>) -> Result<(), Fault> {
+    fn run(&mut self, query: &DbQuery<'_>, visit: &mut Visit<'_>) -> Result<(), SessionFault> {
         self.open()?.run(query, visit)
     }
 
-    fn changed(&mut self) -> Result<Change, Fault> {
+    fn changed(&mut self) -> Result<DbChange, SessionFault> {
         let open = self.open()?;
         let now = (open.file, open.number("PRAGMA data_version")?);
         let before = self.seen.replace(now);
-        Ok(if before == Some(now) { Change::Nothing } else { Change::Something })
+        Ok(if before == Some(now) { DbChange::Nothing } else { DbChange::Something })
     }
 }
 
-impl Open {
-    fn new(path: &Path, file: File, source: &Arc<Source>) -> Result<Self, Fault> {
+impl OpenDatabase {
+    fn new(path: &Path, file: File, source: &Arc<DbSource>) -> Result<Self, SessionFault> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
         let connection = Connection::open_with_flags(uri_of(path), flags).map_err(fault)?;
-        let allowed = Arc::new(Allowed::new(source.clone()));
+        let allowed = Arc::new(AllowedTables::new(source.clone()));
         let deadline = Arc::new(Deadline {
             begun: Instant::now(),
             at: AtomicU64::new(u64::MAX),
@@ -146,23 +146,23 @@ impl Open {
         Ok(Self { connection, file, allowed, deadline, catalog: None })
     }
 
-    fn number(&self, pragma: &str) -> Result<i64, Fault> {
-        self.allowed.enter(Scope::Nothing);
+    fn number(&self, pragma: &str) -> Result<i64, SessionFault> {
+        self.allowed.enter(AuthorizerScope::Nothing);
         let mut statement = self.connection.prepare_cached(pragma).map_err(fault)?;
         statement.query_row([], |row| row.get(0)).map_err(fault)
     }
 
-    fn run(&self, query: &Query<'_>, visit: &mut Visit<'_>) -> Result<(), Fault> {
+    fn run(&self, query: &DbQuery<'_>, visit: &mut Visit<'_>) -> Result<(), SessionFault> {
         self.allowed.enter(match query {
-            Query::View { .. } => Scope::Statement,
-            Query::Page { table, .. } | Query::Row { table, .. } | Query::Keys { table, .. } => {
-                Scope::Table(table.name.clone())
+            DbQuery::View { .. } => AuthorizerScope::Statement,
+            DbQuery::Page { table, .. } | DbQuery::Row { table, .. } | DbQuery::Keys { table, .. } => {
+                AuthorizerScope::Table(table.name.clone())
             }
         });
-        let bound = query.bind(Engine::Sqlite);
+        let bound = query.bind(DbEngine::Sqlite);
         let mut statement = self.connection.prepare_cached(&bound.sql).map_err(fault)?;
         if !statement.readonly() {
-            return Err(Fault::Down("a statement would write".into()));
+            return Err(SessionFault::Down("a statement would write".into()));
         }
         let parameters = statement.parameter_count();
         for (at, value) in bound.values.iter().enumerate().take(parameters) {
@@ -172,10 +172,10 @@ impl Open {
         let mut rows = statement.raw_query();
         for _ in 0..limit {
             let Some(row) = rows.next().map_err(fault)? else { break };
-            let value = |at: usize| row.get_ref(at).map(Value::from).map_err(fault);
+            let value = |at: usize| row.get_ref(at).map(DbValue::from).map_err(fault);
             let values = (0..columns.len()).map(value).collect::<Result<_, _>>()?;
             let key = (columns.len()..columns.len() + keys).map(value).collect::<Result<_, _>>()?;
-            if !visit(Row { values, key })? {
+            if !visit(CatalogRow { values, key })? {
                 break;
             }
         }
@@ -184,7 +184,11 @@ impl Open {
 }
 
 /// Switches off everything that reading an untrusted file does not need.
-fn harden(connection: &Connection, allowed: &Arc<Allowed>, deadline: &Arc<Deadline>) -> rusqlite::Result<()> {
+fn harden(
+    connection: &Connection,
+    allowed: &Arc<AllowedTables>,
+    deadline: &Arc<Deadline>,
+) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     for (option, is_on) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
@@ -217,9 +221,9 @@ fn harden(connection: &Connection, allowed: &Arc<Allowed>, deadline: &Arc<Deadli
 }
 
 /// The file that is at `path` now.
-fn identify(path: &Path) -> Result<File, Fault> {
+fn identify(path: &Path) -> Result<File, SessionFault> {
     let metadata = std::fs::metadata(path).map_err(|error| {
-        Fault::Down(match error.kind() {
+        SessionFault::Down(match error.kind() {
             std::io::ErrorKind::NotFound => format!("the file {} does not exist", path.display()),
             kind => format!("the file {} cannot be opened: {kind}", path.display()),
         })
@@ -227,7 +231,7 @@ fn identify(path: &Path) -> Result<File, Fault> {
     match metadata.is_file() {
         true => Ok((metadata.dev(), metadata.ino())),
         // A pipe would be opened for ever.
-        false => Err(Fault::Down(format!("{} is no file", path.display()))),
+        false => Err(SessionFault::Down(format!("{} is no file", path.display()))),
     }
 }
 
@@ -252,29 +256,31 @@ const WAL: &str = "the file is in WAL mode, and this process may not create the 
      folder, or end the mode with: sqlite3 FILE 'PRAGMA journal_mode = DELETE'";
 
 /// The message of SQLite, without the text of the statement.
-fn fault(error: rusqlite::Error) -> Fault {
+fn fault(error: rusqlite::Error) -> SessionFault {
     match error {
         rusqlite::Error::SqliteFailure(code, text) => {
             let text = text.unwrap_or_else(|| code.to_string());
             match code.code {
-                ErrorCode::OperationInterrupted => Fault::Time,
-                ErrorCode::TooBig => Fault::Size(LARGEST),
+                ErrorCode::OperationInterrupted => SessionFault::Time,
+                ErrorCode::TooBig => SessionFault::Size(LARGEST),
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-                    Fault::Down(format!("another process has locked it: {text}"))
+                    SessionFault::Down(format!("another process has locked it: {text}"))
                 }
-                _ if code.extended_code == ffi::SQLITE_READONLY_ROLLBACK => Fault::Down(INTERRUPTED.into()),
+                _ if code.extended_code == ffi::SQLITE_READONLY_ROLLBACK => {
+                    SessionFault::Down(INTERRUPTED.into())
+                }
                 // Nothing is written: it is the log of the WAL mode, or its index, that cannot be made or read.
-                ErrorCode::ReadOnly => Fault::Down(WAL.into()),
-                ErrorCode::CannotOpen => Fault::Down(format!("{text}: {WAL}")),
-                _ => Fault::Down(text),
+                ErrorCode::ReadOnly => SessionFault::Down(WAL.into()),
+                ErrorCode::CannotOpen => SessionFault::Down(format!("{text}: {WAL}")),
+                _ => SessionFault::Down(text),
             }
         }
-        rusqlite::Error::SqlInputError { msg, .. } => Fault::Down(msg),
-        other => Fault::Down(other.to_string()),
+        rusqlite::Error::SqlInputError { msg, .. } => SessionFault::Down(msg),
+        other => SessionFault::Down(other.to_string()),
     }
 }
 
-impl From<ValueRef<'_>> for Value {
+impl From<ValueRef<'_>> for DbValue {
     fn from(value: ValueRef<'_>) -> Self {
         match value {
             ValueRef::Null => Self::Null,
@@ -289,7 +295,7 @@ impl From<ValueRef<'_>> for Value {
     }
 }
 
-impl ToSql for Value {
+impl ToSql for DbValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Null => ValueRef::Null,
@@ -305,4 +311,4 @@ impl ToSql for Value {
 }
 
 /// All values come as what they are.
-const FORM: Form = Form::Plain;
+const FORM: TableForm = TableForm::Plain;

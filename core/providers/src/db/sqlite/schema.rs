@@ -1,18 +1,18 @@
 //! Reads the catalog of a SQLite file.
 
-use super::authorizer::Scope;
-use super::{FORM, Open, fault};
-use crate::db::catalog::{Catalog, Column, KeyColumn, Table, View, absent, quoted, twice};
+use super::authorizer::AuthorizerScope;
+use super::{FORM, OpenDatabase, fault};
+use crate::db::catalog::{Column, DbCatalog, DbTable, KeyColumn, TableView, absent, quoted, twice};
 use crate::db::key::Affinity;
 use crate::db::query::of_row;
-use crate::db::session::Fault;
-use crate::db::source::{Declared, Source};
+use crate::db::session::SessionFault;
+use crate::db::source::{DbSource, DeclaredTable};
 
 /// The names of the rowid, each with its SQL. A column may shadow one.
 const ROWIDS: [(&str, &str); 3] = [("rowid", "r.rowid"), ("_rowid_", "r._rowid_"), ("oid", "r.oid")];
 
 /// A table as SQLite describes it.
-struct TableRow {
+struct SqliteTableRow {
     name: String,
     /// `table`, `view`, `virtual`, or `shadow`: the table of a virtual one.
     kind: String,
@@ -20,7 +20,7 @@ struct TableRow {
 }
 
 /// A column as SQLite describes it.
-struct ColumnRow {
+struct SqliteColumnRow {
     name: String,
     declared: String,
     is_not_null: bool,
@@ -28,16 +28,16 @@ struct ColumnRow {
     key: i64,
 }
 
-impl Open {
-    pub(super) fn read_catalog(&self, source: &Source) -> Result<Catalog, Fault> {
-        let mut catalog = Catalog::default();
+impl OpenDatabase {
+    pub(super) fn read_catalog(&self, source: &DbSource) -> Result<DbCatalog, SessionFault> {
+        let mut catalog = DbCatalog::default();
         let all = self.tables()?;
         let tables = all.iter().filter(|table| table.kind == "table");
         catalog.all = tables.map(|table| table.name.clone()).collect();
         for declared in &source.tables {
             let table = match all.iter().find(|table| table.name == declared.name) {
                 Some(table) if table.kind == "table" => self.table(source, declared, table)?,
-                Some(TableRow { name, kind, .. }) => Err(format!(
+                Some(SqliteTableRow { name, kind, .. }) => Err(format!(
                     "is {}; serve it with a view: `views: {{{name}: \"SELECT * FROM {name}\"}}`",
                     if kind == "view" { "a view of the database" } else { "a virtual table" },
                 )),
@@ -53,7 +53,7 @@ impl Open {
                 .view(&view.statement.render(|index| format!("?{}", index + 1)), view.statement.names.len())
             {
                 Ok(found) => catalog.views.push(Some(found)),
-                Err(Fault::Down(reason)) => {
+                Err(SessionFault::Down(reason)) => {
                     catalog.views.push(None);
                     catalog.faults.push(format!("the view {:?} cannot be served: {reason}", view.name));
                 }
@@ -62,7 +62,7 @@ impl Open {
         }
         if source.has_denied() {
             let mut known = Vec::new();
-            for TableRow { name, .. } in &all {
+            for SqliteTableRow { name, .. } in &all {
                 // Those of a virtual table are unknown if its module is.
                 let columns = self.columns(name).unwrap_or_default();
                 known.extend(columns.into_iter().map(|column| (name.clone(), column.name)));
@@ -73,14 +73,15 @@ impl Open {
     }
 
     /// The tables and views of the file.
-    fn tables(&self) -> Result<Vec<TableRow>, Fault> {
-        self.allowed.enter(Scope::Nothing);
+    fn tables(&self) -> Result<Vec<SqliteTableRow>, SessionFault> {
+        self.allowed.enter(AuthorizerScope::Nothing);
         let mut statement = self.connection.prepare("PRAGMA table_list").map_err(fault)?;
         let mut rows = statement.query([]).map_err(fault)?;
         let mut all = Vec::new();
         while let Some(row) = rows.next().map_err(fault)? {
             let read = || -> rusqlite::Result<_> {
-                let table = TableRow { name: row.get(1)?, kind: row.get(2)?, is_without_rowid: row.get(4)? };
+                let table =
+                    SqliteTableRow { name: row.get(1)?, kind: row.get(2)?, is_without_rowid: row.get(4)? };
                 Ok((row.get::<_, String>(0)?, table))
             };
             // A name that is no text cannot be declared.
@@ -93,21 +94,21 @@ impl Open {
         Ok(all)
     }
 
-    fn columns(&self, table: &str) -> Result<Vec<ColumnRow>, Fault> {
-        self.allowed.enter(Scope::Nothing);
+    fn columns(&self, table: &str) -> Result<Vec<SqliteColumnRow>, SessionFault> {
+        self.allowed.enter(AuthorizerScope::Nothing);
         let pragma = format!("PRAGMA table_xinfo({})", quoted(table));
         let mut statement = self.connection.prepare(&pragma).map_err(fault)?;
         let read = |row: &rusqlite::Row<'_>| {
             let (name, declared) = (row.get(1)?, row.get(2)?);
-            Ok(ColumnRow { name, declared, is_not_null: row.get(3)?, key: row.get(5)? })
+            Ok(SqliteColumnRow { name, declared, is_not_null: row.get(3)?, key: row.get(5)? })
         };
         let rows = statement.query_map([], read).map_err(fault)?;
         rows.collect::<Result<_, _>>().map_err(fault)
     }
 
     /// Whether the primary key of a table has an index.
-    fn has_key_index(&self, table: &str) -> Result<bool, Fault> {
-        self.allowed.enter(Scope::Nothing);
+    fn has_key_index(&self, table: &str) -> Result<bool, SessionFault> {
+        self.allowed.enter(AuthorizerScope::Nothing);
         let pragma = format!("PRAGMA index_list({})", quoted(table));
         let mut statement = self.connection.prepare(&pragma).map_err(fault)?;
         let mut origins = statement.query_map([], |row| row.get::<_, String>(3)).map_err(fault)?;
@@ -117,14 +118,14 @@ impl Open {
     /// A table, or why it cannot be served.
     fn table(
         &self,
-        source: &Source,
-        declared: &Declared,
-        table: &TableRow,
-    ) -> Result<Result<Table, String>, Fault> {
+        source: &DbSource,
+        declared: &DeclaredTable,
+        table: &SqliteTableRow,
+    ) -> Result<Result<DbTable, String>, SessionFault> {
         let (name, is_without_rowid) = (table.name.as_str(), table.is_without_rowid);
         let columns = self.columns(name)?;
         let has_index = self.has_key_index(name)?;
-        let mut keys: Vec<&ColumnRow> = columns.iter().filter(|column| column.key > 0).collect();
+        let mut keys: Vec<&SqliteColumnRow> = columns.iter().filter(|column| column.key > 0).collect();
         keys.sort_by_key(|column| column.key);
         if let Some(column) = keys.iter().find(|column| source.denies(name, &column.name)) {
             return Ok(Err(format!(
@@ -138,8 +139,10 @@ impl Open {
         // A column that is the rowid itself has whole numbers, and no NULL. Any other key has an index, also one that is declared
         // as INTEGER PRIMARY KEY DESC.
         let has_rowid = keys.len() == 1 && !is_without_rowid && !has_index;
-        let is_rowid = |column: &ColumnRow| has_rowid && column.declared.eq_ignore_ascii_case("integer");
-        let is_nullable = |column: &ColumnRow| !column.is_not_null && !is_without_rowid && !is_rowid(column);
+        let is_rowid =
+            |column: &SqliteColumnRow| has_rowid && column.declared.eq_ignore_ascii_case("integer");
+        let is_nullable =
+            |column: &SqliteColumnRow| !column.is_not_null && !is_without_rowid && !is_rowid(column);
         let key_column = |name: &str, expression: String, affinity, is_nullable| KeyColumn {
             name: name.into(),
             expression,
@@ -163,7 +166,7 @@ impl Open {
             let can_be_null = if column.key > 0 { is_nullable(column) } else { !column.is_not_null };
             Column::new(&column.name, &column.declared, Some(can_be_null), FORM)
         });
-        Ok(Ok(Table {
+        Ok(Ok(DbTable {
             name: declared.name.clone(),
             uri: declared.uri.clone(),
             reference: quoted(name),
@@ -174,15 +177,15 @@ impl Open {
     }
 
     /// A statement of the operator's, if it only reads.
-    fn view(&self, sql: &str, parameters: usize) -> Result<View, Fault> {
-        self.allowed.enter(Scope::Statement);
+    fn view(&self, sql: &str, parameters: usize) -> Result<TableView, SessionFault> {
+        self.allowed.enter(AuthorizerScope::Statement);
         let statement = self.connection.prepare(sql).map_err(|error| match fault(error) {
-            Fault::Down(what) if what == "not authorized" => {
-                Fault::Down("it does more than to read; a view is one SELECT".into())
+            SessionFault::Down(what) if what == "not authorized" => {
+                SessionFault::Down("it does more than to read; a view is one SELECT".into())
             }
             other => other,
         })?;
-        let refused = |reason: &str| Err(Fault::Down(reason.into()));
+        let refused = |reason: &str| Err(SessionFault::Down(reason.into()));
         if !statement.readonly() || statement.column_count() == 0 || statement.is_explain() != 0 {
             return refused("it is no SELECT");
         }
@@ -196,7 +199,7 @@ impl Open {
                 "two of its columns have the name {name:?}; write AS NAME behind one of them"
             ));
         }
-        Ok(View { sql: sql.into(), casts: Vec::new(), columns })
+        Ok(TableView { sql: sql.into(), casts: Vec::new(), columns })
     }
 }
 

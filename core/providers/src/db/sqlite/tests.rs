@@ -1,6 +1,6 @@
 //! What no statement can do, whatever its text.
 
-use super::authorizer::Scope;
+use super::authorizer::AuthorizerScope;
 use super::*;
 use crate::db::options::Database;
 use std::fs;
@@ -21,7 +21,7 @@ impl File {
     fn session(&self, tables: &[&str], denied: &[&str]) -> Sqlite {
         let url = format!("sqlite:{}", self.0.display());
         let database = Database::new(url).tables(tables.to_vec()).columns_deny(denied.to_vec());
-        Sqlite::new(Source::new("shop".into(), database).unwrap())
+        Sqlite::new(DbSource::new("shop".into(), database).unwrap())
     }
 
     fn remove(&self) {
@@ -104,7 +104,9 @@ fn nothing_is_written() {
     let before = fs::read(&file.0).unwrap();
     let mut session = file.session(&["customers"], &["password"]);
     let open = session.open().unwrap();
-    for scope in [Scope::Nothing, Scope::Table("customers".into()), Scope::Statement] {
+    for scope in
+        [AuthorizerScope::Nothing, AuthorizerScope::Table("customers".into()), AuthorizerScope::Statement]
+    {
         for sql in WRITES {
             open.allowed.enter(scope.clone());
             let ran = open
@@ -142,13 +144,13 @@ fn only_what_is_declared_is_read() {
     let file = File::new("reads", SHOP);
     let mut session = file.session(&["customers"], &["password"]);
     let open = session.open().unwrap();
-    let ask = |sql: &str, scope: Scope| {
+    let ask = |sql: &str, scope: AuthorizerScope| {
         open.allowed.enter(scope);
         let mut statement = open.connection.prepare(sql).map_err(fault)?;
-        statement.query_row([], |row| row.get_ref(0).map(Value::from)).map_err(fault)
+        statement.query_row([], |row| row.get_ref(0).map(DbValue::from)).map_err(fault)
     };
-    let table = || Scope::Table("customers".into());
-    assert_eq!(ask("SELECT name FROM customers", table()), Ok(Value::Text("a".into())));
+    let table = || AuthorizerScope::Table("customers".into());
+    assert_eq!(ask("SELECT name FROM customers", table()), Ok(DbValue::Text("a".into())));
     for sql in [
         "SELECT secret FROM other",
         "SELECT name FROM customers, other",
@@ -161,10 +163,13 @@ fn only_what_is_declared_is_read() {
     ] {
         assert!(ask(sql, table()).is_err(), "{sql}");
     }
-    assert_eq!(ask("SELECT secret FROM other", Scope::Statement), Ok(Value::Text("hunter2-canary".into())));
-    assert_eq!(ask("SELECT p FROM everyone", Scope::Statement), Ok(Value::Null));
-    assert!(ask("SELECT password FROM customers", Scope::Statement).is_err());
-    assert!(ask("SELECT max(password) FROM customers", Scope::Statement).is_err());
+    assert_eq!(
+        ask("SELECT secret FROM other", AuthorizerScope::Statement),
+        Ok(DbValue::Text("hunter2-canary".into()))
+    );
+    assert_eq!(ask("SELECT p FROM everyone", AuthorizerScope::Statement), Ok(DbValue::Null));
+    assert!(ask("SELECT password FROM customers", AuthorizerScope::Statement).is_err());
+    assert!(ask("SELECT max(password) FROM customers", AuthorizerScope::Statement).is_err());
 }
 
 /// S-20: a question that would never end is ended.
@@ -173,12 +178,12 @@ fn a_question_has_a_time() {
     let file = File::new("time", SHOP);
     let mut session = file.session(&["customers"], &[]);
     let open = session.open().unwrap();
-    open.allowed.enter(Scope::Statement);
+    open.allowed.enter(AuthorizerScope::Statement);
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
     let mut statement = open.connection.prepare(endless).unwrap();
     open.deadline.at.store(0, Ordering::Relaxed);
     let ended = statement.query_row([], |row| row.get::<_, i64>(0));
-    assert_eq!(ended.map_err(fault), Err(Fault::Time));
+    assert_eq!(ended.map_err(fault), Err(SessionFault::Time));
 }
 
 /// S-20: a file that is replaced, gone, no database, or a pipe is a fault and no panic; another in its place is opened.
@@ -195,9 +200,9 @@ fn a_file_may_change() {
         "this is no database, and long enough to have a header of one hundred bytes or more, is it not? yes",
     )
     .unwrap();
-    assert!(matches!(session.catalog(), Err(Fault::Down(_))));
+    assert!(matches!(session.catalog(), Err(SessionFault::Down(_))));
     fs::remove_file(&file.0).unwrap();
-    assert!(matches!(session.catalog(), Err(Fault::Down(what)) if what.contains("does not exist")));
+    assert!(matches!(session.catalog(), Err(SessionFault::Down(what)) if what.contains("does not exist")));
     Connection::open(&file.0).unwrap().execute_batch(SHOP).unwrap();
     assert_eq!(session.catalog().unwrap().tables[0].key[0].name, "id");
 }
@@ -209,13 +214,13 @@ fn commits_are_seen() {
         let file = File::new(mode, &format!("PRAGMA journal_mode = {mode}; {SHOP}"));
         let writer = Connection::open(&file.0).unwrap();
         let mut session = file.session(&["customers"], &[]);
-        assert_eq!(session.changed(), Ok(Change::Something));
-        assert_eq!(session.changed(), Ok(Change::Nothing));
+        assert_eq!(session.changed(), Ok(DbChange::Something));
+        assert_eq!(session.changed(), Ok(DbChange::Nothing));
         session.catalog().unwrap();
-        assert_eq!(session.changed(), Ok(Change::Nothing));
+        assert_eq!(session.changed(), Ok(DbChange::Nothing));
         writer.execute_batch("UPDATE customers SET name = 'b'").unwrap();
-        assert_eq!(session.changed(), Ok(Change::Something), "{mode}");
-        assert_eq!(session.changed(), Ok(Change::Nothing));
+        assert_eq!(session.changed(), Ok(DbChange::Something), "{mode}");
+        assert_eq!(session.changed(), Ok(DbChange::Nothing));
     }
 }
 
@@ -255,8 +260,8 @@ fn the_functions_are_those_of_sqlite() {
 /// S-20: keys of every kind of table page forth without loss, and each row is read under its own key.
 #[test]
 fn keys_of_every_kind_of_table() {
-    use crate::db::contents::{Reader, read};
-    use crate::db::target::Target;
+    use crate::db::contents::{RowReader, read};
+    use crate::db::target::DbTarget;
     let file = File::new(
         "kinds",
         "CREATE TABLE d(id INTEGER PRIMARY KEY DESC, v); INSERT INTO d VALUES (3,1),(NULL,2),(NULL,3),('x',4),(x'00',5),(1.5,6);
@@ -270,14 +275,14 @@ fn keys_of_every_kind_of_table() {
     );
     let names = ["d", "i", "r", "s", "w", "rowid", "c", "g"];
     let url = format!("sqlite:{}", file.0.display());
-    let source = Source::new("shop".into(), Database::new(url).tables(names)).unwrap();
+    let source = DbSource::new("shop".into(), Database::new(url).tables(names)).unwrap();
     let mut session = Sqlite::new(source.clone());
     assert_eq!(session.catalog().unwrap().faults, Vec::<String>::new());
-    let reader = Reader { permits: &|_| true, fits: &|_| Ok(()), log: &|_| {} };
+    let reader = RowReader { permits: &|_| true, fits: &|_| Ok(()), log: &|_| {} };
     for name in names {
         let (mut after, mut rows) = (None, Vec::new());
         for _ in 0..10 {
-            let target = Target::Page { table: name.into(), after: after.take(), rows: Some(1) };
+            let target = DbTarget::Page { table: name.into(), after: after.take(), rows: Some(1) };
             let page = read(&source, &mut session, &target, &reader).unwrap().text;
             let page: serde_json::Value = serde_json::from_str(&page).unwrap();
             rows.extend(page["rows"].as_array().unwrap().iter().map(ToString::to_string));
@@ -303,7 +308,7 @@ fn keys_of_every_kind_of_table() {
         ("w", "b,1", false),
     ] {
         let found =
-            read(&source, &mut session, &Target::Row { table: name.into(), key: key.into() }, &reader);
+            read(&source, &mut session, &DbTarget::Row { table: name.into(), key: key.into() }, &reader);
         assert_eq!(found.is_ok(), is_there, "{name}/{key}");
     }
 }
@@ -325,13 +330,13 @@ fn views_are_judged_at_the_start() {
         ("SELECT sql FROM sqlite_schema", false),
     ] {
         let url = format!("sqlite:{}", file.0.display());
-        let source = Source::new("shop".into(), Database::new(url).view("v", sql)).unwrap();
+        let source = DbSource::new("shop".into(), Database::new(url).view("v", sql)).unwrap();
         let mut session = Sqlite::new(source);
         let catalog = session.catalog().unwrap();
         assert_eq!(catalog.faults.is_empty(), is_served, "{sql}: {:?}", catalog.faults);
         if let Some(view) = catalog.views[0].as_ref() {
             let mut rows = 0;
-            let query = Query::View { view, values: &[], limit: 5 };
+            let query = DbQuery::View { view, values: &[], limit: 5 };
             let ran = session.run(&query, &mut |_| {
                 rows += 1;
                 Ok(true)
@@ -347,7 +352,8 @@ fn paths_and_folders() {
     let file = File::new("slashes", SHOP);
     let path = format!("/{}", file.0.display());
     let source =
-        Source::new("shop".into(), Database::new(format!("sqlite://{path}")).tables(["customers"])).unwrap();
+        DbSource::new("shop".into(), Database::new(format!("sqlite://{path}")).tables(["customers"]))
+            .unwrap();
     assert_eq!(Sqlite::new(source).catalog().unwrap().tables.len(), 1);
     for (code, part) in [
         (ffi::SQLITE_READONLY_ROLLBACK, "interrupted while it wrote"),
@@ -356,6 +362,6 @@ fn paths_and_folders() {
         (ffi::SQLITE_CANTOPEN, "WAL mode"),
     ] {
         let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some("attempt".into()));
-        assert!(matches!(fault(error), Fault::Down(what) if what.contains(part)), "{code}");
+        assert!(matches!(fault(error), SessionFault::Down(what) if what.contains(part)), "{code}");
     }
 }

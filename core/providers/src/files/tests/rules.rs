@@ -22,7 +22,7 @@ fn shown_by_git(at: &Path) -> Vec<String> {
     names
 }
 
-fn listed(folder: &Folder, at: &str, options: impl FnOnce(Options) -> Options) -> Vec<String> {
+fn listed(folder: &Folder, at: &str, options: impl FnOnce(FileOptions) -> FileOptions) -> Vec<String> {
     let tree = folder.tree_at(at, Resolution::best(), options);
     let mut names: Vec<_> =
         walk(&[tree], 100, |_| {}).iter().map(|uri| uri.strip_prefix("r/").unwrap().to_owned()).collect();
@@ -155,7 +155,7 @@ fn what_is_no_file_of_rules() {
     assert_eq!(listed(&folder, "", |options| options), ["a", "d/b", "elsewhere"]);
     assert_eq!(shown_by_git(&folder.0), ["a", "d/b", "elsewhere"]);
     // Where links are followed, so is this one.
-    let links = |options: Options| options.symlinks(Symlinks::Inside);
+    let links = |options: FileOptions| options.symlinks(Symlinks::Inside);
     assert_eq!(listed(&folder, "", links), ["a", "elsewhere"]);
 }
 

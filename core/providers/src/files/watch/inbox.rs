@@ -26,7 +26,7 @@ pub(super) struct Hint {
 
 /// The first subscription of a URI, or the end of the last.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Change {
+pub(super) struct FileChange {
     pub(super) on: bool,
     /// What the client may know that watches it first.
     pub(super) before: Before,
@@ -34,7 +34,7 @@ pub(super) struct Change {
 
 /// Shared by the threads of clients, the system's watcher and ours.
 #[derive(Debug)]
-pub(super) struct Inbox {
+pub(super) struct WatchInbox {
     state: Mutex<InboxState>,
     ready: Condvar,
     max: usize,
@@ -46,7 +46,7 @@ struct InboxState {
     wanted: HashSet<Arc<str>>,
     lists: bool,
     /// What has changed since the thread looked.
-    changes: HashMap<Arc<str>, Change>,
+    changes: HashMap<Arc<str>, FileChange>,
     lists_changed: bool,
     hints: HashMap<PathBuf, Hint>,
     lost: bool,
@@ -55,15 +55,15 @@ struct InboxState {
 
 /// What has come since the last time.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
-    pub(super) changes: HashMap<Arc<str>, Change>,
+pub(super) struct ChangeBatch {
+    pub(super) changes: HashMap<Arc<str>, FileChange>,
     pub(super) lists: bool,
     pub(super) hints: HashMap<PathBuf, Hint>,
     /// Hints were lost: anything may have changed.
     pub(super) lost: bool,
 }
 
-impl Inbox {
+impl WatchInbox {
     /// At most `max` paths wait.
     pub(super) fn new(max: usize) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), ready: Condvar::new(), max })
@@ -81,7 +81,7 @@ impl Inbox {
     }
 
     /// A URI is watched from now on, or no longer. Returns whether a thread is to begin.
-    pub(super) fn interest(&self, uri: &Arc<str>, change: Change) -> bool {
+    pub(super) fn interest(&self, uri: &Arc<str>, change: FileChange) -> bool {
         let mut state = self.lock();
         if change.on {
             state.wanted.insert(uri.clone());
@@ -119,7 +119,7 @@ impl Inbox {
         // A thread that begins knows of nothing.
         let InboxState { wanted, changes, .. } = &mut *state;
         for uri in wanted.iter() {
-            changes.entry(uri.clone()).or_insert(Change { on: true, before: Before::unknown() });
+            changes.entry(uri.clone()).or_insert(FileChange { on: true, before: Before::unknown() });
         }
         true
     }
@@ -142,7 +142,7 @@ impl Inbox {
     }
 
     /// Waits until there is something, or until `deadline`.
-    pub(super) fn take(&self, deadline: Instant) -> Batch {
+    pub(super) fn take(&self, deadline: Instant) -> ChangeBatch {
         let mut state = self.lock();
         loop {
             let is_idle =
@@ -150,7 +150,7 @@ impl Inbox {
             let left = deadline.saturating_duration_since(Instant::now());
             if !is_idle || left.is_zero() {
                 state.lists_changed = false;
-                return Batch {
+                return ChangeBatch {
                     changes: std::mem::take(&mut state.changes),
                     lists: state.lists,
                     hints: std::mem::take(&mut state.hints),
@@ -196,7 +196,7 @@ impl Inbox {
 
 /// What the system's watcher calls, on a thread of its own.
 #[derive(Debug)]
-pub(super) struct EventSink(pub(super) Arc<Inbox>);
+pub(super) struct EventSink(pub(super) Arc<WatchInbox>);
 
 impl notify::EventHandler for EventSink {
     fn handle_event(&mut self, event: notify::Result<notify::Event>) {

@@ -7,7 +7,7 @@
 //! Law: a directory is watched before it is looked at, so that what comes after the look is heard. Of its entries two sums of
 //! hashes are kept, not their names: a directory costs the same however many files are in it.
 
-use super::super::beneath::{Changed, Facts, Kind, Missing, Opened, Root, components};
+use super::super::beneath::{Changed, EntryFacts, FileKind, Missing, OpenedFile, RootDirectory, components};
 use super::super::contents::resolve;
 use super::super::options::Symlinks;
 use super::super::tree::{Tree, join};
@@ -47,8 +47,8 @@ pub(super) struct Scene {
     /// Where the root is, after links, and which directory it is. `None`: it is not there.
     base: Option<(PathBuf, (u64, u64))>,
     /// What the files of rules outside of it were like; `None` before the first look.
-    outer_rules: Option<Vec<Option<Facts>>>,
-    dirs: BTreeMap<Vec<u8>, Known>,
+    outer_rules: Option<Vec<Option<EntryFacts>>>,
+    dirs: BTreeMap<Vec<u8>, KnownDirectory>,
     /// How many watched files each directory leads to.
     needed: HashMap<Vec<u8>, usize>,
     hasher: RandomState,
@@ -56,11 +56,11 @@ pub(super) struct Scene {
 
 /// A directory.
 #[derive(Debug)]
-struct Known {
+struct KnownDirectory {
     /// Whether the system watches it.
     is_armed: bool,
     /// What it was like when it was scanned, and whether a change since must show in that; `None` before the first scan.
-    facts: Option<(Facts, bool)>,
+    facts: Option<(EntryFacts, bool)>,
     entries: Entries,
     /// What its files of rules were like; `None` before it was first looked at.
     rules: Option<u64>,
@@ -75,7 +75,7 @@ struct Entries {
 
 /// How a directory differs from the last scan. At the first, everything in it counts as new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Scan {
+pub(super) struct DirectoryScan {
     /// Other files.
     pub(super) files: bool,
     /// Other entries of any kind.
@@ -89,13 +89,13 @@ pub(super) enum PathState {
     Absent,
     /// Something that the system does not let us open.
     Unreadable,
-    File(Facts),
-    Directory(Facts),
+    File(EntryFacts),
+    Directory(EntryFacts),
 }
 
 /// The way to what a path leads to.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundPath {
     /// The entries that it goes through, links and what they lead to, whether they are there or not. If it leads to something,
     /// the last is where that really is.
     pub(super) entries: Vec<Vec<u8>>,
@@ -264,7 +264,8 @@ impl Scene {
         match self.dirs.get_mut(dir) {
             Some(known) => known.is_armed = is_armed,
             None => {
-                let known = Known { is_armed, facts: None, entries: Entries::default(), rules: None };
+                let known =
+                    KnownDirectory { is_armed, facts: None, entries: Entries::default(), rules: None };
                 self.dirs.insert(dir.to_vec(), known);
             }
         }
@@ -303,7 +304,7 @@ impl Scene {
     }
 
     /// Watches a directory, looks at its entries and compares them with the last time. `None` if it is gone, or not served.
-    pub(super) fn scan(&mut self, dir: &[u8], system: &mut System) -> Option<Scan> {
+    pub(super) fn scan(&mut self, dir: &[u8], system: &mut System) -> Option<DirectoryScan> {
         self.hold(dir, system);
         let looked = self.look(dir);
         let Some((facts, entries, below, rules)) = looked else {
@@ -320,12 +321,12 @@ impl Scene {
                 self.stale.insert(path);
             }
         }
-        Some(Scan { files: before.files != entries.files, entries: before.all != entries.all })
+        Some(DirectoryScan { files: before.files != entries.files, entries: before.all != entries.all })
     }
 
     /// Its facts, the sums of its entries, the directories in it that matter too, and what its rules are like.
     #[expect(clippy::type_complexity, reason = "of one use, right above")]
-    fn look(&self, dir: &[u8]) -> Option<((Facts, bool), Entries, Vec<Vec<u8>>, u64)> {
+    fn look(&self, dir: &[u8]) -> Option<((EntryFacts, bool), Entries, Vec<Vec<u8>>, u64)> {
         let root = self.tree.open().ok()?;
         let opened = root.open(dir).ok().filter(|opened| opened.is_dir() && opened.real == dir)?;
         let facts = (opened.facts, is_settled(&opened.facts));
@@ -337,7 +338,7 @@ impl Scene {
         for entry in listing.entries().ok()? {
             let path = join(dir, &entry.name);
             let kind = resolve(&self.tree, &root, &path, entry.kind, &|_| true);
-            let is_dir = kind == Some(Kind::Directory);
+            let is_dir = kind == Some(FileKind::Directory);
             if kind.is_none() || !self.tree.admits_entry(&chain, &path, is_dir) {
                 continue;
             }
@@ -345,7 +346,7 @@ impl Scene {
             sums.all = sums.all.wrapping_add(hash);
             if !is_dir {
                 sums.files = sums.files.wrapping_add(hash);
-            } else if self.is_listed && entry.kind == Kind::Directory {
+            } else if self.is_listed && entry.kind == FileKind::Directory {
                 below.push(entry.name);
             }
         }
@@ -353,14 +354,14 @@ impl Scene {
     }
 
     /// What the files of rules of a directory are like.
-    fn rules_of(&self, stat: impl Fn(&[u8]) -> Option<Facts>) -> u64 {
+    fn rules_of(&self, stat: impl Fn(&[u8]) -> Option<EntryFacts>) -> u64 {
         self.hasher.hash_one(RULES.map(|name| stat(name).map(|facts| fields(&facts))))
     }
 
     /// Whether a directory that the system does not watch must be scanned, and whether its rules are others. A directory that
     /// is gone must. It is looked at by its path: only what differs is opened.
     pub(super) fn poll(&mut self, dir: &[u8]) -> (bool, bool) {
-        let stat = |path: PathBuf| rustix::fs::lstat(path).ok().map(|stat| Facts::of(&stat));
+        let stat = |path: PathBuf| rustix::fs::lstat(path).ok().map(|stat| EntryFacts::of(&stat));
         let Some(path) = self.absolute(dir) else { return (true, false) };
         let rules = self.rules_of(|name| stat(path.join(OsStr::from_bytes(name))));
         let is_listed = self.is_listed;
@@ -381,15 +382,15 @@ impl Scene {
     }
 
     /// What the system says of a path, behind links: to compare, not to believe.
-    pub(super) fn glance(&self, path: &[u8]) -> Option<(Facts, Changed)> {
+    pub(super) fn glance(&self, path: &[u8]) -> Option<(EntryFacts, Changed)> {
         let stat = rustix::fs::stat(self.absolute(path)?).ok()?;
-        Some(Facts::with_change(&stat))
+        Some(EntryFacts::with_change(&stat))
     }
 
     /// Follows a path a component at a time and watches each directory on the way before it looks into it. So what is not
     /// there yet is heard of when it comes, and what is renamed, whichever part of the path it is.
-    pub(super) fn follow(&mut self, path: &[u8], system: &mut System) -> Found {
-        let mut found = Found {
+    pub(super) fn follow(&mut self, path: &[u8], system: &mut System) -> FoundPath {
+        let mut found = FoundPath {
             entries: Vec::new(),
             dirs: Vec::new(),
             state: PathState::Absent,
@@ -408,7 +409,7 @@ impl Scene {
     }
 
     /// Looks at what a path leads to once more, if it leads to the same place.
-    pub(super) fn look_again(&self, path: &[u8], found: &mut Found) {
+    pub(super) fn look_again(&self, path: &[u8], found: &mut FoundPath) {
         if let Ok(root) = self.tree.open() {
             found.entries.pop();
             self.find(&root, path, found);
@@ -424,7 +425,7 @@ impl Scene {
         Some(bytes)
     }
 
-    fn find(&self, root: &Root, path: &[u8], found: &mut Found) {
+    fn find(&self, root: &RootDirectory, path: &[u8], found: &mut FoundPath) {
         found.state = PathState::Absent;
         match self.tree.find(root, path, &|_| true) {
             Ok(opened) => {
@@ -443,7 +444,7 @@ impl Scene {
         }
     }
 
-    fn walk(&mut self, root: &Root, path: &[u8], found: &mut Found, system: &mut System) {
+    fn walk(&mut self, root: &RootDirectory, path: &[u8], found: &mut FoundPath, system: &mut System) {
         let mut steps: VecDeque<Vec<u8>> = components(path).map(<[u8]>::to_vec).collect();
         let (mut here, mut links) = (Vec::new(), 0);
         while let Some(step) = steps.pop_front() {
@@ -453,14 +454,14 @@ impl Scene {
             }
             let entry = join(&here, &step);
             found.entries.push(entry.clone());
-            let listing = root.open(&here).ok().and_then(Opened::into_dir);
+            let listing = root.open(&here).ok().and_then(OpenedFile::into_dir);
             match listing.and_then(|listing| listing.stat(&step)).map(|facts| facts.kind) {
-                Some(Kind::Directory) if self.tree.admits(root, &entry, true) => {
+                Some(FileKind::Directory) if self.tree.admits(root, &entry, true) => {
                     self.hold(&entry, system);
                     found.dirs.push(entry.clone());
                     here = entry;
                 }
-                Some(Kind::Link) if self.follows() && links < LINKS => {
+                Some(FileKind::Link) if self.follows() && links < LINKS => {
                     links += 1;
                     let target = self.absolute(&entry).and_then(|link| std::fs::read_link(link).ok());
                     let Some(target) = target.filter(|target| target.is_relative()) else { return };
@@ -501,6 +502,6 @@ pub(super) fn parent(path: &[u8]) -> Option<&[u8]> {
     Some(path.iter().rposition(|byte| *byte == b'/').map_or(b"", |at| &path[..at]))
 }
 
-fn fields(facts: &Facts) -> (u8, (u64, u64), (i64, i32), u64) {
+fn fields(facts: &EntryFacts) -> (u8, (u64, u64), (i64, i32), u64) {
     (facts.kind as u8, facts.inode, facts.modified, facts.size)
 }

@@ -4,7 +4,7 @@
 //! that. What was read so soon after it was changed that the file system's clock may give the next change the same time is
 //! compared by its contents.
 
-use super::super::beneath::{Changed, Facts};
+use super::super::beneath::{Changed, EntryFacts};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ const COARSE: Duration = Duration::from_secs(2);
 
 /// What a file or directory was like, in few bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct SeenMark {
     facts: u64,
     /// Of its contents, if a later change need not show in the facts.
     digest: Option<u64>,
@@ -31,14 +31,14 @@ pub(super) struct Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Before {
     /// What was last read there.
-    read: Option<Mark>,
+    read: Option<SeenMark>,
     /// If nothing was: what was changed from this time on counts as changed.
     since: SystemTime,
 }
 
 /// A table of what was read.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct SeenFiles {
     hasher: RandomState,
     begun: SystemTime,
     reads: Mutex<Reads>,
@@ -46,11 +46,11 @@ pub(super) struct Seen {
 
 #[derive(Debug, Default)]
 struct Reads {
-    marks: HashMap<u64, Mark>,
+    marks: HashMap<u64, SeenMark>,
     has_forgotten: bool,
 }
 
-impl Default for Seen {
+impl Default for SeenFiles {
     fn default() -> Self {
         Self { hasher: RandomState::new(), begun: SystemTime::now(), reads: Mutex::default() }
     }
@@ -73,19 +73,19 @@ impl Before {
     }
 }
 
-impl Seen {
+impl SeenFiles {
     /// `facts` were those of what was read at `path` of the root `tree`, before it was read. `contents` gives all of it, if
     /// it is known.
     pub(super) fn saw<'c>(
         &self,
         tree: &str,
         path: &[u8],
-        facts: &Facts,
+        facts: &EntryFacts,
         contents: impl FnOnce() -> Option<&'c [u8]>,
     ) {
         let is_settled = is_settled(facts);
         let digest = if is_settled { None } else { contents().map(|bytes| self.digest(bytes)) };
-        let mark = Mark { facts: self.hash(facts), digest, is_settled };
+        let mark = SeenMark { facts: self.hash(facts), digest, is_settled };
         let key = self.hasher.hash_one((tree, path));
         let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
         if reads.marks.len() >= READS && !reads.marks.contains_key(&key) {
@@ -107,7 +107,7 @@ impl Seen {
     pub(super) fn is_changed(
         &self,
         before: &Before,
-        facts: &Facts,
+        facts: &EntryFacts,
         changed: Option<Changed>,
         digest: impl FnOnce() -> Option<u64>,
     ) -> bool {
@@ -124,14 +124,14 @@ impl Seen {
         self.hasher.hash_one(bytes)
     }
 
-    fn hash(&self, facts: &Facts) -> u64 {
-        let Facts { kind, inode, modified, size } = facts;
+    fn hash(&self, facts: &EntryFacts) -> u64 {
+        let EntryFacts { kind, inode, modified, size } = facts;
         self.hasher.hash_one((*kind as u8, inode, modified, size))
     }
 }
 
 /// Whether a change after this moment gives another time of modification.
-pub(super) fn is_settled(facts: &Facts) -> bool {
+pub(super) fn is_settled(facts: &EntryFacts) -> bool {
     let (seconds, nanos) = facts.modified;
     let Some((changed, margin)) = time_of((seconds, i64::from(nanos))) else { return true };
     // A time that is yet to come says nothing of when it was set, but a change would set another.

@@ -3,7 +3,7 @@
 //! Law: a watch is counted for each that needs it, by its path, and given back with the last. What the system does not watch
 //! is looked at from time to time; the reason is reported once.
 
-use super::inbox::{EventSink, Inbox};
+use super::inbox::{EventSink, WatchInbox};
 use super::scene::DIRECTORIES;
 use notify::{Config, ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig, Watcher};
 use std::collections::{HashMap, HashSet};
@@ -43,7 +43,7 @@ pub(super) struct Needs {
 }
 
 #[derive(Debug)]
-struct Watch {
+struct SystemWatch {
     needs: usize,
     /// Of a directory: the declaration that it counts for.
     budget: Option<usize>,
@@ -52,11 +52,11 @@ struct Watch {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct System {
-    inbox: Arc<Inbox>,
+    inbox: Arc<WatchInbox>,
     /// Polling is all that is done.
     is_off: bool,
     watcher: Option<RecommendedWatcher>,
-    watches: HashMap<PathBuf, Watch>,
+    watches: HashMap<PathBuf, SystemWatch>,
     /// What is needed no longer and still watched by the system.
     ended: HashSet<PathBuf>,
     budgets: Vec<Budget>,
@@ -67,7 +67,7 @@ pub(super) struct System {
 
 impl System {
     /// Nothing is watched yet. With `is_off` nothing ever is.
-    pub(super) fn new(inbox: Arc<Inbox>, budgets: Vec<Budget>, is_off: bool) -> Self {
+    pub(super) fn new(inbox: Arc<WatchInbox>, budgets: Vec<Budget>, is_off: bool) -> Self {
         Self {
             inbox,
             is_off,
@@ -97,7 +97,7 @@ impl System {
         }
         let is_armed = !self.is_full && self.begin(path);
         if is_armed {
-            self.watches.insert(path.to_owned(), Watch { needs: 1, budget });
+            self.watches.insert(path.to_owned(), SystemWatch { needs: 1, budget });
             self.count(budget, 1);
         }
         is_armed
@@ -234,7 +234,7 @@ impl System {
     }
 }
 
-fn watcher(inbox: &Arc<Inbox>) -> Option<RecommendedWatcher> {
+fn watcher(inbox: &Arc<WatchInbox>) -> Option<RecommendedWatcher> {
     // Opening and reading a file is no event: otherwise each of our reads would wake us.
     let config = Config::default().with_event_kinds(EventKindMask::CORE);
     RecommendedWatcher::new(EventSink(inbox.clone()), config).ok()

@@ -3,8 +3,8 @@
 //! Law: URIs of the same path, such as those of different lines of a file, are one target. A file with several names is
 //! reported by the system under one of them only, so targets are found by inode too.
 
-use super::super::beneath::{Changed, Facts};
-use super::scene::{Found, PathState};
+use super::super::beneath::{Changed, EntryFacts};
+use super::scene::{FoundPath, PathState};
 use super::seen::Before;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -15,20 +15,20 @@ pub(super) type Number = u64;
 
 /// One watched path.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct WatchTarget {
     /// Which root it is beneath, and where.
     pub(super) scene: usize,
     pub(super) path: Vec<u8>,
     /// With what the first client of each knew when it began to watch.
     pub(super) uris: Vec<(Arc<str>, Before)>,
     /// How it was found last; `None` before the first time.
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<FoundPath>,
     /// The file that the system watches for it: its whole path, and which file that was.
     pub(super) file: Option<(PathBuf, (u64, u64))>,
     /// Whether the system does not watch all of it, so that it must be looked at from time to time.
     pub(super) is_polled: bool,
     /// What the system said of its path when it was last polled: as long as it says the same, there is no reason to look.
-    pub(super) polled: Option<Option<(Facts, Changed)>>,
+    pub(super) polled: Option<Option<(EntryFacts, Changed)>>,
 }
 
 /// Why a target is to be looked at.
@@ -45,7 +45,7 @@ pub(super) struct Due {
 /// All targets.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
-    all: BTreeMap<Number, Target>,
+    all: BTreeMap<Number, WatchTarget>,
     next: Number,
     by_uri: HashMap<Arc<str>, Number>,
     by_path: HashMap<(usize, Vec<u8>), Number>,
@@ -76,7 +76,7 @@ impl Targets {
         self.next += 1;
         self.by_uri.insert(uri.clone(), number);
         self.by_path.insert((scene, path.to_vec()), number);
-        let target = Target {
+        let target = WatchTarget {
             scene,
             path: path.to_vec(),
             uris: vec![(uri.clone(), before)],
@@ -90,7 +90,7 @@ impl Targets {
     }
 
     /// `uri` is not watched any longer. Returns its target if no other URI has the same.
-    pub(super) fn remove(&mut self, uri: &Arc<str>) -> Option<Target> {
+    pub(super) fn remove(&mut self, uri: &Arc<str>) -> Option<WatchTarget> {
         let number = self.by_uri.remove(uri)?;
         let target = self.all.get_mut(&number)?;
         target.uris.retain(|(other, _)| other != uri);
@@ -103,15 +103,15 @@ impl Targets {
         Some(target)
     }
 
-    pub(super) fn get(&self, number: Number) -> Option<&Target> {
+    pub(super) fn get(&self, number: Number) -> Option<&WatchTarget> {
         self.all.get(&number)
     }
 
-    pub(super) fn get_mut(&mut self, number: Number) -> Option<&mut Target> {
+    pub(super) fn get_mut(&mut self, number: Number) -> Option<&mut WatchTarget> {
         self.all.get_mut(&number)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Number, &Target)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Number, &WatchTarget)> {
         self.all.iter().map(|(number, target)| (*number, target))
     }
 
@@ -132,7 +132,7 @@ impl Targets {
     }
 
     /// A target was found in another way. Returns the one before.
-    pub(super) fn found(&mut self, number: Number, found: Found) -> Option<Found> {
+    pub(super) fn found(&mut self, number: Number, found: FoundPath) -> Option<FoundPath> {
         self.leave(number);
         let target = self.all.get_mut(&number)?;
         let mut entries: Vec<&Vec<u8>> = found.entries.iter().collect();
@@ -169,7 +169,7 @@ fn take_out<K: std::hash::Hash + Eq>(index: &mut HashMap<K, HashSet<Number>>, ke
     }
 }
 
-impl Found {
+impl FoundPath {
     /// Which file it is.
     pub(super) fn inode(&self) -> Option<(u64, u64)> {
         match self.state {
@@ -187,7 +187,7 @@ impl Found {
     }
 
     /// What it is like, if there is something.
-    pub(super) fn facts(&self) -> Option<&Facts> {
+    pub(super) fn facts(&self) -> Option<&EntryFacts> {
         match &self.state {
             PathState::File(facts) | PathState::Directory(facts) => Some(facts),
             PathState::Absent | PathState::Unreadable => None,

@@ -5,12 +5,12 @@ mod limits;
 mod lists;
 mod places;
 
-use super::super::Options;
+use super::super::FileOptions;
 use super::super::beneath::Resolution;
 use super::super::tests::Folder;
 use super::super::tree::Tree;
-use super::{Reports, Settings, Watch};
-use mcp_resources_runtime::provider::{Interest, Route};
+use super::{FileWatch, WatchReports, WatchSettings};
+use mcp_resources_runtime::provider::{InterestChange, Route};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -25,10 +25,10 @@ const WATCHED: &str = "watched ";
 /// How long something that must come may take.
 const LONG: Duration = Duration::from_secs(30);
 
-const HEARS: Settings =
-    Settings { polls: false, hints: super::inbox::HINTS, slice: Duration::from_millis(5) };
-const POLLS: Settings = Settings { polls: true, ..HEARS };
-const BOTH: [Settings; 2] = [HEARS, POLLS];
+const HEARS: WatchSettings =
+    WatchSettings { polls: false, hints: super::inbox::HINTS, slice: Duration::from_millis(5) };
+const POLLS: WatchSettings = WatchSettings { polls: true, ..HEARS };
+const BOTH: [WatchSettings; 2] = [HEARS, POLLS];
 
 /// What was reported.
 #[derive(Clone, Default)]
@@ -41,7 +41,7 @@ impl Reported {
     }
 }
 
-impl Reports for Reported {
+impl WatchReports for Reported {
     fn updated(&self, uri: &str) {
         self.push(uri);
     }
@@ -67,20 +67,24 @@ impl Reports for Reported {
 struct Bench {
     folder: Folder,
     trees: Vec<Arc<Tree>>,
-    watch: Watch,
+    watch: FileWatch,
     reported: Reported,
 }
 
 impl Bench {
-    fn new(folder: Folder, settings: Settings) -> Self {
+    fn new(folder: Folder, settings: WatchSettings) -> Self {
         Self::with(folder, settings, |options| options)
     }
 
-    fn with(folder: Folder, settings: Settings, change: impl FnOnce(Options) -> Options) -> Self {
-        let options = change(Options::new().root("r", &folder.0));
+    fn with(
+        folder: Folder,
+        settings: WatchSettings,
+        change: impl FnOnce(FileOptions) -> FileOptions,
+    ) -> Self {
+        let options = change(FileOptions::new().root("r", &folder.0));
         let trees = Tree::all(&options, Resolution::best()).unwrap();
         folder.write("sentinel", "");
-        Self { folder, trees, watch: Watch::new(settings), reported: Reported::default() }
+        Self { folder, trees, watch: FileWatch::new(settings), reported: Reported::default() }
     }
 
     fn at(&self, path: &str) -> std::path::PathBuf {
@@ -89,12 +93,12 @@ impl Bench {
 
     fn tell(&self, uri: &str, on: bool) {
         let uri = &Arc::from(uri);
-        let change = Interest::Uri { uri, route: Route(0), on };
+        let change = InterestChange::Uri { uri, route: Route(0), on };
         self.watch.change(&self.trees, change, Some(self.reported.clone()));
     }
 
     fn lists(&self, on: bool) {
-        self.watch.change(&self.trees, Interest::Lists { on }, Some(self.reported.clone()));
+        self.watch.change(&self.trees, InterestChange::Lists { on }, Some(self.reported.clone()));
     }
 
     /// Watches a path, and waits until it is watched. That it was written right before may have been reported.
@@ -400,7 +404,7 @@ fn a_forked_process_begins_anew() {
     // Both watch it now: the parent's thread, which a real fork would not have, and the child's.
     bench.folder.write("a", "2");
     bench.wait("two reports", |reported| reported.iter().filter(|what| **what == uri("a")).count() >= 2);
-    parent.interest(&Arc::from(uri("a")), super::Change { on: false, before: super::Before::unknown() });
+    parent.interest(&Arc::from(uri("a")), super::FileChange { on: false, before: super::Before::unknown() });
 }
 
 /// S-01: what is subscribed is not reported at once, unless it is something else than was read.

@@ -9,12 +9,12 @@
 //! Law: a turn does a bounded amount of work and reports each URI once. However fast something changes, turns have a pause
 //! between them that grows with the time that they take.
 
-use super::inbox::{Batch, Hint, Inbox};
-use super::scene::{Found, PathState, Scene, is_rules, is_within, parent};
-use super::seen::{Before, Seen};
+use super::inbox::{ChangeBatch, Hint, WatchInbox};
+use super::scene::{FoundPath, PathState, Scene, is_rules, is_within, parent};
+use super::seen::{Before, SeenFiles};
 use super::system::{Budget, Needs, Short, System};
-use super::target::{Due, Number, Target, Targets};
-use super::{Reports, Settings};
+use super::target::{Due, Number, Targets, WatchTarget};
+use super::{WatchReports, WatchSettings};
 use crate::files::tree::Tree;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::Path;
@@ -38,10 +38,10 @@ const SHARE: u32 = 200;
 const LATELY: usize = 64;
 
 /// See the module.
-pub(super) struct Watcher<R> {
+pub(super) struct FileWatcher<R> {
     reports: R,
-    inbox: Arc<Inbox>,
-    seen: Arc<Seen>,
+    inbox: Arc<WatchInbox>,
+    seen: Arc<SeenFiles>,
     scenes: Vec<Scene>,
     system: System,
     targets: Targets,
@@ -69,12 +69,12 @@ pub(super) struct Watcher<R> {
     next_lately: Instant,
 }
 
-impl<R: Reports> Watcher<R> {
+impl<R: WatchReports> FileWatcher<R> {
     pub(super) fn new(
         trees: &[Arc<Tree>],
-        inbox: &Arc<Inbox>,
-        seen: &Arc<Seen>,
-        settings: Settings,
+        inbox: &Arc<WatchInbox>,
+        seen: &Arc<SeenFiles>,
+        settings: WatchSettings,
         reports: R,
     ) -> Self {
         let mut budgets: Vec<Budget> = Vec::new();
@@ -140,7 +140,7 @@ impl<R: Reports> Watcher<R> {
     }
 
     /// Does one turn. Returns whether hints were the reason for it.
-    fn turn(&mut self, batch: Batch, now: Instant) -> bool {
+    fn turn(&mut self, batch: ChangeBatch, now: Instant) -> bool {
         self.is_recovering |= batch.lost;
         let is_busy = self.is_recovering || !batch.hints.is_empty();
         if now >= self.next_roots || !batch.changes.is_empty() {
@@ -166,7 +166,7 @@ impl<R: Reports> Watcher<R> {
     }
 
     /// Takes up what clients watch now.
-    fn interests(&mut self, batch: &Batch) {
+    fn interests(&mut self, batch: &ChangeBatch) {
         for (uri, change) in &batch.changes {
             if !change.on {
                 let gone = self.targets.remove(uri);
@@ -198,7 +198,7 @@ impl<R: Reports> Watcher<R> {
         self.is_walking &= batch.lists;
     }
 
-    fn release(&mut self, target: &Target) {
+    fn release(&mut self, target: &WatchTarget) {
         if let Some((path, _)) = &target.file {
             self.system.disarm(path);
         }
@@ -262,7 +262,7 @@ impl<R: Reports> Watcher<R> {
     }
 
     /// Has targets of a root looked at.
-    fn touch(&mut self, at: usize, is_gone: bool, which: impl Fn(&Target) -> bool) {
+    fn touch(&mut self, at: usize, is_gone: bool, which: impl Fn(&WatchTarget) -> bool) {
         for (number, target) in self.targets.iter() {
             if target.scene == at && which(target) {
                 self.due.entry(number).or_default().is_gone |= is_gone;
@@ -503,7 +503,7 @@ impl<R: Reports> Watcher<R> {
 }
 
 /// Whether what is found is something else than a client knows that begins to watch it.
-fn is_changed(seen: &Seen, scene: &Scene, path: &[u8], found: &Found, before: &Before) -> bool {
+fn is_changed(seen: &SeenFiles, scene: &Scene, path: &[u8], found: &FoundPath, before: &Before) -> bool {
     let Some(facts) = found.facts() else {
         // It may have been removed before the first look.
         return before.was_read() || scene.parent_changed(path).is_some_and(|at| before.is_older_than(at));
@@ -515,8 +515,8 @@ fn is_changed(seen: &Seen, scene: &Scene, path: &[u8], found: &Found, before: &B
 /// Has the system watch the file itself: it may be written under a name that is not beneath the root. Returns whether
 /// it does, or need not.
 fn hold_file(
-    target: &mut Target,
-    found: &mut Found,
+    target: &mut WatchTarget,
+    found: &mut FoundPath,
     is_gone: bool,
     scene: &Scene,
     system: &mut System,

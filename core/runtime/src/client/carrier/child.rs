@@ -21,7 +21,7 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A program with its arguments and environment.
-pub(super) struct Program<'t> {
+pub(super) struct ChildProgram<'t> {
     pub(super) program: &'t str,
     pub(super) args: &'t [String],
     pub(super) env: &'t BTreeMap<String, String>,
@@ -31,7 +31,7 @@ pub(super) struct Program<'t> {
 /// A child that leads its own process group. Dropping it kills the group.
 #[derive(Debug)]
 pub(super) struct Child {
-    group: Arc<Group>,
+    group: Arc<ProcessGroup>,
     exited: Exited,
 }
 
@@ -44,9 +44,9 @@ pub(super) struct Exited {
 
 /// The id of the group; `None` once the child is reaped.
 #[derive(Debug)]
-struct Group(Mutex<Option<Pid>>);
+struct ProcessGroup(Mutex<Option<Pid>>);
 
-impl Program<'_> {
+impl ChildProgram<'_> {
     /// Starts the program.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Program<'_> {
         let pipes = child.stdin.take().zip(child.stdout.take());
         // The thread waits for this.
         let _ = child.stderr.take().map(|stderr| follow.send(stderr));
-        let group = Arc::new(Group(Mutex::new(Pid::from_raw(child.id().cast_signed()))));
+        let group = Arc::new(ProcessGroup(Mutex::new(Pid::from_raw(child.id().cast_signed()))));
         let (tell, status) = watch::channel(None);
         // The thread waits for this, and ends only after the child.
         let _ = sender.send((child, group.clone(), tell));
@@ -142,7 +142,7 @@ impl Exited {
     }
 }
 
-impl Group {
+impl ProcessGroup {
     fn signal(&self, signal: Signal) {
         if let Some(group) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             // Fails if all processes of the group have exited.
@@ -163,7 +163,7 @@ pub(super) fn unread(stdin: &ChildStdin) -> u64 {
     ioctl_fionread(stdin).unwrap_or_default()
 }
 
-type ReapJob = (std::process::Child, Arc<Group>, watch::Sender<Option<ExitStatus>>);
+type ReapJob = (std::process::Child, Arc<ProcessGroup>, watch::Sender<Option<ExitStatus>>);
 
 /// Waits for a child to exit, kills the rest of its group, and reaps it.
 fn reap(receiver: &mpsc::Receiver<ReapJob>) {

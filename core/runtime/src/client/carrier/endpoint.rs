@@ -5,7 +5,7 @@
 //! of a URL, because headers and queries can be secrets.
 
 use super::Inbound;
-use super::events::Fault;
+use super::events::StreamFault;
 use super::redirect;
 use super::wire::{self, HttpClient};
 use hyper::body::Incoming;
@@ -14,7 +14,7 @@ use hyper::{Method as Verb, Request, Response, StatusCode, Uri};
 use mcp_resources_engine::client::{Failure, NotCarried, Outgoing};
 use mcp_resources_engine::headers::mirrored;
 use mcp_resources_engine::http::{EVENT_STREAM, JSON};
-use mcp_resources_engine::version::Method;
+use mcp_resources_engine::version::ProtocolMethod;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -37,7 +37,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The client's side of one endpoint.
 #[derive(Debug)]
-pub(super) struct Endpoint {
+pub(super) struct HttpTransport {
     client: HttpClient,
     /// The configured URL, or the one to which it was moved permanently within its origin.
     uri: Mutex<Uri>,
@@ -46,12 +46,12 @@ pub(super) struct Endpoint {
     headers: HeaderMap,
     inbound: Sender<Inbound>,
     pub(super) longest: usize,
-    session: Mutex<Session>,
+    session: Mutex<ClientSession>,
 }
 
 /// A legacy session; empty before the handshake, and for self-contained messages.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Session {
+pub(super) struct ClientSession {
     /// `None` for a server without sessions.
     id: Option<HeaderValue>,
     revision: Option<&'static str>,
@@ -68,7 +68,7 @@ struct ExpectedAnswer {
     is_modern: bool,
 }
 
-impl Endpoint {
+impl HttpTransport {
     pub(super) fn new(
         url: &str,
         headers: &BTreeMap<String, String>,
@@ -82,29 +82,29 @@ impl Endpoint {
     }
 
     /// The session of a message. A handshake starts a new one.
-    pub(super) fn session_of(&self, message: &Outgoing) -> Session {
+    pub(super) fn session_of(&self, message: &Outgoing) -> ClientSession {
         if message.is_modern {
-            return Session::default();
+            return ClientSession::default();
         }
         let mut session = self.session();
-        if Method::parse(&message.method) == Some(Method::Initialize) {
-            *session = Session::default();
+        if ProtocolMethod::parse(&message.method) == Some(ProtocolMethod::Initialize) {
+            *session = ClientSession::default();
         }
         session.revision = message.revision;
         session.clone()
     }
 
     /// Posts a message and passes on the answer; returns whether the message was accepted.
-    pub(super) async fn post(&self, message: Outgoing, session: &Session) -> bool {
+    pub(super) async fn post(&self, message: Outgoing, session: &ClientSession) -> bool {
         let id = message.id;
         match self.exchange(message, session).await {
             Ok(()) => return true,
-            Err(Fault::NotCarried(fault)) => {
+            Err(StreamFault::NotCarried(fault)) => {
                 if let Some(id) = id {
                     self.tell(Inbound::NotCarried(id, fault)).await;
                 }
             }
-            Err(Fault::SessionEnded(ended)) => self.end_session(&ended).await,
+            Err(StreamFault::SessionEnded(ended)) => self.end_session(&ended).await,
         }
         false
     }
@@ -113,9 +113,9 @@ impl Endpoint {
     /// R-174).
     pub(super) async fn stream(
         &self,
-        session: &Session,
+        session: &ClientSession,
         last: Option<&HeaderValue>,
-    ) -> Result<Incoming, Fault> {
+    ) -> Result<Incoming, StreamFault> {
         let mut request = self.request(Verb::GET, String::new());
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
@@ -127,7 +127,7 @@ impl Endpoint {
             return Ok(response.into_body());
         }
         match session.id.as_ref().filter(|_| status == StatusCode::NOT_FOUND) {
-            Some(ended) => Err(Fault::SessionEnded(ended.clone())),
+            Some(ended) => Err(StreamFault::SessionEnded(ended.clone())),
             None => Err(self.status_fault(status, response.headers())),
         }
     }
@@ -159,9 +159,9 @@ impl Endpoint {
         let _ = self.inbound.send(inbound).await;
     }
 
-    async fn exchange(&self, message: Outgoing, session: &Session) -> Result<(), Fault> {
+    async fn exchange(&self, message: Outgoing, session: &ClientSession) -> Result<(), StreamFault> {
         let expected = ExpectedAnswer { id: message.id, is_modern: message.is_modern };
-        let begins = Method::parse(&message.method) == Some(Method::Initialize);
+        let begins = ProtocolMethod::parse(&message.method) == Some(ProtocolMethod::Initialize);
         let request = self.posting(message, session)?;
         let response = self.fetch(request).await?;
         if !response.status().is_success() {
@@ -196,7 +196,7 @@ impl Endpoint {
     }
 
     /// Builds a POST with its session and the headers that repeat parts of the message (R-179).
-    fn posting(&self, message: Outgoing, session: &Session) -> Result<Request<String>, Fault> {
+    fn posting(&self, message: Outgoing, session: &ClientSession) -> Result<Request<String>, StreamFault> {
         let body = String::from_utf8(message.body)
             .map_err(|_| bad(StatusCode::BAD_REQUEST, "the request is not UTF-8".into()))?;
         let mut request = self.request(Verb::POST, body);
@@ -218,11 +218,11 @@ impl Endpoint {
         &self,
         response: Response<Incoming>,
         expected: ExpectedAnswer,
-        session: &Session,
-    ) -> Result<(), Fault> {
+        session: &ClientSession,
+    ) -> Result<(), StreamFault> {
         let (head, body) = response.into_parts();
         if let Some(ended) = session.id.as_ref().filter(|_| head.status == StatusCode::NOT_FOUND) {
-            return Err(Fault::SessionEnded(ended.clone()));
+            return Err(StreamFault::SessionEnded(ended.clone()));
         }
         let fault = self.status_fault(head.status, &head.headers);
         let Some(id) = expected.id.filter(|_| wire::is_type(&head.headers, JSON)) else { return Err(fault) };
@@ -237,7 +237,7 @@ impl Endpoint {
         }
     }
 
-    fn status_fault(&self, status: StatusCode, headers: &HeaderMap) -> Fault {
+    fn status_fault(&self, status: StatusCode, headers: &HeaderMap) -> StreamFault {
         let place = &self.place;
         let unreachable = |reason| not_carried(Some(status), Failure::Unreachable { reason });
         let unauthorized = |reason| not_carried(Some(status), Failure::Unauthorized { reason });
@@ -272,7 +272,7 @@ impl Endpoint {
     }
 
     /// Reads a whole body, up to the limit.
-    async fn whole(&self, mut body: Incoming, status: StatusCode) -> Result<Vec<u8>, Fault> {
+    async fn whole(&self, mut body: Incoming, status: StatusCode) -> Result<Vec<u8>, StreamFault> {
         let mut whole = Vec::new();
         while let Some(frame) = wire::frame(&mut body).await {
             let data = frame.map_err(|error| self.broken(&error))?;
@@ -285,7 +285,7 @@ impl Endpoint {
     }
 
     /// Sends a request, and follows the redirects of its origin.
-    async fn fetch(&self, mut request: Request<String>) -> Result<Response<Incoming>, Fault> {
+    async fn fetch(&self, mut request: Request<String>) -> Result<Response<Incoming>, StreamFault> {
         let mut is_permanent = true;
         for _ in 0..REDIRECTS {
             let sent = request.clone();
@@ -317,7 +317,7 @@ impl Endpoint {
         matches!(timeout(PROBE, begins).await, Ok(Some(())))
     }
 
-    fn older_transport(&self, status: StatusCode) -> Fault {
+    fn older_transport(&self, status: StatusCode) -> StreamFault {
         let reason = format!(
             "{} speaks only the transport HTTP+SSE of revision 2024-11-05, which this client does not: \
              use the server's Streamable HTTP endpoint, which often ends in /mcp",
@@ -327,12 +327,12 @@ impl Endpoint {
     }
 
     /// A fault for a connection that failed with `error`.
-    pub(super) fn broken(&self, error: &dyn std::error::Error) -> Fault {
+    pub(super) fn broken(&self, error: &dyn std::error::Error) -> StreamFault {
         self.ended(&wire::reason(error))
     }
 
     /// A fault for a connection that failed or ended too early.
-    pub(super) fn ended(&self, reason: &str) -> Fault {
+    pub(super) fn ended(&self, reason: &str) -> StreamFault {
         not_carried(None, Failure::Unreachable { reason: format!("{}: {reason}", self.place) })
     }
 
@@ -348,12 +348,12 @@ impl Endpoint {
         self.uri.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn session(&self) -> std::sync::MutexGuard<'_, Session> {
+    fn session(&self) -> std::sync::MutexGuard<'_, ClientSession> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Session {
+impl ClientSession {
     fn put(&self, headers: &mut HeaderMap) {
         headers.extend(self.id.clone().map(|id| (SESSION, id)));
         headers.extend(self.revision.map(|text| (VERSION, HeaderValue::from_static(text))));
@@ -365,10 +365,10 @@ fn value(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(text).ok()
 }
 
-fn bad(status: StatusCode, reason: String) -> Fault {
+fn bad(status: StatusCode, reason: String) -> StreamFault {
     not_carried(Some(status), Failure::BadAnswer { reason })
 }
 
-pub(super) fn not_carried(status: Option<StatusCode>, failure: Failure) -> Fault {
-    Fault::NotCarried(NotCarried { status: status.map(|status| status.as_u16()), failure })
+pub(super) fn not_carried(status: Option<StatusCode>, failure: Failure) -> StreamFault {
+    StreamFault::NotCarried(NotCarried { status: status.map(|status| status.as_u16()), failure })
 }

@@ -1,7 +1,7 @@
 //! Event streams: the answer to a request, and the notifications of a server; resumed after a break.
 
 use super::Inbound;
-use super::endpoint::{Endpoint, Session, not_carried};
+use super::endpoint::{ClientSession, HttpTransport, not_carried};
 use super::sse::Events;
 use super::wire;
 use hyper::StatusCode;
@@ -18,14 +18,14 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 
 /// The reason for which an exchange did not complete.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum StreamFault {
     NotCarried(NotCarried),
     /// The server no longer knows this session.
     SessionEnded(HeaderValue),
 }
 
 /// One stream, across all its resumptions.
-struct Stream {
+struct TransportStream {
     events: Events,
     /// The request that it answers; `None` for the notification stream.
     id: Option<u64>,
@@ -33,16 +33,16 @@ struct Stream {
     tries: u32,
 }
 
-impl Endpoint {
+impl HttpTransport {
     /// Passes on messages until the answer to the request `id`, and returns the rest of the body. Resumes a stream that
     /// belongs to a session.
     pub(super) async fn follow(
         &self,
         mut body: Incoming,
         id: u64,
-        session: Option<&Session>,
-    ) -> Result<Incoming, Fault> {
-        let mut stream = Stream { events: Events::new(self.longest), id: Some(id), tries: 0 };
+        session: Option<&ClientSession>,
+    ) -> Result<Incoming, StreamFault> {
+        let mut stream = TransportStream { events: Events::new(self.longest), id: Some(id), tries: 0 };
         loop {
             let fault = match self.pour(&mut stream, &mut body).await? {
                 None => return Ok(body),
@@ -56,8 +56,8 @@ impl Endpoint {
 
     /// Passes on notifications of the server, until the session ends, or at once if the server has no notification
     /// stream.
-    pub(super) async fn stand(&self, session: &Session) {
-        let mut stream = Stream { events: Events::new(self.longest), id: None, tries: 0 };
+    pub(super) async fn stand(&self, session: &ClientSession) {
+        let mut stream = TransportStream { events: Events::new(self.longest), id: None, tries: 0 };
         let mut opened = self.stream(session, None).await;
         let fault = loop {
             let fault = match opened {
@@ -73,8 +73,8 @@ impl Endpoint {
                 }
                 // 405, or another status with which servers say that they have no such stream.
                 Err(fault) if stream.tries == 0 && fault.is_final() => match fault {
-                    Fault::SessionEnded(_) => break fault,
-                    Fault::NotCarried(_) => return,
+                    StreamFault::SessionEnded(_) => break fault,
+                    StreamFault::NotCarried(_) => return,
                 },
                 Err(fault) => fault,
             };
@@ -84,8 +84,8 @@ impl Endpoint {
             }
         };
         match fault {
-            Fault::SessionEnded(ended) => self.end_session(&ended).await,
-            Fault::NotCarried(fault) => {
+            StreamFault::SessionEnded(ended) => self.end_session(&ended).await,
+            StreamFault::NotCarried(fault) => {
                 let reason = format!("the stream of notifications broke: {}", fault.failure);
                 self.tell(Inbound::Lost(reason)).await;
             }
@@ -93,7 +93,11 @@ impl Endpoint {
     }
 
     /// Passes on messages: `None` after the answer, else the reason for which the stream ended.
-    async fn pour(&self, stream: &mut Stream, body: &mut Incoming) -> Result<Option<Fault>, Fault> {
+    async fn pour(
+        &self,
+        stream: &mut TransportStream,
+        body: &mut Incoming,
+    ) -> Result<Option<StreamFault>, StreamFault> {
         let mut fault = self.ended("the stream ended before the answer");
         while let Some(frame) = wire::frame(body).await {
             let data = match frame {
@@ -123,10 +127,10 @@ impl Endpoint {
     /// Reopens a stream, up to [`TRIES`] times. The error is `fault` or a later one.
     async fn resume(
         &self,
-        stream: &mut Stream,
-        session: &Session,
-        mut fault: Fault,
-    ) -> Result<Incoming, Fault> {
+        stream: &mut TransportStream,
+        session: &ClientSession,
+        mut fault: StreamFault,
+    ) -> Result<Incoming, StreamFault> {
         let mut failures = 0;
         // Proxies close notification streams that are silent for long, so for those only failures to open count.
         while failures < TRIES && (stream.tries < TRIES || stream.id.is_none()) {
@@ -138,7 +142,7 @@ impl Endpoint {
             };
             match found {
                 // The event is too old to resume after. Its successors are lost, but later notifications are not.
-                Fault::NotCarried(_)
+                StreamFault::NotCarried(_)
                     if found.is_final() && stream.id.is_none() && stream.events.id().is_some() =>
                 {
                     stream.events.forget();
@@ -152,7 +156,7 @@ impl Endpoint {
     }
 }
 
-impl Stream {
+impl TransportStream {
     /// The pause before the next attempt: the server's `retry`, or longer each time. Randomized, so that the clients of
     /// a restarted server do not return all at once.
     fn pause(&self) -> Duration {
@@ -164,7 +168,7 @@ impl Stream {
     }
 }
 
-impl Fault {
+impl StreamFault {
     /// Whether another attempt would fail in the same way.
     fn is_final(&self) -> bool {
         let is_refusal = |status| (StatusCode::OK.as_u16()..500).contains(&status);

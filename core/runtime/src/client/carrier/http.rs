@@ -1,9 +1,9 @@
 //! Streamable HTTP, in both eras: one POST for each message, and for a session a stream of notifications.
 
 use super::Inbound;
-use super::endpoint::Endpoint;
+use super::endpoint::HttpTransport;
 use mcp_resources_engine::client::Outgoing;
-use mcp_resources_engine::version::{INITIALIZED, Method};
+use mcp_resources_engine::version::{INITIALIZED, ProtocolMethod};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
@@ -16,7 +16,7 @@ const EXCHANGES: usize = 256;
 /// An endpoint, with its exchanges.
 #[derive(Debug)]
 pub(super) struct Http {
-    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) endpoint: Arc<HttpTransport>,
     room: Arc<Semaphore>,
     tasks: JoinSet<()>,
     requests: HashMap<u64, AbortHandle>,
@@ -37,7 +37,7 @@ impl Http {
         inbound: Sender<Inbound>,
         longest: usize,
     ) -> Result<Self, String> {
-        let endpoint = Arc::new(Endpoint::new(url, headers, inbound, longest)?);
+        let endpoint = Arc::new(HttpTransport::new(url, headers, inbound, longest)?);
         let room = Arc::new(Semaphore::new(EXCHANGES));
         Ok(Self {
             endpoint,
@@ -55,12 +55,12 @@ impl Http {
         if message.method == INITIALIZED {
             return self.begin(message);
         }
-        let method = Method::parse(&message.method);
+        let method = ProtocolMethod::parse(&message.method);
         // Determined now, because another session may have begun later.
         let session = self.endpoint.session_of(&message);
         let (endpoint, begun, id) = (self.endpoint.clone(), self.begun.clone(), message.id);
         // A listen stays open, so it takes no slot.
-        let room = (method != Some(Method::Listen)).then(|| self.room.clone());
+        let room = (method != Some(ProtocolMethod::Listen)).then(|| self.room.clone());
         let handle = self.tasks.spawn(async move {
             if let Some(mut begun) = begun {
                 // Fails if the handshake has failed; the server's answer then says so.

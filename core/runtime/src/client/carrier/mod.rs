@@ -13,10 +13,10 @@ mod tests;
 mod wire;
 
 use super::Target;
-use child::Program;
+use child::ChildProgram;
 use http::Http;
 use mcp_resources_engine::client::{NotCarried, Outgoing};
-use pipe::{Far, Pipe};
+use pipe::{ClientPipe, Far};
 use std::os::unix::net::UnixStream;
 use std::sync::PoisonError;
 use tokio::sync::mpsc::Sender;
@@ -41,15 +41,15 @@ pub(super) enum Inbound {
 
 /// An open transport. Dropping it ends it at once: a child is killed with its group, and exchanges are aborted.
 #[derive(Debug)]
-pub(super) struct Carrier(CarrierKind);
+pub(super) struct ClientTransport(TransportKind);
 
 #[derive(Debug)]
-enum CarrierKind {
-    Pipe(Pipe),
+enum TransportKind {
+    Pipe(ClientPipe),
     Http(Http),
 }
 
-impl Carrier {
+impl ClientTransport {
     /// Opens the transport. `longest` is the maximum length of a message in bytes. Needs a tokio runtime.
     ///
     /// # Errors
@@ -61,14 +61,14 @@ impl Carrier {
     ) -> Result<Self, String> {
         match target {
             Target::Command { program, args, env, directory } => {
-                let program = Program { program, args, env, directory: directory.as_deref() };
+                let program = ChildProgram { program, args, env, directory: directory.as_deref() };
                 let (child, input, output) = program.start()?;
                 let writer = (input, Some(child::unread as pipe::Unread<_>));
-                let pipe = Pipe::open(output, writer, Far::Child(child), inbound, longest);
-                Ok(Self(CarrierKind::Pipe(pipe)))
+                let pipe = ClientPipe::open(output, writer, Far::Child(child), inbound, longest);
+                Ok(Self(TransportKind::Pipe(pipe)))
             }
             Target::Url { url, headers } => {
-                Ok(Self(CarrierKind::Http(Http::open(url, headers, inbound, longest)?)))
+                Ok(Self(TransportKind::Http(Http::open(url, headers, inbound, longest)?)))
             }
             #[cfg(feature = "server")]
             Target::Memory(server) => {
@@ -79,7 +79,7 @@ impl Carrier {
                     // The reason for which it ends also ends its socket.
                     let _ = server.run_on(again, theirs).await;
                 };
-                let far = Far::Server(pipe::Task(tokio::spawn(serve)));
+                let far = Far::Server(pipe::PipeTask(tokio::spawn(serve)));
                 Self::over(ours, far, inbound, longest)
             }
             Target::Socket(socket) => {
@@ -96,22 +96,22 @@ impl Carrier {
         socket.set_nonblocking(true).map_err(|error| no_socket(&error))?;
         let socket = tokio::net::UnixStream::from_std(socket).map_err(|error| no_socket(&error))?;
         let (input, output) = socket.into_split();
-        Ok(Self(CarrierKind::Pipe(Pipe::open(input, (output, None), far, inbound, longest))))
+        Ok(Self(TransportKind::Pipe(ClientPipe::open(input, (output, None), far, inbound, longest))))
     }
 
     /// Sends a message without waiting. A failure is reported as [`Inbound`].
     pub(super) fn send(&mut self, message: Outgoing) {
         match &mut self.0 {
-            CarrierKind::Pipe(pipe) => pipe.send(message.body),
-            CarrierKind::Http(http) => http.send(message),
+            TransportKind::Pipe(pipe) => pipe.send(message.body),
+            TransportKind::Http(http) => http.send(message),
         }
     }
 
     /// Closes the HTTP exchange of a request whose answer is no longer needed. Does nothing on pipes.
     pub(super) fn abort(&mut self, id: u64) {
         match &mut self.0 {
-            CarrierKind::Pipe(_) => {}
-            CarrierKind::Http(http) => http.abort(id),
+            TransportKind::Pipe(_) => {}
+            TransportKind::Http(http) => http.abort(id),
         }
     }
 
@@ -119,8 +119,8 @@ impl Carrier {
     /// it 2 s later; deletes an HTTP session.
     pub(super) async fn close(self) {
         match self.0 {
-            CarrierKind::Pipe(pipe) => pipe.close().await,
-            CarrierKind::Http(http) => http.close().await,
+            TransportKind::Pipe(pipe) => pipe.close().await,
+            TransportKind::Http(http) => http.close().await,
         }
     }
 }

@@ -27,11 +27,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An open pair of pipes, or a socket.
 #[derive(Debug)]
-pub(super) struct Pipe {
+pub(super) struct ClientPipe {
     queue: UnboundedSender<Vec<u8>>,
     waiting: Arc<AtomicUsize>,
-    phase: watch::Sender<Phase>,
-    task: Task,
+    phase: watch::Sender<PipePhase>,
+    task: PipeTask,
     pub(super) far: Far,
 }
 
@@ -42,17 +42,17 @@ pub(super) enum Far {
     Child(Child),
     /// A server in this process.
     #[cfg(feature = "server")]
-    Server(Task),
+    Server(PipeTask),
     /// Something started elsewhere.
     Other,
 }
 
 /// A task that is aborted when this is dropped.
 #[derive(Debug)]
-pub(super) struct Task(pub(super) JoinHandle<()>);
+pub(super) struct PipeTask(pub(super) JoinHandle<()>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum PipePhase {
     Open,
     /// The queue exceeds its limit.
     Full,
@@ -64,7 +64,7 @@ enum Phase {
 pub(super) type Unread<W> = fn(&W) -> u64;
 
 /// Writes lines.
-struct Writer<W> {
+struct PipeWriter<W> {
     /// `None` once it is closed.
     output: Option<W>,
     unread: Option<Unread<W>>,
@@ -74,14 +74,14 @@ struct Writer<W> {
 }
 
 /// The task's side of the pipe.
-struct Pump {
+struct ClientPump {
     inbound: Sender<Inbound>,
     longest: usize,
-    phase: watch::Receiver<Phase>,
+    phase: watch::Receiver<PipePhase>,
     exited: Option<Exited>,
 }
 
-impl Pipe {
+impl ClientPipe {
     /// Starts reading `input` and writing `output`. `unread` returns how many bytes the other side has not read, if
     /// that can be determined.
     pub(super) fn open<W: AsyncWrite + Send + Unpin + 'static>(
@@ -92,16 +92,16 @@ impl Pipe {
         longest: usize,
     ) -> Self {
         let (queue, queued) = unbounded_channel();
-        let (phase, seen) = watch::channel(Phase::Open);
+        let (phase, seen) = watch::channel(PipePhase::Open);
         let waiting = Arc::new(AtomicUsize::new(0));
         let exited = match &far {
             Far::Child(child) => Some(child.exited()),
             _ => None,
         };
-        let pump = Pump { inbound, longest, phase: seen, exited };
+        let pump = ClientPump { inbound, longest, phase: seen, exited };
         let waits = waiting.clone();
-        let writer = Writer { output: Some(output), unread, queued, waiting: waits, written: 0 };
-        let task = Task(tokio::spawn(pump.run(input, writer)));
+        let writer = PipeWriter { output: Some(output), unread, queued, waiting: waits, written: 0 };
+        let task = PipeTask(tokio::spawn(pump.run(input, writer)));
         Self { queue, waiting, phase, task, far }
     }
 
@@ -110,9 +110,9 @@ impl Pipe {
         body.push(b'\n');
         if self.waiting.fetch_add(body.len(), Ordering::Relaxed) + body.len() > WAITING {
             self.phase.send_if_modified(|phase| {
-                let is_new = *phase == Phase::Open;
+                let is_new = *phase == PipePhase::Open;
                 if is_new {
-                    *phase = Phase::Full;
+                    *phase = PipePhase::Full;
                 }
                 is_new
             });
@@ -124,7 +124,7 @@ impl Pipe {
 
     /// Writes the queue, closes the pipe, and waits for the other end to finish.
     pub(super) async fn close(self) {
-        self.phase.send_replace(Phase::Closing);
+        self.phase.send_replace(PipePhase::Closing);
         drop(self.queue);
         match self.far {
             Far::Child(child) => child.end().await,
@@ -136,29 +136,29 @@ impl Pipe {
     }
 }
 
-impl Task {
+impl PipeTask {
     async fn ended(mut self) {
         // Cannot fail: the task is not aborted during this wait.
         let _ = (&mut self.0).await;
     }
 }
 
-impl Drop for Task {
+impl Drop for PipeTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Pump {
-    async fn run<W: AsyncWrite + Unpin>(mut self, input: impl AsyncRead + Unpin, mut writer: Writer<W>) {
+impl ClientPump {
+    async fn run<W: AsyncWrite + Unpin>(mut self, input: impl AsyncRead + Unpin, mut writer: PipeWriter<W>) {
         let mut phase = self.phase.clone();
         let reason = tokio::select! {
             reason = self.pump(input, writer.run()) => reason,
-            Ok(_) = phase.wait_for(|phase| *phase == Phase::Full) => {
+            Ok(_) = phase.wait_for(|phase| *phase == PipePhase::Full) => {
                 format!("the server does not read: more than {WAITING} bytes wait to be written")
             }
         };
-        let is_closing = *phase.borrow() == Phase::Closing;
+        let is_closing = *phase.borrow() == PipePhase::Closing;
         if !is_closing {
             // Fails if the client no longer exists.
             let lost = if writer.was_read() { Inbound::Lost } else { Inbound::NotHeard };
@@ -214,7 +214,7 @@ impl Pump {
                     self.inbound.try_send(Inbound::Message(message.to_vec()))
                 {
                     tokio::select! {
-                        _ = self.phase.wait_for(|phase| *phase == Phase::Closing) => {}
+                        _ = self.phase.wait_for(|phase| *phase == PipePhase::Closing) => {}
                         _ = self.inbound.send(message) => {}
                     }
                 }
@@ -226,7 +226,7 @@ impl Pump {
     }
 }
 
-impl<W: AsyncWrite + Unpin> Writer<W> {
+impl<W: AsyncWrite + Unpin> PipeWriter<W> {
     /// Writes queued lines until the queue is closed, then closes the output. Lines that are queued together are
     /// written at once.
     async fn run(&mut self) -> std::io::Result<()> {

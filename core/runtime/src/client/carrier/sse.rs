@@ -20,7 +20,7 @@ pub(super) struct Events {
     after_return: bool,
     /// Whether a byte-order mark may follow.
     begins: bool,
-    event: Event,
+    event: SseEvent,
     /// The id of the last complete event that had one.
     id: Option<HeaderValue>,
     retry: Option<Duration>,
@@ -30,7 +30,7 @@ pub(super) struct Events {
 
 /// The event being parsed.
 #[derive(Debug, Default)]
-struct Event {
+struct SseEvent {
     data: Option<Vec<u8>>,
     /// Whether its name is not `message`.
     is_other: bool,
@@ -80,7 +80,7 @@ impl Events {
     /// Drops the unfinished event of a broken stream, so that another stream can follow. Returns whether there was a
     /// complete event.
     pub(super) fn restart(&mut self) -> bool {
-        (self.event, self.after_return, self.begins) = (Event::default(), false, true);
+        (self.event, self.after_return, self.begins) = (SseEvent::default(), false, true);
         self.line.clear();
         std::mem::take(&mut self.has_progress)
     }
@@ -140,7 +140,7 @@ impl Events {
     }
 }
 
-impl Event {
+impl SseEvent {
     fn add(&mut self, value: &[u8], longest: usize) -> Result<(), TooLong> {
         if self.data.as_ref().map_or(0, |data| data.len() + 1) + value.len() > longest {
             return Err(TooLong);

@@ -5,7 +5,7 @@ mod hostile;
 #[cfg(feature = "http")]
 mod http;
 
-use super::{Carrier, Inbound, Target};
+use super::{ClientTransport, Inbound, Target};
 use mcp_resources_engine::client::{NotCarried, Outgoing};
 use mcp_resources_engine::resource::Resource;
 use mcp_resources_engine::version::Revision;
@@ -22,7 +22,7 @@ const LONGEST: usize = 1 << 20;
 
 /// A carrier, with its inbound events.
 struct Talk {
-    carrier: Carrier,
+    carrier: ClientTransport,
     inbound: Receiver<Inbound>,
     /// How often a notification stream was opened.
     opened: usize,
@@ -33,7 +33,12 @@ struct Talk {
 impl Talk {
     async fn open(target: &Target) -> Result<Self, String> {
         let (sender, inbound) = channel(16);
-        Ok(Self { carrier: Carrier::open(target, sender, LONGEST).await?, inbound, opened: 0, sent: 0 })
+        Ok(Self {
+            carrier: ClientTransport::open(target, sender, LONGEST).await?,
+            inbound,
+            opened: 0,
+            sent: 0,
+        })
     }
 
     async fn next(&mut self) -> Inbound {

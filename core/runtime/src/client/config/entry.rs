@@ -1,8 +1,8 @@
 //! One entry of `mcpServers`: its permitted keys, and its values after variables are replaced.
 
-use super::expand::Scope;
+use super::expand::ExpandScope;
 use super::{ServerConfig, Target};
-use mcp_resources_engine::client::{Access, Allowed};
+use mcp_resources_engine::client::{Access, AllowList};
 use mcp_resources_engine::suggest::unexpected;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -180,7 +180,7 @@ pub(super) fn resolve(
     name: &str,
     at: &str,
     entry: &JsonEntry,
-    scope: &Scope<'_>,
+    scope: &ExpandScope<'_>,
 ) -> Result<ServerConfig, String> {
     let text = |key: &str| {
         let value = entry.get(key).and_then(Value::as_str);
@@ -213,7 +213,7 @@ pub(super) fn resolve(
     })
 }
 
-fn command(program: String, at: &str, entry: &JsonEntry, scope: &Scope<'_>) -> Result<Target, String> {
+fn command(program: String, at: &str, entry: &JsonEntry, scope: &ExpandScope<'_>) -> Result<Target, String> {
     let string_of = |key: &str| entry.get(key).and_then(Value::as_str);
     let mut args = Vec::new();
     for (at, value) in strings(&join(at, "args"), entry.get("args").unwrap_or(&Value::Array(Vec::new())))? {
@@ -229,7 +229,7 @@ fn command(program: String, at: &str, entry: &JsonEntry, scope: &Scope<'_>) -> R
     }
 }
 
-fn headers(at: &str, entry: &JsonEntry, scope: &Scope<'_>) -> Result<BTreeMap<String, String>, String> {
+fn headers(at: &str, entry: &JsonEntry, scope: &ExpandScope<'_>) -> Result<BTreeMap<String, String>, String> {
     let headers = fields("headers", at, entry, scope)?;
     match headers.iter().find(|(_, value)| value.chars().any(|c| c.is_control() && c != '\t')) {
         Some((name, _)) => Err(format!(
@@ -245,7 +245,7 @@ fn fields(
     key: &str,
     at: &str,
     entry: &JsonEntry,
-    scope: &Scope<'_>,
+    scope: &ExpandScope<'_>,
 ) -> Result<BTreeMap<String, String>, String> {
     let at = join(at, key);
     let Some(Value::Object(members)) = entry.get(key) else { return Ok(BTreeMap::new()) };
@@ -257,27 +257,27 @@ fn fields(
 }
 
 /// Resolves the allow-list in `resources`. Globs with variables are checked after replacing those.
-fn allowed(at: &str, value: &Value) -> Result<Allowed, String> {
+fn allowed(at: &str, value: &Value) -> Result<AllowList, String> {
     let globs = match value {
         Value::String(glob) => vec![(at.to_owned(), glob.as_str())],
         Value::Array(_) => strings(at, value)?,
         other => return Err(format!("{at} must be a list of globs or \"*\", not {}", kind(other))),
     };
     for (at, glob) in globs.iter().filter(|(_, glob)| !glob.contains("${")) {
-        let one = Allowed::Globs(vec![(*glob).to_owned()]);
+        let one = AllowList::Globs(vec![(*glob).to_owned()]);
         Access::new(&one).map_err(|(glob, error)| {
             let shown: String = glob.chars().take(100).collect();
             format!("{at}: {shown:?} is not a glob: {} at byte {}", error.reason, error.offset)
         })?;
     }
     match globs.iter().any(|(_, glob)| *glob == "*") {
-        true => Ok(Allowed::Everything),
-        false => Ok(Allowed::Globs(globs.into_iter().map(|(_, glob)| glob.to_owned()).collect())),
+        true => Ok(AllowList::Everything),
+        false => Ok(AllowList::Globs(globs.into_iter().map(|(_, glob)| glob.to_owned()).collect())),
     }
 }
 
 /// Replaces the variables in a string or a list of strings.
-fn expanded(value: &Value, at: &str, scope: &Scope<'_>) -> Result<Value, String> {
+fn expanded(value: &Value, at: &str, scope: &ExpandScope<'_>) -> Result<Value, String> {
     match value {
         Value::String(text) => scope.expand(text, at).map(Value::String),
         Value::Array(items) => items.iter().map(|item| expanded(item, at, scope)).collect(),

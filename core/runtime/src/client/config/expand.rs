@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The sources of variables.
-pub(super) struct Scope<'s> {
+pub(super) struct ExpandScope<'s> {
     folder: &'s Path,
     variable: &'s dyn Fn(&str) -> Option<String>,
 }
 
-impl<'s> Scope<'s> {
+impl<'s> ExpandScope<'s> {
     /// `folder` is the base of relative paths; `variable` looks up an environment variable.
     pub(super) fn new(folder: &'s Path, variable: &'s dyn Fn(&str) -> Option<String>) -> Self {
         Self { folder, variable }

@@ -8,8 +8,8 @@ mod expand;
 use super::Target;
 use crate::transport::document;
 use entry::{JsonEntry, join, kind, object};
-use expand::Scope;
-use mcp_resources_engine::client::Allowed;
+use expand::ExpandScope;
+use mcp_resources_engine::client::AllowList;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::suggest::{closest, unexpected};
 use serde_json::Value;
@@ -49,7 +49,7 @@ use std::path::{Path, PathBuf};
 /// `${workspaceFolderBasename}`, `${userHome}`, `${pathSeparator}` and `${/}` as VS Code and Cursor do it. They are replaced
 /// when the server is used, so a variable that is not set affects only this server.
 #[derive(Clone, Default)]
-pub struct Config {
+pub struct ClientConfig {
     /// The beginning of messages: the path of the file and a colon, or nothing.
     source: String,
     folder: PathBuf,
@@ -59,13 +59,13 @@ pub struct Config {
 
 #[derive(Clone, Default)]
 struct Agent {
-    token: Option<Token>,
+    token: Option<AgentToken>,
     /// Its entries, already merged with the definitions.
     servers: BTreeMap<String, JsonEntry>,
 }
 
 #[derive(Clone)]
-enum Token {
+enum AgentToken {
     Text(String),
     Variable(String),
 }
@@ -79,7 +79,7 @@ pub struct ServerConfig {
     /// Its address.
     pub target: Target,
     /// The allow-list.
-    pub resources: Allowed,
+    pub resources: AllowList,
     /// Whether the key `resources` is present.
     pub is_restricted: bool,
     /// The time-out of a request, in ms.
@@ -90,8 +90,8 @@ pub struct ServerConfig {
 
 impl ServerConfig {
     /// A server without further settings.
-    pub fn new(name: impl Into<String>, target: Target, resources: Allowed) -> Self {
-        let is_restricted = resources != Allowed::Nothing;
+    pub fn new(name: impl Into<String>, target: Target, resources: AllowList) -> Self {
+        let is_restricted = resources != AllowList::Nothing;
         Self { name: name.into(), target, resources, is_restricted, timeout: None, prefix: None }
     }
 }
@@ -112,7 +112,7 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// Shows names only, because values may be secrets.
-impl fmt::Debug for Config {
+impl fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let agents = self.agents.iter().map(|(name, agent)| (name, agent.servers.keys().collect::<Vec<_>>()));
         f.debug_struct("Config")
@@ -123,11 +123,11 @@ impl fmt::Debug for Config {
     }
 }
 
-impl Config {
+impl ClientConfig {
     /// Reads a file: YAML for `.yaml` and `.yml` (feature `yaml`), else JSON.
     ///
     /// # Errors
-    /// [`ConfigError`] if it cannot be read or is larger than 16 MiB, and as [`Config::parse`].
+    /// [`ConfigError`] if it cannot be read or is larger than 16 MiB, and as [`ClientConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let source = format!("{}: ", path.display());
@@ -176,7 +176,7 @@ impl Config {
     /// servers are not resolved.
     ///
     /// # Errors
-    /// [`ConfigError`] for an unknown server, and as [`Config::servers`].
+    /// [`ConfigError`] for an unknown server, and as [`ClientConfig::servers`].
     pub fn server(&self, name: &str, agent: Option<&str>) -> Result<ServerConfig, ConfigError> {
         let (key, entries) = self.entries(agent)?;
         let Some(entry) = entries.get(name) else {
@@ -192,11 +192,11 @@ impl Config {
     /// [`ConfigError`] for an unknown agent, and for a variable that is empty or not set.
     pub fn token(&self, agent: &str) -> Result<Option<String>, ConfigError> {
         let key = join("agents", agent);
-        let scope = Scope::new(&self.folder, &process_variable);
+        let scope = ExpandScope::new(&self.folder, &process_variable);
         let token = match &self.agent(agent)?.token {
             None => return Ok(None),
-            Some(Token::Text(text)) => scope.expand(text, &join(&key, "token")),
-            Some(Token::Variable(name)) => process_variable(name)
+            Some(AgentToken::Text(text)) => scope.expand(text, &join(&key, "token")),
+            Some(AgentToken::Variable(name)) => process_variable(name)
                 .ok_or_else(|| format!("{}: the variable {name} is not set", join(&key, "token_env"))),
         };
         let token = token.map_err(|reason| self.error(reason))?;
@@ -224,7 +224,7 @@ impl Config {
     }
 
     fn resolve(&self, key: &str, name: &str, entry: &JsonEntry) -> Result<ServerConfig, ConfigError> {
-        let scope = Scope::new(&self.folder, &process_variable);
+        let scope = ExpandScope::new(&self.folder, &process_variable);
         entry::resolve(name, &join(key, name), entry, &scope).map_err(|reason| self.error(reason))
     }
 
@@ -288,8 +288,8 @@ impl Agent {
             (Some(_), Some(_)) => {
                 return Err(format!("{key} has both \"token\" and \"token_env\": one of them is needed"));
             }
-            (Some(token), None) => Some(Token::Text(token.into())),
-            (None, variable) => variable.map(|name| Token::Variable(name.into())),
+            (Some(token), None) => Some(AgentToken::Text(token.into())),
+            (None, variable) => variable.map(|name| AgentToken::Variable(name.into())),
         };
         let key = join(&key, "mcpServers");
         let mut servers = BTreeMap::new();

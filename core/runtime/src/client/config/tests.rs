@@ -4,8 +4,8 @@ use std::fs;
 /// One server of a table of errors.
 const FS: &str = r#""fs": {"command": "server", "resources": ["file:///a/**"]}"#;
 
-fn parse(text: &str) -> Result<Config, String> {
-    Config::parse(text, "/project").map_err(|error| error.message)
+fn parse(text: &str) -> Result<ClientConfig, String> {
+    ClientConfig::parse(text, "/project").map_err(|error| error.message)
 }
 
 fn one(entry: &str) -> Result<ServerConfig, String> {
@@ -29,12 +29,12 @@ fn the_example_of_the_issue_is_read() {
     # resources: "*"
 "#;
     let folder = Folder::new("seed");
-    let servers = Config::load(folder.file("agents.yaml", text)).unwrap().servers(None).unwrap();
+    let servers = ClientConfig::load(folder.file("agents.yaml", text)).unwrap().servers(None).unwrap();
     let [server] = &servers[..] else { panic!("{servers:?}") };
     assert_eq!((server.name.as_str(), server.is_restricted), ("filesystem", true));
     assert_eq!(
         server.resources,
-        Allowed::Globs(vec!["file:///project/src/**/*.ts".into(), "file:///project/package.json".into()])
+        AllowList::Globs(vec!["file:///project/src/**/*.ts".into(), "file:///project/package.json".into()])
     );
     let Target::Command { program, args, .. } = &server.target else { panic!("{server:?}") };
     assert_eq!(
@@ -47,11 +47,11 @@ fn the_example_of_the_issue_is_read() {
 #[test]
 fn resources_are_nothing_everything_or_globs() {
     for (resources, allowed) in [
-        ("", Allowed::Nothing),
-        (r#", "resources": []"#, Allowed::Globs(vec![])),
-        (r#", "resources": "*""#, Allowed::Everything),
-        (r#", "resources": ["a://b", "*"]"#, Allowed::Everything),
-        (r#", "resources": "a://**""#, Allowed::Globs(vec!["a://**".into()])),
+        ("", AllowList::Nothing),
+        (r#", "resources": []"#, AllowList::Globs(vec![])),
+        (r#", "resources": "*""#, AllowList::Everything),
+        (r#", "resources": ["a://b", "*"]"#, AllowList::Everything),
+        (r#", "resources": "a://**""#, AllowList::Globs(vec!["a://**".into()])),
     ] {
         let server = one(&format!(r#"{{"command": "c"{resources}}}"#)).unwrap();
         assert_eq!(
@@ -176,10 +176,10 @@ fn an_agents_entry_is_laid_over_the_definition() {
         (args.len(), env["A"].as_str(), env["B"].as_str(), servers[0].timeout),
         (1, "1", "3", Some(5))
     );
-    assert_eq!(servers[0].resources, Allowed::Globs(vec!["a://b".into()]));
+    assert_eq!(servers[0].resources, AllowList::Globs(vec!["a://b".into()]));
     assert!(matches!(&servers[2].target, Target::Command { program, .. } if program == "local"));
     // The agent sets no `resources` for these.
-    assert_eq!((&servers[1].resources, &servers[2].resources), (&Allowed::Nothing, &Allowed::Nothing));
+    assert_eq!((&servers[1].resources, &servers[2].resources), (&AllowList::Nothing, &AllowList::Nothing));
     assert_eq!(config.servers(None).unwrap().len(), 3);
     assert!(config.server("other", Some("ui")).is_err() && config.server("other", None).is_ok());
 }
@@ -212,7 +212,7 @@ fn variables_are_replaced_where_a_server_is_used() {
         "NESTED" => Some("${A}".into()),
         _ => None,
     };
-    let scope = Scope::new(Path::new("/folder/shop/.vscode"), &variable);
+    let scope = ExpandScope::new(Path::new("/folder/shop/.vscode"), &variable);
     for (text, expanded) in [
         ("${A}", Some("one")),
         ("x${A}y${env:A}", Some("xoneyone")),
@@ -255,13 +255,13 @@ fn files_of_variables_and_relative_folders_begin_at_the_file() {
     folder.file(".env", "# remark\n\nexport A=1\nB = \"two words\"\nC='3'\nD=a=b\nA=4\r\n");
     let text =
         r#"{"mcpServers": {"fs": {"command": "./c", "cwd": "sub", "envFile": ".env", "env": {"C": "5"}}}}"#;
-    let servers = Config::load(folder.file("config.json", text)).unwrap().servers(None).unwrap();
+    let servers = ClientConfig::load(folder.file("config.json", text)).unwrap().servers(None).unwrap();
     let Target::Command { program, env, directory, .. } = &servers[0].target else { panic!("{servers:?}") };
     let pairs: Vec<_> = env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     assert_eq!(pairs, ["A=4", "B=two words", "C=5", "D=a=b"]);
     assert_eq!((program.as_str(), directory.as_ref()), ("./c", Some(&folder.0.join("sub"))));
     folder.file(".env", "A=1\nsecret\n");
-    let config = Config::load(folder.0.join("config.json")).unwrap();
+    let config = ClientConfig::load(folder.0.join("config.json")).unwrap();
     let error = config.servers(None).unwrap_err().message;
     assert!(error.contains("mcpServers.fs.envFile: line 2 of") && !error.contains("secret"), "{error}");
     fs::remove_file(folder.0.join(".env")).unwrap();
@@ -282,7 +282,7 @@ fn errors_hold_no_secrets() {
         ("g.json", r#"{"mcpServers": {"fs": {"url": "http://a", "headers": {"A": "SECRET\n"}}}}"#),
         ("h.json", r#"{"mcpServers": {"fs": {"command": "a", "args": ["SECRET\u0000"]}}}"#),
     ] {
-        let config = Config::load(folder.file(name, text));
+        let config = ClientConfig::load(folder.file(name, text));
         let error = config.and_then(|config| config.servers(None)).expect_err(text).message;
         assert!(
             !error.contains("SECRET") && error.contains(name) && !error.contains('\n'),
@@ -318,10 +318,10 @@ fn files_that_cannot_be_read_are_named() {
         ("c.json", &" ".repeat((16 << 20) + 1), "it is larger than 16777216 bytes"),
         ("d.json", "{\"mcpServers\": {}, // remark\n}", "it is not JSON: "),
     ] {
-        let error = Config::load(folder.file(name, text)).unwrap_err().message;
+        let error = ClientConfig::load(folder.file(name, text)).unwrap_err().message;
         assert!(error.contains(name) && error.contains(part), "{error}");
     }
-    assert!(Config::load(folder.0.join("none.json")).unwrap_err().message.contains("none.json: "));
+    assert!(ClientConfig::load(folder.0.join("none.json")).unwrap_err().message.contains("none.json: "));
 }
 
 /// A folder of one test, removed at its end.

@@ -13,10 +13,10 @@ mod settings;
 mod tests;
 
 pub use owned::Owned;
-pub use settings::Settings;
+pub use settings::ClientSettings;
 
-use super::{Client, ClientError, ConfigError, ListChanges, Listing, ProgressFn, Scope, Watch};
-use mcp_resources_engine::client::{Change, Failure, Listed, Progress, Question, ServerAbout};
+use super::{Client, ClientError, ConfigError, ListChanges, ListScope, Listing, ProgressFn, Watch};
+use mcp_resources_engine::client::{Change, ClientQuestion, Failure, Listed, Progress, ServerAbout};
 use mcp_resources_engine::connection::{Completion, Contents};
 use mcp_resources_engine::now::Millis;
 use std::collections::HashMap;
@@ -33,16 +33,16 @@ const MOST_WAITING: usize = 1_000;
 
 /// A client with a queue for an event loop. Dropping it cancels all calls.
 #[derive(Debug)]
-pub struct Desk {
+pub struct ClientQueue {
     client: Client,
     runtime: Handle,
-    tray: Arc<Tray>,
+    tray: Arc<EventTable>,
     tasks: Mutex<HashMap<u64, AbortHandle>>,
 }
 
 /// The end of a call, or an event before it.
 #[derive(Debug)]
-pub enum News {
+pub enum ClientEvent {
     /// A call has ended without a result, or an iteration has ended.
     Done,
     /// A call has failed.
@@ -65,8 +65,8 @@ pub enum News {
     ListChanged(Arc<str>),
     /// The progress of a call.
     Progress(Progress),
-    /// A question, with the capability that it belongs to. Its number is for [`Desk::answer`].
-    Question(Question, &'static str),
+    /// A question, with the capability that it belongs to. Its number is for [`ClientQueue::answer`].
+    Question(ClientQuestion, &'static str),
     /// The question with this number no longer needs an answer.
     Withdrawn,
     /// A server, and a note about it.
@@ -75,7 +75,7 @@ pub enum News {
 
 /// Options of one call.
 #[derive(Clone, Debug, Default)]
-pub struct CallOptions {
+pub struct QueuedCallOptions {
     /// The only server to use; `None` for all.
     pub server: Option<String>,
     /// The time-out of a request in ms; `None` for the client's default.
@@ -87,10 +87,10 @@ pub struct CallOptions {
 /// An iteration: a list, the changes of a resource, or the changes of lists. Dropping it ends the iteration and its
 /// watch.
 #[derive(Clone, Debug)]
-pub struct Stream(Arc<tokio::sync::Mutex<Option<Source>>>);
+pub struct ClientStream(Arc<tokio::sync::Mutex<Option<ClientSource>>>);
 
 #[derive(Debug)]
-enum Source {
+enum ClientSource {
     Listing(Box<Listing>),
     Watch(Watch),
     ListChanges(ListChanges),
@@ -99,33 +99,33 @@ enum Source {
 type Reply = oneshot::Sender<Result<String, String>>;
 
 /// The state shared by both threads.
-struct Tray {
+struct EventTable {
     ring: Box<dyn Fn() + Send + Sync>,
-    news: Mutex<Vec<(u64, News)>>,
+    news: Mutex<Vec<(u64, ClientEvent)>>,
     /// The number of the last question, and the open questions.
     questions: Mutex<(u64, HashMap<u64, Reply>)>,
 }
 
-impl News {
+impl ClientEvent {
     /// Whether it is the last news of its call.
     pub fn is_end(&self) -> bool {
         !matches!(self, Self::Progress(_) | Self::Question(..) | Self::Withdrawn | Self::Note(..))
     }
 }
 
-impl Desk {
+impl ClientQueue {
     /// Makes a client; nothing is started yet. `ring` is called on the client's thread for each piece of news. For a
     /// server in the same process, also returns the other end of the pipe.
     ///
     /// # Errors
     /// [`ConfigError`] for invalid settings, or an invalid configuration file.
     pub fn open(
-        settings: Settings,
+        settings: ClientSettings,
         runtime: Handle,
         ring: impl Fn() + Send + Sync + 'static,
     ) -> Result<(Self, Option<OwnedFd>), ConfigError> {
         let (news, questions) = Default::default();
-        let tray = Arc::new(Tray { ring: Box::new(ring), news, questions });
+        let tray = Arc::new(EventTable { ring: Box::new(ring), news, questions });
         let (builder, far) = settings::builder(settings, &tray)?;
         let client = builder.runtime(runtime.clone()).connect()?;
         Ok((Self { client, runtime, tray, tasks: Mutex::default() }, far))
@@ -138,11 +138,11 @@ impl Desk {
 
     /// Reads a resource; `whole` asks for all members of the contents. The result arrives under the number `call`,
     /// which the caller chooses and which must not be in use.
-    pub fn read(&self, call: u64, uri: String, whole: bool, options: CallOptions) {
+    pub fn read(&self, call: u64, uri: String, whole: bool, options: QueuedCallOptions) {
         let client = self.scoped(call, options);
         self.start(call, async move {
             let contents = client.read(&uri).await?;
-            Ok(if whole { News::Entries(contents) } else { News::Contents(contents) })
+            Ok(if whole { ClientEvent::Entries(contents) } else { ClientEvent::Contents(contents) })
         });
     }
 
@@ -152,26 +152,26 @@ impl Desk {
         call: u64,
         what: (String, String, String),
         context: Vec<(String, String)>,
-        options: CallOptions,
+        options: QueuedCallOptions,
     ) {
         let client = self.scoped(call, options);
         self.start(call, async move {
             let (template, variable, value) = what;
             let chosen: Vec<_> = context.iter().map(|(name, value)| (&**name, &**value)).collect();
-            client.complete(&template, &variable, &value, &chosen).await.map(News::Completion)
+            client.complete(&template, &variable, &value, &chosen).await.map(ClientEvent::Completion)
         });
     }
 
     /// Makes a request with any method; `params` is the text of a JSON object.
-    pub fn request(&self, call: u64, method: String, params: String, options: CallOptions) {
+    pub fn request(&self, call: u64, method: String, params: String, options: QueuedCallOptions) {
         let client = self.scoped(call, options);
-        self.start(call, async move { client.request(&method, &params).await.map(News::Json) });
+        self.start(call, async move { client.request(&method, &params).await.map(ClientEvent::Json) });
     }
 
     /// Gets a server's description of itself.
-    pub fn about(&self, call: u64, options: CallOptions) {
+    pub fn about(&self, call: u64, options: QueuedCallOptions) {
         let client = self.scoped(call, options);
-        self.start(call, async move { client.about().await.map(News::About) });
+        self.start(call, async move { client.about().await.map(ClientEvent::About) });
     }
 
     /// Closes the client, and the servers that it has started.
@@ -179,42 +179,42 @@ impl Desk {
         let client = self.client.clone();
         self.start(call, async move {
             client.close().await;
-            Ok(News::Done)
+            Ok(ClientEvent::Done)
         });
     }
 
     /// Starts a list of templates or of resources. Its progress arrives under the number `call`.
-    pub fn list(&self, call: u64, templates: bool, options: CallOptions) -> Stream {
+    pub fn list(&self, call: u64, templates: bool, options: QueuedCallOptions) -> ClientStream {
         let client = self.scoped(call, options);
         let list = if templates { client.list_templates() } else { client.list() };
-        Stream::new(Source::Listing(Box::new(list)))
+        ClientStream::new(ClientSource::Listing(Box::new(list)))
     }
 
     /// Starts watching a resource.
-    pub fn watch(&self, uri: &str, options: CallOptions) -> Stream {
+    pub fn watch(&self, uri: &str, options: QueuedCallOptions) -> ClientStream {
         // The client may start a task to find the right one of several servers.
         let _inside = self.runtime.enter();
-        Stream::new(Source::Watch(self.scoped(0, options).watch(uri)))
+        ClientStream::new(ClientSource::Watch(self.scoped(0, options).watch(uri)))
     }
 
     /// Starts listening for changes of lists.
-    pub fn list_changes(&self) -> Stream {
-        Stream::new(Source::ListChanges(self.client.list_changes()))
+    pub fn list_changes(&self) -> ClientStream {
+        ClientStream::new(ClientSource::ListChanges(self.client.list_changes()))
     }
 
-    /// Asks for the next item of a stream; [`News::Done`] at its end.
-    pub fn next(&self, call: u64, stream: &Stream) {
+    /// Asks for the next item of a stream; [`ClientEvent::Done`] at its end.
+    pub fn next(&self, call: u64, stream: &ClientStream) {
         let source = stream.0.clone();
         self.start(call, async move {
             match source.lock().await.as_mut() {
                 Some(source) => source.next().await,
-                None => Ok(News::Done),
+                None => Ok(ClientEvent::Done),
             }
         });
     }
 
     /// Ends a stream as soon as no call is waiting for its next item.
-    pub fn end(&self, stream: &Stream) {
+    pub fn end(&self, stream: &ClientStream) {
         if let Ok(mut source) = stream.0.try_lock() {
             return drop(source.take());
         }
@@ -238,7 +238,7 @@ impl Desk {
     }
 
     /// Takes all news in order, each with the number of its call or question.
-    pub fn take(&self) -> Vec<(u64, News)> {
+    pub fn take(&self) -> Vec<(u64, ClientEvent)> {
         let news = std::mem::take(&mut *locked(&self.tray.news));
         let mut tasks = locked(&self.tasks);
         for (call, _) in news.iter().filter(|(_, news)| news.is_end()) {
@@ -247,53 +247,61 @@ impl Desk {
         news
     }
 
-    fn scoped(&self, call: u64, CallOptions { server, timeout, progress }: CallOptions) -> Client {
+    fn scoped(
+        &self,
+        call: u64,
+        QueuedCallOptions { server, timeout, progress }: QueuedCallOptions,
+    ) -> Client {
         let tray = self.tray.clone();
-        let report = move |progress| tray.put(call, News::Progress(progress));
+        let report = move |progress| tray.put(call, ClientEvent::Progress(progress));
         let progress = progress.then(|| Arc::new(report) as ProgressFn);
-        self.client.with(Scope { server, timeout, progress })
+        self.client.with(ListScope { server, timeout, progress })
     }
 
     /// Runs `work` on the client's thread; its end is reported under the number of the call.
-    fn start(&self, call: u64, work: impl Future<Output = Result<News, ClientError>> + Send + 'static) {
-        let ending = Ending { tray: self.tray.clone(), call, news: None };
+    fn start(
+        &self,
+        call: u64,
+        work: impl Future<Output = Result<ClientEvent, ClientError>> + Send + 'static,
+    ) {
+        let ending = CallEnding { tray: self.tray.clone(), call, news: None };
         let task = self.runtime.spawn(async move {
             let mut ending = ending;
-            ending.news = Some(work.await.unwrap_or_else(News::Failed));
+            ending.news = Some(work.await.unwrap_or_else(ClientEvent::Failed));
         });
         locked(&self.tasks).insert(call, task.abort_handle());
     }
 }
 
-impl Drop for Desk {
+impl Drop for ClientQueue {
     fn drop(&mut self) {
         locked(&self.tasks).values().for_each(AbortHandle::abort);
     }
 }
 
-impl Stream {
-    fn new(source: Source) -> Self {
+impl ClientStream {
+    fn new(source: ClientSource) -> Self {
         Self(Arc::new(tokio::sync::Mutex::new(Some(source))))
     }
 }
 
-impl Source {
-    async fn next(&mut self) -> Result<News, ClientError> {
+impl ClientSource {
+    async fn next(&mut self) -> Result<ClientEvent, ClientError> {
         let news = match self {
             Self::Listing(listing) => listing.next().await.transpose()?.map(|first| {
                 // The rest of the page is passed on together with its first entry.
-                News::Listed(std::iter::once(first).chain(listing.ready()).collect())
+                ClientEvent::Listed(std::iter::once(first).chain(listing.ready()).collect())
             }),
-            Self::Watch(watch) => watch.next().await.transpose()?.map(News::Change),
-            Self::ListChanges(changes) => changes.next().await.map(News::ListChanged),
+            Self::Watch(watch) => watch.next().await.transpose()?.map(ClientEvent::Change),
+            Self::ListChanges(changes) => changes.next().await.map(ClientEvent::ListChanged),
         };
-        Ok(news.unwrap_or(News::Done))
+        Ok(news.unwrap_or(ClientEvent::Done))
     }
 }
 
-impl Tray {
-    fn put(&self, number: u64, news: News) {
-        let may_be_lost = matches!(news, News::Note(..) | News::Progress(_));
+impl EventTable {
+    fn put(&self, number: u64, news: ClientEvent) {
+        let may_be_lost = matches!(news, ClientEvent::Note(..) | ClientEvent::Progress(_));
         let mut waiting = locked(&self.news);
         if !may_be_lost || waiting.len() < MOST_WAITING {
             waiting.push((number, news));
@@ -303,7 +311,11 @@ impl Tray {
     }
 
     /// Lets the loop's function for this capability answer a question.
-    async fn ask(self: Arc<Self>, question: Question, capability: &'static str) -> Result<String, String> {
+    async fn ask(
+        self: Arc<Self>,
+        question: ClientQuestion,
+        capability: &'static str,
+    ) -> Result<String, String> {
         let (reply, answer) = oneshot::channel();
         let number = {
             let mut questions = locked(&self.questions);
@@ -313,7 +325,7 @@ impl Tray {
             number
         };
         let open = OpenQuestion { tray: self, number };
-        open.tray.put(number, News::Question(question, capability));
+        open.tray.put(number, ClientEvent::Question(question, capability));
         answer.await.unwrap_or_else(|_| Err("the client was closed before it answered".into()))
     }
 
@@ -323,34 +335,34 @@ impl Tray {
 }
 
 /// Reports the end of a call, even if its task was aborted.
-struct Ending {
-    tray: Arc<Tray>,
+struct CallEnding {
+    tray: Arc<EventTable>,
     call: u64,
-    news: Option<News>,
+    news: Option<ClientEvent>,
 }
 
-impl Drop for Ending {
+impl Drop for CallEnding {
     fn drop(&mut self) {
-        let news = self.news.take().unwrap_or_else(|| News::Failed(Failure::Cancelled.into()));
+        let news = self.news.take().unwrap_or_else(|| ClientEvent::Failed(Failure::Cancelled.into()));
         self.tray.put(self.call, news);
     }
 }
 
 /// An open question. It is withdrawn if this is dropped before the answer.
 struct OpenQuestion {
-    tray: Arc<Tray>,
+    tray: Arc<EventTable>,
     number: u64,
 }
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
         if self.tray.reply(self.number).is_some() {
-            self.tray.put(self.number, News::Withdrawn);
+            self.tray.put(self.number, ClientEvent::Withdrawn);
         }
     }
 }
 
-impl fmt::Debug for Tray {
+impl fmt::Debug for EventTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tray").finish_non_exhaustive()
     }

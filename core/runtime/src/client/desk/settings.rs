@@ -1,9 +1,9 @@
 //! The settings of a client for another language, as options by name.
 
-use super::{News, Tray};
-use crate::client::{Allowed, Client, ClientBuilder, ConfigError, ServerConfig, Target};
+use super::{ClientEvent, EventTable};
+use crate::client::{AllowList, Client, ClientBuilder, ConfigError, ServerConfig, Target};
 use mcp_resources_engine::now::Millis;
-use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, Step};
+use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
 use mcp_resources_engine::suggest;
 use mcp_resources_engine::version::{QUESTIONS, Revision};
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 /// A configuration file, or one server: a command, a URL, or neither for a server in the same process.
 #[derive(Debug, Default)]
-pub struct Settings {
+pub struct ClientSettings {
     config: Option<PathBuf>,
     agent: Option<String>,
     name: Option<String>,
@@ -32,7 +32,7 @@ pub struct Settings {
     notes: bool,
 }
 
-impl Named for Settings {
+impl NamedOptions for ClientSettings {
     const EXPECTED: &'static str = "options of a client";
     const NAMES: &'static [&'static str] = &[
         "config",
@@ -67,21 +67,21 @@ impl Named for Settings {
             "notes" => FromOption::from_option(value).map(|value| self.notes = value),
             _ => Err(OptionError::unknown("option", name, Self::NAMES)),
         }
-        .map_err(|error| error.under(Step::Name(name.to_owned().into())))
+        .map_err(|error| error.under(PathStep::Name(name.to_owned().into())))
     }
 }
 
 /// Makes a builder, and the other end of the pipe for a server in the same process.
 pub(super) fn builder(
-    mut settings: Settings,
-    tray: &Arc<Tray>,
+    mut settings: ClientSettings,
+    tray: &Arc<EventTable>,
 ) -> Result<(ClientBuilder, Option<OwnedFd>), ConfigError> {
     let (mut builder, far) = match settings.config.take() {
         Some(path) => (ClientBuilder::from_config(path, settings.agent.as_deref())?, None),
         None => {
             let (target, far) = target(&mut settings)?;
             let name = settings.name.as_deref().unwrap_or("server");
-            let allowed = settings.resources.take().map_or(Allowed::Everything, Allowed::Globs);
+            let allowed = settings.resources.take().map_or(AllowList::Everything, AllowList::Globs);
             (Client::builder().server_with(ServerConfig::new(name, target, allowed)), far)
         }
     };
@@ -93,8 +93,8 @@ pub(super) fn builder(
     }
     if settings.notes {
         let tray = tray.clone();
-        builder =
-            builder.on_note(move |server, note| tray.put(0, News::Note(server.to_owned(), note.to_owned())));
+        builder = builder
+            .on_note(move |server, note| tray.put(0, ClientEvent::Note(server.to_owned(), note.to_owned())));
     }
     for name in &settings.answers {
         let found = QUESTIONS.into_iter().find(|(_, capability)| capability == name);
@@ -108,7 +108,7 @@ pub(super) fn builder(
     Ok((builder, far))
 }
 
-fn target(settings: &mut Settings) -> Result<(Target, Option<OwnedFd>), ConfigError> {
+fn target(settings: &mut ClientSettings) -> Result<(Target, Option<OwnedFd>), ConfigError> {
     if let Some(url) = settings.url.take() {
         let headers = std::mem::take(&mut settings.headers).into_iter().collect();
         return Ok((Target::Url { url, headers }, None));

@@ -7,20 +7,20 @@ use std::time::Duration;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A desk whose server never answers, the other end of the pipe, and a receiver for its rings.
-fn desk(options: Vec<(String, OptionValue)>) -> (Desk, OwnedFd, Receiver<()>) {
+fn desk(options: Vec<(String, OptionValue)>) -> (ClientQueue, OwnedFd, Receiver<()>) {
     let (bell, rings) = channel();
-    let settings = Settings::from_option(OptionValue::Members(options)).unwrap();
+    let settings = ClientSettings::from_option(OptionValue::Members(options)).unwrap();
     let ring = move || {
         // Fails if the test is over.
         let _ = bell.send(());
     };
-    let (desk, far) = Desk::open(settings, crate::client::runtime().unwrap(), ring).unwrap();
+    let (desk, far) = ClientQueue::open(settings, crate::client::runtime().unwrap(), ring).unwrap();
     (desk, far.unwrap(), rings)
 }
 
-fn failed(news: &[(u64, News)], call: u64) -> &'static str {
+fn failed(news: &[(u64, ClientEvent)], call: u64) -> &'static str {
     match news {
-        [(number, News::Failed(error))] if *number == call => error.kind(),
+        [(number, ClientEvent::Failed(error))] if *number == call => error.kind(),
         other => panic!("{other:?}"),
     }
 }
@@ -29,11 +29,11 @@ fn failed(news: &[(u64, News)], call: u64) -> &'static str {
 #[test]
 fn each_call_ends_once() {
     let (desk, far, rings) = desk(Vec::new());
-    desk.read(7, "a:b".into(), false, CallOptions::default());
+    desk.read(7, "a:b".into(), false, QueuedCallOptions::default());
     desk.cancel(7);
     rings.recv_timeout(DEADLINE).unwrap();
     assert_eq!(failed(&desk.take(), 7), "cancelled");
-    desk.read(9, "a:b".into(), true, CallOptions::default());
+    desk.read(9, "a:b".into(), true, QueuedCallOptions::default());
     drop(far);
     rings.recv_timeout(DEADLINE).unwrap();
     assert_eq!(failed(&desk.take(), 9), "unreachable");
@@ -45,19 +45,19 @@ fn each_call_ends_once() {
 fn droppable_news_is_limited() {
     let (desk, _far, _rings) = desk(Vec::new());
     for _ in 0..2 * MOST_WAITING {
-        desk.tray.put(0, News::Note("server".into(), "a note".into()));
+        desk.tray.put(0, ClientEvent::Note("server".into(), "a note".into()));
     }
-    desk.tray.put(1, News::Done);
+    desk.tray.put(1, ClientEvent::Done);
     let news = desk.take();
     assert_eq!(news.len(), MOST_WAITING + 1);
-    assert!(matches!(news.last(), Some((1, News::Done))));
+    assert!(matches!(news.last(), Some((1, ClientEvent::Done))));
 }
 
 /// S-10: the error about a wrong option names it, and what is allowed.
 #[test]
 fn a_wrong_option_is_named() {
     let set = |name: &str, value: OptionValue| {
-        let settings = Settings::from_option(OptionValue::Members(vec![(name.into(), value)]));
+        let settings = ClientSettings::from_option(OptionValue::Members(vec![(name.into(), value)]));
         settings.map(drop).map_err(|error| error.to_string())
     };
     let error = set("revision", "2020-01-01".into()).unwrap_err();

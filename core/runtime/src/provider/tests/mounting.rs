@@ -71,21 +71,25 @@ fn a_feed_reports_its_own_resources_while_mounted() {
     }
     let served = TestServer::new(Limits::default());
     let constant = Resource::new("fed:///constant");
-    let edit = Edit::AddResource { resource: constant, source: Source::Text("mine".into()) };
+    let edit = Edit::AddResource { resource: constant, source: ItemSource::Text("mine".into()) };
     served.engine.apply(vec![edit], Now::default()).unwrap();
     let provider = Arc::new(Fed(Mutex::default()));
     let id = served.mount(provider.clone());
     let feed = lock(&provider.0).clone().unwrap();
-    let add = |uri: &str| Entry::Add(ONE, Resource::new(uri));
-    let update =
-        |uri: &str| Entry::Update { uri: uri.into(), size: Some(4), last_modified: None, description: None };
+    let add = |uri: &str| FeedEntry::Add(ONE, Resource::new(uri));
+    let update = |uri: &str| FeedEntry::Update {
+        uri: uri.into(),
+        size: Some(4),
+        last_modified: None,
+        description: None,
+    };
     let reports = feed.publish(vec![
         add("fed:///a"),
         add("no uri"),
         add("fed:///constant"),
         update("fed:///a"),
         update("fed:///constant"),
-        Entry::Remove("fed:///constant".into()),
+        FeedEntry::Remove("fed:///constant".into()),
         add("fed:///b"),
     ]);
     let sound: Vec<bool> = reports.iter().map(Result::is_ok).collect();
@@ -94,7 +98,7 @@ fn a_feed_reports_its_own_resources_while_mounted() {
     assert_eq!(text(&served.wait(1)[0]), "mine", "what is registered at the very URI goes first");
     served.read(2, "fed:///a");
     assert_eq!(text(&served.wait(1)[0]), "fed:///a");
-    assert_eq!(feed.publish(vec![Entry::Remove("FED:///b".into())]), [Ok(())]);
+    assert_eq!(feed.publish(vec![FeedEntry::Remove("FED:///b".into())]), [Ok(())]);
     assert!(feed.is_alive());
     served.mounts.unmount(id);
     assert!(!feed.is_alive() && feed.updated("fed:///a").is_ok());

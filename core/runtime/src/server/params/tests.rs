@@ -105,7 +105,7 @@ fn another_spelling_of_a_number_is_refused() {
     use serde::de::DeserializeOwned;
 
     fn reads<T: DeserializeOwned>(text: &str) -> bool {
-        let field = Field { name: "x", value: Shape::Text(text) };
+        let field = ParamField { name: "x", value: Shape::Text(text) };
         T::deserialize(field).is_ok()
     }
     for good in ["0", "7", "120"] {

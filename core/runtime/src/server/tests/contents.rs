@@ -52,7 +52,7 @@ async fn contents_pass_the_authors_redact_s_19() {
     let error = client.read("a://broken").await.unwrap_err();
     assert_eq!(error.data["kind"], "read_error");
     assert!(!format!("{error:?}").contains("secret"));
-    server.apply(Changes::new().text(Resource::new("a://later"), "secret")).unwrap();
+    server.apply(ServerChanges::new().text(Resource::new("a://later"), "secret")).unwrap();
     assert_eq!(client.read_text("a://later").await.unwrap(), "a://later: *");
 }
 

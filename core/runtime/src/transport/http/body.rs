@@ -22,17 +22,17 @@ const ROOM: usize = 64 * 1024;
 
 /// The body of a response.
 #[derive(Debug)]
-pub struct ResponseBody(Kind);
+pub struct ResponseBody(BodyKind);
 
 #[derive(Debug)]
-enum Kind {
+enum BodyKind {
     Whole(Bytes),
-    Stream { first: Vec<u8>, writer: Writer },
+    Stream { first: Vec<u8>, writer: BodyWriter },
 }
 
 impl ResponseBody {
     pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self(Kind::Whole(bytes.into()))
+        Self(BodyKind::Whole(bytes.into()))
     }
 
     /// A response without a body, after which the connection closes.
@@ -43,8 +43,8 @@ impl ResponseBody {
         answer
     }
 
-    pub(super) fn stream(first: Vec<u8>, writer: Writer) -> Self {
-        Self(Kind::Stream { first, writer })
+    pub(super) fn stream(first: Vec<u8>, writer: BodyWriter) -> Self {
+        Self(BodyKind::Stream { first, writer })
     }
 }
 
@@ -58,11 +58,11 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let frame = |bytes| Poll::Ready(Some(Ok(Frame::data(bytes))));
         match &mut self.0 {
-            Kind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Kind::Whole(bytes) => frame(std::mem::take(bytes)),
-            Kind::Stream { first, .. } if !first.is_empty() => frame(std::mem::take(first).into()),
-            Kind::Stream { writer, .. } if writer.ended => Poll::Ready(None),
-            Kind::Stream { writer, .. } => {
+            BodyKind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            BodyKind::Whole(bytes) => frame(std::mem::take(bytes)),
+            BodyKind::Stream { first, .. } if !first.is_empty() => frame(std::mem::take(first).into()),
+            BodyKind::Stream { writer, .. } if writer.ended => Poll::Ready(None),
+            BodyKind::Stream { writer, .. } => {
                 let mut out = Vec::new();
                 match writer.poll(context, &mut out) {
                     Poll::Pending => Poll::Pending,
@@ -75,28 +75,28 @@ impl Body for ResponseBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Kind::Whole(bytes) => bytes.is_empty(),
-            Kind::Stream { first, writer } => first.is_empty() && writer.ended,
+            BodyKind::Whole(bytes) => bytes.is_empty(),
+            BodyKind::Stream { first, writer } => first.is_empty() && writer.ended,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Kind::Stream { .. } => SizeHint::default(),
+            BodyKind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            BodyKind::Stream { .. } => SizeHint::default(),
         }
     }
 }
 
 /// Writes the data of an exchange. Dropping it before the end means that the client has disconnected.
-pub(super) struct Writer {
+pub(super) struct BodyWriter {
     server: Arc<HttpServer>,
     exchange: Exchange,
     alarm: Option<(Millis, Pin<Box<Sleep>>)>,
     ended: bool,
 }
 
-impl Writer {
+impl BodyWriter {
     pub(super) fn new(server: Arc<HttpServer>, exchange: Exchange) -> Self {
         Self { server, exchange, alarm: None, ended: false }
     }
@@ -149,7 +149,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for BodyWriter {
     fn drop(&mut self) {
         if !self.ended {
             let turn = self.exchange.closed(self.server.now());
@@ -158,7 +158,7 @@ impl Drop for Writer {
     }
 }
 
-impl fmt::Debug for Writer {
+impl fmt::Debug for BodyWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Writer").field("ended", &self.ended).finish_non_exhaustive()
     }

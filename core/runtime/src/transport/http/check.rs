@@ -1,7 +1,7 @@
 //! The verification of one token, for hosts that poll by themselves.
 
 use super::{Verified, Verifier, Verifying};
-use mcp_resources_engine::http::Denied;
+use mcp_resources_engine::http::DeniedToken;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -15,10 +15,10 @@ impl TokenCheck {
         Self(Mutex::new(Some(Box::pin(async move { verifier.verify(&token).await }))))
     }
 
-    /// The result, once. Afterwards [`Denied::Unavailable`].
-    pub fn poll(&self, context: &mut Context<'_>) -> Poll<Result<Verified, Denied>> {
+    /// The result, once. Afterwards [`DeniedToken::Unavailable`].
+    pub fn poll(&self, context: &mut Context<'_>) -> Poll<Result<Verified, DeniedToken>> {
         let mut checking = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(future) = checking.as_mut() else { return Poll::Ready(Err(Denied::Unavailable)) };
+        let Some(future) = checking.as_mut() else { return Poll::Ready(Err(DeniedToken::Unavailable)) };
         let found = future.as_mut().poll(context);
         if found.is_ready() {
             *checking = None;
@@ -59,6 +59,6 @@ mod tests {
         assert!(check.poll(&mut context).is_pending());
         let Poll::Ready(Ok(verified)) = check.poll(&mut context) else { panic!("it is verified") };
         assert_eq!(verified.principal.id(), "ada");
-        assert!(matches!(check.poll(&mut context), Poll::Ready(Err(Denied::Unavailable))));
+        assert!(matches!(check.poll(&mut context), Poll::Ready(Err(DeniedToken::Unavailable))));
     }
 }

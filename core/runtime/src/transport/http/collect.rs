@@ -25,7 +25,7 @@ pub(super) async fn collect<B>(body: B, request: &Identified) -> Result<(Bytes, 
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let mut body = Collecting { body, request, whole: Bytes::new() };
+    let mut body = BodyCollector { body, request, whole: Bytes::new() };
     if body.body.is_end_stream() {
         return Ok((Bytes::new(), false));
     }
@@ -58,13 +58,13 @@ async fn next_turn() {
     .await;
 }
 
-struct Collecting<'r, B> {
+struct BodyCollector<'r, B> {
     body: B,
     request: &'r Identified,
     whole: Bytes,
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Collecting<'_, B> {
+impl<B: Body<Data = Bytes> + Unpin> BodyCollector<'_, B> {
     /// Reads the available part; `None` if that is not all.
     async fn at_once(&mut self) -> Option<Result<Bytes, NoBody>> {
         poll_fn(|context| {

@@ -1,6 +1,6 @@
 //! Fetches keys from a URL.
 
-use super::jwks::Delivery;
+use super::jwks::KeyDelivery;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) fn is_safe(url: &str) -> bool {
 }
 
 /// Starts fetching the text at `url` on a thread of its own, without a runtime.
-pub(super) fn start(url: &Arc<str>, delivery: Delivery) {
+pub(super) fn start(url: &Arc<str>, delivery: KeyDelivery) {
     let url = url.clone();
     let work = move || {
         if let Ok(text) = get(&url, PATIENCE, Proxy::try_from_env()) {

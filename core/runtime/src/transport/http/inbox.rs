@@ -7,7 +7,7 @@
 use super::{Verified, Verifier, Verifying};
 use crate::transport::{Host, Peer, Work};
 use mcp_resources_engine::connection::Events;
-use mcp_resources_engine::http::Denied;
+use mcp_resources_engine::http::DeniedToken;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,8 +18,8 @@ use tokio::sync::oneshot;
 pub type WakeLoop = Arc<dyn Fn() + Send + Sync>;
 
 /// The queue. `X` is the type of a host's own items.
-pub struct Inbox<X> {
-    items: Mutex<Vec<Item<X>>>,
+pub struct RequestInbox<X> {
+    items: Mutex<Vec<InboxItem<X>>>,
     /// Whether the loop has already been woken.
     is_due: AtomicBool,
     wake_loop: Mutex<Option<WakeLoop>>,
@@ -27,7 +27,7 @@ pub struct Inbox<X> {
 
 /// An item for the event loop.
 #[derive(Debug)]
-pub enum Item<X> {
+pub enum InboxItem<X> {
     /// An event, with the peer that gets its answer.
     Work(Peer, Box<Work<'static>>),
     /// A token to verify.
@@ -44,20 +44,20 @@ pub enum Item<X> {
 
 /// Takes the result for a token, once. Dropping it without one means that verification was impossible.
 #[derive(Debug)]
-pub struct TokenReply(Mutex<Option<oneshot::Sender<Result<Verified, Denied>>>>);
+pub struct TokenReply(Mutex<Option<oneshot::Sender<Result<Verified, DeniedToken>>>>);
 
 /// An inbox for the HTTP server: as its host, and as its verifier of tokens.
-pub struct Reach<X>(Weak<Inbox<X>>);
+pub struct PeerReach<X>(Weak<RequestInbox<X>>);
 
-impl<X> Inbox<X> {
-    /// An empty queue. `wake_loop` wakes the loop; without it the loop calls [`Inbox::is_due`] before it sleeps.
+impl<X> RequestInbox<X> {
+    /// An empty queue. `wake_loop` wakes the loop; without it the loop calls [`RequestInbox::is_due`] before it sleeps.
     pub fn new(wake_loop: Option<WakeLoop>) -> Arc<Self> {
         let (items, is_due) = Default::default();
         Arc::new(Self { items, is_due, wake_loop: Mutex::new(wake_loop) })
     }
 
     /// Adds items, and wakes the loop, even without any item.
-    pub fn leave(&self, items: impl IntoIterator<Item = Item<X>>) {
+    pub fn leave(&self, items: impl IntoIterator<Item = InboxItem<X>>) {
         lock(&self.items).extend(items);
         if self.is_due.swap(true, Ordering::AcqRel) {
             return;
@@ -69,7 +69,7 @@ impl<X> Inbox<X> {
     }
 
     /// Adds an item on the loop's own thread, which checks the queue before it sleeps.
-    pub fn leave_quietly(&self, item: Item<X>) {
+    pub fn leave_quietly(&self, item: InboxItem<X>) {
         lock(&self.items).push(item);
     }
 
@@ -79,7 +79,7 @@ impl<X> Inbox<X> {
     }
 
     /// Takes everything.
-    pub fn take(&self) -> Vec<Item<X>> {
+    pub fn take(&self) -> Vec<InboxItem<X>> {
         self.is_due.store(false, Ordering::Release);
         std::mem::take(&mut *lock(&self.items))
     }
@@ -91,28 +91,28 @@ impl<X> Inbox<X> {
     }
 
     /// A weak handle for the HTTP server: if the loop is gone, the server gives up its requests.
-    pub fn reach(self: &Arc<Self>) -> Arc<Reach<X>> {
-        Arc::new(Reach(Arc::downgrade(self)))
+    pub fn reach(self: &Arc<Self>) -> Arc<PeerReach<X>> {
+        Arc::new(PeerReach(Arc::downgrade(self)))
     }
 }
 
-impl<X: Clone + Send + Sync + 'static> Inbox<X> {
+impl<X: Clone + Send + Sync + 'static> RequestInbox<X> {
     /// A waker that adds `item` each time it is woken, on any thread. Holds only a weak reference.
     pub fn waker(self: &Arc<Self>, item: X) -> Waker {
         Waker::from(Arc::new(Leaves { inbox: Arc::downgrade(self), item }))
     }
 }
 
-/// See [`Inbox::waker`].
+/// See [`RequestInbox::waker`].
 struct Leaves<X> {
-    inbox: Weak<Inbox<X>>,
+    inbox: Weak<RequestInbox<X>>,
     item: X,
 }
 
 impl<X: Clone + Send + Sync + 'static> Wake for Leaves<X> {
     fn wake(self: Arc<Self>) {
         if let Some(inbox) = self.inbox.upgrade() {
-            inbox.leave([Item::Own(self.item.clone())]);
+            inbox.leave([InboxItem::Own(self.item.clone())]);
         }
     }
 }
@@ -125,10 +125,10 @@ impl TokenReply {
 
     /// Refuses the token, or reports that it cannot be verified now.
     pub fn refuse(&self, unavailable: bool) {
-        self.send(Err(if unavailable { Denied::Unavailable } else { Denied::Invalid }));
+        self.send(Err(if unavailable { DeniedToken::Unavailable } else { DeniedToken::Invalid }));
     }
 
-    fn send(&self, reply: Result<Verified, Denied>) {
+    fn send(&self, reply: Result<Verified, DeniedToken>) {
         if let Some(waiting) = lock(&self.0).take() {
             // Fails if the client has disconnected.
             let _ = waiting.send(reply);
@@ -136,54 +136,54 @@ impl TokenReply {
     }
 }
 
-impl<X> Reach<X> {
+impl<X> PeerReach<X> {
     /// The server has stopped.
     pub fn ended(&self) {
-        self.leave([Item::Ended]);
+        self.leave([InboxItem::Ended]);
     }
 
-    fn leave(&self, items: impl IntoIterator<Item = Item<X>>) {
+    fn leave(&self, items: impl IntoIterator<Item = InboxItem<X>>) {
         if let Some(inbox) = self.0.upgrade() {
             inbox.leave(items);
         }
     }
 }
 
-impl<X: Send + 'static> Host for Reach<X> {
+impl<X: Send + 'static> Host for PeerReach<X> {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         let work = events.into_iter().filter_map(|event| Work::of(event).into_owned());
-        let items: Vec<_> = work.map(|work| Item::Work(peer.clone(), Box::new(work))).collect();
+        let items: Vec<_> = work.map(|work| InboxItem::Work(peer.clone(), Box::new(work))).collect();
         if !items.is_empty() {
             self.leave(items);
         }
     }
 
     fn warn(&self, what: &str) {
-        self.leave([Item::Warning(what.to_owned())]);
+        self.leave([InboxItem::Warning(what.to_owned())]);
     }
 
     fn misuse(&self, what: &str) {
-        self.leave([Item::Misuse(what.to_owned())]);
+        self.leave([InboxItem::Misuse(what.to_owned())]);
     }
 }
 
-impl<X: Send + 'static> Verifier for Reach<X> {
+impl<X: Send + 'static> Verifier for PeerReach<X> {
     fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
         Box::pin(async move {
             let (reply, found) = oneshot::channel();
-            self.leave([Item::Verify(token.to_owned(), TokenReply(Mutex::new(Some(reply))))]);
-            found.await.unwrap_or(Err(Denied::Unavailable))
+            self.leave([InboxItem::Verify(token.to_owned(), TokenReply(Mutex::new(Some(reply))))]);
+            found.await.unwrap_or(Err(DeniedToken::Unavailable))
         })
     }
 }
 
-impl<X> fmt::Debug for Inbox<X> {
+impl<X> fmt::Debug for RequestInbox<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inbox").field("waiting", &lock(&self.items).len()).finish_non_exhaustive()
     }
 }
 
-impl<X> fmt::Debug for Reach<X> {
+impl<X> fmt::Debug for PeerReach<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Reach").finish()
     }
@@ -198,26 +198,26 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicUsize;
 
-    fn counted() -> (Arc<AtomicUsize>, Arc<Inbox<u8>>) {
+    fn counted() -> (Arc<AtomicUsize>, Arc<RequestInbox<u8>>) {
         let rung = Arc::new(AtomicUsize::new(0));
         let counts = rung.clone();
         let wake_loop: WakeLoop = Arc::new(move || {
             counts.fetch_add(1, Ordering::SeqCst);
         });
-        (rung, Inbox::new(Some(wake_loop)))
+        (rung, RequestInbox::new(Some(wake_loop)))
     }
 
     #[test]
     fn the_loop_is_woken_once_for_a_batch() {
         let (rung, inbox) = counted();
-        (0..3).for_each(|number| inbox.leave([Item::Own(number)]));
+        (0..3).for_each(|number| inbox.leave([InboxItem::Own(number)]));
         assert_eq!(rung.load(Ordering::SeqCst), 1);
         assert_eq!(inbox.take().len(), 3);
         inbox.reach().ended();
         assert_eq!(rung.load(Ordering::SeqCst), 2);
         inbox.close();
-        assert!(matches!(*inbox.take(), [Item::Ended]));
-        inbox.leave([Item::Own(4)]);
+        assert!(matches!(*inbox.take(), [InboxItem::Ended]));
+        inbox.leave([InboxItem::Own(4)]);
         assert_eq!((rung.load(Ordering::SeqCst), inbox.take().len()), (2, 1));
     }
 
@@ -225,9 +225,9 @@ mod tests {
     fn items_added_quietly_are_reported_once() {
         let (rung, inbox) = counted();
         assert!(!inbox.is_due());
-        inbox.leave_quietly(Item::Own(1));
+        inbox.leave_quietly(InboxItem::Own(1));
         assert!(inbox.is_due() && !inbox.is_due());
-        inbox.leave([Item::Own(2)]);
+        inbox.leave([InboxItem::Own(2)]);
         assert_eq!((rung.load(Ordering::SeqCst), inbox.take().len()), (0, 2));
     }
 
@@ -241,7 +241,7 @@ mod tests {
             let mut asked = reach.verify("token");
             assert!(asked.as_mut().poll(&mut context).is_pending());
             for item in inbox.take() {
-                let Item::Verify(token, reply) = item else { panic!("{item:?}") };
+                let InboxItem::Verify(token, reply) = item else { panic!("{item:?}") };
                 assert_eq!(token, "token");
                 judge(reply);
             }
@@ -251,8 +251,8 @@ mod tests {
             }
         };
         assert_eq!(ask(&|reply| reply.accept(Verified::new("ada"))).as_deref(), Ok("ada"));
-        assert_eq!(ask(&|reply| reply.refuse(false)), Err(Denied::Invalid));
-        assert_eq!(ask(&drop), Err(Denied::Unavailable));
+        assert_eq!(ask(&|reply| reply.refuse(false)), Err(DeniedToken::Invalid));
+        assert_eq!(ask(&drop), Err(DeniedToken::Unavailable));
         drop(inbox.clone());
     }
 }

@@ -7,7 +7,7 @@
 use super::jwt::JwksError;
 use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
-use mcp_resources_engine::http::Denied;
+use mcp_resources_engine::http::DeniedToken;
 use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// Starts fetching the text of a JWKS and returns. The text is delivered later, from any thread.
-pub(super) type Fetch = Box<dyn Fn(Delivery) + Send + Sync>;
+pub(super) type Fetch = Box<dyn Fn(KeyDelivery) + Send + Sync>;
 
 /// Returns the current time.
 type Clock = Box<dyn Fn() -> Instant + Send + Sync>;
@@ -57,13 +57,13 @@ pub(super) const PUBLIC: [Algorithm; 9] = [
 ];
 
 /// The source of keys.
-pub(super) enum Source {
+pub(super) enum KeySource {
     Fixed(Arc<Keys>),
-    Fetched(Arc<Fetched>),
+    Fetched(Arc<FetchedKeys>),
 }
 
 /// Fetched keys.
-pub(super) struct Fetched {
+pub(super) struct FetchedKeys {
     fetch: Fetch,
     pace: Pace,
     clock: Clock,
@@ -85,8 +85,8 @@ struct KeyCache {
 }
 
 /// Takes the text of a JWKS, once. Dropping it without one fails the request.
-pub(super) struct Delivery {
-    of: Arc<Fetched>,
+pub(super) struct KeyDelivery {
+    of: Arc<FetchedKeys>,
     keys: Option<Keys>,
 }
 
@@ -94,10 +94,10 @@ pub(super) struct Delivery {
 struct Plan {
     starts: bool,
     /// The keys to use; `None` if it waits.
-    found: Option<Result<Arc<Keys>, Denied>>,
+    found: Option<Result<Arc<Keys>, DeniedToken>>,
 }
 
-impl Source {
+impl KeySource {
     pub(super) fn fetched(fetch: Fetch) -> Self {
         Self::paced(fetch, PACE, Box::new(Instant::now))
     }
@@ -113,11 +113,11 @@ impl Source {
 
     fn paced(fetch: Fetch, pace: Pace, clock: Clock) -> Self {
         let (cache, arrived) = Default::default();
-        Self::Fetched(Arc::new(Fetched { fetch, pace, clock, cache, arrived }))
+        Self::Fetched(Arc::new(FetchedKeys { fetch, pace, clock, cache, arrived }))
     }
 
     /// The keys, including the one named `kid` if the issuer has it.
-    pub(super) async fn keys(&self, kid: Option<&str>) -> Result<Arc<Keys>, Denied> {
+    pub(super) async fn keys(&self, kid: Option<&str>) -> Result<Arc<Keys>, DeniedToken> {
         match self {
             Self::Fixed(keys) => Ok(keys.clone()),
             Self::Fetched(fetched) => fetched.keys(kid).await,
@@ -143,21 +143,21 @@ where
     })
 }
 
-impl Fetched {
-    async fn keys(self: &Arc<Self>, kid: Option<&str>) -> Result<Arc<Keys>, Denied> {
+impl FetchedKeys {
+    async fn keys(self: &Arc<Self>, kid: Option<&str>) -> Result<Arc<Keys>, DeniedToken> {
         // Created before the plan, so that an answer in between is not missed.
         let mut arrived = pin!(self.arrived.notified());
         arrived.as_mut().enable();
         let plan = self.cache().plan(kid, self.pace, (self.clock)());
         if plan.starts {
-            (self.fetch)(Delivery { of: self.clone(), keys: None });
+            (self.fetch)(KeyDelivery { of: self.clone(), keys: None });
         }
         if let Some(found) = plan.found {
             return found;
         }
         arrived.await;
         // While the issuer is unavailable, outdated keys are better than none.
-        self.cache().keys.clone().ok_or(Denied::Unavailable)
+        self.cache().keys.clone().ok_or(DeniedToken::Unavailable)
     }
 
     fn cache(&self) -> MutexGuard<'_, KeyCache> {
@@ -165,13 +165,13 @@ impl Fetched {
     }
 }
 
-impl Delivery {
+impl KeyDelivery {
     pub(super) fn take(mut self, text: &str) {
         self.keys = Keys::parse(text).ok();
     }
 }
 
-impl Drop for Delivery {
+impl Drop for KeyDelivery {
     fn drop(&mut self) {
         let (mut cache, now) = (self.of.cache(), (self.of.clock)());
         (cache.is_asking, cache.answered) = (false, Some(now));
@@ -200,16 +200,16 @@ impl KeyCache {
         let found = match known {
             Some(keys) if within(self.answered, pace.old) => Some(Ok(keys)),
             _ if is_asking || starts => None,
-            _ => Some(self.keys.clone().ok_or(Denied::Unavailable)),
+            _ => Some(self.keys.clone().ok_or(DeniedToken::Unavailable)),
         };
         Plan { starts, found }
     }
 }
 
 /// The signature keys of an issuer.
-pub(super) struct Keys(Vec<Key>);
+pub(super) struct Keys(Vec<SigningKey>);
 
-pub(super) struct Key {
+pub(super) struct SigningKey {
     id: Option<String>,
     algorithms: Vec<Algorithm>,
     pub(super) key: DecodingKey,
@@ -218,7 +218,7 @@ pub(super) struct Key {
 impl Keys {
     pub(super) fn parse(jwks: &str) -> Result<Self, JwksError> {
         let set: JwkSet = serde_json::from_str(jwks).map_err(|error| JwksError(error.into()))?;
-        let keys: Vec<Key> = set.keys.iter().filter_map(Key::new).collect();
+        let keys: Vec<SigningKey> = set.keys.iter().filter_map(SigningKey::new).collect();
         if keys.is_empty() { Err(JwksError("there is none for signatures".into())) } else { Ok(Self(keys)) }
     }
 
@@ -231,14 +231,14 @@ impl Keys {
         &'k self,
         kid: Option<&'k str>,
         algorithm: Algorithm,
-    ) -> impl Iterator<Item = &'k Key> {
+    ) -> impl Iterator<Item = &'k SigningKey> {
         self.0.iter().filter(move |key| {
             key.algorithms.contains(&algorithm) && kid.is_none_or(|kid| key.id.as_deref() == Some(kid))
         })
     }
 }
 
-impl Key {
+impl SigningKey {
     /// `None` if it is not for signatures, or is a shared secret.
     fn new(jwk: &Jwk) -> Option<Self> {
         let common = &jwk.common;
@@ -267,7 +267,7 @@ mod tests {
     struct Issuer {
         kids: Arc<Mutex<Option<Vec<&'static str>>>>,
         requested: Arc<AtomicUsize>,
-        open: Arc<Mutex<Vec<Delivery>>>,
+        open: Arc<Mutex<Vec<KeyDelivery>>>,
         /// The simulated time.
         passed: Arc<Mutex<Duration>>,
     }
@@ -283,13 +283,13 @@ mod tests {
             *self.kids.lock().unwrap() = kids.map(<[_]>::to_vec);
         }
 
-        fn source(&self) -> Source {
+        fn source(&self) -> KeySource {
             let (issuer, passed, began) = (self.clone(), self.passed.clone(), Instant::now());
             let fetch = move |delivery| {
                 issuer.requested.fetch_add(1, Ordering::SeqCst);
                 issuer.open.lock().unwrap().push(delivery);
             };
-            Source::paced(Box::new(fetch), PACE, Box::new(move || began + *passed.lock().unwrap()))
+            KeySource::paced(Box::new(fetch), PACE, Box::new(move || began + *passed.lock().unwrap()))
         }
 
         fn pass(&self, time: Duration) {
@@ -312,7 +312,7 @@ mod tests {
         }
 
         /// Whether the source has the key after the issuer has answered.
-        fn knows(&self, source: &Source, kid: &str) -> Result<bool, Denied> {
+        fn knows(&self, source: &KeySource, kid: &str) -> Result<bool, DeniedToken> {
             let mut requested = pin!(source.keys(Some(kid)));
             let mut poll = || requested.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             let found = match poll() {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     /// The result that is available without waiting.
-    fn at_once(source: &Source, kid: &str) -> Option<Result<bool, Denied>> {
+    fn at_once(source: &KeySource, kid: &str) -> Option<Result<bool, DeniedToken>> {
         match pin!(source.keys(Some(kid))).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(found) => Some(found.map(|keys| keys.has(kid))),
             Poll::Pending => None,
@@ -374,7 +374,7 @@ mod tests {
         let issuer = Issuer::default();
         let source = issuer.source();
         for _ in 0..100 {
-            assert_eq!(issuer.knows(&source, "one"), Err(Denied::Unavailable));
+            assert_eq!(issuer.knows(&source, "one"), Err(DeniedToken::Unavailable));
         }
         assert_eq!(issuer.count(), 1);
         issuer.has(Some(&["one"]));
@@ -447,9 +447,9 @@ mod tests {
     #[tokio::test]
     async fn a_future_that_never_ends_is_given_up() {
         let fetch = on_runtime(std::future::pending, Duration::from_millis(1));
-        let source = Source::fetched(fetch);
-        assert!(matches!(source.keys(None).await, Err(Denied::Unavailable)));
-        let source = Source::from_future(|| async { Ok(jwks(&["one"])) });
+        let source = KeySource::fetched(fetch);
+        assert!(matches!(source.keys(None).await, Err(DeniedToken::Unavailable)));
+        let source = KeySource::from_future(|| async { Ok(jwks(&["one"])) });
         assert!(source.keys(Some("one")).await.is_ok_and(|keys| keys.has("one")));
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! Law: the key determines the algorithm, never the token; only signatures by public keys are accepted.
 
-use super::jwks::{Keys, PUBLIC, Source};
+use super::jwks::{KeySource, Keys, PUBLIC};
 use super::options::{Verified, Verifier, Verifying};
 use crate::transport::document;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header};
-use mcp_resources_engine::http::Denied;
+use mcp_resources_engine::http::DeniedToken;
 use mcp_resources_engine::now::Millis;
 use serde::Deserialize;
 use std::error::Error;
@@ -25,7 +25,7 @@ const CLIENT: &str = "client_id:";
 /// is the token's `sub`; without one, `client_id:` followed by its `client_id`. A `sub` with this prefix is refused.
 /// The scopes are those of `scope` (or `scp`).
 pub struct JwtVerifier {
-    source: Source,
+    source: KeySource,
     issuer: String,
     audiences: Vec<String>,
     leeway: u64,
@@ -60,7 +60,7 @@ impl JwtVerifier {
         audience: impl Into<String>,
     ) -> Result<Self, JwksError> {
         let keys = Keys::parse(jwks)?;
-        Ok(Self::new(Source::Fixed(Arc::new(keys)), issuer.into(), audience.into()))
+        Ok(Self::new(KeySource::Fixed(Arc::new(keys)), issuer.into(), audience.into()))
     }
 
     /// Like [`JwtVerifier::from_jwks`], with keys from a file.
@@ -85,7 +85,7 @@ impl JwtVerifier {
         F: Fn() -> Fut + Send + Sync + 'static,
         Fut: Future<Output = io::Result<String>> + Send + 'static,
     {
-        Self::new(Source::from_future(fetch), issuer.into(), audience.into())
+        Self::new(KeySource::from_future(fetch), issuer.into(), audience.into())
     }
 
     /// Like [`JwtVerifier::from_jwks`], with keys from a URL: `https`, or `http` on this machine. Redirects are not
@@ -104,11 +104,11 @@ impl JwtVerifier {
         if !super::fetch::is_safe(&url) {
             return Err(JwksError("the URL must begin with https://".into()));
         }
-        let source = Source::fetched(Box::new(move |delivery| super::fetch::start(&url, delivery)));
+        let source = KeySource::fetched(Box::new(move |delivery| super::fetch::start(&url, delivery)));
         Ok(Self::new(source, issuer.into(), audience.into()))
     }
 
-    fn new(source: Source, issuer: String, audience: String) -> Self {
+    fn new(source: KeySource, issuer: String, audience: String) -> Self {
         Self { source, issuer, audiences: vec![audience], leeway: 60, algorithms: PUBLIC.to_vec() }
     }
 
@@ -136,10 +136,10 @@ impl JwtVerifier {
         self
     }
 
-    async fn check(&self, token: &str) -> Result<Verified, Denied> {
-        let header = decode_header(token).map_err(|_| Denied::Invalid)?;
+    async fn check(&self, token: &str) -> Result<Verified, DeniedToken> {
+        let header = decode_header(token).map_err(|_| DeniedToken::Invalid)?;
         if !is_acceptable(&header) || !self.algorithms.contains(&header.alg) {
-            return Err(Denied::Invalid);
+            return Err(DeniedToken::Invalid);
         }
         let keys = self.source.keys(header.kid.as_deref()).await?;
         let mut validation = Validation::new(header.alg);
@@ -150,7 +150,7 @@ impl JwtVerifier {
         (validation.validate_exp, validation.validate_nbf) = (false, false);
         let mut fitting = keys.find(header.kid.as_deref(), header.alg);
         let claims = fitting.find_map(|key| decode::<Claims>(token, &key.key, &validation).ok());
-        let verified = claims.ok_or(Denied::Invalid)?.claims.verified(self.leeway, seconds_now())?;
+        let verified = claims.ok_or(DeniedToken::Invalid)?.claims.verified(self.leeway, seconds_now())?;
         Ok(verified.claims(payload(token)))
     }
 }
@@ -207,22 +207,22 @@ struct Claims {
     #[serde(rename = "iat")]
     _iat: Option<f64>,
     #[serde(default)]
-    scope: Scope,
+    scope: ScopeClaim,
     /// The name that some issuers use instead.
     #[serde(default)]
-    scp: Scope,
+    scp: ScopeClaim,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(untagged)]
-enum Scope {
+enum ScopeClaim {
     #[default]
     None,
     Text(String),
     List(Vec<String>),
 }
 
-impl Scope {
+impl ScopeClaim {
     fn words(self) -> Vec<String> {
         match self {
             Self::None => Vec::new(),
@@ -233,12 +233,12 @@ impl Scope {
 }
 
 impl Claims {
-    fn verified(self, leeway: u64, now: f64) -> Result<Verified, Denied> {
+    fn verified(self, leeway: u64, now: f64) -> Result<Verified, DeniedToken> {
         let leeway = leeway as f64;
         if self.exp + leeway <= now || self.nbf.is_some_and(|nbf| nbf > now + leeway) {
-            return Err(Denied::Invalid);
+            return Err(DeniedToken::Invalid);
         }
-        let subject = identity(self.sub, self.client_id).ok_or(Denied::Invalid)?;
+        let subject = identity(self.sub, self.client_id).ok_or(DeniedToken::Invalid)?;
         let scopes = self.scope.words().into_iter().chain(self.scp.words());
         // Not negative, because `now` is not; the cast saturates.
         let expires = ((self.exp + leeway) * 1_000.0) as Millis;

@@ -1,8 +1,8 @@
 //! Timers for the engine and the sessions: one task for each server, with one timer.
 
 use super::HttpServer;
-use super::phase::{Either, Phase, either, reach};
-use crate::transport::Clock;
+use super::phase::{Either, ServerPhase, either, reach};
+use crate::transport::EngineClock;
 use mcp_resources_engine::engine::Timekeeper;
 use mcp_resources_engine::now::Millis;
 use std::future::poll_fn;
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 const LONGEST: Millis = 60_000;
 
 /// The task that runs the timers.
-pub(super) struct Keeper {
+pub(super) struct TimerTask {
     started: AtomicBool,
     /// The time at which the task wakes by itself; 0 while it is checking.
     armed: AtomicU64,
@@ -37,13 +37,13 @@ impl Wake for KeeperWaker {
     }
 }
 
-impl Default for Keeper {
+impl Default for TimerTask {
     fn default() -> Self {
         Self { started: AtomicBool::new(false), armed: AtomicU64::new(Millis::MAX), notify: Arc::default() }
     }
 }
 
-impl Keeper {
+impl TimerTask {
     /// Starts the task, once, on the runtime of the first caller.
     pub(super) fn start(&self, server: &Arc<HttpServer>) {
         if !self.started.load(Ordering::Relaxed) && !self.started.swap(true, Ordering::AcqRel) {
@@ -79,14 +79,14 @@ async fn keep(server: Weak<HttpServer>, _timekeeper: Timekeeper) {
         let due = next(&strong).unwrap_or(Millis::MAX).min(now.saturating_add(LONGEST));
         strong.keeper.armed.store(due, Ordering::SeqCst);
         let word = either(strong.keeper.notify.notified(), sleep(&strong.clock, due, now));
-        if let Either::Second(()) = either(word, reach(&mut phase, Phase::Over)).await {
+        if let Either::Second(()) = either(word, reach(&mut phase, ServerPhase::Over)).await {
             return;
         }
     }
 }
 
 /// Sleeps until `due`, by the machine's timer, or by the clock if a test has stopped it.
-async fn sleep(clock: &Clock, due: Millis, now: Millis) {
+async fn sleep(clock: &EngineClock, due: Millis, now: Millis) {
     let mut timer = pin!(tokio::time::sleep(Duration::from_millis(due.saturating_sub(now).max(1))));
     poll_fn(|context| match clock.stands(context.waker()) {
         true if clock.now().tick >= due => Poll::Ready(()),

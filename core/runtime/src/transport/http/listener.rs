@@ -1,10 +1,10 @@
 //! Listening: accepting connections, one task for each, and shutting down.
 
 use super::HttpServer;
-use super::phase::{Either, Phase, either, reach};
+use super::phase::{Either, ServerPhase, either, reach};
 use super::places::{Place, Places};
 use super::socket;
-use super::wire::Checked;
+use super::wire::CheckedStream;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -55,7 +55,7 @@ impl HttpServer {
                 let place = places.clone().acquire_owned().await.ok()?;
                 Some((accept(&listeners, &mut first).await, place))
             };
-            match either(reach(&mut phase, Phase::Draining), next).await {
+            match either(reach(&mut phase, ServerPhase::Draining), next).await {
                 Either::First(()) | Either::Second(None) => break,
                 Either::Second(Some((Ok((socket, client)), place))) => {
                     connections.start(socket, client, place)
@@ -108,7 +108,7 @@ struct Connections {
 }
 
 /// The data of one connection, for its lifetime.
-struct Own {
+struct OwnPlace {
     client: IpAddr,
     _place: Place,
     _permit: OwnedSemaphorePermit,
@@ -123,7 +123,7 @@ impl Connections {
             }
             return;
         };
-        let own = Own { client: client.ip(), _place: place, _permit: permit };
+        let own = OwnPlace { client: client.ip(), _place: place, _permit: permit };
         let limits = server.endpoint.engine().limits();
         if socket::prepare(&socket, limits).is_err() {
             return;
@@ -140,12 +140,12 @@ impl Connections {
 }
 
 #[cfg(feature = "tls")]
-async fn encrypted(builder: http1::Builder, server: Arc<HttpServer>, socket: TcpStream, own: Own) {
+async fn encrypted(builder: http1::Builder, server: Arc<HttpServer>, socket: TcpStream, own: OwnPlace) {
     let Some(tls) = server.tls.clone() else { return };
     let mut phase = server.phases.watch();
     let accepted = timeout(head_timeout(&server), tls.accept(socket));
     // A handshake has nothing to finish, so a shutdown does not wait for it.
-    if let Either::Second(Ok(Ok(socket))) = either(reach(&mut phase, Phase::Draining), accepted).await {
+    if let Either::Second(Ok(Ok(socket))) = either(reach(&mut phase, ServerPhase::Draining), accepted).await {
         connection(&builder, server, socket, own).await;
     }
 }
@@ -155,7 +155,7 @@ fn head_timeout(server: &HttpServer) -> Duration {
 }
 
 /// Serves one connection until it ends, it is idle during a shutdown, or the shutdown ends.
-async fn connection<S>(builder: &http1::Builder, server: Arc<HttpServer>, socket: S, own: Own)
+async fn connection<S>(builder: &http1::Builder, server: Arc<HttpServer>, socket: S, own: OwnPlace)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -163,14 +163,14 @@ where
     // Boxed while it runs: otherwise hyper reserves room for it in each connection, including idle ones and listeners.
     let stall = Duration::from_millis(server.endpoint.engine().limits().write_timeout);
     let (anyone, socket) =
-        (Principal::anonymous(Some(own.client)), Checked::new(socket, head_timeout(&server), stall));
+        (Principal::anonymous(Some(own.client)), CheckedStream::new(socket, head_timeout(&server), stall));
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         Box::pin(server.clone().respond_to(anyone.clone(), request))
     });
     let mut serving = pin!(builder.serve_connection(TokioIo::new(socket), service));
-    if let Either::First(_ended) = either(serving.as_mut(), reach(&mut phase, Phase::Draining)).await {
+    if let Either::First(_ended) = either(serving.as_mut(), reach(&mut phase, ServerPhase::Draining)).await {
         return;
     }
     serving.as_mut().graceful_shutdown();
-    let _ = either(serving, reach(&mut phase, Phase::Over)).await;
+    let _ = either(serving, reach(&mut phase, ServerPhase::Over)).await;
 }

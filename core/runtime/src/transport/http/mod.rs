@@ -38,7 +38,7 @@ pub use body::ResponseBody;
 // Hidden, for bindings, whose own threads poll.
 #[doc(hidden)]
 pub use check::TokenCheck;
-pub use inbox::{Inbox, Item, Reach, TokenReply, WakeLoop};
+pub use inbox::{InboxItem, PeerReach, RequestInbox, TokenReply, WakeLoop};
 #[cfg(feature = "auth")]
 pub use jwt::{JwksError, JwtVerifier};
 pub use listening::listen;
@@ -50,8 +50,8 @@ pub use thread::Running;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 
-use crate::transport::{Clock, Peer};
-use keeper::Keeper;
+use crate::transport::{EngineClock, Peer};
+use keeper::TimerTask;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::http::{Endpoint, Exchange, RulesError, SESSION_ID_BYTES, SessionIds};
 use mcp_resources_engine::hub::ConnectionId;
@@ -64,10 +64,10 @@ use std::sync::Arc;
 /// may be called from any thread.
 pub struct HttpServer {
     endpoint: Arc<Endpoint>,
-    clock: Arc<Clock>,
+    clock: Arc<EngineClock>,
     host: Arc<dyn Host>,
     verifier: Option<Arc<dyn Verifier>>,
-    keeper: Keeper,
+    keeper: TimerTask,
     phases: Phases,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
@@ -80,7 +80,7 @@ impl HttpServer {
     /// [`RulesError`] if a rule is invalid.
     pub fn new(
         engine: &Arc<Engine>,
-        clock: Arc<Clock>,
+        clock: Arc<EngineClock>,
         options: HttpOptions,
         host: Arc<dyn Host>,
     ) -> Result<Arc<Self>, RulesError> {
@@ -90,7 +90,7 @@ impl HttpServer {
             clock,
             host,
             verifier: options.verifier,
-            keeper: Keeper::default(),
+            keeper: TimerTask::default(),
             phases: Phases::default(),
             #[cfg(feature = "tls")]
             tls: options.tls,

@@ -1,6 +1,6 @@
 //! The options of the HTTP server.
 
-use mcp_resources_engine::http::{Denied, Rules};
+use mcp_resources_engine::http::{DeniedToken, Rules};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct HttpOptions {
 }
 
 /// The future of a verification: see [`Verifier::verify`].
-pub type Verifying<'v> = Pin<Box<dyn Future<Output = Result<Verified, Denied>> + Send + 'v>>;
+pub type Verifying<'v> = Pin<Box<dyn Future<Output = Result<Verified, DeniedToken>> + Send + 'v>>;
 
 /// Verifies bearer tokens: signature, expiry, issuer, and this server as the audience. Never log a token
 /// only its digest is stored.
@@ -29,7 +29,7 @@ pub trait Verifier: Send + Sync + 'static {
     /// Verifies one token. May wait for another server.
     ///
     /// # Errors
-    /// [`Denied`] if the token is invalid, or cannot be verified now.
+    /// [`DeniedToken`] if the token is invalid, or cannot be verified now.
     fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v>;
 }
 

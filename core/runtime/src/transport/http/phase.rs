@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 /// The phase of a server. It only moves forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Phase {
+pub(super) enum ServerPhase {
     /// Accepts connections and requests.
     Serving,
     /// Finishes requests in flight.
@@ -16,33 +16,33 @@ pub(super) enum Phase {
 }
 
 /// The phase of a server, with its observers.
-pub(super) struct Phases(watch::Sender<Phase>);
+pub(super) struct Phases(watch::Sender<ServerPhase>);
 
 impl Default for Phases {
     fn default() -> Self {
-        Self(watch::Sender::new(Phase::Serving))
+        Self(watch::Sender::new(ServerPhase::Serving))
     }
 }
 
 impl Phases {
-    pub(super) fn now(&self) -> Phase {
+    pub(super) fn now(&self) -> ServerPhase {
         *self.0.borrow()
     }
 
-    pub(super) fn watch(&self) -> watch::Receiver<Phase> {
+    pub(super) fn watch(&self) -> watch::Receiver<ServerPhase> {
         self.0.subscribe()
     }
 
     /// Starts draining; returns whether that is new.
     pub(super) fn drain(&self) -> bool {
-        self.advance(Phase::Draining)
+        self.advance(ServerPhase::Draining)
     }
 
     pub(super) fn end(&self) {
-        self.advance(Phase::Over);
+        self.advance(ServerPhase::Over);
     }
 
-    fn advance(&self, to: Phase) -> bool {
+    fn advance(&self, to: ServerPhase) -> bool {
         self.0.send_if_modified(|phase| {
             let is_new = *phase < to;
             if is_new {
@@ -54,7 +54,7 @@ impl Phases {
 }
 
 /// Waits until the server has reached `phase`.
-pub(super) async fn reach(watch: &mut watch::Receiver<Phase>, phase: Phase) {
+pub(super) async fn reach(watch: &mut watch::Receiver<ServerPhase>, phase: ServerPhase) {
     // Cannot fail: the sender exists as long as the server, which the waiting task holds.
     let _ = watch.wait_for(|now| *now >= phase).await;
 }

@@ -1,15 +1,16 @@
 //! Responds to one request.
 
 use super::HttpServer;
-use super::body::{ResponseBody, Writer};
+use super::body::{BodyWriter, ResponseBody};
 use super::collect::{NoBody, collect};
-use super::phase::Phase;
+use super::phase::ServerPhase;
 use bytes::Bytes;
 use http_body::Body;
 use hyper::header::{HOST, HeaderName, HeaderValue};
 use hyper::{Request, StatusCode};
 use mcp_resources_engine::http::{
-    Admitted, Denied, Exchange, Head, Identified, Opened, Response, ResponseHead, Turn, Verified,
+    Admitted, DeniedToken, Exchange, Identified, OpenedRequest, RequestHead, Response, ResponseHead, Turn,
+    Verified,
 };
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::principal::Principal;
@@ -59,7 +60,7 @@ impl HttpServer {
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        if self.phases.now() != Phase::Serving {
+        if self.phases.now() != ServerPhase::Serving {
             return Ok(ResponseBody::none(StatusCode::SERVICE_UNAVAILABLE));
         }
         self.keeper.start(&self);
@@ -124,14 +125,14 @@ impl HttpServer {
             None => Cow::Borrowed(parts.uri.path_and_query().map_or("", |target| target.as_str())),
         };
         let verb = parts.method.as_str();
-        let head = Head { verb, target: &target, headers: &headers, ..Head::default() };
+        let head = RequestHead { verb, target: &target, headers: &headers, ..RequestHead::default() };
         self.endpoint.admit(&head, now)
     }
 
-    async fn verify(&self, token: &str) -> Result<Verified, Denied> {
+    async fn verify(&self, token: &str) -> Result<Verified, DeniedToken> {
         match &self.verifier {
             Some(verifier) => verifier.verify(token).await,
-            None => Err(Denied::Unavailable),
+            None => Err(DeniedToken::Unavailable),
         }
     }
 
@@ -142,10 +143,10 @@ impl HttpServer {
         now: Now,
     ) -> Result<Answer, Disconnected> {
         let mut out = Vec::new();
-        let Opened { mut turn, exchange } = self.endpoint.open(identified, body, now, &mut out);
+        let OpenedRequest { mut turn, exchange } = self.endpoint.open(identified, body, now, &mut out);
         let head = turn.head.take();
         // Made first, so that its drop ends the response if a handler panics.
-        let writer = exchange.map(|exchange| (Writer::new(self.clone(), exchange.clone()), exchange));
+        let writer = exchange.map(|exchange| (BodyWriter::new(self.clone(), exchange.clone()), exchange));
         self.after(turn, writer.as_ref().map(|(_, exchange)| exchange));
         let Some((mut writer, _)) = writer else { return whole(head, out) };
         self.look();
@@ -161,7 +162,7 @@ fn whole(head: Option<ResponseHead>, body: Vec<u8>) -> Result<Answer, Disconnect
     head.map(|head| word(head, ResponseBody::whole(body))).ok_or(Disconnected)
 }
 
-fn stream(head: Option<ResponseHead>, first: Vec<u8>, writer: Writer) -> Result<Answer, Disconnected> {
+fn stream(head: Option<ResponseHead>, first: Vec<u8>, writer: BodyWriter) -> Result<Answer, Disconnected> {
     head.map(|head| word(head, ResponseBody::stream(first, writer))).ok_or(Disconnected)
 }
 

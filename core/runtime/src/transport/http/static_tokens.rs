@@ -1,7 +1,7 @@
 //! A fixed list of bearer tokens.
 
 use super::options::{Verified, Verifier, Verifying};
-use mcp_resources_engine::http::{Denied, RulesError, is_token};
+use mcp_resources_engine::http::{DeniedToken, RulesError, is_token};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::hint::black_box;
@@ -40,7 +40,7 @@ impl StaticTokens {
 impl Verifier for StaticTokens {
     fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
         let digest: [u8; 32] = Sha256::digest(token).into();
-        let mut found = Err(Denied::Invalid);
+        let mut found = Err(DeniedToken::Invalid);
         for (known, verified) in &self.0 {
             if is_same(known, &digest) {
                 found = Ok(verified.clone());
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use std::task::{Context, Poll, Waker};
 
-    fn ask(tokens: &StaticTokens, token: &str) -> Result<String, Denied> {
+    fn ask(tokens: &StaticTokens, token: &str) -> Result<String, DeniedToken> {
         match tokens.verify(token).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(found) => found.map(|found| found.principal.id().to_owned()),
             Poll::Pending => panic!("it waits"),
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(ask(&tokens, "abc").as_deref(), Ok("ada"));
         assert_eq!(ask(&tokens, "abd==").as_deref(), Ok("bob"));
         for bad in ["", "ab", "abcd", "ABC", "abd"] {
-            assert_eq!(ask(&tokens, bad), Err(Denied::Invalid), "{bad}");
+            assert_eq!(ask(&tokens, bad), Err(DeniedToken::Invalid), "{bad}");
         }
         assert!(!format!("{tokens:?}").contains("abc"));
         let error = StaticTokens::new([("a secret", Verified::new("ada"))]).unwrap_err();

@@ -19,9 +19,9 @@ use tokio::time::Sleep;
 const LINE: usize = 64;
 
 /// A socket whose input is checked.
-pub(super) struct Checked<S> {
+pub(super) struct CheckedStream<S> {
     socket: S,
-    scan: Scan,
+    scan: FramingScan,
     /// How long a head may take.
     patience: Duration,
     alarm: Option<Pin<Box<Sleep>>>,
@@ -32,7 +32,7 @@ pub(super) struct Checked<S> {
 
 /// The part of a request that the next byte belongs to.
 #[derive(Debug, PartialEq, Eq)]
-enum At {
+enum HeadPosition {
     Head,
     /// The remaining bytes of a body, or of a chunk with its line end.
     Body(u64),
@@ -43,8 +43,8 @@ enum At {
     Broken,
 }
 
-struct Scan {
-    at: At,
+struct FramingScan {
+    at: HeadPosition,
     /// The number of lines of this head so far.
     lines: usize,
     length: Option<u64>,
@@ -61,10 +61,10 @@ struct Scan {
 /// A line is ambiguous.
 struct Doubt;
 
-impl<S> Checked<S> {
+impl<S> CheckedStream<S> {
     /// `patience` limits a head, `stall` a client that accepts no data.
     pub(super) fn new(socket: S, patience: Duration, stall: Duration) -> Self {
-        Self { socket, scan: Scan::new(), patience, alarm: None, stall, stalled: None }
+        Self { socket, scan: FramingScan::new(), patience, alarm: None, stall, stalled: None }
     }
 
     /// Passes on the result of a write, or an error if the client has accepted no data for too long.
@@ -90,14 +90,14 @@ impl<S> Checked<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Checked<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CheckedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.scan.at == At::Broken {
+        if this.scan.at == HeadPosition::Broken {
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
@@ -115,7 +115,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Checked<S> {
             }
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             Poll::Pending if this.is_late(context) => {
-                this.scan.at = At::Broken;
+                this.scan.at = HeadPosition::Broken;
                 Poll::Ready(Ok(()))
             }
             Poll::Pending => Poll::Pending,
@@ -123,7 +123,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Checked<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Checked<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CheckedStream<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.socket).poll_write(context, bytes);
@@ -155,10 +155,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Checked<S> {
     }
 }
 
-impl Scan {
+impl FramingScan {
     fn new() -> Self {
         Self {
-            at: At::Head,
+            at: HeadPosition::Head,
             lines: 0,
             length: None,
             is_chunked: false,
@@ -171,7 +171,7 @@ impl Scan {
 
     /// Whether a head is incomplete, or the first one has not begun.
     fn waits(&self) -> bool {
-        self.at == At::Head && (self.lines > 0 || self.held > 0 || !self.is_known)
+        self.at == HeadPosition::Head && (self.lines > 0 || self.held > 0 || !self.is_known)
     }
 
     /// Checks further bytes; returns the position of the first ambiguous line, if any.
@@ -179,17 +179,21 @@ impl Scan {
         let mut from = 0;
         while let Some(rest) = new.get(from..).filter(|rest| !rest.is_empty()) {
             from += match self.at {
-                At::Body(left) => self.skip(left, rest.len(), At::Body, At::Head),
-                At::Chunk(left) => self.skip(left, rest.len(), At::Chunk, At::ChunkSize),
-                At::Broken => return Err(from),
-                At::Head | At::ChunkSize | At::Trailer => {
+                HeadPosition::Body(left) => {
+                    self.skip(left, rest.len(), HeadPosition::Body, HeadPosition::Head)
+                }
+                HeadPosition::Chunk(left) => {
+                    self.skip(left, rest.len(), HeadPosition::Chunk, HeadPosition::ChunkSize)
+                }
+                HeadPosition::Broken => return Err(from),
+                HeadPosition::Head | HeadPosition::ChunkSize | HeadPosition::Trailer => {
                     let Some(end) = memchr::memchr(b'\n', rest) else {
                         self.hold(rest);
                         return Ok(());
                     };
                     let part = rest.get(..end).unwrap_or_default();
                     if self.end_of_line(part).is_err() {
-                        self.at = At::Broken;
+                        self.at = HeadPosition::Broken;
                         return Err(from + end);
                     }
                     end + 1
@@ -199,7 +203,7 @@ impl Scan {
         Ok(())
     }
 
-    fn skip(&mut self, left: u64, there: usize, on: fn(u64) -> At, after: At) -> usize {
+    fn skip(&mut self, left: u64, there: usize, on: fn(u64) -> HeadPosition, after: HeadPosition) -> usize {
         let there = there as u64;
         self.at = if left > there { on(left - there) } else { after };
         usize::try_from(left.min(there)).unwrap_or(usize::MAX)
@@ -231,22 +235,23 @@ impl Scan {
     /// Checks one line without its end. If `is_long`, it may be truncated.
     fn line(&mut self, line: &[u8], is_long: bool) -> Result<(), Doubt> {
         match self.at {
-            At::ChunkSize => {
+            HeadPosition::ChunkSize => {
                 let digits = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
                 let digits = std::str::from_utf8(line.get(..digits).unwrap_or_default()).unwrap_or_default();
                 let size = u64::from_str_radix(digits, 16).map_err(|_| Doubt)?;
                 let with_end = size.checked_add(2).ok_or(Doubt)?;
-                self.at = if size == 0 { At::Trailer } else { At::Chunk(with_end) };
+                self.at = if size == 0 { HeadPosition::Trailer } else { HeadPosition::Chunk(with_end) };
             }
-            At::Trailer if line.is_empty() => self.at = At::Head,
-            At::Head if line.is_empty() && self.lines > 0 => self.end_of_head(),
+            HeadPosition::Trailer if line.is_empty() => self.at = HeadPosition::Head,
+            HeadPosition::Head if line.is_empty() && self.lines > 0 => self.end_of_head(),
             // Empty lines before a request are allowed.
-            At::Head if line.is_empty() => {}
-            At::Head => {
+            HeadPosition::Head if line.is_empty() => {}
+            HeadPosition::Head => {
                 self.lines += 1;
                 return self.field(line, is_long);
             }
-            At::Trailer | At::Body(_) | At::Chunk(_) | At::Broken => {}
+            HeadPosition::Trailer | HeadPosition::Body(_) | HeadPosition::Chunk(_) | HeadPosition::Broken => {
+            }
         }
         Ok(())
     }
@@ -279,9 +284,9 @@ impl Scan {
     fn end_of_head(&mut self) {
         let is_chunked = std::mem::take(&mut self.is_chunked);
         self.at = match self.length.take() {
-            _ if is_chunked => At::ChunkSize,
-            Some(length) if length > 0 => At::Body(length),
-            _ => At::Head,
+            _ if is_chunked => HeadPosition::ChunkSize,
+            Some(length) if length > 0 => HeadPosition::Body(length),
+            _ => HeadPosition::Head,
         };
         (self.lines, self.is_known) = (0, true);
     }
@@ -293,9 +298,9 @@ mod tests {
 
     /// The position of the ambiguity, however the bytes are cut.
     fn doubt(bytes: &[u8]) -> Option<usize> {
-        let whole = Scan::new().feed(bytes).err();
+        let whole = FramingScan::new().feed(bytes).err();
         for size in [1, 2, 7] {
-            let mut scan = Scan::new();
+            let mut scan = FramingScan::new();
             let pieces = bytes.chunks(size).enumerate();
             let found =
                 pieces.filter_map(|(at, piece)| scan.feed(piece).err().map(|found| at * size + found));
@@ -373,7 +378,7 @@ mod tests {
     /// also on systems that do not detect a client that accepts no data.
     #[tokio::test]
     async fn a_client_that_takes_nothing_is_gone() {
-        let mut checked = Checked::new(Stuck, Duration::from_secs(30), Duration::from_millis(1));
+        let mut checked = CheckedStream::new(Stuck, Duration::from_secs(30), Duration::from_millis(1));
         let write = |context: &mut Context<'_>| Pin::new(&mut checked).poll_write(context, b"x");
         let failed = std::future::poll_fn(write).await.unwrap_err();
         assert_eq!(failed.kind(), io::ErrorKind::TimedOut);

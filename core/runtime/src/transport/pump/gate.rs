@@ -10,16 +10,16 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// Counts the threads inside user functions.
 #[derive(Debug, Default)]
-pub struct Gate {
+pub struct PumpGate {
     inside: AtomicUsize,
     is_closed: AtomicBool,
 }
 
 /// Counts a thread as inside until it is dropped.
 #[derive(Debug)]
-pub struct Inside<'g>(&'g Gate);
+pub struct Inside<'g>(&'g PumpGate);
 
-impl Gate {
+impl PumpGate {
     /// Counts a thread; `None` once the gate is closed.
     pub fn enter(&self) -> Option<Inside<'_>> {
         // Counted before the check: either `close` sees the thread, or the thread sees that the gate is closed.
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_end_waits_for_a_thread_inside_and_lets_no_other_in() {
-        let gate = Arc::new(Gate::default());
+        let gate = Arc::new(PumpGate::default());
         let (own, (entered, enters), (leave, leaves)) = (gate.clone(), channel(), channel::<()>());
         let thread = std::thread::spawn(move || {
             let _inside = own.enter();

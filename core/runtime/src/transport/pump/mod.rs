@@ -19,16 +19,16 @@ mod tests;
 mod timer;
 mod waker;
 
-pub use gate::{Gate, Inside};
+pub use gate::{Inside, PumpGate};
 pub use pending::{PendingCalls, PendingReply};
-pub use pipe_host::PipeHost;
+pub use pipe_host::PumpHost;
 pub use records::RecordThread;
-pub use serving::{HttpSide, Serving};
-pub use timer::Timer;
-pub use waker::{DELIVER, LoopWaker, Owner, TIME, WORK, Woken, collect};
+pub use serving::{HttpSide, ServingRegistry};
+pub use timer::PumpTimer;
+pub use waker::{DELIVER, LoopWaker, TIME, WORK, WakerOwner, Woken, collect};
 
-use crate::transport::{Clock, Flushed, Pipe, Received, Stdio};
-use mcp_resources_engine::connection::{Events, Outcome};
+use crate::transport::{EngineClock, Flushed, Pipe, Received, Stdio};
+use mcp_resources_engine::connection::{Events, RequestOutcome};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::jsonrpc::Lines;
 use mcp_resources_engine::now::Millis;
@@ -48,7 +48,7 @@ const WRITE: u8 = 2;
 
 /// An action for an event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PumpStep {
     /// Wait for input, and for room for output, or stop waiting.
     Poll {
         /// Whether to call [`Pump::readable`] or [`Pump::feed`] when there is input.
@@ -86,7 +86,7 @@ pub trait EventLoop {
     ///
     /// # Errors
     /// The language's error.
-    fn drive(&self, step: Step) -> Result<(), Self::Error>;
+    fn drive(&self, step: PumpStep) -> Result<(), Self::Error>;
 
     /// Calls the user functions for `events`, and handles their results.
     ///
@@ -119,7 +119,7 @@ pub trait EventLoop {
 pub struct Pump {
     pipe: Arc<Pipe>,
     engine: Arc<Engine>,
-    clock: Arc<Clock>,
+    clock: Arc<EngineClock>,
     /// The loop's thread.
     thread: ThreadId,
     /// Makes the loop check output and timers.
@@ -131,7 +131,7 @@ pub struct Pump {
     stdio: Mutex<Option<Stdio>>,
     /// `None` while it is in use.
     input: Mutex<Option<Input>>,
-    timer: Timer,
+    timer: PumpTimer,
     /// Whether the loop is handling input, and will write at its end.
     is_pumping: AtomicBool,
     /// Whether lines wait for room in the output.
@@ -155,7 +155,7 @@ impl Pump {
     /// `delivers`, notifications are written immediately.
     pub fn new(
         engine: &Arc<Engine>,
-        clock: Arc<Clock>,
+        clock: Arc<EngineClock>,
         stdio: Option<Stdio>,
         delivers: bool,
         waker: Waker,
@@ -244,7 +244,7 @@ impl Pump {
             input.lines.finish();
             self.serve(on, input)?;
         }
-        on.drive(Step::Ended)?;
+        on.drive(PumpStep::Ended)?;
         self.settle(on)
     }
 
@@ -269,7 +269,7 @@ impl Pump {
         self.resume(on)
     }
 
-    /// Writes unwritten output, after [`Step::Flush`].
+    /// Writes unwritten output, after [`PumpStep::Flush`].
     ///
     /// # Errors
     /// See [`Pump::readable`].
@@ -410,14 +410,16 @@ impl Pump {
     pub fn settle<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
         if !self.is_stdio {
             if self.pipe.pending() > 0 {
-                on.drive(Step::Output)?;
+                on.drive(PumpStep::Output)?;
             }
         } else {
             match self.write_out() {
                 Flushed::Blocked if L::DRAINS && !self.is_blocked.swap(true, Ordering::AcqRel) => {
-                    on.drive(Step::Output)?;
+                    on.drive(PumpStep::Output)?;
                 }
-                Flushed::Broken if !self.has_ended.swap(true, Ordering::AcqRel) => on.drive(Step::Ended)?,
+                Flushed::Broken if !self.has_ended.swap(true, Ordering::AcqRel) => {
+                    on.drive(PumpStep::Ended)?
+                }
                 _ => {}
             }
         }
@@ -428,7 +430,7 @@ impl Pump {
             && self.pipe.pending() == 0
             && !self.has_lines_left.load(Ordering::Acquire)
             && !self.is_blocked.load(Ordering::Acquire);
-        if is_idle && !self.is_idle.swap(true, Ordering::AcqRel) { on.drive(Step::Idle) } else { Ok(()) }
+        if is_idle && !self.is_idle.swap(true, Ordering::AcqRel) { on.drive(PumpStep::Idle) } else { Ok(()) }
     }
 
     /// Arms the loop's timer for the earliest deadline, unless it fires before that anyway. Any thread may call.
@@ -441,7 +443,7 @@ impl Pump {
             return Ok(());
         }
         let delay = self.timer.arm(&self.deadlines(), self.clock.now());
-        delay.map_or(Ok(()), |delay| on.drive(Step::Alarm(delay)))
+        delay.map_or(Ok(()), |delay| on.drive(PumpStep::Alarm(delay)))
     }
 
     /// Makes the loop check its timer, if that fires too late. For other threads.
@@ -507,7 +509,7 @@ impl Pump {
         if self.is_flush_due.swap(true, Ordering::AcqRel) {
             Ok(())
         } else {
-            on.drive(Step::Flush { settled })
+            on.drive(PumpStep::Flush { settled })
         }
     }
 
@@ -519,7 +521,7 @@ impl Pump {
         if self.polled.swap(wanted, Ordering::AcqRel) == wanted {
             return Ok(());
         }
-        on.drive(Step::Poll { read, write })
+        on.drive(PumpStep::Poll { read, write })
     }
 
     /// Writes as much as the client accepts; nothing while the loop writes the output it took.
@@ -542,7 +544,7 @@ impl fmt::Debug for Pump {
 }
 
 /// The events of an outcome, after logging mistakes of user functions.
-fn logged<'m, L: EventLoop>(on: &L, outcome: Outcome<'m>) -> Result<Events<'m>, L::Error> {
+fn logged<'m, L: EventLoop>(on: &L, outcome: RequestOutcome<'m>) -> Result<Events<'m>, L::Error> {
     outcome.misuse.map_or(Ok(()), |misuse| on.misused(misuse))?;
     Ok(outcome.events)
 }

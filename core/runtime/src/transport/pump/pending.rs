@@ -1,7 +1,7 @@
 //! Calls in progress: the reply of each, and the values that an event loop stores for them.
 
 use crate::transport::Peer;
-use mcp_resources_engine::connection::{AskError, AskId, Cancelled, Gather, Reply, RequestToken};
+use mcp_resources_engine::connection::{AskError, AskId, Cancelled, ContentsGatherer, Reply, RequestToken};
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Now;
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ impl PendingReply {
 
     /// Starts gathering an answer in chunks; also returns whether the answer is still wanted. `None` once it is
     /// answered.
-    pub fn gather(&self) -> Option<(Gather, Cancelled)> {
+    pub fn gather(&self) -> Option<(ContentsGatherer, Cancelled)> {
         self.lock().as_ref().map(|reply| (reply.gather(), self.cancelled.clone()))
     }
 
@@ -131,12 +131,12 @@ impl<K: Eq + Hash, V> fmt::Debug for PendingCalls<K, V> {
 mod tests {
     use super::*;
     use mcp_resources_engine::connection::ConnectionKind;
-    use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+    use mcp_resources_engine::engine::{Engine, EngineOptions, ServerInfo};
 
     #[test]
     fn a_call_is_found_once_and_only_under_its_own_connection() {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
-        let engine = Engine::new(info, Options::default()).unwrap();
+        let engine = Engine::new(info, EngineOptions::default()).unwrap();
         let [one, other] = [(); 2].map(|()| engine.connect(ConnectionKind::Stdio).id());
         let calls = PendingCalls::default();
         assert!(calls.insert(one, 7, "first"));

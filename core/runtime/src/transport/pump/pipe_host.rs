@@ -3,26 +3,26 @@
 //! Law: nothing here runs code of the loop's language, or waits for it.
 
 use super::Pump;
-use crate::transport::http::Reach;
+use crate::transport::http::PeerReach;
 use crate::transport::{Host, Peer};
 use mcp_resources_engine::connection::Events;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
 /// A pipe as a host. Holds weak references only: answers to a client that is gone are dropped.
-pub struct PipeHost<X> {
+pub struct PumpHost<X> {
     pump: Weak<Pump>,
-    reach: Arc<Reach<X>>,
+    reach: Arc<PeerReach<X>>,
 }
 
-impl<X> PipeHost<X> {
+impl<X> PumpHost<X> {
     /// Adds events to the inbox of `reach`.
-    pub fn new(pump: &Arc<Pump>, reach: Arc<Reach<X>>) -> Self {
+    pub fn new(pump: &Arc<Pump>, reach: Arc<PeerReach<X>>) -> Self {
         Self { pump: Arc::downgrade(pump), reach }
     }
 }
 
-impl<X: Send + 'static> Host for PipeHost<X> {
+impl<X: Send + 'static> Host for PumpHost<X> {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         self.reach.handle(peer, events);
     }
@@ -49,7 +49,7 @@ impl<X: Send + 'static> Host for PipeHost<X> {
     }
 }
 
-impl<X> fmt::Debug for PipeHost<X> {
+impl<X> fmt::Debug for PumpHost<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("PipeHost").field(&self.pump).finish()
     }

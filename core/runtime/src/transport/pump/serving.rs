@@ -13,7 +13,7 @@ use std::task::Waker;
 
 /// The pipes and endpoints of one server, for ending their listens. Holds weak references only.
 #[derive(Default)]
-pub struct Serving {
+pub struct ServingRegistry {
     pipes: Mutex<HashMap<ConnectionId, Weak<Pipe>>>,
     endpoints: Mutex<Vec<Weak<Endpoint>>>,
 }
@@ -27,7 +27,7 @@ pub enum HttpSide {
     Native(Arc<HttpServer>),
 }
 
-impl Serving {
+impl ServingRegistry {
     /// Registers a pipe.
     pub fn join(&self, pipe: &Arc<Pipe>) {
         lock(&self.pipes).insert(pipe.id(), Arc::downgrade(pipe));
@@ -91,7 +91,7 @@ impl HttpSide {
     }
 }
 
-impl fmt::Debug for Serving {
+impl fmt::Debug for ServingRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Serving").field("pipes", &lock(&self.pipes).len()).finish_non_exhaustive()
     }

@@ -1,9 +1,9 @@
 use super::*;
-use crate::transport::http::Inbox;
+use crate::transport::http::RequestInbox;
 use crate::transport::{Host, Peer};
-use mcp_resources_engine::catalog::{Edit, Source};
+use mcp_resources_engine::catalog::{Edit, ItemSource};
 use mcp_resources_engine::connection::{Answer, Contents, Event, RequestToken};
-use mcp_resources_engine::engine::{Options, ServerInfo};
+use mcp_resources_engine::engine::{EngineOptions, ServerInfo};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::resource::Resource;
 use std::cell::RefCell;
@@ -16,12 +16,12 @@ use std::task::Wake;
 /// A loop that records its steps. `JS`: it drains and defers like that of Node.
 #[derive(Default)]
 struct Loop<const JS: bool> {
-    steps: RefCell<Vec<Step>>,
+    steps: RefCell<Vec<PumpStep>>,
     asked: RefCell<Vec<RequestToken>>,
 }
 
 impl<const JS: bool> Loop<JS> {
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<PumpStep> {
         self.steps.take()
     }
 }
@@ -31,9 +31,9 @@ impl<const JS: bool> EventLoop for Loop<JS> {
     const DRAINS: bool = JS;
     const DEFERS: bool = JS;
 
-    fn drive(&self, step: Step) -> Result<(), Infallible> {
+    fn drive(&self, step: PumpStep) -> Result<(), Infallible> {
         // Deadlines are covered by other tests.
-        if !matches!(step, Step::Alarm(_)) {
+        if !matches!(step, PumpStep::Alarm(_)) {
             self.steps.borrow_mut().push(step);
         }
         Ok(())
@@ -65,14 +65,14 @@ impl Wake for Count {
 
 /// `test://text` is a text of `size` bytes; `test://function` has a handler.
 fn engine(size: usize, output: usize) -> Arc<Engine> {
-    let mut options = Options::default();
+    let mut options = EngineOptions::default();
     options.limits.output = output;
     let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
     let engine = Engine::new(info, options).unwrap();
-    let text = Source::Text("x".repeat(size).into());
+    let text = ItemSource::Text("x".repeat(size).into());
     let edits = vec![
         Edit::AddResource { resource: Resource::new("test://text"), source: text },
-        Edit::AddResource { resource: Resource::new("test://function"), source: Source::Handler(7) },
+        Edit::AddResource { resource: Resource::new("test://function"), source: ItemSource::Handler(7) },
     ];
     engine.publish(edits, Now::default()).unwrap();
     engine
@@ -116,10 +116,10 @@ fn a_client_in_the_same_process_takes_all_answers_though_the_output_was_full() {
     let (pump, _) = pump(&engine(600, 1_000), None);
     let own = Loop::<false>::default();
     pump.feed(&own, &reads("test://text", 5)).unwrap();
-    assert_eq!(own.steps(), [Step::Output, Step::Poll { read: false, write: false }]);
+    assert_eq!(own.steps(), [PumpStep::Output, PumpStep::Poll { read: false, write: false }]);
     assert!(pump.pipe().pending() < 2_000);
     assert_eq!(lines(&pump.take(&own).unwrap()), 5);
-    assert_eq!(own.steps().last(), Some(&Step::Poll { read: true, write: false }));
+    assert_eq!(own.steps().last(), Some(&PumpStep::Poll { read: true, write: false }));
 }
 
 /// the end is reported once, and idleness once the last answer is written.
@@ -130,13 +130,13 @@ fn the_end_of_input_waits_for_what_is_in_flight() {
     pump.feed(&own, &reads("test://function", 1)).unwrap();
     pump.end(&own).unwrap();
     pump.end(&own).unwrap();
-    assert_eq!(own.steps(), [Step::Poll { read: false, write: false }, Step::Ended]);
+    assert_eq!(own.steps(), [PumpStep::Poll { read: false, write: false }, PumpStep::Ended]);
     answer(&pump, own.asked.take()[0]);
     pump.appended(&own).unwrap();
-    assert_eq!((own.steps(), pump.take(&own).unwrap().is_empty()), (vec![Step::Output], false));
+    assert_eq!((own.steps(), pump.take(&own).unwrap().is_empty()), (vec![PumpStep::Output], false));
     pump.writable(&own).unwrap();
     pump.writable(&own).unwrap();
-    assert_eq!(own.steps(), [Step::Idle]);
+    assert_eq!(own.steps(), [PumpStep::Idle]);
 }
 
 /// A loop with a full pipe waits until it is writable, and continues once the client reads.
@@ -146,7 +146,7 @@ fn a_loop_that_waits_for_room_writes_the_rest_then() {
     let own = Loop::<false>::default();
     far.write_all(&reads("test://text", 1)).unwrap();
     pump.readable(&own).unwrap();
-    assert_eq!(own.steps(), [Step::Poll { read: true, write: true }]);
+    assert_eq!(own.steps(), [PumpStep::Poll { read: true, write: true }]);
     let (mut taken, mut part) = (Vec::new(), vec![0; 1 << 16]);
     while own.steps().is_empty() {
         let count = far.read(&mut part).unwrap();
@@ -158,7 +158,7 @@ fn a_loop_that_waits_for_room_writes_the_rest_then() {
     assert_eq!((lines(&taken), pump.pipe().pending()), (1, 0));
     drop(far);
     pump.readable(&own).unwrap();
-    assert_eq!(own.steps(), [Step::Poll { read: false, write: false }, Step::Idle, Step::Ended]);
+    assert_eq!(own.steps(), [PumpStep::Poll { read: false, write: false }, PumpStep::Idle, PumpStep::Ended]);
 }
 
 /// A loop that drains takes the rest once, and nothing is written in parallel before that is done.
@@ -167,7 +167,7 @@ fn a_loop_that_drains_takes_the_rest_in_order() {
     let (pump, _, mut far) = connected(&engine(1 << 20, 1 << 22));
     let own = Loop::<true>::default();
     pump.feed(&own, &reads("test://text", 1)).unwrap();
-    assert_eq!(own.steps(), [Step::Output]);
+    assert_eq!(own.steps(), [PumpStep::Output]);
     pump.feed(&own, &reads("test://text", 1)).unwrap();
     assert_eq!(own.steps(), []);
     let rest = pump.take_part(usize::MAX);
@@ -195,14 +195,14 @@ fn a_loop_that_defers_flushes_once_for_the_answers_of_a_turn() {
     let (pump, _) = pump(&engine(1, 1_000), None);
     let own = Loop::<true>::default();
     pump.feed(&own, &reads("test://function", 3)).unwrap();
-    assert_eq!(own.steps(), [Step::Flush { settled: true }]);
+    assert_eq!(own.steps(), [PumpStep::Flush { settled: true }]);
     let asked = own.asked.take();
     assert_eq!(asked.len(), 3);
     for token in asked {
         answer(&pump, token);
         pump.appended(&own).unwrap();
     }
-    assert_eq!(own.steps(), [Step::Output], "the last one is not waited for");
+    assert_eq!(own.steps(), [PumpStep::Output], "the last one is not waited for");
     pump.flush(&own).unwrap();
     assert_eq!(lines(&pump.take(&own).unwrap()), 3);
 }
@@ -213,8 +213,8 @@ fn another_thread_writes_and_wakes_the_loop_for_the_rest() {
     let (pump, woken, mut far) = connected(&engine(1, 1 << 20));
     let own = Loop::<false>::default();
     pump.feed(&own, &reads("test://function", 2)).unwrap();
-    let inbox = Inbox::<()>::new(None);
-    let host: Arc<dyn Host> = Arc::new(PipeHost::new(&pump, inbox.reach()));
+    let inbox = RequestInbox::<()>::new(None);
+    let host: Arc<dyn Host> = Arc::new(PumpHost::new(&pump, inbox.reach()));
     let peer = Peer::pipe(pump.pipe().clone(), Arc::default(), host);
     let tokens = own.asked.take();
     let answers = |token: RequestToken| {
@@ -233,13 +233,13 @@ fn another_thread_writes_and_wakes_the_loop_for_the_rest() {
     pump.end(&own).unwrap();
     assert_eq!(answers(tokens[1]), 1, "the loop is to see that it is idle");
     pump.wake(&own).unwrap();
-    assert_eq!(own.steps().last(), Some(&Step::Idle));
+    assert_eq!(own.steps().last(), Some(&PumpStep::Idle));
 }
 
 /// A server ends the listens of pipes that still exist.
 #[test]
 fn a_pipe_that_is_gone_is_not_kept() {
-    let (serving, engine) = (Serving::default(), engine(1, 1_000));
+    let (serving, engine) = (ServingRegistry::default(), engine(1, 1_000));
     let ([kept, gone], own) = ([(); 2].map(|()| pump(&engine, None).0), Loop::<false>::default());
     [&kept, &gone].iter().for_each(|pump| serving.join(pump.pipe()));
     let weak = Arc::downgrade(gone.pipe());

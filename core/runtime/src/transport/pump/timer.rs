@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The time for which the loop's timer is armed. Any thread may read it; only the loop arms it.
 #[derive(Debug)]
-pub struct Timer(AtomicU64);
+pub struct PumpTimer(AtomicU64);
 
-impl Default for Timer {
+impl Default for PumpTimer {
     fn default() -> Self {
         Self(AtomicU64::new(u64::MAX))
     }
 }
 
-impl Timer {
+impl PumpTimer {
     /// The timer has fired, so it is no longer armed.
     pub fn rang(&self) {
         self.0.store(u64::MAX, Ordering::Release);
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn it_is_armed_for_what_is_due_first_and_anew_only_for_something_earlier() {
-        let (timer, now) = (Timer::default(), Now { tick: 100, unix: 0 });
+        let (timer, now) = (PumpTimer::default(), Now { tick: 100, unix: 0 });
         assert_eq!((timer.arm(&[None, None], now), timer.is_late_for(&[None])), (None, false));
         assert!(timer.is_late_for(&[None, Some(500)]));
         assert_eq!(timer.arm(&[Some(900), Some(500)], now), Some(400));

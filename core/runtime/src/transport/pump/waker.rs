@@ -8,7 +8,7 @@
 //!
 //! Law: waking takes no lock, never blocks, and never runs code of the loop's language.
 
-use crate::transport::http::Inbox;
+use crate::transport::http::RequestInbox;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -38,7 +38,7 @@ pub struct LoopWaker<O> {
 pub type Woken<O> = RefCell<Option<Vec<Arc<LoopWaker<O>>>>>;
 
 /// The owner of a loop: the object it serves. Holds the waker; the waker has only a weak reference to it.
-pub trait Owner: Send + Sync + Sized + 'static {
+pub trait WakerOwner: Send + Sync + Sized + 'static {
     /// The thread's storage for [`collect`]: a `thread_local!` of the binding.
     fn woken() -> &'static LocalKey<Woken<Self>>;
 
@@ -47,9 +47,9 @@ pub trait Owner: Send + Sync + Sized + 'static {
 }
 
 /// A waker with one reason.
-struct Reason<O>(Arc<LoopWaker<O>>, u8);
+struct WakeReason<O>(Arc<LoopWaker<O>>, u8);
 
-impl<O: Owner> LoopWaker<O> {
+impl<O: WakerOwner> LoopWaker<O> {
     /// Makes the waker of this thread's loop. `ring` wakes the loop, from any thread and without blocking.
     pub fn new(ring: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
         let (reasons, is_rung, is_closed, owner) = Default::default();
@@ -69,13 +69,13 @@ impl<O: Owner> LoopWaker<O> {
 
     /// A waker for the engine, with this reason.
     pub fn waker(self: &Arc<Self>, reason: u8) -> Waker {
-        Waker::from(Arc::new(Reason(self.clone(), reason)))
+        Waker::from(Arc::new(WakeReason(self.clone(), reason)))
     }
 
     /// Makes a queue of items for the loop.
-    pub fn inbox<X>(self: &Arc<Self>) -> Arc<Inbox<X>> {
+    pub fn inbox<X>(self: &Arc<Self>) -> Arc<RequestInbox<X>> {
         let waker = self.clone();
-        Inbox::new(Some(Arc::new(move || waker.wake(WORK))))
+        RequestInbox::new(Some(Arc::new(move || waker.wake(WORK))))
     }
 
     /// Adds a reason, and makes sure that the loop takes it.
@@ -130,7 +130,7 @@ impl<O: Owner> LoopWaker<O> {
 
     /// Whether a change on this thread will handle the reasons at its end.
     fn is_collected(self: &Arc<Self>) -> bool {
-        if self.owner().is_some_and(Owner::is_bound) && !self.is_on_loop() {
+        if self.owner().is_some_and(WakerOwner::is_bound) && !self.is_on_loop() {
             return false;
         }
         let collect = |woken: &Woken<O>| match &mut *woken.borrow_mut() {
@@ -146,16 +146,16 @@ impl<O: Owner> LoopWaker<O> {
 }
 
 /// Makes a change. Returns the wakers that it called on this thread, for the caller to handle.
-pub fn collect<O: Owner, R>(change: impl FnOnce() -> R) -> (R, Vec<Arc<LoopWaker<O>>>) {
-    let collecting = Collecting(O::woken().replace(Some(Vec::new())));
+pub fn collect<O: WakerOwner, R>(change: impl FnOnce() -> R) -> (R, Vec<Arc<LoopWaker<O>>>) {
+    let collecting = WakeCollector(O::woken().replace(Some(Vec::new())));
     let result = change();
     (result, collecting.end())
 }
 
 /// Restores the list of an outer change.
-struct Collecting<O: Owner>(Option<Vec<Arc<LoopWaker<O>>>>);
+struct WakeCollector<O: WakerOwner>(Option<Vec<Arc<LoopWaker<O>>>>);
 
-impl<O: Owner> Collecting<O> {
+impl<O: WakerOwner> WakeCollector<O> {
     fn end(mut self) -> Vec<Arc<LoopWaker<O>>> {
         let woken = O::woken().replace(self.0.take());
         std::mem::forget(self);
@@ -164,14 +164,14 @@ impl<O: Owner> Collecting<O> {
 }
 
 /// If the change has panicked, its wakers are passed to their loops.
-impl<O: Owner> Drop for Collecting<O> {
+impl<O: WakerOwner> Drop for WakeCollector<O> {
     fn drop(&mut self) {
         let woken = O::woken().replace(self.0.take());
         woken.iter().flatten().for_each(|waker| waker.ring());
     }
 }
 
-impl<O: Owner> Wake for Reason<O> {
+impl<O: WakerOwner> Wake for WakeReason<O> {
     fn wake(self: Arc<Self>) {
         self.0.wake(self.1);
     }
@@ -200,7 +200,7 @@ mod tests {
         static WOKEN: Woken<Served> = const { RefCell::new(None) };
     }
 
-    impl Owner for Served {
+    impl WakerOwner for Served {
         fn woken() -> &'static LocalKey<Woken<Self>> {
             &WOKEN
         }

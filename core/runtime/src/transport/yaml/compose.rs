@@ -5,8 +5,8 @@
 
 use super::scalar::{self, Kind};
 use super::{
-    Body, DOCUMENTS, MERGE, Member, NO_KEY, NOT_YAML, Node, OWN_ALIAS, Position, TAG, TOO_DEEP, TOO_MANY,
-    TWICE, YamlFault, YamlLimits, YamlSchema, YamlValue,
+    DOCUMENTS, MERGE, Member, NO_KEY, NOT_YAML, Node, OWN_ALIAS, Position, TAG, TOO_DEEP, TOO_MANY, TWICE,
+    YamlBody, YamlFault, YamlLimits, YamlSchema, YamlValue,
 };
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use std::borrow::Cow;
@@ -40,7 +40,7 @@ pub(super) fn document(text: &str, schema: YamlSchema, limits: YamlLimits) -> Re
             _ => return Err(at.fault(NOT_YAML)),
         }
     }
-    let empty = Node { at: Position { line: 1, column: 1 }, body: Body::Scalar(YamlValue::Null) };
+    let empty = Node { at: Position { line: 1, column: 1 }, body: YamlBody::Scalar(YamlValue::Null) };
     Ok(root.unwrap_or_else(|| Rc::new(empty)))
 }
 
@@ -74,17 +74,17 @@ impl<'t> Composer<'t> {
             Event::Scalar(text, style, anchor, tag) => {
                 let kind = kind(tag.as_deref());
                 let value = scalar::value(text, style == ScalarStyle::Plain, &kind, self.schema);
-                (anchor, Body::Scalar(value.ok_or_else(|| at.fault(TAG))?))
+                (anchor, YamlBody::Scalar(value.ok_or_else(|| at.fault(TAG))?))
             }
             Event::SequenceStart(_, anchor, tag) => {
                 let within = depth.checked_sub(1).ok_or_else(|| at.fault(TOO_DEEP))?;
                 fits(tag.as_deref(), &["seq", "omap", "pairs"], at)?;
-                (anchor, Body::List(self.items(within)?))
+                (anchor, YamlBody::List(self.items(within)?))
             }
             Event::MappingStart(_, anchor, tag) => {
                 let within = depth.checked_sub(1).ok_or_else(|| at.fault(TOO_DEEP))?;
                 fits(tag.as_deref(), &["map", "set"], at)?;
-                (anchor, Body::Object(self.members(within)?))
+                (anchor, YamlBody::Object(self.members(within)?))
             }
             _ => return Err(at.fault(NOT_YAML)),
         };
@@ -116,7 +116,7 @@ impl<'t> Composer<'t> {
             let key = self.key(event, at)?;
             let (event, value_at) = self.next()?;
             let value = self.node(event, value_at, depth)?;
-            let is_merged = matches!(value.body, Body::Object(_) | Body::List(_));
+            let is_merged = matches!(value.body, YamlBody::Object(_) | YamlBody::List(_));
             if key.is_none() && !is_merged {
                 return Err(value_at.fault(MERGE));
             }
@@ -141,7 +141,7 @@ impl<'t> Composer<'t> {
                 let value = scalar::value(text.clone(), is_plain, &kind, self.schema);
                 let value = value.ok_or_else(|| at.fault(TAG))?;
                 if anchor != 0 {
-                    let body = Body::Scalar(value.clone());
+                    let body = YamlBody::Scalar(value.clone());
                     self.anchors.insert(anchor, Rc::new(Node { at, body }));
                 }
                 Ok(match value {
@@ -153,7 +153,7 @@ impl<'t> Composer<'t> {
             Event::Alias(anchor) => {
                 let named = self.anchors.get(&anchor).ok_or_else(|| at.fault(OWN_ALIAS))?;
                 match &named.body {
-                    Body::Scalar(value) => Ok(Some(scalar::key(value))),
+                    YamlBody::Scalar(value) => Ok(Some(scalar::key(value))),
                     _ => Err(at.fault(NO_KEY)),
                 }
             }

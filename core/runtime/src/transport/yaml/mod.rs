@@ -128,11 +128,11 @@ impl Position {
 #[derive(Clone, Debug)]
 struct Node {
     at: Position,
-    body: Body,
+    body: YamlBody,
 }
 
 #[derive(Clone, Debug)]
-enum Body {
+enum YamlBody {
     /// No list and no object.
     Scalar(YamlValue),
     List(Vec<Rc<Node>>),
@@ -161,18 +161,18 @@ impl Expansion {
         self.values = self.values.checked_sub(1).ok_or_else(|| at.fault(TOO_MANY))?;
         let within = || depth.checked_sub(1).ok_or_else(|| at.fault(TOO_DEEP));
         match body {
-            Body::Scalar(value) => {
+            YamlBody::Scalar(value) => {
                 if let YamlValue::Text(text) = &value {
                     self.count(text, at)?;
                 }
                 Ok(value)
             }
-            Body::List(items) => {
+            YamlBody::List(items) => {
                 let within = within()?;
                 let items = items.into_iter().map(|item| self.value(item, within));
                 items.collect::<Result<_, _>>().map(YamlValue::List)
             }
-            Body::Object(members) => {
+            YamlBody::Object(members) => {
                 let within = within()?;
                 if members.iter().any(|member| member.key.is_none()) {
                     return self.merged(members, within);
@@ -228,7 +228,7 @@ impl Expansion {
     ) -> Result<(), YamlFault> {
         for Member { value, .. } in members.iter().filter(|member| member.key.is_none()) {
             match &value.body {
-                Body::List(items) => {
+                YamlBody::List(items) => {
                     for item in items.iter().rev() {
                         self.flatten_one(item, depth, all)?;
                     }
@@ -251,7 +251,7 @@ impl Expansion {
         depth: usize,
         all: &mut Vec<(String, Rc<Node>)>,
     ) -> Result<(), YamlFault> {
-        let Body::Object(members) = &node.body else { return Err(node.at.fault(MERGE)) };
+        let YamlBody::Object(members) = &node.body else { return Err(node.at.fault(MERGE)) };
         let depth = depth.checked_sub(1).ok_or_else(|| node.at.fault(TOO_DEEP))?;
         self.values = self.values.checked_sub(1).ok_or_else(|| node.at.fault(TOO_MANY))?;
         self.flatten(members, depth, all)

@@ -2,7 +2,7 @@
 
 use super::{ERAS, World};
 use crate::client::machine::{Lost, Machine, MachineOptions};
-use crate::client::{Access, Allowed, Call, CallOptions, Effect, Failure, NotCarried, Outgoing};
+use crate::client::{Access, AllowList, CallOptions, ClientCall, Effect, Failure, NotCarried, Outgoing};
 use crate::now::Now;
 use crate::version::Revision;
 
@@ -15,7 +15,7 @@ struct Alone {
 
 impl Alone {
     fn new() -> Self {
-        let mut options = MachineOptions::new("old", Access::new(&Allowed::Everything).unwrap());
+        let mut options = MachineOptions::new("old", Access::new(&AllowList::Everything).unwrap());
         options.answers = vec!["elicitation/create".into()];
         Self { machine: Machine::new(options), now: Now::default(), effects: Vec::new() }
     }
@@ -23,7 +23,7 @@ impl Alone {
     /// A machine that reads `x://a` over an open transport.
     fn reading() -> Self {
         let mut alone = Self::new();
-        let call = Call::Read { uri: "x://a".into() };
+        let call = ClientCall::Read { uri: "x://a".into() };
         alone.machine.call(1, call, CallOptions::default(), alone.now, &mut alone.effects);
         assert!(matches!(alone.effects.remove(0), Effect::Connect));
         alone.machine.opened(alone.now, &mut alone.effects);
@@ -167,7 +167,7 @@ fn a_short_time_out_does_not_end_the_handshake() {
     for revision in [None, Some(Revision::V2026_07_28), Some(Revision::V2025_11_25)] {
         let mut alone = Alone::new();
         (alone.machine.pinned, alone.machine.reader.limits.timeout) = (revision, 100);
-        let call = Call::Read { uri: "x://a".into() };
+        let call = ClientCall::Read { uri: "x://a".into() };
         alone.machine.call(1, call, CallOptions::default(), alone.now, &mut alone.effects);
         alone.machine.opened(alone.now, &mut alone.effects);
         alone.pass(2_000);
@@ -288,7 +288,7 @@ fn failed_handshakes_are_errors_with_the_reason() {
     alone.answer(&initialize, r#""result":{"protocolVersion":"2031-01-01","capabilities":{}}"#);
     assert!(alone.finished().contains("2031-01-01"), "{}", alone.finished());
     let mut alone = Alone::new();
-    let call = Call::List { cursor: None };
+    let call = ClientCall::List { cursor: None };
     alone.machine.call(1, call, CallOptions::default(), alone.now, &mut alone.effects);
     alone.machine.lost(&Lost::NotOpened("no such file".into()), alone.now, &mut alone.effects);
     assert_eq!(alone.finished(), "Failed to read resource: the server cannot be reached: no such file");
@@ -361,7 +361,7 @@ fn questions_are_answered() {
     let id = again.split("\"id\":").nth(1).and_then(|rest| rest.split(',').next()).unwrap().to_owned();
     alone.receive(&format!(r#"{{"jsonrpc":"2.0","id":{id},{kept}}}"#));
     assert_eq!(alone.finished(), "mine");
-    let call = Call::Read { uri: "x://a".into() };
+    let call = ClientCall::Read { uri: "x://a".into() };
     alone.machine.call(2, call, CallOptions::default(), alone.now, &mut alone.effects);
     assert_eq!(alone.sent().method, "resources/read", "what was answered with input is not kept");
 
@@ -396,7 +396,7 @@ fn what_only_reads_is_made_again() {
         world.read(1, "n://a");
         world.is_deaf = true;
         world.read(2, "n://a");
-        let call = Call::Custom { method: "x/do".into(), params: "{}".into() };
+        let call = ClientCall::Custom { method: "x/do".into(), params: "{}".into() };
         world.act(|machine, now, out| machine.call(3, call, CallOptions::default(), now, out));
         world.is_deaf = false;
         world.kill();

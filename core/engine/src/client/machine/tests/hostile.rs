@@ -1,7 +1,7 @@
 //! Messages of a hostile server: none stops the machine, affects valid entries, or makes it keep data without limit.
 
 use super::World;
-use crate::client::{Allowed, Call, CallOptions};
+use crate::client::{AllowList, CallOptions, ClientCall};
 use crate::now::Now;
 use crate::version::Revision;
 use proptest::prelude::*;
@@ -12,7 +12,11 @@ fn listed(result: &str, templates: bool) -> Vec<String> {
     world.read(1, "n://none");
     world.logged();
     world.is_deaf = true;
-    let call = if templates { Call::ListTemplates { cursor: None } } else { Call::List { cursor: None } };
+    let call = if templates {
+        ClientCall::ListTemplates { cursor: None }
+    } else {
+        ClientCall::List { cursor: None }
+    };
     world.act(|machine, now, out| machine.call(2, call, CallOptions::default(), now, out));
     let id = world.sent.last().unwrap().id.unwrap();
     let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
@@ -75,7 +79,7 @@ fn odd_entries_leave_the_others() {
 /// S-12: contents under another URI are checked too, and invalid base64 is left out.
 #[test]
 fn contents_are_checked() {
-    let allowed = Allowed::Globs(vec!["n://a*".into()]);
+    let allowed = AllowList::Globs(vec!["n://a*".into()]);
     let read = |contents: &str| {
         let mut world = World::new(Some(Revision::V2026_07_28), &allowed);
         world.read(1, "n://abc");
@@ -111,7 +115,7 @@ fn contents_are_checked() {
 }
 
 /// What one call that the server answers with `answer` ends with; `ID` stands for the id of its request.
-fn answered(call: Call, lines: &[&str]) -> Vec<String> {
+fn answered(call: ClientCall, lines: &[&str]) -> Vec<String> {
     let mut world = World::open(Revision::V2025_11_25);
     world.read(1, "n://x");
     world.logged();
@@ -127,8 +131,8 @@ fn answered(call: Call, lines: &[&str]) -> Vec<String> {
     world.logged()
 }
 
-fn read() -> Call {
-    Call::Read { uri: "n://x".into() }
+fn read() -> ClientCall {
+    ClientCall::Read { uri: "n://x".into() }
 }
 
 /// R-001, R-002, R-005: an answer that breaks a rule and is clear all the same is the answer.
@@ -188,19 +192,19 @@ fn a_timeout_says_what_came_instead() {
 #[test]
 fn unknown_methods_mean_that_there_is_nothing() {
     let line = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"Method not found"}}"#;
-    let complete = Call::Complete {
+    let complete = ClientCall::Complete {
         template: "n://{id}".into(),
         variable: "id".into(),
         value: String::new(),
         context: Vec::new(),
     };
     for (call, expected) in [
-        (Call::List { cursor: None }, "2: 0 items, 0 odd, None"),
-        (Call::ListTemplates { cursor: None }, "2: 0 items, 0 odd, None"),
+        (ClientCall::List { cursor: None }, "2: 0 items, 0 odd, None"),
+        (ClientCall::ListTemplates { cursor: None }, "2: 0 items, 0 odd, None"),
         (read(), "2: Failed to read resource: the server has no method \"resources/read\""),
         (complete, "2: Failed to read resource: the server has no completions"),
         (
-            Call::Custom { method: "a/b".into(), params: "{}".into() },
+            ClientCall::Custom { method: "a/b".into(), params: "{}".into() },
             "2: Failed to read resource: Method not found (-32601)",
         ),
     ] {

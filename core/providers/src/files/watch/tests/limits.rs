@@ -34,7 +34,7 @@ fn more_directories_than_may_be_watched() {
 /// S-01: after an overflow all is as after a fresh walk, whatever has happened meanwhile.
 #[test]
 fn an_overflow_loses_nothing() {
-    let bench = Bench::new(Folder::new(), Settings { hints: 8, ..HEARS });
+    let bench = Bench::new(Folder::new(), WatchSettings { hints: 8, ..HEARS });
     for directory in 0..10 {
         for file in 0..10 {
             bench.folder.write(format!("{directory}/{file}"), "1");

@@ -81,7 +81,7 @@ fn the_root_goes_and_comes_back() {
         let folder = Folder::with([("root/a", "1")]);
         let root = folder.0.join("root");
         let mut bench = Bench::new(Folder::new(), settings);
-        bench.trees = Tree::all(&Options::new().root("r", &root), Resolution::best()).unwrap();
+        bench.trees = Tree::all(&FileOptions::new().root("r", &root), Resolution::best()).unwrap();
         bench.watch("a");
         bench.watch_lists();
         let expect_both = || {

@@ -1,6 +1,6 @@
 //! Children that behave well or badly. In every case none of their processes is left over.
 
-use super::super::CarrierKind;
+use super::super::TransportKind;
 use super::super::pipe::Far;
 use super::*;
 use rustix::process::{Pid, test_kill_process};
@@ -199,7 +199,7 @@ async fn a_child_has_what_the_target_says_and_no_more() {
     first.carrier.send(outgoing(Some(1), "ping", "{}"));
     assert_eq!(first.message().await, json!({}));
     let Talk { carrier, .. } = first;
-    let CarrierKind::Pipe(pipe) = carrier.0 else { panic!() };
+    let TransportKind::Pipe(pipe) = carrier.0 else { panic!() };
     let mut exited = match &pipe.far {
         Far::Child(child) => child.exited(),
         _ => panic!(),

@@ -1,6 +1,6 @@
 //! Streamable HTTP against our own server, in both eras.
 
-use super::super::CarrierKind;
+use super::super::TransportKind;
 use super::*;
 use crate::server::ResourceServer;
 use mcp_resources_engine::http::Answers;
@@ -81,7 +81,7 @@ async fn a_session_is_entered_and_left() {
         assert_eq!(talk.message().await["id"], json!(id));
 
         // the end of the session is reported once, by the exchange that detects it first.
-        let CarrierKind::Http(http) = &talk.carrier.0 else { panic!() };
+        let TransportKind::Http(http) = &talk.carrier.0 else { panic!() };
         timeout(DEADLINE, http.endpoint.clone().delete()).await.unwrap();
         for _ in 0..3 {
             talk.ask(LEGACY, "resources/read", json!({ "uri": "note://a" }));
