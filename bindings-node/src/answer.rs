@@ -230,7 +230,7 @@ pub struct Whole {
 
 impl Entry {
     /// For JavaScript; `None` if it is not what it says.
-    pub(crate) fn of(contents: Contents<'static>) -> Option<Self> {
+    pub(crate) fn from_contents(contents: Contents<'static>) -> Option<Self> {
         let Contents { uri, mime_type, body, meta } = contents;
         let (text, bytes) = match body.into_plain()? {
             PlainContents::Text(text) => (Some(text.into_owned()), None),
@@ -261,7 +261,7 @@ impl Entry {
 
 impl Question {
     fn read(&self) -> InputRequest<'_> {
-        let ask = InputAsk::of(&self.kind, &*self.text, &*self.more);
+        let ask = InputAsk::from_parts(&self.kind, &*self.text, &*self.more);
         InputRequest { key: Cow::Borrowed(&self.key), ask }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn handle_all(client: &Client, events: Events<'_>) -> Result<()> {
     let host = &client.driver.shared().host;
     host.delivering(|| {
         let rest = host.registry.mounts().take(&client.peer, events);
-        do_all(client, rest.into_iter().map(Work::of))
+        do_all(client, rest.into_iter().map(Work::from_event))
     })?
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn respond(client: &Client, token: RequestToken, answer: Answer<'_>) 
         let callee = client.driver.over((client.peer.connection(), token));
         shared.log_misuse(callee.as_deref(), outcome.misuse)?;
         let rest = shared.host.registry.mounts().take(&client.peer, outcome.events);
-        if rest.is_empty() { Ok(()) } else { follow(client, rest.into_iter().map(Work::of)) }
+        if rest.is_empty() { Ok(()) } else { follow(client, rest.into_iter().map(Work::from_event)) }
     })?
 }
 

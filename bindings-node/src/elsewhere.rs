@@ -45,7 +45,7 @@ impl Elsewhere {
 
 impl Host for Elsewhere {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
-        for work in events.into_iter().filter_map(|event| Work::of(event).into_owned()) {
+        for work in events.into_iter().filter_map(|event| Work::from_event(event).into_owned()) {
             self.leave(InboxItem::Work(peer.clone(), Box::new(work)));
         }
     }

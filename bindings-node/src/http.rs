@@ -100,7 +100,7 @@ impl Endpoint {
                 if let Some(advice) = endpoint.advice(&response, clock.now()) {
                     self.0.shared.log_refused(advice)?;
                 }
-                Either::B(Refusal::of(response))
+                Either::B(Refusal::from_response(response))
             }
         })
     }
@@ -173,7 +173,7 @@ impl Admitted {
         let who = DeniedToken::unless(verified.map(Verified::from), denied);
         Ok(match admitted.identify(who, clock.now()) {
             Ok(identified) => Either::A(Identified(identified)),
-            Err(response) => Either::B(Refusal::of(response)),
+            Err(response) => Either::B(Refusal::from_response(response)),
         })
     }
 }
@@ -189,7 +189,7 @@ impl Identified {
     /// The response to a longer body.
     #[napi(catch_unwind)]
     pub fn too_large(&self) -> Refusal {
-        Refusal::of(self.0.too_large())
+        Refusal::from_response(self.0.too_large())
     }
 
     /// How many milliseconds to wait for the whole body.
@@ -201,13 +201,13 @@ impl Identified {
     /// The response to a body that takes longer.
     #[napi(catch_unwind)]
     pub fn too_late(&self) -> Refusal {
-        Refusal::of(self.0.too_late())
+        Refusal::from_response(self.0.too_late())
     }
 
     /// The response to a body that a framework has read, and has not passed on.
     #[napi(catch_unwind)]
     pub fn already_read(&self) -> Refusal {
-        Refusal::of(self.0.already_read())
+        Refusal::from_response(self.0.already_read())
     }
 
     /// Counts a body that comes in several parts.
@@ -223,7 +223,7 @@ impl Receiving {
     #[napi(catch_unwind)]
     pub fn take(&self, bytes: u32) -> Option<Refusal> {
         let refused = self.0.borrow_mut().as_mut()?.take(bytes as usize).err()?;
-        Some(Refusal::of(refused))
+        Some(Refusal::from_response(refused))
     }
 
     /// Releases the bytes counted so far: the body is complete, or reading has stopped.
@@ -289,8 +289,8 @@ impl Wake for ResponseWaker {
 }
 
 impl Refusal {
-    fn of(response: core::Response) -> Self {
-        Self { head: ResponseHead::of(response.head), body: response.body.into() }
+    fn from_response(response: core::Response) -> Self {
+        Self { head: ResponseHead::from_head(response.head), body: response.body.into() }
     }
 }
 

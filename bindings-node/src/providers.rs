@@ -27,7 +27,7 @@ pub struct Provider {
 }
 
 impl Provider {
-    fn of(provider: Arc<dyn core::Provider>) -> Self {
+    fn new(provider: Arc<dyn core::Provider>) -> Self {
         Self { provider, memory: None, metrics: None, results: None }
     }
 }
@@ -40,21 +40,21 @@ impl Provider {
         let mut set = ProviderSet::new();
         set.add(&kind, options.into()).map_err(|error| refused(&error))?;
         let provider = set.providers().pop().ok_or_else(|| unusable(format!("there is no {kind}")))?;
-        Ok(Self::of(provider))
+        Ok(Self::new(provider))
     }
 
     /// A folder in memory.
     #[napi(catch_unwind, factory)]
     pub fn memory() -> Self {
         let memory = Memory::new();
-        Self { memory: Some(memory.clone()), ..Self::of(Arc::new(memory)) }
+        Self { memory: Some(memory.clone()), ..Self::new(Arc::new(memory)) }
     }
 
     /// Series of numbers, with their options.
     #[napi(catch_unwind, factory)]
     pub fn metrics(options: PlainValue) -> Result<Self> {
         let metrics: Metrics = one(options.into()).map_err(|error| refused(&error))?;
-        Ok(Self { metrics: Some(metrics.clone()), ..Self::of(Arc::new(metrics)) })
+        Ok(Self { metrics: Some(metrics.clone()), ..Self::new(Arc::new(metrics)) })
     }
 
     /// Documents that are found by vectors too. `ask` is called with the number of a call and texts; `calls` takes the answer.
@@ -65,7 +65,7 @@ impl Provider {
         #[napi(ts_arg_type = "(number: number, texts: string[]) => void")] ask: Ask<'_>,
     ) -> Result<Self> {
         let rag: Rag = one(options.into()).map_err(|error| refused(&error))?;
-        Ok(Self::of(Arc::new(rag.with_embedder(calls.asking(&ask)?))))
+        Ok(Self::new(Arc::new(rag.with_embedder(calls.asking(&ask)?))))
     }
 
     /// Adds a sample to a series, at a time in milliseconds since 1970.
@@ -114,7 +114,7 @@ impl Provider {
     #[napi(catch_unwind, factory)]
     pub fn results(options: PlainValue) -> Result<Self> {
         let results: Results = one(options.into()).map_err(|error| refused(&error))?;
-        Ok(Self { results: Some(results.clone()), ..Self::of(Arc::new(results)) })
+        Ok(Self { results: Some(results.clone()), ..Self::new(Arc::new(results)) })
     }
 
     /// Puts a text or bytes under an id.

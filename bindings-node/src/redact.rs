@@ -64,7 +64,7 @@ impl Redactions {
     pub(crate) fn look(&self, env: &Env, look: &Look) -> Result<()> {
         let left = self.left().as_mut().map(std::mem::take).unwrap_or_default();
         for Redaction { uri, contents, arrival, done } in left {
-            let entries = contents.into_iter().map(Entry::of).collect::<Option<Vec<_>>>();
+            let entries = contents.into_iter().map(Entry::from_contents).collect::<Option<Vec<_>>>();
             let looked = match entries {
                 Some(entries) => {
                     let (driver, response) = arrival.map(|own| (own.driver, own.response)).unzip();

@@ -155,7 +155,7 @@ impl Web {
         self.shared.log_misuse(None, misuse)?;
         calls::handle_all(own, events)?;
         self.rest()?;
-        Ok(Turned { head: head.map(ResponseHead::of), body: out.into(), end, more })
+        Ok(Turned { head: head.map(ResponseHead::from_head), body: out.into(), end, more })
     }
 
     /// Turns of sessions that nobody writes.
@@ -227,7 +227,7 @@ impl Driver for Web {
 }
 
 impl ResponseHead {
-    pub(crate) fn of(head: core::ResponseHead) -> Self {
+    pub(crate) fn from_head(head: core::ResponseHead) -> Self {
         let headers = head.headers.into_iter();
         let headers = headers.map(|(name, value)| (name.to_owned(), value.into_owned()));
         Self { status: head.status, headers: headers.collect() }

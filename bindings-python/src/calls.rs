@@ -33,7 +33,7 @@ struct Call<'a, 'm> {
 
 /// Handles events, and those that come of them.
 pub(crate) fn handle_all(py: Python<'_>, client: &Client, events: Events<'_>) -> PyResult<()> {
-    delivering(py, || work_off(py, client, client.taken(events).into_iter().map(Work::of)))?
+    delivering(py, || work_off(py, client, client.taken(events).into_iter().map(Work::from_event)))?
 }
 
 /// Does work, and what comes of it.
@@ -56,7 +56,7 @@ fn work_off<'m>(py: Python<'_>, client: &Client, work: impl IntoIterator<Item = 
         collect(one(py, client, &work), &mut rest);
     }
     while let Some(event) = rest.pop() {
-        collect(one(py, client, &Work::of(event)), &mut rest);
+        collect(one(py, client, &Work::from_event(event)), &mut rest);
     }
     result
 }

@@ -241,7 +241,7 @@ fn input(value: &Bound<'_, PyAny>) -> PyResult<HandlerResult> {
     let (asks, state): Parts = INPUT_PARTS.get(value.py())?.call1((value,))?.extract()?;
     let ask = |(key, kind, text, more): (String, String, String, String)| InputRequest {
         key: key.into(),
-        ask: InputAsk::of(&kind, text, more),
+        ask: InputAsk::from_parts(&kind, text, more),
     };
     let requests = asks.into_iter().map(ask).collect();
     Ok(HandlerResult::Answer(Answer::InputRequired(core::InputRequired {

@@ -43,7 +43,7 @@ pub struct Arrival {
 
 impl Arrival {
     /// What has arrived under this number, for JavaScript.
-    pub(super) fn of(call: u64, news: ClientEvent) -> Self {
+    pub(super) fn from_event(call: u64, news: ClientEvent) -> Self {
         let mut arrival = told(news);
         arrival.id = number(call);
         arrival
@@ -115,7 +115,7 @@ fn of_contents(contents: Vec<Contents<'static>>, arrival: Arrival) -> Arrival {
 
 /// All of them, with what they have besides their bodies.
 fn entries(contents: Vec<Contents<'static>>) -> Vec<Entry> {
-    contents.into_iter().filter_map(Entry::of).collect()
+    contents.into_iter().filter_map(Entry::from_contents).collect()
 }
 
 /// The entries as one JSON array, which is quicker to cross with than an object for each.

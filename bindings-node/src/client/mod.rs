@@ -101,7 +101,7 @@ impl NativeClient {
     #[napi(catch_unwind, getter)]
     pub fn failures(&self) -> Vec<Arrival> {
         let failed = |(name, error): (Arc<str>, ClientError)| {
-            let mut arrival = Arrival::of(0, ClientEvent::Failed(error));
+            let mut arrival = Arrival::from_event(0, ClientEvent::Failed(error));
             arrival.server = Some(name.as_ref().into());
             arrival
         };
@@ -202,7 +202,7 @@ impl Calls {
     fn take(&self) -> Vec<Arrival> {
         // First the wake_loop: what arrives from now on rings again.
         self.wake_loop.take();
-        self.desk.take().into_iter().map(|(call, news)| Arrival::of(call, news)).collect()
+        self.desk.take().into_iter().map(|(call, news)| Arrival::from_event(call, news)).collect()
     }
 }
 

@@ -30,11 +30,11 @@ impl Failed {
 
     /// A read failed.
     pub(crate) fn reading(error: &ClientError) -> Self {
-        Self::of(error, error)
+        Self::from_client(error, error)
     }
 
     /// An error of the client, with the option that helps.
-    fn of(error: &ClientError, words: &dyn Display) -> Self {
+    fn from_client(error: &ClientError, words: &dyn Display) -> Self {
         match error {
             ClientError::Failed(Failure::Unauthorized { .. }) => {
                 Self::new(format!("{words} (--header 'Authorization: Bearer TOKEN')"))
@@ -70,8 +70,8 @@ impl From<ClientError> for Failed {
     /// An error of anything except a read, whose message names the resource (S-14).
     fn from(error: ClientError) -> Self {
         match &error {
-            ClientError::Failed(failure) => Self::of(&error, failure),
-            error => Self::of(error, error),
+            ClientError::Failed(failure) => Self::from_client(&error, failure),
+            error => Self::from_client(error, error),
         }
     }
 }

@@ -193,13 +193,13 @@ fn named(args: &ServerArgs, name: Option<&str>) -> Result<Selected, Failed> {
         let entry = entries.get(name).ok_or_else(|| {
             Failed::usage(format!("{}: {}", path.display(), unexpected("server", name, &names)))
         })?;
-        return Ok(of(files::alone(path, name, entry)?.server(name, None)?, false));
+        return Ok(selected(files::alone(path, name, entry)?.server(name, None)?, false));
     }
     let config = ClientConfig::load(path)?;
     let servers = if name.is_none() { config.servers(agent)? } else { Vec::new() };
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     let name = only(name, &names, path)?;
-    Ok(of(config.server(name, agent)?, agent.is_some()))
+    Ok(selected(config.server(name, agent)?, agent.is_some()))
 }
 
 fn only<'n>(name: Option<&'n str>, names: &[&'n str], path: &Path) -> Result<&'n str, Failed> {
@@ -227,12 +227,12 @@ fn known(name: &str) -> Option<Result<Selected, Failed>> {
         };
         let entry = entries.get(name)?;
         let server = files::alone(&path, name, entry).and_then(|config| config.server(name, None));
-        Some(server.map(|server| of(server, false)).map_err(Failed::from))
+        Some(server.map(|server| selected(server, false)).map_err(Failed::from))
     })
 }
 
 /// A server of a file. The key `resources` is its allow-list; without it, an agent sees nothing.
-fn of(server: ServerConfig, is_agents: bool) -> Selected {
+fn selected(server: ServerConfig, is_agents: bool) -> Selected {
     let allowed = if server.is_restricted || is_agents { server.resources } else { AllowList::Everything };
     Selected { name: server.name, target: server.target, allowed, timeout: server.timeout.unwrap_or(30_000) }
 }

@@ -99,12 +99,12 @@ impl OptionError {
 
     /// The error for a `value` of the wrong type.
     pub fn wrong_type(value: &OptionValue, expected: impl Into<Cow<'static, str>>) -> Self {
-        Self::of(OptionFault::Type { expected: expected.into() }, value)
+        Self::from_fault(OptionFault::Type { expected: expected.into() }, value)
     }
 
     /// The error for a `value` of the right type that is not allowed.
     pub fn not_allowed(value: &OptionValue, expected: impl Into<Cow<'static, str>>) -> Self {
-        Self::of(OptionFault::Value { expected: expected.into() }, value)
+        Self::from_fault(OptionFault::Value { expected: expected.into() }, value)
     }
 
     /// The error for a value that is not allowed, with its own sentence.
@@ -114,10 +114,10 @@ impl OptionError {
 
     /// The error for a limit that is not a whole number in its range.
     pub(crate) fn limit(value: &OptionValue) -> Self {
-        Self::of(OptionFault::Limit { is_whole: matches!(value, OptionValue::Integer(_)) }, value)
+        Self::from_fault(OptionFault::Limit { is_whole: matches!(value, OptionValue::Integer(_)) }, value)
     }
 
-    fn of(fault: OptionFault, value: &OptionValue) -> Self {
+    fn from_fault(fault: OptionFault, value: &OptionValue) -> Self {
         Self { fault, path: Vec::new(), given: value.to_string() }
     }
 

@@ -60,7 +60,7 @@ impl Principal {
         match address {
             None => UNKNOWN.clone(),
             Some(address) => {
-                let kind = PrincipalKind::Anonymous(Some(Network::of(address)));
+                let kind = PrincipalKind::Anonymous(Some(Network::from_address(address)));
                 Arc::new(Self { kind, ..Principal::clone(&UNKNOWN) })
             }
         }
@@ -149,7 +149,7 @@ impl Principal {
 
 impl Network {
     /// The network of an address. An IPv4 address has the same network in IPv6 notation.
-    pub fn of(address: IpAddr) -> Self {
+    pub fn from_address(address: IpAddr) -> Self {
         match address.to_canonical() {
             // No client has an IPv6 address in this range, so the two kinds do not collide.
             IpAddr::V4(address) => Self(u64::from(address.to_bits()) | 1 << 32),
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn network(address: &str) -> Network {
-        Network::of(address.parse().unwrap())
+        Network::from_address(address.parse().unwrap())
     }
 
     #[test]

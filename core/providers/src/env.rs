@@ -126,10 +126,13 @@ impl Env {
     /// # Errors
     /// Nothing was said of what is allowed, or a name or a detector is wrong.
     pub fn new(options: EnvOptions) -> Result<Self, OptionError> {
-        Self::of(options, std::env::vars_os())
+        Self::from_variables(options, std::env::vars_os())
     }
 
-    fn of(options: EnvOptions, all: impl Iterator<Item = (OsString, OsString)>) -> Result<Self, OptionError> {
+    fn from_variables(
+        options: EnvOptions,
+        all: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, OptionError> {
         let Some(names) = options.allow else {
             let reason = "env: nothing is allowed; name the variables: `allow: [CI, TZ]`, or env:CI,TZ";
             return Err(OptionError::sentence(reason));

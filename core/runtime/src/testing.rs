@@ -107,7 +107,7 @@ impl Client {
     /// # Errors
     /// The system's error, if there are too many descriptors.
     pub fn modern(server: &ResourceServer) -> io::Result<Self> {
-        Self::of(server, Revision::V2026_07_28)
+        Self::new(server, Revision::V2026_07_28)
     }
 
     /// A client with a session of a legacy revision, after its handshake.
@@ -115,7 +115,7 @@ impl Client {
     /// # Errors
     /// As [`Client::modern`], and if the server refuses the handshake.
     pub async fn legacy(server: &ResourceServer, revision: Revision) -> io::Result<Self> {
-        let mut client = Self::of(server, revision)?;
+        let mut client = Self::new(server, revision)?;
         client.write().map_err(io::Error::other)?;
         if let Some(handshake) = client.client.handshake() {
             client.answer(handshake).await.map_err(io::Error::other)?;
@@ -123,7 +123,7 @@ impl Client {
         Ok(client)
     }
 
-    fn of(server: &ResourceServer, revision: Revision) -> io::Result<Self> {
+    fn new(server: &ResourceServer, revision: Revision) -> io::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
         let (server, input) = (server.clone(), theirs.try_clone()?);
         tokio::spawn(async move { server.run_on(input, theirs).await });

@@ -17,7 +17,7 @@ use crate::uri::{UNRESERVED, is_in, push_encoded};
 /// # Errors
 /// [`ExpandError`] if `template` is not in the grammar, or if a variable with a prefix has a list or map.
 pub fn expand(template: &str, values: &Values<'_>) -> Result<String, ExpandError> {
-    parts(&parse(template).map_err(|fault| fault.of(template))?, values)
+    parts(&parse(template).map_err(|fault| fault.in_template(template))?, values)
 }
 
 /// Expands a parsed template.

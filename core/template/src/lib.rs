@@ -121,7 +121,7 @@ impl UriTemplate {
     pub fn with_options(text: &str, options: &TemplateOptions) -> Result<Self, InvalidTemplate> {
         match Compiled::new(text, options) {
             Ok(compiled) => Ok(Self(Arc::new(compiled))),
-            Err(fault) => Err(fault.of(text)),
+            Err(fault) => Err(fault.in_template(text)),
         }
     }
 

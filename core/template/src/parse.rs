@@ -124,7 +124,7 @@ impl SyntaxFault {
     }
 
     /// Converts the fault to the public error.
-    pub(super) fn of(self, template: &str) -> InvalidTemplate {
+    pub(super) fn in_template(self, template: &str) -> InvalidTemplate {
         InvalidTemplate { template: template.to_owned(), offset: self.offset, reason: self.reason }
     }
 }
@@ -207,7 +207,10 @@ fn variable(spec: &str, offset: usize) -> Result<VarSpec, SyntaxFault> {
         match length.parse() {
             Ok(length) if digits && length <= 9_999 => (name, Modifier::Prefix(length)),
             _ => {
-                return Err(SyntaxFault::new(offset, "the length of a prefix is not a number from 1 to 9999"));
+                return Err(SyntaxFault::new(
+                    offset,
+                    "the length of a prefix is not a number from 1 to 9999",
+                ));
             }
         }
     } else {

@@ -53,10 +53,10 @@ impl Trie {
         let at = match literals.len {
             0 => return None,
             1 => 0,
-            _ => memchr::memchr(*rest.first()?, of(&self.first_bytes, literals))?,
+            _ => memchr::memchr(*rest.first()?, slice(&self.first_bytes, literals))?,
         };
         let child = node.children.start + index(at);
-        let edge = of(&self.edges, self.node(child).edge);
+        let edge = slice(&self.edges, self.node(child).edge);
         rest.starts_with(edge).then_some((child, edge.len()))
     }
 
@@ -67,7 +67,7 @@ impl Trie {
 
     /// The templates whose head ends at `node`, best first, except those in its gate.
     pub(super) fn entries(&self, node: &TrieNode) -> &[u32] {
-        of(&self.entries, node.entries)
+        slice(&self.entries, node.entries)
     }
 
     /// Whether a template's head ends at `node`.
@@ -80,7 +80,7 @@ impl Trie {
     }
 }
 
-fn of<T>(all: &[T], range: TrieRange) -> &[T] {
+fn slice<T>(all: &[T], range: TrieRange) -> &[T] {
     &all[range.start as usize..(range.start + range.len) as usize]
 }
 

@@ -122,13 +122,16 @@ impl Catalog {
             Some(SourceKey::Key(key)) => (&[][..], Bound::Excluded(key.as_str())),
         };
         let sources = self.sources.range::<_, str>((keys, Bound::Unbounded));
-        templates.iter().filter_map(Lister::of).chain(sources.map(|(_, entry)| Lister::Source(entry)))
+        templates
+            .iter()
+            .filter_map(Lister::from_template)
+            .chain(sources.map(|(_, entry)| Lister::Source(entry)))
     }
 
     /// The list source named by `source`.
     pub fn lister(&self, source: &SourceKey) -> Option<Lister<'_>> {
         match source {
-            SourceKey::Template(text) => self.template_by_text(text).and_then(Lister::of),
+            SourceKey::Template(text) => self.template_by_text(text).and_then(Lister::from_template),
             SourceKey::Key(key) => self.sources.get(key.as_str()).map(Lister::Source),
         }
     }

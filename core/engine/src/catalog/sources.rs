@@ -66,7 +66,7 @@ pub enum Lister<'c> {
 
 impl<'c> Lister<'c> {
     /// The template's `.list` callback as a source, if it has one.
-    pub(super) fn of(entry: &'c Arc<TemplateEntry>) -> Option<Self> {
+    pub(super) fn from_template(entry: &'c Arc<TemplateEntry>) -> Option<Self> {
         entry.template.list.is_some().then_some(Self::Template(entry))
     }
 

@@ -48,15 +48,15 @@ impl Access {
         for glob in globs.iter().flatten() {
             Glob::parse(glob).map_err(|error| (glob.clone(), error))?;
         }
-        Ok(Self::of(globs))
+        Ok(Self::from_globs(globs))
     }
 
     /// Allows everything.
     pub fn everything() -> Self {
-        Self::of(None)
+        Self::from_globs(None)
     }
 
-    fn of(globs: Option<Vec<String>>) -> Self {
+    fn from_globs(globs: Option<Vec<String>>) -> Self {
         let policy = Policy { allow: globs.map(Globs), ..Policy::default() };
         // Each glob was parsed above, so this cannot fail; if it did, nothing would be allowed.
         let guard = Guard::new(&policy, true).unwrap_or_else(|_| Guard::closed());

@@ -216,7 +216,7 @@ impl Heard {
             RawParams::Absent | RawParams::Other(_) => "{}",
         };
         Self {
-            kind: MessageKind::of(method),
+            kind: MessageKind::from_method(method),
             id: belongs_to(params),
             method: method.to_owned(),
             body: body.to_owned(),
@@ -225,7 +225,7 @@ impl Heard {
 }
 
 impl MessageKind {
-    fn of(method: &str) -> Self {
+    fn from_method(method: &str) -> Self {
         match ServerNotification::parse(method) {
             Some(ServerNotification::Updated) => Self::Updated,
             Some(ServerNotification::Acknowledged) => Self::Acknowledged,

@@ -98,30 +98,30 @@ impl<'a> From<PlainContents<'a>> for Body<'a> {
 impl<'a> Contents<'a> {
     /// Text under the requested URI.
     pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
-        Self::of(Body::Text(text.into()))
+        Self::from_body(Body::Text(text.into()))
     }
 
     /// Shared text, such as a cached file, under the requested URI.
     pub fn shared_text(text: impl Into<Arc<str>>) -> Self {
-        Self::of(Body::SharedText(text.into()))
+        Self::from_body(Body::SharedText(text.into()))
     }
 
     /// Bytes under the requested URI.
     pub fn blob(bytes: impl Into<Cow<'a, [u8]>>) -> Self {
-        Self::of(Body::Blob(bytes.into()))
+        Self::from_body(Body::Blob(bytes.into()))
     }
 
     /// Shared bytes, such as a cached file, under the requested URI.
     pub fn shared_blob(bytes: impl Into<Arc<[u8]>>) -> Self {
-        Self::of(Body::SharedBlob(bytes.into()))
+        Self::from_body(Body::SharedBlob(bytes.into()))
     }
 
     /// Bytes that are already base64: in the standard alphabet, with padding, without line breaks.
     pub fn base64(text: impl Into<Cow<'a, str>>) -> Self {
-        Self::of(Body::Base64(text.into()))
+        Self::from_body(Body::Base64(text.into()))
     }
 
-    fn of(body: Body<'a>) -> Self {
+    fn from_body(body: Body<'a>) -> Self {
         Self { uri: None, mime_type: None, body, meta: None }
     }
 
@@ -316,7 +316,7 @@ pub enum InputAsk<'a> {
 impl<'a> InputAsk<'a> {
     /// Makes a question from a binding's name for its kind: `form` and `url` with the message for the user and the
     /// schema or URL, `sample` with its params. Any other name asks for the roots.
-    pub fn of(sort: &str, text: impl Into<Cow<'a, str>>, more: impl Into<Cow<'a, str>>) -> Self {
+    pub fn from_parts(sort: &str, text: impl Into<Cow<'a, str>>, more: impl Into<Cow<'a, str>>) -> Self {
         match sort {
             "form" => Self::Form { message: text.into(), schema: more.into() },
             "url" => Self::Url { message: text.into(), url: more.into() },

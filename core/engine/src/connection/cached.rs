@@ -120,9 +120,11 @@ impl ReadTask {
         let kept = |kept: EncodedContents| FlightOutcome::Contents(Arc::new(kept));
         match answer {
             Answer::Contents(result) => match contents::check(result, self.max) {
-                Ok(()) => {
-                    kept(EncodedContents::of(result, mime_type, engine.shared(self.cache(result.cache))))
-                }
+                Ok(()) => kept(EncodedContents::from_result(
+                    result,
+                    mime_type,
+                    engine.shared(self.cache(result.cache)),
+                )),
                 Err(error) => FlightOutcome::Failed(error),
             },
             Answer::Gathered(gather) => {
@@ -194,8 +196,8 @@ struct EncodedEntry {
 
 impl EncodedContents {
     /// Encodes the result of a handler. `mime_type` is the resource's own type, `hint` the caching hint of the result.
-    pub(crate) fn of(result: &ReadResult<'_>, mime_type: Option<&str>, hint: CacheHint) -> Self {
-        let entry = |contents: &Contents<'_>| EncodedEntry::of(contents, mime_type);
+    pub(crate) fn from_result(result: &ReadResult<'_>, mime_type: Option<&str>, hint: CacheHint) -> Self {
+        let entry = |contents: &Contents<'_>| EncodedEntry::from_contents(contents, mime_type);
         Self { entries: result.contents.iter().map(entry).collect(), hint }
     }
 
@@ -244,7 +246,7 @@ impl EncodedContents {
 }
 
 impl EncodedEntry {
-    fn of(contents: &Contents<'_>, mime_type: Option<&str>) -> Self {
+    fn from_contents(contents: &Contents<'_>, mime_type: Option<&str>) -> Self {
         let own = contents.mime_type.as_deref().or(mime_type);
         let mut body = Vec::new();
         let (name, default) = match contents.body.as_text() {

@@ -119,7 +119,7 @@ impl<'r> InputAsks<'r, '_> {
             if asked.insert(key.to_string(), question(ask)?).is_some() {
                 return Err(format!("the input key {key} is used twice"));
             }
-            requests.push((&**key, InputKind::of(ask), ask));
+            requests.push((&**key, InputKind::from_ask(ask), ask));
         }
         let missing: Vec<_> = requests
             .iter()
@@ -345,7 +345,7 @@ impl InputQuestion {
 }
 
 impl InputKind {
-    fn of(ask: &InputAsk<'_>) -> Self {
+    fn from_ask(ask: &InputAsk<'_>) -> Self {
         match ask {
             InputAsk::Form { .. } => Self::Form,
             InputAsk::Url { .. } => Self::Url,

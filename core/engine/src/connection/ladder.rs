@@ -276,7 +276,7 @@ impl Connection {
             let why = "Invalid Request: a request with this id is in flight";
             return self.reject(raw, INVALID_REQUEST, why, RequestRefusal::Malformed, out);
         }
-        let claim = Claim::of(&raw.params);
+        let claim = Claim::from_params(&raw.params);
         let modern = claim.is_modern();
         if step.batch.is_some()
             && (modern || ProtocolMethod::parse(&raw.method) == Some(ProtocolMethod::Initialize))

@@ -137,7 +137,7 @@ impl Connection {
     pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, peer: ConnectionKind) -> Self {
         let limits = engine.limits();
         let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch, ..DecodeLimits::default() };
-        let open = OpenConnection::of(&engine, peer);
+        let open = OpenConnection::if_enabled(&engine, peer);
         Self {
             engine,
             peer,

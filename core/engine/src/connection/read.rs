@@ -153,12 +153,12 @@ impl Connection {
             Cow::Borrowed(normal) => {
                 let route = catalog.route(normal);
                 let lacking = lacking(&route);
-                (ReadTarget::of(route), lacking)
+                (ReadTarget::from_route(route), lacking)
             }
             Cow::Owned(normal) => {
                 let route = catalog.route(normal);
                 let lacking = lacking(&route);
-                (ReadTarget::of(route).into_owned(), lacking)
+                (ReadTarget::from_route(route).into_owned(), lacking)
             }
         }
     }
@@ -198,7 +198,7 @@ fn normal<'m>(uri: &Cow<'m, str>, limit: usize) -> Result<Cow<'m, str>, InvalidU
 }
 
 impl<'u> ReadTarget<'u> {
-    fn of(route: CatalogRoute<'_, 'u>) -> Self {
+    fn from_route(route: CatalogRoute<'_, 'u>) -> Self {
         match route {
             CatalogRoute::Resource(entry) => match &entry.source {
                 ItemSource::Handler(handler) => Self::Handler(Handled {

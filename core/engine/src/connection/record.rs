@@ -105,7 +105,8 @@ impl Connection {
                 trace: trace_of(&raw.params),
             })
         });
-        let (is_modern, method) = (Claim::of(&raw.params).is_modern(), ProtocolMethod::parse(&raw.method));
+        let (is_modern, method) =
+            (Claim::from_params(&raw.params).is_modern(), ProtocolMethod::parse(&raw.method));
         PendingRecord { began: step.now, is_modern, method, subject }
     }
 

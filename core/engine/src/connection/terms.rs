@@ -100,7 +100,7 @@ pub(super) struct Claim<'m> {
 }
 
 impl<'m> Claim<'m> {
-    pub(super) fn of(params: &RawParams<'m>) -> Self {
+    pub(super) fn from_params(params: &RawParams<'m>) -> Self {
         let names = [
             words::PROTOCOL_VERSION,
             words::CLIENT_CAPABILITIES,

@@ -177,7 +177,7 @@ impl EngineMetrics {
 
 impl OpenConnection {
     /// Counts a connection; `None` while metrics are off.
-    pub(crate) fn of(engine: &Arc<Engine>, peer: ConnectionKind) -> Option<Self> {
+    pub(crate) fn if_enabled(engine: &Arc<Engine>, peer: ConnectionKind) -> Option<Self> {
         add(&engine.metrics()?.connections[index(peer)], 1);
         Some(Self { engine: Arc::clone(engine), peer })
     }

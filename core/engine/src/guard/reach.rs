@@ -124,7 +124,7 @@ impl<'g> ReachQuestion<'g> {
     }
 
     /// The glob of a place, and the position in it.
-    fn of(&self, place: u32) -> Option<(u32, &'g Glob, Side, usize)> {
+    fn glob_at(&self, place: u32) -> Option<(u32, &'g Glob, Side, usize)> {
         let at = self.globs.partition_point(|(first, ..)| *first <= place).checked_sub(1)?;
         let (first, glob, side) = self.globs[at];
         Some((first, glob, side, (place - first) as usize))
@@ -145,7 +145,7 @@ impl<'g> ReachQuestion<'g> {
     fn step(&self, places: &[u32], byte: u8) -> Places {
         let mut next = Vec::with_capacity(places.len());
         for &place in places {
-            let Some((first, glob, side, at)) = self.of(place) else { continue };
+            let Some((first, glob, side, at)) = self.glob_at(place) else { continue };
             let is_cut = is_cut(glob.reach, byte);
             if at > end(glob) || at == end(glob) && is_cut {
                 next.push(if at > end(glob) { place } else { place + 1 });
@@ -177,7 +177,7 @@ impl<'g> ReachQuestion<'g> {
     fn telling(&self, places: &[u32]) -> Vec<u8> {
         let mut bytes: Vec<u8> = vec![b'/', b'?', b'#'];
         for &place in places {
-            if let Some((_, glob, _, at)) = self.of(place)
+            if let Some((_, glob, _, at)) = self.glob_at(place)
                 && let Some(GlobToken::Byte(byte)) = token(glob, at)
                 && !bytes.contains(&byte)
             {
@@ -202,7 +202,7 @@ impl<'g> ReachQuestion<'g> {
 
     fn any(&self, places: &[u32], is: impl Fn(Side, bool) -> bool) -> bool {
         places.iter().any(|&place| {
-            self.of(place).is_some_and(|(_, glob, side, at)| is(side, token(glob, at).is_none()))
+            self.glob_at(place).is_some_and(|(_, glob, side, at)| is(side, token(glob, at).is_none()))
         })
     }
 }

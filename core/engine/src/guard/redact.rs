@@ -77,15 +77,15 @@ impl Redactor {
         if let Some(unknown) = names.iter().map(AsRef::as_ref).find(|name| !known(name)) {
             return Err(unknown);
         }
-        Ok(Self::of(|own| names.iter().any(|name| name.as_ref() == own)))
+        Ok(Self::from_names(|own| names.iter().any(|name| name.as_ref() == own)))
     }
 
     /// All detectors.
     pub fn all() -> Self {
-        Self::of(|_| true)
+        Self::from_names(|_| true)
     }
 
-    fn of(is_asked: impl Fn(&str) -> bool) -> Self {
+    fn from_names(is_asked: impl Fn(&str) -> bool) -> Self {
         let asked = DETECTORS.iter().filter(|(name, ..)| is_asked(name));
         let detectors = asked.filter_map(|(name, form, pattern)| Some((*name, Find::new(*form, pattern)?)));
         Self { detectors: detectors.collect() }

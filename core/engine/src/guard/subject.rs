@@ -67,7 +67,7 @@ fn decoded_subject<'u>(given: &GuardSubject<'u>) -> Option<GuardSubject<'u>> {
 /// Returns the canonical URI `normal` without dot segments. `None` if no glob may match it: its path escapes its root,
 /// is not UTF-8, or contains an encoded separator, a control character, a drive, or a look-alike of a dot segment.
 pub(super) fn subject(normal: &str) -> Option<GuardSubject<'_>> {
-    let layout = UriLayout::of(normal);
+    let layout = UriLayout::from_uri(normal);
     let path = &normal[layout.start..layout.end];
     if has_nul(&normal[layout.end..]) {
         return None;
@@ -98,7 +98,7 @@ struct UriLayout {
 }
 
 impl UriLayout {
-    fn of(normal: &str) -> Self {
+    fn from_uri(normal: &str) -> Self {
         let scheme = uri::scheme(normal);
         let after = (scheme.len() + 1).min(normal.len());
         let has_authority = normal[after..].starts_with("//");

@@ -13,7 +13,7 @@ pub(super) struct Accept {
 impl Accept {
     /// Parses `Accept`. Without the header everything is accepted; an invalid header accepts nothing. `field` is used
     /// if the header occurs once, `head` if it occurs several times.
-    pub(super) fn of(field: HeaderField<'_>, head: &RequestHead<'_>) -> Self {
+    pub(super) fn from_field(field: HeaderField<'_>, head: &RequestHead<'_>) -> Self {
         let everything = Self { json: true, events: true };
         match field {
             HeaderField::Absent => return everything,
@@ -83,7 +83,8 @@ mod tests {
     fn accept(values: &[&str]) -> (bool, bool) {
         let headers: Vec<(&str, &[u8])> = values.iter().map(|value| ("Accept", value.as_bytes())).collect();
         let head = RequestHead { verb: "POST", target: "/", headers: &headers, ..RequestHead::default() };
-        let Accept { json, events } = Accept::of(HeaderLines::of(&head, 0).field(HeaderName::Accept), &head);
+        let Accept { json, events } =
+            Accept::from_field(HeaderLines::from_head(&head, 0).field(HeaderName::Accept), &head);
         (json, events)
     }
 

@@ -134,7 +134,7 @@ impl Admission {
 
     pub(super) fn admit(self: &Arc<Self>, head: &RequestHead<'_>, now: Now) -> Result<Admitted, Response> {
         let size = self.check_bounds(head)?;
-        let lines = HeaderLines::of(head, size);
+        let lines = HeaderLines::from_head(head, size);
         check_framing(&lines)?;
         if let Some(response) = self.health(head, &lines) {
             return Err(response);
@@ -161,7 +161,7 @@ impl Admission {
         let revocations = self.tokens.revocations();
         let token = self.words.as_ref().map(|words| words.token(head)).transpose()?;
         let token = token.map(|token| self.known(token, now));
-        let accept = Accept::of(lines.field(HeaderName::Accept), head);
+        let accept = Accept::from_field(lines.field(HeaderName::Accept), head);
         let refused = self.check_media(&lines, verb, accept).err();
         let stream = if verb == Verb::Send { head.query("session_id").map(str::to_owned) } else { None };
         let call =

@@ -133,6 +133,6 @@ impl ChannelState {
             self.wakers.extend(stream.waker());
         }
         self.over = true;
-        Turn { events, ..Turn::of(self.connection.id()) }
+        Turn { events, ..Turn::new(self.connection.id()) }
     }
 }

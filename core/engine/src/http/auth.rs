@@ -116,17 +116,17 @@ impl Auth {
 impl Verified {
     /// A token of `subject`, without scopes.
     pub fn new(subject: impl Into<Arc<str>>) -> Self {
-        Self::of(Principal::new(subject))
+        Self::from_principal(Principal::new(subject))
     }
 
     /// Any client, where no tokens are required.
     pub fn anyone() -> Self {
-        Self::of(Principal::anonymous(None))
+        Self::from_principal(Principal::anonymous(None))
     }
 
     /// A client without a token, where none is required: `anonymous`, made once for its connection.
     pub fn client(anonymous: Arc<Principal>) -> Self {
-        Self::of(anonymous)
+        Self::from_principal(anonymous)
     }
 
     /// Sets [`Verified::scopes`].
@@ -150,7 +150,7 @@ impl Verified {
         self
     }
 
-    fn of(principal: Arc<Principal>) -> Self {
+    fn from_principal(principal: Arc<Principal>) -> Self {
         Self { principal, scopes: Vec::new(), expires: None, claims: None }
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct ChannelOwner {
 }
 
 impl ChannelOwner {
-    fn of(principal: &Principal) -> Self {
+    fn from_principal(principal: &Principal) -> Self {
         Self { id: principal.id().into(), network: principal.network() }
     }
 
@@ -47,7 +47,7 @@ impl ChannelOwner {
 
 impl Channel {
     pub(super) fn new(state: ChannelState, principal: &Principal) -> Self {
-        let (id, owner) = (state.connection.id(), ChannelOwner::of(principal));
+        let (id, owner) = (state.connection.id(), ChannelOwner::from_principal(principal));
         Self { id, owner, state: Mutex::new(state), is_rung: AtomicBool::new(false) }
     }
 

@@ -143,7 +143,7 @@ impl Exchange {
         self.endpoint.forget(&self.channel);
         let turn = self
             .channel
-            .with(|state| if state.is_over() { Turn::of(self.channel.id()) } else { state.end(now) });
+            .with(|state| if state.is_over() { Turn::new(self.channel.id()) } else { state.end(now) });
         Turn { end: true, ..turn }
     }
 

@@ -131,27 +131,27 @@ impl ResponseHead {
 }
 
 impl Response {
-    fn of(head: ResponseHead, body: Vec<u8>) -> Self {
+    fn from_parts(head: ResponseHead, body: Vec<u8>) -> Self {
         Self { head, body, refused: None }
     }
 
     pub(super) fn empty(status: u16) -> Self {
-        Self::of(ResponseHead::new(status).complete(JSON, 0), Vec::new())
+        Self::from_parts(ResponseHead::new(status).complete(JSON, 0), Vec::new())
     }
 
     pub(super) fn json(status: u16, body: Vec<u8>) -> Self {
-        Self::of(ResponseHead::new(status).complete(JSON, body.len()), body)
+        Self::from_parts(ResponseHead::new(status).complete(JSON, body.len()), body)
     }
 
     pub(super) fn text(status: u16, body: &str) -> Self {
         let head = ResponseHead::new(status).complete("text/plain; charset=utf-8", body.len());
-        Self::of(head, body.into())
+        Self::from_parts(head, body.into())
     }
 
     /// A response with metrics in the text format of Prometheus, version 0.0.4; not cached.
     pub(super) fn metrics(body: Vec<u8>) -> Self {
         let head = ResponseHead::new(200).complete("text/plain; version=0.0.4; charset=utf-8", body.len());
-        Self::of(head.with("cache-control", "no-store"), body)
+        Self::from_parts(head.with("cache-control", "no-store"), body)
     }
 
     /// A refusal with a JSON-RPC error without an id.

@@ -47,7 +47,7 @@ enum HeaderLine {
 
 impl HeaderLines {
     /// Reads the lines of `head`, whose names and values have `size` bytes in total.
-    pub(super) fn of(head: &RequestHead<'_>, size: usize) -> Self {
+    pub(super) fn from_head(head: &RequestHead<'_>, size: usize) -> Self {
         let mut all = Headers::with_room(head.headers.len(), size);
         let (mut found, mut has_control) = ([HeaderLine::Absent; NAMES], false);
         for (name, value) in head.headers {
@@ -176,15 +176,19 @@ fn known(name: &str) -> Option<HeaderName> {
 mod tests {
     use super::*;
 
-    fn of(headers: &[(&str, &[u8])]) -> HeaderLines {
-        HeaderLines::of(&RequestHead { headers, ..RequestHead::default() }, 0)
+    fn from_head(headers: &[(&str, &[u8])]) -> HeaderLines {
+        HeaderLines::from_head(&RequestHead { headers, ..RequestHead::default() }, 0)
     }
 
     ///
     #[test]
     fn fields_are_trimmed_and_counted() {
-        let lines =
-            of(&[("MCP-Method", b" \ta b\t"), ("Host", b" \t"), ("mcp-name", b"c"), ("Mcp-Name", b"c")]);
+        let lines = from_head(&[
+            ("MCP-Method", b" \ta b\t"),
+            ("Host", b" \t"),
+            ("mcp-name", b"c"),
+            ("Mcp-Name", b"c"),
+        ]);
         assert_eq!(lines.field(HeaderName::Method), HeaderField::Once(b"a b"));
         assert_eq!(lines.field(HeaderName::Host), HeaderField::Once(b""));
         assert_eq!(lines.field(HeaderName::Resource), HeaderField::Repeated);
@@ -214,7 +218,7 @@ mod tests {
         for (text, name) in names {
             let lower = text.to_ascii_lowercase();
             assert_eq!((known(text), known(&lower)), (Some(name), Some(name)), "{text}");
-            let lines = of(&[(text, b"1")]);
+            let lines = from_head(&[(text, b"1")]);
             assert_eq!(
                 (lines.field(name), lines.all().get(text).as_deref()),
                 (HeaderField::Once(b"1"), Some("1"))
@@ -226,7 +230,7 @@ mod tests {
     /// Headers that two servers could interpret differently.
     #[test]
     fn sound_lines() {
-        let is_sound = |headers: &[(&str, &[u8])]| of(headers).framing() == Framing::Sound;
+        let is_sound = |headers: &[(&str, &[u8])]| from_head(headers).framing() == Framing::Sound;
         assert!(is_sound(&[]) && is_sound(&[("content-length", b" 12 ")]));
         assert!(is_sound(&[("transfer-encoding", b"chunked")]) && is_sound(&[("x", b"a\tb\xff")]));
         assert!(is_sound(&[("Mcp-Name", b"a\x01")]));
@@ -244,7 +248,7 @@ mod tests {
     /// RFC 9112, section 6.1.
     #[test]
     fn codings_of_a_transfer() {
-        let framing = |value: &str| of(&[("transfer-encoding", value.as_bytes())]).framing();
+        let framing = |value: &str| from_head(&[("transfer-encoding", value.as_bytes())]).framing();
         assert_eq!((framing("chunked"), framing(" CHUNKED\t")), (Framing::Sound, Framing::Sound));
         for value in ["gzip, chunked", "identity,chunked", "gzip;q=1 , Chunked", "a,b,chunked"] {
             assert_eq!(framing(value), Framing::Unsupported, "{value}");
@@ -271,7 +275,7 @@ mod tests {
     fn codings_of_a_body() {
         let is_encoded = |values: &[&str]| {
             let headers: Vec<_> = values.iter().map(|value| ("Content-Encoding", value.as_bytes())).collect();
-            of(&headers).is_encoded()
+            from_head(&headers).is_encoded()
         };
         assert!(
             !is_encoded(&[])

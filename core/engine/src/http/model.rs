@@ -129,7 +129,7 @@ impl Client {
                 }
                 out = got.body;
                 self.exchange = got.exchange;
-                Turn::of(self.exchange.as_ref().unwrap().connection())
+                Turn::new(self.exchange.as_ref().unwrap().connection())
             }
         };
         while turn.more && room == usize::MAX {

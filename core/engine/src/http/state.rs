@@ -326,7 +326,7 @@ impl ChannelState {
         else {
             return Turn::ended(id);
         };
-        let mut turn = Turn::of(id);
+        let mut turn = Turn::new(id);
         if stream.has_expired(now) {
             turn.events = self.expire(reader_id.stream);
         }

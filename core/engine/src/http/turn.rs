@@ -25,12 +25,12 @@ pub struct Turn<'m> {
 
 impl<'m> Turn<'m> {
     /// Nothing to write.
-    pub(super) fn of(connection: ConnectionId) -> Self {
+    pub(super) fn new(connection: ConnectionId) -> Self {
         Self { head: None, events: Events::new(), end: false, more: false, connection, misuse: None }
     }
 
     pub(super) fn ended(connection: ConnectionId) -> Self {
-        Self { end: true, ..Self::of(connection) }
+        Self { end: true, ..Self::new(connection) }
     }
 
     /// Shortens the lifetime, for callers whose events may borrow for less time.
@@ -46,6 +46,6 @@ impl<'m> Turn<'m> {
 
     /// The host's part of an outcome.
     pub(super) fn after(connection: ConnectionId, outcome: RequestOutcome<'m>) -> Self {
-        Self { events: outcome.events, misuse: outcome.misuse, ..Self::of(connection) }
+        Self { events: outcome.events, misuse: outcome.misuse, ..Self::new(connection) }
     }
 }

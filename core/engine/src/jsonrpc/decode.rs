@@ -205,7 +205,7 @@ enum RequestMember {
 
 impl RequestMember {
     #[inline(always)]
-    fn of(name: MemberName, text: &str) -> Option<Self> {
+    fn from_name(name: MemberName, text: &str) -> Option<Self> {
         if name.escaped { Self::named(&name.decoded(text)?) } else { Self::named(name.span.bytes_of(text)) }
     }
 
@@ -254,7 +254,7 @@ impl<'m> MessageRoot<'m> {
         while more {
             let name = scanner.name()?;
             // After too many members, the rest is only validated.
-            let slot = if left > 0 { RequestMember::of(name, self.text) } else { None };
+            let slot = if left > 0 { RequestMember::from_name(name, self.text) } else { None };
             self.broken |= left == 0;
             left = left.saturating_sub(1);
             let is_params = matches!(slot, Some(RequestMember::Params));
@@ -337,6 +337,6 @@ impl<'m> MessageRoot<'m> {
     }
 
     fn json(&self, slot: RequestMember) -> Option<Json<'m>> {
-        self.spans[slot as usize].map(|span| Json::trusted(span.of(self.text)))
+        self.spans[slot as usize].map(|span| Json::trusted(span.slice(self.text)))
     }
 }

@@ -39,7 +39,7 @@ impl<'m> Json<'m> {
         let mut scanner = Scanner::new(simdutf8::basic::from_utf8(bytes).ok()?)?;
         let span = scanner.value(0).ok()?;
         scanner.end().ok()?;
-        (scanner.deepest() <= nesting).then(|| Self(span.of(scanner.text())))
+        (scanner.deepest() <= nesting).then(|| Self(span.slice(scanner.text())))
     }
 
     /// Wraps `text` without validating it, because the scanner has accepted it.
@@ -180,7 +180,7 @@ impl<'m> Iterator for Elements<'m> {
         }
         let span = self.scanner.value(1).ok()?;
         self.more = self.scanner.more(b']').ok()?;
-        Some(Json(span.of(self.scanner.text())))
+        Some(Json(span.slice(self.scanner.text())))
     }
 }
 

@@ -70,7 +70,7 @@ impl<'m> JsonMembers<'m> {
             member.name.len() as usize == name.len() && member.name.bytes_of(self.text) == name.as_bytes()
                 || (self.escaped && self.name(**member).as_deref() == Some(name))
         };
-        self.list.iter().rfind(is_named).map(|member| Json::trusted(member.value.of(self.text)))
+        self.list.iter().rfind(is_named).map(|member| Json::trusted(member.value.slice(self.text)))
     }
 
     /// Looks up several members in one pass, each like [`JsonMembers::get`].
@@ -82,7 +82,7 @@ impl<'m> JsonMembers<'m> {
         for member in &self.list {
             let own = member.name.bytes_of(self.text);
             if let Some(at) = names.iter().position(|name| name.as_bytes() == own) {
-                picked[at] = Some(Json::trusted(member.value.of(self.text)));
+                picked[at] = Some(Json::trusted(member.value.slice(self.text)));
             }
         }
         picked
@@ -92,7 +92,7 @@ impl<'m> JsonMembers<'m> {
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'m, str>, Json<'m>)> + '_ {
         self.list
             .iter()
-            .filter_map(|member| Some((self.name(*member)?, Json::trusted(member.value.of(self.text)))))
+            .filter_map(|member| Some((self.name(*member)?, Json::trusted(member.value.slice(self.text)))))
     }
 
     /// The number of members.
@@ -128,6 +128,6 @@ impl<'m> JsonMembers<'m> {
 
     /// The decoded name of a member of this object.
     fn name(&self, member: JsonMember) -> Option<Cow<'m, str>> {
-        decode_string(member.name.with_quotes().of(self.text))
+        decode_string(member.name.with_quotes().slice(self.text))
     }
 }

@@ -25,7 +25,7 @@ impl JsonSpan {
 
     /// The part of `text` in this span. `text` must be the text that was scanned.
     #[inline]
-    pub(super) fn of(self, text: &str) -> &str {
+    pub(super) fn slice(self, text: &str) -> &str {
         text.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
@@ -64,7 +64,7 @@ impl MemberName {
     /// The name without escapes; `None` if it is not Unicode text.
     #[cold]
     pub(super) fn decoded(self, text: &str) -> Option<Vec<u8>> {
-        serde_json::from_str(self.span.with_quotes().of(text)).ok().map(String::into_bytes)
+        serde_json::from_str(self.span.with_quotes().slice(text)).ok().map(String::into_bytes)
     }
 }
 

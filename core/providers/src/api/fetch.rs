@@ -128,7 +128,7 @@ impl Fetcher {
 
     /// What an answer means that is no redirect.
     fn answer(&self, mut response: Response<HttpBody>, endpoint: &CheckedService) -> FetchedAnswer {
-        let freshness = Freshness::of(response.headers());
+        let freshness = Freshness::from_headers(response.headers());
         match response.status() {
             StatusCode::NOT_MODIFIED => return FetchedAnswer::NotModified(freshness),
             StatusCode::NOT_FOUND | StatusCode::GONE => return FetchedAnswer::Absent,

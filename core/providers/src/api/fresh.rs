@@ -21,7 +21,7 @@ pub(super) struct Freshness {
 }
 
 impl Freshness {
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let mut freshness = Self { lifetime: Duration::ZERO, is_kept: true, may_be_stale: true };
         let mut must_ask = false;
         let values = headers.get_all(CACHE_CONTROL).into_iter().filter_map(|value| value.to_str().ok());
@@ -92,10 +92,10 @@ mod tests {
             (&[("cache-control", "max-age=-5")], 0, true),
             (&[("cache-control", "s-maxage=60")], 0, true),
         ] {
-            let found = Freshness::of(&headers(all));
+            let found = Freshness::from_headers(&headers(all));
             assert_eq!((found.lifetime.as_secs(), found.is_kept), (lifetime, is_kept), "{all:?}");
         }
-        assert!(!Freshness::of(&headers(&[("cache-control", "must-revalidate")])).may_be_stale);
+        assert!(!Freshness::from_headers(&headers(&[("cache-control", "must-revalidate")])).may_be_stale);
     }
 
     /// S-20: a server may say when to come back, in seconds or with a date.

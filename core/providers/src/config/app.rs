@@ -87,7 +87,7 @@ impl App {
         file: PathBuf,
         settings: Arc<TreeSettings>,
     ) -> Result<Self, String> {
-        let format = ConfigFormat::of(&file)
+        let format = ConfigFormat::from_path(&file)
             .ok_or("has no name that says how it is written; name it .yaml, .yml, .toml, .json or .env")?;
         let app =
             Self { name, uri, file, format, settings, hasher: RandomState::new(), state: Mutex::default() };
@@ -127,7 +127,8 @@ impl App {
 
     fn refresh(&self, state: &mut AppState) {
         if let (Some((seen, true)), false) = (state.seen, state.is_down)
-            && std::fs::metadata(&self.file).is_ok_and(|metadata| ConfigFacts::of(&metadata) == seen)
+            && std::fs::metadata(&self.file)
+                .is_ok_and(|metadata| ConfigFacts::from_metadata(&metadata) == seen)
         {
             return;
         }
@@ -228,7 +229,7 @@ impl AppState {
 }
 
 impl ConfigFacts {
-    fn of(metadata: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         Self {
             file: (metadata.dev(), metadata.ino()),
             size: metadata.size(),
@@ -261,6 +262,6 @@ fn read(file: &Path) -> std::io::Result<(Vec<u8>, ConfigFacts)> {
     opened.take(MOST + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > MOST {
         true => Err(std::io::ErrorKind::FileTooLarge.into()),
-        false => Ok((bytes, ConfigFacts::of(&metadata))),
+        false => Ok((bytes, ConfigFacts::from_metadata(&metadata))),
     }
 }

@@ -357,7 +357,7 @@ pub fn served(file: &Path, bytes: &[u8]) -> Result<Vec<(String, Value)>, String>
         Ok(TreeSettings { allow, masks: Masks::new(&Detectors::All, &[])? })
     });
     let settings = ALL.as_ref().map_err(ToString::to_string)?;
-    let format = parse::ConfigFormat::of(file).ok_or("it has no extension of a configuration file")?;
+    let format = parse::ConfigFormat::from_path(file).ok_or("it has no extension of a configuration file")?;
     let members = format.parse(bytes).map_err(|fault| fault.to_string())?.members;
     let root = tree::ConfigNode::root(members, settings).0;
     let mut all = Vec::new();

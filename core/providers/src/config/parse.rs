@@ -37,7 +37,7 @@ pub(super) enum ConfigFormat {
 
 impl ConfigFormat {
     /// By the name of the file: its extension, or `.env` and `.env.local`.
-    pub(super) fn of(file: &Path) -> Option<Self> {
+    pub(super) fn from_path(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_str()?.to_ascii_lowercase();
         let has = |extension: &str| name.ends_with(extension);
         if name == ".env" || name.starts_with(".env.") || has(".env") {
@@ -250,7 +250,7 @@ mod tests {
             ("app.conf", None),
             ("..", None),
         ] {
-            assert_eq!(ConfigFormat::of(Path::new(name)), format, "{name}");
+            assert_eq!(ConfigFormat::from_path(Path::new(name)), format, "{name}");
         }
     }
 }

@@ -89,7 +89,7 @@ impl DbSource {
                 "db: {name:?} is no name for a database; give it one of letters, digits, `-`, `_` and `.`"
             )));
         }
-        let location = Location::of(&database).map_err(wrong)?;
+        let location = Location::from_database(&database).map_err(wrong)?;
         let uri = under("db://", &name);
         let mut source = Self {
             id: NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -264,7 +264,7 @@ impl DbSource {
 }
 
 impl Location {
-    fn of(database: &Database) -> Result<Self, String> {
+    fn from_database(database: &Database) -> Result<Self, String> {
         let Secret(url) = &database.url;
         if let Some(path) = url.strip_prefix("sqlite:") {
             let path = match path.strip_prefix("//") {

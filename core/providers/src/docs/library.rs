@@ -767,8 +767,8 @@ fn put(entry: &PageEntry, page: &DocsPage) -> Put {
         stamp: entry.stamp.clone().unwrap_or_default(),
         head: entry.head(),
         body: json!(body).to_string(),
-        title: SearchTokens::of(title.as_deref().unwrap_or_default()).into_folded(),
-        headings: SearchTokens::of(&headings.join("\n")).into_folded(),
-        text: SearchTokens::of(&texts.join("\n")).into_folded(),
+        title: SearchTokens::from_text(title.as_deref().unwrap_or_default()).into_folded(),
+        headings: SearchTokens::from_text(&headings.join("\n")).into_folded(),
+        text: SearchTokens::from_text(&texts.join("\n")).into_folded(),
     }
 }

@@ -95,7 +95,7 @@ impl DocsPage {
         let split = front_matter::split(text);
         let (description, fault) = match split.block.as_ref().map(front_matter::Block::parse) {
             None => (Description::default(), None),
-            Some(Ok(members)) => Description::of(&members),
+            Some(Ok(members)) => Description::from_members(&members),
             Some(Err(fault)) => (Description::default(), Some(fault.to_string())),
         };
         let mut page =
@@ -135,7 +135,7 @@ impl DocsPage {
 
 impl Description {
     /// The members that are known, and what is wrong with one of them.
-    fn of(members: &ValueMembers) -> (Self, Option<String>) {
+    fn from_members(members: &ValueMembers) -> (Self, Option<String>) {
         let mut fault = None;
         let mut wrong = |name: &str, expected: &str| {
             fault.get_or_insert_with(|| format!("in its front matter, {name} is not {expected}"));
@@ -360,7 +360,7 @@ impl PageReader {
         if self.sections.len() > SECTIONS {
             return self.push(&text);
         }
-        let slug = self.slugs.of(&plain);
+        let slug = self.slugs.slug(&plain);
         let end = self.sections.first().map_or(start, |first| first.bytes.end);
         let heading = text.trim().to_owned();
         self.sections.push(PageSection { slug, heading, text: String::new(), bytes: start..end, level });
@@ -401,7 +401,7 @@ struct Slugs {
 }
 
 impl Slugs {
-    fn of(&mut self, heading: &str) -> String {
+    fn slug(&mut self, heading: &str) -> String {
         let kept = heading.to_lowercase();
         let plain: String = kept
             .chars()

@@ -123,7 +123,7 @@ pub(super) fn search(
     more |= hits.len() > *max;
     hits.truncate(*max);
     let hits = hits.into_iter().map(|(hit, text)| {
-        let snippet = snippet(&text, &query.hits(&SearchTokens::of(&text)));
+        let snippet = snippet(&text, &query.hits(&SearchTokens::from_text(&text)));
         Hit { snippet, ..hit }
     });
     let (hits, incomplete) = (hits.collect(), !is_whole);
@@ -139,12 +139,12 @@ fn hit(
     query: &SearchQuery,
     permits: &dyn Fn(&str) -> bool,
 ) -> Option<(Hit, String)> {
-    let SearchSubject { title, description, lang } = SearchSubject::of(&row.head)?;
+    let SearchSubject { title, description, lang } = SearchSubject::from_head(&row.head)?;
     let sections: Vec<(String, String, String)> = serde_json::from_str(&row.body).ok()?;
     let page = site.page_uri(&row.key);
     let title = if title.is_empty() { name(&row.key).to_owned() } else { title };
-    let in_title = query.hits(&SearchTokens::of(&title)).counts;
-    let mut in_headings = query.hits(&SearchTokens::of(&description)).counts;
+    let in_title = query.hits(&SearchTokens::from_text(&title)).counts;
+    let mut in_headings = query.hits(&SearchTokens::from_text(&description)).counts;
     let mut in_body = vec![0; in_title.len()];
     let mut length = 0;
     let mut best: Option<(f64, String, &str, &str)> = None;
@@ -153,8 +153,9 @@ fn hit(
         if !slug.is_empty() && !permits(&uri) {
             continue;
         }
-        let words = SearchTokens::of(text);
-        let (own_heading, own) = (query.hits(&SearchTokens::of(heading)).counts, query.hits(&words).counts);
+        let words = SearchTokens::from_text(text);
+        let (own_heading, own) =
+            (query.hits(&SearchTokens::from_text(heading)).counts, query.hits(&words).counts);
         let fit = score(&[], &own_heading, &own, words.len());
         if best.as_ref().is_none_or(|(other, ..)| fit > *other) {
             best = Some((fit, uri, heading, text));
@@ -192,7 +193,7 @@ pub(super) fn name(key: &str) -> &str {
 }
 
 impl SearchSubject {
-    fn of(head: &str) -> Option<Self> {
+    fn from_head(head: &str) -> Option<Self> {
         let head: Vec<Value> = serde_json::from_str(head).ok()?;
         let about = head.first()?;
         let text = |at: usize| about.get(at).and_then(Value::as_str).map(str::to_owned);

@@ -142,7 +142,7 @@ impl RootDirectory {
     fn is_other(&self, path: &[u8]) -> bool {
         let kind = |flags| {
             let stat = again(|| fs::statat(&self.fd, path, flags)).ok()?;
-            Some(EntryFacts::of(&stat).kind)
+            Some(EntryFacts::from_stat(&stat).kind)
         };
         match kind(AtFlags::SYMLINK_NOFOLLOW) {
             Some(FileKind::Link) if self.follows() => kind(AtFlags::empty()) == Some(FileKind::Other),
@@ -325,7 +325,7 @@ fn is_relative(path: &[u8]) -> bool {
 
 /// Of a descriptor: what it is, if it may be served.
 fn admit(fd: &OwnedFd) -> Result<EntryFacts, Missing> {
-    let facts = EntryFacts::of(&again(|| fs::fstat(fd)).map_err(missing)?);
+    let facts = EntryFacts::from_stat(&again(|| fs::fstat(fd)).map_err(missing)?);
     matches!(facts.kind, FileKind::File | FileKind::Directory).then_some(facts).ok_or(Missing::NotFound)
 }
 
@@ -355,9 +355,9 @@ fn again<T>(call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
 
 impl EntryFacts {
     #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(super) fn from_stat(stat: &Stat) -> Self {
         Self {
-            kind: FileKind::of(FileType::from_raw_mode(stat.st_mode)),
+            kind: FileKind::from_file_type(FileType::from_raw_mode(stat.st_mode)),
             inode: (stat.st_dev as u64, stat.st_ino as u64),
             modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i32),
             size: u64::try_from(stat.st_size).unwrap_or_default(),
@@ -369,12 +369,12 @@ impl EntryFacts {
     /// With when it last changed.
     #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
     pub(super) fn with_change(stat: &Stat) -> (Self, Changed) {
-        (Self::of(stat), (stat.st_ctime as i64, stat.st_ctime_nsec as i64))
+        (Self::from_stat(stat), (stat.st_ctime as i64, stat.st_ctime_nsec as i64))
     }
 }
 
 impl FileKind {
-    fn of(file_type: FileType) -> Self {
+    fn from_file_type(file_type: FileType) -> Self {
         match file_type {
             FileType::RegularFile => Self::File,
             FileType::Directory => Self::Directory,
@@ -417,7 +417,7 @@ impl Dir {
             let kind = match entry.file_type() {
                 // Some file systems do not say it here.
                 FileType::Unknown => self.stat(name)?.kind,
-                known => FileKind::of(known),
+                known => FileKind::from_file_type(known),
             };
             Some(DirectoryEntry { name: name.to_vec(), kind })
         });
@@ -427,7 +427,7 @@ impl Dir {
     /// What the system says of an entry, of a link itself; `None` if it is there no longer.
     pub(super) fn stat(&self, name: &[u8]) -> Option<EntryFacts> {
         let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
-        Some(EntryFacts::of(&stat))
+        Some(EntryFacts::from_stat(&stat))
     }
 }
 

@@ -178,7 +178,7 @@ impl Folder {
                     let Some(facts) = dir.stat(&name).filter(|facts| facts.kind == FileKind::File) else {
                         continue;
                     };
-                    if !visit(own, FileFacts::of(facts)) {
+                    if !visit(own, FileFacts::from_facts(facts)) {
                         return false;
                     }
                 }
@@ -223,7 +223,7 @@ impl Folder {
         if opened.is_dir() {
             return Err(UnreadFile::NotFound);
         }
-        let facts = FileFacts::of(opened.facts);
+        let facts = FileFacts::from_facts(opened.facts);
         check(facts.size).map_err(UnreadFile::Refused)?;
         let (mut bytes, mut file) = (Vec::new(), opened.into_file().take(max));
         loop {
@@ -266,7 +266,7 @@ impl From<Missing> for UnreadFile {
 pub(crate) struct GoneFolder;
 
 impl FileFacts {
-    fn of(facts: EntryFacts) -> Self {
+    fn from_facts(facts: EntryFacts) -> Self {
         let (seconds, nanos) = facts.modified;
         let since = Duration::new(
             u64::try_from(seconds).unwrap_or_default(),

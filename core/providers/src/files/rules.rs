@@ -180,7 +180,7 @@ impl FolderRules {
         let above = outer.directories.iter().flat_map(|directory| names.map(|name| directory.0.join(name)));
         let repositories = outer.repository.iter().cloned().chain(self.files.known_repositories());
         let paths = above.chain(repositories.flat_map(|repository| repository.rule_files()));
-        paths.map(|path| rustix::fs::stat(path).ok().map(|stat| EntryFacts::of(&stat))).collect()
+        paths.map(|path| rustix::fs::stat(path).ok().map(|stat| EntryFacts::from_stat(&stat))).collect()
     }
 
     /// Which files of rules could not be read since this was last asked, as sentences for the log.

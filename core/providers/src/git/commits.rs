@@ -139,7 +139,7 @@ pub(super) fn commit(
 ) -> Result<(String, Fingerprint), ReadError> {
     let id = handle.resolve("id", revision)?;
     let data = handle.commit(id)?;
-    let header = CommitHeader::of(&data);
+    let header = CommitHeader::parse(&data);
     let parents = handle.parents(id)?;
     let before = parents.first().map(|parent| handle.tree_of(*parent)).transpose()?;
     let mut files = Vec::new();
@@ -152,7 +152,7 @@ pub(super) fn commit(
         }
         Ok(has_room)
     })?;
-    let text = CommitText::of(&data);
+    let text = CommitText::parse(&data);
     let json = json(&Commit {
         id: id.to_string(),
         tree: header.tree.map(|tree| tree.to_string()),
@@ -164,7 +164,7 @@ pub(super) fn commit(
         files,
         more: !is_whole,
     })?;
-    Ok((json, Fingerprint::of(Some(id))))
+    Ok((json, Fingerprint::from_value(Some(id))))
 }
 
 impl LogEntry {
@@ -244,7 +244,7 @@ impl<'h> CommitWalk<'h> {
             }
             Err(error) => return Err(error),
         };
-        let mut header = CommitHeader::of(&data);
+        let mut header = CommitHeader::parse(&data);
         if self.handle.shallow()?.contains(&id) {
             header.parents.clear();
         }
@@ -297,7 +297,7 @@ impl<'h> CommitWalk<'h> {
             let Some(tree) = self.known.get(parent).map(|parent| parent.header.tree) else {
                 // It was visited already, or is not there.
                 match self.handle.commit_if_there(*parent)? {
-                    Some(data) if self.equal(path, Some(own), CommitHeader::of(&data).tree, 0)? => {
+                    Some(data) if self.equal(path, Some(own), CommitHeader::parse(&data).tree, 0)? => {
                         return Ok(Same::As(*parent));
                     }
                     _ => continue,

@@ -46,7 +46,7 @@ pub(super) fn blob(
     let cache = revision.is_fixed().then_some(CacheHint { ttl_ms: DAY, scope: CacheScope::Private });
     Ok((
         ReadResult { contents: vec![contents.with_mime_type(mime_type)], cache },
-        Fingerprint::of(Some(entry)),
+        Fingerprint::from_value(Some(entry)),
     ))
 }
 
@@ -103,5 +103,5 @@ pub(super) fn tree(
         // A read has something: an empty directory has itself.
         contents.push(Contents::text("").with_mime_type(DIRECTORY));
     }
-    Ok((ReadResult { contents, cache: None }, Fingerprint::of(Some(entry))))
+    Ok((ReadResult { contents, cache: None }, Fingerprint::from_value(Some(entry))))
 }

@@ -57,7 +57,7 @@ pub(super) struct Person {
 }
 
 impl CommitHeader {
-    pub(super) fn of(data: &[u8]) -> Self {
+    pub(super) fn parse(data: &[u8]) -> Self {
         let mut rest = data;
         let tree = take_id(&mut rest, b"tree ");
         let mut parents = Vec::new();
@@ -77,14 +77,14 @@ impl CommitHeader {
 }
 
 impl CommitText {
-    pub(super) fn of(data: &[u8]) -> Self {
+    pub(super) fn parse(data: &[u8]) -> Self {
         let text = decoded(data);
         let (headers, message) = parts(&text);
         // Of two headers of a name, git shows the last.
         let last = |name: &str| headers.lines().rev().find_map(|line| line.strip_prefix(name));
         Self {
-            author: last("author ").map(Person::of).unwrap_or_default(),
-            committer: last("committer ").map(Person::of).unwrap_or_default(),
+            author: last("author ").map(Person::parse).unwrap_or_default(),
+            committer: last("committer ").map(Person::parse).unwrap_or_default(),
             subject: shortened(subject(message)),
             message: message.to_owned(),
         }
@@ -95,12 +95,12 @@ impl CommitText {
         let text = decoded(data);
         let (headers, message) = parts(&text);
         let author = headers.lines().rev().find_map(|line| line.strip_prefix("author "));
-        (author.map(Person::of).unwrap_or_default(), shortened(subject(message)))
+        (author.map(Person::parse).unwrap_or_default(), shortened(subject(message)))
     }
 }
 
 impl TagText {
-    pub(super) fn of(data: &[u8]) -> Self {
+    pub(super) fn parse(data: &[u8]) -> Self {
         let mut rest = data;
         let target = take_id(&mut rest, b"object ");
         let tagger = header(data, b"tagger ");
@@ -109,7 +109,7 @@ impl TagText {
         let named = headers.lines().find_map(|line| line.strip_prefix("tagger "));
         Self {
             target,
-            tagger: named.map(Person::of),
+            tagger: named.map(Person::parse),
             time: tagger.map_or(0, time_at_end),
             subject: shortened(tag_subject(message)),
         }
@@ -118,7 +118,7 @@ impl TagText {
 
 impl Person {
     /// Parses what follows `author `, such as `Ada <ada@example.org> 1700000000 +0100`.
-    fn of(line: &str) -> Self {
+    fn parse(line: &str) -> Self {
         let Some((name, rest)) = line.split_once('<') else { return Self::default() };
         let Some((email, _)) = rest.split_once('>') else { return Self::default() };
         // An address may contain a bracket of its own; a date does not.

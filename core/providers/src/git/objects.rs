@@ -74,7 +74,7 @@ impl Handle<'_> {
         if self.shallow()?.contains(&id) {
             return Ok(Vec::new());
         }
-        Ok(CommitHeader::of(&commit).parents)
+        Ok(CommitHeader::parse(&commit).parents)
     }
 
     /// The kind of an object that a client names; not found if it is not there.
@@ -131,7 +131,7 @@ impl Handle<'_> {
         };
         match kind {
             Kind::Tree => Ok(id),
-            Kind::Commit => CommitHeader::of(&commit)
+            Kind::Commit => CommitHeader::parse(&commit)
                 .tree
                 .ok_or_else(|| self.fault(&format!("the commit {id} names no tree; `git fsck` says more"))),
             _ => Err(ReadError::NotFound),

@@ -52,7 +52,7 @@ pub(super) fn diff(
         }
         (context.facts)(patch.len() as u64).map(|()| true)
     })?;
-    if is_whole { Ok((patch, Fingerprint::of((old, new)))) } else { Err(too_large(None)) }
+    if is_whole { Ok((patch, Fingerprint::from_value((old, new)))) } else { Err(too_large(None)) }
 }
 
 fn push(out: &mut String, handle: &Handle<'_>, change: &TreeChange<'_>, limit: u64) -> Result<(), ReadError> {
@@ -237,7 +237,7 @@ fn push_group(out: &mut String, input: &InternedInput<&[u8]>, group: &[Hunk]) {
 mod tests {
     use super::*;
 
-    fn of(old: &str, new: &str) -> String {
+    fn from_texts(old: &str, new: &str) -> String {
         let mut out = String::new();
         hunks(&mut out, old.as_bytes(), new.as_bytes());
         out
@@ -246,15 +246,18 @@ mod tests {
     /// S-02: context, a missing newline at the end, and empty files.
     #[test]
     fn lines_that_differ() {
-        assert_eq!(of("", "a\n"), "@@ -0,0 +1,1 @@\n+a\n");
-        assert_eq!(of("a\n", ""), "@@ -1,1 +0,0 @@\n-a\n");
-        assert_eq!(of("a\n", "a\n"), "");
-        assert_eq!(of("a\nb", "a\nb\n"), "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n");
+        assert_eq!(from_texts("", "a\n"), "@@ -0,0 +1,1 @@\n+a\n");
+        assert_eq!(from_texts("a\n", ""), "@@ -1,1 +0,0 @@\n-a\n");
+        assert_eq!(from_texts("a\n", "a\n"), "");
+        assert_eq!(
+            from_texts("a\nb", "a\nb\n"),
+            "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"
+        );
         let lines = |changed: &[usize]| -> String {
             (1..=20).map(|n| format!("{n}{}\n", if changed.contains(&n) { "!" } else { "" })).collect()
         };
-        assert_eq!(of(&lines(&[]), &lines(&[5, 11])).matches("@@ ").count(), 1);
-        assert_eq!(of(&lines(&[]), &lines(&[5, 13])).matches("@@ ").count(), 2);
+        assert_eq!(from_texts(&lines(&[]), &lines(&[5, 11])).matches("@@ ").count(), 1);
+        assert_eq!(from_texts(&lines(&[]), &lines(&[5, 13])).matches("@@ ").count(), 2);
     }
 
     /// S-02: files that would take minutes to compare are replaced from their first difference to the last.
@@ -263,7 +266,7 @@ mod tests {
         let lines = |odd: &str| -> String {
             (0..COMPARED).map(|n| if n % 2 == 1 { odd } else { "same\n" }).chain(["end\n"]).collect()
         };
-        let patch = of(&lines("old\n"), &lines("new\n"));
+        let patch = from_texts(&lines("old\n"), &lines("new\n"));
         let all = COMPARED + 1;
         assert!(patch.starts_with(&format!("@@ -1,{all} +1,{all} @@\n same\n-old\n")));
         assert_eq!(patch.matches("@@ ").count(), 1);

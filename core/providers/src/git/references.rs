@@ -196,8 +196,8 @@ fn time(handle: &Handle<'_>, id: ObjectId) -> Result<u64, ReadError> {
         return Ok(*time);
     }
     let time = match handle.kind(id)? {
-        Kind::Commit => CommitHeader::of(&handle.commit(id)?).time,
-        Kind::Tag => TagText::of(&handle.tag(id)?).time,
+        Kind::Commit => CommitHeader::parse(&handle.commit(id)?).time,
+        Kind::Tag => TagText::parse(&handle.tag(id)?).time,
         _ => 0,
     };
     let mut times = handle.open.times();
@@ -278,7 +278,7 @@ fn tag(handle: &Handle<'_>, named: RefName, uri: String) -> Result<Tag, ReadErro
         }
         return Ok(tag);
     }
-    let text = TagText::of(&handle.tag(named.id)?);
+    let text = TagText::parse(&handle.tag(named.id)?);
     tag.tag = Some(named.id.to_string());
     (tag.tagger, tag.subject) = (text.tagger, text.subject);
     Ok(tag)

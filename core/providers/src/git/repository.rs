@@ -360,7 +360,7 @@ impl Handle<'_> {
             match known.map_or_else(|| self.header(id).map(|(kind, _)| kind), Ok)? {
                 Kind::Tag => {
                     let tag = self.tag(id)?;
-                    id = TagText::of(&tag).target.ok_or(ReadError::NotFound)?;
+                    id = TagText::parse(&tag).target.ok_or(ReadError::NotFound)?;
                 }
                 _ => return Ok(id),
             }

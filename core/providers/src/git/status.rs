@@ -68,7 +68,7 @@ pub(super) fn status(
     handle: &Handle<'_>,
     context: &GitContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
-    let state = WorktreeState::of(handle)?;
+    let state = WorktreeState::new(handle)?;
     let own = handle.own;
     let may = |path: &[u8]| {
         let (path, kind) = match path.strip_suffix(b"/") {
@@ -98,12 +98,12 @@ pub(super) fn status(
             .iter()
             .any(|group| group.more),
     })?;
-    Ok((json, Fingerprint::of(state.digest())))
+    Ok((json, Fingerprint::from_value(state.digest())))
 }
 
 impl WorktreeState {
     /// What it is now. Paths that are not served are left out.
-    pub(super) fn of(handle: &Handle<'_>) -> Result<Self, ReadError> {
+    pub(super) fn new(handle: &Handle<'_>) -> Result<Self, ReadError> {
         let root = handle.open.layout.work_dir.as_deref().ok_or(ReadError::NotFound)?;
         let head = handle.head()?;
         let branch = handle.branch()?.and_then(|full| full.strip_prefix("refs/heads/").map(str::to_owned));

@@ -41,7 +41,7 @@ const FOLDERS: usize = 10_000;
 pub(super) struct Fingerprint(u64);
 
 impl Fingerprint {
-    pub(super) fn of(value: impl Hash) -> Self {
+    pub(super) fn from_value(value: impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         value.hash(&mut hasher);
         Self(hasher.finish())
@@ -95,28 +95,30 @@ impl GitTarget {
     /// Its fingerprint now. A resource that does not exist has one too.
     fn mark(&self, handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
         let found = match self {
-            Self::Status => WorktreeState::of(handle).map(|state| Fingerprint::of(state.digest())),
+            Self::Status => WorktreeState::new(handle).map(|state| Fingerprint::from_value(state.digest())),
             Self::Branches => fingerprint_of_branches(handle),
             Self::Tags => references::all(handle).map(|named| fingerprint_of_tags(&named)),
             Self::Log(None) => handle.head().and_then(|head| fingerprint_of_log(handle, head)),
             Self::Log(Some(revision)) => {
                 handle.resolve("ref", revision).and_then(|id| fingerprint_of_log(handle, Some(id)))
             }
-            Self::Commit(revision) => handle.resolve("id", revision).map(|id| Fingerprint::of(Some(id))),
+            Self::Commit(revision) => {
+                handle.resolve("id", revision).map(|id| Fingerprint::from_value(Some(id)))
+            }
             Self::Diff(from, to) => {
                 let tree = |revision| handle.resolve("ref", revision).and_then(|id| handle.tree_of(id));
-                tree(from).and_then(|from| Ok(Fingerprint::of((from, tree(to)?))))
+                tree(from).and_then(|from| Ok(Fingerprint::from_value((from, tree(to)?))))
             }
             Self::Path(revision, path) => {
                 let tree = handle.resolve("ref", revision).and_then(|id| handle.tree_of(id));
-                tree.and_then(|tree| handle.entry(tree, path)).map(Fingerprint::of)
+                tree.and_then(|tree| handle.entry(tree, path)).map(Fingerprint::from_value)
             }
             Self::Lists => fingerprint_of_lists(handle),
         };
         match found {
             // The next check may succeed.
             Err(ReadError::Failed) => Err(ReadError::Failed),
-            Err(_) => Ok(Fingerprint::of(None::<()>)),
+            Err(_) => Ok(Fingerprint::from_value(None::<()>)),
             found => found,
         }
     }
@@ -129,22 +131,22 @@ pub(super) fn fingerprint_of_log(
 ) -> Result<Fingerprint, ReadError> {
     let mut last: Vec<ObjectId> = handle.shallow()?.iter().copied().collect();
     last.sort();
-    Ok(Fingerprint::of((start, last)))
+    Ok(Fingerprint::from_value((start, last)))
 }
 
 pub(super) fn fingerprint_of_branches(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
     let branches: Vec<RefName> = references::all(handle)?.into_iter().filter(|named| !named.is_tag).collect();
-    Ok(Fingerprint::of((handle.branch()?, branches)))
+    Ok(Fingerprint::from_value((handle.branch()?, branches)))
 }
 
 pub(super) fn fingerprint_of_tags(named: &[RefName]) -> Fingerprint {
-    Fingerprint::of(named.iter().filter(|named| named.is_tag).collect::<Vec<_>>())
+    Fingerprint::from_value(named.iter().filter(|named| named.is_tag).collect::<Vec<_>>())
 }
 
 fn fingerprint_of_lists(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
     let named = references::all(handle)?;
     let names: Vec<&str> = named.iter().map(|named| &*named.spelled).collect();
-    Ok(Fingerprint::of((handle.head()?.is_some(), names)))
+    Ok(Fingerprint::from_value((handle.head()?.is_some(), names)))
 }
 
 /// See the module.

@@ -264,7 +264,7 @@ impl Metrics {
         let series = shared.table.find(name).ok_or(ReadError::NotFound)?;
         let query = MetricsQuery::parse(|variable| request.param(variable), series::now())?;
         let samples = series.between(query.from, query.to);
-        let points = Points::of(&samples, query.step, shared.options.points);
+        let points = Points::from_samples(&samples, query.step, shared.options.points);
         reply.facts(query.format.least(points.points.len()) as u64)?;
         let text = query.format.write(&series, &query, &points);
         reply.facts(text.len() as u64)?;

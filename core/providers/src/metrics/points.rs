@@ -67,7 +67,7 @@ pub(super) struct Points {
 impl Points {
     /// The points of `samples`, which are in the order of their times. Without a `step` there are at most `max`, which is at
     /// least 2.
-    pub(super) fn of(samples: &[Sample], step: Option<i64>, max: usize) -> Self {
+    pub(super) fn from_samples(samples: &[Sample], step: Option<i64>, max: usize) -> Self {
         let step = step.or_else(|| (samples.len() > max).then(|| step_for(samples, max)));
         let points = match step {
             None => samples.iter().map(|sample| point(sample.at, std::slice::from_ref(sample))).collect(),

@@ -107,7 +107,7 @@ fn a_spike_survives() {
             let samples = series.between(i64::MIN, i64::MAX);
             for step in [None, Some(1), Some(1_000), Some(60_000), Some(i64::MAX / 2)] {
                 for max in [2, 3, 240] {
-                    let points = Points::of(&samples, step, max).points;
+                    let points = Points::from_samples(&samples, step, max).points;
                     assert!(step.is_some() || points.len() <= max, "{} of {max}", points.len());
                     assert!(points.iter().any(|point| point.max == 1e9), "{count} {spike} {step:?}");
                     assert_eq!(points.iter().map(|point| point.count).sum::<usize>(), samples.len());
@@ -123,19 +123,19 @@ fn a_spike_survives() {
 fn buckets_are_aligned() {
     let sample = |at: i64, value: f64| Sample { at, value };
     let samples = [sample(-1, 3.0), sample(0, 1.0), sample(9, 2.0), sample(10, f64::NAN)];
-    let raw = Points::of(&samples, None, 240);
+    let raw = Points::from_samples(&samples, None, 240);
     assert_eq!((raw.step, raw.points.len(), raw.points[1].count), (None, 4, 1));
-    let points = Points::of(&samples, Some(10), 240).points;
+    let points = Points::from_samples(&samples, Some(10), 240).points;
     let times: Vec<i64> = points.iter().map(|point| point.at).collect();
     assert_eq!(times, [-10, 0, 10]);
     assert_eq!(points[1], Point { at: 0, mean: 1.5, min: 1.0, max: 2.0, count: 2 });
     assert!(points[2].mean.is_nan() && points[2].min.is_nan() && points[2].max.is_nan());
-    assert_eq!(Points::of(&[], None, 2).points, []);
+    assert_eq!(Points::from_samples(&[], None, 2).points, []);
     // The sum is beyond what a number can be; the mean is not.
     let great = [sample(0, f64::MAX), sample(1, f64::MAX)];
-    assert_eq!(Points::of(&great, Some(10), 240).points[0].mean, f64::MAX);
+    assert_eq!(Points::from_samples(&great, Some(10), 240).points[0].mean, f64::MAX);
     let endless = [sample(0, f64::INFINITY), sample(1, 1.0)];
-    assert_eq!(Points::of(&endless, Some(10), 240).points[0].min, 1.0);
+    assert_eq!(Points::from_samples(&endless, Some(10), 240).points[0].min, 1.0);
 }
 
 /// S-05: times are RFC 3339 or relative; what is malformed or out of range names its variable.
@@ -190,7 +190,7 @@ fn forms() {
     let query = MetricsQuery { from: NOW, to: NOW + 10_000, step: None, format: SeriesFormat::Json };
     let written = |format: SeriesFormat, step: Option<i64>| {
         let samples = series.between(query.from, query.to);
-        let points = Points::of(&samples, step, 240);
+        let points = Points::from_samples(&samples, step, 240);
         let text = format.write(&series, &query, &points);
         assert!(text.len() >= format.least(points.points.len()), "{text}");
         text

@@ -34,9 +34,9 @@ impl RagDocument {
             stamp: self.stamp.clone(),
             head: if at == 0 { self.head() } else { String::new() },
             body: json!([chunk.heading, chunk.text]).to_string(),
-            title: SearchTokens::of(title).into_folded(),
-            headings: SearchTokens::of(&chunk.heading).into_folded(),
-            text: SearchTokens::of(&chunk.text).into_folded(),
+            title: SearchTokens::from_text(title).into_folded(),
+            headings: SearchTokens::from_text(&chunk.heading).into_folded(),
+            text: SearchTokens::from_text(&chunk.text).into_folded(),
         };
         chunks.iter().enumerate().map(row).collect()
     }

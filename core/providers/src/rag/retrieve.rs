@@ -154,11 +154,14 @@ fn words(
 }
 
 fn bm25(query: &SearchQuery, rarities: &[f64], title: &str, passage: &Passage) -> f64 {
-    let words = SearchTokens::of(&passage.text);
+    let words = SearchTokens::from_text(&passage.text);
     let norm = K1 * (1.0 - B + B * words.len() as f64 / USUAL);
     let counts = |words: &SearchTokens| query.hits(words).counts;
-    let (title, heading, text) =
-        (counts(&SearchTokens::of(title)), counts(&SearchTokens::of(&passage.heading)), counts(&words));
+    let (title, heading, text) = (
+        counts(&SearchTokens::from_text(title)),
+        counts(&SearchTokens::from_text(&passage.heading)),
+        counts(&words),
+    );
     let sum: f64 = rarities
         .iter()
         .enumerate()

@@ -164,7 +164,7 @@ impl Disk {
             let found = {
                 let mut statement = open.connection.prepare_cached(&sql)?;
                 let row = |row: &Row<'_>| {
-                    Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, FileHead::of(row, 2)?))
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, FileHead::from_row(row, 2)?))
                 };
                 statement.query_row(params![id, who_of(principal), signed(now)], row).optional()?
             };
@@ -218,7 +218,7 @@ impl Disk {
             let mut rows =
                 statement.query(params![after.unwrap_or_default(), who_of(Some(principal)), signed(now)])?;
             while let Some(row) = rows.next()? {
-                let FileHead { mime_type, created, expires, size, .. } = FileHead::of(row, 1)?;
+                let FileHead { mime_type, created, expires, size, .. } = FileHead::from_row(row, 1)?;
                 let id = row.get::<_, String>(0)?.into();
                 if !each(Summary { id, size, mime_type, created, expires }) {
                     break;
@@ -486,7 +486,7 @@ struct FileHead {
 
 impl FileHead {
     /// From [`COLUMNS`], of which the first is column `at`.
-    fn of(row: &Row<'_>, at: usize) -> Result<Self, Failure> {
+    fn from_row(row: &Row<'_>, at: usize) -> Result<Self, Failure> {
         Ok(Self {
             mime_type: row.get::<_, Option<String>>(at)?.map(Into::into),
             is_text: row.get(at + 1)?,

@@ -431,7 +431,7 @@ mod tests {
     use super::*;
 
     fn put(key: &str, lang: Option<&str>, title: &str, text: &str) -> Put {
-        let words = |text: &str| super::super::SearchTokens::of(text).into_folded();
+        let words = |text: &str| super::super::SearchTokens::from_text(text).into_folded();
         Put {
             key: key.into(),
             lang: lang.map(Into::into),

@@ -39,16 +39,16 @@ impl SearchQuery {
         for (at, part) in text.split('"').enumerate() {
             let is_quoted = at % 2 == 1;
             let words = part.split(|char: char| char.is_whitespace() && !is_quoted);
-            for phrase in words.filter_map(Phrase::of) {
+            for phrase in words.filter_map(Phrase::from_text) {
                 if !phrases.contains(&phrase) {
                     phrases.push(phrase);
                 }
             }
         }
-        Self::of(phrases)
+        Self::from_phrases(phrases)
     }
 
-    fn of(phrases: Vec<Phrase>) -> Option<Self> {
+    fn from_phrases(phrases: Vec<Phrase>) -> Option<Self> {
         let query = Self {
             phrases,
             #[cfg(feature = "rag")]
@@ -147,15 +147,15 @@ mod question {
                 }
             }
             let has_others =
-                words.iter().any(|(word, is_hiragana)| !is_hiragana && Phrase::of(word).is_some());
+                words.iter().any(|(word, is_hiragana)| !is_hiragana && Phrase::from_text(word).is_some());
             let mut phrases: Vec<Phrase> = Vec::new();
             for (word, _) in words.iter().filter(|(_, is_hiragana)| !is_hiragana || !has_others) {
-                if let Some(phrase) = Phrase::of(word).filter(|phrase| !phrases.contains(phrase)) {
+                if let Some(phrase) = Phrase::from_text(word).filter(|phrase| !phrases.contains(phrase)) {
                     phrases.push(phrase);
                 }
             }
             phrases.truncate(PHRASES);
-            Self::of(phrases).map(|query| Self { is_any: true, ..query })
+            Self::from_phrases(phrases).map(|query| Self { is_any: true, ..query })
         }
 
         /// Each of its words, alone.
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn places_do_not_overlap() {
         let query = SearchQuery::parse("検索 索引 化").unwrap();
-        let hits = query.hits(&SearchTokens::of("検索索引の最適化"));
+        let hits = query.hits(&SearchTokens::from_text("検索索引の最適化"));
         assert_eq!(hits.counts, [1, 1, 1]);
         assert_eq!(hits.places, [0..12, 21..24]);
     }

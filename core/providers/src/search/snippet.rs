@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, query: &str) -> String {
-        snippet(text, &SearchQuery::parse(query).unwrap().hits(&SearchTokens::of(text)))
+        snippet(text, &SearchQuery::parse(query).unwrap().hits(&SearchTokens::from_text(text)))
     }
 
     /// S-07: cut between characters, with what was found marked in the text as it is.

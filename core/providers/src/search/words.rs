@@ -52,7 +52,7 @@ enum CharClass {
 
 impl SearchTokens {
     /// Folds and cuts `text`.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn from_text(text: &str) -> Self {
         let mut cutter = WordCutter::default();
         // About as many as there are: a token for each CJK character of three bytes, or for each short word.
         cutter.words.folded.reserve(text.len() * 2);
@@ -117,8 +117,8 @@ pub(super) struct Phrase {
 
 impl Phrase {
     /// The phrase that `text` is; `None` if nothing of it is searched.
-    pub(super) fn of(text: &str) -> Option<Self> {
-        let mut words = SearchTokens::of(text);
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        let mut words = SearchTokens::from_text(text);
         let last = words.tokens.last().copied()?;
         let mut needle = std::mem::take(&mut words.folded);
         let mut tokens = words.tokens.len();
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     fn folded(text: &str) -> String {
-        SearchTokens::of(text).into_folded().trim_ascii().to_owned()
+        SearchTokens::from_text(text).into_folded().trim_ascii().to_owned()
     }
 
     /// S-07: width, case, forms of characters and the mark at the end of a katakana word make no difference.
@@ -438,10 +438,10 @@ mod tests {
             ("髙橋と高橋", "高橋", vec!["髙橋", "高橋"]),
             ("ガ カ", "カ", vec!["カ"]),
         ] {
-            let (words, phrase) = (SearchTokens::of(text), Phrase::of(query).unwrap());
+            let (words, phrase) = (SearchTokens::from_text(text), Phrase::from_text(query).unwrap());
             let found: Vec<_> = words.find(&phrase).map(|at| &text[at]).collect();
             assert_eq!(found, expected, "{query} in {text}");
         }
-        assert_eq!(Phrase::of("…"), None);
+        assert_eq!(Phrase::from_text("…"), None);
     }
 }

@@ -214,7 +214,7 @@ impl ClientBuilder {
             }
             links.push(Arc::new(ServerHandle::start(server.target, options, hooks.clone(), &runtime)));
         }
-        Ok(Client::of(Inner::new(links, hooks, self.limits.pages)))
+        Ok(Client::new(Inner::new(links, hooks, self.limits.pages)))
     }
 }
 

@@ -197,7 +197,7 @@ impl Client {
 
 /// Chooses the servers for a request.
 impl Client {
-    pub(super) fn of(inner: Inner) -> Self {
+    pub(super) fn new(inner: Inner) -> Self {
         Self { inner: Arc::new(inner), scope: ListScope::default() }
     }
 

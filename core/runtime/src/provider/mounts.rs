@@ -157,7 +157,7 @@ impl Mounts {
     pub fn mount_all(self: &Arc<Self>, providers: &[Arc<dyn Provider>]) -> Result<(), RegistrationError> {
         let mut done = Vec::new();
         for provider in providers {
-            let new = match self.of(provider) {
+            let new = match self.mounted_from(provider) {
                 None => self.mount(provider.clone()),
                 Some(mounted) => Err(RegistrationError::Mount {
                     mount: mounted.name.to_string(),
@@ -179,10 +179,10 @@ impl Mounts {
 
     /// Unmounts `provider`: see [`Mounts::unmount`]. `false` if it is not mounted here.
     pub fn unmount_provider(&self, provider: &Arc<dyn Provider>) -> bool {
-        self.of(provider).is_some_and(|mounted| self.unmount(mounted.state.id))
+        self.mounted_from(provider).is_some_and(|mounted| self.unmount(mounted.state.id))
     }
 
-    fn of(&self, provider: &Arc<dyn Provider>) -> Option<Arc<MountedProvider>> {
+    fn mounted_from(&self, provider: &Arc<dyn Provider>) -> Option<Arc<MountedProvider>> {
         let all = self.mounted();
         all.iter().find(|mounted| Arc::ptr_eq(&mounted.provider, provider)).cloned()
     }

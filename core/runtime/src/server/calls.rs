@@ -62,7 +62,7 @@ fn handle(client: &Arc<CallerHandle>, event: Event<'_>) -> RequestOutcome<'stati
     if let Some(part) = registry.mounts().part(&event) {
         return registry.mounts().answer(&part, &client.peer, event);
     }
-    let span = Span::of(&event);
+    let span = Span::from_event(&event);
     match event {
         Event::Read(request) => {
             let link = HandlerLink::new(client.clone(), request.token, span);

@@ -19,7 +19,7 @@ use std::fmt;
 /// [`ReadError::InvalidParameter`] for the first value that does not fit.
 pub(super) fn read<T: DeserializeOwned>(params: Option<&MatchedParams<'_>>) -> Result<T, ReadError> {
     let fields = params.into_iter().flat_map(|params| params.iter());
-    let fields = fields.map(|(name, value)| (name, ParamField { name, value: Shape::of(value) }));
+    let fields = fields.map(|(name, value)| (name, ParamField { name, value: Shape::from_value(value) }));
     T::deserialize(MapDeserializer::new(fields)).map_err(Mismatch::into_read_error)
 }
 
@@ -38,7 +38,7 @@ enum Shape<'p> {
 }
 
 impl<'p> Shape<'p> {
-    fn of(value: &'p Value<'_>) -> Self {
+    fn from_value(value: &'p Value<'_>) -> Self {
         match value {
             Value::Scalar(text) => Self::Text(text),
             Value::List(items) => Self::List(items),

@@ -22,7 +22,7 @@ pub(super) struct Span;
 
 #[cfg(not(feature = "tracing"))]
 impl Span {
-    pub(super) fn of(_event: &Event<'_>) -> Self {
+    pub(super) fn from_event(_event: &Event<'_>) -> Self {
         Self
     }
 
@@ -75,7 +75,7 @@ pub(super) struct Span {
 #[cfg(feature = "tracing")]
 impl Span {
     /// Makes a span with the request's fields and its trace context.
-    pub(super) fn of(event: &Event<'_>) -> Self {
+    pub(super) fn from_event(event: &Event<'_>) -> Self {
         let (method, uri, caller): (&str, Option<&str>, SpanCaller<'_>) = match event {
             Event::Read(request) => {
                 (ProtocolMethod::Read.as_str(), Some(&request.uri), (&request.caller).into())

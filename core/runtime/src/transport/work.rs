@@ -100,7 +100,7 @@ pub struct WorkFunctions<F> {
 
 impl<'m> Work<'m> {
     /// The action for `event`.
-    pub fn of(event: Event<'m>) -> Self {
+    pub fn from_event(event: Event<'m>) -> Self {
         let (token, handler, params, who) = match event {
             Event::Read(read) => {
                 let who = Who::round(read.caller, read.inputs, read.state);
@@ -109,11 +109,11 @@ impl<'m> Work<'m> {
             Event::Complete(complete) => {
                 let (variable, value) = (complete.variable, complete.value);
                 let params = RequestParams::Complete { variable, value, arguments: complete.arguments };
-                (complete.token, complete.handler, params, Who::of(complete.caller))
+                (complete.token, complete.handler, params, Who::from_caller(complete.caller))
             }
             Event::List(list) => {
                 let who = match list.caller {
-                    ListCaller::Message(caller) => Who::of(caller),
+                    ListCaller::Message(caller) => Who::from_caller(caller),
                     ListCaller::Kept(caller) => Who::kept(Arc::unwrap_or_clone(caller)),
                 };
                 (list.token, list.handler, RequestParams::List { cursor: list.cursor }, who)
@@ -188,7 +188,7 @@ impl WorkRequest<'_> {
 }
 
 impl<'m> Who<'m> {
-    fn of(caller: Caller<'m>) -> Self {
+    fn from_caller(caller: Caller<'m>) -> Self {
         Self {
             principal: Some(Cow::Borrowed(caller.principal)),
             headers: caller.headers.map(Cow::Borrowed),
@@ -214,7 +214,7 @@ impl<'m> Who<'m> {
 
     fn round(caller: Caller<'m>, inputs: Option<Json<'m>>, state: Option<Vec<u8>>) -> Self {
         let inputs = inputs.map(|inputs| Cow::Borrowed(inputs.raw()));
-        Self { inputs, state, ..Self::of(caller) }
+        Self { inputs, state, ..Self::from_caller(caller) }
     }
 
     /// Copies borrowed data, for later use.
@@ -329,7 +329,7 @@ mod tests {
         let arrival = Arrival { message, principal: &principal, mirror: None };
         let RequestOutcome { mut events, .. } =
             engine.connect(ConnectionKind::Stdio).message(arrival, Now::default(), &mut Vec::new());
-        let Work::Ask(request) = Work::of(events.remove(0)) else { panic!("it is to be asked") };
+        let Work::Ask(request) = Work::from_event(events.remove(0)) else { panic!("it is to be asked") };
         let told = |request: &WorkRequest<'_>| {
             let RequestParams::Read { params, .. } = &request.params else { panic!("it is a read") };
             let id = params.as_ref().unwrap().get("id").unwrap().as_str().unwrap().to_owned();
@@ -356,11 +356,15 @@ mod tests {
         let arrival = Arrival { message, principal: &principal, mirror: None };
         let mut connection = engine.connect(ConnectionKind::Stdio);
         let RequestOutcome { mut events, .. } = connection.message(arrival, Now::default(), &mut Vec::new());
-        let Work::Ask(first) = Work::of(events.remove(0)) else { panic!("the first source is asked") };
+        let Work::Ask(first) = Work::from_event(events.remove(0)) else {
+            panic!("the first source is asked")
+        };
         let page =
             Answer::Listed(ListPage::new(std::iter::empty::<mcp_resources_engine::connection::Item>()));
         let mut outcome = connection.respond(first.token, page, Now::default(), &mut Vec::new());
-        let Work::Ask(second) = Work::of(outcome.events.remove(0)) else { panic!("so is the second") };
+        let Work::Ask(second) = Work::from_event(outcome.events.remove(0)) else {
+            panic!("so is the second")
+        };
         assert_ne!(first.handler, second.handler);
         let told = |who: &Who<'_>| {
             let said = [who.client_info(), who.meta()].map(|said| said.unwrap().to_owned());

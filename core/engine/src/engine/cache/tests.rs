@@ -53,7 +53,7 @@ fn name(what: &str, number: usize) -> String {
 
 fn kept(ttl_ms: Millis, public: bool) -> Arc<EncodedContents> {
     let scope = if public { CacheScope::Public } else { CacheScope::Private };
-    Arc::new(EncodedContents::of(
+    Arc::new(EncodedContents::from_result(
         &ReadResult::from(Contents::text("body")),
         None,
         CacheHint { ttl_ms, scope },

@@ -204,7 +204,7 @@ impl notify::EventHandler for EventSink {
         if event.need_rescan() {
             return self.0.lose();
         }
-        let Some(hint) = Hint::of(event.kind) else { return };
+        let Some(hint) = Hint::from_kind(event.kind) else { return };
         for path in event.paths {
             self.0.hint(path, hint);
         }
@@ -213,7 +213,7 @@ impl notify::EventHandler for EventSink {
 
 impl Hint {
     /// What an event may mean; `None` if it means nothing to a reader.
-    fn of(kind: EventKind) -> Option<Self> {
+    fn from_kind(kind: EventKind) -> Option<Self> {
         let (data, name, gone) = match kind {
             EventKind::Access(_) => return None,
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {

@@ -361,7 +361,7 @@ impl Scene {
     /// Whether a directory that the system does not watch must be scanned, and whether its rules are others. A directory that
     /// is gone must. It is looked at by its path: only what differs is opened.
     pub(super) fn poll(&mut self, dir: &[u8]) -> (bool, bool) {
-        let stat = |path: PathBuf| rustix::fs::lstat(path).ok().map(|stat| EntryFacts::of(&stat));
+        let stat = |path: PathBuf| rustix::fs::lstat(path).ok().map(|stat| EntryFacts::from_stat(&stat));
         let Some(path) = self.absolute(dir) else { return (true, false) };
         let rules = self.rules_of(|name| stat(path.join(OsStr::from_bytes(name))));
         let is_listed = self.is_listed;

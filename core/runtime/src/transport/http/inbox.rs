@@ -151,7 +151,7 @@ impl<X> PeerReach<X> {
 
 impl<X: Send + 'static> Host for PeerReach<X> {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
-        let work = events.into_iter().filter_map(|event| Work::of(event).into_owned());
+        let work = events.into_iter().filter_map(|event| Work::from_event(event).into_owned());
         let items: Vec<_> = work.map(|work| InboxItem::Work(peer.clone(), Box::new(work))).collect();
         if !items.is_empty() {
             self.leave(items);

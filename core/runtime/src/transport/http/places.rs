@@ -27,7 +27,7 @@ impl Places {
 
     /// Counts a connection; `None` if this client has too many.
     pub(super) fn take(self: &Arc<Self>, client: IpAddr) -> Option<Place> {
-        let network = Network::of(client);
+        let network = Network::from_address(client);
         let mut taken = self.lock();
         let own = taken.entry(network).or_default();
         if *own >= self.max {

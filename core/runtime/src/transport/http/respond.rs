@@ -72,7 +72,7 @@ impl HttpServer {
                 if let Some(advice) = self.endpoint.advice(&response, now) {
                     self.host.warn(&advice);
                 }
-                return Ok(of(response));
+                return Ok(answer(response));
             }
         };
         drop(parts);
@@ -82,7 +82,7 @@ impl HttpServer {
         };
         let identified = match admitted.identify(who, now) {
             Ok(identified) => identified,
-            Err(response) => return Ok(of(response)),
+            Err(response) => return Ok(answer(response)),
         };
         match collect(body, &identified).await {
             Ok((body, has_waited)) => {
@@ -94,7 +94,7 @@ impl HttpServer {
                 let now = self.now();
                 self.open(&identified, &[], now).await
             }
-            Err(NoBody::Refused(response)) => Ok(of(*response)),
+            Err(NoBody::Refused(response)) => Ok(answer(*response)),
             Err(NoBody::Broken) => Err(Disconnected),
         }
     }
@@ -166,7 +166,7 @@ fn stream(head: Option<ResponseHead>, first: Vec<u8>, writer: BodyWriter) -> Res
     head.map(|head| word(head, ResponseBody::stream(first, writer))).ok_or(Disconnected)
 }
 
-fn of(response: Response) -> Answer {
+fn answer(response: Response) -> Answer {
     word(response.head, ResponseBody::whole(response.body))
 }
 
