@@ -82,7 +82,8 @@ fn follow(client: &Client, work: impl IntoIterator<Item = Work<'static>>) -> Res
 }
 
 fn do_one(client: &Client, work: Work<'_>) -> Result<()> {
-    let (driver, connection) = (&client.driver, client.peer.connection());
+    let driver = &client.driver;
+    let connection = client.peer.connection();
     match work {
         Work::Ask(request) => ask(client, &request),
         Work::Cancel(token) => {
@@ -100,7 +101,8 @@ fn do_one(client: &Client, work: Work<'_>) -> Result<()> {
 
 /// Calls a function and, if it returns a text, answers with that.
 fn ask(client: &Client, request: &WorkRequest<'_>) -> Result<()> {
-    let (shared, token) = (client.driver.shared(), request.token);
+    let shared = client.driver.shared();
+    let token = request.token;
     let functions = shared.host.registry.get(request.handler);
     let Some(callee) = functions.as_deref().and_then(|functions| functions.called(&request.params)) else {
         // What was to be called has been removed in the meantime.

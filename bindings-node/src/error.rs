@@ -43,7 +43,9 @@ pub(crate) fn invalid_uri(env: &Env, error: &InvalidUri) -> Error {
 pub(crate) fn registration(env: &Env, error: &RegistrationError, first: Option<&str>) -> Error {
     let message = match error {
         RegistrationError::InvalidField { of, field, value, expected } if field.starts_with("limits.") => {
-            let (of, value, expected) = (of.clone(), value.clone(), expected.clone());
+            let of = of.clone();
+            let value = value.clone();
+            let expected = expected.clone();
             RegistrationError::InvalidField { of, field: camel_case(field), value, expected }.to_string()
         }
         _ => format!("{error}{}", taken(error, first)),

@@ -93,7 +93,8 @@ impl Endpoint {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
         let client = client.and_then(|address| address.parse().ok());
         let head = RequestHead { verb: &verb, target: &target, headers: &headers, client, mount: &mount };
-        let (endpoint, clock) = (self.0.side.endpoint(), self.0.shared.host.clock.clone());
+        let endpoint = self.0.side.endpoint();
+        let clock = self.0.shared.host.clock.clone();
         Ok(match endpoint.admit(&head, clock.now()) {
             Ok(admitted) => Either::A(Admitted(RefCell::new(Some((admitted, clock))))),
             Err(response) => {
@@ -120,7 +121,8 @@ impl Endpoint {
     #[napi(catch_unwind)]
     pub fn timer(&self) -> Result<()> {
         self.0.timer.rang();
-        let (endpoint, now) = (self.0.side.endpoint(), self.0.now());
+        let endpoint = self.0.side.endpoint();
+        let now = self.0.now();
         self.0.shared.host.delivering(|| endpoint.engine().tick(now))?;
         self.0.turns(endpoint.tick(now))?;
         self.0.work()

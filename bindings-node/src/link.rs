@@ -37,7 +37,8 @@ impl Link {
         stdio: Option<Stdio>,
         delivers: bool,
     ) -> Result<Rc<Self>> {
-        let (engine, clock) = (host.engine()?, host.clock.clone());
+        let engine = host.engine()?;
+        let clock = host.clock.clone();
         let shared = Shared::new(host.clone(), driver, drive, None);
         let pump = Pump::new(&engine, clock.clone(), stdio, delivers, host.woken.waker(None));
         let id = pump.pipe().id();
@@ -105,7 +106,8 @@ impl Driver for Link {
 
     fn begin(&self, _peer: &Rc<Peer>, request: &WorkRequest<'_>, callee: &Arc<Callee>) -> f64 {
         let mut abouts = self.abouts.borrow_mut();
-        let (number, place) = (token_number(request.token), place(request.token));
+        let number = token_number(request.token);
+        let place = place(request.token);
         if abouts.len() <= place {
             abouts.resize_with(place + 1, Default::default);
         }

@@ -59,13 +59,15 @@ impl HttpServer {
         let tls = tls.map(|files| Tls::from_pem(files.cert, files.key)).transpose();
         let tls = tls.map_err(|error| raise(&host.env, "RegistrationError", format!("tls: {error}"), &[]))?;
         let rules = read(fields)?;
-        let (engine, clock) = (host.engine()?, host.clock.clone());
+        let engine = host.engine()?;
+        let clock = host.clock.clone();
         // It keeps the process alive until the inbox is closed.
         let bell = bell.build_threadsafe_function::<()>().build()?;
         let ring = move || {
             let _ = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
-        let (mut given, verifier) = (HttpOptions::new(rules), Arc::<OnceLock<_>>::default());
+        let mut given = HttpOptions::new(rules);
+        let verifier = Arc::<OnceLock<_>>::default();
         given.tls = tls;
         let web = Web::new(host, driver, drive, Some(Arc::new(ring)), |shared| {
             if given.rules.auth.is_some() {

@@ -95,9 +95,13 @@ impl Server {
             found.get().and_then(Weak::upgrade).map_or(Ok(()), |host| host.look())
         })?;
         let woken = Woken::new(&look)?;
-        let (look, held) = (look.create_ref()?, RefCell::default());
-        let (timekeeper, links, webs) = (OnceCell::new(), RefCell::default(), RefCell::default());
-        let (redactions, redact) = (Arc::default(), OnceCell::new());
+        let look = look.create_ref()?;
+        let held = RefCell::default();
+        let timekeeper = OnceCell::new();
+        let links = RefCell::default();
+        let webs = RefCell::default();
+        let redactions = Arc::default();
+        let redact = OnceCell::new();
         let host =
             Host { env, clock, registry, woken, look, held, timekeeper, redactions, redact, links, webs };
         let host = Rc::new(host);
@@ -177,7 +181,8 @@ impl Server {
     /// Tells those who watch this URI that its contents have changed.
     #[napi(catch_unwind)]
     pub fn notify_updated(&self, uri: String) -> Result<()> {
-        let (engine, now) = (self.host.engine()?, self.host.clock.now());
+        let engine = self.host.engine()?;
+        let now = self.host.clock.now();
         let told = self.host.delivering(|| engine.updated(&uri, now))?;
         told.map_err(|error| registration(&self.host.env, &error, None))
     }
@@ -185,7 +190,8 @@ impl Server {
     /// Tells clients that a list has changed.
     #[napi(catch_unwind)]
     pub fn notify_list_changed(&self, lists: String) -> Result<()> {
-        let (engine, lists) = (self.host.engine()?, list_kinds(&lists)?);
+        let engine = self.host.engine()?;
+        let lists = list_kinds(&lists)?;
         self.host.delivering(|| engine.list_changed(lists, self.host.clock.now()))
     }
 
@@ -246,7 +252,8 @@ impl Server {
     /// What was recorded since the last call: a JSON object on each line.
     #[napi(catch_unwind)]
     pub fn take_records(&self) -> String {
-        let (mut entries, mut lines) = (Vec::new(), Vec::new());
+        let mut entries = Vec::new();
+        let mut lines = Vec::new();
         self.host.registry.take_records(&mut entries);
         entries.iter().for_each(|entry| entry.write_line(&mut lines));
         String::from_utf8_lossy(&lines).into_owned()

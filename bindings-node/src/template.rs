@@ -183,12 +183,16 @@ fn lookup<'env>(env: &'env Env, found: &Lookup<'_>, templates: &[core::UriTempla
             for (name, value) in params.iter() {
                 values.set(name, value_to_js(env, value)?)?;
             }
-            (result.outcome, result.template, result.params) = ("match", of(*index), Some(values));
+            result.outcome = "match";
+            result.template = of(*index);
+            result.params = Some(values);
         }
         Lookup::None { .. } => {}
         Lookup::Rejected { index, variable, why } => {
-            (result.outcome, result.template) = ("rejected", of(*index));
-            (result.variable, result.why) = (Some(variable.to_string()), Some(why.to_string()));
+            result.outcome = "rejected";
+            result.template = of(*index);
+            result.variable = Some(variable.to_string());
+            result.why = Some(why.to_string());
         }
     }
     Ok(result)

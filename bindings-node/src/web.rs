@@ -120,7 +120,8 @@ impl Web {
         exchange: Option<core::Exchange>,
         response: Option<f64>,
     ) -> Client {
-        let (clock, host) = (self.shared.host.clock.clone(), self.elsewhere.clone());
+        let clock = self.shared.host.clock.clone();
+        let host = self.elsewhere.clone();
         let mut peer = Peer::exchange(connection, exchange, clock, host);
         if let Some(response) = response {
             peer = peer.with_host_data(Arc::new(Arrival { driver: self.shared.driver, response }));
@@ -184,7 +185,8 @@ impl Driver for Web {
 
     fn begin(&self, peer: &Rc<Peer>, request: &WorkRequest<'_>, callee: &Arc<Callee>) -> f64 {
         self.last.set(self.last.get() + 1);
-        let (own, token) = (self.last.get(), request.token);
+        let own = self.last.get();
+        let token = request.token;
         let mut about = About::default();
         about.begin(request);
         let waiting = Waiting { peer: peer.clone(), token, about, callee: callee.clone() };

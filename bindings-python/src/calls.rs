@@ -133,8 +133,10 @@ impl Call<'_, '_> {
     }
 
     fn pending(&self, py: Python<'_>, reply: Arc<PendingReply>) -> Pending {
-        let (function, what) = (self.function.clone_ref(py), self.request.what().to_owned());
-        let (purpose, context) = (self.request.params.purpose(), self.context.clone_ref(py));
+        let function = self.function.clone_ref(py);
+        let what = self.request.what().to_owned();
+        let purpose = self.request.params.purpose();
+        let context = self.context.clone_ref(py);
         Pending { client: self.client.clone(), purpose, function, what, context, reply }
     }
 
@@ -164,7 +166,8 @@ impl Call<'_, '_> {
     ) -> PyResult<Events<'static>> {
         let function = self.function.get();
         let started = timed(py, &function.name, || {
-            let (positional, keywords) = (&arguments.positional, arguments.keywords.as_ref());
+            let positional = &arguments.positional;
+            let keywords = arguments.keywords.as_ref();
             let coroutine = self.context.call(function.call.bind(py), positional, keywords)?;
             self.client.runtime().start(&self.context, &coroutine, function)
         });
@@ -218,7 +221,8 @@ impl Call<'_, '_> {
     ) -> PyResult<Events<'static>> {
         let ending =
             result.as_ref().err().filter(|error| is_ending(py, error)).map(|error| error.clone_ref(py));
-        let (purpose, what) = (self.request.params.purpose(), self.request.what());
+        let purpose = self.request.params.purpose();
+        let what = self.request.what();
         let host = &self.client.runtime().host;
         let given = HandlerResult::within(&self.context, purpose, self.function, what, result, host, py);
         let events = self.give(py, given, reply)?;

@@ -50,7 +50,8 @@ impl Channel {
         delivers: bool,
     ) -> PyResult<Self> {
         let host = server.host.clone();
-        let (engine, clock) = (host.engine()?, host.clock.clone());
+        let engine = host.engine()?;
+        let clock = host.clock.clone();
         let (waker, wakeup) = watched(driver.py())?;
         let runtime = Runtime::new(host.clone(), driver, threads)?;
         let stdio = if stdio { Some(Stdio::take()?) } else { None };
@@ -170,7 +171,8 @@ impl Link {
 
     /// Does what the loop was woken for: on the loop, or at the end of a change, which only delivers and looks at the time.
     pub(crate) fn work(self: &Arc<Self>, py: Python<'_>, is_change: bool) -> PyResult<()> {
-        let (pump, attached) = (&self.pump, self.attached(py));
+        let pump = &self.pump;
+        let attached = self.attached(py);
         if is_change {
             return match self.waker.take_collected() {
                 reasons if reasons & DELIVER != 0 => pump.deliver(&attached),
@@ -193,7 +195,8 @@ impl EventLoop for Attached<'_, '_> {
     const DEFERS: bool = false;
 
     fn drive(&self, step: PumpStep) -> PyResult<()> {
-        let (runtime, py) = (&self.0.runtime, self.1);
+        let runtime = &self.0.runtime;
+        let py = self.1;
         match step {
             PumpStep::Poll { read, write } => runtime.drive(py, "change", (read, write)),
             PumpStep::Output => runtime.drive(py, "output", ()),

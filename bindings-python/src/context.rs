@@ -32,7 +32,8 @@ pub struct Context {
 
 impl Context {
     pub(crate) fn new(request: &WorkRequest<'_>, client: Client, reply: Arc<PendingReply>) -> Self {
-        let (uri, who) = (request.uri().map(str::to_owned), request.who.clone().into_owned());
+        let uri = request.uri().map(str::to_owned);
+        let who = request.who.clone().into_owned();
         Self { uri, who, client, reply }
     }
 }

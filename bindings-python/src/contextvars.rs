@@ -53,7 +53,8 @@ impl CallContext {
         py: Python<'_>,
         work: impl FnOnce(Python<'_>) -> R + Send + 'static,
     ) -> PyResult<R> {
-        let (work, done) = (Mutex::new(Some(work)), Arc::new(Mutex::new(None)));
+        let work = Mutex::new(Some(work));
+        let done = Arc::new(Mutex::new(None));
         let result = done.clone();
         let once = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
             let work = lock(&work).take();

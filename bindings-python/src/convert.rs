@@ -88,7 +88,9 @@ impl HandlerResult {
         if purpose == ErrorPurpose::Read && host.redactor.is_none() && result.as_ref().is_ok_and(is_plain) {
             return Self::new(purpose, function.get(), what, result, host, py);
         }
-        let (own, uri, host) = (function.clone_ref(py), what.to_owned(), host.clone());
+        let own = function.clone_ref(py);
+        let uri = what.to_owned();
+        let host = host.clone();
         let result = result.map(Bound::unbind);
         let read = context.within(py, move |py| {
             let result = result.map(|value| value.into_bound(py));
@@ -270,7 +272,8 @@ fn method(value: &Bound<'_, PyAny>, encoder: &Py<PyAny>) -> PyResult<HandlerResu
     }
     let (members, result_type, meta): (String, Option<String>, Option<String>) =
         METHOD.get(value.py())?.call1((value, encoder))?.extract()?;
-    let (result_type, meta) = (result_type.map(Cow::Owned), meta.map(Cow::Owned));
+    let result_type = result_type.map(Cow::Owned);
+    let meta = meta.map(Cow::Owned);
     Ok(HandlerResult::Answer(Answer::Raw(core::RawResult { members: members.into(), result_type, meta })))
 }
 

@@ -107,7 +107,8 @@ impl Function {
         };
         let task = PyDict::new(py);
         task.set_item("name", &name)?;
-        let (mut positional, mut keywords) = (Vec::new(), Vec::new());
+        let mut positional = Vec::new();
+        let mut keywords = Vec::new();
         for (fill, keyword, name, convert, whole, default) in slots {
             let slot = Slot {
                 fill: Fill::parse(&fill),
@@ -124,7 +125,8 @@ impl Function {
         let has = |fill| {
             positional.iter().chain(keywords.iter().map(|(_, slot)| slot)).any(|slot| slot.fill == fill)
         };
-        let (takes_context, gathers) = (has(Fill::Context), has(Fill::Gather));
+        let takes_context = has(Fill::Context);
+        let gathers = has(Fill::Gather);
         let task = task.unbind();
         let number = Arc::default();
         Ok(Self {
@@ -251,7 +253,8 @@ impl Slot {
         if !(error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyKeyError>(py)) {
             return BindError::Raised(error);
         }
-        let (parameter, reason) = (self.name.clone(), error.value(py).to_string());
+        let parameter = self.name.clone();
+        let reason = error.value(py).to_string();
         let value = value.str().map_or_else(|_| String::new(), |text| text.to_string_lossy().into_owned());
         BindError::Refused(ReadError::RefusedParameter { parameter, value, reason })
     }

@@ -95,7 +95,8 @@ impl Endpoint {
         let headers: Vec<_> = headers.iter().map(read).collect();
         let headers: Vec<_> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let client = client.and_then(|address| address.parse().ok());
-        let (endpoint, clock) = (self.web.side.endpoint(), &self.web.runtime.host.clock);
+        let endpoint = self.web.side.endpoint();
+        let clock = &self.web.runtime.host.clock;
         match endpoint.admit(&RequestHead { verb, target, headers: &headers, client, mount }, clock.now()) {
             Ok(admitted) => {
                 let admitted = Admitted(Some((admitted, clock.clone())));
@@ -117,7 +118,8 @@ impl Endpoint {
         request: &Identified,
         body: &[u8],
     ) -> PyResult<(Exchange, TurnParts<'py>)> {
-        let (now, mut out) = (self.web.runtime.host.clock.now(), Vec::new());
+        let now = self.web.runtime.host.clock.now();
+        let mut out = Vec::new();
         let opened = self.web.side.endpoint().open(&request.0, body, now, &mut out);
         let core::OpenedRequest { turn, exchange } = opened;
         let own = self.web.client(py, turn.connection, exchange)?;
@@ -128,7 +130,8 @@ impl Endpoint {
     /// It is time.
     fn timer(&self, py: Python<'_>) -> PyResult<()> {
         self.web.timer.rang();
-        let (endpoint, now) = (self.web.side.endpoint(), self.web.runtime.host.clock.now());
+        let endpoint = self.web.side.endpoint();
+        let now = self.web.runtime.host.clock.now();
         delivering(py, || endpoint.engine().tick(now))?;
         self.web.turns(py, endpoint.tick(now))?;
         self.web.rearm(py)

@@ -39,7 +39,8 @@ pub struct Pending {
 impl Pending {
     /// The task is done.
     fn __call__(slf: &Bound<'_, Self>, task: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (own, py) = (slf.get(), slf.py());
+        let own = slf.get();
+        let py = slf.py();
         own.client.runtime().tasks.take(own.client.peer().connection(), own.reply.token());
         let result = task.call_method0(intern!(py, "result"));
         if let Some(value) = result.as_ref().ok().filter(|value| is_unfinished(own.purpose, value)) {
@@ -59,7 +60,8 @@ impl Pending {
 
     /// The worker has a result.
     fn succeed(slf: &Bound<'_, Self>, result: Bound<'_, PyAny>) -> PyResult<()> {
-        let (own, py) = (slf.get(), slf.py());
+        let own = slf.get();
+        let py = slf.py();
         if !is_unfinished(own.purpose, &result) {
             return own.handled(py, Ok(result));
         }
@@ -93,8 +95,10 @@ impl Pending {
 impl Pending {
     /// Answers with the result of a task, unless the request is cancelled first.
     pub(crate) fn follow(slf: &Bound<'_, Self>, task: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (own, py) = (slf.get(), slf.py());
-        let (runtime, connection) = (own.client.runtime(), own.client.peer().connection());
+        let own = slf.get();
+        let py = slf.py();
+        let runtime = own.client.runtime();
+        let connection = own.client.peer().connection();
         if own.reply.is_cancelled() {
             task.call_method0(intern!(py, "cancel"))?;
         }
@@ -125,7 +129,8 @@ impl Pending {
         by_worker: bool,
     ) -> PyResult<()> {
         let host = &self.client.runtime().host;
-        let (context, function) = (&self.context, &self.function);
+        let context = &self.context;
+        let function = &self.function;
         let given = HandlerResult::within(context, self.purpose, function, &self.what, result, host, py);
         self.give(py, given, by_worker)
     }

@@ -88,7 +88,8 @@ impl Memory {
     ) -> PyResult<()> {
         let path = text(path, "path", "notes/today.md")?;
         let body = data(&path, body)?;
-        let (folder, mime_type) = (&self.0, mime_type.as_deref());
+        let folder = &self.0;
+        let mime_type = mime_type.as_deref();
         let put = || match &body {
             Data::Text(text) => folder.put_text(&path, &**text, mime_type),
             Data::Bytes(bytes) => folder.put_bytes(&path, &**bytes, mime_type),
@@ -161,7 +162,8 @@ impl ResultCache {
         mime_type: Option<&Bound<'_, PyAny>>,
         principal: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let (py, id) = (id.py(), text(id, "id", "latest")?);
+        let py = id.py();
+        let id = text(id, "id", "latest")?;
         let mut options = PutOptions::new();
         for (name, value) in [("ttl", ttl), ("mime_type", mime_type), ("principal", principal)] {
             value.map_or(Ok(()), |value| set(&mut options, name, value))?;
@@ -180,7 +182,8 @@ impl ResultCache {
         id: &Bound<'py, PyAny>,
         principal: Option<&str>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (py, id) = (id.py(), text(id, "id", "latest")?);
+        let py = id.py();
+        let id = text(id, "id", "latest")?;
         let found = py.detach(|| self.0.get(&id, principal)).map_err(failed)?;
         Ok(found.map(|entry| match entry.content {
             Content::Text(text) => PyString::new(py, &text).into_any(),
@@ -191,7 +194,8 @@ impl ResultCache {
     /// Takes out what is under an id. `False` if nothing is.
     #[pyo3(signature = (id, *, principal = None))]
     fn remove(&self, id: &Bound<'_, PyAny>, principal: Option<&str>) -> PyResult<bool> {
-        let (py, id) = (id.py(), text(id, "id", "latest")?);
+        let py = id.py();
+        let id = text(id, "id", "latest")?;
         delivering(py, || py.detach(|| self.0.remove(&id, principal)))?.map_err(failed)
     }
 

@@ -66,7 +66,8 @@ impl Redactor {
     ) -> PyResult<HandlerResult> {
         let request = peer.host_data().and_then(|data| data.downcast_ref::<CallContext>());
         let known = request.or(self.context.get()).map(|context| context.copy(py));
-        let (redactor, uri) = (self.clone(), uri.to_owned());
+        let redactor = self.clone();
+        let uri = uri.to_owned();
         let context = known.unwrap_or_else(|| CallContext::current(py))?;
         context.within(py, move |py| redactor.pass(&uri, result, py))?
     }

@@ -54,7 +54,8 @@ impl HttpServer {
             let refused = |error| error::raise(driver.py(), "Registration", (format!("tls: {error}"),));
             given.tls = Some(made.map_err(refused)?);
         }
-        let (engine, clock) = (host.engine()?, host.clock.clone());
+        let engine = host.engine()?;
+        let clock = host.clock.clone();
         let runtime = Runtime::new(host, driver, true)?;
         let (web, wakeup) = Web::new(driver.py(), runtime, |inbox, host| {
             if given.rules.auth.is_some() {

@@ -147,7 +147,8 @@ impl Server {
 
     /// Mounts providers, all or none.
     fn mount(&self, py: Python<'_>, providers: Vec<PyRef<'_, Provider>>) -> PyResult<()> {
-        let (_, mounts) = (self.host.engine()?, self.host.mounts());
+        let _ = self.host.engine()?;
+        let mounts = self.host.mounts();
         let providers: Vec<_> = providers.iter().map(|provider| provider.provider.clone()).collect();
         let mounted = delivering(py, || py.detach(|| mounts.mount_all(&providers)))?;
         mounted.map_err(|error| error::registration(py, &error, None))
@@ -163,18 +164,22 @@ impl Server {
 
     /// Ends the mount of a provider. `False` if it is not mounted here.
     fn unmount(&self, py: Python<'_>, provider: &Provider) -> PyResult<bool> {
-        let (mounts, provider) = (self.host.mounts(), &provider.provider);
+        let mounts = self.host.mounts();
+        let provider = &provider.provider;
         delivering(py, || py.detach(|| mounts.unmount_provider(provider)))
     }
 
     fn notify_updated(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
-        let (engine, now) = (self.host.engine()?, self.host.clock.now());
+        let engine = self.host.engine()?;
+        let now = self.host.clock.now();
         let told = delivering(py, || engine.updated(uri, now))?;
         told.map_err(|error| error::registration(py, &error, None))
     }
 
     fn notify_list_changed(&self, py: Python<'_>, lists: &str) -> PyResult<()> {
-        let (engine, now, lists) = (self.host.engine()?, self.host.clock.now(), list_kinds(lists)?);
+        let engine = self.host.engine()?;
+        let now = self.host.clock.now();
+        let lists = list_kinds(lists)?;
         delivering(py, || engine.list_changed(lists, now))
     }
 

@@ -105,7 +105,8 @@ impl Web {
         connection: ConnectionId,
         exchange: Option<core::Exchange>,
     ) -> PyResult<Arc<WebPeer>> {
-        let (clock, host) = (self.runtime.host.clock.clone(), self.host.clone());
+        let clock = self.runtime.host.clock.clone();
+        let host = self.host.clone();
         let context = Arc::new(CallContext::current(py)?);
         let peer = Peer::exchange(connection, exchange, clock, host).with_host_data(context);
         Ok(Arc::new(WebPeer { web: self.clone(), peer }))
@@ -114,7 +115,8 @@ impl Web {
     /// Turns of sessions that nobody writes.
     pub(crate) fn turns(self: &Arc<Self>, py: Python<'_>, turns: Vec<Turn<'static>>) -> PyResult<()> {
         turns.into_iter().try_for_each(|turn| {
-            let (clock, host) = (self.runtime.host.clock.clone(), self.host.clone());
+            let clock = self.runtime.host.clock.clone();
+            let host = self.host.clone();
             let peer = Peer::exchange(turn.connection, None, clock, host);
             let own = Arc::new(WebPeer { web: self.clone(), peer });
             self.turn(py, turn, &[], &own).map(drop)

@@ -29,7 +29,8 @@ async fn plan(request: ReadRequest) -> Result<String, ReadError> {
 }
 
 async fn note(request: ReadRequest) -> Result<String, ReadError> {
-    let (team, name) = (request.param("team"), request.param("name").unwrap_or_default());
+    let team = request.param("team");
+    let name = request.param("name").unwrap_or_default();
     let (_, text) = NOTES.iter().find(|(own, _)| *own == name).ok_or(ReadError::NotFound)?;
     Ok(format!("{}: {text}", team.unwrap_or_default()))
 }

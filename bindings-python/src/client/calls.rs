@@ -40,8 +40,11 @@ impl Calls {
     pub(crate) fn new(desk: ClientQueue, waker: Arc<LoopWaker>, host: Py<PyAny>) -> Arc<Self> {
         let servers = desk.client().servers();
         let only = if let [only] = &servers[..] { Some(only.clone()) } else { None };
-        let (waiting, reports, is_closed) = Default::default();
-        let (desk, next) = (Owned::new(desk), AtomicU64::new(1));
+        let waiting = Default::default();
+        let reports = Default::default();
+        let is_closed = Default::default();
+        let desk = Owned::new(desk);
+        let next = AtomicU64::new(1);
         Arc::new(Self { desk, waker, host, only, waiting, reports, next, is_closed })
     }
 

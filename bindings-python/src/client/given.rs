@@ -53,7 +53,9 @@ fn read<'py>(py: Python<'py>, contents: Vec<Contents<'static>>) -> PyResult<Boun
 
 fn entries<'py>(py: Python<'py>, contents: Vec<Contents<'static>>) -> PyResult<Bound<'py, PyAny>> {
     let parts = contents.into_iter().map(|part| {
-        let (uri, mime_type, meta) = (part.uri, part.mime_type, part.meta);
+        let uri = part.uri;
+        let mime_type = part.mime_type;
+        let meta = part.meta;
         Ok((body(py, part.body.into_plain())?, uri, mime_type, meta))
     });
     CONTENTS.get(py)?.call1((parts.collect::<PyResult<Vec<_>>>()?,))

@@ -138,7 +138,8 @@ impl Caller {
         }
         let desk = self.calls.desk(future.py())?;
         let Some(source) = &*lock(&stream.source) else { return Ok(None) };
-        let (source, number) = (source.get().ok_or_else(forked)?, self.calls.number(None));
+        let source = source.get().ok_or_else(forked)?;
+        let number = self.calls.number(None);
         self.calls.wait(number, future, None);
         desk.next(number, source);
         Ok(Some(number))
@@ -196,7 +197,8 @@ impl Caller {
         (server, timeout, report): RequestParams,
         begin: impl FnOnce(&ClientQueue, u64, desk::QueuedCallOptions),
     ) -> PyResult<u64> {
-        let (desk, progress) = (self.calls.desk(future.py())?, report.is_some());
+        let desk = self.calls.desk(future.py())?;
+        let progress = report.is_some();
         let number = self.calls.number(report);
         self.calls.wait(number, future, server.as_deref());
         begin(desk, number, desk::QueuedCallOptions { server, timeout, progress });
@@ -209,7 +211,8 @@ impl Caller {
         (server, timeout, report): RequestParams,
         open: impl FnOnce(&ClientQueue, u64, desk::QueuedCallOptions) -> desk::ClientStream,
     ) -> PyResult<Stream> {
-        let (desk, progress) = (self.calls.desk(py)?, report.is_some());
+        let desk = self.calls.desk(py)?;
+        let progress = report.is_some();
         let number = self.calls.number(report);
         let source = Owned::new(open(desk, number, desk::QueuedCallOptions { server, timeout, progress }));
         Ok(Stream { source: Mutex::new(Some(source)), calls: self.calls.clone(), number })

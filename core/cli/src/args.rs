@@ -280,7 +280,8 @@ fn header(text: &str) -> Result<HeaderPair, Infallible> {
     let Some((name, value)) = text.split_once(':') else {
         return Ok(HeaderPair(Err("--header must be 'Name: value'; the one given has no colon")));
     };
-    let (name, value) = (name.trim(), value.trim());
+    let name = name.trim();
+    let value = value.trim();
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     Ok(HeaderPair(match () {
         () if name.is_empty() || !name.bytes().all(is_token) => {

@@ -115,7 +115,8 @@ pub(crate) fn size(bytes: u64) -> String {
         if value < 1000.0 {
             break;
         }
-        (value, unit) = (value / 1000.0, next);
+        value = value / 1000.0;
+        unit = next;
     }
     match unit {
         "B" => format!("{bytes} B"),

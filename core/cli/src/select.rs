@@ -75,7 +75,8 @@ fn overlay(target: &mut Target, args: &ServerArgs) -> Result<(), Failed> {
     let pairs = |given: &[HeaderPair]| -> Result<Vec<(String, String)>, Failed> {
         given.iter().map(|pair| pair.0.clone().map_err(Failed::usage)).collect()
     };
-    let (variables, headers_given) = (pairs(&args.env)?, pairs(&args.header)?);
+    let variables = pairs(&args.env)?;
+    let headers_given = pairs(&args.header)?;
     match target {
         Target::Command { env, .. } if args.header.is_empty() => env.extend(variables),
         Target::Url { headers, .. } if args.env.is_empty() => headers.extend(headers_given),
@@ -298,7 +299,8 @@ mod tests {
         assert_eq!(headers["A"], "b");
         url.env = pair();
         assert!(select(&url).is_err());
-        (url.env, url.header) = (Vec::new(), vec![HeaderPair(Err("wrong"))]);
+        url.env = Vec::new();
+        url.header = vec![HeaderPair(Err("wrong"))];
         assert!(format!("{:?}", select(&url).unwrap_err()).contains("wrong"));
         for (server, words) in [(Some("http://a/mcp"), &[][..]), (None, &["/bin/true"])] {
             let mut agents = args(server, words);

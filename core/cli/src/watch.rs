@@ -27,7 +27,8 @@ pub(crate) async fn run(args: &WatchArgs, client: &Client) -> Outcome {
         uris.sort_unstable();
         uris.dedup();
         for uri in uris {
-            let (mut watch, sender) = (client.watch(&uri), sender.clone());
+            let mut watch = client.watch(&uri);
+            let sender = sender.clone();
             tokio::spawn(async move {
                 while let Some(change) = watch.next().await {
                     if sender.send((uri.clone(), change)).await.is_err() {

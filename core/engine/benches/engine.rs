@@ -66,7 +66,8 @@ fn engine(c: &mut Criterion) {
     let legacy = |method: &str, params: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":12345,"method":"{method}","params":{{{params}}}}}"#)
     };
-    let (item, constant) = (r#""uri":"bench://item/12345""#, r#""uri":"bench://const""#);
+    let item = r#""uri":"bench://item/12345""#;
+    let constant = r#""uri":"bench://const""#;
     measure(c, "engine/legacy/read/handler", &legacy("resources/read", item), 0);
     measure(c, "engine/legacy/read/constant", &legacy("resources/read", constant), 0);
     measure(c, "engine/modern/read/handler", &modern("resources/read", &format!("{item},")), 0);

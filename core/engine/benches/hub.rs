@@ -112,7 +112,8 @@ fn come_and_go(c: &mut Criterion) {
         });
     });
     let uris = uris(10_000);
-    let (hub, pairs) = (hub(), pairs(&uris));
+    let hub = hub();
+    let pairs = pairs(&uris);
     let mut group = c.benchmark_group("one listen of 10,000 URIs");
     group.throughput(Throughput::Elements(uris.len() as u64));
     group.bench_function("listen and disconnect", |b| {

@@ -157,7 +157,8 @@ mod tests {
         /// any chunking of a blob gives the same text.
         #[test]
         fn chunks_make_the_same_text(chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9), 0..40)) {
-            let (mut encoder, mut out) = (Encoder::default(), Vec::new());
+            let mut encoder = Encoder::default();
+            let mut out = Vec::new();
             chunks.iter().for_each(|chunk| encoder.push(chunk, &mut out));
             encoder.finish(&mut out);
             prop_assert_eq!(out, general_purpose::STANDARD.encode(chunks.concat()).into_bytes());
@@ -203,7 +204,8 @@ mod tests {
 
     #[test]
     fn an_encoder_can_be_used_again() {
-        let (mut encoder, mut out) = (Encoder::default(), Vec::new());
+        let mut encoder = Encoder::default();
+        let mut out = Vec::new();
         encoder.push(b"a", &mut out);
         encoder.finish(&mut out);
         encoder.push(b"abc", &mut out);

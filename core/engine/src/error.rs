@@ -214,7 +214,8 @@ mod tests {
     #[test]
     fn a_refused_value_is_shown_and_shortened() {
         let refused = |value: &str| {
-            let (parameter, reason) = ("days".into(), "must be at least 1".into());
+            let parameter = "days".into();
+            let reason = "must be at least 1".into();
             ReadError::RefusedParameter { parameter, value: value.into(), reason }.to_string()
         };
         assert_eq!(refused("0"), r#"Invalid parameter days: "0" was refused: must be at least 1"#);

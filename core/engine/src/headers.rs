@@ -37,7 +37,8 @@ impl Headers {
         }
         let start = (self.lines.len() + LENGTHS).checked_add(name.len())?;
         let end = u32::try_from(start.checked_add(value.len())?).ok()?;
-        let (start, lengths) = (u32::try_from(start).ok()?, (name.len() as u64) << 32 | value.len() as u64);
+        let start = u32::try_from(start).ok()?;
+        let lengths = (name.len() as u64) << 32 | value.len() as u64;
         self.lines.reserve(LENGTHS + name.len() + value.len());
         self.lines.extend_from_slice(&lengths.to_be_bytes());
         self.lines.extend_from_slice(name.as_bytes());

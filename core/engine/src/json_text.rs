@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn a_big_clean_text_reserves_little_more_than_it_takes() {
-        let (text, mut out) = ("a".repeat(1 << 20), Vec::new());
+        let text = "a".repeat(1 << 20);
+        let mut out = Vec::new();
         escape_into(&text, &mut out);
         assert!(out.capacity() < (1 << 20) + 8 * BLOCK, "{}", out.capacity());
     }

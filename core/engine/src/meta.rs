@@ -105,7 +105,8 @@ pub fn object_text(text: &str, nesting: usize) -> Option<String> {
 
 /// Removes the white space between the tokens of valid JSON.
 pub(crate) fn compact(json: &str) -> String {
-    let (mut quoted, mut escaped) = (false, false);
+    let mut quoted = false;
+    let mut escaped = false;
     let keep = |char: &char| {
         if quoted {
             quoted = escaped || *char != '"';

@@ -499,7 +499,8 @@ mod tests {
     #[test]
     fn each_limit_is_set_by_its_name() {
         for name in Limits::NAMES {
-            let (mut limits, before) = (Limits::default(), Limits::default());
+            let mut limits = Limits::default();
+            let before = Limits::default();
             limits.set(name, 7_777_u64).unwrap();
             assert_ne!(limits, before, "{name}");
         }

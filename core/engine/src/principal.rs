@@ -54,7 +54,8 @@ impl Principal {
     /// by `address`, if known.
     pub fn anonymous(address: Option<IpAddr>) -> Arc<Self> {
         static UNKNOWN: LazyLock<Arc<Principal>> = LazyLock::new(|| {
-            let (id, grant) = (ANONYMOUS.into(), Arc::default());
+            let id = ANONYMOUS.into();
+            let grant = Arc::default();
             Arc::new(Principal { id, kind: PrincipalKind::Anonymous(None), grant, expires: None })
         });
         match address {
@@ -178,7 +179,8 @@ mod tests {
     /// rights that a policy grants the local process are not granted to HTTP clients.
     #[test]
     fn an_anonymous_client_is_not_the_local_process() {
-        let (local, client) = (Principal::local(), Principal::anonymous(None));
+        let local = Principal::local();
+        let client = Principal::anonymous(None);
         assert!(local.is_local() && !local.is_anonymous());
         assert!(client.is_anonymous() && !client.is_local());
         assert_ne!(local.authority(), client.authority());

@@ -35,7 +35,8 @@ fn begins_nearly(value: &str, typed: &str) -> bool {
         return false;
     }
     let same = value.iter().zip(&typed).take_while(|(one, other)| one == other).count();
-    let (value, typed) = (value.get(same..).unwrap_or_default(), typed.get(same..).unwrap_or_default());
+    let value = value.get(same..).unwrap_or_default();
+    let typed = typed.get(same..).unwrap_or_default();
     let rest = |skip_value: usize, skip_typed: usize| {
         let typed = typed.get(skip_typed..).unwrap_or_default();
         value.get(skip_value..).is_some_and(|value| value.starts_with(typed))

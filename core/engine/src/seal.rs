@@ -262,15 +262,16 @@ mod tests {
     #[test]
     fn context_and_plaintext_do_not_run_together() {
         let nonce = |text: &str| text[PREFIX.len()..PREFIX.len() + 16].to_owned();
-        let (one, other) =
-            (seal().seal("p", &[b"ab"], b"c").unwrap(), seal().seal("p", &[b"a"], b"bc").unwrap());
+        let one = seal().seal("p", &[b"ab"], b"c").unwrap();
+        let other = seal().seal("p", &[b"a"], b"bc").unwrap();
         assert_ne!(nonce(&one), nonce(&other));
     }
 
     /// texts sealed by an older key open until that key is removed.
     #[test]
     fn keys_rotate() {
-        let (old, new) = (key("the secret of last month"), key("the secret of this month"));
+        let old = key("the secret of last month");
+        let new = key("the secret of this month");
         let text = Seal::new(&old, &[]).seal("state", AAD, b"x").unwrap();
         let both = Seal::new(&new, &[old]);
         assert_eq!(both.open("state", AAD, &text).as_deref(), Some(&b"x"[..]));

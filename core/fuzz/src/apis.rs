@@ -11,7 +11,8 @@ pub fn api_url(data: &[u8]) {
         Ok(template) => template,
         Err(reason) => return assert!(!reason.is_empty()),
     };
-    let (expanded, plain) = (template.expand(id), template.expand("x"));
+    let expanded = template.expand(id);
+    let plain = template.expand("x");
     assert!(expanded.bytes().all(|byte| byte.is_ascii_graphic()), "{expanded}");
     // Nothing that separates parts of a URL is added or taken away.
     let separators = |url: &str| {

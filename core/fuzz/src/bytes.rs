@@ -10,12 +10,14 @@ use mcp_resources_engine::seal::{Seal, SealKey};
 /// However a stream is cut into chunks, its lines are the same. The first two bytes are the limit and the chunk size.
 pub fn lines(data: &[u8]) {
     let [limit, size, stream @ ..] = data else { return };
-    let (limit, size) = (usize::from(*limit), usize::from(*size) + 1);
+    let limit = usize::from(*limit);
+    let size = usize::from(*size) + 1;
     let split = stream.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let kept = split.filter(|line| line.len() > limit || !line.trim_ascii().is_empty());
     let want: Vec<_> = kept.map(|line| (line.len() <= limit).then(|| line.to_vec())).collect();
     for chunk in [size, 1, stream.len().max(1)] {
-        let (mut lines, mut seen) = (Lines::new(limit), Vec::new());
+        let mut lines = Lines::new(limit);
+        let mut seen = Vec::new();
         for chunk in stream.chunks(chunk) {
             lines.push(chunk);
             take(&mut lines, &mut seen);
@@ -44,7 +46,9 @@ pub fn text(data: &[u8]) {
         assert!(serde_json::to_vec(&text).is_ok_and(|want| want == out));
     }
 
-    let (mut out, mut chunked, mut encoder) = (Vec::new(), Vec::new(), Encoder::default());
+    let mut out = Vec::new();
+    let mut chunked = Vec::new();
+    let mut encoder = Encoder::default();
     encode_into(data, &mut out);
     assert_eq!(out, STANDARD.encode(data).as_bytes());
     let size = data.first().map_or(1, |&byte| usize::from(byte % 7) + 1);

@@ -17,13 +17,16 @@ pub fn client(data: &[u8]) {
     options.revision =
         [None, Some(Revision::V2026_07_28), Some(Revision::V2025_11_25)][usize::from(*era) % 3];
     options.answers = vec!["elicitation/create".into()];
-    let (mut machine, mut out, mut now) = (Machine::new(options), Vec::new(), Now::default());
+    let mut machine = Machine::new(options);
+    let mut out = Vec::new();
+    let mut now = Now::default();
     machine.watch(100, "n://dir", now, &mut out);
     for (number, call) in calls().into_iter().enumerate() {
         machine.call(number as u64, call, CallOptions::default(), now, &mut out);
     }
     machine.opened(now, &mut out);
-    let (mut ended, mut sent) = (BTreeMap::new(), 0);
+    let mut ended = BTreeMap::new();
+    let mut sent = 0;
     let mut count = 0;
     for line in lines.split(|byte| *byte == b'\n') {
         count += 1;

@@ -19,8 +19,9 @@ pub fn guard(data: &[u8]) {
     }
     let some = globs.iter().copied().collect();
     let none = Globs::default();
-    let (all, only, without) =
-        (permits(None, &none, &normal), permits(Some(&some), &none, &normal), permits(None, &some, &normal));
+    let all = permits(None, &none, &normal);
+    let only = permits(Some(&some), &none, &normal);
+    let without = permits(None, &some, &normal);
     assert!(!(only && without));
     assert!(!only && !without || all);
     if all && is_resolved(&normal) {
@@ -136,7 +137,8 @@ fn is_harmless(normal: &str) -> bool {
 }
 
 fn decode(text: &[u8]) -> Vec<u8> {
-    let (mut out, mut at) = (Vec::new(), 0);
+    let mut out = Vec::new();
+    let mut at = 0;
     while let Some(&byte) = text.get(at) {
         let digits = text.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok());
         let is_hex = |digits: &&str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());

@@ -81,7 +81,8 @@ impl Mutator {
     }
 
     fn change(&mut self, input: &mut Vec<u8>, corpus: &[Vec<u8>]) {
-        let (at, to) = (self.below(input.len() + 1), self.below(input.len() + 1));
+        let at = self.below(input.len() + 1);
+        let to = self.below(input.len() + 1);
         let range = at.min(to)..at.max(to);
         match self.below(8) {
             0 => input.get_mut(at).into_iter().for_each(|byte| *byte ^= 1 << self.below(8)),

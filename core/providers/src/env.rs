@@ -143,7 +143,8 @@ impl Env {
                 format!("env: name {} of `allow` is no name; a name is not empty and has no `=`", at + 1);
             return Err(OptionError::sentence(reason).under(PathStep::Name("allow".into())));
         }
-        let (allow, masks) = (globs("allow", &names)?, Masks::new(&options.redact, &options.reveal)?);
+        let allow = globs("allow", &names)?;
+        let masks = Masks::new(&options.redact, &options.reveal)?;
         let variables = all
             // What is no text is not served: no detector could look at it.
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -61,7 +61,8 @@ fn fenced(text: &str) -> Option<Split<'_>> {
             let block = Block { syntax, text: text.get(first.len()..end)? };
             return Some(Split { block: Some(block), body: after, body_line: number + 1 });
         }
-        (rest, number) = (after, number + 1);
+        rest = after;
+        number = number + 1;
     }
     None
 }

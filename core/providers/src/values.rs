@@ -177,7 +177,8 @@ mod numbers {
     /// The text with such numbers in quotes. Other texts, valid or not, are as they were.
     pub(super) fn kept(text: &str) -> Cow<'_, str> {
         let mut out = String::new();
-        let (mut rest, mut done) = (text, 0);
+        let mut rest = text;
+        let mut done = 0;
         while let Some(at) = rest.find(|char: char| char == '"' || char == '-' || char.is_ascii_digit()) {
             let start = text.len() - rest.len() + at;
             let token = text.get(start..).unwrap_or_default();

@@ -114,7 +114,9 @@ mod polling {
                 self.changed.notify_all();
             } else if let Some(feed) = feed {
                 state.begun += 1;
-                let (own, watching, look) = ((process, state.begun), self.clone(), looks());
+                let own = (process, state.begun);
+                let watching = self.clone();
+                let look = looks();
                 let thread = std::thread::Builder::new().name(name.into());
                 let begun = thread.spawn(move || watching.work(&feed, own, look));
                 state.thread = begun.is_ok().then_some(own);

@@ -75,7 +75,9 @@ impl<H> Registry<H> {
     pub fn new(info: ServerInfo, options: EngineOptions) -> Result<Self, RegistrationError> {
         Engine::check(&info, &options)?;
         let clock = Arc::new(EngineClock::new());
-        let (sink, watcher, audit) = (Mutex::default(), OnceLock::new(), Mutex::default());
+        let sink = Mutex::default();
+        let watcher = OnceLock::new();
+        let audit = Mutex::default();
         Ok(Self {
             draft: Mutex::new((info, options)),
             engine: OnceLock::new(),
@@ -208,7 +210,8 @@ impl<H> Registry<H> {
     /// [`RegistrationError`] for the first change that is refused.
     pub fn publish(&self, changes: &[&RegistryChange<H>]) -> Result<Vec<String>, RegistrationError> {
         let engine = self.engine()?;
-        let (mut edits, mut added) = (Vec::new(), Vec::new());
+        let mut edits = Vec::new();
+        let mut added = Vec::new();
         for change in changes {
             let (edit, number) = self.prepare(&engine, change);
             added.extend(number);
@@ -332,7 +335,8 @@ mod tests {
     #[test]
     fn resources_of_one_function_share_its_number_until_the_last_is_removed() {
         let registry = registry();
-        let (reader, number) = (Arc::new("reader"), Arc::new(Number::default()));
+        let reader = Arc::new("reader");
+        let number = Arc::new(Number::default());
         let add = |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), number.clone());
         publish(&registry, &[add("a://1"), add("a://2")]).unwrap();
         assert_eq!(registry.len(), 1);
@@ -347,7 +351,8 @@ mod tests {
     #[test]
     fn a_batch_ends_each_use_once() {
         let registry = registry();
-        let (reader, number) = (Arc::new("reader"), Arc::new(Number::default()));
+        let reader = Arc::new("reader");
+        let number = Arc::new(Number::default());
         let add = |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), number.clone());
         let remove = |uri: &str| RegistryChange::RemoveResource(uri.into());
         publish(&registry, &[add("a://1"), add("a://2")]).unwrap();

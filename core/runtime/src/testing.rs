@@ -125,7 +125,8 @@ impl Client {
 
     fn new(server: &ResourceServer, revision: Revision) -> io::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
-        let (server, input) = (server.clone(), theirs.try_clone()?);
+        let server = server.clone();
+        let input = theirs.try_clone()?;
         tokio::spawn(async move { server.run_on(input, theirs).await });
         let (sender, chunks) = unbounded_channel();
         let mut reader = socket.try_clone()?;
@@ -262,7 +263,8 @@ impl Client {
     }
 
     async fn pages(&mut self, list: &str, member: &str) -> Result<Vec<Value>, ServerError> {
-        let (mut items, mut params) = (Vec::new(), json!({}));
+        let mut items = Vec::new();
+        let mut params = json!({});
         loop {
             let mut page = self.request(list, params).await?;
             let Some(Value::Array(more)) = page.get_mut(member).map(Value::take) else {

@@ -37,7 +37,8 @@ impl ValueGate {
         for occurrence in self.literals.find_overlapping_iter(text) {
             meter.spend(1)?;
             let number = occurrence.pattern().as_usize();
-            let (word, mask) = (&mut seen[number / 64], 1 << (number % 64));
+            let word = &mut seen[number / 64];
+            let mask = 1 << (number % 64);
             if *word & mask == 0 {
                 *word |= mask;
                 found.push(index(number));

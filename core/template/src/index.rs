@@ -113,7 +113,8 @@ impl TemplateIndex {
         check_conflicts(templates)?;
         let mut ranked: Vec<usize> = (0..templates.len()).collect();
         ranked.sort_by(|&one, &other| {
-            let (one, other) = (&templates[one].0, &templates[other].0);
+            let one = &templates[one].0;
+            let other = &templates[other].0;
             one.order.compare(&one.text, &other.order, &other.text)
         });
         let mut exact = Vec::new();

@@ -93,7 +93,8 @@ impl Outline {
 
     /// The text, if there is exactly one.
     pub fn only(&self) -> Option<String> {
-        let (mut text, mut node) = (String::new(), 0);
+        let mut text = String::new();
+        let mut node = 0;
         // A graph with a single path has no loop, so no node is visited twice.
         for _ in &self.nodes {
             match self.edges(node) {

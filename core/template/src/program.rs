@@ -231,7 +231,8 @@ impl Run<'_> {
     #[inline]
     fn is_new(&mut self, number: u32, position: usize) -> bool {
         let bit = number as usize * self.positions + position;
-        let (word, mask) = (&mut self.tried[bit / 64], 1_u64 << (bit % 64));
+        let word = &mut self.tried[bit / 64];
+        let mask = 1_u64 << (bit % 64);
         let is_new = *word & mask == 0;
         *word |= mask;
         is_new
@@ -334,7 +335,8 @@ impl Compiler {
 
     fn aim(&mut self, split: usize, to_first: usize, to_second: usize) {
         if let Instruction::Split { first, second, .. } = &mut self.code[split] {
-            (*first, *second) = (target(to_first), target(to_second));
+            *first = target(to_first);
+            *second = target(to_second);
         }
     }
 

@@ -44,7 +44,8 @@ pub(super) const NONE: u32 = u32::MAX;
 impl<'i, 'u> Search<'i, 'u> {
     pub(super) fn new(indexed: &'i Indexed, subject: &'i MatchSubject<'u>, meter: &'i mut Meter) -> Self {
         let path = [ProgramSpan::UNSET; MAX_VARIABLES];
-        let (open, spans) = (SmallVec::new(), SmallVec::new());
+        let open = SmallVec::new();
+        let spans = SmallVec::new();
         Self { indexed, subject, meter, open, path, segment: ProgramSpan::UNSET, rank: NONE, spans }
     }
 
@@ -133,7 +134,8 @@ impl<'i, 'u> Search<'i, 'u> {
     fn attempt(&mut self, ranks: &[u32], visit: &SearchVisit) -> Result<(), Exhausted> {
         for &rank in ranks.iter().take_while(|&&rank| rank < self.rank) {
             let template = self.indexed.template(rank);
-            let (low, head) = (visit.position as usize, &self.path[..visit.depth as usize]);
+            let low = visit.position as usize;
+            let head = &self.path[..visit.depth as usize];
             self.meter.spend(1)?;
             if let Some(spans) = template.finish(self.subject, low, head, self.meter)? {
                 self.rank = rank;

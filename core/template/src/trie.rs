@@ -121,8 +121,10 @@ impl TrieBuilder {
     /// Stores the trie in its final layout. `gate` takes entries of a node, and leaves those that need no gate.
     pub(super) fn build(mut self, mut gate: impl FnMut(&mut Vec<u32>) -> Option<ValueGate>) -> Trie {
         let mut nodes = vec![TrieNode::default()];
-        let (mut first_bytes, mut edges, mut entries, mut gates) =
-            (vec![0], Vec::new(), Vec::new(), Vec::new());
+        let mut first_bytes = vec![0];
+        let mut edges = Vec::new();
+        let mut entries = Vec::new();
+        let mut gates = Vec::new();
         let mut open = vec![(ROOT, ROOT)];
         while let Some((from, to)) = open.pop() {
             let mut branch = std::mem::take(self.at(from));
@@ -131,7 +133,8 @@ impl TrieBuilder {
                 index(gates.len() - 1)
             });
             let children: Vec<u32> = branch.literals.iter().copied().chain(branch.capture).collect();
-            let (first, opened) = (nodes.len(), open.len());
+            let first = nodes.len();
+            let opened = open.len();
             nodes[to as usize] = TrieNode {
                 edge: append(&mut edges, &branch.edge),
                 children: TrieRange { start: index(first), len: index(children.len()) },

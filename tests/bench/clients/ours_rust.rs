@@ -19,7 +19,8 @@ async fn main() -> Result<(), Failure> {
     let told = |name| std::env::var(name).map_err(|_| format!("{name} is not set"));
     let revision = Revision::parse(&told("REVISION")?).ok_or("REVISION: there is no such revision")?;
     let window = told("WINDOW")?.parse()?;
-    let (warm, requests) = (told("WARM")?.parse()?, told("REQUESTS")?.parse()?);
+    let warm = told("WARM")?.parse()?;
+    let requests = told("REQUESTS")?.parse()?;
     let time = Duration::from_secs_f64(told("SECONDS")?.parse()?);
     let mut server = std::env::args().skip(1);
     let target = Target::command(server.next().ok_or("usage: bench-client-rust SERVER…")?, server);
@@ -28,9 +29,11 @@ async fn main() -> Result<(), Failure> {
     LocalSet::new()
         .run_until(async {
             pump(&client, &next, window, warm, WARM).await?;
-            let (cpu, start) = (processor(), Instant::now());
+            let cpu = processor();
+            let start = Instant::now();
             let done = pump(&client, &next, window, requests, time).await?;
-            let (cpu, wall) = (processor().saturating_sub(cpu), start.elapsed());
+            let cpu = processor().saturating_sub(cpu);
+            let wall = start.elapsed();
             println!(r#"{{"done": {done}, "cpu_ns": {}, "wall_ns": {}}}"#, cpu.as_nanos(), wall.as_nanos());
             Ok::<(), Failure>(())
         })
@@ -47,10 +50,13 @@ async fn pump(
     count: u64,
     time: Duration,
 ) -> Result<u64, Failure> {
-    let (first, end, start) = (next.get(), next.get() + count, Instant::now());
+    let first = next.get();
+    let end = next.get() + count;
+    let start = Instant::now();
     let readers: Vec<_> = (0..window)
         .map(|_| {
-            let (client, next) = (client.clone(), next.clone());
+            let client = client.clone();
+            let next = next.clone();
             tokio::task::spawn_local(async move {
                 while next.get() < end && start.elapsed() < time {
                     let id = next.replace(next.get() + 1);

@@ -15,7 +15,9 @@ fn main() -> io::Result<()> {
     let mut input = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut output = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let constant = constant();
-    let (mut buffer, mut start, mut out) = (vec![0; 1 << 16], 0, Vec::new());
+    let mut buffer = vec![0; 1 << 16];
+    let mut start = 0;
+    let mut out = Vec::new();
     loop {
         let read = input.read(&mut buffer[start..])?;
         if read == 0 {

@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, &listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
     let mut connections: Vec<Option<Connection>> = Vec::new();
-    let (mut events, mut chunk) = (Vec::with_capacity(256), vec![0; 1 << 16]);
+    let mut events = Vec::with_capacity(256);
+    let mut chunk = vec![0; 1 << 16];
     loop {
         epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), None)?;
         for event in events.drain(..) {

@@ -36,8 +36,10 @@ impl Upstream {
     /// One that answers each request with what `answer` gives: a head, and a body.
     fn new(answer: impl Fn(&Asked) -> (String, Vec<u8>) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, asked) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(Vec::new())));
-        let (own, answer) = (asked.clone(), Arc::new(answer));
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let own = asked.clone();
+        let answer = Arc::new(answer);
         std::thread::spawn(move || {
             for socket in listener.incoming() {
                 let (Ok(mut socket), own, answer) = (socket, own.clone(), answer.clone()) else { return };

@@ -50,7 +50,8 @@ impl Values {
     /// Changes some of them.
     fn change(&mut self) {
         for _ in 0..=self.random(30) {
-            let (at, value) = (self.random(URIS), self.random(1_000_000));
+            let at = self.random(URIS);
+            let value = self.random(1_000_000);
             self.lines[at] = if value % 20 == 0 { "gone".into() } else { value.to_string() };
         }
         self.write();
@@ -95,7 +96,8 @@ type Contexts = Arc<Mutex<BTreeMap<String, Option<String>>>>;
 fn watch_all(client: &Client) -> Contexts {
     let contexts = Contexts::default();
     for number in 0..URIS {
-        let (mut watch, contexts) = (client.watch(&format!("values://{number}")), contexts.clone());
+        let mut watch = client.watch(&format!("values://{number}"));
+        let contexts = contexts.clone();
         tokio::spawn(async move {
             while let Some(change) = watch.next().await {
                 let change = match change {

@@ -97,7 +97,8 @@ async fn completed(client: &mut Client, variable: &str, typed: &str, table: &str
 
 /// All rows of a table, a page at a time.
 async fn walked(client: &mut Client, first: &str) -> Vec<Value> {
-    let (mut rows, mut next) = (Vec::new(), Some(first.to_owned()));
+    let mut rows = Vec::new();
+    let mut next = Some(first.to_owned());
     while let Some(uri) = next {
         let page = json_at(client, &uri).await;
         rows.extend(page["rows"].as_array().unwrap().iter().cloned());
@@ -296,7 +297,9 @@ async fn pages_lose_nothing_under_inserts() {
         rows.join(",")
     ));
     let mut client = client(shop.database(["t"]));
-    let (mut seen, mut next, mut round) = (Vec::new(), Some("db:///shop/t?rows=7".to_owned()), 0);
+    let mut seen = Vec::new();
+    let mut next = Some("db:///shop/t?rows=7".to_owned());
+    let mut round = 0;
     while let Some(uri) = next {
         let page = json_at(&mut client, &uri).await;
         let rows = page["rows"].as_array().unwrap();
@@ -387,8 +390,10 @@ async fn a_database_that_hangs_delays_no_other() {
     let shop = Shop::new(SHOP);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("postgres://me@{}/x", listener.local_addr().unwrap());
-    let (hangs, is_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let (begun, ended) = (hangs.clone(), is_over.clone());
+    let hangs = Arc::new(AtomicBool::new(false));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let begun = hangs.clone();
+    let ended = is_over.clone();
     std::thread::spawn(move || {
         // The first connection is the one of the start.
         drop(listener.accept());

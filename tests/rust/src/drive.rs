@@ -95,7 +95,9 @@ impl LoopbackDrive {
         let drive = drive.map(str::to_owned);
         let mut state = self.state();
         state.changes.push((id.into(), drive.clone()));
-        let (name, mime_type, text) = (name.into(), mime_type.into(), text.into());
+        let name = name.into();
+        let mime_type = mime_type.into();
+        let text = text.into();
         state.files.insert(id.into(), DriveFile { name, mime_type, text, drive });
     }
 
@@ -134,7 +136,8 @@ impl LoopbackDrive {
             state.token = "expired".into();
         }
         if command["revoke"] == true {
-            (state.is_revoked, state.token) = (true, "revoked".into());
+            state.is_revoked = true;
+            state.token = "revoked".into();
         }
         if let Some(statuses) = command["statuses"].as_array() {
             state.statuses = statuses.iter().filter_map(|one| u16::try_from(one.as_u64()?).ok()).collect();
@@ -176,7 +179,10 @@ struct Request {
 
 /// The next request; its body is read and left out.
 fn request(reader: &mut impl BufRead) -> Option<Request> {
-    let (mut line, mut token, mut project, mut length) = (String::new(), String::new(), String::new(), 0);
+    let mut line = String::new();
+    let mut token = String::new();
+    let mut project = String::new();
+    let mut length = 0;
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
     loop {
         let mut header = String::new();

@@ -157,7 +157,8 @@ async fn an_answer_that_is_no_json_is_no_empty_list() {
     assert_eq!(listed(&mut client).await.len(), 2);
     {
         let mut state = drive.state();
-        (state.lost, state.heard) = (1_000, Vec::new());
+        state.lost = 1_000;
+        state.heard = Vec::new();
         state.refusals = vec![("/files?".into(), 200, "<html>".into())];
     }
     drive.put("doc1", "Plan", DOCUMENT, "# Plan\n\nOpen the shop in Nara.\n");
@@ -290,7 +291,8 @@ async fn a_revoked_grant_is_said() {
     assert_eq!(listed(&mut client).await.len(), 2);
     {
         let mut state = drive.state();
-        (state.is_revoked, state.token) = (true, "none".into());
+        state.is_revoked = true;
+        state.token = "none".into();
     }
     let error = client.read("gdrive:///doc1").await.unwrap_err();
     assert_eq!(error.data["kind"], "read_error", "{error:?}");

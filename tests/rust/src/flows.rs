@@ -202,7 +202,8 @@ fn walks_meet_every_item_once() {
             ("resources/templates/list", "resourceTemplates", "uriTemplate"),
         ] {
             let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
-            let (mut met, mut params) = (Vec::new(), json!({}));
+            let mut met = Vec::new();
+            let mut params = json!({});
             loop {
                 let result = talk.modern(1, method, params.clone()).sent[0]["result"].clone();
                 let items = result[list].as_array().unwrap();
@@ -223,7 +224,8 @@ fn walks_meet_every_item_once() {
 #[test]
 fn a_walk_goes_on_when_the_first_scoped_resource_comes() {
     let mut options = EngineOptions::default();
-    (options.limits.page, options.list_cache.scope) = (2, CacheScope::Public);
+    options.limits.page = 2;
+    options.list_cache.scope = CacheScope::Public;
     let engine = Engine::new(info(), options).unwrap();
     let constant = |n| Edit::AddResource {
         resource: Resource::new(format!("c://{n:04}")),
@@ -232,7 +234,9 @@ fn a_walk_goes_on_when_the_first_scoped_resource_comes() {
     engine.publish((0..5).map(constant).collect(), Now::default()).unwrap();
     let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
     let mut page = |params: Value| talk.modern(1, "resources/list", params).sent.remove(0)["result"].take();
-    let (mut met, mut scopes, mut params) = (Vec::new(), Vec::new(), json!({}));
+    let mut met = Vec::new();
+    let mut scopes = Vec::new();
+    let mut params = json!({});
     loop {
         let mut result = page(params);
         let items = result["resources"].as_array().unwrap();
@@ -258,13 +262,16 @@ fn a_walk_goes_on_when_the_first_scoped_resource_comes() {
 #[test]
 fn no_item_of_a_callback_is_listed_twice() {
     let mut options = EngineOptions::default();
-    (options.limits.page, options.limits.list_ttl) = (2, 60_000);
+    options.limits.page = 2;
+    options.limits.list_ttl = 60_000;
     let engine = Engine::new(info(), options).unwrap();
     let template = Template::new("n://{id}").list(ListSource { pages: false });
     engine.publish(vec![Edit::AddTemplate { template, handler: 0, mount: None }], Now::default()).unwrap();
     let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
     let mut walk = |register: Option<&str>| {
-        let (mut met, mut params, mut register) = (Vec::new(), json!({}), register);
+        let mut met = Vec::new();
+        let mut params = json!({});
+        let mut register = register;
         loop {
             let heard = talk.modern(1, "resources/list", params);
             let mut answer = match heard.tokens.first() {
@@ -337,7 +344,8 @@ fn the_acknowledgement_comes_first() {
     let engine = engine("a secret of ours", 0);
     let stop = Arc::new(AtomicBool::new(false));
     let changing = std::thread::spawn({
-        let (engine, stop) = (engine.clone(), stop.clone());
+        let engine = engine.clone();
+        let stop = stop.clone();
         move || {
             while !stop.load(Ordering::Relaxed) {
                 engine.updated("live://status", Now::default()).unwrap();

@@ -79,7 +79,8 @@ impl Side {
 
     /// Sends a message, answers its events, and delivers notifications. Returns all output.
     fn say(&mut self, message: &Value) -> Vec<u8> {
-        let (text, principal) = (message.to_string(), Principal::local());
+        let text = message.to_string();
+        let principal = Principal::local();
         let arrival = Arrival { message: text.as_bytes(), principal: &principal, mirror: None };
         let mut out = Vec::new();
         let outcome = self.connection.message(arrival, Now::default(), &mut out);
@@ -146,7 +147,8 @@ impl Pair {
     /// The answers of both servers.
     fn say(&mut self, message: &Value) -> Value {
         let [with, without] = &mut self.0;
-        let (one, other) = (with.say(message), without.say(message));
+        let one = with.say(message);
+        let other = without.say(message);
         let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert_eq!(shown(&one), shown(&other), "{message}");
         let first = one.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -162,7 +164,8 @@ impl Pair {
 
     /// All pages of a list.
     fn walk(&mut self, ask: &dyn Fn(Value) -> Value) -> usize {
-        let (mut params, mut pages) = (json!({}), 0);
+        let mut params = json!({});
+        let mut pages = 0;
         loop {
             pages += 1;
             match self.say(&ask(params))["result"]["nextCursor"].as_str() {
@@ -291,12 +294,14 @@ fn the_comparison_can_fail() {
 fn lists_that_differ_are_private_and_their_cursors_bound() {
     let side = Side::new(true, ConnectionKind::Stdio);
     let ask = |who: &Arc<Principal>, params: Value| -> Value {
-        let (text, mut out) = (modern("resources/list", params).to_string(), Vec::new());
+        let text = modern("resources/list", params).to_string();
+        let mut out = Vec::new();
         let arrival = Arrival { message: text.as_bytes(), principal: who, mirror: None };
         side.engine.connect(ConnectionKind::Request).message(arrival, Now::default(), &mut out);
         serde_json::from_slice(&out).unwrap()
     };
-    let (alice, bob) = (Principal::new("alice").with_scopes(["never"]), Principal::new("bob"));
+    let alice = Principal::new("alice").with_scopes(["never"]);
+    let bob = Principal::new("bob");
     let page = ask(&alice, json!({}));
     assert_eq!(page["result"]["cacheScope"], "private");
     let cursor = json!({ "cursor": page["result"]["nextCursor"] });

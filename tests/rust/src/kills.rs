@@ -97,7 +97,8 @@ fn rows(file: &Path) -> u64 {
 
 async fn an_index_outlives_a_kill(kind: &str) {
     let folder = std::env::temp_dir().join(format!("mcp-{kind}-kills-{}", std::process::id()));
-    let (pages, file) = (folder.join("pages"), folder.join("kb.index"));
+    let pages = folder.join("pages");
+    let file = folder.join("kb.index");
     std::fs::create_dir_all(&pages).unwrap();
     let mut left = 0;
     for round in 0..kills() {
@@ -121,7 +122,8 @@ async fn an_index_outlives_a_kill(kind: &str) {
         let said = log.clone();
         let server = indexed::server(kind, &pages, Some(&file), move |line| said.lock().unwrap().push(line));
         let fresh = indexed::server(kind, &pages, None, |_| {});
-        let (last, before) = (format!("round{round}"), format!("round{}", round.wrapping_sub(1)));
+        let last = format!("round{round}");
+        let before = format!("round{}", round.wrapping_sub(1));
         for word in ["needle", "word1", "word2", &last, &before] {
             let own = indexed::found(&server, kind, word).await;
             assert_eq!(own, indexed::found(&fresh, kind, word).await, "{word} in round {round}");
@@ -138,7 +140,8 @@ async fn an_index_outlives_a_kill(kind: &str) {
 /// Where the file of the index cannot grow, clients are answered and the file is sound; once it can, all is found.
 async fn an_index_outlives_a_full_disk(kind: &str) {
     let folder = std::env::temp_dir().join(format!("mcp-{kind}-full-{}", std::process::id()));
-    let (pages, file) = (folder.join("pages"), folder.join("kb.index"));
+    let pages = folder.join("pages");
+    let file = folder.join("kb.index");
     std::fs::create_dir_all(&pages).unwrap();
     for page in 0..20 {
         std::fs::write(pages.join(format!("{page}.md")), format!("# Page {page}\n\nword1\n")).unwrap();

@@ -92,7 +92,8 @@ impl Case {
         for order in ["given", "reversed"] {
             let got = self.run(&texts, &options);
             if !self.expects(&got) {
-                let (uri, outcome) = (&self.uri, &self.outcome);
+                let uri = &self.uri;
+                let outcome = &self.outcome;
                 return Err(format!(
                     "{texts:?} on {uri:?} in {order} order: expected {outcome}, got {got:?}"
                 ));

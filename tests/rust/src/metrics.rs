@@ -203,7 +203,8 @@ async fn nothing_is_missed() {
     }
     let listen = client.listen(&["metrics:///"], true).await.unwrap();
     metrics.push("new", 0.0).unwrap();
-    let (one, other) = (client.next(&listen).await.unwrap(), client.next(&listen).await.unwrap());
+    let one = client.next(&listen).await.unwrap();
+    let other = client.next(&listen).await.unwrap();
     let uris = [one.params.get("uri").cloned(), other.params.get("uri").cloned()];
     assert!(uris.contains(&None) && uris.contains(&Some(json!("metrics:///"))), "{uris:?}");
     assert!(listed(&mut client).await.contains(&"metrics:///new".to_owned()));

@@ -55,7 +55,9 @@ impl Side {
     }
 
     fn send(&mut self, message: &Value) -> Vec<u8> {
-        let (text, principal, mut out) = (message.to_string(), Principal::local(), Vec::new());
+        let text = message.to_string();
+        let principal = Principal::local();
+        let mut out = Vec::new();
         let arrival = Arrival { message: text.as_bytes(), principal: &principal, mirror: None };
         let RequestOutcome { events, .. } = self.connection.message(arrival, Now::default(), &mut out);
         let mut open = self.answers(&events);
@@ -87,7 +89,8 @@ impl Side {
 
     /// The URIs of a walk over all pages of `resources/list`.
     fn walk(&mut self) -> Vec<String> {
-        let (mut met, mut params) = (Vec::new(), json!({}));
+        let mut met = Vec::new();
+        let mut params = json!({});
         loop {
             let mut page = self.ask("resources/list", params);
             let items = page["result"]["resources"].as_array().unwrap_or_else(|| panic!("{page}"));
@@ -144,7 +147,8 @@ fn sources_follow_the_templates_on_every_page_size() {
             (12, None) => listed(["v://2", "t://3", "v://3", "v://2"]),
             other => panic!("{other:?}"),
         });
-        let (one, two) = (side.engine.new_mount(), side.engine.new_mount());
+        let one = side.engine.new_mount();
+        let two = side.engine.new_mount();
         let lists = Template::new("t://{x}").list(ListSource::default());
         let constant = |uri: &str| Edit::AddResource {
             resource: Resource::new(uri),
@@ -213,7 +217,8 @@ fn foreign_items_pass_verbatim_and_unsound_ones_are_left_out() {
     let json = r#"{"uri":"a:1","name":"n","icons":[{"src":"ftp://odd"}],"later":{"x":1.50},"_meta":{"mcp.dev/y":0}}"#;
     let item = |uri: &str, json: &str| Item::Foreign { uri: uri.into(), json: json.into() };
     let mut options = EngineOptions::default();
-    (options.limits.nesting, options.limits.list_item) = (8, 1_000);
+    options.limits.nesting = 8;
+    options.limits.list_item = 1_000;
     let mut side = Side::new(options, move |_| {
         let deep = format!(r#"{{"uri":"a:2","name":"n","x":{}{}}}"#, "[".repeat(9), "]".repeat(9));
         let long = format!(r#"{{"uri":"a:2","name":"{}"}}"#, "n".repeat(1_000));
@@ -439,7 +444,8 @@ fn completions_of_the_fallback_are_filtered() {
 #[test]
 fn edits_that_are_judged_one_by_one_are_announced_once() {
     let mut options = EngineOptions::default();
-    (options.cache, options.limits.coalesce) = (true, 0);
+    options.cache = true;
+    options.limits.coalesce = 0;
     let mut side = Side::new(options, |_| {
         let cache = Some(CacheHint { ttl_ms: 60_000, scope: CacheScope::Private });
         Answer::Contents(ReadResult { contents: vec![Contents::text("one")], cache })

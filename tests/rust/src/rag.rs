@@ -307,9 +307,11 @@ async fn what_could_not_be_read_is_asked_for_again() {
 #[tokio::test]
 async fn an_index_outlives_its_server() {
     let folder = Folder::with([("notes/a.txt", "The espresso machine."), ("notes/b.md", BACKUP)]);
-    let (notes, file) = (folder.0.join("notes"), folder.0.join("kb.index"));
+    let notes = folder.0.join("notes");
+    let file = folder.0.join("kb.index");
     let options = || RagOptions::new().folder("kb", &notes).index(&file);
-    let (espresso, kettle) = ("rag:///kb/search/espresso", "rag:///kb/search/kettle");
+    let espresso = "rag:///kb/search/espresso";
+    let kettle = "rag:///kb/search/kettle";
     let mut answers = Vec::new();
     for round in 0..3 {
         let (server, log) = served(Rag::new(options()).unwrap().with_embedder(Arc::new(Hashing)), "{}");

@@ -157,7 +157,8 @@ async fn changes_are_notified() {
 async fn a_file_is_shared() {
     let file = File::new("shared");
     let open = || Results::new(ResultOptions::new().file(&file.0)).unwrap();
-    let (served, other) = (open(), open());
+    let served = open();
+    let other = open();
     let server = serve(&served, "{}");
     let mut client = Client::modern(&server).unwrap();
     other.put("a", "1", PutOptions::new()).unwrap();
@@ -248,7 +249,8 @@ async fn computations_run_once() {
         let runs = Arc::new(AtomicUsize::new(0));
         let calls: Vec<_> = (0..64)
             .map(|_| {
-                let (results, runs) = (results.clone(), runs.clone());
+                let results = results.clone();
+                let runs = runs.clone();
                 tokio::spawn(async move {
                     let compute = || async {
                         runs.fetch_add(1, Ordering::Relaxed);

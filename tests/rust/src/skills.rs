@@ -570,7 +570,8 @@ async fn an_empty_directory_is_read() {
 /// S-58: several directories, one that is itself a skill, prefixes, and two skills at one path.
 #[tokio::test]
 async fn directories_and_prefixes() {
-    let (one, two) = (Folder::usual(), Folder::new());
+    let one = Folder::usual();
+    let two = Folder::new();
     two.skill("git-workflow", "Another", "");
     two.skill("own", "Of its own", "");
     let options = SkillOptions::new()

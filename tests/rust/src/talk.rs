@@ -40,7 +40,8 @@ pub(crate) struct Heard {
 
 impl Talk {
     pub(crate) fn new(engine: &Arc<Engine>, peer: ConnectionKind) -> Self {
-        let (mut connection, woken) = (engine.connect(peer), Arc::new(Count::default()));
+        let mut connection = engine.connect(peer);
+        let woken = Arc::new(Count::default());
         connection.wake_with(Waker::from(woken.clone()));
         Self { connection, now: Now::default(), woken }
     }
@@ -51,7 +52,8 @@ impl Talk {
     }
 
     pub(crate) fn send(&mut self, message: &Value) -> Heard {
-        let (message, mut out) = (message.to_string(), Vec::new());
+        let message = message.to_string();
+        let mut out = Vec::new();
         let principal = Principal::local();
         let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
         let RequestOutcome { events, status, .. } = self.connection.message(arrival, self.now, &mut out);

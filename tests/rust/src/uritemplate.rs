@@ -16,7 +16,8 @@ pub fn directory() -> Option<PathBuf> {
 /// A sentence, if `text` is not of the format.
 pub fn run(text: &str) -> Result<(usize, Vec<String>), String> {
     let groups: Map<String, Json> = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let (mut passed, mut failures) = (0, Vec::new());
+    let mut passed = 0;
+    let mut failures = Vec::new();
     for (name, group) in &groups {
         let variables = group["variables"].as_object().ok_or("a group has no variables")?;
         let values: Values<'_> =

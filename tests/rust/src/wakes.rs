@@ -55,7 +55,8 @@ struct Client {
 
 impl Client {
     fn new(engine: &Arc<Engine>) -> Self {
-        let (mut connection, sleeper) = (engine.connect(ConnectionKind::Stdio), Arc::new(Sleeper::default()));
+        let mut connection = engine.connect(ConnectionKind::Stdio);
+        let sleeper = Arc::new(Sleeper::default());
         connection.wake_with(Waker::from(sleeper.clone()));
         Self { connection, sleeper, last: 0 }
     }
@@ -138,7 +139,8 @@ fn readers_that_share_calls_see_what_is_there_and_are_woken() {
     let engine = Engine::new(info(), options).unwrap();
     let first = engine.new_handler();
     replace(&engine, first, true);
-    let (current, stop) = (AtomicU32::new(first), AtomicBool::new(false));
+    let current = AtomicU32::new(first);
+    let stop = AtomicBool::new(false);
     let answered = AtomicUsize::new(0);
     thread::scope(|scope| {
         let readers: Vec<_> = (0..4)

@@ -223,7 +223,8 @@ async fn unreadable(
     let templates = templates.filter_map(|text| UriTemplate::parse(text).ok());
     for (number, template) in (1..).zip(templates.take(limit)) {
         progress.say(&format!("reading values of {number} templates"));
-        let (mut tried, mut first) = (HashSet::new(), None);
+        let mut tried = HashSet::new();
+        let mut first = None;
         for choice in 0..CHOICES {
             let Some(uri) =
                 completed(client, &template, choice).await.filter(|uri| tried.insert(uri.clone()))

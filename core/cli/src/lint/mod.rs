@@ -61,7 +61,8 @@ fn for_people(finding: &Finding) -> String {
         Severity::Error => AnsiColor::Red.on_default().bold(),
         Severity::Warning => AnsiColor::Yellow.on_default().bold(),
     };
-    let (severity, subject) = (finding.severity.as_str(), plain(&finding.subject));
+    let severity = finding.severity.as_str();
+    let subject = plain(&finding.subject);
     format!(
         "{style}{severity}{style:#} {subject}: {}\n  fix: {}\n",
         plain(&finding.what),
@@ -75,9 +76,11 @@ fn summary(findings: &[Finding], seen: &SeenResource) -> String {
         1 => "1 mistake found".to_owned(),
         count => format!("{count} mistakes found"),
     };
-    let (resources, templates) = (seen.resources.count, seen.templates.count);
+    let resources = seen.resources.count;
+    let templates = seen.templates.count;
     let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    let (resources, templates) = (counted(resources, "resource"), counted(templates, "template"));
+    let resources = counted(resources, "resource");
+    let templates = counted(templates, "template");
     match seen.has_resources {
         true => format!("{found} in {resources} ({} read) and {templates}", seen.reads.len()),
         false => "the server has no resources".to_owned(),

@@ -187,7 +187,9 @@ impl GuardSection {
             return Err(format!("guard: {}", unexpected("key", key, &GUARD_KEYS)));
         }
         let mut taken = |key: &str| members.remove(key).unwrap_or(Value::Null);
-        let (limits, http, audit) = (taken("limits"), taken("http"), taken("audit"));
+        let limits = taken("limits");
+        let http = taken("http");
+        let audit = taken("audit");
         let mut guard = Self { source, ..Self::default() };
         set("guard.limits", &mut guard.limits, limits)?;
         if let Some(reason) = no_option_of_http(&http) {

@@ -113,8 +113,8 @@ async fn serve(document: ServeDocument, args: &Serve) -> Outcome {
             })?;
             output::say("note", &format!("serving at http://{}{path}", listener.address()));
             let endpoint = listener.server().clone();
-            let (mut terminated, mut interrupted) =
-                (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+            let mut terminated = signal(SignalKind::terminate())?;
+            let mut interrupted = signal(SignalKind::interrupt())?;
             let serves = listener.serve();
             tokio::pin!(serves);
             tokio::select! {
@@ -215,7 +215,8 @@ impl ServeState {
             .collect::<Result<_, _>>()
             .map_err(|reason: String| Failed::usage(masked(&reason)))?;
         let wrong = |reason: String| Failed::usage(masked(&document.named(reason)));
-        let (about, guard) = (document.about.clone(), document.guard.source.clone());
+        let about = document.about.clone();
+        let guard = document.guard.source.clone();
         let version = about.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
         let mut builder = ResourceServer::builder(&about.name, version);
         if let Some(title) = &about.title {

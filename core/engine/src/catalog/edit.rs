@@ -277,7 +277,8 @@ impl Draft {
         let catalog = &mut self.catalog;
         let normal = uri::normalize(uri, catalog.limits.uri).map_err(|error| invalid_uri(uri, &error))?;
         let Some(entry) = catalog.by_uri.get(&*normal) else {
-            let (of, expected) = (uri.to_owned(), "the URI of a registered resource".to_owned());
+            let of = uri.to_owned();
+            let expected = "the URI of a registered resource".to_owned();
             return Err(RegistrationError::InvalidField {
                 value: of.clone(),
                 of,

@@ -49,7 +49,9 @@ pub(super) fn append<'c, I: CatalogItem<'c>>(
     out: &mut Vec<u8>,
 ) -> ListedPage {
     let mut entries = entries.peekable();
-    let (mut count, mut last, mut examined) = (0, None, None);
+    let mut count = 0;
+    let mut last = None;
+    let mut examined = None;
     for _ in 0..page.scan {
         let Some(entry) = entries.next() else { return ListedPage::new(count, last, false) };
         if visible(entry) {
@@ -73,7 +75,8 @@ pub(super) fn merged<'c, I: CatalogItem<'c>>(
     one: impl Iterator<Item = I>,
     other: impl Iterator<Item = I>,
 ) -> impl Iterator<Item = I> {
-    let (mut one, mut other) = (one.peekable(), other.peekable());
+    let mut one = one.peekable();
+    let mut other = other.peekable();
     std::iter::from_fn(move || match (one.peek(), other.peek()) {
         (Some(first), Some(second)) if first.key() > second.key() => other.next(),
         (None, _) => other.next(),

@@ -229,8 +229,10 @@ fn changes<'e>(
     before: &'e [Arc<TemplateEntry>],
     after: &'e [Arc<TemplateEntry>],
 ) -> (Vec<&'e Arc<TemplateEntry>>, Vec<&'e Arc<TemplateEntry>>) {
-    let (mut gone, mut new) = (Vec::new(), Vec::new());
-    let (mut old, mut now) = (before.iter().peekable(), after.iter().peekable());
+    let mut gone = Vec::new();
+    let mut new = Vec::new();
+    let mut old = before.iter().peekable();
+    let mut now = after.iter().peekable();
     while let (Some(one), Some(other)) = (old.peek(), now.peek()) {
         if Arc::ptr_eq(one, other) {
             old.next();

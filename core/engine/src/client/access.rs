@@ -126,7 +126,8 @@ fn canonical(text: &str) -> Option<Cow<'_, str>> {
 /// Percent-encodes the characters that no URI has, a `%` without two hexadecimal digits, and each `#` after the first.
 fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len() + 16);
-    let (bytes, mut has_fragment) = (text.as_bytes(), false);
+    let bytes = text.as_bytes();
+    let mut has_fragment = false;
     for (at, byte) in bytes.iter().enumerate() {
         let is_kept = match byte {
             b'%' => bytes.get(at + 1..).and_then(hex_pair).is_some(),

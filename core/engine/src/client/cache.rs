@@ -39,7 +39,8 @@ pub(super) struct ClientCache {
 
 impl ClientCache {
     pub(super) fn new(limits: &ClientLimits) -> Self {
-        let (most_entries, most_bytes) = (limits.cache_entries, limits.cache_bytes);
+        let most_entries = limits.cache_entries;
+        let most_bytes = limits.cache_bytes;
         Self { entries: HashMap::new(), ends: BTreeSet::new(), bytes: 0, most_entries, most_bytes }
     }
 

@@ -120,7 +120,9 @@ impl ResultReader {
             Some(other) => return Err(bad(&format!("its resultType is {:?}", shown(other))).into()),
         }
         let entries = entries(&members, "contents")?;
-        let (mut contents, mut left_out, mut denied) = (Vec::new(), LeftOut::default(), false);
+        let mut contents = Vec::new();
+        let mut left_out = LeftOut::default();
+        let mut denied = false;
         let mut first = None;
         for (number, entry) in entries.into_iter().flatten().enumerate() {
             let found = match number < self.limits.contents {
@@ -229,7 +231,8 @@ pub(super) fn refused(error: Json<'_>, uri: Option<&str>) -> ClientError {
     let data = members.get("data");
     let facts = data.and_then(Json::object);
     let fact = |name| facts.as_ref().and_then(|facts| text(facts, name));
-    let (kind, named) = (fact("kind"), fact(URI));
+    let kind = fact("kind");
+    let named = fact(URI);
     // The whole message of some servers is the URI.
     let names_uri = named.is_some() || uri.is_some_and(|uri| message == uri);
     let answered = Answered { code, message: &message, kind: kind.as_deref(), names_uri };

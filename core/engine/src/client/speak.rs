@@ -110,7 +110,8 @@ impl Speaker {
     /// Builds `initialize`, the handshake of the legacy revisions.
     pub(super) fn initialize(&mut self, revision: Revision) -> Outgoing {
         self.revision = None;
-        let (info, capabilities) = (self.info.clone(), self.capabilities.clone());
+        let info = self.info.clone();
+        let capabilities = self.capabilities.clone();
         self.request(&OutgoingRequest::new(ProtocolMethod::Initialize), |params| {
             params.str("protocolVersion", revision.as_str());
             params.value("capabilities").extend_from_slice(capabilities.as_bytes());

@@ -263,7 +263,8 @@ fn belongs_to(params: &RawParams<'_>) -> Option<u64> {
 
 /// Adds members to `_meta` in `params`; they replace those of the same name.
 fn with_meta(params: &str, further: &str) -> Option<String> {
-    let (members, further) = (parsed(params)?.object()?, parsed(further)?.object()?);
+    let members = parsed(params)?.object()?;
+    let further = parsed(further)?.object()?;
     if further.is_empty() {
         return Some(params.to_owned());
     }

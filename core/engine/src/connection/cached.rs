@@ -71,7 +71,9 @@ impl Connection {
 
     /// Cancels all requests in flight, except handler calls that clients of other connections wait for.
     pub(super) fn drop_all(&mut self, now: Now) -> Events<'static> {
-        let (engine, inflight, own) = (&self.engine, &mut self.inflight, Some(self.id));
+        let engine = &self.engine;
+        let inflight = &mut self.inflight;
+        let own = Some(self.id);
         let dropped = inflight.cancel_all(|ticket| has_waiters(engine, ticket, own));
         for (_, ticket) in &dropped {
             self.record_ended(ticket, Verdict::Cancelled, 0, now);

@@ -55,7 +55,8 @@ impl Connection {
             asker: request.asker(),
             retried: retry.retried,
         };
-        let (params, timeout) = (request.object(), self.engine.limits().read_timeout);
+        let params = request.object();
+        let timeout = self.engine.limits().read_timeout;
         let pending =
             PendingRequest { task: ReplyTask::Call(Box::new(task)), timeout, uri: None, flight: None };
         self.wait(request, pending, out, |token, caller| {

@@ -46,7 +46,8 @@ pub(super) fn redact(result: &mut ReadResult<'_>, redactor: &Redactor) {
 pub(super) fn broken_base64(result: &ReadResult<'_>, uri: &str) -> Option<String> {
     result.contents.iter().find_map(|contents| match &contents.body {
         Body::Base64(text) if !base64::is_valid(text) => {
-            let (uri, length) = (Shown(contents.uri.as_deref().unwrap_or(uri)), text.len());
+            let uri = Shown(contents.uri.as_deref().unwrap_or(uri));
+            let length = text.len();
             Some(format!(
                 "the blob of {uri}, {length} bytes, is not base64 in the standard alphabet with padding; the client got an \
                  error. Give the bytes themselves, or encode them so"

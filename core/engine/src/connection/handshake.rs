@@ -40,7 +40,8 @@ impl Connection {
             client_info: hello.client_info.raw().into(),
             log_level: LogLevel::Info,
         });
-        let (engine, notifies) = (&self.engine, self.can_notify());
+        let engine = &self.engine;
+        let notifies = self.can_notify();
         if notifies {
             engine.hub().legacy(
                 self.id,
@@ -65,7 +66,8 @@ impl Connection {
 
     /// `server/discover`.
     pub(super) fn discover<'m>(&self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
-        let (engine, wording) = (&self.engine, self.wording(request));
+        let engine = &self.engine;
+        let wording = self.wording(request);
         wording.complete(out, |result| {
             result.array("supportedVersions", |list| {
                 engine.options().revisions.iter().for_each(|revision| list.str(revision.as_str()));

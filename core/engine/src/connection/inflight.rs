@@ -115,7 +115,8 @@ impl InFlight {
         if self.len() == 0 {
             return false;
         }
-        let (digest, names) = (id.digest(), |ticket: &Arc<Ticket>| ticket.id.as_id() == id);
+        let digest = id.digest();
+        let names = |ticket: &Arc<Ticket>| ticket.id.as_id() == id;
         let mut alike = self.digests.iter().zip(&self.slots).filter(|(own, _)| **own == digest);
         alike.any(|(_, slot)| slot.state.ticket().is_some_and(names))
     }

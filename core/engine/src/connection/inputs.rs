@@ -144,7 +144,8 @@ impl<'r> InputAsks<'r, '_> {
         let sealed = seal.seal(&self.binding.purpose(), &self.binding.context(), &plain);
         let sealed = sealed.map_err(|error| error.to_string())?;
         if sealed.len() > engine.limits().state {
-            let (size, max) = (sealed.len(), engine.limits().state);
+            let size = sealed.len();
+            let max = engine.limits().state;
             return Err(format!("the request state has {size} bytes, more than the limit `state` of {max}"));
         }
         Ok(sealed)

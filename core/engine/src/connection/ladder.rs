@@ -136,7 +136,8 @@ impl Connection {
         else {
             return Vec::new();
         };
-        let (engine, inflight) = (&self.engine, &mut self.inflight);
+        let engine = &self.engine;
+        let inflight = &mut self.inflight;
         if let Some((token, ticket)) = inflight.cancel(id, |ticket| cached::has_waiters(engine, ticket, None))
         {
             self.record_ended(&ticket, Verdict::Cancelled, 0, now);
@@ -168,7 +169,8 @@ impl Connection {
         }
         let id = self.batches.begin();
         let step = DispatchStep { batch: Some(id), ..step };
-        let (mut events, mut lines) = (Events::new(), Vec::new());
+        let mut events = Events::new();
+        let mut lines = Vec::new();
         for message in messages {
             let outcome = match message {
                 Ok(message) => self.one(message, step, &mut lines),
@@ -249,7 +251,8 @@ impl Connection {
         step: DispatchStep<'m>,
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
-        let (before, max) = (out.len(), self.engine.limits().batch_bytes);
+        let before = out.len();
+        let max = self.engine.limits().batch_bytes;
         if !self.batches.is_full() {
             let outcome = self.identified(raw, step, out);
             if outcome.status == OutcomeStatus::Pending || self.batches.has_room(out.len(), max) {
@@ -413,7 +416,8 @@ impl Connection {
         requested: &str,
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
-        let (code, message) = (version::UNSUPPORTED_VERSION, UNSUPPORTED);
+        let code = version::UNSUPPORTED_VERSION;
+        let message = UNSUPPORTED;
         self.wording_of(raw).error(out, code, message, |data| self.write_versions(requested, data));
         RequestOutcome::refused(RequestRefusal::Version)
     }
@@ -549,7 +553,8 @@ impl Connection {
     }
 
     fn unsupported_without_id<'m>(&self, requested: &str, out: &mut Vec<u8>) -> RequestOutcome<'m> {
-        let (code, message) = (version::UNSUPPORTED_VERSION, UNSUPPORTED);
+        let code = version::UNSUPPORTED_VERSION;
+        let message = UNSUPPORTED;
         refuse_without_id(code, message, RequestRefusal::Version, out, |data| {
             self.write_versions(requested, data)
         })
@@ -563,7 +568,9 @@ impl<'m> Raw<'m> {
             && batch.is_none()
             && !(arrival.principal.is_local() || arrival.principal.is_anonymous());
         let headers = arrival.mirror.and_then(|mirror| mirror.headers);
-        let (id, params, principal) = (self.id, &self.params, arrival.principal);
+        let id = self.id;
+        let params = &self.params;
+        let principal = arrival.principal;
         Request { id, params, terms, principal, headers, now, batch, challenges }
     }
 }

@@ -132,7 +132,8 @@ pub(crate) type Listed = Vec<(Arc<str>, Item)>;
 impl ListWalk {
     fn new(rest: Cursor, fields: FieldSet, principal: Arc<Principal>) -> Self {
         let viewer = if rest.shared { Principal::local() } else { principal.clone() };
-        let (items, missing) = (Vec::new(), Vec::new());
+        let items = Vec::new();
+        let missing = Vec::new();
         Self { fields, principal, viewer, generation: 0, rest, items, count: 0, missing }
     }
 
@@ -304,7 +305,8 @@ impl ListWalk {
     fn take_catalog(&mut self, catalog: &Catalog, engine: &Engine) -> bool {
         let page = CatalogPage::new(engine.limits(), self.fields);
         let after = Some(self.rest.after.as_str()).filter(|after| !after.is_empty());
-        let (viewer, all) = (&self.viewer, !engine.restricts());
+        let viewer = &self.viewer;
+        let all = !engine.restricts();
         let listed = match self.rest.list {
             ListKind::Resources => {
                 let mut visible = |entry: &ResourceEntry| all || engine.sees(viewer, &entry.canonical);
@@ -428,7 +430,8 @@ fn served_by(
                         });
                     }
                     CatalogRoute::Rejected { template, variable, .. } => bad.add(index, || {
-                        let (uri, text) = (Shown(item.uri()), template.parsed.as_str());
+                        let uri = Shown(item.uri());
+                        let text = template.parsed.as_str();
                         format!("{uri}: {} refuses the value of {{{variable}}}", Shown(text))
                     }),
                     CatalogRoute::Template(template, params) => {

@@ -73,7 +73,8 @@ fn redact_text(text: &mut String) {
 }
 
 fn find_ignoring_case(text: &str, word: &str, from: usize) -> Option<usize> {
-    let (text, word) = (text.as_bytes(), word.as_bytes());
+    let text = text.as_bytes();
+    let word = word.as_bytes();
     let found = text.get(from..)?.windows(word.len()).position(|window| window.eq_ignore_ascii_case(word))?;
     Some(from + found)
 }

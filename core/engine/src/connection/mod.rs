@@ -275,7 +275,8 @@ impl Connection {
             ListenEnding::ResultOnly
         };
         let delivery = HubDelivery { room, server_info: self.engine.server_info(), ending };
-        let (engine, latest) = (&self.engine, self.principal.as_deref());
+        let engine = &self.engine;
+        let latest = self.principal.as_deref();
         let mut may_see = |principal: &Principal, uri: &str| engine.sees(latest.unwrap_or(principal), uri);
         match engine.hub().deliver(self.id, delivery, out, &mut may_see) {
             Delivered::Idle if self.closing => Delivered::Ended,
@@ -296,11 +297,13 @@ impl Connection {
             let (Some(reply), Some(finished)) = (self.inflight.take(token), flight.finished()) else {
                 continue;
             };
-            let (ticket, mut line) = (reply.context.ticket.clone(), Vec::new());
+            let ticket = reply.context.ticket.clone();
+            let mut line = Vec::new();
             let written = reply.finished(finished, &mut line);
             self.record_token(token, written.verdict, line.len(), finished.now);
             if ticket.batch.is_some() {
-                let (answer, max) = (std::mem::take(&mut line), self.engine.limits().batch_bytes);
+                let answer = std::mem::take(&mut line);
+                let max = self.engine.limits().batch_bytes;
                 self.batches.answer(&ticket, &answer, max, &mut line);
             }
             self.inflight.settle(token);
@@ -364,11 +367,13 @@ impl Connection {
         now: Now,
         write: &mut dyn FnMut(RequestToken, &mut Vec<u8>),
     ) -> RequestOutcome<'static> {
-        let (mut expired, mut late) = (Vec::new(), Late::default());
+        let mut expired = Vec::new();
+        let mut late = Late::default();
         let engine = &self.engine;
         for (token, ticket) in self.inflight.expire(now.tick, |ticket| cached::time_out(engine, ticket, now))
         {
-            let (mut line, mut out) = (Vec::new(), Vec::new());
+            let mut line = Vec::new();
+            let mut out = Vec::new();
             ticket.say_expired(&mut line);
             late.add(&ticket);
             self.record_ended(&ticket, Verdict::Timeout, line.len(), now);
@@ -486,7 +491,8 @@ impl Connection {
     ) -> RequestOutcome<'o> {
         let WrittenReply { misuse, missing_capability, verdict } = written;
         let mut outcome = RequestOutcome::new(OutcomeStatus::Answered);
-        (outcome.misuse, outcome.verdict) = (misuse, verdict);
+        outcome.misuse = misuse;
+        outcome.verdict = verdict;
         match next {
             Some(NextRead { reply, question, caller }) if self.inflight.wanted(token).is_some() => {
                 self.inflight.put_back(token, reply);

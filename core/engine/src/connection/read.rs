@@ -129,7 +129,8 @@ impl Connection {
         };
         let flight = leader.as_ref().map(|leader| leader.flight().clone());
         let task = ReadTask { served, asker: request.asker(), retried: retry.retried, max, leader };
-        let (timeout, sent) = (self.engine.limits().read_timeout, Some(uri.clone().into_owned()));
+        let timeout = self.engine.limits().read_timeout;
+        let sent = Some(uri.clone().into_owned());
         let pending = PendingRequest { task: ReplyTask::Read(task), timeout, uri: sent, flight };
         let token = self.insert(request, room, pending);
         if let Some(flight) = awaited {

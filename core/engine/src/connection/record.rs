@@ -105,8 +105,8 @@ impl Connection {
                 trace: trace_of(&raw.params),
             })
         });
-        let (is_modern, method) =
-            (Claim::from_params(&raw.params).is_modern(), ProtocolMethod::parse(&raw.method));
+        let is_modern = Claim::from_params(&raw.params).is_modern();
+        let method = ProtocolMethod::parse(&raw.method);
         PendingRecord { began: step.now, is_modern, method, subject }
     }
 
@@ -145,7 +145,8 @@ mod tests {
     }
 
     fn taken(host: &TestHost) -> Vec<Value> {
-        let (mut entries, mut lines) = (Vec::new(), Vec::new());
+        let mut entries = Vec::new();
+        let mut lines = Vec::new();
         host.connection.engine().take_records(&mut entries);
         entries.iter().for_each(|entry| entry.write_line(&mut lines));
         lines
@@ -299,7 +300,8 @@ mod tests {
     #[test]
     fn a_read_that_shares_an_answer() {
         let mut host = TestHost::with(EngineOptions { audit: true, cache: true, ..EngineOptions::default() });
-        let (engine, mut resource) = (host.connection.engine().clone(), Resource::new("test://kept"));
+        let engine = host.connection.engine().clone();
+        let mut resource = Resource::new("test://kept");
         resource.details.cache.ttl_ms = 1_000;
         let source = ItemSource::Handler(engine.new_handler());
         engine.publish(vec![Edit::AddResource { resource, source }], host.now).unwrap();
@@ -355,7 +357,8 @@ mod tests {
                 self.0.fetch_add(1, Ordering::Relaxed);
             }
         }
-        let (bell, mut host) = (Arc::new(CountingWaker(AtomicUsize::new(0))), host());
+        let bell = Arc::new(CountingWaker(AtomicUsize::new(0)));
+        let mut host = host();
         host.connection.engine().watch_records(&bell.clone().into());
         host.read(1, "test://constant");
         host.read(2, "test://constant");

@@ -134,7 +134,8 @@ impl Reply {
 
     /// Encodes the answer. Takes no lock and does not touch the connection.
     pub fn encode(self, answer: Answer<'_>, now: Now) -> EncodedReply {
-        let (token, mut bytes) = (self.token, Vec::with_capacity(SMALL));
+        let token = self.token;
+        let mut bytes = Vec::with_capacity(SMALL);
         let (written, next) = self.write(answer, now, &mut bytes);
         let WrittenReply { misuse, missing_capability, verdict } = written;
         EncodedReply { misuse, token, bytes, next, missing_capability, verdict }

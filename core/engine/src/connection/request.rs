@@ -108,7 +108,8 @@ impl Connection {
         method: &str,
         what: &str,
     ) -> Result<Retry<'m>, String> {
-        let (responses, state) = (request.params.get("inputResponses"), request.params.get("requestState"));
+        let responses = request.params.get("inputResponses");
+        let state = request.params.get("requestState");
         if !request.terms.revision.is_modern() || (responses.is_none() && state.is_none()) {
             return Ok(Retry::default());
         }

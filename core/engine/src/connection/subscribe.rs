@@ -133,7 +133,8 @@ impl Connection {
         if !self.engine.options().subscribe {
             return honoured;
         }
-        let (catalog, limit) = (self.engine.catalog(), self.engine.limits().uri);
+        let catalog = self.engine.catalog();
+        let limit = self.engine.limits().uri;
         let mut seen = std::collections::HashSet::new();
         for uri in requested.uris {
             let Ok(normal) = uri::normalize(&uri, limit).map(Cow::into_owned) else { continue };

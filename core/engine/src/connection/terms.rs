@@ -56,7 +56,8 @@ pub(super) struct SessionTerms {
 impl SessionTerms {
     /// The terms of a client without a stored handshake.
     pub(super) fn assumed(revision: Revision) -> Self {
-        let (capabilities, client_info) = (Capabilities::default(), "{}".into());
+        let capabilities = Capabilities::default();
+        let client_info = "{}".into();
         Self { revision, capabilities, client_info, log_level: LogLevel::Info }
     }
 

@@ -163,7 +163,8 @@ fn gathered_contents_are_bounded() {
     let mut host = TestHost::new(Limits { contents: 10, contents_total: 12, ..Limits::default() });
     let token = host.read(1, "test://handled")[0];
     let reply = host.connection.reply(token).unwrap();
-    let (mut one, mut other) = (reply.gather(), reply.gather());
+    let mut one = reply.gather();
+    let mut other = reply.gather();
     assert_eq!(one.text("1234567"), Ok(()));
     assert_eq!(one.text("8901"), Err(ReadError::SizeExceeded { limit: 10, size: None }));
     assert_eq!(one.blob(b"x"), Err(ReadError::Failed));

@@ -132,7 +132,10 @@ impl ReadCache {
             most_entries: limits.cache_entries,
             most_bytes: limits.cache_bytes,
         };
-        let (hits, misses, shared, epoch) = Default::default();
+        let hits = Default::default();
+        let misses = Default::default();
+        let shared = Default::default();
+        let epoch = Default::default();
         Arc::new(Self { table: Mutex::new(table), hits, misses, shared, epoch })
     }
 
@@ -245,7 +248,9 @@ impl ReadCache {
             (table.live, table.bytes)
         };
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let (hits, misses, shared) = (read(&self.hits), read(&self.misses), read(&self.shared));
+        let hits = read(&self.hits);
+        let misses = read(&self.misses);
+        let shared = read(&self.shared);
         CacheCounts { entries, bytes, hits, misses, shared }
     }
 

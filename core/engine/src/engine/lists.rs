@@ -44,7 +44,8 @@ pub(crate) struct ListedItems {
 
 impl KeptLists {
     pub(super) fn new(limits: &Limits) -> Self {
-        let (max, most_bytes) = (limits.list_cache, limits.list_cache_bytes);
+        let max = limits.list_cache;
+        let most_bytes = limits.list_cache_bytes;
         Self { table: Mutex::default(), ttl: limits.list_ttl, max, most_bytes }
     }
 

@@ -610,7 +610,8 @@ mod tests {
             );
             engine.unwrap().catalog().hasher().hash_one("note://a")
         };
-        let (one, other) = (key("a secret of this process"), key("a secret of another one"));
+        let one = key("a secret of this process");
+        let other = key("a secret of another one");
         let known = HashKey::default().hash_one("note://a");
         let hashes = [
             with(Some(one.clone()), vec![]),

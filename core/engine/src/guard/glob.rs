@@ -149,7 +149,10 @@ pub(super) fn decoded<T: Copy>(
         };
         is_optional.then(|| item(decoded))
     };
-    let (mut out, mut at, mut is_path, mut is_changed) = (Vec::with_capacity(items.len()), 0, true, false);
+    let mut out = Vec::with_capacity(items.len());
+    let mut at = 0;
+    let mut is_path = true;
+    let mut is_changed = false;
     while let Some(own) = items.get(at) {
         let found = plain(at, is_path);
         is_changed |= found.is_some();
@@ -222,10 +225,13 @@ impl GlobProgram {
         }
         let mut steps = vec![0; usize::from(count) * words];
         let empty: Box<[u64]> = vec![0; words].into();
-        let (mut stay, mut stay_in_segment) = (empty.clone(), empty.clone());
-        let (mut skip, mut leap) = (empty.clone(), empty);
+        let mut stay = empty.clone();
+        let mut stay_in_segment = empty.clone();
+        let mut skip = empty.clone();
+        let mut leap = empty;
         for (at, token) in tokens.iter().enumerate() {
-            let (word, bit) = (at / 64, 1 << (at % 64));
+            let word = at / 64;
+            let bit = 1 << (at % 64);
             let mut step = |class: u8| steps[usize::from(class) * words + word] |= bit;
             match token {
                 GlobToken::Byte(byte) => step(classes[usize::from(*byte)]),
@@ -265,7 +271,8 @@ impl GlobProgram {
             let class = usize::from(self.classes[usize::from(byte)]);
             let steps = &self.steps[class * self.words..(class + 1) * self.words];
             let stay = if byte == b'/' { &self.stay } else { &self.stay_in_segment };
-            let (mut carry, mut alive) = (0, 0);
+            let mut carry = 0;
+            let mut alive = 0;
             for word in 0..self.words {
                 let moved = at[word] & steps[word];
                 at[word] = (moved << 1) | carry | (at[word] & stay[word]);
@@ -285,7 +292,8 @@ impl GlobProgram {
         for _ in 0..2 {
             let mut carry = 0;
             for (word, (skip, leap)) in at.iter_mut().zip(self.skip.iter().zip(&self.leap)) {
-                let (moved, leapt) = (*word & skip, *word & leap);
+                let moved = *word & skip;
+                let leapt = *word & leap;
                 *word |= (moved << 1) | (leapt << 2) | carry;
                 carry = (moved >> 63) | (leapt >> 62);
             }
@@ -299,7 +307,8 @@ fn tokens(text: &str) -> Result<Vec<GlobToken>, InvalidGlob> {
         return Err(InvalidGlob { reason: "it is empty or too long", offset: 0 });
     }
     let bytes = text.as_bytes();
-    let (mut tokens, mut at) = (Vec::new(), 0);
+    let mut tokens = Vec::new();
+    let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let rest = &bytes[at + 1..];
         at += match byte {

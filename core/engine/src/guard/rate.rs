@@ -219,7 +219,8 @@ impl<K: Eq + Hash + Clone> RateTable<K> {
             return self.slots.get(*index).map(|(_, bucket)| bucket.clone());
         }
         let index = if self.slots.len() < max { self.slots.len() } else { self.room(now)? };
-        let (id, bucket) = (own(), Arc::<RateBucket>::default());
+        let id = own();
+        let bucket = Arc::<RateBucket>::default();
         let slot = (id.clone(), bucket.clone());
         match self.slots.get_mut(index) {
             Some(place) => {
@@ -347,7 +348,8 @@ mod tests {
     #[test]
     fn buckets_are_apart_r_211() {
         let limiter = Limiter::new(&reads(1.0, 1), None, 10);
-        let (one, two) = (Principal::new("one"), Principal::new("two"));
+        let one = Principal::new("one");
+        let two = Principal::new("two");
         assert!(limiter.take(RateClass::Read, &one, at(0)).is_ok());
         assert!(limiter.take(RateClass::Read, &one, at(0)).is_err());
         assert!(limiter.take(RateClass::Read, &two, at(0)).is_ok());
@@ -426,7 +428,8 @@ mod tests {
             let burst = burst.max(rate.div_ceil(1_000));
             let limiter = Limiter::new(&reads(f64::from(rate), burst), None, 1);
             let one = Principal::local();
-            let (mut tick, mut drops) = (0, f64::from(burst));
+            let mut tick = 0;
+            let mut drops = f64::from(burst);
             for step in steps {
                 tick += step;
                 drops = (drops + step as f64 * f64::from(rate) / 1_000.0).min(f64::from(burst));

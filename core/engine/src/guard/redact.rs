@@ -124,13 +124,16 @@ impl Find {
 
     /// Like [`Find::replaced`], counting in `steps` the bytes examined after matches.
     fn replaced_within(&self, name: &str, text: &str, steps: &mut usize) -> Option<String> {
-        let (mut out, mut copied, mut from) = (String::new(), 0, 0);
+        let mut out = String::new();
+        let mut copied = 0;
+        let mut from = 0;
         while let Some((start, end)) = self.next(text, from, steps) {
             out.push_str(&text[copied..start]);
             out.push_str("[redacted:");
             out.push_str(name);
             out.push(']');
-            (copied, from) = (end, end);
+            copied = end;
+            from = end;
         }
         (copied > 0).then(|| {
             out.push_str(&text[copied..]);
@@ -169,7 +172,8 @@ fn assigned(text: &str, start: usize, steps: &mut usize) -> Option<(usize, usize
     let rest = &text[start..];
     for quote in ["\\\"", "\"", "'", "`"] {
         if let Some(value) = rest.strip_prefix(quote).filter(|value| !is_placeholder(value)) {
-            let (at, end) = (start + quote.len(), closed(value, quote));
+            let at = start + quote.len();
+            let end = closed(value, quote);
             *steps += end;
             return (end >= QUOTED).then_some((at, at + end));
         }
@@ -187,7 +191,8 @@ fn assigned(text: &str, start: usize, steps: &mut usize) -> Option<(usize, usize
 
 /// The end of a quoted value: its closing quote, or the end of the line.
 fn closed(value: &str, quote: &str) -> usize {
-    let (bytes, mut at) = (value.as_bytes(), 0);
+    let bytes = value.as_bytes();
+    let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
             b'\n' => return at,
@@ -338,7 +343,9 @@ mod tests {
     /// The number of bytes that the search for `pattern` examines, from each match to the next, as an automaton that
     /// reads one byte at a time.
     fn steps_of(pattern: &DFA, text: &str) -> usize {
-        let (mut cache, mut from, mut steps) = (pattern.create_cache(), 0, 0);
+        let mut cache = pattern.create_cache();
+        let mut from = 0;
+        let mut steps = 0;
         loop {
             let input = Input::new(text).range(from..);
             let mut state = pattern.start_state_forward(&mut cache, &input).unwrap();
@@ -401,7 +408,8 @@ mod tests {
                 DFA::builder().configure(DFA::config().cache_capacity(32 << 20)).build(pattern).unwrap();
             for unit in UNITS {
                 let text = unit.repeat((64 << 10) / unit.len());
-                let (mut steps, find) = (0, Find::new(form, pattern).unwrap());
+                let mut steps = 0;
+                let find = Find::new(form, pattern).unwrap();
                 find.replaced_within(name, &text, &mut steps);
                 assert!(steps <= 8 * text.len(), "{name} behind matches of {unit:?}: {steps} steps");
                 if !pattern.is_empty() {

@@ -267,7 +267,8 @@ fn a_completion_has_a_budget() {
     let guard = guard(r#"{"allow": "a://*/*"}"#);
     let view = guard.view(&Principal::local());
     let template = mcp_resources_template::UriTemplate::parse("a://{h}/{d}").unwrap();
-    let (long, short) = ("x".repeat(60_000), "x".to_owned());
+    let long = "x".repeat(60_000);
+    let short = "x".to_owned();
     let outline = |value: &str| template.outline(&|name| (name == "h").then_some(value)).size();
     assert_eq!(outline(&long) - outline(&short), long.len() - short.len());
     let mut effort = Effort::of_completion();

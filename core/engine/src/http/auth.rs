@@ -206,7 +206,8 @@ impl AuthHeaders {
         }) {
             return Err(RulesError::new("auth.authorization_server_document", "a JSON object"));
         }
-        let (origin, path) = (origin.to_owned(), path.trim_end_matches('/').to_owned());
+        let origin = origin.to_owned();
+        let path = path.trim_end_matches('/').to_owned();
         Ok(Self { document: document(&rules), origin, path, rules })
     }
 

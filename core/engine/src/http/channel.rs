@@ -47,7 +47,8 @@ impl ChannelOwner {
 
 impl Channel {
     pub(super) fn new(state: ChannelState, principal: &Principal) -> Self {
-        let (id, owner) = (state.connection.id(), ChannelOwner::from_principal(principal));
+        let id = state.connection.id();
+        let owner = ChannelOwner::from_principal(principal);
         Self { id, owner, state: Mutex::new(state), is_rung: AtomicBool::new(false) }
     }
 

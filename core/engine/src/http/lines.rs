@@ -49,7 +49,8 @@ impl HeaderLines {
     /// Reads the lines of `head`, whose names and values have `size` bytes in total.
     pub(super) fn from_head(head: &RequestHead<'_>, size: usize) -> Self {
         let mut all = Headers::with_room(head.headers.len(), size);
-        let (mut found, mut has_control) = ([HeaderLine::Absent; NAMES], false);
+        let mut found = [HeaderLine::Absent; NAMES];
+        let mut has_control = false;
         for (name, value) in head.headers {
             let value = trim(value);
             if value.iter().fold(false, |found, byte| found | is_control(*byte)) {

@@ -116,7 +116,8 @@ fn answered(endpoint: &Arc<Endpoint>, request: &RandomRequest, session: Option<&
         headers: &headers,
         ..RequestHead::default()
     };
-    let (now, mut out) = (Now::default(), Vec::new());
+    let now = Now::default();
+    let mut out = Vec::new();
     let passed =
         endpoint.admit(&head, now).and_then(|admitted| admitted.identify(Ok(Verified::anyone()), now));
     let identified = match passed {

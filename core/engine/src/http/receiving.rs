@@ -32,7 +32,8 @@ impl Total {
 impl Identified {
     /// Starts counting a body that did not arrive together with its head.
     pub fn receiving(&self) -> Receiving {
-        let (limit, total) = (self.body_limit(), self.gate.receiving.clone());
+        let limit = self.body_limit();
+        let total = self.gate.receiving.clone();
         Receiving { limit, held: 0, total, origin: self.call.origin.clone() }
     }
 

@@ -59,8 +59,13 @@ pub(super) enum Taken<'m> {
 
 impl ChannelState {
     pub(super) fn new(connection: Connection, is_session: bool, now: Now) -> Self {
-        let (streams, routes, wakers) = Default::default();
-        let (next_stream, next_reader, touched, hears) = (0, 0, now.tick, false);
+        let streams = Default::default();
+        let routes = Default::default();
+        let wakers = Default::default();
+        let next_stream = 0;
+        let next_reader = 0;
+        let touched = now.tick;
+        let hears = false;
         Self {
             connection,
             is_session,
@@ -207,7 +212,8 @@ impl ChannelState {
         let stream =
             self.streams.get_mut(&id.stream).filter(|stream| !stream.is_open() && stream.takes_events())?;
         let is_whole = stream.resume(id.number);
-        let (origin, until) = (request.call.origin.clone(), request.principal.expires_at(now));
+        let origin = request.call.origin.clone();
+        let until = request.principal.expires_at(now);
         self.wakers.extend(stream.attach(reader_id.reader, origin, until, now));
         if !is_whole {
             self.connection.mark_all();

@@ -183,7 +183,8 @@ fn public_types_cross_threads() {
 #[expect(clippy::disallowed_methods, reason = "handlers have threads of their own")]
 fn an_answer_from_another_thread_wakes_the_writer() {
     let endpoint = endpoint(Limits::default(), Rules::default());
-    let (got, count) = (read(&endpoint, "application/json"), Arc::new(Count::default()));
+    let got = read(&endpoint, "application/json");
+    let count = Arc::new(Count::default());
     let exchange = got.exchange.unwrap();
     exchange.register(&Waker::from(Arc::clone(&count)));
     let handler = exchange.clone();
@@ -423,7 +424,8 @@ fn the_end_of_an_endpoint_affects_no_other() {
     let one = endpoint(Limits::default(), Rules::default());
     one.engine().measure();
     let other = Endpoint::new(Arc::clone(one.engine()), Rules::default(), Box::new(|| None)).unwrap();
-    let (ended, going_on) = (listen(&one).exchange.unwrap(), listen(&other).exchange.unwrap());
+    let ended = listen(&one).exchange.unwrap();
+    let going_on = listen(&other).exchange.unwrap();
     let (_, stream) = session_until(&one, u64::MAX);
     one.shutdown();
     for open in [&ended, &stream] {
@@ -529,7 +531,8 @@ fn bodies_have_a_bound_together() {
     let receiving =
         || endpoint.admit(&head, now).unwrap().identify(Ok(Verified::anyone()), now).unwrap().receiving();
     let status = |taken: Result<(), Response>| taken.map_err(|response| response.head.status).err();
-    let (mut one, mut two) = (receiving(), receiving());
+    let mut one = receiving();
+    let mut two = receiving();
     assert_eq!(status(one.take(8)), None);
     assert_eq!(status(one.take(1)), Some(413));
     assert_eq!(status(two.take(2)), None);
@@ -563,7 +566,8 @@ fn an_endpoint_is_found_below_its_mount() {
 /// them ends at once.
 #[test]
 fn a_batch_that_cancels_its_own_request() {
-    let (endpoint, now) = (endpoint(Limits::default(), Rules::default()), Now::default());
+    let endpoint = endpoint(Limits::default(), Rules::default());
+    let now = Now::default();
     let begun = initialize(&endpoint, "2025-03-26", now);
     let headers = [
         ("mcp-session-id", begun.header("mcp-session-id").unwrap()),
@@ -576,7 +580,8 @@ fn a_batch_that_cancels_its_own_request() {
     };
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     let got = send(&endpoint, "POST", &headers, &format!("[{},{cancel},{}]", read(1), read(2)), now);
-    let (exchange, tokens) = (got.exchange.unwrap(), got.tokens);
+    let exchange = got.exchange.unwrap();
+    let tokens = got.tokens;
     let answer = |text| Answer::Contents(Contents::text(text).into());
     let mut out = Vec::new();
     assert_eq!(tokens.len(), 1);

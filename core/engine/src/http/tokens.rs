@@ -140,7 +140,8 @@ mod tests {
     impl TestEndpoint {
         fn new(max: usize) -> Self {
             let mut options = EngineOptions::default();
-            (options.limits.token_cache, options.limits.token_ttl) = (max, 1_000);
+            options.limits.token_cache = max;
+            options.limits.token_ttl = 1_000;
             let engine = Engine::new(
                 ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() },
                 options,

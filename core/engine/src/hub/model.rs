@@ -40,7 +40,11 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let (on, id, uri, spelling, principal) = (0..3usize, 0..IDS.len(), 0..URIS.len(), 0..2usize, 0..2usize);
+    let on = 0..3usize;
+    let id = 0..IDS.len();
+    let uri = 0..URIS.len();
+    let spelling = 0..2usize;
+    let principal = 0..2usize;
     let uris = proptest::collection::vec((uri.clone(), spelling.clone()), 0..5);
     let room = proptest::sample::select(vec![0usize, 1, 200, 100_000]);
     prop_oneof![
@@ -150,7 +154,8 @@ impl World {
     }
 
     fn run(&mut self, op: Op) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
-        let (mut came, mut left) = (Vec::new(), Vec::new());
+        let mut came = Vec::new();
+        let mut left = Vec::new();
         match op {
             Op::Subscribe(on, uri, spelling) => {
                 let [canonical, _] = URIS[uri];
@@ -247,9 +252,11 @@ impl World {
     ) -> Vec<Arc<str>> {
         let pairs: Vec<_> =
             uris.iter().map(|(uri, spelling)| (URIS[*uri][0], URIS[*uri][*spelling])).collect();
-        let (on, request) = (self.ids[key.0], id(IDS[key.1.unwrap_or_default()]));
+        let on = self.ids[key.0];
+        let request = id(IDS[key.1.unwrap_or_default()]);
         let filter = Filter { lists, uris: &pairs };
-        let (principal_of, waker) = (Principal::new(PRINCIPALS[principal]), self.woken.waker(on));
+        let principal_of = Principal::new(PRINCIPALS[principal]);
+        let waker = self.woken.waker(on);
         let result = self.hub.listen(on, request.as_id(), principal_of, filter, &waker);
         if self.subscribers.contains_key(&key) || self.ending.contains(&key) {
             assert_eq!(result, Err(ListenError::IdInUse));

@@ -88,7 +88,8 @@ impl SubscriptionTable {
         } else {
             None
         };
-        let (principal, request_id) = (Arc::clone(&subscriber.principal), subscriber.request_id.clone());
+        let principal = Arc::clone(&subscriber.principal);
+        let request_id = subscriber.request_id.clone();
         subscriber.requeue(key, &mut self.connections[connection].queue);
         if subscriber.state == SubscriberState::Ended {
             self.ended(connection, key);

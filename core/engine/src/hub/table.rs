@@ -485,7 +485,8 @@ impl SubscriptionTable {
 
 impl HubConnection {
     fn new(waker: Waker) -> Self {
-        let (listens, queue) = (BTreeMap::new(), VecDeque::new());
+        let listens = BTreeMap::new();
+        let queue = VecDeque::new();
         Self { waker, legacy: None, listens, queue, ended: false, closing: false, revoked: false }
     }
 
@@ -497,7 +498,8 @@ impl HubConnection {
 impl Subscriber {
     fn new(connection: usize, principal: Arc<Principal>, request_id: Option<Arc<OwnedId>>) -> Self {
         let state = if request_id.is_some() { SubscriberState::Open } else { SubscriberState::Held };
-        let (watches, dirty) = (BTreeMap::new(), VecDeque::new());
+        let watches = BTreeMap::new();
+        let dirty = VecDeque::new();
         Self { connection, principal, request_id, state, watches, bytes: 0, dirty, queued: false }
     }
 

@@ -213,7 +213,8 @@ fn nothing_after_unsubscribe() {
 #[test]
 fn only_watchers_are_woken() {
     let mut world = World::new();
-    let (asked, other) = (world.legacy(), world.listener("1", ListKinds::NONE, &[("note://b", "note://b")]));
+    let asked = world.legacy();
+    let other = world.listener("1", ListKinds::NONE, &[("note://b", "note://b")]);
     world.hub.subscribe(asked, "note://a", "note://a").unwrap();
     world.updated("note://a");
     world.updated("note://c");
@@ -318,7 +319,8 @@ fn nothing_after_cancel() {
 #[test]
 fn disconnecting_frees_everything() {
     let mut world = World::new();
-    let (first, second) = (world.legacy(), world.legacy());
+    let first = world.legacy();
+    let second = world.legacy();
     for connection in [first, second] {
         world.hub.subscribe(connection, "note://a", "note://a").unwrap();
     }
@@ -475,7 +477,8 @@ fn a_slow_consumer_is_served_in_turn() {
 #[test]
 fn the_guard_is_asked_once() {
     let mut world = World::new();
-    let (alice, eve) = (Principal::new("alice"), Principal::new("eve"));
+    let alice = Principal::new("alice");
+    let eve = Principal::new("eve");
     let connection = world.hub.connect();
     let filter = Filter { lists: ListKinds::NONE, uris: &[("note://a", "note://a"), ("note://b", "x")] };
     for (request, principal) in [("1", &alice), ("2", &eve), ("3", &alice)] {

@@ -297,7 +297,8 @@ impl<'m> MessageRoot<'m> {
 
     #[inline(always)]
     fn into_message(self, too_deep: bool) -> Result<Message<'m>, Malformed<'m>> {
-        let (id, method) = (self.json(RequestMember::Id), self.json(RequestMember::Method));
+        let id = self.json(RequestMember::Id);
+        let method = self.json(RequestMember::Method);
         let result = (self.json(RequestMember::Result), self.json(RequestMember::Error));
         let request_id = id.and_then(Id::from_json);
         let broken = self.broken || too_deep;

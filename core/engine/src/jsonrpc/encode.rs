@@ -188,7 +188,8 @@ impl ObjectWriter<'_> {
 
     /// Like [`ObjectWriter::object`], but omitted if `body` writes no member.
     pub fn object_unless_empty(&mut self, name: &'static str, body: impl FnOnce(&mut ObjectWriter<'_>)) {
-        let (before, was_empty) = (self.out.len(), self.is_empty);
+        let before = self.out.len();
+        let was_empty = self.is_empty;
         let out = self.value(name);
         out.push(b'{');
         let mut inner = ObjectWriter { out, is_empty: true };

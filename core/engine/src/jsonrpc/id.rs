@@ -132,7 +132,8 @@ mod tests {
             (r#""007""#, r#""7""#, false),
             (r#""\ud800""#, r#""\ud801""#, false),
         ] {
-            let (a, b) = (id(a).unwrap(), id(b).unwrap());
+            let a = id(a).unwrap();
+            let b = id(b).unwrap();
             assert_eq!(a == b, equal, "{a:?} {b:?}");
             assert_eq!(a.as_id().canonical() == b.as_id().canonical(), equal);
         }

@@ -91,7 +91,8 @@ impl<'m> Json<'m> {
         if !text.contains("\\ud") && !text.contains("\\uD") {
             return Cow::Borrowed(text);
         }
-        let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
         while let Some(at) = rest.find('\\') {
             let (before, escape) = rest.split_at(at);
             out.push_str(before);

@@ -144,7 +144,8 @@ mod tests {
 
     /// The lines of `chunks`, with "!" for an oversized one.
     fn lines<'c>(max_line: usize, chunks: impl IntoIterator<Item = &'c [u8]>) -> Vec<String> {
-        let (mut lines, mut seen) = (Lines::new(max_line), Vec::new());
+        let mut lines = Lines::new(max_line);
+        let mut seen = Vec::new();
         for chunk in chunks {
             lines.push(chunk);
             drain(&mut lines, &mut seen);
@@ -185,7 +186,8 @@ mod tests {
             prop_assert_eq!(lines(max_line, [&stream[..]]), want.clone());
             prop_assert_eq!(lines(max_line, stream.chunks(1)), want.clone());
             // Lines that are not consumed at once are not lost.
-            let (mut late, mut seen) = (Lines::new(max_line), Vec::new());
+            let mut late = Lines::new(max_line);
+            let mut seen = Vec::new();
             for (i, chunk) in chunks.iter().enumerate() {
                 late.push(chunk.as_bytes());
                 if i % 3 == 0 && let Some(line) = late.next() {
@@ -208,7 +210,8 @@ mod tests {
     /// a line of 200 MB causes one report and limited memory use, and the next line is served.
     #[test]
     fn a_huge_line_costs_no_memory() {
-        let (mut lines, chunk) = (Lines::new(1 << 20), vec![b'x'; 1 << 20]);
+        let mut lines = Lines::new(1 << 20);
+        let chunk = vec![b'x'; 1 << 20];
         let mut reports = 0;
         for _ in 0..200 {
             lines.push(&chunk);

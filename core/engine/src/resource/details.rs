@@ -28,7 +28,8 @@ impl Details {
     /// Fills fields that are not set from the template that serves the resource. Not the title, which would then be the
     /// same for all resources of a list.
     pub(crate) fn complete_from(&mut self, template: &Self) {
-        let (own, shared) = (&mut self.annotations, &template.annotations);
+        let own = &mut self.annotations;
+        let shared = &template.annotations;
         if own.audience.is_empty() {
             own.audience.clone_from(&shared.audience);
         }

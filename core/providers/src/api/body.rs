@@ -189,7 +189,8 @@ mod tests {
     /// S-20: text is decoded by its mark, its charset, or as UTF-8, and served without both.
     #[test]
     fn text_is_decoded() {
-        let (little, big) = (u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes as fn(u16) -> [u8; 2]);
+        let little = u16::to_le_bytes as fn(u16) -> [u8; 2];
+        let big = u16::to_be_bytes as fn(u16) -> [u8; 2];
         for (content_type, bytes, text, mime_type) in [
             ("text/plain", "é".as_bytes().to_vec(), "é", "text/plain"),
             ("text/plain; charset=ISO-8859-1", vec![0xC3, 0xA9], "Ã©", "text/plain"),

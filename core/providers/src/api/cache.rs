@@ -113,7 +113,9 @@ mod tests {
     fn the_bounds_hold() {
         let copy = |size: usize| {
             let body = CachedBody::Blob(vec![0; size].into());
-            let (mime_type, etag, last_modified) = Default::default();
+            let mime_type = Default::default();
+            let etag = Default::default();
+            let last_modified = Default::default();
             let copy = ApiAnswer { body, mime_type, etag, last_modified, may_be_stale: true };
             ApiCacheEntry { copy: Arc::new(copy), fresh_until: Instant::now() }
         };

@@ -327,7 +327,8 @@ fn base64_decoded(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for run in text.split(|byte| sextet(*byte).is_none()).filter(|run| run.len() >= BASE64) {
         for from in 0..4 {
-            let (mut bits, mut count) = (0_u32, 0);
+            let mut bits = 0_u32;
+            let mut count = 0;
             for byte in run.get(from..).unwrap_or_default() {
                 // The bits that are not used yet are the last ones.
                 bits = bits << 6 | u32::from(sextet(*byte).unwrap_or_default());

@@ -76,7 +76,8 @@ impl Fetcher {
         let Ok(first) = endpoint.url.expand(id).parse::<Uri>() else {
             return FetchedAnswer::Failed("the URL is too long".into());
         };
-        let (agent, end) = (self.agent(), Instant::now() + self.timeout);
+        let agent = self.agent();
+        let end = Instant::now() + self.timeout;
         let mut uri = first.clone();
         for _ in 0..=self.redirects {
             let is_own = url::is_same_origin(&first, &uri);

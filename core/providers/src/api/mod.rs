@@ -96,7 +96,8 @@ impl Api {
         name: Option<&str>,
         endpoint: Option<&str>,
     ) -> Option<(&Arc<Service>, usize, &ServedAnswer)> {
-        let (name, endpoint) = (name?, endpoint?);
+        let name = name?;
+        let endpoint = endpoint?;
         self.endpoints().find(|(_, _, served)| served.api == name && served.name == endpoint)
     }
 

@@ -205,7 +205,8 @@ impl Service {
     fn fly(&self, key: &ApiCacheKey) -> (FetchOutcome, Option<String>) {
         let flight = FetchFlight { service: self, key };
         let (outcome, mut what) = loop {
-            let (flights, own) = (self.flights.clone(), key.clone());
+            let flights = self.flights.clone();
+            let own = key.clone();
             let is_wanted = move || lock(&flights).open.get(&own).is_some_and(WaitingReads::is_wanted);
             match while_wanted(is_wanted, || self.request(key)) {
                 Some(done) => break done,

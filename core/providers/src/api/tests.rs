@@ -32,7 +32,8 @@ impl Resolver for Names {
 /// A server that counts connections. Its address.
 fn counting() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, count) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let address = listener.local_addr().unwrap();
+    let count = Arc::new(AtomicUsize::new(0));
     let own = count.clone();
     std::thread::spawn(move || {
         for socket in listener.incoming() {

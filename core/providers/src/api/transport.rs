@@ -51,7 +51,8 @@ impl<In: Transport> Connector<In> for Watching {
     type Out = WatchedTransport<In>;
 
     fn connect(&self, _: &ConnectionDetails<'_>, chained: Option<In>) -> Result<Option<Self::Out>, Error> {
-        let (buffers, unfolding) = (LazyBuffers::new(BUFFERS.0, BUFFERS.1), Unfolding::default());
+        let buffers = LazyBuffers::new(BUFFERS.0, BUFFERS.1);
+        let unfolding = Unfolding::default();
         Ok(chained.map(|inner| WatchedTransport { inner, buffers, unfolding, looked: Instant::now() }))
     }
 }
@@ -259,7 +260,8 @@ mod tests {
             ),
         ] {
             for cut in 1..sent.len() {
-                let (mut unfolding, mut read) = (Unfolding::default(), Vec::new());
+                let mut unfolding = Unfolding::default();
+                let mut read = Vec::new();
                 for part in sent.as_bytes().chunks(cut) {
                     unfolding.take(part, &mut |byte| read.push(byte));
                 }

@@ -274,7 +274,10 @@ impl Config {
         // Behind which key of which application. The order is that of the walk: by segments.
         let (from, after) = cursor.and_then(|cursor| cursor.split_once('/')).unzip();
         let skip = from.map_or(0, |from| self.apps.iter().take_while(|app| app.name != from).count());
-        let (mut items, mut last, mut missing, mut more) = (Vec::new(), None, Vec::new(), false);
+        let mut items = Vec::new();
+        let mut last = None;
+        let mut missing = Vec::new();
+        let mut more = false;
         for (at, app) in self.apps.iter().enumerate().skip(skip) {
             let Some(now) = self.now(app, log) else {
                 missing.push(app.name.clone());

@@ -98,7 +98,8 @@ impl ConfigNode {
     ) -> bool {
         let ValueBody::Members(members) = &self.body else { return true };
         for (text, node) in members {
-            let (path_end, uri_end) = (path.len(), uri.len());
+            let path_end = path.len();
+            let uri_end = uri.len();
             extend(path, uri, text);
             let goes_on = (!node.is_allowed || visit(TreeVisit { path, uri, node }))
                 && node.walk_within(path, uri, visit);
@@ -193,7 +194,8 @@ impl Maker<'_> {
         above: &str,
         is_masked: bool,
     ) -> BTreeMap<String, ConfigNode> {
-        let (mut made, is_pair) = (BTreeMap::new(), is_secret_pair(&members));
+        let mut made = BTreeMap::new();
+        let is_pair = is_secret_pair(&members);
         for (name, value) in members {
             // A key without a character has no segment; one that holds a secret must not become one.
             if name.is_empty() || name.len() > LONGEST {

@@ -33,7 +33,8 @@ impl ConfigWatch {
         apps: &[Arc<App>],
     ) {
         self.watching.interest(change, feed, "mcp-config", || {
-            let (watch, apps) = (self.clone(), apps.to_vec());
+            let watch = self.clone();
+            let apps = apps.to_vec();
             move |feed, watched| {
                 for app in apps.iter().filter(|app| is_watched(watched, app)) {
                     watch.see(app, feed, &|what| feed.log(what));

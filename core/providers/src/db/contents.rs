@@ -211,10 +211,13 @@ impl RowPage<'_> {
     }
 
     fn read(&self, session: &mut dyn DbSession, reader: &RowReader<'_>) -> Result<DbRead, SessionFault> {
-        let (table, wanted) = (self.table, self.rows());
+        let table = self.table;
+        let wanted = self.rows();
         let mut text = b"{\"rows\":[".to_vec();
         let mut compared = RowsDigest::default();
-        let (mut shown, mut last, mut has_more) = (0, None, false);
+        let mut shown = 0;
+        let mut last = None;
+        let mut has_more = false;
         self.scan(session, wanted + 1, &mut |row| {
             let written = compared.add(table, row);
             if !(reader.permits)(&table.row_uri(&table.key_text(&row.key))) {
@@ -282,7 +285,9 @@ impl RowPage<'_> {
         };
         let mut limit = first;
         loop {
-            let (mut last, mut count, mut is_done) = (None, 0, false);
+            let mut last = None;
+            let mut count = 0;
+            let mut is_done = false;
             let query = DbQuery::Page { table, after: after.as_deref(), limit };
             let asked = session.run(&query, &mut |row| {
                 count += 1;
@@ -302,7 +307,8 @@ impl RowPage<'_> {
             if begun.elapsed() > TIME {
                 return Err(SessionFault::Time);
             }
-            (after, limit) = (last, MOST_ROWS);
+            after = last;
+            limit = MOST_ROWS;
         }
     }
 }

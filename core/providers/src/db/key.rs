@@ -130,7 +130,8 @@ fn number(text: &str) -> Option<DbValue> {
 /// A text without its escapes.
 fn read_text(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
-    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let pair = if byte == b'~' { hex_pair(&bytes[at + 1..]) } else { None };
         out.push(pair.unwrap_or(byte));

@@ -129,7 +129,8 @@ impl Declare for Db {
     /// `NAME=URL,TABLE,…` or `URL,TABLE,…`: the database, and the tables that are served.
     fn word(rest: &str) -> Result<OptionValue, OptionError> {
         let (first, tables) = rest.split_at(url_length(rest));
-        let (first, parts) = (first.trim(), tables.split(',').skip(1).map(str::trim));
+        let first = first.trim();
+        let parts = tables.split(',').skip(1).map(str::trim);
         let (name, url) = match first.split_once('=') {
             Some((name, url)) if !name.contains([':', '/']) => (name.to_owned(), url),
             _ => (own_name(first), first),

@@ -131,8 +131,10 @@ impl Postgres {
         let (Some(runtime), Some(link)) = (&self.runtime, &mut self.link) else {
             return Err(SessionFault::Down("there is no connection".into()));
         };
-        let (received, address) = (link.received.clone(), link.address.clone());
-        let (stop, request) = (link.client.cancel_token(), self.request.clone());
+        let received = link.received.clone();
+        let address = link.address.clone();
+        let stop = link.client.cancel_token();
+        let request = self.request.clone();
         received.begin();
         // The server's own limit is shorter: it ends the query and keeps the connection.
         let end = Instant::now() + TIME + TIME;
@@ -213,7 +215,9 @@ impl Postgres {
         self.runtime = Some(runtime);
         let fault = match connected {
             Ok(Ok(link)) => {
-                (self.link, self.refused, self.catalog) = (Some(link), None, None);
+                self.link = Some(link);
+                self.refused = None;
+                self.catalog = None;
                 return Ok(());
             }
             Ok(Err((error, excess))) => match excess {
@@ -277,7 +281,8 @@ impl DbSession for Postgres {
     fn run(&mut self, query: &DbQuery<'_>, visit: &mut Visit<'_>) -> Result<(), SessionFault> {
         let bound = query.bind(DbEngine::Postgres);
         let columns = query.columns();
-        let (mut size, mut stopped) = (0, None);
+        let mut size = 0;
+        let mut stopped = None;
         // Rows that were delivered must not come again.
         let is_delivering = Cell::new(false);
         let asked = self.linked(

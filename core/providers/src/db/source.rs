@@ -343,7 +343,8 @@ fn supported(url: &str) -> Result<String, String> {
     let Some(at) = url.get(from..).and_then(|rest| rest.find('?')).map(|at| from + at) else {
         return Ok(url.to_owned());
     };
-    let (head, query) = (url.get(..at).unwrap_or_default(), url.get(at + 1..).unwrap_or_default());
+    let head = url.get(..at).unwrap_or_default();
+    let query = url.get(at + 1..).unwrap_or_default();
     let mut kept = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -23,7 +23,9 @@ impl Statement {
     /// It is empty, several, or has a quote or a comment without an end: as half a sentence.
     pub(super) fn parse(sql: &str, engine: DbEngine) -> Result<Self, &'static str> {
         let mut statement = Self { texts: Vec::new(), uses: Vec::new(), names: Vec::new() };
-        let (mut text, mut rest, mut is_empty) = (String::new(), sql, true);
+        let mut text = String::new();
+        let mut rest = sql;
+        let mut is_empty = true;
         while let Some(token) = SqlToken::next(rest, engine)? {
             rest = rest.get(token.text().len()..).unwrap_or_default();
             match token {
@@ -176,13 +178,16 @@ fn dollars(sql: &str) -> Option<usize> {
 
 /// How long a comment is. Those of Postgres lie in each other.
 fn block(sql: &str, engine: DbEngine) -> Option<usize> {
-    let (mut depth, mut at) = (0_usize, 0);
+    let mut depth = 0_usize;
+    let mut at = 0;
     loop {
         let rest = sql.get(at..)?;
         if rest.starts_with("/*") && (depth == 0 || engine == DbEngine::Postgres) {
-            (depth, at) = (depth + 1, at + 2);
+            depth = depth + 1;
+            at = at + 2;
         } else if rest.starts_with("*/") {
-            (depth, at) = (depth - 1, at + 2);
+            depth = depth - 1;
+            at = at + 2;
             if depth == 0 {
                 return Some(at);
             }

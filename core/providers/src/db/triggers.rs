@@ -73,8 +73,8 @@ fn write_table(name: &str, sql: &mut String) {
         [name] => Some(quoted(name)),
         _ => None,
     };
-    let (declared, schema) =
-        (literal(name), "(SELECT nspname FROM pg_namespace n WHERE n.oid = relnamespace)");
+    let declared = literal(name);
+    let schema = "(SELECT nspname FROM pg_namespace n WHERE n.oid = relnamespace)";
     let (root, leaves) = match &reference {
         Some(reference) => {
             let _ = write!(

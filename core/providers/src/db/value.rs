@@ -59,7 +59,10 @@ fn write_number(text: &str, is_finite: bool, out: &mut Vec<u8>) {
 
 /// Whether a text is JSON that every reader reads.
 fn is_shallow_json(text: &str) -> bool {
-    let (mut depth, mut max, mut is_text, mut is_escaped) = (0_usize, 0, false, false);
+    let mut depth = 0_usize;
+    let mut max = 0;
+    let mut is_text = false;
+    let mut is_escaped = false;
     for byte in text.bytes() {
         match byte {
             _ if is_escaped => is_escaped = false,

@@ -263,7 +263,8 @@ impl SiteLibrary {
         state.used = Some(begun);
         let is_old = state.compared.is_none_or(|then| then.elapsed() > UNWATCHED);
         if is_old && sites.iter().any(|site| !site.group.watch) {
-            (state.is_ready, state.is_moved) = (false, true);
+            state.is_ready = false;
+            state.is_moved = true;
         }
         let mut tries = 0;
         loop {
@@ -329,8 +330,11 @@ impl SiteLibrary {
     }
 
     fn begin(self: &Arc<Self>, state: &mut LibraryState, sites: &[Arc<DocsSite>], feed: Feed) -> bool {
-        (state.is_running, state.is_ready, state.is_moved) = (true, false, true);
-        let (own, sites) = (self.clone(), sites.to_vec());
+        state.is_running = true;
+        state.is_ready = false;
+        state.is_moved = true;
+        let own = self.clone();
+        let sites = sites.to_vec();
         let run = move || {
             let keeper = PageIndexer { library: &own, sites: &sites, feed: &feed, watch: FolderWatch::new() };
             // After a mistake of ours the next request begins anew; the panic hook has said where.
@@ -417,7 +421,8 @@ impl PageIndexer<'_> {
         let _ = catch_unwind(AssertUnwindSafe(|| self.set_watch(false)));
         let is_over = !self.feed.is_alive() || has_failed;
         let mut state = self.library.lock();
-        (state.is_running, state.is_ready) = (false, false);
+        state.is_running = false;
+        state.is_ready = false;
         if is_over {
             state.sites.iter_mut().for_each(|site| *site = Arc::default());
         }
@@ -590,7 +595,9 @@ impl PageIndexer<'_> {
         };
         found.bytes += bytes.len();
         let own = page_digest(&bytes, &facts);
-        let (size, modified, stamp) = (facts.size, facts.modified(), facts.stamp());
+        let size = facts.size;
+        let modified = facts.modified();
+        let stamp = facts.stamp();
         let is_same = |old: &&Arc<PageEntry>| old.digest == own && old.path == path && old.size == size;
         if let Some(old) = old.filter(is_same).filter(|old| old.is_indexed) {
             found.pages.push(Arc::new(PageEntry { modified, stamp, ..PageEntry::clone(old) }));
@@ -638,7 +645,8 @@ impl PageIndexer<'_> {
         if pages.is_empty() && gone.is_empty() {
             return;
         }
-        let (is_other, mut is_listed_otherwise) = (!puts.is_empty() || !gone.is_empty(), !gone.is_empty());
+        let is_other = !puts.is_empty() || !gone.is_empty();
+        let mut is_listed_otherwise = !gone.is_empty();
         if is_other {
             let changed =
                 self.library.with_index(&site.group, |index| index.change(site.name(), &puts, &gone));
@@ -677,7 +685,8 @@ impl PageIndexer<'_> {
         if walked {
             state.compared = Some(Instant::now());
         }
-        (state.is_ready, state.has_news) = (true, false);
+        state.is_ready = true;
+        state.has_news = false;
         let sites = state.sites.clone();
         let lists = sites.iter().map(|site| site.lists).fold(0, u64::wrapping_add);
         let report = state.subscribers.compare(lists, |uri| self.digest(&sites, uri));

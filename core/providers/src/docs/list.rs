@@ -120,7 +120,9 @@ impl PageCursor {
     /// `None`: it is not one of ours.
     fn parse(cursor: &str, sites: &[Arc<DocsSite>]) -> Option<Self> {
         let mut parts = cursor.splitn(4, '/');
-        let (rank, listed, site) = (parts.next()?, parts.next()?, parts.next()?);
+        let rank = parts.next()?;
+        let listed = parts.next()?;
+        let site = parts.next()?;
         Some(Self {
             rank: rank.parse().ok()?,
             site: sites.iter().position(|other| other.name() == site)?,
@@ -338,7 +340,8 @@ mod tests {
         }
         assert_eq!(expected.len(), 7 + 2 * 29 + 5);
         for limit in [1, 2, 7, 30, 1_000] {
-            let (mut found, mut cursor) = (Vec::new(), None);
+            let mut found = Vec::new();
+            let mut cursor = None;
             loop {
                 let page = page(&sites, &snapshots, cursor.as_deref(), limit, &permits);
                 assert!(page.items.len() <= limit && page.missing.is_empty());

@@ -105,7 +105,8 @@ impl Docs {
     fn add(&mut self, sites: Vec<Arc<DocsSite>>) -> Result<(), OptionError> {
         for site in sites {
             if let Some(first) = self.sites.iter().find(|first| first.name() == site.name()) {
-                let (first, second) = (first.folder.dir(), site.folder.dir());
+                let first = first.folder.dir();
+                let second = site.folder.dir();
                 return Err(named::same_name("docs", "sites", site.name(), first, second));
             }
             let mut others = self.sites.iter().map(|other| &other.group.index);
@@ -244,7 +245,8 @@ impl Docs {
         let site = numbered.unwrap_or_else(named).ok_or(ReadError::NotFound)?;
         match request.route() {
             OF_PAGE | OF_SECTION => {
-                let (page, section) = (request.param("page").unwrap_or_default(), request.param("section"));
+                let page = request.param("page").unwrap_or_default();
+                let section = request.param("section");
                 self.page(site, page, section, request, reply)
             }
             OF_SEARCH => self.search_or_page(site, request, reply),

@@ -152,8 +152,9 @@ impl Description {
                 None
             }
         };
-        let (title, description, lang) =
-            (text("title", TITLE), text("description", DESCRIPTION), text("lang", LANG));
+        let title = text("title", TITLE);
+        let description = text("description", DESCRIPTION);
+        let lang = text("lang", LANG);
         let lang = lang.filter(|lang| {
             let is_tag = is_lang(lang);
             if !is_tag {

@@ -126,7 +126,8 @@ pub(super) fn search(
         let snippet = snippet(&text, &query.hits(&SearchTokens::from_text(&text)));
         Hit { snippet, ..hit }
     });
-    let (hits, incomplete) = (hits.collect(), !is_whole);
+    let hits = hits.collect();
+    let incomplete = !is_whole;
     let answer = SearchAnswer { site: site.name(), query: text, hits, more, incomplete };
     serde_json::to_string(&answer).map_err(|error| error.to_string())
 }
@@ -154,8 +155,8 @@ fn hit(
             continue;
         }
         let words = SearchTokens::from_text(text);
-        let (own_heading, own) =
-            (query.hits(&SearchTokens::from_text(heading)).counts, query.hits(&words).counts);
+        let own_heading = query.hits(&SearchTokens::from_text(heading)).counts;
+        let own = query.hits(&words).counts;
         let fit = score(&[], &own_heading, &own, words.len());
         if best.as_ref().is_none_or(|(other, ..)| fit > *other) {
             best = Some((fit, uri, heading, text));

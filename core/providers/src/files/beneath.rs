@@ -256,7 +256,8 @@ impl RootDirectory {
         if fs::fstat(fd).ok()?.st_nlink == 0 {
             return None;
         }
-        let (root, path) = (named(&self.fd)?, named(fd)?);
+        let root = named(&self.fd)?;
+        let path = named(fd)?;
         if root == path {
             return Some(Vec::new());
         }

@@ -225,7 +225,8 @@ impl Folder {
         }
         let facts = FileFacts::from_facts(opened.facts);
         check(facts.size).map_err(UnreadFile::Refused)?;
-        let (mut bytes, mut file) = (Vec::new(), opened.into_file().take(max));
+        let mut bytes = Vec::new();
+        let mut file = opened.into_file().take(max);
         loop {
             // Piece by piece: a file may grow for as long as it is read, and its reader may be gone.
             let read = file.by_ref().take(PIECE).read_to_end(&mut bytes);

@@ -153,7 +153,8 @@ impl Rule {
 fn trimmed(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
-    let (mut at, mut end) = (0, 0);
+    let mut at = 0;
+    let mut end = 0;
     while let Some(byte) = line.get(at) {
         match byte {
             b' ' => at += 1,

@@ -137,7 +137,8 @@ impl FileWalk<'_> {
                     self.stack.pop();
                     continue;
                 };
-                let (path, chain) = (frame.path.clone(), frame.chain.clone());
+                let path = frame.path.clone();
+                let chain = frame.chain.clone();
                 // One that is gone meanwhile has no more.
                 if let Ok((_, directories, _)) = self.scan(root, &path, &chain, None, &from)
                     && let Some(frame) = self.stack.last_mut()
@@ -172,7 +173,8 @@ impl FileWalk<'_> {
                 WalkFrame { path, chain: chain.clone(), batch: VecDeque::new(), more: Some(name.to_vec()) };
             self.stack.push(frame);
             let Some(next) = self.tree.below(root, chain, &below) else { return Ok(None) };
-            (chain, path) = (next, below);
+            chain = next;
+            path = below;
         }
         self.enter(root, path, chain, file)
     }
@@ -234,7 +236,8 @@ impl FileWalk<'_> {
     ) -> Result<(Vec<(Vec<u8>, Item)>, (Vec<Vec<u8>>, bool), bool), Missing> {
         let dir = root.open(path)?.into_dir().ok_or(Missing::NotFound)?;
         let (after, room) = files.unwrap_or((&[], 0));
-        let (mut some, mut below) = (Smallest::new(room + 1), Smallest::new(BATCH));
+        let mut some = Smallest::new(room + 1);
+        let mut below = Smallest::new(BATCH);
         for DirectoryEntry { name, kind } in dir.entries()? {
             if (self.asked.is_cancelled)() {
                 return Err(Missing::NotFound);

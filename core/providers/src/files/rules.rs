@@ -124,7 +124,8 @@ impl FolderRules {
     fn descend(&self, root: &RootDirectory, chain: &mut Chain, path: &[u8]) {
         let skip = if path.is_empty() { 0 } else { path.len() + 1 };
         let rules = |name: &[u8], folds| self.files.beneath(root, (path, name), folds, &self.dir);
-        let (ignore, git) = (rules(IGNORE, false), rules(GITIGNORE, chain.folds));
+        let ignore = rules(IGNORE, false);
+        let git = rules(GITIGNORE, chain.folds);
         if ignore.is_some() || git.is_some() {
             chain.levels.push(RulesLevel { before: Vec::new(), skip, ignore, git });
         }
@@ -150,7 +151,8 @@ impl FolderRules {
         for (directory, before) in &outer.directories {
             let rules =
                 |name: &[u8], folds| self.files.outside(&directory.join(OsStr::from_bytes(name)), folds);
-            let (ignore, git) = (rules(IGNORE, false), rules(GITIGNORE, chain.folds));
+            let ignore = rules(IGNORE, false);
+            let git = rules(GITIGNORE, chain.folds);
             chain.levels.push(RulesLevel { before: before.clone(), skip: 0, ignore, git });
         }
         self.descend(root, &mut chain, b"");

@@ -108,7 +108,9 @@ fn ok(text: &str) -> Result<String, Missing> {
 }
 
 fn walk(trees: &[Arc<Tree>], limit: usize, mut between: impl FnMut(usize)) -> Vec<String> {
-    let (mut uris, mut cursor, mut pages) = (Vec::new(), None::<String>, 0);
+    let mut uris = Vec::new();
+    let mut cursor = None::<String>;
+    let mut pages = 0;
     loop {
         let asked =
             FileListContext { cursor: cursor.as_deref(), limit, permits: &all, is_cancelled: &|| false };

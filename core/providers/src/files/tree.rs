@@ -100,7 +100,8 @@ impl Tree {
         }
         let rest = uri.strip_prefix(&*self.uri)?;
         let mut bytes = Vec::with_capacity(rest.len());
-        let (rest, mut at) = (rest.as_bytes(), 0);
+        let rest = rest.as_bytes();
+        let mut at = 0;
         while let Some(&byte) = rest.get(at) {
             let triplet =
                 if byte == b'%' { mcp_resources_template::uri::hex_pair(&rest[at + 1..]) } else { None };

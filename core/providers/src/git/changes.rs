@@ -114,13 +114,16 @@ impl TreeWalk<'_> {
             return Err(ReadError::Failed);
         }
         let tree = |id: Option<ObjectId>| id.map(|id| self.of.handle.tree(id)).transpose();
-        let (old, new) = (tree(old)?, tree(new)?);
-        let (old, new) = (children(&old), children(&new));
+        let old = tree(old)?;
+        let new = tree(new)?;
+        let old = children(&old);
+        let new = children(&new);
         self.visits += old.len() + new.len();
         if self.visits > VISITS {
             return Ok(false);
         }
-        let (mut before, mut after) = (old.iter().peekable(), new.iter().peekable());
+        let mut before = old.iter().peekable();
+        let mut after = new.iter().peekable();
         loop {
             let name = match (before.peek(), after.peek()) {
                 (None, None) => return Ok(true),
@@ -149,7 +152,8 @@ impl TreeWalk<'_> {
         if is_file && self.of.permits(&change) && !(self.visit)(&change)? {
             return Ok(false);
         }
-        let (old, new) = (tree(old), tree(new));
+        let old = tree(old);
+        let new = tree(new);
         if old == new || !self.of.handle.own.selection.admits_entry(path, true) {
             return Ok(true);
         }

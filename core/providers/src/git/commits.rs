@@ -208,7 +208,10 @@ impl<'h> CommitWalk<'h> {
         path: Option<&'h [u8]>,
     ) -> Result<Self, ReadError> {
         let path = path.map(|path| spell::components(path).collect());
-        let (heap, known, seen, found) = Default::default();
+        let heap = Default::default();
+        let known = Default::default();
+        let seen = Default::default();
+        let found = Default::default();
         let mut walk = Self { handle, path, heap, known, seen, found, is_cut: false };
         walk.push(start)?;
         Ok(walk)
@@ -323,7 +326,8 @@ impl<'h> CommitWalk<'h> {
             return Ok(true);
         }
         let Some((name, rest)) = path.split_first() else { return Ok(false) };
-        let (one, other) = (self.child(one, name, depth)?, self.child(other, name, depth)?);
+        let one = self.child(one, name, depth)?;
+        let other = self.child(other, name, depth)?;
         if one == other {
             return Ok(true);
         }

@@ -67,7 +67,8 @@ pub(super) fn tree(
     let entry = entry.ok_or(ReadError::NotFound)?;
     let data = handle.tree(entry.id)?;
     let spelled = revision.to_string();
-    let (mut contents, mut more) = (Vec::new(), false);
+    let mut contents = Vec::new();
+    let mut more = false;
     for entry in entries(&data) {
         if (context.is_cancelled)() {
             return Err(ReadError::Failed);

@@ -10,7 +10,8 @@ const WRONG: StoreError = StoreError::Corrupt("a delta of a pack is damaged");
 pub(super) fn sizes(delta: &[u8]) -> Result<(u64, u64, usize), StoreError> {
     let mut used = 0;
     let mut size = || {
-        let (mut size, mut shift) = (0_u64, 0);
+        let mut size = 0_u64;
+        let mut shift = 0;
         loop {
             let byte = *delta.get(used).ok_or(WRONG)?;
             used += 1;
@@ -24,7 +25,8 @@ pub(super) fn sizes(delta: &[u8]) -> Result<(u64, u64, usize), StoreError> {
             }
         }
     };
-    let (base, result) = (size()?, size()?);
+    let base = size()?;
+    let result = size()?;
     Ok((base, result, used))
 }
 
@@ -60,7 +62,8 @@ pub(super) fn apply(base: &[u8], delta: &[u8], limit: u64) -> Result<Vec<u8>, St
                 }
                 Ok::<usize, StoreError>(value)
             };
-            let (offset, count) = (operand(0..4)?, operand(4..7)?);
+            let offset = operand(0..4)?;
+            let count = operand(4..7)?;
             let count = if count == 0 { 0x1_0000 } else { count };
             let end = offset.checked_add(count).ok_or(WRONG)?;
             out.extend_from_slice(base.get(offset..end).ok_or(WRONG)?);

@@ -175,7 +175,8 @@ impl Handle<'_> {
         }
         let data = self.tree(tree)?;
         for entry in entries(&data) {
-            let (path, id) = (join(directory, entry.filename), entry.oid.to_owned());
+            let path = join(directory, entry.filename);
+            let id = entry.oid.to_owned();
             if entry.mode.is_tree() {
                 self.expand(sparse, id, &path, into, depth + 1)?;
             } else {

@@ -198,7 +198,8 @@ impl GitLayout {
             found.as_ref().map(|of| (of.dev(), of.ino(), of.mtime(), of.mtime_nsec(), of.size()))
         };
         let changed = |found: &Option<Metadata>| found.as_ref().map(|of| (of.ctime(), of.ctime_nsec()));
-        let (objects, refs) = (self.common_dir.join("objects"), self.common_dir.join("refs"));
+        let objects = self.common_dir.join("objects");
+        let refs = self.common_dir.join("refs");
         let identity = [stat(&dir.join(".git")), stat(&self.git_dir), stat(&objects)];
         let settings = [stat(&self.common_dir.join("config")), stat(&objects.join("info/alternates"))];
         let below = [objects.join("info"), objects.join("pack"), refs.join("heads"), refs.join("tags"), refs];
@@ -264,7 +265,8 @@ fn links(dir: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Checks every link beneath a directory, also behind links.
 fn check_links(dir: &Path, areas: &[&Path]) -> Result<(), LayoutRefusal> {
-    let (mut todo, mut seen) = (vec![dir.to_owned()], HashSet::new());
+    let mut todo = vec![dir.to_owned()];
+    let mut seen = HashSet::new();
     while let Some(dir) = todo.pop() {
         if !seen.insert(dir.clone()) {
             continue;

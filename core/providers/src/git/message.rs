@@ -65,7 +65,8 @@ impl CommitHeader {
             parents.push(parent);
         }
         let mut next = rest.split(|byte| *byte == b'\n');
-        let (author, committer) = (next.next().unwrap_or_default(), next.next().unwrap_or_default());
+        let author = next.next().unwrap_or_default();
+        let committer = next.next().unwrap_or_default();
         // The last line must be a whole one.
         let is_whole = next.next().is_some();
         let time = match author.starts_with(b"author") && committer.starts_with(b"committer") && is_whole {
@@ -159,11 +160,13 @@ fn date_of(text: &str) -> Option<String> {
 fn civil(days: i64) -> (i64, i64, i64) {
     // Counted from 0000-03-01, so that a leap day ends a year, in eras of 400 years.
     let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let era = days.div_euclid(146_097);
+    let day = days.rem_euclid(146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let of_year = day - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;
-    let (day, month) = (of_year - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 

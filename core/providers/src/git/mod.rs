@@ -339,7 +339,8 @@ impl Git {
     }
 
     fn completed(&self, request: &Complete, context: &GitContext<'_>) -> Option<Vec<String>> {
-        let (variable, typed) = (request.variable(), request.value());
+        let variable = request.variable();
+        let typed = request.value();
         let repository = match request.argument("repo") {
             Some(name) => self.repository(name),
             None => self.repositories.first().filter(|_| self.repositories.len() == 1),

@@ -316,7 +316,8 @@ pub(super) fn entry(file: &PartFile, offset: u64) -> Result<PackEntry, StoreErro
     };
     let first = next()?;
     let mut size = u64::from(first & 0x0f);
-    let (mut shift, mut byte) = (4, first);
+    let mut shift = 4;
+    let mut byte = first;
     while byte & 0x80 != 0 {
         byte = next()?;
         if shift > 57 {
@@ -423,7 +424,8 @@ impl<'f> Inflate<'f> {
             self.read.resize(self.chunk, 0);
             let read = self.file.read_at(&mut self.read, self.at)?;
             self.read.truncate(read);
-            (self.used, self.at) = (0, self.at.saturating_add(read as u64));
+            self.used = 0;
+            self.at = self.at.saturating_add(read as u64);
             if read == 0 {
                 return Err(WRONG);
             }
@@ -431,7 +433,8 @@ impl<'f> Inflate<'f> {
         let before = out.len();
         out.resize(before + max, 0);
         let stream = self.stream.get_or_insert_default();
-        let (was_in, was_out) = (stream.total_in(), stream.total_out());
+        let was_in = stream.total_in();
+        let was_out = stream.total_out();
         let input = self.read.get(self.used..).unwrap_or_default();
         let output = out.get_mut(before..).unwrap_or_default();
         let status = stream.decompress(input, output, FlushDecompress::None).map_err(|_| WRONG)?;

@@ -40,7 +40,8 @@ pub(super) fn diff(
     context: &GitContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let tree = |variable, revision| handle.resolve(variable, revision).and_then(|id| handle.tree_of(id));
-    let (old, new) = (tree("from", from)?, tree("to", to)?);
+    let old = tree("from", from)?;
+    let new = tree("to", to)?;
     let limit = handle.own.settings.diff_bytes;
     let too_large = |size| ReadError::SizeExceeded { limit, size };
     let mut patch = String::new();
@@ -75,7 +76,8 @@ struct FilePatch<'f> {
 
 impl FilePatch<'_> {
     fn push(&self, out: &mut String, handle: &Handle<'_>, limit: u64) -> Result<(), ReadError> {
-        let (old, new) = (self.side(handle, self.old)?, self.side(handle, self.new)?);
+        let old = self.side(handle, self.old)?;
+        let new = self.side(handle, self.new)?;
         // The patch of a new or deleted file contains all of it.
         if (self.old.is_none() || self.new.is_none())
             && (old.len() + new.len()) as u64 > limit
@@ -194,7 +196,8 @@ fn hunks(out: &mut String, old: &[u8], new: &[u8]) {
 
 /// The lines from the first difference to the last.
 fn middle(input: &InternedInput<&[u8]>) -> Hunk {
-    let (before, after) = (&input.before, &input.after);
+    let before = &input.before;
+    let after = &input.after;
     let first = before.iter().zip(after).take_while(|(old, new)| old == new).count();
     let limit = before.len().min(after.len()) - first;
     let pairs = before.iter().rev().zip(after.iter().rev()).take(limit);

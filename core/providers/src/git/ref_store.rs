@@ -47,7 +47,8 @@ type PackedRefs = Vec<(String, ObjectId)>;
 
 impl RefStore {
     pub(super) fn new(areas: &Areas, git_dir: &Path, common_dir: &Path) -> Self {
-        let (git_dir, common_dir) = (git_dir.to_owned(), common_dir.to_owned());
+        let git_dir = git_dir.to_owned();
+        let common_dir = common_dir.to_owned();
         Self { areas: areas.clone(), git_dir, common_dir, packed: Mutex::default() }
     }
 
@@ -91,7 +92,8 @@ impl RefStore {
         let from = packed.partition_point(|(name, _)| name.as_str() < folder);
         let packed = packed.iter().skip(from).take_while(|(name, _)| name.starts_with(folder)).take(LARGEST);
         let mut all: BTreeMap<String, ObjectId> = packed.cloned().collect();
-        let (mut todo, mut seen) = (vec![(folder.trim_end_matches('/').to_owned(), 0)], 0);
+        let mut todo = vec![(folder.trim_end_matches('/').to_owned(), 0)];
+        let mut seen = 0;
         while let Some((dir, depth)) = todo.pop() {
             let path = self.dir(&dir).join(&dir);
             for entry in fs::read_dir(path).into_iter().flatten().filter_map(Result::ok) {

@@ -280,6 +280,7 @@ fn tag(handle: &Handle<'_>, named: RefName, uri: String) -> Result<Tag, ReadErro
     }
     let text = TagText::parse(&handle.tag(named.id)?);
     tag.tag = Some(named.id.to_string());
-    (tag.tagger, tag.subject) = (text.tagger, text.subject);
+    tag.tagger = text.tagger;
+    tag.subject = text.subject;
     Ok(tag)
 }

@@ -84,8 +84,10 @@ pub(super) fn status(
     };
     let paths =
         |group: &PathGroup| -> Vec<String> { files(group).into_iter().map(|file| file.path).collect() };
-    let (staged, unstaged) = (files(&state.staged), files(&state.unstaged));
-    let (untracked, conflicted) = (paths(&state.untracked), paths(&state.conflicted));
+    let staged = files(&state.staged);
+    let unstaged = files(&state.unstaged);
+    let untracked = paths(&state.untracked);
+    let conflicted = paths(&state.conflicted);
     let json = json(&TreeStatus {
         branch: state.branch.clone().filter(|branch| may_name(handle, branch, context)),
         head: state.head.clone(),
@@ -160,7 +162,8 @@ impl WorktreeState {
                 (Some((path, ..)), Some(entry)) => path.min(&entry.path),
             };
             let old = before.next_if(|(found, ..)| found == path);
-            let (mut new, mut is_conflict) = (None, false);
+            let mut new = None;
+            let mut is_conflict = false;
             while let Some(entry) = after.next_if(|entry| entry.path == *path) {
                 is_conflict |= entry.is_conflict();
                 // What is only intended to be added is not in the index yet.
@@ -199,7 +202,8 @@ fn collect(
     }
     let data = handle.tree(tree)?;
     for entry in entries(&data) {
-        let (path, id) = (join(directory, entry.filename), entry.oid.to_owned());
+        let path = join(directory, entry.filename);
+        let id = entry.oid.to_owned();
         match entry.mode.is_tree() {
             true => collect(handle, id, &path, into, depth + 1)?,
             false => into.push((path, Mode::from(entry.mode).bits(), id)),

@@ -217,7 +217,8 @@ impl ObjectStore {
             if Arc::ptr_eq(&newer, &list) {
                 return failure.map_or(Ok(None), Err);
             }
-            (list, failure) = (newer, None);
+            list = newer;
+            failure = None;
         }
     }
 
@@ -291,7 +292,8 @@ impl ObjectStore {
         cancelled: &IsCancelled<'_>,
     ) -> Result<(Kind, u64), StoreError> {
         let file = pack.data(&self.areas)?;
-        let (mut at, mut size) = (offset, None);
+        let mut at = offset;
+        let mut size = None;
         for _ in 0..CHAIN {
             if cancelled() {
                 return Err(PartError::Cancelled.into());

@@ -322,7 +322,8 @@ impl Poller {
 /// When a reference, HEAD or the index was last changed.
 fn newest_change(handle: &Handle<'_>) -> Option<SystemTime> {
     let modified = |path: &Path| path.symlink_metadata().ok().and_then(|found| found.modified().ok());
-    let (own, common) = (&handle.open.layout.git_dir, &handle.open.layout.common_dir);
+    let own = &handle.open.layout.git_dir;
+    let common = &handle.open.layout.common_dir;
     let files = [own.join("HEAD"), own.join("index"), common.join("packed-refs")];
     let mut newest = files.iter().filter_map(|path| modified(path)).max();
     let mut folders = vec![common.join("refs")];

@@ -153,7 +153,8 @@ impl<'w> WorktreeFiles<'w> {
             }
         };
         let handle = self.handle;
-        let (limit, is_cancelled) = (file.len(), handle.context.is_cancelled);
+        let limit = file.len();
+        let is_cancelled = handle.context.is_cancelled;
         let mut reader = CancellableReader { file: &file, at: 0, limit, is_cancelled };
         if limit > CONVERTED {
             let id = stream_id(&mut reader, limit);
@@ -248,7 +249,8 @@ impl Converter {
         let path = Path::new(OsStr::from_bytes(&entry.path));
         self.enter(files, index, path)?;
         let case = if files.handle.open.config.ignore_case { Case::Fold } else { Case::Sensitive };
-        let (attributes, names) = (&self.attributes, &self.names);
+        let attributes = &self.attributes;
+        let names = &self.names;
         let mut matching = |path: &BStr, out: &mut Outcome| {
             out.initialize_with_selection(
                 names,

@@ -49,7 +49,8 @@ pub(super) fn covered(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     found.sort_by_key(|range| (range.start, range.end));
-    let (mut out, mut done) = (String::with_capacity(text.len()), 0);
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
     for range in found {
         if range.start >= done {
             out.push_str(text.get(done..range.start).unwrap_or_default());

@@ -100,7 +100,8 @@ impl Collector {
     /// A new mount: a thread of an earlier one ends by itself.
     pub(super) fn begin_anew(&self) {
         let mut state = self.lock();
-        (state.thread, state.interests) = (None, 0);
+        state.thread = None;
+        state.interests = 0;
         self.changed.notify_all();
     }
 
@@ -140,7 +141,9 @@ impl Collector {
             return false;
         };
         state.begun += 1;
-        let (own, collector, feed) = ((process, state.begun), self.clone(), feed.clone());
+        let own = (process, state.begun);
+        let collector = self.clone();
+        let feed = feed.clone();
         let thread = std::thread::Builder::new().name("mcp-host".into());
         let begun = thread.spawn(move || collector.work(own, &feed)).is_ok();
         state.thread = begun.then_some(own);
@@ -224,7 +227,10 @@ impl HostProbe {
         self.counted = Instant::now();
         if let Some(disks) = &mut self.disks {
             disks.refresh_specifics(true, kinds());
-            let (mut used, mut total, mut read, mut written) = (0_u64, 0_u64, 0_u64, 0_u64);
+            let mut used = 0_u64;
+            let mut total = 0_u64;
+            let mut read = 0_u64;
+            let mut written = 0_u64;
             let mut seen = HashSet::new();
             // A disk that is mounted at several places counts once.
             for disk in &*disks {

@@ -54,7 +54,8 @@ impl Notifier {
             InterestChange::Lists { on: false } => {}
         }
         self.watching.interest(change, feed, "mcp-notify", || {
-            let (own, table) = (self.clone(), table.clone());
+            let own = self.clone();
+            let table = table.clone();
             move |feed, watched| {
                 own.notify(feed, watched, &table);
                 interval

@@ -99,7 +99,8 @@ fn begin(at: i64, step: i64) -> i64 {
 fn point(at: i64, samples: &[Sample]) -> Point {
     let numbers = || samples.iter().map(|sample| sample.value).filter(|value| !value.is_nan());
     // Of nothing, and of values that are not numbers, both are not a number.
-    let (min, max) = (numbers().fold(f64::NAN, f64::min), numbers().fold(f64::NAN, f64::max));
+    let min = numbers().fold(f64::NAN, f64::min);
+    let max = numbers().fold(f64::NAN, f64::max);
     #[expect(clippy::cast_precision_loss, reason = "far fewer samples than a number can count")]
     let count = numbers().count() as f64;
     let mut mean = numbers().sum::<f64>() / count;

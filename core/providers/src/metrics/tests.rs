@@ -51,7 +51,8 @@ fn a_ring_agrees_with_a_naive_one() {
         random
     };
     for limit in [1, 2, 7, 64] {
-        let (table, mut naive) = (table(limit), Vec::<(i64, u64)>::new());
+        let table = table(limit);
+        let mut naive = Vec::<(i64, u64)>::new();
         for order in 0..2_000_u64 {
             let at = i64::try_from(next() % 50 + order / 10).unwrap();
             table.push("a", Sample { at, value: order as f64 }).unwrap();

@@ -180,11 +180,13 @@ impl DocumentStore {
     }
 
     fn begin(self: &Arc<Self>, state: &mut StoreState, collections: &[Arc<Collection>], feed: Feed) -> bool {
-        (state.is_running, state.is_ready) = (true, false);
+        state.is_running = true;
+        state.is_ready = false;
         for documents in &mut state.collections {
             Arc::make_mut(documents).asked = None;
         }
-        let (own, collections) = (self.clone(), collections.to_vec());
+        let own = self.clone();
+        let collections = collections.to_vec();
         let run = move || {
             let keeper = DocumentIndexer { store: &own, collections: &collections, feed: &feed };
             // After a mistake of ours the next request begins anew; the panic hook has said where.
@@ -285,7 +287,8 @@ impl DocumentIndexer<'_> {
     fn stop(&self, has_failed: bool) {
         let is_over = !self.feed.is_alive() || has_failed;
         let mut state = self.store.lock();
-        (state.is_running, state.is_ready) = (false, false);
+        state.is_running = false;
+        state.is_ready = false;
         if is_over {
             state.collections.iter_mut().for_each(|documents| *documents = Arc::default());
         }
@@ -542,7 +545,8 @@ impl DocumentIndexer<'_> {
     /// Notifies the subscribers of what has changed.
     fn report(&self) {
         let mut state = self.store.lock();
-        (state.is_ready, state.has_news) = (true, false);
+        state.is_ready = true;
+        state.has_news = false;
         let collections = state.collections.clone();
         let lists = collections.iter().map(|documents| documents.lists).fold(0, u64::wrapping_add);
         let report = state.subscribers.compare(lists, |uri| self.digest(&collections, uri));

@@ -400,7 +400,8 @@ impl Drive {
         let fields = format!("nextPageToken,newStartPageToken,changes(fileId,removed,file({FIELDS}))");
         // By id: what was reported last, and in which place.
         let mut last: HashMap<String, (usize, Option<ListedDocument>)> = HashMap::new();
-        let (mut pages, mut page) = (Pages::default(), token.to_owned());
+        let mut pages = Pages::default();
+        let mut page = token.to_owned();
         for _ in 0..PAGES {
             let own = page.clone();
             let mut query = self.scope();
@@ -455,7 +456,8 @@ fn in_order(last: HashMap<String, (usize, Option<ListedDocument>)>, token: Strin
     let mut all: Vec<(usize, String, Option<ListedDocument>)> =
         last.into_iter().map(|(id, (place, listed))| (place, id, listed)).collect();
     all.sort_by_key(|(place, ..)| *place);
-    let (mut changed, mut gone) = (Vec::new(), Vec::new());
+    let mut changed = Vec::new();
+    let mut gone = Vec::new();
     for (_, id, listed) in all {
         match listed {
             Some(listed) => changed.push(listed),
@@ -548,7 +550,8 @@ impl DriveAnswer {
 
     /// Why there is no answer, and what helps.
     fn refused(&self) -> SourceError {
-        let (status, reason) = (self.status, self.reason().unwrap_or_default());
+        let status = self.status;
+        let reason = self.reason().unwrap_or_default();
         let help = match &*reason {
             "insufficientPermissions" => format!("; sign in again with the scope {SCOPE}"),
             "accessNotConfigured" => {

@@ -49,7 +49,9 @@ pub(super) fn cosine(one: &[f32], other: &[f32]) -> f32 {
     if one.len() != other.len() {
         return 0.0;
     }
-    let (mut dot, mut left, mut right) = (0.0, 0.0, 0.0);
+    let mut dot = 0.0;
+    let mut left = 0.0;
+    let mut right = 0.0;
     for (a, b) in one.iter().zip(other) {
         dot += a * b;
         left += a * a;

@@ -93,7 +93,8 @@ impl Rag {
                 format!("rag: hits is {}, expected a whole number from 1 to {MOST_HITS}", options.hits);
             return Err(OptionError::sentence(reason));
         }
-        let (poll, allowed) = (options.poll, Duration::from_millis(10)..=Duration::from_secs(86_400));
+        let poll = options.poll;
+        let allowed = Duration::from_millis(10)..=Duration::from_secs(86_400);
         if !allowed.contains(&poll) {
             let reason = format!("rag: poll is {poll:?}, expected a time from 10ms to 1d");
             return Err(OptionError::sentence(reason));
@@ -179,9 +180,14 @@ fn collection_of(
     let mut uri = String::from(INDEX);
     path::append(&mut uri, name);
     uri.push('/');
-    let (poll, list_max, hits) = (FOLDERS, options.list_max, options.hits);
-    let (name, index) = (name.to_owned(), index.clone());
-    let (origin, embedder, patience) = (None, None, options.patience);
+    let poll = FOLDERS;
+    let list_max = options.list_max;
+    let hits = options.hits;
+    let name = name.to_owned();
+    let index = index.clone();
+    let origin = None;
+    let embedder = None;
+    let patience = options.patience;
     Ok(Collection { name, uri, source, origin, poll, patience, list_max, hits, embedder, index })
 }
 

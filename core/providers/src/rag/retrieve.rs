@@ -129,13 +129,15 @@ fn words(
     let asked = store.with_index(collection, |index| {
         let mut rarities = Vec::new();
         for word in query.words() {
-            let (mut count, mut seen) = (0_usize, 0_usize);
+            let mut count = 0_usize;
+            let mut seen = 0_usize;
             index.matches(&collection.name, &word, |key| {
                 seen += 1;
                 count += usize::from(of_key(key).is_some_and(|(id, _)| permitted.is(id)));
                 seen < COUNTED
             })?;
-            let (all, count) = (all as f64, count as f64);
+            let all = all as f64;
+            let count = count as f64;
             rarities.push(((all - count + 0.5) / (count + 0.5)).ln_1p().max(0.0));
         }
         let mut permits = |key: &str| of_key(key).is_some_and(|(id, _)| permitted.is(id));
@@ -157,11 +159,9 @@ fn bm25(query: &SearchQuery, rarities: &[f64], title: &str, passage: &Passage) -
     let words = SearchTokens::from_text(&passage.text);
     let norm = K1 * (1.0 - B + B * words.len() as f64 / USUAL);
     let counts = |words: &SearchTokens| query.hits(words).counts;
-    let (title, heading, text) = (
-        counts(&SearchTokens::from_text(title)),
-        counts(&SearchTokens::from_text(&passage.heading)),
-        counts(&words),
-    );
+    let title = counts(&SearchTokens::from_text(title));
+    let heading = counts(&SearchTokens::from_text(&passage.heading));
+    let text = counts(&words);
     let sum: f64 = rarities
         .iter()
         .enumerate()

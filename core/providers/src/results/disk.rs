@@ -248,9 +248,11 @@ impl Disk {
             let is_changed = before.version != Some(version);
             if is_changed {
                 let state = Totals::read(&open.connection)?;
-                (open.seen.clock, open.seen.keys) = (state.clock, state.keys);
+                open.seen.clock = state.clock;
+                open.seen.keys = state.keys;
             } else {
-                (open.seen.clock, open.seen.keys) = (before.clock, before.keys);
+                open.seen.clock = before.clock;
+                open.seen.keys = before.keys;
             }
             open.seen.version = Some(version);
             let is_first = before.version.is_none();
@@ -315,7 +317,9 @@ impl Disk {
             none => {
                 let connection = open(&self.file).map_err(|what| failed(&self.file, &what))?;
                 let writer = RandomState::new().hash_one(process).cast_signed();
-                let (noted, uses, seen) = Default::default();
+                let noted = Default::default();
+                let uses = Default::default();
+                let seen = Default::default();
                 let files = OpenFiles::at(&self.file);
                 none.insert(OpenResults { process, connection, files, writer, noted, uses, seen })
             }
@@ -511,7 +515,8 @@ impl Totals {
     fn read(connection: &Connection) -> Result<Self, Failure> {
         let sql = "SELECT entries, bytes, clock, keys FROM state";
         connection.prepare_cached(sql)?.query_row([], |row| {
-            let (entries, bytes) = (unsigned(row.get(0)?), unsigned(row.get(1)?));
+            let entries = unsigned(row.get(0)?);
+            let bytes = unsigned(row.get(1)?);
             Ok(Self { entries, bytes, clock: row.get(2)?, keys: row.get(3)? })
         })
     }
@@ -533,7 +538,8 @@ fn copy(from: &Connection, to: &mut Connection) -> Result<(), Failure> {
     const ROWS: &str =
         "SELECT id, who, mime_type, is_text, created, expires, put, writer, used, body FROM result";
     let transaction = to.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let (old, mut new) = (Totals::read(from)?, Totals::read(&transaction)?);
+    let old = Totals::read(from)?;
+    let mut new = Totals::read(&transaction)?;
     {
         let mut rows = from.prepare(ROWS)?;
         let mut rows = rows.query([])?;

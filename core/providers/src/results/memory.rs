@@ -40,7 +40,9 @@ struct StoredResult {
 
 impl ResultTable {
     pub(super) fn new(limits: ResultLimits) -> Self {
-        let (shelves, by_use, by_expiry) = Default::default();
+        let shelves = Default::default();
+        let by_use = Default::default();
+        let by_expiry = Default::default();
         Self { limits, shelves, by_use, by_expiry, bytes: 0, clock: 0 }
     }
 
@@ -48,7 +50,8 @@ impl ResultTable {
     pub(super) fn put(&mut self, key: ResultKey, entry: ResultEntry) -> (bool, Vec<ResultKey>) {
         let is_new = self.take(&key).is_none();
         self.clock += 1;
-        let (serial, size) = (self.clock, entry.content.len() as u64);
+        let serial = self.clock;
+        let size = entry.content.len() as u64;
         let mut gone = Vec::new();
         while self.by_use.len() >= self.limits.entries || self.bytes + size > self.limits.bytes {
             let Some(key) = self.by_use.first_key_value().map(|(_, key)| key.clone()) else { break };

@@ -129,7 +129,8 @@ impl Results {
         T: Into<Content>,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (cache, key) = (&self.cache, key(id, options.principal.as_deref())?);
+        let cache = &self.cache;
+        let key = key(id, options.principal.as_deref())?;
         loop {
             if let Some(entry) = cache.get(&key)? {
                 return Ok(entry);
@@ -231,7 +232,8 @@ impl ResultCache {
                 "the time of {id:?} is 0, so it could not be kept; give at least a millisecond"
             )));
         }
-        let (size, limit) = (content.len() as u64, self.options.limits.bytes);
+        let size = content.len() as u64;
+        let limit = self.options.limits.bytes;
         if size > limit {
             return Err(ResultsError::TooLarge { id: id.into(), size, limit });
         }

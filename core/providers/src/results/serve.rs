@@ -52,7 +52,8 @@ impl Provider for Results {
         if is_index || cache.options.file.is_some() {
             return None;
         }
-        let (id, now) = (request.param(VARIABLE).unwrap_or_default(), now());
+        let id = request.param(VARIABLE).unwrap_or_default();
+        let now = now();
         let admits = |size| if size > SMALL as u64 { Err(()) } else { Ok(()) };
         match cache.lock().get(id, Some(request.principal().id()), now, admits) {
             Ok(Some(Ok(entry))) => Some(Ok(entry.answer(now))),
@@ -76,7 +77,9 @@ impl Provider for Results {
             return reply.send(Ok(ListPage::default()));
         };
         let limit = request.limit().max(1);
-        let (mut items, mut last, mut has_more) = (Vec::new(), None, false);
+        let mut items = Vec::new();
+        let mut last = None;
+        let mut has_more = false;
         let walked = cache.walk(request.cursor(), request.principal().id(), &mut |result, uri| {
             if !request.permits(&uri) {
                 return true;
@@ -151,7 +154,8 @@ impl ResultCache {
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
-        let (id, now) = (request.param(VARIABLE).unwrap_or_default(), now());
+        let id = request.param(VARIABLE).unwrap_or_default();
+        let now = now();
         let found = self.lock().get(id, Some(request.principal().id()), now, |size| reply.facts(size));
         match found {
             Ok(Some(entry)) => Ok(entry?.answer(now)),
@@ -165,7 +169,8 @@ impl ResultCache {
 
     /// The results that may be seen, as JSON.
     fn read_index(&self, request: &Read, log: &dyn Fn(&str)) -> Result<ReadResult<'static>, ReadError> {
-        let (mut shown, mut has_more) = (Vec::new(), false);
+        let mut shown = Vec::new();
+        let mut has_more = false;
         let walked = self.walk(None, request.principal().id(), &mut |result, uri| {
             if !request.permits(&uri) {
                 return true;

@@ -48,7 +48,8 @@ enum Op {
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
-    let (id, who) = (0..IDS.len(), 0..WHO.len());
+    let id = 0..IDS.len();
+    let who = 0..WHO.len();
     let op = prop_oneof![
         4 => (id.clone(), who.clone(), 0..60_usize, 1..40_u64, any::<bool>())
             .prop_map(|(id, who, size, ttl, is_text)| Op::Put { id, who, size, ttl, is_text }),
@@ -113,7 +114,8 @@ impl Model {
 }
 
 fn run(mut store: ResultStore, ops: &[Op]) {
-    let (mut model, mut now) = (Model::default(), 1_000);
+    let mut model = Model::default();
+    let mut now = 1_000;
     for (number, op) in ops.iter().enumerate() {
         match *op {
             Op::Put { id, who, size, ttl, is_text } => {
@@ -136,7 +138,8 @@ fn run(mut store: ResultStore, ops: &[Op]) {
             }
             Op::Wait(time) => now += time,
             Op::Walk { who, after } => {
-                let (who, after) = (WHO[who].unwrap_or_default(), after.map(|id| IDS[id]));
+                let who = WHO[who].unwrap_or_default();
+                let after = after.map(|id| IDS[id]);
                 let mut ids = Vec::new();
                 let mut each = |result: entry::Summary| {
                     ids.push(result.id.to_string());
@@ -183,7 +186,8 @@ fn text(results: &Results, id: &str) -> Option<String> {
 fn a_file_outlives_the_cache() {
     let folder = Folder::new();
     let open = || Results::new(options(Some(folder.file()))).unwrap();
-    let (one, two) = (open(), open());
+    let one = open();
+    let two = open();
     for number in 0..5 {
         one.put(&number.to_string(), format!("{number}"), PutOptions::new()).unwrap();
     }
@@ -228,7 +232,8 @@ fn a_wrong_file_is_refused_and_stays() {
         .put("a", "x".repeat(50_000), PutOptions::new())
         .unwrap();
     let whole = fs::read(&damaged).unwrap();
-    let (mut head, mut page) = (whole.clone(), whole);
+    let mut head = whole.clone();
+    let mut page = whole;
     head[20..100].fill(0xA5);
     page[4_096..8_192].fill(0xA5);
     let text = folder.0.join("text");
@@ -329,7 +334,8 @@ fn a_file_that_is_gone_loses_nothing() {
     for ends in [&[""][..], &["", "-wal", "-shm"], &["", "-wal"], &["", "-shm"]] {
         let folder = Folder::new();
         let open = || Results::new(options(Some(folder.file()))).unwrap();
-        let (one, two) = (open(), open());
+        let one = open();
+        let two = open();
         one.put("a", "1", PutOptions::new()).unwrap();
         two.put("b", "2", PutOptions::new()).unwrap();
         for end in ends {

@@ -438,7 +438,8 @@ mod tests {
             ("髙橋と高橋", "高橋", vec!["髙橋", "高橋"]),
             ("ガ カ", "カ", vec!["カ"]),
         ] {
-            let (words, phrase) = (SearchTokens::from_text(text), Phrase::from_text(query).unwrap());
+            let words = SearchTokens::from_text(text);
+            let phrase = Phrase::from_text(query).unwrap();
             let found: Vec<_> = words.find(&phrase).map(|at| &text[at]).collect();
             assert_eq!(found, expected, "{query} in {text}");
         }

@@ -437,7 +437,9 @@ impl<'w> SkillWalk<'w> {
         }
         let (bytes, stamp) = folder.read(path, &|size| size <= BYTES)?;
         let head = name.map(|name| SkillHead::parse(&bytes, name).map(Arc::new));
-        let (digest, size, is_settled) = (digest(&bytes), bytes.len() as u64, stamp.is_settled());
+        let digest = digest(&bytes);
+        let size = bytes.len() as u64;
+        let is_settled = stamp.is_settled();
         let known = KnownSkill { stamp, is_settled, digest, size, head };
         self.now.known.insert(key, known.clone());
         Ok(known)

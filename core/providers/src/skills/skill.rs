@@ -76,7 +76,8 @@ impl SkillHead {
             Some(_) => Err(format!("{key} in its SKILL.md is not a text")),
             None => Err(format!("its SKILL.md has no {key}")),
         };
-        let (name, description) = (text("name")?, text("description")?);
+        let name = text("name")?;
+        let description = text("description")?;
         if !is_name(&name) {
             return Err(format!(
                 "name in its SKILL.md is not 1 to {NAME} lowercase letters, digits and single hyphens"

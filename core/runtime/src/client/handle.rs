@@ -283,7 +283,8 @@ impl Client {
         watching: Arc<ClientWatching>,
         at: WatchLocation,
     ) -> tokio::task::AbortHandle {
-        let (client, uri) = (self.clone(), uri.to_owned());
+        let client = self.clone();
+        let uri = uri.to_owned();
         let search = tokio::spawn(async move {
             let link = match client.read_from(&uri).await {
                 Ok((link, _)) => Ok(link),

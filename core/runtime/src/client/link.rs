@@ -230,7 +230,9 @@ impl LinkTask {
             let pause = Duration::from_millis(at.saturating_sub(self.clock.now().tick));
             self.alarm = Some((at, Box::pin(tokio::time::sleep(pause))));
         }
-        let (opening, inbound, alarm) = (&mut self.opening, &mut self.inbound, &mut self.alarm);
+        let opening = &mut self.opening;
+        let inbound = &mut self.inbound;
+        let alarm = &mut self.alarm;
         tokio::select! {
             command = commands.recv() => LinkEvent::Command(command),
             message = next(inbound) => LinkEvent::Inbound(message),
@@ -332,14 +334,16 @@ impl LinkTask {
             match effect {
                 Effect::Connect => {
                     let (sender, receiver) = channel(INBOUND);
-                    let (target, longest) = (self.target.clone(), self.longest);
+                    let target = self.target.clone();
+                    let longest = self.longest;
                     self.inbound = Some(receiver);
                     self.opening =
                         Some(Box::pin(async move { ClientTransport::open(&target, sender, longest).await }));
                 }
                 Effect::Disconnect { why } => {
                     self.fail_about(&why);
-                    (self.inbound, self.opening) = (None, None);
+                    self.inbound = None;
+                    self.opening = None;
                     if let Some(carrier) = self.carrier.take() {
                         self.retire(carrier);
                     }
@@ -389,7 +393,8 @@ impl LinkTask {
     }
 
     fn ask(&mut self, question: ClientQuestion) {
-        let (id, back) = (question.id, self.back.clone());
+        let id = question.id;
+        let back = self.back.clone();
         let answer = self.hooks.answers.get(&question.method).map(|answer: &Answers| answer(question));
         let task = tokio::spawn(async move {
             let answer = match answer {

@@ -45,7 +45,8 @@ impl Listing {
         let links = client.links();
         let count = links.len();
         let servers = links.into_iter().map(|link| (link, None)).collect();
-        let (items, failures) = (VecDeque::new(), Vec::new());
+        let items = VecDeque::new();
+        let failures = Vec::new();
         Self {
             client: client.clone(),
             kind,
@@ -109,7 +110,8 @@ impl Listing {
         }
         for (link, first) in &mut self.servers {
             if first.is_none() {
-                let (own, call) = (link.clone(), call(self.kind, None));
+                let own = link.clone();
+                let call = call(self.kind, None);
                 let (options, progress) = self.client.options();
                 *first = Some(tokio::spawn(async move { own.call(call, options, progress).await }));
             }
@@ -157,7 +159,8 @@ impl Listing {
 
     fn next_server(&mut self) {
         self.servers.pop_front();
-        (self.cursor, self.pages) = (None, 0);
+        self.cursor = None;
+        self.pages = 0;
         self.cursors.clear();
         self.pages_seen.clear();
     }

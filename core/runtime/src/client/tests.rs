@@ -22,8 +22,10 @@ fn server(count: &Arc<AtomicU64>) -> ResourceServer {
 /// The same; `watched` counts the watched URIs.
 fn server_watched(count: &Arc<AtomicU64>, watched: &Arc<AtomicU64>) -> ResourceServer {
     let watched = watched.clone();
-    let (read, mut limits) = (count.clone(), Limits::default());
-    (limits.page, limits.coalesce) = (3, 0);
+    let read = count.clone();
+    let mut limits = Limits::default();
+    limits.page = 3;
+    limits.coalesce = 0;
     let mut builder = ResourceServer::builder("shop", "1")
         .resource(Resource::new("shop://counter"), move |_| {
             let count = read.load(Ordering::SeqCst);
@@ -125,7 +127,8 @@ async fn the_allow_list_decides_everywhere() {
 #[tokio::test]
 async fn watches_from_the_first_contents_on() {
     for era in ERAS {
-        let (count, watched) = (Arc::new(AtomicU64::new(1)), Arc::new(AtomicU64::new(0)));
+        let count = Arc::new(AtomicU64::new(1));
+        let watched = Arc::new(AtomicU64::new(0));
         let server = server_watched(&count, &watched);
         let client = client(&server, era).connect().unwrap();
         let mut watch = client.watch("shop://counter");

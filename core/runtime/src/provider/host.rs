@@ -26,7 +26,8 @@ impl Mounts {
         if !self.is_used() && !events.iter().any(|event| matches!(event, Event::Interest)) {
             return events;
         }
-        let (mut todo, mut rest) = (events, Events::new());
+        let mut todo = events;
+        let mut rest = Events::new();
         todo.reverse();
         while let Some(event) = todo.pop() {
             if matches!(event, Event::Interest) {

@@ -92,7 +92,8 @@ impl Mount {
     /// the queue is full. With 0 threads the functions of [`Provider`](super::Provider) are called on the thread that
     /// read the request, and must never block.
     pub fn workers(mut self, threads: usize, queue: usize) -> Self {
-        (self.threads, self.queue) = (threads, queue);
+        self.threads = threads;
+        self.queue = queue;
         self
     }
 }

@@ -117,7 +117,9 @@ impl Mounts {
     pub fn mount(self: &Arc<Self>, provider: Arc<dyn Provider>) -> Result<MountId, RegistrationError> {
         let refused = |mount: &str, reason: String| RegistrationError::Mount { mount: mount.into(), reason };
         let Some(engine) = self.engine() else { return Err(refused("", "the server is gone".into())) };
-        let (id, alive, handlers) = (engine.new_mount(), AtomicBool::new(true), Mutex::default());
+        let id = engine.new_mount();
+        let alive = AtomicBool::new(true);
+        let handlers = Mutex::default();
         let state = Arc::new(MountState { id, alive, handlers });
         let feed = Feed::new(self, &state);
         let mounting = catch_unwind(AssertUnwindSafe(|| provider.clone().mount(feed)));
@@ -129,8 +131,10 @@ impl Mounts {
         let name = std::mem::take(&mut mount.name);
         let workers =
             (mount.threads > 0).then(|| Workers::new(format!("mcp-{name}"), mount.threads, mount.queue));
-        let (fallback, is_full) = (mount.fallback, AtomicBool::new(false));
-        let (name, lists) = (name.into(), Mutex::new(Some(false)));
+        let fallback = mount.fallback;
+        let is_full = AtomicBool::new(false);
+        let name = name.into();
+        let lists = Mutex::new(Some(false));
         let mounted = Arc::new(MountedProvider { name, provider, state, fallback, workers, is_full, lists });
         let mut all = self.mounted();
         if !self.is_used.swap(true, Ordering::AcqRel) {
@@ -395,7 +399,8 @@ impl MountPart {
         redact: Option<&Redact>,
     ) -> RequestOutcome<'static> {
         let otherwise = self.rest.first().cloned().map(|next| -> Otherwise {
-            let (request, redact) = (request.at(next.route), redact.cloned());
+            let request = request.at(next.route);
+            let redact = redact.cloned();
             Box::new(move |peer, reply| {
                 let outcome = next.read(request, peer.clone(), reply, redact.as_ref());
                 peer.follow(outcome);
@@ -489,7 +494,8 @@ impl Mounts {
         let (Some(mounted), Some(engine)) = (mounted, self.engine()) else {
             return entries.iter().map(|_| Ok(())).collect();
         };
-        let (mut edits, mut reports) = (Vec::new(), Vec::new());
+        let mut edits = Vec::new();
+        let mut reports = Vec::new();
         for entry in entries {
             reports.push(match self.edit(&engine, &mounted, entry) {
                 Ok(edit) => {

@@ -34,7 +34,9 @@ type Held = (Read, Responder<ReadResult<'static>>);
 impl Holds {
     fn new(mount: Mount) -> (Arc<Self>, Receiver<Held>) {
         let (held, receiver) = channel();
-        let (mount, held, interest) = (Mutex::new(Some(mount)), Mutex::new(held), Mutex::default());
+        let mount = Mutex::new(Some(mount));
+        let held = Mutex::new(held);
+        let interest = Mutex::default();
         (Arc::new(Self { mount, held, interest }), receiver)
     }
 
@@ -271,7 +273,8 @@ fn a_responder_answers_once_in_every_order() {
                     true => thread::spawn(move || act(reply)).join().unwrap(),
                     false => act(reply),
                 }
-                let (got, case) = (served.got(), format!("{before}, {end}, {elsewhere}"));
+                let got = served.got();
+                let case = format!("{before}, {end}, {elsewhere}");
                 assert_eq!(got.len(), expected, "{case}: {got:?}");
                 assert_eq!(served.pipe.in_flight(), 0, "{case}");
                 assert_eq!(served.host.pending.load(Ordering::SeqCst), 0, "{case}");
@@ -328,7 +331,8 @@ fn a_panic_fails_one_request() {
 fn a_provider_that_blocks_fills_its_own_queue() {
     let served = TestServer::new(Limits::default());
     let gate = Arc::new((Mutex::new(false), Condvar::new()));
-    let (waits, running) = (gate.clone(), Arc::new(AtomicUsize::new(0)));
+    let waits = gate.clone();
+    let running = Arc::new(AtomicUsize::new(0));
     let runs = running.clone();
     let mount = Mount::new("blocks").template(ONE, Template::new(ANY)).workers(2, 3);
     let id = served.mount(Does::new(mount, move |_, reply| {
@@ -406,14 +410,17 @@ fn odd_items_of_another_server_leave_the_others() {
     }
     let served = TestServer::new(limits(|limits| limits.list_ttl = 60_000));
     served.mount(Arc::new(Upstream));
-    let (mut cursor, mut count, mut pages) = (Value::Null, 0, 0);
+    let mut cursor = Value::Null;
+    let mut count = 0;
+    let mut pages = 0;
     loop {
         let params = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
         served.ask(1, "resources/list", params);
         let page = served.wait(1).remove(0);
         let items = page["result"]["resources"].as_array().unwrap();
         assert!(items.iter().all(|item| item["theirs"] == json!([1])));
-        (count, pages) = (count + items.len(), pages + 1);
+        count = count + items.len();
+        pages = pages + 1;
         cursor = page["result"]["nextCursor"].clone();
         if cursor.is_null() {
             break;
@@ -496,7 +503,8 @@ fn interest_begins_and_ends_with_the_watchers() {
         let mount = Mount::new(name).template(ONE, Template::new(template)).workers(0, 0);
         Holds::new(mount).0
     };
-    let (one, two) = (mount("one", "one:///{id}"), mount("two", "two:///{id}"));
+    let one = mount("one", "one:///{id}");
+    let two = mount("two", "two:///{id}");
     let heard = |provider: &Holds| std::mem::take(&mut *lock(&provider.interest));
     let uri = |id: &str, on: bool| {
         let uri: Arc<str> = id.into();
@@ -609,7 +617,8 @@ fn interest_is_in_turn_while_threads_mount_and_watch() {
     let mounting = Arc::new(Mutex::new(()));
     thread::scope(|scope| {
         for _ in 0..8 {
-            let (served, mounting) = (served.clone(), mounting.clone());
+            let served = served.clone();
+            let mounting = mounting.clone();
             scope.spawn(move || {
                 for _ in 0..50 {
                     let turn = lock(&mounting);
@@ -708,10 +717,12 @@ fn a_flood_of_changes_is_a_few_notifications() {
 fn workers_are_bounded() {
     let workers = Arc::new(Workers::new("test", 3, 5));
     assert_eq!(workers.threads(), 0, "none begins before there is work");
-    let (gate, done) = (Arc::new((Mutex::new(false), Condvar::new())), Arc::new(AtomicUsize::new(0)));
+    let gate = Arc::new((Mutex::new(false), Condvar::new()));
+    let done = Arc::new(AtomicUsize::new(0));
     let mut accepted = 0;
     for at in 0..100 {
-        let (gate, done) = (gate.clone(), done.clone());
+        let gate = gate.clone();
+        let done = done.clone();
         let Ok(place) = workers.enter() else { continue };
         place.run(move || {
             drop(gate.1.wait_while(lock(&gate.0), |open| !*open));

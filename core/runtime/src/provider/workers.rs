@@ -135,7 +135,8 @@ impl Drop for QueuePermit<'_> {
 
 impl Pool {
     fn new() -> Arc<Self> {
-        let (state, ready) = Default::default();
+        let state = Default::default();
+        let ready = Default::default();
         Arc::new(Self { process: std::process::id(), state, ready })
     }
 

@@ -66,7 +66,8 @@ impl HandlerAsks {
 
 /// Sends a request and waits for the answer.
 pub(super) async fn ask(link: &HandlerLink, method: &str, params: &str) -> AskResult {
-    let (shared, peer) = (&link.client().shared, &link.client().peer);
+    let shared = &link.client().shared;
+    let peer = &link.client().peer;
     let (sender, answer) = oneshot::channel();
     let asking = {
         // Held until the receiver is registered: the answer may arrive before `ask` returns.
@@ -132,7 +133,8 @@ mod tests {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         ours.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let serving = tokio::spawn({
-            let (server, input) = (server.clone(), theirs.try_clone().unwrap());
+            let server = server.clone();
+            let input = theirs.try_clone().unwrap();
             async move { server.run_on(input, theirs).await }
         });
         let client = tokio::task::spawn_blocking(move || {

@@ -145,7 +145,8 @@ fn spawn(link: &Arc<HandlerLink>, work: Work) {
 }
 
 fn answer(link: &HandlerLink, handled: Handled) -> RequestOutcome<'static> {
-    let (shared, peer) = (&link.client().shared, &link.client().peer);
+    let shared = &link.client().shared;
+    let peer = &link.client().peer;
     let answer = handled.unwrap_or_else(|error| {
         link.span().failed(error.told());
         shared.failed(error)

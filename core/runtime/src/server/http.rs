@@ -225,8 +225,8 @@ struct Ends(tokio::task::JoinHandle<()>);
 impl Ends {
     fn new(server: Arc<HttpServer>) -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        let (mut terminate, mut interrupt) =
-            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
         Ok(Self(tokio::spawn(async move {
             std::future::poll_fn(|context| match terminate.poll_recv(context) {
                 std::task::Poll::Ready(_) => std::task::Poll::Ready(()),

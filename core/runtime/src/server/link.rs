@@ -49,7 +49,8 @@ pub(super) enum ReplyRoute {
 
 impl HandlerLink {
     pub(super) fn new(client: Arc<CallerHandle>, token: RequestToken, span: Span) -> Arc<Self> {
-        let (state, notify) = (Mutex::new(ReplyState::Attached), Notify::new());
+        let state = Mutex::new(ReplyState::Attached);
+        let notify = Notify::new();
         Arc::new(Self { client, token, state, cancelled: AtomicBool::new(false), notify, span })
     }
 

@@ -41,7 +41,8 @@ impl PipeHost {
         let pipe = Arc::new(Pipe::new(&shared.engine, shared.clock.clone()));
         pipe.wake_with(wake.waker(word::DELIVER));
         shared.joined(pipe.id(), wake.clone());
-        let (over, draining) = Default::default();
+        let over = Default::default();
+        let draining = Default::default();
         Arc::new(Self { shared, pipe, stdio, runtime, wake, over, draining })
     }
 

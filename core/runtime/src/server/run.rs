@@ -154,7 +154,8 @@ impl TimeThread {
 
     /// Handles everything that is due.
     fn turn(&self) -> LoopPass {
-        let (shared, pipe) = (self.host.shared(), self.host.pipe());
+        let shared = self.host.shared();
+        let pipe = self.host.pipe();
         // First of all, so that any change from here on keeps the thread from sleeping.
         self.waiter.wake().arm(Millis::MAX);
         let words = self.waiter.wake().hear();

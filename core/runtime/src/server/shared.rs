@@ -92,7 +92,8 @@ impl ServerState {
         let log = diagnose.clone();
         registry.mounts().log_with(Box::new(move |what| log(&Diagnostic::Warning(what))));
         if let Some(redact) = &redact {
-            let (redact, diagnose) = (redact.clone(), diagnose.clone());
+            let redact = redact.clone();
+            let diagnose = diagnose.clone();
             registry.mounts().redact_with(Arc::new(move |_, uri, answer| {
                 redacted(&redact, uri, answer).unwrap_or_else(|error| failed(&diagnose, error))
             }));

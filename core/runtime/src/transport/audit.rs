@@ -65,7 +65,8 @@ impl AuditLog {
     /// Takes the records of `engine` from now on; the engine must have been made with
     /// [`Options::audit`](mcp_resources_engine::engine::EngineOptions::audit).
     pub fn new(engine: Arc<Engine>, sink: impl AuditSink) -> Self {
-        let (signal, spare) = (Arc::new(AuditSignal::default()), Mutex::new(sink.fork()));
+        let signal = Arc::new(AuditSignal::default());
+        let spare = Mutex::new(sink.fork());
         let worker = AuditWorker { engine: engine.clone(), sink, signal: signal.clone(), missed: 0 };
         *lock(&signal.work) = Some(Box::new(move || worker.run()));
         engine.watch_records(&Waker::from(signal.clone()));
@@ -79,7 +80,8 @@ impl AuditLog {
         if !log.signal.is_left_behind() {
             return Some(log);
         }
-        let (engine, spare) = (log.engine.clone(), lock(&log.spare).take());
+        let engine = log.engine.clone();
+        let spare = lock(&log.spare).take();
         // The parent's thread may have held one of its locks at the fork, so it is not touched again.
         std::mem::forget(log);
         engine.watch_records(Waker::noop());

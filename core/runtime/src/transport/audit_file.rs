@@ -138,7 +138,8 @@ impl AuditSink for AuditFile {
 
     /// Whole lines are appended in one write, so lines of two processes do not mix.
     fn fork(&self) -> Option<Box<dyn AuditSink>> {
-        let (file, place) = (self.file.clone(), self.place.clone());
+        let file = self.file.clone();
+        let place = self.place.clone();
         Some(Box::new(Self { file, place, lines: Vec::new(), is_torn: false }))
     }
 }
@@ -230,7 +231,8 @@ mod tests {
     #[test]
     fn a_file_that_is_moved_or_deleted_is_made_again() {
         let folder = folder("moved");
-        let (path, old) = (folder.join("log"), folder.join("log.1"));
+        let path = folder.join("log");
+        let old = folder.join("log.1");
         let mut file = AuditFile::open(&path).unwrap();
         file.take(&entries(1)).unwrap();
         std::fs::rename(&path, &old).unwrap();

@@ -124,8 +124,10 @@ mod tests {
 
     #[test]
     fn a_sleeper_is_woken_whenever_a_test_moves_the_clock() {
-        let (clock, woken) = (EngineClock::new(), Arc::new(Woken::default()));
-        let (waker, count) = (Waker::from(woken.clone()), || woken.0.load(Ordering::SeqCst));
+        let clock = EngineClock::new();
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(woken.clone());
+        let count = || woken.0.load(Ordering::SeqCst);
         assert!(!clock.stands(&waker));
         clock.set(Some(Now { tick: 5, unix: 7 }));
         assert_eq!((count(), clock.now().tick), (0, 5));

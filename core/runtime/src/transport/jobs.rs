@@ -374,7 +374,8 @@ impl<J: Job> JobsState<J> {
             return;
         }
         let mut full: Vec<J::Client> = Vec::new();
-        let (mut stalled, mut ready) = (VecDeque::new(), VecDeque::new());
+        let mut stalled = VecDeque::new();
+        let mut ready = VecDeque::new();
         for job in self.stalled.drain(..) {
             let is_known = full.iter().any(|client| J::is_same(client, job.client()));
             if is_known || J::is_full(job.client()) {
@@ -427,7 +428,8 @@ mod tests {
     /// One thread is on its way at a time; the next is called when that one has arrived and taken a job.
     #[test]
     fn one_thread_is_called_at_a_time_and_no_more_than_there_may_be() {
-        let (jobs, client) = (Jobs::new(2), Arc::new(Client::default()));
+        let jobs = Jobs::new(2);
+        let client = Arc::new(Client::default());
         assert_eq!(jobs.kick(), ThreadNeed::Nothing);
         (0..4).for_each(|number| jobs.push((client.clone(), number)));
         assert_eq!([jobs.kick(), jobs.kick()], [ThreadNeed::Thread, ThreadNeed::Nothing]);
@@ -441,7 +443,8 @@ mod tests {
     /// Unwritten output is written by the thread on its way, or by the one that takes a job.
     #[test]
     fn what_is_left_unwritten_is_written_once() {
-        let (jobs, client) = (Jobs::new(1), Arc::new(Client::default()));
+        let jobs = Jobs::new(1);
+        let client = Arc::new(Client::default());
         jobs.push((client.clone(), 0));
         assert_eq!(jobs.kick(), ThreadNeed::Thread);
         jobs.leave_unwritten(client.clone());
@@ -468,7 +471,8 @@ mod tests {
 
     #[test]
     fn the_end_waits_for_threads_that_rest_and_not_for_handlers() {
-        let (jobs, client) = (Arc::new(Jobs::new(2)), Arc::new(Client::default()));
+        let jobs = Arc::new(Jobs::new(2));
+        let client = Arc::new(Client::default());
         jobs.push((client, 0));
         assert_eq!(jobs.kick(), ThreadNeed::Thread);
         let own = jobs.clone();

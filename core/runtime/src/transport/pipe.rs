@@ -355,7 +355,8 @@ mod tests {
         options.limits.output = 1000;
         let engine = engine(options);
         engine.publish(vec![constant("test://text", 600)], Now::default()).unwrap();
-        let (pipe, count) = (Pipe::new(&engine, Arc::default()), Arc::new(Count::default()));
+        let pipe = Pipe::new(&engine, Arc::default());
+        let count = Arc::new(Count::default());
         pipe.wake_for_room(count.clone().into());
         let told = || count.0.swap(0, Ordering::SeqCst);
         read(&pipe, "test://text");

@@ -33,7 +33,8 @@ impl RecordSignal {
     /// Called by the thread when it has taken all records: waits for more. `false` if it should end.
     pub fn wait(&self) -> bool {
         let mut state = self.lock();
-        (state.done, state.idle) = (state.seen, true);
+        state.done = state.seen;
+        state.idle = true;
         self.change.notify_all();
         let waits = |state: &mut RecordState| !state.rung && !state.closed && state.requested == state.seen;
         let mut state = self.change.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +44,8 @@ impl RecordSignal {
             self.change.notify_all();
             return false;
         }
-        (state.rung, state.idle) = (false, false);
+        state.rung = false;
+        state.idle = false;
         true
     }
 

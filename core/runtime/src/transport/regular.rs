@@ -67,7 +67,8 @@ mod tests {
     fn what_is_no_file_is_not_opened() {
         let folder = std::env::temp_dir().join(format!("mcp-resources-regular-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let (pipe, file) = (folder.join("pipe"), folder.join("file"));
+        let pipe = folder.join("pipe");
+        let file = folder.join("file");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         std::fs::write(&file, "text").unwrap();
         let refused = |path: &Path| open_to_read(path).unwrap_err();

@@ -176,7 +176,8 @@ mod tests {
     /// Sockets, and terminals on macOS, cannot be reopened: their flags are restored.
     #[test]
     fn what_is_shared_is_left_as_it_was() {
-        let (kind, none) = (SocketType::STREAM, SocketFlags::empty());
+        let kind = SocketType::STREAM;
+        let none = SocketFlags::empty();
         let (shared, _other) = socketpair(AddressFamily::UNIX, kind, none, None).unwrap();
         let blocks = || !fcntl_getfl(&shared).unwrap().contains(OFlags::NONBLOCK);
         let mut before = Vec::new();

@@ -107,7 +107,8 @@ impl<'m> Work<'m> {
                 (read.token, read.handler, RequestParams::Read { uri: read.uri, params: read.params }, who)
             }
             Event::Complete(complete) => {
-                let (variable, value) = (complete.variable, complete.value);
+                let variable = complete.variable;
+                let value = complete.value;
                 let params = RequestParams::Complete { variable, value, arguments: complete.arguments };
                 (complete.token, complete.handler, params, Who::from_caller(complete.caller))
             }

@@ -12,7 +12,8 @@ fn in_turn<'u>(templates: &[UriTemplate], normal: &'u str) -> Lookup<'u> {
     }
     let mut order: Vec<usize> = (0..templates.len()).collect();
     order.sort_by(|&one, &other| {
-        let (one, other) = (&templates[one].0, &templates[other].0);
+        let one = &templates[one].0;
+        let other = &templates[other].0;
         one.order.compare(&one.text, &other.order, &other.text)
     });
     for at in order {

@@ -17,7 +17,9 @@ fn case() -> impl Strategy<Value = (String, Values<'static>)> {
     let expression = (operator, prop::collection::vec(variable, 1..3));
     let piece = prop_oneof![literal.prop_map(Err), expression.prop_map(Ok)];
     prop::collection::vec(piece, 1..6).prop_map(|pieces: Vec<Result<Draft, &str>>| {
-        let (mut template, mut values, mut names) = (String::from("s://h/"), Values::new(), 0..);
+        let mut template = String::from("s://h/");
+        let mut values = Values::new();
+        let mut names = 0..;
         for piece in pieces {
             match piece {
                 Err(literal) => template += literal,

@@ -77,9 +77,12 @@ pub(crate) fn measure(launch: &Launch, part: Part, setting: &Setting) -> Result<
 fn pages(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
     let mut reader = Searcher::new(Server::start(launch, None)?, setting.modern)?;
     reader.search(FIRST_PAGE)?;
-    let (cpu, start, mut seen) = (reader.server.cpu_ns()?, Instant::now(), 0);
+    let cpu = reader.server.cpu_ns()?;
+    let start = Instant::now();
+    let mut seen = 0;
     while start.elapsed() < setting.time {
-        let (mut next, mut walked) = (Some(FIRST_PAGE.to_owned()), 0);
+        let mut next = Some(FIRST_PAGE.to_owned());
+        let mut walked = 0;
         while let Some(uri) = next {
             let text = reader.search(&uri)?;
             let page: Page<'_> = serde_json::from_str(&text)?;
@@ -91,7 +94,8 @@ fn pages(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> 
         }
         seen += walked;
     }
-    let (cpu, wall) = (reader.server.cpu_ns()? - cpu, start.elapsed());
+    let cpu = reader.server.cpu_ns()? - cpu;
+    let wall = start.elapsed();
     Ok(Figures::default()
         .with("rate", 1.0 / per(wall.as_secs_f64(), seen))
         .with("cpu_us_item", per(micros(cpu), seen)))

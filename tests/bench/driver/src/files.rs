@@ -155,9 +155,11 @@ pub(crate) fn measure(launch: &Launch, work: Work, setting: &Setting) -> Result<
 /// The first walk of a server that has just started.
 fn list(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
     let mut walker = Walker::new(Server::start(launch, None)?, setting.modern)?;
-    let (cpu, start) = (walker.server.cpu_ns()?, Instant::now());
+    let cpu = walker.server.cpu_ns()?;
+    let start = Instant::now();
     let first = walker.walk(Folder::Large.directories() * EACH, |uri| Folder::Large.number_of(uri))?;
-    let (cpu, wall) = (walker.server.cpu_ns()? - cpu, start.elapsed());
+    let cpu = walker.server.cpu_ns()? - cpu;
+    let wall = start.elapsed();
     Ok(Figures::default()
         .with("first_ms", millis(first))
         .with("whole_ms", millis(wall))
@@ -175,7 +177,8 @@ fn start(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> 
         listed += u32::from(Folder::Small.number_of(uri).is_some());
         Ok(())
     })?;
-    let (started, cpu) = (start.elapsed(), walker.server.cpu_ns()?);
+    let started = start.elapsed();
+    let cpu = walker.server.cpu_ns()?;
     if listed == 0 {
         return Err("no file is listed".into());
     }

@@ -85,9 +85,11 @@ impl<'a> Run<'a> {
     pub(crate) fn measure(&mut self) -> Result<Figures, Box<dyn Error>> {
         self.pump(self.setting.warm, WARM)?;
         self.latencies.clear();
-        let (cpu, start) = (self.server.cpu_ns()?, Instant::now());
+        let cpu = self.server.cpu_ns()?;
+        let start = Instant::now();
         let done = self.pump(self.setting.requests, self.setting.time)?;
-        let (cpu, wall) = (self.server.cpu_ns()? - cpu, start.elapsed());
+        let cpu = self.server.cpu_ns()? - cpu;
+        let wall = start.elapsed();
         let figures = Figures::of_requests(std::mem::take(&mut self.latencies), done, wall, cpu);
         let Some(bytes) = self.setting.read.large() else { return Ok(figures) };
         // Of the waiting alone: checking what came takes the driver longer.
@@ -100,7 +102,8 @@ impl<'a> Run<'a> {
     /// Every answer makes room for one request. Those that one read made room for are written in one write or, as the
     /// setting has it, each by itself.
     pub(crate) fn pump(&mut self, count: u64, time: Duration) -> Result<u64, Box<dyn Error>> {
-        let (first, end) = (self.next, self.next + count);
+        let first = self.next;
+        let end = self.next + count;
         let start = Instant::now();
         let mut waiting = 0;
         while waiting < self.setting.in_flight.min(count) {

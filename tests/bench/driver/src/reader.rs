@@ -29,7 +29,8 @@ pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box
     ];
     launch.environment.extend(told);
     let mut client = Server::start(&launch, None)?;
-    let (mut line, mut chunk) = (Vec::new(), [0; 1 << 10]);
+    let mut line = Vec::new();
+    let mut chunk = [0; 1 << 10];
     while !line.contains(&b'\n') {
         let read = client.read(&mut chunk)?;
         line.extend_from_slice(&chunk[..read]);

@@ -126,8 +126,11 @@ pub(crate) fn measure(launch: &Launch, query: Query, setting: &Setting) -> Resul
 
 /// Starts git for each request.
 fn git(launch: &Launch, query: Query, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
-    let (words, mut latencies, mut done) = (&launch.command, Vec::new(), 0);
-    let (cpu, start) = (children_ns()?, Instant::now());
+    let words = &launch.command;
+    let mut latencies = Vec::new();
+    let mut done = 0;
+    let cpu = children_ns()?;
+    let start = Instant::now();
     while done < setting.requests && start.elapsed() < setting.time {
         let sent = Instant::now();
         let output = Command::new("git").args(&words[1..]).args(query.arguments()).output()?;
@@ -137,7 +140,8 @@ fn git(launch: &Launch, query: Query, setting: &Setting) -> Result<Figures, Box<
         }
         done += 1;
     }
-    let (cpu, wall) = (children_ns()? - cpu, start.elapsed());
+    let cpu = children_ns()? - cpu;
+    let wall = start.elapsed();
     Ok(Figures::of_requests(latencies, done, wall, cpu))
 }
 

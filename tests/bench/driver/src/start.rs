@@ -63,7 +63,8 @@ fn import(launch: &Launch, name: &str) -> Result<Option<f64>, Box<dyn Error>> {
         "ts-sdk" => (&["--input-type=module", "-e"], node("@modelcontextprotocol/server")),
         _ => return Ok(None),
     };
-    let (program, fixture) = (&launch.command[0], launch.command.get(1).ok_or("no fixture")?);
+    let program = &launch.command[0];
+    let fixture = launch.command.get(1).ok_or("no fixture")?;
     // It runs where the fixture is, which finds its packages from there.
     let program = if program.contains('/') { std::path::absolute(program)? } else { program.into() };
     let folder = Path::new(fixture).parent().ok_or("a fixture without a folder")?;

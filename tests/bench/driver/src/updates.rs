@@ -28,7 +28,8 @@ pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box
     run.subscribe((0..setting.requests).map(|number| format!("bench://sub/{number}")), setting.modern)?;
     // A server may acknowledge before it has written down who listens.
     std::thread::sleep(SETTLE);
-    let (cpu, start) = (run.server.cpu_ns()?, Instant::now());
+    let cpu = run.server.cpu_ns()?;
+    let start = Instant::now();
     let mut latencies = Vec::new();
     for number in 0..setting.requests {
         if start.elapsed() > setting.time {
@@ -36,7 +37,8 @@ pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box
         }
         latencies.push(u64::try_from(run.update(number, setting.modern)?.as_nanos())?);
     }
-    let (cpu, wall) = (run.server.cpu_ns()? - cpu, start.elapsed());
+    let cpu = run.server.cpu_ns()? - cpu;
+    let wall = start.elapsed();
     let done = u64::try_from(latencies.len())?;
     Ok(Figures::of_requests(latencies, done, wall, cpu))
 }
@@ -71,7 +73,8 @@ pub(crate) fn measure_changes(
     let mut run = Run::new(launch)?;
     run.subscribe([uri.to_owned()].into_iter(), setting.modern)?;
     std::thread::sleep(SETTLE);
-    let (cpu, start) = (run.server.cpu_ns()?, Instant::now());
+    let cpu = run.server.cpu_ns()?;
+    let start = Instant::now();
     let mut latencies = Vec::new();
     for number in 0..setting.requests {
         if start.elapsed() > setting.time {
@@ -83,7 +86,8 @@ pub(crate) fn measure_changes(
         std::thread::sleep(QUIET);
         run.drain(number + 1_000_000, other, setting.modern)?;
     }
-    let (cpu, wall) = (run.server.cpu_ns()? - cpu, start.elapsed());
+    let cpu = run.server.cpu_ns()? - cpu;
+    let wall = start.elapsed();
     let done = u64::try_from(latencies.len())?;
     let figures = Figures::of_requests(latencies, done, wall, cpu);
     Ok(figures.with("after_mib", mib(run.server.resident()?)))

@@ -14,15 +14,18 @@ pub(crate) fn measure(launch: &Launch, listed: u32, setting: &Setting) -> Result
     for _ in 0..setting.warm {
         walker.walk(listed, number_of)?;
     }
-    (walker.resources, walker.pages) = (0, 0);
-    let (cpu, start) = (walker.server.cpu_ns()?, Instant::now());
+    walker.resources = 0;
+    walker.pages = 0;
+    let cpu = walker.server.cpu_ns()?;
+    let start = Instant::now();
     for _ in 0..setting.requests {
         walker.walk(listed, number_of)?;
         if start.elapsed() > setting.time {
             break;
         }
     }
-    let (cpu, wall) = (walker.server.cpu_ns()? - cpu, start.elapsed());
+    let cpu = walker.server.cpu_ns()? - cpu;
+    let wall = start.elapsed();
     Ok(Figures::default()
         .with("rate", 1.0 / per(wall.as_secs_f64(), walker.resources))
         .with("cpu_us_item", per(micros(cpu), walker.resources))
@@ -47,7 +50,8 @@ pub(crate) type Turned = (Duration, Option<String>);
 impl Walker {
     /// A client of this server, which is ready to be asked.
     pub(crate) fn new(server: Server, modern: bool) -> Result<Self, Box<dyn Error>> {
-        let (incoming, chunk) = (Vec::new(), vec![0; 1 << 18]);
+        let incoming = Vec::new();
+        let chunk = vec![0; 1 << 18];
         let mut walker = Self { server, modern, next: 1, incoming, chunk, resources: 0, pages: 0 };
         if !modern {
             walker.server.write(client::INITIALIZE)?;

@@ -18,13 +18,16 @@ async fn main() {
     let beside = |extension: &str| file.with_extension(extension);
     std::fs::write(beside("new"), std::process::id().to_string()).expect("the number of the process");
     let before = lines(&file);
-    let (own, wrong) = (file.clone(), beside("wrong"));
+    let own = file.clone();
+    let wrong = beside("wrong");
     let under_way: Arc<Mutex<HashSet<usize>>> = Arc::default();
     let mut limits = Limits::default();
     limits.in_flight = 4_096;
     let server = ResourceServer::builder("values", "1")
         .template(Template::new("values://{number}"), move |request| {
-            let (file, wrong, under_way) = (own.clone(), wrong.clone(), under_way.clone());
+            let file = own.clone();
+            let wrong = wrong.clone();
+            let under_way = under_way.clone();
             async move {
                 let number = request.param("number").and_then(|number| number.parse().ok());
                 let number: usize = number.ok_or(ReadError::NotFound)?;

@@ -178,7 +178,8 @@ async fn commits_are_those_of_git_log() {
     let parent = folder.git("project", &["rev-parse", "HEAD"]).trim().to_owned();
     let tree = folder.git("project", &["rev-parse", "HEAD^{tree}"]).trim().to_owned();
     let mut client = client(options(&folder));
-    let (mut dice, mut compared) = (Dice::new(8), 0);
+    let mut dice = Dice::new(8);
+    let mut compared = 0;
     for case in 0..cases(150) {
         let raw = random_commit(&mut dice, &tree, &parent);
         let id = written(&folder, "commit", &raw);
@@ -268,7 +269,9 @@ async fn tags_are_those_of_git() {
     let folder = Folder::new();
     folder.repository("project");
     let id = |name: &str| folder.git("project", &["rev-parse", name]).trim().to_owned();
-    let (commit, tree, blob) = (id("HEAD"), id("HEAD^{tree}"), id("HEAD:README.md"));
+    let commit = id("HEAD");
+    let tree = id("HEAD^{tree}");
+    let blob = id("HEAD:README.md");
     let mut last = (commit.clone(), "commit");
     for (number, (target, kind)) in
         [(&*commit, "commit"), (&tree, "tree"), (&blob, "blob"), (&commit, "commit"), (&commit, "commit")]

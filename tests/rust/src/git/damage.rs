@@ -174,7 +174,8 @@ async fn parts_that_are_cut_in_place_end_nothing() {
     }
     let is_over = Arc::new(AtomicBool::new(false));
     let cutter = std::thread::spawn({
-        let (whole, is_over) = (whole.clone(), is_over.clone());
+        let whole = whole.clone();
+        let is_over = is_over.clone();
         move || {
             for turn in 0_u64.. {
                 for (path, bytes) in &whole {

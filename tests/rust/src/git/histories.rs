@@ -114,7 +114,9 @@ async fn tags_and_branches_come_in_pages() {
             ],
         );
         let expected: Vec<&str> = expected.lines().collect();
-        let (mut found, mut uri, mut pages) = (Vec::new(), format!("git:///project/{kind}"), 0);
+        let mut found = Vec::new();
+        let mut uri = format!("git:///project/{kind}");
+        let mut pages = 0;
         loop {
             let page = json_at(&mut client, &uri).await;
             found.extend(each(&page, kind, "name").into_iter().map(str::to_owned));

@@ -36,7 +36,8 @@ fn what_leads_out_is_refused() {
     assert!(Git::new(GitOptions::new().repo("shared", folder.at("shared"))).is_ok());
     // Links in the place of its parts.
     for part in ["objects", "refs", "HEAD", "config"] {
-        let (own, moved) = (folder.at("project/.git").join(part), folder.at(part));
+        let own = folder.at("project/.git").join(part);
+        let moved = folder.at(part);
         fs::rename(&own, &moved).unwrap();
         symlink(&moved, &own).unwrap();
         assert!(refused(folder.at("project")).contains(&format!("has a link, {part}, that leads out of it")));
@@ -56,7 +57,8 @@ async fn nothing_beneath_dot_git_leads_out() {
     let folder = Folder::new();
     folder.repository("other");
     folder.repository("project");
-    let (own, other) = (folder.at("project/.git"), folder.at("other/.git"));
+    let own = folder.at("project/.git");
+    let other = folder.at("other/.git");
     let id = folder.git("other", &["rev-parse", "HEAD"]).trim().to_owned();
     let (fan, rest) = id.split_at(2);
     let links = [
@@ -294,8 +296,8 @@ async fn a_repository_that_changes_is_judged_again() {
     folder.write("other/CANARY", "CANARY");
     let secret = if secret.is_empty() { secret } else { folder.commit("other", "Secret") };
     let mut client = client(options(&folder));
-    let (own, foreign) =
-        ("git:///project/blob/main/README.md", format!("git:///project/blob/{secret}/CANARY"));
+    let own = "git:///project/blob/main/README.md";
+    let foreign = format!("git:///project/blob/{secret}/CANARY");
     assert!(client.read(own).await.is_ok());
     let alternates = "project/.git/objects/info/alternates";
     folder.write(alternates, format!("{}\n", folder.at("other/.git/objects").display()));

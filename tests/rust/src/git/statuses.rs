@@ -23,7 +23,9 @@ fn by_git(folder: &Folder) -> BTreeSet<(String, String, String)> {
     };
     let mut all = BTreeSet::new();
     for line in String::from_utf8(output.stdout).unwrap().split_terminator('\0') {
-        let (staged, unstaged, path) = (&line[..1], &line[1..2], line[3..].to_owned());
+        let staged = &line[..1];
+        let unstaged = &line[1..2];
+        let path = line[3..].to_owned();
         let mut push =
             |group: &str, change: &str| all.insert((group.to_owned(), path.clone(), change.to_owned()));
         match &line[..2] {
@@ -174,7 +176,8 @@ async fn statuses_are_those_of_git() {
         let mut client = client(options(&folder).hidden(true));
         for turn in 0..6 {
             step(&mut dice, &folder);
-            let (expected, found) = (by_git(&folder), ours(&mut client).await);
+            let expected = by_git(&folder);
+            let found = ours(&mut client).await;
             assert_eq!(found, expected, "case {case}, turn {turn}, in {}", folder.at("project").display());
         }
     }

@@ -17,7 +17,8 @@ fn http_fixtures() {
     if schemas.is_none() {
         vectors::left_out("no official schemas beside the project, messages are not validated");
     }
-    let (mut failures, mut passed) = (Vec::new(), 0);
+    let mut failures = Vec::new();
+    let mut passed = 0;
     for case in case::all("http") {
         match run(&case, schemas.as_ref()) {
             Ok(()) => {

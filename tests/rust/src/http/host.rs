@@ -251,7 +251,9 @@ impl<'c> Host<'c> {
         let index = self.which(&step["to"])?;
         let open = &mut self.open[index];
         open.is_answered = true;
-        let (exchange, token, now) = (open.exchange.clone(), open.token, self.now);
+        let exchange = open.exchange.clone();
+        let token = open.token;
+        let now = self.now;
         let turn = match open.reply.take() {
             Some(reply) => {
                 let answer = answer(given, || reply.gather());
@@ -268,7 +270,8 @@ impl<'c> Host<'c> {
 
     fn report(&mut self, verb: &str, given: &Value) -> Result<(), String> {
         let index = self.which(&given["to"])?;
-        let (now, open) = (self.now, &mut self.open[index]);
+        let now = self.now;
+        let open = &mut self.open[index];
         let say = |reply: &mut Reply| {
             if verb == "progress" {
                 let progress = given["progress"].as_f64().expect("progress is a number");
@@ -417,7 +420,8 @@ impl<'c> Host<'c> {
         if reading.ended == open {
             return Err(format!("the response goes on: {}", !reading.ended));
         }
-        let (is_events, mut sent) = (reading.is_events(), Vec::new());
+        let is_events = reading.is_events();
+        let mut sent = Vec::new();
         if is_events {
             let pieces = reading.take_pieces()?;
             for piece in &pieces {

@@ -21,7 +21,8 @@ impl Request {
     pub(crate) fn parse(verb: &str, given: &Value, step: &Value, case: &Case, session: Option<&str>) -> Self {
         let mut headers = Headers(Vec::new());
         headers.set("Host", "localhost:8000");
-        let (mut method, mut body) = (verb.to_uppercase(), Vec::new());
+        let mut method = verb.to_uppercase();
+        let mut body = Vec::new();
         match verb {
             "http" => {
                 method = given["verb"].as_str().unwrap_or("POST").to_owned();

@@ -54,7 +54,14 @@ pub(crate) struct Piece {
 
 impl Reading {
     pub(crate) fn new(exchange: Option<Exchange>) -> Self {
-        let (woken, head, is_new, unread, ended, length, is_head, all) = Default::default();
+        let woken = Default::default();
+        let head = Default::default();
+        let is_new = Default::default();
+        let unread = Default::default();
+        let ended = Default::default();
+        let length = Default::default();
+        let is_head = Default::default();
+        let all = Default::default();
         Self { exchange, woken, head, is_new, unread, ended, length, is_head, all }
     }
 

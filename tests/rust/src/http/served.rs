@@ -191,7 +191,8 @@ impl Served {
     }
 
     fn ask(&self, given: &Value) -> io::Result<()> {
-        let (method, params) = (given["method"].as_str().unwrap_or_default(), write(&given["params"]));
+        let method = given["method"].as_str().unwrap_or_default();
+        let params = write(&given["params"]);
         let peer = self.with(&given["to"], |open| open.peer.clone())?;
         peer.ask(method, &params).map(drop).map_err(io::Error::other)
     }

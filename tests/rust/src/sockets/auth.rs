@@ -249,7 +249,8 @@ fn a_session_belongs_to_its_principal() {
     let served = served();
     let mut client = served.client();
     let bearer = |who: &str| format!("Bearer {}", token(json!({"sub": who})));
-    let (ada, bob) = (bearer("ada"), bearer("bob"));
+    let ada = bearer("ada");
+    let bob = bearer("bob");
     let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
     client.send("POST", &[("Authorization", &ada)], &initialize.to_string());

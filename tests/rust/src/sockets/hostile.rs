@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_slow_head_is_cut_off() {
     let served = Served::with(|limits| limits.head_timeout = 150, |http| http);
-    let (mut slow, mut silent) = (served.client(), served.client());
+    let mut slow = served.client();
+    let mut silent = served.client();
     let start = Instant::now();
     for byte in b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n".iter().cycle() {
         if slow.socket.write_all(&[*byte]).is_err() || start.elapsed() > Duration::from_secs(5) {
@@ -97,7 +98,8 @@ fn a_client_that_does_not_read_holds_up_nobody() {
 #[test]
 fn a_listener_that_does_not_read_is_told_the_latest() {
     let served = Served::with(|limits| limits.coalesce = 0, |http| http);
-    let (mut lazy, mut client) = (served.client(), served.client());
+    let mut lazy = served.client();
+    let mut client = served.client();
     lazy.ask(
         1,
         "subscriptions/listen",
@@ -120,7 +122,9 @@ fn a_listener_that_does_not_read_is_told_the_latest() {
 #[test]
 fn connections_have_a_bound() {
     let served = Served::with(|limits| limits.connections = 2, |http| http);
-    let (mut one, two, mut three) = (served.client(), served.client(), served.client());
+    let mut one = served.client();
+    let two = served.client();
+    let mut three = served.client();
     one.read(1, "demo://hello");
     assert_eq!(one.text(), "hello");
     three.read(1, "demo://hello");
@@ -250,7 +254,8 @@ fn bodies_have_a_bound_together() {
         client
     };
     // One of the two comes second.
-    let (one, two) = (half(60_000), half(60_000));
+    let one = half(60_000);
+    let two = half(60_000);
     let (told, refused) = std::sync::mpsc::channel();
     for mut client in [one, two] {
         let told = told.clone();
@@ -266,7 +271,8 @@ fn bodies_have_a_bound_together() {
 #[test]
 fn connections_of_one_client_have_a_bound() {
     let served = Served::with(|limits| limits.connections_per_client = 2, |http| http);
-    let (mut one, mut two) = (served.client(), served.client());
+    let mut one = served.client();
+    let mut two = served.client();
     for client in [&mut one, &mut two] {
         client.read(1, "demo://hello");
         assert_eq!(client.text(), "hello");

@@ -86,7 +86,8 @@ fn many_listeners_and_busy_connections() {
         resident.push(super::resident());
     }
     // The first rounds fill caches; after that memory stays where it is.
-    let (settled, last) = (resident[rounds as usize / 2], resident[rounds as usize - 1]);
+    let settled = resident[rounds as usize / 2];
+    let last = resident[rounds as usize - 1];
     assert!(last <= settled + settled / 10 + (8 << 20), "memory grows: {resident:?}");
     drop((waiting, clients, bad));
     let engine = served.server.engine();

@@ -40,7 +40,8 @@ impl Served {
     fn with(limit: impl FnOnce(&mut Limits), set: impl FnOnce(HttpBuilder) -> HttpBuilder) -> Self {
         let mut limits = Limits::default();
         limit(&mut limits);
-        let (gate, waiting) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+        let gate = Arc::new(Semaphore::new(0));
+        let waiting = Arc::new(AtomicUsize::new(0));
         let server = resources(&gate, &waiting).limits(limits).build().unwrap();
         let http = set(server.http()).build().unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -72,7 +73,8 @@ fn eventually(is_so: impl Fn() -> bool) {
 }
 
 fn resources(gate: &Arc<Semaphore>, waiting: &Arc<AtomicUsize>) -> Builder {
-    let (gate, waiting) = (gate.clone(), waiting.clone());
+    let gate = gate.clone();
+    let waiting = waiting.clone();
     ResourceServer::builder("sockets", "1")
         .diagnostics(|_| {})
         .text("demo://constant", "constant")
@@ -93,7 +95,8 @@ fn resources(gate: &Arc<Semaphore>, waiting: &Arc<AtomicUsize>) -> Builder {
             format!("item {}", request.param("n").unwrap_or_default())
         })
         .resource("demo://slow", move |_| {
-            let (gate, waiting) = (gate.clone(), Waiting::new(&waiting));
+            let gate = gate.clone();
+            let waiting = Waiting::new(&waiting);
             async move {
                 let passed = gate.acquire().await.map(|permit| permit.forget());
                 drop(waiting);

@@ -12,7 +12,8 @@ const IDLE: u64 = 1_000;
 #[test]
 fn a_session_from_its_beginning_to_its_end() {
     let served = Served::new();
-    let (mut client, mut stream) = (served.client(), served.client());
+    let mut client = served.client();
+    let mut stream = served.client();
     let session = client.initialize();
     stream.listen_to(&session, None);
     client.call(&session, 1, "resources/read", json!({"uri": "demo://hello"}));
@@ -33,7 +34,8 @@ fn a_session_from_its_beginning_to_its_end() {
 #[test]
 fn a_handler_notifies_its_own_session() {
     let served = Served::with(|limits| limits.coalesce = 0, |http| http);
-    let (mut client, mut stream) = (served.client(), served.client());
+    let mut client = served.client();
+    let mut stream = served.client();
     let session = client.initialize();
     stream.listen_to(&session, None);
     client.call(&session, 1, "resources/subscribe", json!({"uri": "demo://hello"}));
@@ -49,7 +51,8 @@ fn a_handler_notifies_its_own_session() {
 #[test]
 fn a_stream_is_resumed_where_it_broke_off() {
     let served = Served::with(|limits| limits.coalesce = 0, |http| http);
-    let (mut client, mut stream) = (served.client(), served.client());
+    let mut client = served.client();
+    let mut stream = served.client();
     let session = client.initialize();
     stream.listen_to(&session, None);
     for (id, uri) in [(1, "demo://item/1"), (2, "demo://item/2")] {
@@ -105,7 +108,8 @@ fn an_idle_session_ends() {
 #[test]
 fn an_open_stream_keeps_its_session() {
     let served = Served::with(|limits| limits.session_idle = IDLE, |http| http);
-    let (mut client, mut stream) = (served.client(), served.client());
+    let mut client = served.client();
+    let mut stream = served.client();
     let session = client.initialize();
     stream.listen_to(&session, None);
     std::thread::sleep(Duration::from_millis(IDLE + IDLE / 2));

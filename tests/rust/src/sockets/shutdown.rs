@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 #[test]
 fn what_is_in_flight_finishes() {
     let served = Served::with(|limits| limits.grace = 10_000, |http| http);
-    let (mut busy, mut idle) = (served.client(), served.client());
+    let mut busy = served.client();
+    let mut idle = served.client();
     idle.read(1, "demo://hello");
     assert_eq!(idle.text(), "hello");
     busy.read(1, "demo://slow");
@@ -43,7 +44,9 @@ fn streams_of_notifications_do_not_wait_for_the_grace() {
     for hears in [true, false] {
         let served = Served::with(|limits| limits.grace = 60_000, |http| http);
         let start = Instant::now();
-        let (mut client, mut one, mut two) = (served.client(), served.client(), served.client());
+        let mut client = served.client();
+        let mut one = served.client();
+        let mut two = served.client();
         let session = if hears { client.initialize() } else { client.introduce() };
         one.listen_to(&session, None);
         two.listen_to(&session, None);
@@ -60,7 +63,9 @@ fn streams_of_notifications_do_not_wait_for_the_grace() {
 #[test]
 fn the_grace_has_an_end() {
     let served = Served::with(|limits| limits.grace = 50, |http| http);
-    let (mut client, mut stream, mut call) = (served.client(), served.client(), served.client());
+    let mut client = served.client();
+    let mut stream = served.client();
+    let mut call = served.client();
     let session = client.initialize();
     stream.listen_to(&session, None);
     call.call(&session, 1, "resources/read", json!({"uri": "demo://slow"}));

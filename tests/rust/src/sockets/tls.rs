@@ -43,7 +43,8 @@ fn requests_go_through_tls() {
 fn a_pending_handshake_does_not_delay_the_end() {
     let tls = Tls::from_pem(key("certificate.pem"), key("tls.pem")).unwrap();
     let limit = |limits: &mut mcp_resources_engine::limits::Limits| {
-        (limits.grace, limits.head_timeout) = (60_000, 60_000);
+        limits.grace = 60_000;
+        limits.head_timeout = 60_000;
     };
     let served = Served::with(limit, |http| http.tls(tls));
     let mut client = served.client();
@@ -65,7 +66,8 @@ fn a_key_that_does_not_fit_is_refused() {
 /// The endpoint answers inside an application that has paths of its own.
 #[tokio::test]
 async fn the_endpoint_is_part_of_an_application() {
-    let (gate, waiting) = (Arc::new(Semaphore::new(0)), Arc::default());
+    let gate = Arc::new(Semaphore::new(0));
+    let waiting = Arc::default();
     let server = resources(&gate, &waiting).build().unwrap();
     let own = axum::Router::new().route("/own", axum::routing::get(|| async { "own" }));
     let app = own.merge(server.router().unwrap());

@@ -18,7 +18,9 @@ fn wire_fixtures() {
     if schemas.is_none() {
         vectors::left_out("no official schemas beside the project, messages are not validated");
     }
-    let (mut record, mut failures, mut passed) = (String::new(), Vec::new(), 0);
+    let mut record = String::new();
+    let mut failures = Vec::new();
+    let mut passed = 0;
     for case in case::all("wire") {
         match run(&case, schemas.as_ref()) {
             Ok(sent) => {

@@ -122,7 +122,8 @@ pub(crate) fn list_kinds(word: &Value) -> ListKinds {
 
 /// `ttlMs` and `cacheScope`, if either is given.
 pub(crate) fn cache(entry: &Value) -> Option<CacheHint> {
-    let (ttl, scope) = (entry["ttlMs"].as_u64(), entry["cacheScope"].as_str());
+    let ttl = entry["ttlMs"].as_u64();
+    let scope = entry["cacheScope"].as_str();
     let scope = scope.map(|word| CacheScope::parse(word).expect("public or private"));
     (ttl.is_some() || scope.is_some())
         .then(|| CacheHint { ttl_ms: ttl.unwrap_or_default(), scope: scope.unwrap_or_default() })

@@ -174,7 +174,8 @@ impl<'c> Host<'c> {
             "request" => ConnectionKind::Request,
             other => return Err(format!("{other}: no peer")),
         };
-        let (mut connection, woken) = (self.engine.connect(peer), Arc::new(Flag::default()));
+        let mut connection = self.engine.connect(peer);
+        let woken = Arc::new(Flag::default());
         connection.wake_with(Waker::from(woken.clone()));
         let lines = Lines::new(self.engine.limits().message);
         let witness = self.schemas.map(Witness::new);
@@ -256,7 +257,8 @@ impl<'c> Host<'c> {
 
     fn respond(&mut self, given: &Value, step: &Value) -> Result<(), String> {
         let index = self.which(&step["to"])?;
-        let (on, token) = (self.open[index].on.clone(), self.open[index].token);
+        let on = self.open[index].on.clone();
+        let token = self.open[index].token;
         self.open[index].is_answered = true;
         let reply = self.open[index].reply.take();
         let now = self.now;

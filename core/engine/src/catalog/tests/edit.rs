@@ -80,7 +80,8 @@ fn templates_that_are_added_one_by_one_are_routed_and_refused_like_a_batch() {
         assert_eq!(entry.template.uri_template, text(number));
     }
     let refused = one_by_one.apply(vec![matching("x7://{c}/{d}")]).unwrap_err();
-    let (template, with) = ("x7://{c}/{d}".to_owned(), text(7));
+    let template = "x7://{c}/{d}".to_owned();
+    let with = text(7);
     assert_eq!(refused, RegistrationError::TemplateConflict { template, with });
     let without = Edit::RemoveTemplate { uri_template: text(7) };
     let (other, _) = one_by_one.apply(vec![without, matching("x7://{c}/{d}")]).unwrap();

@@ -25,7 +25,8 @@ fn walk(
     page: CatalogPage,
     mut between: impl FnMut(usize, &Catalog) -> Catalog,
 ) -> Vec<String> {
-    let (mut seen, mut after) = (Vec::new(), None::<String>);
+    let mut seen = Vec::new();
+    let mut after = None::<String>;
     for turn in 0.. {
         let mut out = Vec::new();
         let done = catalog.list_resources(after.as_deref(), page, &mut |_| true, &mut out);
@@ -96,7 +97,10 @@ fn more_is_false_exactly_at_the_end() {
 #[test]
 fn a_page_examines_no_more_than_its_scan() {
     let many = catalog((0..100).map(|number| at(&uri(number))));
-    let (mut asked, mut after, mut pages, mut out) = (0, None, 0, Vec::new());
+    let mut asked = 0;
+    let mut after = None;
+    let mut pages = 0;
+    let mut out = Vec::new();
     let page = CatalogPage { items: 10, scan: 7, fields: FIELDS };
     loop {
         let before = asked;
@@ -136,7 +140,8 @@ fn a_page_begins_after_a_key_that_is_gone() {
 fn templates_have_pages_too() {
     let many = catalog((0..250).rev().map(|number| matching(&format!("x{number:03}:{{id}}"))));
     let page = CatalogPage { items: 100, scan: 1_000, fields: FIELDS };
-    let (mut seen, mut after) = (Vec::new(), None::<String>);
+    let mut seen = Vec::new();
+    let mut after = None::<String>;
     loop {
         let mut out = Vec::new();
         let done = many.list_templates(after.as_deref(), page, &mut |_| true, &mut out);

@@ -24,7 +24,8 @@ fn fallback(handler: impl Into<Option<HandlerId>>) -> Edit {
 }
 
 fn update(uri: &str) -> Edit {
-    let (last_modified, description) = (Some("2026-01-02T03:04:05Z".into()), None);
+    let last_modified = Some("2026-01-02T03:04:05Z".into());
+    let description = None;
     Edit::UpdateResource { uri: uri.into(), size: Some(7), last_modified, description }
 }
 
@@ -133,7 +134,8 @@ fn templates_of_other_servers_are_listed_in_their_place() {
         assert_eq!(texts(templates(&catalog, fields)), expected);
     }
     assert_eq!(templates(&catalog, FieldSet::Basic)[0]["later"][0], 1, "members of other revisions stay");
-    let (mut walked, mut after) = (Vec::new(), None::<String>);
+    let mut walked = Vec::new();
+    let mut after = None::<String>;
     loop {
         let mut out = Vec::new();
         let page = CatalogPage { items: 1, scan: 10, fields: FieldSet::Full };
@@ -168,7 +170,8 @@ fn invalid_templates_of_other_servers_are_refused() {
             .apply(vec![edit])
             .map(|(catalog, _)| templates(&catalog, FieldSet::Full).remove(0))
     };
-    let (name, text) = (r#""name":"n""#, r#""uriTemplate":"a:{""#);
+    let name = r#""name":"n""#;
+    let text = r#""uriTemplate":"a:{""#;
     let long = format!("{{{name},{text},\"x\":\"{}\"}}", "y".repeat(100));
     for (json, reason) in [
         ("[]", "not a JSON object"),

@@ -60,7 +60,9 @@ fn parameters_are_checked() {
     assert_eq!(check("weather://oslo?days=3"), Ok(()));
     assert_eq!(check("weather://oslo"), Ok(()));
     let refused = |parameter: &str, value: &str, reason: &str| {
-        let (parameter, value, reason) = (parameter.into(), value.into(), reason.into());
+        let parameter = parameter.into();
+        let value = value.into();
+        let reason = reason.into();
         Err(ReadError::RefusedParameter { parameter, value, reason })
     };
     assert_eq!(check("weather://oslo?days=three"), refused("days", "three", "expected an integer"));

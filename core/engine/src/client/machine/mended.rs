@@ -169,7 +169,9 @@ fn request_id(id: Json<'_>) -> Option<u64> {
 /// `text` with `null` in the place of the numbers that JSON does not have, and some encoders write.
 fn without_nan(text: &str) -> String {
     const NUMBERS: [&str; 3] = ["NaN", "-Infinity", "Infinity"];
-    let (mut out, mut rest, mut in_string) = (String::with_capacity(text.len()), text, false);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut in_string = false;
     while let Some(at) = rest.find(['"', '\\', 'N', 'I', '-']) {
         let (before, found) = rest.split_at(at);
         out.push_str(before);

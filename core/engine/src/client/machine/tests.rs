@@ -54,7 +54,8 @@ impl World {
         let below = Edit::AddTemplate { template: Template::new("dir:///a/{name}"), handler, mount: None };
         engine.publish(vec![template, directory, below], Now::default()).unwrap();
         let mut options = MachineOptions::new("world", Access::new(allowed).unwrap());
-        (options.revision, options.seed) = (revision, 7);
+        options.revision = revision;
+        options.seed = 7;
         options.answers = vec!["elicitation/create".into()];
         Self {
             machine: Machine::new(options),

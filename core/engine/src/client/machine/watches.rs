@@ -266,7 +266,8 @@ impl Machine {
         self.cache.remove(&ClientCacheKey::Read(canonical.clone().into_owned()));
         let watches = &mut self.watches;
         if let Some((uri, watched)) = watches.watched.get_key_value(&*canonical) {
-            let (uri, was_dirty) = (uri.clone(), watched.is_dirty);
+            let uri = uri.clone();
+            let was_dirty = watched.is_dirty;
             if let Some(watched) = watches.watched.get_mut(&uri).filter(|_| !was_dirty) {
                 watched.is_dirty = true;
             }
@@ -614,8 +615,10 @@ impl Watches {
         self.due.clear();
         self.unsubscribed.clear();
         self.leaving.clear();
-        (self.listen, self.next) = (None, None);
-        (self.requests, self.beneath) = (0, 0);
+        self.listen = None;
+        self.next = None;
+        self.requests = 0;
+        self.beneath = 0;
     }
 
     /// Marks every URI for a subscription on the new connection.

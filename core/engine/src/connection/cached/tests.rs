@@ -56,7 +56,8 @@ impl TestHost {
         ];
         engine.publish(edits, Now::default()).unwrap();
         let client = |id: &&str| {
-            let (mut connection, woken) = (engine.connect(ConnectionKind::Stdio), Arc::new(Flag::default()));
+            let mut connection = engine.connect(ConnectionKind::Stdio);
+            let woken = Arc::new(Flag::default());
             connection.wake_with(Waker::from(woken.clone()));
             Client { connection, principal: Principal::new(*id), woken, out: Vec::new() }
         };

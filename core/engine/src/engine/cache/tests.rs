@@ -92,7 +92,8 @@ impl Model {
         let now = Now { tick: self.now, unix: 0 };
         match *step {
             Step::Read { uri, who } => {
-                let (uri_name, authority) = (name("uri", uri), name("who", who));
+                let uri_name = name("uri", uri);
+                let authority = name("who", who);
                 let found = cache.get(&uri_name, &authority, now);
                 if let Some((expected, until)) = self.found(uri, who) {
                     let (kept, hint) =
@@ -208,7 +209,8 @@ fn waiting_connections_are_woken_once() {
     let counts: [Arc<Count>; 3] = Default::default();
     let wakers = counts.each_ref().map(|count| Waker::from(count.clone()));
     let woken = || counts.each_ref().map(|count| count.0.load(Ordering::Relaxed));
-    let (one, other) = (hub.connect(), hub.connect());
+    let one = hub.connect();
+    let other = hub.connect();
     let lead = begin(&cache, "a", "").unwrap();
     let join = |by| cache.begin("a", "", true, by, cache.epoch()).err().unwrap();
     let [flight, ..] = [(one, &wakers[0]), (one, &wakers[0]), (other, &wakers[1])].map(join);
@@ -243,7 +245,8 @@ fn a_purge_between_routing_and_joining_is_not_missed() {
 fn a_leader_that_leaves_after_it_was_found_goes_on() {
     let cache = ReadCache::new(&Limits::default());
     let hub = crate::hub::Hub::new(&Limits::default());
-    let (leader, reader) = (hub.connect(), hub.connect());
+    let leader = hub.connect();
+    let reader = hub.connect();
     let lead = cache.begin("a", "", true, (leader, Waker::noop()), cache.epoch()).unwrap();
     let flight = cache.begin("a", "", true, (reader, Waker::noop()), cache.epoch()).err().unwrap();
     assert!(cache.has_waiters(lead.flight(), Some(leader)));

@@ -82,7 +82,8 @@ fn a_change_of_routes_reroutes_what_is_watched() {
     let now = || record.reported.lock().unwrap().get("x://a").copied().unwrap_or_default();
     assert_eq!(now(), ResourceInterest { is_watched: true, handler: Some(first) });
     let second = engine.new_handler();
-    let (resource, source) = (Resource::new("x://a"), ItemSource::Handler(second));
+    let resource = Resource::new("x://a");
+    let source = ItemSource::Handler(second);
     engine.publish(vec![Edit::AddResource { resource, source }], Now::default()).unwrap();
     engine.settle_interest();
     assert_eq!(now().handler, Some(second));
@@ -143,7 +144,8 @@ fn work(engine: &Arc<Engine>, thread: u64) {
                 send(engine, &mut connection, HELLO);
             }
             _ => {
-                let (resource, source) = (Resource::new(&uri), ItemSource::Handler(engine.new_handler()));
+                let resource = Resource::new(&uri);
+                let source = ItemSource::Handler(engine.new_handler());
                 // Another thread may have registered it first.
                 let _ = engine.publish(vec![Edit::AddResource { resource, source }], Now::default());
                 engine.settle_interest();

@@ -42,8 +42,8 @@ fn shutdown_ends_every_listen() {
 fn other_connections_go_on_after_a_shutdown() {
     let mut world = World::new();
     let uris = [("note://a", "note://a")];
-    let (ended, other) =
-        (world.listener("1", ListKinds::NONE, &uris), world.listener("2", ListKinds::NONE, &uris));
+    let ended = world.listener("1", ListKinds::NONE, &uris);
+    let other = world.listener("2", ListKinds::NONE, &uris);
     world.hub.shutdown(ended);
     let later = world.listener("3", ListKinds::NONE, &uris);
     world.updated("note://a");

@@ -39,7 +39,8 @@ pub(super) struct Address {
 
 /// The addresses of a URL, in the order in which they are tried.
 pub(super) fn addresses(config: &Config) -> Vec<Address> {
-    let (hosts, ports) = (config.get_hosts(), config.get_ports());
+    let hosts = config.get_hosts();
+    let ports = config.get_ports();
     let literal = config.get_hostaddrs();
     let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
     let host = |at: usize| match literal.get(at) {

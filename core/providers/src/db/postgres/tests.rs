@@ -170,7 +170,8 @@ fn lengths_are_limited() {
             large.clone(),
             error.clone(),
         ] {
-            let (name, length) = (char::from(bytes[0]), bytes.len());
+            let name = char::from(bytes[0]);
+            let length = bytes.len();
             let (fault, _) = attacked(phase, Flood::Once(bytes));
             let SessionFault::Down(what) = fault else { panic!("{name} in {phase}: {fault:?}") };
             assert!(what.len() < 2_000 && !what.contains("hunter2"), "{name} of {length} in {phase}: {what}");
@@ -200,7 +201,8 @@ fn nest(socket: &mut TcpStream) -> std::io::Result<()> {
     let mut rest = vec![0; usize::try_from(u32::from_be_bytes(head)).unwrap() - 4];
     socket.read_exact(&mut rest)?;
     socket.write_all(&[message(b'R', &0_i32.to_be_bytes()), message(b'Z', b"I")].concat())?;
-    let (mut next, mut is_typeinfo) = (100_000_u32, false);
+    let mut next = 100_000_u32;
+    let mut is_typeinfo = false;
     loop {
         let mut kind = [0];
         socket.read_exact(&mut kind)?;

@@ -168,7 +168,9 @@ impl OpenDatabase {
         for (at, value) in bound.values.iter().enumerate().take(parameters) {
             statement.raw_bind_parameter(at + 1, value).map_err(fault)?;
         }
-        let (columns, keys, limit) = (query.columns(), query.keys(), query.limit());
+        let columns = query.columns();
+        let keys = query.keys();
+        let limit = query.limit();
         let mut rows = statement.raw_query();
         for _ in 0..limit {
             let Some(row) = rows.next().map_err(fault)? else { break };

@@ -99,7 +99,8 @@ impl OpenDatabase {
         let pragma = format!("PRAGMA table_xinfo({})", quoted(table));
         let mut statement = self.connection.prepare(&pragma).map_err(fault)?;
         let read = |row: &rusqlite::Row<'_>| {
-            let (name, declared) = (row.get(1)?, row.get(2)?);
+            let name = row.get(1)?;
+            let declared = row.get(2)?;
             Ok(SqliteColumnRow { name, declared, is_not_null: row.get(3)?, key: row.get(5)? })
         };
         let rows = statement.query_map([], read).map_err(fault)?;
@@ -122,7 +123,8 @@ impl OpenDatabase {
         declared: &DeclaredTable,
         table: &SqliteTableRow,
     ) -> Result<Result<DbTable, String>, SessionFault> {
-        let (name, is_without_rowid) = (table.name.as_str(), table.is_without_rowid);
+        let name = table.name.as_str();
+        let is_without_rowid = table.is_without_rowid;
         let columns = self.columns(name)?;
         let has_index = self.has_key_index(name)?;
         let mut keys: Vec<&SqliteColumnRow> = columns.iter().filter(|column| column.key > 0).collect();

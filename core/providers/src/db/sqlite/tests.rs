@@ -280,7 +280,8 @@ fn keys_of_every_kind_of_table() {
     assert_eq!(session.catalog().unwrap().faults, Vec::<String>::new());
     let reader = RowReader { permits: &|_| true, fits: &|_| Ok(()), log: &|_| {} };
     for name in names {
-        let (mut after, mut rows) = (None, Vec::new());
+        let mut after = None;
+        let mut rows = Vec::new();
         for _ in 0..10 {
             let target = DbTarget::Page { table: name.into(), after: after.take(), rows: Some(1) };
             let page = read(&source, &mut session, &target, &reader).unwrap().text;

@@ -23,7 +23,8 @@ impl Drop for Until<'_> {
 
 /// What `at` is becomes what `other` is, and the other way round, at once where the system can.
 fn exchange(root: &Path, at: &str, other: &str) {
-    let (at, other) = (root.join(at), root.join(other));
+    let at = root.join(at);
+    let other = root.join(other);
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -53,7 +54,9 @@ fn never_a_byte_from_outside() {
     symlink("../outside/file", root.join(".file")).unwrap();
     symlink(folder.0.join("outside"), root.join(".a")).unwrap();
     symlink("../../outside/b", root.join("a/.b")).unwrap();
-    let (over, swaps, found) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    let over = AtomicBool::new(false);
+    let swaps = AtomicUsize::new(0);
+    let found = AtomicUsize::new(0);
     thread::scope(|scope| {
         let _until = Until(&over);
         scope.spawn(|| {

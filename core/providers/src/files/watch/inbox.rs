@@ -75,7 +75,8 @@ impl WatchInbox {
         let own = Self::new(self.max);
         if let Ok(state) = self.state.try_lock() {
             let mut copy = own.lock();
-            (copy.wanted, copy.lists) = (state.wanted.clone(), state.lists);
+            copy.wanted = state.wanted.clone();
+            copy.lists = state.lists;
         }
         own
     }

@@ -334,7 +334,8 @@ impl Scene {
         // Before they are read: what is edited in between shows the next time.
         let rules = self.rules_of(|name| listing.stat(name));
         let chain = self.tree.chain(&root, dir)?;
-        let (mut sums, mut below) = (Entries::default(), Vec::new());
+        let mut sums = Entries::default();
+        let mut below = Vec::new();
         for entry in listing.entries().ok()? {
             let path = join(dir, &entry.name);
             let kind = resolve(&self.tree, &root, &path, entry.kind, &|_| true);
@@ -446,7 +447,8 @@ impl Scene {
 
     fn walk(&mut self, root: &RootDirectory, path: &[u8], found: &mut FoundPath, system: &mut System) {
         let mut steps: VecDeque<Vec<u8>> = components(path).map(<[u8]>::to_vec).collect();
-        let (mut here, mut links) = (Vec::new(), 0);
+        let mut here = Vec::new();
+        let mut links = 0;
         while let Some(step) = steps.pop_front() {
             if step == b".." {
                 here.truncate(here.iter().rposition(|byte| *byte == b'/').unwrap_or(0));

@@ -433,7 +433,8 @@ fn a_change_right_after_the_subscription() {
     for settings in BOTH {
         let bench = Bench::new(Folder::new(), settings);
         for round in 0..20 {
-            let (gone, written) = (format!("d/gone-{round}"), format!("d/written-{round}"));
+            let gone = format!("d/gone-{round}");
+            let written = format!("d/written-{round}");
             bench.folder.write(&gone, "1");
             bench.folder.write(&written, "1");
             bench.tell(&uri(&gone), true);

@@ -216,7 +216,8 @@ impl<R: WatchReports> FileWatcher<R> {
         }
         for (number, _) in self.targets.iter() {
             let due = self.due.entry(number).or_default();
-            (due.is_gone, due.is_lost) = (true, true);
+            due.is_gone = true;
+            due.is_lost = true;
         }
         (0..self.scenes.len()).for_each(|at| self.find_root(at, false));
     }
@@ -273,7 +274,8 @@ impl<R: WatchReports> FileWatcher<R> {
     /// Looks where a root is now.
     fn find_root(&mut self, at: usize, is_forced: bool) {
         let Some(scene) = self.scenes.get_mut(at) else { return };
-        let (is_moved, has_rules) = (scene.find_root(is_forced, &mut self.system), scene.find_rules());
+        let is_moved = scene.find_root(is_forced, &mut self.system);
+        let has_rules = scene.find_rules();
         self.is_list_new |= is_moved && scene.is_listed;
         if is_moved || has_rules {
             // Another file may have the same number, now that the watch of the first one has ended.

@@ -58,7 +58,9 @@ impl Http {
         let method = ProtocolMethod::parse(&message.method);
         // Determined now, because another session may have begun later.
         let session = self.endpoint.session_of(&message);
-        let (endpoint, begun, id) = (self.endpoint.clone(), self.begun.clone(), message.id);
+        let endpoint = self.endpoint.clone();
+        let begun = self.begun.clone();
+        let id = message.id;
         // A listen stays open, so it takes no slot.
         let room = (method != Some(ProtocolMethod::Listen)).then(|| self.room.clone());
         let handle = self.tasks.spawn(async move {

@@ -194,7 +194,8 @@ impl ClientPump {
 
     /// Reads to the end; returns an error, if there was one.
     async fn read(&mut self, mut input: impl AsyncRead + Unpin) -> Option<String> {
-        let (mut lines, mut chunk) = (Lines::new(self.longest), vec![0; CHUNK]);
+        let mut lines = Lines::new(self.longest);
+        let mut chunk = vec![0; CHUNK];
         loop {
             let count = match input.read(&mut chunk).await {
                 Ok(count) => count,

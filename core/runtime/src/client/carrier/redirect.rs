@@ -22,7 +22,8 @@ pub(super) fn within_origin(status: StatusCode, headers: &HeaderMap, from: &Uri)
 pub(super) fn shown_target(headers: &HeaderMap, from: &Uri) -> String {
     let shown = target(headers, from).and_then(|target| {
         let port = target.port().map(|port| format!(":{port}")).unwrap_or_default();
-        let (scheme, host) = (target.scheme_str()?, target.host()?);
+        let scheme = target.scheme_str()?;
+        let host = target.host()?;
         Some(shortened(&format!("{scheme}://{host}{port}{}", target.path()), SHOWN))
     });
     shown.unwrap_or_else(|| "another URL".into())
@@ -32,7 +33,8 @@ pub(super) fn shown_target(headers: &HeaderMap, from: &Uri) -> String {
 fn target(headers: &HeaderMap, from: &Uri) -> Option<Uri> {
     let location = headers.get(LOCATION)?.to_str().ok()?.trim();
     let reference = location.split('#').next().unwrap_or_default();
-    let (scheme, authority) = (from.scheme_str()?, from.authority()?);
+    let scheme = from.scheme_str()?;
+    let authority = from.authority()?;
     let path_end = reference.find('?').unwrap_or(reference.len());
     let (path, query) = reference.split_at(path_end);
     if path.starts_with("//") {

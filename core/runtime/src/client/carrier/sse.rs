@@ -80,7 +80,9 @@ impl Events {
     /// Drops the unfinished event of a broken stream, so that another stream can follow. Returns whether there was a
     /// complete event.
     pub(super) fn restart(&mut self) -> bool {
-        (self.event, self.after_return, self.begins) = (SseEvent::default(), false, true);
+        self.event = SseEvent::default();
+        self.after_return = false;
+        self.begins = true;
         self.line.clear();
         std::mem::take(&mut self.has_progress)
     }
@@ -161,7 +163,8 @@ mod tests {
     use super::*;
 
     fn read(stream: &[u8], size: usize) -> (Vec<String>, Events) {
-        let (mut events, mut messages) = (Events::new(32), Vec::new());
+        let mut events = Events::new(32);
+        let mut messages = Vec::new();
         for chunk in stream.chunks(size) {
             events.push(chunk).unwrap();
             messages

@@ -163,7 +163,8 @@ mod tests {
                 Ok(count)
             }
         }
-        let (mut terminal, mut pipe) = (Vec::new(), Vec::new());
+        let mut terminal = Vec::new();
+        let mut pipe = Vec::new();
         let tail = Mutex::default();
         pass_on(Pieces(said, size), &mut terminal, Some(TerminalText::default()), &tail);
         pass_on(Pieces(said, size), &mut pipe, None, &tail);

@@ -74,7 +74,9 @@ impl Talk {
     /// Sends a request of this revision; returns its id.
     fn ask(&mut self, revision: Revision, method: &str, mut params: Value) -> u64 {
         self.sent += 1;
-        let (id, is_modern, is_handshake) = (self.sent, revision.is_modern(), method == "initialize");
+        let id = self.sent;
+        let is_modern = revision.is_modern();
+        let is_handshake = method == "initialize";
         let client = json!({ "name": "carrier", "version": "1" });
         if is_handshake {
             params =
@@ -89,7 +91,8 @@ impl Talk {
         let name = (method == "resources/read").then(|| params["uri"].as_str().unwrap().to_owned());
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let sent = (!is_handshake).then(|| revision.as_str());
-        let (method, body) = (method.to_owned(), body.to_string().into_bytes());
+        let method = method.to_owned();
+        let body = body.to_string().into_bytes();
         self.carrier.send(Outgoing { id: Some(id), method, revision: sent, is_modern, name, body });
         id
     }
@@ -102,7 +105,8 @@ fn endpoint(url: &str) -> Target {
 
 /// A message that is not a request, or a request whose body does not matter.
 fn outgoing(id: Option<u64>, method: &str, body: &str) -> Outgoing {
-    let (method, body) = (method.to_owned(), body.into());
+    let method = method.to_owned();
+    let body = body.into();
     Outgoing { id, method, revision: None, is_modern: false, name: None, body }
 }
 

@@ -54,7 +54,8 @@ pub(super) type HttpClient = Client<HttpsConnector<HttpConnector>, String>;
 /// Parses a URL; also returns the part that may be shown, without query and user.
 pub(super) fn parse(url: &str) -> Result<(Uri, String), String> {
     let uri: Uri = url.parse().map_err(|error| format!("the URL cannot be used: {error}"))?;
-    let (scheme, authority) = (uri.scheme_str(), uri.authority());
+    let scheme = uri.scheme_str();
+    let authority = uri.authority();
     let Some((scheme @ ("http" | "https"), authority)) = scheme.zip(authority) else {
         return Err("the URL cannot be used: it must begin with http:// or https:// and name a host".into());
     };
@@ -159,7 +160,8 @@ pub(super) fn error_without_id(body: &[u8]) -> Option<Failure> {
         return None;
     }
     let error = message.get("error")?.object()?;
-    let (code, text) = (error.get("code")?.as_i64()?, error.get("message")?.as_str()?);
+    let code = error.get("code")?.as_i64()?;
+    let text = error.get("message")?.as_str()?;
     let data = error.get("data").map(|data| data.raw().to_owned());
     Some(Failure::Server { code, message: shortened(&text, SHOWN), data })
 }

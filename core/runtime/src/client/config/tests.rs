@@ -147,7 +147,8 @@ fn each_error_names_what_is_wrong() {
             "agent" => agent(given),
             _ => given.to_owned(),
         };
-        let (message, error) = (message.trim_start(), parse(&text).expect_err(&text));
+        let message = message.trim_start();
+        let error = parse(&text).expect_err(&text);
         assert!(error.starts_with(message), "{text}\n  is       {error}\n  expected {message}");
     }
     let unknown = parse(&agent("{}")).unwrap().servers(Some("iu")).unwrap_err();

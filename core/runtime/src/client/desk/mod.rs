@@ -124,7 +124,8 @@ impl ClientQueue {
         runtime: Handle,
         ring: impl Fn() + Send + Sync + 'static,
     ) -> Result<(Self, Option<OwnedFd>), ConfigError> {
-        let (news, questions) = Default::default();
+        let news = Default::default();
+        let questions = Default::default();
         let tray = Arc::new(EventTable { ring: Box::new(ring), news, questions });
         let (builder, far) = settings::builder(settings, &tray)?;
         let client = builder.runtime(runtime.clone()).connect()?;

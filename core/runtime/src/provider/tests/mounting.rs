@@ -39,7 +39,8 @@ fn what_waits_fails_when_its_provider_is_unmounted() {
     let served = TestServer::new(Limits::default());
     let (entered, enters) = channel();
     let (release, released) = channel::<()>();
-    let (entered, released) = (Mutex::new(entered), Mutex::new(released));
+    let entered = Mutex::new(entered);
+    let released = Mutex::new(released);
     let mount = Mount::new("slow").template(ONE, Template::new(ANY)).workers(1, 8);
     let id = served.mount(Does::new(mount, move |_, reply| {
         let _ = lock(&entered).send(());

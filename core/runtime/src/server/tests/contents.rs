@@ -79,11 +79,13 @@ async fn detectors_find_what_is_left_s_18() {
 async fn concurrent_reads_make_one_call_r_219() {
     let calls = Arc::new(AtomicUsize::new(0));
     let gate = Arc::new(Notify::new());
-    let (count, wait) = (calls.clone(), gate.clone());
+    let count = calls.clone();
+    let wait = gate.clone();
     let server = quiet()
         .cache(true)
         .resource(kept("a://slow"), move |_| {
-            let (wait, number) = (wait.clone(), count.fetch_add(1, Ordering::SeqCst));
+            let wait = wait.clone();
+            let number = count.fetch_add(1, Ordering::SeqCst);
             async move {
                 wait.notified().await;
                 ReadResult::from(Contents::text(format!("call {number}")))

@@ -54,8 +54,8 @@ mod tests {
 
     #[test]
     fn a_verdict_is_given_once() {
-        let (check, mut context) =
-            (TokenCheck::new(Arc::new(Later), "ada".into()), Context::from_waker(Waker::noop()));
+        let check = TokenCheck::new(Arc::new(Later), "ada".into());
+        let mut context = Context::from_waker(Waker::noop());
         assert!(check.poll(&mut context).is_pending());
         let Poll::Ready(Ok(verified)) = check.poll(&mut context) else { panic!("it is verified") };
         assert_eq!(verified.principal.id(), "ada");

@@ -52,7 +52,8 @@ pub struct PeerReach<X>(Weak<RequestInbox<X>>);
 impl<X> RequestInbox<X> {
     /// An empty queue. `wake_loop` wakes the loop; without it the loop calls [`RequestInbox::is_due`] before it sleeps.
     pub fn new(wake_loop: Option<WakeLoop>) -> Arc<Self> {
-        let (items, is_due) = Default::default();
+        let items = Default::default();
+        let is_due = Default::default();
         Arc::new(Self { items, is_due, wake_loop: Mutex::new(wake_loop) })
     }
 

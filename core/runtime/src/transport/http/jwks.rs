@@ -112,7 +112,8 @@ impl KeySource {
     }
 
     fn paced(fetch: Fetch, pace: Pace, clock: Clock) -> Self {
-        let (cache, arrived) = Default::default();
+        let cache = Default::default();
+        let arrived = Default::default();
         Self::Fetched(Arc::new(FetchedKeys { fetch, pace, clock, cache, arrived }))
     }
 
@@ -173,10 +174,13 @@ impl KeyDelivery {
 
 impl Drop for KeyDelivery {
     fn drop(&mut self) {
-        let (mut cache, now) = (self.of.cache(), (self.of.clock)());
-        (cache.is_asking, cache.answered) = (false, Some(now));
+        let mut cache = self.of.cache();
+        let now = (self.of.clock)();
+        cache.is_asking = false;
+        cache.answered = Some(now);
         if let Some(keys) = self.keys.take() {
-            (cache.keys, cache.fetched) = (Some(Arc::new(keys)), Some(now));
+            cache.keys = Some(Arc::new(keys));
+            cache.fetched = Some(now);
         }
         drop(cache);
         self.of.arrived.notify_waiters();
@@ -195,7 +199,8 @@ impl KeyCache {
         };
         let starts = is_due && !is_asking;
         if starts {
-            (self.is_asking, self.requested) = (true, Some(now));
+            self.is_asking = true;
+            self.requested = Some(now);
         }
         let found = match known {
             Some(keys) if within(self.answered, pace.old) => Some(Ok(keys)),
@@ -284,7 +289,9 @@ mod tests {
         }
 
         fn source(&self) -> KeySource {
-            let (issuer, passed, began) = (self.clone(), self.passed.clone(), Instant::now());
+            let issuer = self.clone();
+            let passed = self.passed.clone();
+            let began = Instant::now();
             let fetch = move |delivery| {
                 issuer.requested.fetch_add(1, Ordering::SeqCst);
                 issuer.open.lock().unwrap().push(delivery);

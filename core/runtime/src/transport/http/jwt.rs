@@ -147,7 +147,8 @@ impl JwtVerifier {
         validation.set_issuer(&[&self.issuer]);
         validation.set_required_spec_claims(&["aud", "iss"]);
         // Times are compared below, with fractions.
-        (validation.validate_exp, validation.validate_nbf) = (false, false);
+        validation.validate_exp = false;
+        validation.validate_nbf = false;
         let mut fitting = keys.find(header.kid.as_deref(), header.alg);
         let claims = fitting.find_map(|key| decode::<Claims>(token, &key.key, &validation).ok());
         let verified = claims.ok_or(DeniedToken::Invalid)?.claims.verified(self.leeway, seconds_now())?;

@@ -98,7 +98,8 @@ async fn sleep(clock: &EngineClock, due: Millis, now: Millis) {
 
 /// Runs everything that is due.
 fn turn(server: &HttpServer) {
-    let (endpoint, now) = (&server.endpoint, server.now());
+    let endpoint = &server.endpoint;
+    let now = server.now();
     if endpoint.engine().deadline().is_some_and(|deadline| deadline <= now.tick) {
         endpoint.engine().tick(now);
     }

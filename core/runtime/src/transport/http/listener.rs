@@ -90,7 +90,8 @@ impl HttpServer {
 /// The next connection of any listener. Each is asked first in turn, so that none has to wait for another.
 async fn accept(listeners: &[TcpListener], first: &mut usize) -> io::Result<(TcpStream, SocketAddr)> {
     poll_fn(|context| {
-        let (after, before) = (listeners.iter().skip(*first), listeners.iter().take(*first));
+        let after = listeners.iter().skip(*first);
+        let before = listeners.iter().take(*first);
         let mut accepted = after.chain(before).map(|listener| listener.poll_accept(context));
         let next = accepted.find(Poll::is_ready).unwrap_or(Poll::Pending);
         if next.is_ready() {
@@ -116,7 +117,8 @@ struct OwnPlace {
 
 impl Connections {
     fn start(&self, socket: TcpStream, client: SocketAddr, permit: OwnedSemaphorePermit) {
-        let (builder, server) = (self.builder.clone(), self.server.clone());
+        let builder = self.builder.clone();
+        let server = self.server.clone();
         let Some(place) = self.places.take(client.ip()) else {
             if let Some(advice) = server.endpoint.crowded(server.now()) {
                 server.host.warn(&advice);
@@ -162,8 +164,8 @@ where
     let mut phase = server.phases.watch();
     // Boxed while it runs: otherwise hyper reserves room for it in each connection, including idle ones and listeners.
     let stall = Duration::from_millis(server.endpoint.engine().limits().write_timeout);
-    let (anyone, socket) =
-        (Principal::anonymous(Some(own.client)), CheckedStream::new(socket, head_timeout(&server), stall));
+    let anyone = Principal::anonymous(Some(own.client));
+    let socket = CheckedStream::new(socket, head_timeout(&server), stall);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         Box::pin(server.clone().respond_to(anyone.clone(), request))
     });

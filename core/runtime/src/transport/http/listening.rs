@@ -44,7 +44,8 @@ pub(crate) fn listen_on(addresses: &[SocketAddr]) -> io::Result<Vec<TcpListener>
 
 /// Listens on all of these addresses, which have one port.
 fn group_of(group: &[SocketAddr]) -> io::Result<Vec<TcpListener>> {
-    let (mut listeners, mut bound) = (Vec::<TcpListener>::new(), Vec::new());
+    let mut listeners = Vec::<TcpListener>::new();
+    let mut bound = Vec::new();
     let mut refused: io::Error = io::ErrorKind::AddrNotAvailable.into();
     for address in group {
         let mut address = *address;

@@ -70,7 +70,8 @@ pub(super) async fn either<A, B>(
     first: impl Future<Output = A>,
     second: impl Future<Output = B>,
 ) -> Either<A, B> {
-    let (mut first, mut second) = (pin!(first), pin!(second));
+    let mut first = pin!(first);
+    let mut second = pin!(second);
     std::future::poll_fn(|context| {
         if let Poll::Ready(found) = first.as_mut().poll(context) {
             return Poll::Ready(Either::First(found));

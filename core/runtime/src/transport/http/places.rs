@@ -61,7 +61,8 @@ mod tests {
     fn each_client_has_so_many() {
         let places = Places::new(2);
         let client = |number: u8| places.take(IpAddr::from([192, 0, 2, number]));
-        let (one, two) = (client(1), client(1));
+        let one = client(1);
+        let two = client(1);
         assert!(one.is_some() && two.is_some() && client(1).is_none() && client(2).is_some());
         drop(one);
         assert!(client(1).is_some());

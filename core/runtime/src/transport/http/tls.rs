@@ -24,7 +24,8 @@ impl Tls {
     /// A file cannot be read, or has no such content; or the key does not belong to the certificate. The message names
     /// the file.
     pub fn from_pem(certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> io::Result<Self> {
-        let (certificates, key) = (certificates.as_ref(), key.as_ref());
+        let certificates = certificates.as_ref();
+        let key = key.as_ref();
         let open = |path: &Path, expected: &str| {
             open_to_read(path).map(BufReader::new).map_err(|error| unusable(path, expected, &error))
         };

@@ -225,7 +225,8 @@ impl FramingScan {
             return self.line(line, line.len() > LINE);
         }
         self.hold(part);
-        let (kept, length) = (self.line, std::mem::take(&mut self.held));
+        let kept = self.line;
+        let length = std::mem::take(&mut self.held);
         if self.last != b'\r' {
             return Err(Doubt);
         }
@@ -288,7 +289,8 @@ impl FramingScan {
             Some(length) if length > 0 => HeadPosition::Body(length),
             _ => HeadPosition::Head,
         };
-        (self.lines, self.is_known) = (0, true);
+        self.lines = 0;
+        self.is_known = true;
     }
 }
 

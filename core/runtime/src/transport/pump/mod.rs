@@ -161,8 +161,14 @@ impl Pump {
         waker: Waker,
     ) -> Arc<Self> {
         let input = Input { lines: Lines::new(engine.limits().message), buffer: Vec::new() };
-        let (timer, is_pumping, has_lines_left, is_flush_due) = Default::default();
-        let (is_blocked, has_ended, is_idle, polled) = Default::default();
+        let timer = Default::default();
+        let is_pumping = Default::default();
+        let has_lines_left = Default::default();
+        let is_flush_due = Default::default();
+        let is_blocked = Default::default();
+        let has_ended = Default::default();
+        let is_idle = Default::default();
+        let polled = Default::default();
         let pump = Self {
             pipe: Arc::new(Pipe::new(engine, clock.clone())),
             engine: engine.clone(),

@@ -29,7 +29,8 @@ impl PendingReply {
             peer.abandon(token);
             return None;
         };
-        let (peer, cancelled) = (peer.clone(), reply.cancelled());
+        let peer = peer.clone();
+        let cancelled = reply.cancelled();
         Some(Arc::new(Self { peer, token, cancelled, reply: Mutex::new(Some(reply)) }))
     }
 

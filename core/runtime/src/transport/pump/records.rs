@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn one_thread_is_started_and_another_attempt_follows_a_failure() {
-        let (records, mut started) = (RecordThread::default(), 0);
+        let records = RecordThread::default();
+        let mut started = 0;
         // Without a thread there is nothing to wait for.
         records.flush();
         assert_eq!(records.begin(|_| Err("no thread")), Err("no thread"));

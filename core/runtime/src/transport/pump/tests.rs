@@ -147,7 +147,8 @@ fn a_loop_that_waits_for_room_writes_the_rest_then() {
     far.write_all(&reads("test://text", 1)).unwrap();
     pump.readable(&own).unwrap();
     assert_eq!(own.steps(), [PumpStep::Poll { read: true, write: true }]);
-    let (mut taken, mut part) = (Vec::new(), vec![0; 1 << 16]);
+    let mut taken = Vec::new();
+    let mut part = vec![0; 1 << 16];
     while own.steps().is_empty() {
         let count = far.read(&mut part).unwrap();
         taken.extend_from_slice(&part[..count]);
@@ -239,7 +240,8 @@ fn another_thread_writes_and_wakes_the_loop_for_the_rest() {
 /// A server ends the listens of pipes that still exist.
 #[test]
 fn a_pipe_that_is_gone_is_not_kept() {
-    let (serving, engine) = (ServingRegistry::default(), engine(1, 1_000));
+    let serving = ServingRegistry::default();
+    let engine = engine(1, 1_000);
     let ([kept, gone], own) = ([(); 2].map(|()| pump(&engine, None).0), Loop::<false>::default());
     [&kept, &gone].iter().for_each(|pump| serving.join(pump.pipe()));
     let weak = Arc::downgrade(gone.pipe());

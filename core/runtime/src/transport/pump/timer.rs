@@ -46,7 +46,8 @@ mod tests {
 
     #[test]
     fn it_is_armed_for_what_is_due_first_and_anew_only_for_something_earlier() {
-        let (timer, now) = (PumpTimer::default(), Now { tick: 100, unix: 0 });
+        let timer = PumpTimer::default();
+        let now = Now { tick: 100, unix: 0 };
         assert_eq!((timer.arm(&[None, None], now), timer.is_late_for(&[None])), (None, false));
         assert!(timer.is_late_for(&[None, Some(500)]));
         assert_eq!(timer.arm(&[Some(900), Some(500)], now), Some(400));

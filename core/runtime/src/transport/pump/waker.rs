@@ -52,8 +52,12 @@ struct WakeReason<O>(Arc<LoopWaker<O>>, u8);
 impl<O: WakerOwner> LoopWaker<O> {
     /// Makes the waker of this thread's loop. `ring` wakes the loop, from any thread and without blocking.
     pub fn new(ring: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
-        let (reasons, is_rung, is_closed, owner) = Default::default();
-        let (ring, thread) = (Box::new(ring), std::thread::current().id());
+        let reasons = Default::default();
+        let is_rung = Default::default();
+        let is_closed = Default::default();
+        let owner = Default::default();
+        let ring = Box::new(ring);
+        let thread = std::thread::current().id();
         Arc::new(Self { reasons, is_rung, is_closed, ring, thread, owner })
     }
 

@@ -131,7 +131,8 @@ pub(crate) fn page(words: &Words, number: u32) -> Result<String, std::fmt::Error
     let mut dice = Dice::new(u64::from(number) + 2);
     let is_japanese = number.is_multiple_of(2);
     let mut text = String::new();
-    let (lang, priority) = (if is_japanese { "ja" } else { "en" }, dice.below(101));
+    let lang = if is_japanese { "ja" } else { "en" };
+    let priority = dice.below(101);
     let title = heading(words, &mut dice, is_japanese);
     write!(
         text,
@@ -197,7 +198,9 @@ fn paragraph(text: &mut String, words: &Words, dice: &mut Dice, is_japanese: boo
 fn japanese(text: &mut String, words: &Words, dice: &mut Dice) -> std::fmt::Result {
     let form = dice.below(8);
     let mut word = || words.japanese(dice).to_owned();
-    let (one, two, three) = (word(), word(), word());
+    let one = word();
+    let two = word();
+    let three = word();
     match form {
         0 => write!(text, "{one}の{two}を{three}します。"),
         1 => write!(text, "この{one}は、{two}で{three}できます。"),

@@ -35,7 +35,8 @@ pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box
 /// From the first search to one that has seen all pages.
 fn build(searcher: &mut Searcher) -> Result<Figures, Box<dyn Error>> {
     let query = Query::of("the");
-    let (cpu, start) = (searcher.server.cpu_ns()?, Instant::now());
+    let cpu = searcher.server.cpu_ns()?;
+    let start = Instant::now();
     let mut first = None;
     loop {
         let text = searcher.search(&query.uri())?;
@@ -44,7 +45,8 @@ fn build(searcher: &mut Searcher) -> Result<Figures, Box<dyn Error>> {
             std::thread::sleep(QUIET);
             continue;
         }
-        let (cpu, wall) = (searcher.server.cpu_ns()? - cpu, start.elapsed());
+        let cpu = searcher.server.cpu_ns()? - cpu;
+        let wall = start.elapsed();
         return Ok(Figures::default()
             .with("pages_s", 1.0 / per(wall.as_secs_f64(), corpus::PAGES.into()))
             .with("cpu_us_page", per(micros(cpu), corpus::PAGES.into()))
@@ -62,7 +64,8 @@ fn search(searcher: &mut Searcher, setting: &Setting, figures: Figures) -> Resul
     for query in &queries {
         query.check(&searcher.search(&query.uri())?)?;
     }
-    let (cpu, start) = (searcher.server.cpu_ns()?, Instant::now());
+    let cpu = searcher.server.cpu_ns()?;
+    let start = Instant::now();
     while (latencies.len() as u64) < setting.requests && start.elapsed() < setting.time {
         for (at, query) in queries.iter().enumerate() {
             let sent = Instant::now();
@@ -151,7 +154,8 @@ pub(crate) struct Searcher {
 
 impl Searcher {
     pub(crate) fn new(server: Server, modern: bool) -> Result<Self, Box<dyn Error>> {
-        let (incoming, chunk) = (Vec::new(), vec![0; 1 << 18]);
+        let incoming = Vec::new();
+        let chunk = vec![0; 1 << 18];
         let mut searcher = Self { server, modern, next: 1, incoming, chunk };
         if !modern {
             searcher.server.write(client::INITIALIZE)?;

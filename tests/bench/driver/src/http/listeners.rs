@@ -43,10 +43,12 @@ pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box
     let grown = listening.server.resident()?.saturating_sub(before);
     // Of its own: a server may have closed one that was idle for so long.
     let mut caller = Wire::connect(listening.address)?;
-    let (cpu, start) = (listening.server.cpu_ns()?, Instant::now());
+    let cpu = listening.server.cpu_ns()?;
+    let start = Instant::now();
     touch(&mut caller, setting.modern, session.as_deref())?;
     listeners.wait(UPDATED, setting.requests)?;
-    let (wall, cpu) = (start.elapsed(), listening.server.cpu_ns()? - cpu);
+    let wall = start.elapsed();
+    let cpu = listening.server.cpu_ns()? - cpu;
     Ok(Figures::default()
         .with("told_us", per(micros(cpu), setting.requests))
         .with("listener_kib", per(micros(grown), setting.requests) * 1_000.0 / 1_024.0)
@@ -85,7 +87,9 @@ impl Listeners {
         control: &mut Wire,
     ) -> Result<(), Box<dyn Error>> {
         let said = if setting.modern { ACKNOWLEDGED } else { b"text/event-stream" };
-        let (mut request, mut body, mut waited) = (Vec::new(), Vec::new(), 0);
+        let mut request = Vec::new();
+        let mut body = Vec::new();
+        let mut waited = 0;
         for index in 0..count {
             if index == waited + AT_ONCE {
                 self.wait(said, AT_ONCE)?;

@@ -15,9 +15,11 @@ pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box
     let mut latencies = Vec::new();
     pump(&mut peers, setting.warm, WARM, &mut latencies)?;
     latencies.clear();
-    let (cpu, start) = (listening.server.cpu_ns()?, Instant::now());
+    let cpu = listening.server.cpu_ns()?;
+    let start = Instant::now();
     let done = pump(&mut peers, setting.requests, setting.time, &mut latencies)?;
-    let (cpu, wall) = (listening.server.cpu_ns()? - cpu, start.elapsed());
+    let cpu = listening.server.cpu_ns()? - cpu;
+    let wall = start.elapsed();
     Ok(Figures::of_requests(latencies, done, wall, cpu))
 }
 
@@ -29,7 +31,9 @@ pub(super) fn pump(
     time: Duration,
     latencies: &mut Vec<u64>,
 ) -> Result<u64, Box<dyn Error>> {
-    let (mut sent, mut answered, start) = (0, 0, Instant::now());
+    let mut sent = 0;
+    let mut answered = 0;
+    let start = Instant::now();
     for peer in 0..peers.len() {
         if sent < count {
             peers.send(peer, Instant::now())?;

@@ -42,7 +42,9 @@ impl Run<'_> {
         let step_spec = TimeSpec::from(step);
         timer.set(Expiration::Interval(step_spec), TimerSetTimeFlags::empty())?;
         self.peers.watch(&timer)?;
-        let (start, mut count, mut waiting) = (Instant::now(), 0_u32, VecDeque::new());
+        let start = Instant::now();
+        let mut count = 0_u32;
+        let mut waiting = VecDeque::new();
         loop {
             let sends = step * count < time;
             while step * count <= start.elapsed() && step * count < time {

@@ -44,7 +44,9 @@ impl<'a> Peers<'a> {
             epoll.add(&wire.socket, EpollEvent::new(EpollFlags::EPOLLIN, index))?;
             peers.push(Peer { wire, session, waits: None });
         }
-        let (outgoing, body, chunk) = (Vec::new(), Vec::new(), vec![0; 1 << 16]);
+        let outgoing = Vec::new();
+        let body = Vec::new();
+        let chunk = vec![0; 1 << 16];
         Ok(Self { setting, epoll, peers, next: 1, outgoing, body, chunk })
     }
 
@@ -59,7 +61,8 @@ impl<'a> Peers<'a> {
 
     /// Sends a request that was due at `since`.
     pub(super) fn send(&mut self, peer: usize, since: Instant) -> Result<(), Box<dyn Error>> {
-        let (id, peer) = (self.next, &mut self.peers[peer]);
+        let id = self.next;
+        let peer = &mut self.peers[peer];
         self.next += 1;
         let uri = self.setting.read.uri(id);
         self.body.clear();

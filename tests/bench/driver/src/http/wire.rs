@@ -140,11 +140,13 @@ impl Wire {
 
 /// The whole body behind a chunked coding, and how long that was.
 fn unchunk(coded: &[u8]) -> Result<Option<(Vec<u8>, usize)>, &'static str> {
-    let (mut body, mut at) = (Vec::new(), 0);
+    let mut body = Vec::new();
+    let mut at = 0;
     loop {
         let size = httparse::parse_chunk_size(&coded[at..]).map_err(|_| "a chunk without a size")?;
         let httparse::Status::Complete((line, size)) = size else { return Ok(None) };
-        let (start, size) = (at + line, usize::try_from(size).map_err(|_| "a chunk too large")?);
+        let start = at + line;
+        let size = usize::try_from(size).map_err(|_| "a chunk too large")?;
         let Some(chunk) = coded.get(start..start + size + 2) else { return Ok(None) };
         at = start + size + 2;
         if size == 0 {

@@ -166,7 +166,8 @@ fn a_server_may_refuse_both_eras() {
 fn a_short_time_out_does_not_end_the_handshake() {
     for revision in [None, Some(Revision::V2026_07_28), Some(Revision::V2025_11_25)] {
         let mut alone = Alone::new();
-        (alone.machine.pinned, alone.machine.reader.limits.timeout) = (revision, 100);
+        alone.machine.pinned = revision;
+        alone.machine.reader.limits.timeout = 100;
         let call = ClientCall::Read { uri: "x://a".into() };
         alone.machine.call(1, call, CallOptions::default(), alone.now, &mut alone.effects);
         alone.machine.opened(alone.now, &mut alone.effects);

@@ -48,7 +48,8 @@ fn an_overflow_loses_nothing() {
     for round in 0..5 {
         // Far more names at a time than hints may wait.
         for directory in 0..10 {
-            let (old, new) = (bench.at(&directory.to_string()), bench.at(&format!("{directory}-new")));
+            let old = bench.at(&directory.to_string());
+            let new = bench.at(&format!("{directory}-new"));
             fs::rename(&old, &new).unwrap();
             for file in 1..10 {
                 bench.folder.write(format!("{directory}-new/{file}"), "22");

@@ -12,7 +12,8 @@ type Requests = Arc<Mutex<Vec<String>>>;
 fn serving(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp?token=secret", listener.local_addr().unwrap());
-    let (requests, answer) = (Requests::default(), Arc::new(answer));
+    let requests = Requests::default();
+    let answer = Arc::new(answer);
     let seen = requests.clone();
     std::thread::spawn(move || {
         for socket in listener.incoming() {
@@ -29,7 +30,9 @@ fn serving(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> (St
 
 /// Reads a request: its head in lower case, and its body.
 fn request(socket: &TcpStream) -> String {
-    let (mut reader, mut head, mut length) = (BufReader::new(socket), String::new(), 0);
+    let mut reader = BufReader::new(socket);
+    let mut head = String::new();
+    let mut length = 0;
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).unwrap_or_default() <= 2 {

@@ -113,7 +113,8 @@ async fn many_requests_take_turns() {
 async fn tls_trusts_the_certificates_of_the_system() {
     const TRUSTS: &str = "MCP_CARRIER_TRUSTS";
     let keys = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rust/src/sockets/keys");
-    let (certificate, key) = (keys.join("certificate.pem"), keys.join("tls.pem"));
+    let certificate = keys.join("certificate.pem");
+    let key = keys.join("tls.pem");
     let tls = crate::transport::http::Tls::from_pem(&certificate, key).unwrap();
     let listener = server().http().tls(tls).bind("127.0.0.1:0").await.unwrap();
     let port = listener.address().port();
