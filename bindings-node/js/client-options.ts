@@ -40,7 +40,7 @@ export interface CommonClientOptions {
 export interface ClientOptions extends CommonClientOptions {
   /** The name of the server in errors and notes. Default `server`. */
   readonly name?: string;
-  /** The allow-list: globs over URIs (S-11). Default `"*"`: all resources of the server. */
+  /** The allow-list: globs over URIs. Default `"*"`: all resources of the server. */
   readonly resources?: '*' | readonly string[];
   /** HTTP headers of every request, such as `Authorization`. For a URL. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;

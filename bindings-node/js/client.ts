@@ -74,7 +74,7 @@ export class Client {
   }
 
   /**
-   * Makes a client of the `mcpServers` of a configuration file, JSON or YAML (S-10).
+   * Makes a client of the `mcpServers` of a configuration file, JSON or YAML.
    *
    * Nothing is visible of a server without the key `resources`.
    *
@@ -105,7 +105,7 @@ export class Client {
   }
 
   /**
-   * Lists the resources of all servers that the allow-lists allow (S-12). Fetches all pages.
+   * Lists the resources of all servers that the allow-lists allow. Fetches all pages.
    *
    * Returns an async iterator: `for await (const resource of client.list())`. A server that fails does not end the
    * iteration; its error is in `failures`. If all servers fail, the first error is thrown.
@@ -114,7 +114,7 @@ export class Client {
     return this.#listed('list()', false, options, resourcesOf);
   }
 
-  /** Lists the templates of all servers that can expand to an allowed URI (S-12). Fetches all pages, like `list`. */
+  /** Lists the templates of all servers that can expand to an allowed URI. Fetches all pages, like `list`. */
   listTemplates(options: CallOptions = {}): AsyncIterableIterator<ListedTemplate> {
     return this.#listed('listTemplates()', true, options, templatesOf);
   }
@@ -172,7 +172,7 @@ export class Client {
   }
 
   /**
-   * Watches a resource: yields its contents now and after each change (S-13).
+   * Watches a resource: yields its contents now and after each change.
    *
    * Returns an async iterator: `for await (const change of client.watch(uri))`. Ending the iteration ends the subscription.
    * A slow reader skips intermediate contents and gets the newest. Unchanged contents are not repeated. If the resource is

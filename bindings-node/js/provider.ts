@@ -258,7 +258,7 @@ export class Results extends Provider {
 }
 
 /**
- * Serves endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}` (S-20).
+ * Serves endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}`.
  *
  * Requests go to public addresses only, unless `privateNetworks` is set. Environment variables are read when this function is
  * called.
@@ -300,7 +300,7 @@ export function clock(options: ClockOptions = {}): Provider {
 }
 
 /**
- * Serves the files of directories: `file:///{root}/{+path}`, with `?lines=10-40` for a part of a text (S-01).
+ * Serves the files of directories: `file:///{root}/{+path}`, with `?lines=10-40` for a part of a text.
  *
  * Subscribers of a file or directory are notified of its changes; the list changes when files are added or removed. Files
  * outside of a directory are never read, also not through links.
@@ -320,7 +320,7 @@ export function files(roots: Roots, options: FilesOptions = {}): Provider {
 }
 
 /**
- * Serves the Markdown pages of directories, with full-text search in Japanese and English (S-07).
+ * Serves the Markdown pages of directories, with full-text search in Japanese and English.
  *
  * The URI of a page is `docs:///handbook/guide/search.md`; `#slug` names a section of it. `docs:///handbook/search/WORDS` is a
  * search. Subscribers of a page, section or search are notified of its changes. The search index of a site is built at the
@@ -341,7 +341,7 @@ export function docs(sites: Roots, options: DocsOptions = {}): Provider {
 }
 
 /**
- * Serves the values of configuration files: `config:///{app}`, and `config:///{app}/{+key}` for one key (S-04).
+ * Serves the values of configuration files: `config:///{app}`, and `config:///{app}/{+key}` for one key.
  *
  * Files are YAML, TOML, JSON or `.env`; the URI of a key is `config:///demo/server/port`. Only keys in `allow` are served, and
  * values that may be secrets are masked. Subscribers of a key or a file are notified when a value that they see changes. While
@@ -362,7 +362,7 @@ export function config(apps: Roots, options: ConfigOptions): Provider {
 }
 
 /**
- * Serves tables and views of databases: `db:///{name}/{table}` and `db:///{name}/{table}/{key}` (S-20).
+ * Serves tables and views of databases: `db:///{name}/{table}` and `db:///{name}/{table}/{key}`.
  *
  * Rows and pages are JSON; `next` in a page is the URI of the next one. Clients never send SQL, and nothing is written.
  * Subscribers of a row, page or view are notified of its changes: SQLite is checked for commits, Postgres needs the triggers
@@ -386,7 +386,7 @@ export function db(databases: Readonly<Record<string, Database>>): Provider {
 }
 
 /**
- * Serves environment variables: `env:///{name}`, and `env:///` for all that are allowed (S-04).
+ * Serves environment variables: `env:///{name}`, and `env:///` for all that are allowed.
  *
  * They are read once, when this function is called; later changes of `process.env` have no effect. Values that may be secrets
  * are masked.
@@ -399,7 +399,7 @@ export function env(options: EnvOptions): Provider {
 }
 
 /**
- * Serves Git repositories, read-only: status, log, commits, diffs, and files of any revision (S-02).
+ * Serves Git repositories, read-only: status, log, commits, diffs, and files of any revision.
  *
  * The URIs are `git:///{repo}/status`, `/branches`, `/tags`, `/log`, `/log/{ref}`, `/commit/{id}`, `/diff/{from}/{to}`,
  * `/tree/{ref}/{+path}` and `/blob/{ref}/{+path}`. No program of a repository is run: no hook, filter, text converter or file
@@ -420,7 +420,7 @@ export function git(repos: Roots, options: GitOptions = {}): Provider {
 }
 
 /**
- * Serves series of numbers: `metrics:///{name}` is the last hour of a series (S-05).
+ * Serves series of numbers: `metrics:///{name}` is the last hour of a series.
  *
  * `?from=-5m&step=10s` reads another part.
  * {@link Metrics.push} adds samples. If there are more samples than `points`, a read combines them: each point has their
@@ -482,7 +482,7 @@ export function memory(): Memory {
 }
 
 /**
- * Serves passages of documents for retrieval, from folders and Google Drive (S-03).
+ * Serves passages of documents for retrieval, from folders and Google Drive.
  *
  * `rag:///kb/search/QUESTION` returns passages, each with the URI of its document, `rag:///kb/doc/ID`, and with its score and
  * position in `_meta`. The ranking is BM25, which compares words, not meanings. With an `embedder`, it is combined with the
@@ -508,7 +508,7 @@ export function rag(
 }
 
 /**
- * Serves a cache of computed results: `results:///{analysisId}`, and `results:///` for all of them (S-06).
+ * Serves a cache of computed results: `results:///{analysisId}`, and `results:///` for all of them.
  *
  * A program puts its results into the cache; clients list, read and watch them until they expire. Reads carry the remaining
  * time as a caching hint. A result is visible to all clients or to one principal; to others it does not exist.

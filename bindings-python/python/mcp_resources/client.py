@@ -106,7 +106,7 @@ class Client:
         server: a command as a list of texts, such as `["my-server", "--all"]`; the URL of an endpoint; or a
             `ResourceServer` of this process.
         name: the name of the server in errors and notes. Default `server`.
-        resources: the allow-list: globs over URIs (S-11). Default `"*"`: all resources of the server.
+        resources: the allow-list: globs over URIs. Default `"*"`: all resources of the server.
         timeout: the longest time for a request, in milliseconds. Default 30,000.
         revision: the only protocol revision to use. Default: the newest that the server supports.
         headers: HTTP headers of every request, such as `Authorization`. For a URL. Default: none.
@@ -154,7 +154,7 @@ class Client:
         answers: Mapping[str, Answer] | None = None,
         on_note: Callable[[str, str], object] | None = None,
     ) -> Self:
-        """Makes a client of the `mcpServers` of a configuration file, JSON or YAML (S-10).
+        """Makes a client of the `mcpServers` of a configuration file, JSON or YAML.
 
         Args:
             path: the file.
@@ -246,7 +246,7 @@ class Client:
         timeout: int | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> ListedIterator[ListedResource]:
-        """Lists the resources of all servers that the allow-lists allow (S-12). Fetches all pages.
+        """Lists the resources of all servers that the allow-lists allow. Fetches all pages.
 
         Returns an async iterator: `async for resource in client.list()`. A server that fails does not end the
         iteration; its error is in `failures`. If all servers fail, the first error is raised.
@@ -269,7 +269,7 @@ class Client:
         timeout: int | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> ListedIterator[ListedTemplate]:
-        """Lists the templates of all servers that can expand to an allowed URI (S-12). Fetches all pages.
+        """Lists the templates of all servers that can expand to an allowed URI. Fetches all pages.
 
         The iterator, the arguments and the errors are those of `list`.
         """
@@ -366,7 +366,7 @@ class Client:
         return Completion(values, total=total, has_more=has_more)
 
     def watch(self, uri: str, *, server: str | None = None) -> ChangeIterator:
-        """Watches a resource: yields its contents now and after each change (S-13).
+        """Watches a resource: yields its contents now and after each change.
 
         Returns an async iterator: `async for change in client.watch(uri)`. Ending the iteration ends the subscription:
         `break`, `aclose()`, or dropping the iterator. A slow reader skips intermediate contents and gets the newest.

@@ -1,4 +1,4 @@
-"""Variables of templates: types, allowed values and descriptions from annotations (S-16), and typed arguments.
+"""Variables of templates: types, allowed values and descriptions from annotations, and typed arguments.
 
 Law: a value has one text. The compiled part refuses other texts of the types that it knows. For what pydantic and
 further types convert, the text of the result is compared with what the client sent.

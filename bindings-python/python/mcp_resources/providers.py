@@ -381,7 +381,7 @@ class SkillsOptions(TypedDict, total=False):
 
 
 def api(apis: Mapping[str, Mapping[str, object]], **options: Unpack[ApiOptions]) -> Provider:
-    """Serves endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}` (S-20).
+    """Serves endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}`.
 
     An endpoint is a URL, or a mapping with `url`, `headers` (values, or `{"env": NAME}`), `pick` (a JSON pointer to the
     part of the answer that is served) and `ids` (the ids that are listed and completed). `{id}` in the URL stands for
@@ -418,7 +418,7 @@ def clock(**options: Unpack[ClockOptions]) -> Provider:
 def config(
     apps: Root | Sequence[Root] | Mapping[str, Root], *, allow: str | Sequence[str], **options: Unpack[ConfigOptions]
 ) -> Provider:
-    """Serves the values of configuration files: `config:///{app}`, and `config:///{app}/{+key}` for one key (S-04).
+    """Serves the values of configuration files: `config:///{app}`, and `config:///{app}/{+key}` for one key.
 
     Files are YAML, TOML, JSON or `.env`; the URI of a key is `config:///demo/server/port`. Only keys in `allow` are
     served, and values that may be secrets are masked. Subscribers of a key or a file are notified when a value that
@@ -440,7 +440,7 @@ def config(
 
 
 def db(databases: Mapping[str, Database]) -> Provider:
-    """Serves tables and views of databases: `db:///{name}/{table}` and `db:///{name}/{table}/{key}` (S-20).
+    """Serves tables and views of databases: `db:///{name}/{table}` and `db:///{name}/{table}/{key}`.
 
     Rows and pages are JSON; `next` in a page is the URI of the next one. Clients never send SQL, and nothing is
     written. Subscribers of a row, page or view are notified of its changes: SQLite is checked for commits, Postgres
@@ -464,7 +464,7 @@ def db(databases: Mapping[str, Database]) -> Provider:
 
 
 def docs(sites: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[DocsOptions]) -> Provider:
-    """Serves the Markdown pages of directories, with full-text search in Japanese and English (S-07).
+    """Serves the Markdown pages of directories, with full-text search in Japanese and English.
 
     The URI of a page is `docs:///handbook/guide/search.md`; `#slug` names a section of it.
     `docs:///handbook/search/WORDS` is a search. Subscribers of a page, section or search are notified of its changes.
@@ -483,7 +483,7 @@ def docs(sites: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[Do
 
 
 def env(*, allow: str | Sequence[str], **options: Unpack[EnvOptions]) -> Provider:
-    """Serves environment variables: `env:///{name}`, and `env:///` for all that are allowed (S-04).
+    """Serves environment variables: `env:///{name}`, and `env:///` for all that are allowed.
 
     They are read once, when this function is called; later changes of `os.environ` have no effect. Values that may be
     secrets are masked.
@@ -501,7 +501,7 @@ def env(*, allow: str | Sequence[str], **options: Unpack[EnvOptions]) -> Provide
 
 
 def files(roots: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[FilesOptions]) -> Provider:
-    """Serves the files of directories: `file:///{root}/{+path}`, with `?lines=10-40` for a part of a text (S-01).
+    """Serves the files of directories: `file:///{root}/{+path}`, with `?lines=10-40` for a part of a text.
 
     Subscribers of a file or directory are notified of its changes; the list changes when files are added or removed.
     Files outside of a directory are never read, also not through links.
@@ -519,7 +519,7 @@ def files(roots: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[F
 
 
 def git(repos: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[GitOptions]) -> Provider:
-    """Serves Git repositories, read-only: status, log, commits, diffs, and files of any revision (S-02).
+    """Serves Git repositories, read-only: status, log, commits, diffs, and files of any revision.
 
     The URIs are `git:///{repo}/status`, `/branches`, `/tags`, `/log`, `/log/{ref}`, `/commit/{id}`,
     `/diff/{from}/{to}`, `/tree/{ref}/{+path}` and `/blob/{ref}/{+path}`. No program of a repository is run: no hook,
@@ -540,7 +540,7 @@ def git(repos: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[Git
 
 
 def metrics(**options: Unpack[MetricsOptions]) -> Metrics:
-    """Serves series of numbers: `metrics:///{name}` is the last hour of a series (S-05).
+    """Serves series of numbers: `metrics:///{name}` is the last hour of a series.
 
     `?from=-5m&step=10s` reads another part. `push` adds samples, from any thread. If there are more samples than
     `points`, a read combines them: each point has their minimum, maximum and mean, so no spike is lost. With
@@ -562,7 +562,7 @@ def rag(
     embedder: Embedder | None = None,
     **options: Unpack[RagOptions],
 ) -> Provider:
-    """Serves passages of documents for retrieval, from folders and Google Drive (S-03).
+    """Serves passages of documents for retrieval, from folders and Google Drive.
 
     `rag:///kb/search/QUESTION` returns passages, each with the URI of its document, `rag:///kb/doc/ID`, and with its
     score and position in `_meta`. The ranking is BM25, which compares words, not meanings.
@@ -592,7 +592,7 @@ def rag(
 
 
 def results(**options: Unpack[ResultsOptions]) -> Results:
-    """Serves a cache of computed results: `results:///{analysisId}`, and `results:///` for all of them (S-06).
+    """Serves a cache of computed results: `results:///{analysisId}`, and `results:///` for all of them.
 
     A program puts its results into the cache; clients list, read and watch them until they expire. Reads carry the
     remaining time as a caching hint. A result is visible to all clients or to one principal; to others it does not

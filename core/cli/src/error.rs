@@ -67,7 +67,7 @@ impl From<io::Error> for Failed {
 }
 
 impl From<ClientError> for Failed {
-    /// An error of anything except a read, whose message names the resource (S-14).
+    /// An error of anything except a read, whose message names the resource.
     fn from(error: ClientError) -> Self {
         match &error {
             ClientError::Failed(failure) => Self::from_client(&error, failure),

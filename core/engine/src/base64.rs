@@ -1,10 +1,10 @@
-//! Base64 encoding and decoding: the standard alphabet with padding for blobs, the URL-safe alphabet without
+//! Base64 encoding and decoding: the standard alphabet with padding for blobs, the URL-safe alphabet without
 //! padding for cursors and sealed states. No line breaks and no other variants; decoding accepts only the canonical
 //! form.
 
 use base64_simd::{STANDARD, URL_SAFE_NO_PAD};
 
-/// Appends the base64 form of `src` to `out`: standard alphabet, padded, no line breaks.
+/// Appends the base64 form of `src` to `out`: standard alphabet, padded, no line breaks.
 ///
 /// Writes straight into `out`; grows it at most once.
 pub fn encode_into(src: &[u8], out: &mut Vec<u8>) {
@@ -138,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// the `base64` crate is the oracle, in both alphabets and directions.
+        // the `base64` crate is the oracle, in both alphabets and directions.
         #[test]
         fn agrees_with_the_base64_crate(src in proptest::collection::vec(any::<u8>(), 0..600)) {
             let mut out = b"before".to_vec();
@@ -154,7 +154,7 @@ mod tests {
             prop_assert_eq!(decode_url(&url), Some(src));
         }
 
-        /// any chunking of a blob gives the same text.
+        // any chunking of a blob gives the same text.
         #[test]
         fn chunks_make_the_same_text(chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9), 0..40)) {
             let mut encoder = Encoder::default();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     proptest! {
-        /// every form of an encoder gives the same bytes: line ends, either alphabet, any padding.
+        // every form of an encoder gives the same bytes: line ends, either alphabet, any padding.
         #[test]
         fn every_form_is_decoded(src in proptest::collection::vec(any::<u8>(), 0..200), width in 1usize..80, end in "(\n|\r\n| |\t)", form in 0..4) {
             let text = match form {

@@ -6,7 +6,7 @@ use crate::now::Millis;
 use crate::option::{FromOption, OptionError, OptionValue, PathStep};
 use std::fmt;
 
-/// The reason for which a read, completion, list or custom method failed (DEC-20). The peer gets `kind` and the fields,
+/// The reason for which a read, completion, list or custom method failed. The peer gets `kind` and the fields,
 /// never any text of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -52,13 +52,13 @@ pub enum ReadError {
         /// The time after which to try again, in ms.
         retry_after: Millis,
     },
-    /// The handler needs input from the client, and this revision has no way to ask (DEC-22).
+    /// The handler needs input from the client, and this revision has no way to ask.
     InputRequired,
     /// The user declined to give the input.
     InputDeclined,
     /// A custom error: for custom methods, or a code documented by the server.
     Custom {
-        /// A JSON-RPC code outside -32768…-32000, or one of the standard five.
+        /// A JSON-RPC code outside -32768…-32000, or one of the standard five.
         code: i32,
         /// One short sentence.
         message: String,
@@ -68,7 +68,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// The value of `data.kind`, if the vocabulary has one (DEC-20).
+    /// The value of `data.kind`, if the vocabulary has one.
     pub fn kind(&self) -> Option<&'static str> {
         Some(match self {
             Self::NotFound => "not_found",

@@ -73,7 +73,7 @@ impl Headers {
     }
 }
 
-/// Encodes a text for a header that repeats a part of the body: unchanged if it can be sent so, else in base64.
+/// Encodes a text for a header that repeats a part of the body: unchanged if it can be sent so, else in base64.
 pub fn mirrored(text: &str) -> Cow<'_, str> {
     let is_visible = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
     let is_trimmed = text.trim_matches([' ', '\t']) == text;
@@ -111,7 +111,7 @@ impl fmt::Debug for Headers {
 mod tests {
     use super::*;
 
-    ///
+    //
     #[test]
     fn credentials_are_left_out() {
         let lines: [(&str, &[u8]); 6] = [

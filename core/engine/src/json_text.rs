@@ -1,5 +1,5 @@
 //! Writes text as a JSON string. The output never contains a raw control character, so a string never breaks a line of
-//! the stdio framing (R-145). Non-ASCII text is written unescaped, in UTF-8 (R-001).
+//! the stdio framing. Non-ASCII text is written unescaped, in UTF-8.
 
 /// Maximum number of bytes escaped at once. The kernel requires room for six bytes per input byte; with blocks, a large
 /// text reserves little more than it needs.
@@ -110,7 +110,7 @@ mod tests {
     }
 
     proptest! {
-        /// R-145: serde_json is the oracle.
+        // R-145: serde_json is the oracle.
         #[test]
         fn agrees_with_serde_json(text in any::<String>(), dense in "[\"\\\\\u{0}-\u{20}a-c\u{7f}é資😀]{0,300}") {
             for text in [text, dense] {

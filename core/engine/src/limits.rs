@@ -39,7 +39,7 @@ macro_rules! limits {
 }
 
 limits! {
-    /// Longest line on stdio and largest HTTP body. Default 4 MiB.
+    /// Longest line on stdio and largest HTTP body. Default 4 MiB.
     pub message: usize = 4 << 20,
     /// Deepest nesting of arrays and objects in one member of `params`, or of `_meta` in it. Default 128.
     pub nesting: usize = 128,
@@ -47,7 +47,7 @@ limits! {
     pub id: usize = 1 << 10,
     /// Longest `clientInfo`, as JSON text; a session keeps it. Default 32 KiB.
     pub client_info: usize = 32 << 10,
-    /// Most elements of a JSON-RPC batch. Default 256.
+    /// Most elements of a JSON-RPC batch. Default 256.
     pub batch: usize = 256,
     /// Responses of one batch together, and of all incomplete batches of a connection. A request whose response exceeds
     /// the limit gets an error instead. Default 64 MiB.
@@ -60,7 +60,7 @@ limits! {
     pub templates: usize = 10_000,
     /// Most pending requests of one connection; cancelled ones count until their handler returns. Default 1,024.
     pub in_flight: usize = 1_024,
-    /// Items on a page of a list. Default 100.
+    /// Items on a page of a list. Default 100.
     pub page: usize = 100,
     /// Items that one list call may examine when some are skipped. Default 10,000.
     pub list_scan: usize = 10_000,
@@ -82,9 +82,9 @@ limits! {
     pub cache_bytes: usize = 64 << 20,
     /// Principals whose rates and requests in flight are counted separately; all others share a count. Default 10,000.
     pub principals: usize = 10_000,
-    /// Subscriptions of one connection: `resources/subscribe` and open listens together (DEC-18). Default 10,000.
+    /// Subscriptions of one connection: `resources/subscribe` and open listens together. Default 10,000.
     pub subscriptions: usize = 10_000,
-    /// URIs in the filter of one `subscriptions/listen` (DEC-18). Default 10,000.
+    /// URIs in the filter of one `subscriptions/listen`. Default 10,000.
     pub filter_uris: usize = 10_000,
     /// URIs watched by all subscriptions of one connection together. Default 100,000.
     pub watched_uris: usize = 100_000,
@@ -99,28 +99,28 @@ limits! {
     pub contents_total: usize = 256 << 20,
     /// Above this, a host stops reading until the output has drained. Default 1 MiB.
     pub output: usize = 1 << 20,
-    /// A read, list or custom call fails with `timeout` after this time. Default 30,000 ms.
+    /// A read, list or custom call fails with `timeout` after this time. Default 30,000 ms.
     pub read_timeout: Millis = 30_000,
     /// Like `read_timeout`, for `completion/complete`. Default 5,000 ms.
     pub completion_timeout: Millis = 5_000,
-    /// The JSON text of a completion's `context.arguments`. Default 64 KiB.
+    /// The JSON text of a completion's `context.arguments`. Default 64 KiB.
     pub arguments: usize = 64 << 10,
-    /// Values of one completion (R-108: at most 100). Default 100.
+    /// Values of one completion (the protocol allows at most 100). Default 100.
     pub completion_values: usize = 100,
     /// Least time between two update notifications of one URI. Default 50 ms.
     pub coalesce: Millis = 50,
-    /// Least time between two progress notifications of one request. Default 50 ms; the first and any
+    /// Least time between two progress notifications of one request. Default 50 ms; the first and any
     /// that reaches `total` always go out.
     pub progress_interval: Millis = 50,
-    /// Log messages of one request. Default 1,000.
+    /// Log messages of one request. Default 1,000.
     pub log_messages: usize = 1_000,
     /// Longest `requestState` that is opened, and longest sealed cursor of a `.list` callback. Default 64 KiB.
     pub state: usize = 64 << 10,
-    /// How long a sealed `requestState` is accepted. Default 600,000 ms.
+    /// How long a sealed `requestState` is accepted. Default 600,000 ms.
     pub state_ttl: Millis = 600_000,
     /// Pending server-to-client requests of one legacy connection. Default 64.
     pub asks: usize = 64,
-    /// How long requests in flight may still finish after the end of input. Default 1,000 ms.
+    /// How long requests in flight may still finish after the end of input. Default 1,000 ms.
     pub grace: Millis = 1_000,
     /// Names and values of an HTTP request's headers, together with its target. Default 256 KiB, because `Mcp-Name`
     /// repeats a URI.
@@ -140,9 +140,9 @@ limits! {
     /// Event streams that one session keeps: open ones of `GET`, and interrupted or finished ones that a client may
     /// resume. Default 16.
     pub streams: usize = 16,
-    /// Bytes of each such stream that are kept for resuming it. Default 1 MiB.
+    /// Bytes of each such stream that are kept for resuming it. Default 1 MiB.
     pub replay: usize = 1 << 20,
-    /// An idle HTTP event stream gets a comment after this time, to keep it open. Default 15,000 ms.
+    /// An idle HTTP event stream gets a comment after this time, to keep it open. Default 15,000 ms.
     pub keep_alive: Millis = 15_000,
     /// Open HTTP connections; further ones wait in the system's queue. Default 20,000.
     pub connections: usize = 20_000,
@@ -158,14 +158,14 @@ limits! {
     pub body_timeout: Millis = 30_000,
     /// Bytes of all partially received HTTP bodies; beyond the limit a body is answered with 503. Default 256 MiB.
     pub bodies_total: usize = 256 << 20,
-    /// A client that receives nothing for this time is disconnected, where the system can detect it. Default
+    /// A client that receives nothing for this time is disconnected, where the system can detect it. Default
     /// 30,000 ms.
     pub write_timeout: Millis = 30_000,
     /// Verified tokens that are cached, by their digests. Default 10,000.
     pub token_cache: usize = 10_000,
     /// How long a verified token is accepted without verifying it again. Default 300,000 ms.
     pub token_ttl: Millis = 300_000,
-    /// Audit records waiting to be written; when full, the newest is dropped and counted (S-19).
+    /// Audit records waiting to be written; when full, the newest is dropped and counted.
     /// Default 10,000.
     pub audit_queue: usize = 10_000,
     /// An HTTP request that takes longer is answered with an event stream, if the client accepts one. Default 1,000 ms.

@@ -1,24 +1,24 @@
-//! `_meta`: the keys of the protocol and of this library, and the rules for all other keys.
+//! `_meta`: the keys of the protocol and of this library, and the rules for all other keys.
 
 use crate::jsonrpc::Json;
 use std::fmt;
 
-/// The revision of a modern request.
+/// The revision of a modern request.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// The capabilities of a modern request's client.
+/// The capabilities of a modern request's client.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// The client of a modern request: unverified, for display and logs only.
+/// The client of a modern request: unverified, for display and logs only.
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-/// The least severe level of log messages that a modern request asks for.
+/// The least severe level of log messages that a modern request asks for.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// The server that answers a modern request.
+/// The server that answers a modern request.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// The listen that a modern notification belongs to.
+/// The listen that a modern notification belongs to.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-/// The token that a request's progress notifications repeat.
+/// The token that a request's progress notifications repeat.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 
-/// The declared parameters of a template (S-16): an object from variable to `type`, `format`, `enum`, `pattern`,
+/// The declared parameters of a template: an object from variable to `type`, `format`, `enum`, `pattern`,
 /// `description` and `required`, as in JSON Schema.
 pub const PARAMETERS: &str = "io.github.mcp-resources/parameters";
 /// Annotations that the protocol does not define.
@@ -52,7 +52,7 @@ impl fmt::Display for InvalidMeta {
 impl std::error::Error for InvalidMeta {}
 
 /// Checks the text of a `_meta` object, and returns it without white space between tokens, which could break a line of
-/// the stdio framing.
+/// the stdio framing.
 ///
 /// # Errors
 /// [`InvalidMeta`], also for an object nested more than `nesting` deep.
@@ -71,7 +71,7 @@ pub fn check_object(text: &str, nesting: usize) -> Result<String, InvalidMeta> {
     }
 }
 
-/// Checks one key, by the strictest revision's rules.
+/// Checks one key, by the strictest revision's rules.
 ///
 /// # Errors
 /// [`InvalidMeta::Key`] or [`InvalidMeta::Reserved`].
@@ -148,7 +148,7 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    ///
+    //
     #[test]
     fn keys() {
         for good in [

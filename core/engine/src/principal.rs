@@ -29,7 +29,7 @@ enum PrincipalKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network(u64);
 
-/// The rights of a principal: the scopes of its token, including implied ones, and its claims.
+/// The rights of a principal: the scopes of its token, including implied ones, and its claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Grant {
     scopes: Vec<String>,
@@ -43,7 +43,7 @@ impl Principal {
     }
 
     /// A principal with a verified identity and no scopes; the local process if `id` is empty. Cursors and request
-    /// states are bound to `id`.
+    /// states are bound to `id`.
     pub fn new(id: impl Into<Arc<str>>) -> Arc<Self> {
         let id = id.into();
         let kind = if id.is_empty() { PrincipalKind::Local } else { PrincipalKind::Named };
@@ -51,7 +51,7 @@ impl Principal {
     }
 
     /// An HTTP client without a token, where none is required. Its identity is [`ANONYMOUS`]. Its requests are counted
-    /// by `address`, if known.
+    /// by `address`, if known.
     pub fn anonymous(address: Option<IpAddr>) -> Arc<Self> {
         static UNKNOWN: LazyLock<Arc<Principal>> = LazyLock::new(|| {
             let id = ANONYMOUS.into();
@@ -83,7 +83,7 @@ impl Principal {
     }
 
     /// Returns a copy that is valid until `expires`, in milliseconds since 1970-01-01T00:00:00Z; `None` is without an
-    /// end. Hosts set this from the token, so that a stream ends when the token that opened it expires.
+    /// end. Hosts set this from the token, so that a stream ends when the token that opened it expires.
     #[must_use]
     pub fn with_expiry(&self, expires: Option<Millis>) -> Arc<Self> {
         Arc::new(Self { expires, ..self.clone() })
@@ -100,7 +100,7 @@ impl Principal {
     }
 
     /// Identity and scopes as one text. Principals for which it differs may get different contents, so cached results
-    /// are not shared between them.
+    /// are not shared between them.
     pub(crate) fn authority(&self) -> Cow<'_, str> {
         // Does not occur at the beginning of the short form.
         const LONG: char = '\0';
@@ -176,7 +176,7 @@ mod tests {
         assert_ne!(network("::1"), network("127.0.0.1"));
     }
 
-    /// rights that a policy grants the local process are not granted to HTTP clients.
+    // rights that a policy grants the local process are not granted to HTTP clients.
     #[test]
     fn an_anonymous_client_is_not_the_local_process() {
         let local = Principal::local();

@@ -1,4 +1,4 @@
-//! Ranks completion values by how well they match the text typed so far.
+//! Ranks completion values by how well they match the text typed so far.
 
 /// The values that match `typed`, best first: values that begin with it, that begin with it ignoring case, that contain
 /// it, and that begin with it except for one typing error. Within a class the order is kept.

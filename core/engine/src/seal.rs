@@ -1,4 +1,4 @@
-//! Seals texts that are sent to a peer and returned by it: cursors and `requestState`. Uses
+//! Seals texts that are sent to a peer and returned by it: cursors and `requestState`. Uses
 //! AES-256-GCM-SIV with a nonce derived from the sealed data: the same call gives the same bytes, no randomness is
 //! required, and two calls share a nonce only if they are identical. A returned text is untrusted until it opens.
 
@@ -66,7 +66,7 @@ impl Seal {
     }
 
     /// Opens a sealed text. `None` unless [`Seal::seal`] made it with the same purpose and context under one of these
-    /// keys. The tag is compared in constant time.
+    /// keys. The tag is compared in constant time.
     pub fn open(&self, purpose: &str, aad: &[&[u8]], text: &str) -> Option<Vec<u8>> {
         const MAX_TEXT: usize = (NONCE + Seal::MAX_PLAIN + TAG).div_ceil(3) * 4;
         let body = text.strip_prefix(PREFIX).filter(|body| body.len() <= MAX_TEXT)?;
@@ -220,7 +220,7 @@ mod tests {
         assert!(!bytes.windows(6).any(|part| part == b"hidden"));
     }
 
-    /// flipped bits, truncated texts, the empty text.
+    // flipped bits, truncated texts, the empty text.
     #[test]
     fn a_changed_text_does_not_open() {
         let text = seal().seal("state", AAD, b"round 1").unwrap();
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(seal().open("state", AAD, &text).as_deref(), Some(&b"round 1"[..]));
     }
 
-    /// another purpose, another context, another key.
+    // another purpose, another context, another key.
     #[test]
     fn opens_only_where_it_was_sealed_for() {
         let text = seal().seal("cursor", AAD, b"x").unwrap();
@@ -267,7 +267,7 @@ mod tests {
         assert_ne!(nonce(&one), nonce(&other));
     }
 
-    /// texts sealed by an older key open until that key is removed.
+    // texts sealed by an older key open until that key is removed.
     #[test]
     fn keys_rotate() {
         let old = key("the secret of last month");

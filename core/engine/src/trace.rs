@@ -1,4 +1,4 @@
-//! The trace context of a request: the members `traceparent`, `tracestate` and `baggage` of its `_meta`, parsed
+//! The trace context of a request: the members `traceparent`, `tracestate` and `baggage` of its `_meta`, parsed
 //! as defined by W3C Trace Context and Baggage.
 //!
 //! Law: a malformed value counts as absent. Valid values consist of printable ASCII characters, so they may be used in
@@ -23,7 +23,7 @@ const ITEMS: usize = 180;
 /// Length of a `traceparent` of version 00.
 const PARENT: usize = 55;
 
-/// The trace context of a request; each member is present only if it is well-formed.
+/// The trace context of a request; each member is present only if it is well-formed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceContext<'m> {
     traceparent: Option<Cow<'m, str>>,
@@ -178,7 +178,7 @@ mod tests {
         TraceContext::of_text(&meta, 8).get(name) == Some(value)
     }
 
-    ///
+    //
     #[test]
     fn parents() {
         assert!(valid(TRACEPARENT, GOOD));
@@ -207,7 +207,7 @@ mod tests {
         }
     }
 
-    /// neither member can contain a line break.
+    // neither member can contain a line break.
     #[test]
     fn states_and_baggage() {
         for good in ["rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", "a=1, ,b=2,", "1-t@sys/x=a b"] {

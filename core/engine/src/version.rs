@@ -43,14 +43,14 @@ impl FieldSet {
 }
 
 impl Revision {
-    /// All revisions, newest first: the order of `supportedVersions` (DEC-07).
+    /// All revisions, newest first: the order of `supportedVersions`.
     pub const ALL: [Self; 5] =
         [Self::V2026_07_28, Self::V2025_11_25, Self::V2025_06_18, Self::V2025_03_26, Self::V2024_11_05];
 
-    /// The newest revision that has a handshake: the answer to an unknown one.
+    /// The newest revision that has a handshake: the answer to an unknown one.
     pub const NEWEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// The revision of a legacy HTTP request without a version header.
+    /// The revision of a legacy HTTP request without a version header.
     pub const UNNAMED: Self = Self::V2025_03_26;
 
     /// Parses a date.
@@ -69,7 +69,7 @@ impl Revision {
         }
     }
 
-    /// Whether requests are self-contained, without a handshake.
+    /// Whether requests are self-contained, without a handshake.
     pub fn is_modern(self) -> bool {
         self == Self::V2026_07_28
     }
@@ -83,32 +83,32 @@ impl Revision {
         }
     }
 
-    /// Whether arrays of messages are accepted (R-015, R-018, DEC-01).
+    /// Whether arrays of messages are accepted.
     pub fn has_batches(self) -> bool {
         self == Self::V2025_03_26
     }
 
-    /// Whether an error without a readable id has the member `"id":null` rather than no member.
+    /// Whether an error without a readable id has the member `"id":null` rather than no member.
     pub fn has_null_id(self) -> bool {
         self <= Self::V2025_06_18
     }
 
-    /// Whether the capability `completions` exists.
+    /// Whether the capability `completions` exists.
     pub fn has_completions_capability(self) -> bool {
         self >= Self::V2025_03_26
     }
 
-    /// Whether `completion/complete` has a `context`.
+    /// Whether `completion/complete` has a `context`.
     pub fn has_completion_context(self) -> bool {
         self >= Self::V2025_06_18
     }
 
-    /// Whether a progress notification has a `message`.
+    /// Whether a progress notification has a `message`.
     pub fn has_progress_message(self) -> bool {
         self >= Self::V2025_03_26
     }
 
-    /// Whether an event stream begins with an event that has an id and no data, from which it can be resumed.
+    /// Whether an event stream begins with an event that has an id and no data, from which it can be resumed.
     pub fn has_priming_event(self) -> bool {
         self == Self::V2025_11_25
     }
@@ -128,7 +128,7 @@ impl Revision {
         self >= Self::V2025_11_25
     }
 
-    /// The error code of a [`ReadError`] (DEC-20).
+    /// The error code of a [`ReadError`].
     pub fn code(self, error: &ReadError) -> i32 {
         let modern = self.is_modern();
         match error {
@@ -148,7 +148,7 @@ impl Revision {
     }
 }
 
-/// The meaning of a server's error for the requested resource (S-14).
+/// The meaning of a server's error for the requested resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// The resource does not exist.
@@ -233,17 +233,17 @@ pub enum ProtocolMethod {
     SetLevel,
 }
 
-/// The method that may return `input_required`.
+/// The method that may return `input_required`.
 pub const READ: &str = "resources/read";
 /// The method that is shared: custom handlers may get its references that do not name resources.
 pub const COMPLETE: &str = "completion/complete";
 
-/// Ends a legacy handshake.
+/// Ends a legacy handshake.
 pub const INITIALIZED: &str = "notifications/initialized";
-/// Cancels a request.
+/// Cancels a request.
 pub const CANCELLED: &str = "notifications/cancelled";
 
-/// The requests that a server may send to a client, each with the client capability it requires.
+/// The requests that a server may send to a client, each with the client capability it requires.
 pub const QUESTIONS: [(&str, &str); 3] =
     [("elicitation/create", "elicitation"), ("sampling/createMessage", "sampling"), ("roots/list", "roots")];
 
@@ -282,7 +282,7 @@ impl ServerNotification {
 }
 
 /// Whether the results of a custom method may be cached like those of the protocol's own lists: `tools/list`,
-/// `prompts/list` and similar ones.
+/// `prompts/list` and similar ones.
 pub fn is_list(method: &str) -> bool {
     method.ends_with("/list")
 }
@@ -355,28 +355,28 @@ impl ProtocolMethod {
     }
 }
 
-/// Not JSON.
+/// Not JSON.
 pub const PARSE_ERROR: i32 = -32700;
-/// JSON, but not a valid message, or not one that is allowed here.
+/// JSON, but not a valid message, or not one that is allowed here.
 pub const INVALID_REQUEST: i32 = -32600;
-/// Unknown method, or one whose capability was not advertised.
+/// Unknown method, or one whose capability was not advertised.
 pub const METHOD_NOT_FOUND: i32 = -32601;
-/// The params are wrong.
+/// The params are wrong.
 pub const INVALID_PARAMS: i32 = -32602;
-/// A failure of the server.
+/// A failure of the server.
 pub const INTERNAL_ERROR: i32 = -32603;
 /// A header differs from the part of the body that it repeats (2026-07-28).
 pub const HEADER_MISMATCH: i32 = -32020;
-/// The client did not declare a capability that the request requires (2026-07-28, R-050).
+/// The client did not declare a capability that the request requires (2026-07-28).
 pub const MISSING_CLIENT_CAPABILITY: i32 = -32021;
-/// The revision named by the request is not supported (2026-07-28, R-030).
+/// The revision named by the request is not supported (2026-07-28).
 pub const UNSUPPORTED_VERSION: i32 = -32022;
 
-/// The client cancelled the request, and HTTP requires an answer (legacy, DEC-21).
+/// The client cancelled the request, and HTTP requires an answer (legacy).
 pub const REQUEST_CANCELLED: i32 = -32800;
 
 /// Whether [`ReadError::Custom`] may use `code`: one of the standard five, or one outside the range that JSON-RPC
-/// reserves.
+/// reserves.
 pub fn is_custom_code(code: i32) -> bool {
     matches!(code, PARSE_ERROR | INVALID_REQUEST | METHOD_NOT_FOUND | INVALID_PARAMS | INTERNAL_ERROR)
         || !(-32768..=-32000).contains(&code)

@@ -73,7 +73,7 @@ fn is_plain(text: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"/:.-*?".contains(&byte))
 }
 
-/// S-11, by what each prefix of the glob can match.
+/// By what each prefix of the glob can match.
 fn matches(glob: &str, uri: &[u8]) -> bool {
     let glob = glob.as_bytes();
     let mut at = 0;

@@ -69,85 +69,85 @@ fn digest(input: &[u8]) -> u64 {
     input.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-///
+//
 #[test]
 fn decode() {
     drive("decode");
 }
 
-///
+//
 #[test]
 fn lines() {
     drive("lines");
 }
 
-///
+//
 #[test]
 fn text() {
     drive("text");
 }
 
-///
+//
 #[test]
 fn seal() {
     drive("seal");
 }
 
-///
+//
 #[test]
 fn uri() {
     drive("uri");
 }
 
-/// S-11
+// S-11
 #[test]
 fn guard() {
     drive("guard");
 }
 
-/// S-01, S-10
+// S-01, S-10
 #[test]
 fn config() {
     drive("config");
 }
 
-/// S-04
+// S-04
 #[test]
 fn config_file() {
     drive("config_file");
 }
 
-///
+//
 #[test]
 fn template() {
     drive("template");
 }
 
-/// S-12, S-13
+// S-12, S-13
 #[test]
 fn client() {
     drive("client");
 }
 
-/// S-01, S-11
+// S-01, S-11
 #[test]
 fn files_path() {
     drive("files_path");
 }
 
-/// S-07, S-56
+// S-07, S-56
 #[test]
 fn front_matter() {
     drive("front_matter");
 }
 
-/// S-02
+// S-02
 #[test]
 fn git_ref() {
     drive("git_ref");
 }
 
-/// S-20
+// S-20
 #[test]
 fn api_url() {
     drive("api_url");

@@ -277,7 +277,7 @@ pub fn word(word: &str) -> Result<(String, OptionValue), OptionError> {
 mod tests {
     use super::*;
 
-    /// S-01: words and values declare the same; what is wrong leaves the rest as it was.
+    // S-01: words and values declare the same; what is wrong leaves the rest as it was.
     #[test]
     fn several_of_a_kind_are_one() {
         let mut set = ProviderSet::new();
@@ -320,7 +320,7 @@ mod tests {
         assert!(NAMES.is_sorted());
     }
 
-    /// S-01: the relative paths of a file begin at its folder.
+    // S-01: the relative paths of a file begin at its folder.
     #[test]
     fn relative_paths_begin_at_the_folder() {
         let mut set = ProviderSet::at("src");

@@ -119,7 +119,7 @@ mod tests {
         (json, format!("{body_line}:{body}"))
     }
 
-    /// S-07, S-56: the values are those of the text, in its order; what follows is the body.
+    // S-07, S-56: the values are those of the text, in its order; what follows is the body.
     #[test]
     fn values_are_verbatim() {
         for (text, json, body) in [
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    /// S-07: a text without front matter is its own body.
+    // S-07: a text without front matter is its own body.
     #[test]
     fn without_a_fence_all_is_body() {
         for text in [
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(shown("\u{feff}body").1, "1:body");
     }
 
-    /// S-07, S-56: a front matter that is wrong has a line, is never quoted, and costs little.
+    // S-07, S-56: a front matter that is wrong has a line, is never quoted, and costs little.
     #[test]
     fn faults_have_lines() {
         let mut laughs = String::from("---\na0: &a0 [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n");
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// S-07: members are found by their names.
+    // S-07: members are found by their names.
     #[test]
     fn members_by_name() {
         let members = split("---\ntitle: A\nweight: 3\n---\n").block.unwrap().parse().unwrap();

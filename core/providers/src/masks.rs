@@ -235,7 +235,7 @@ impl FromOption for Detectors {
 mod tests {
     use super::*;
 
-    /// S-04: names that say secret, however they are written.
+    // S-04: names that say secret, however they are written.
     #[test]
     fn names_of_secrets() {
         for name in [
@@ -330,7 +330,7 @@ mod tests {
         }
     }
 
-    /// S-04: `*` is within a segment.
+    // S-04: `*` is within a segment.
     #[test]
     fn globs_are_of_segments() {
         let set = globs("allow", &["server".into(), "server/**".into(), "a/*/c".into()]).unwrap();

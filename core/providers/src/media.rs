@@ -167,7 +167,7 @@ pub(crate) fn priority(path: &[u8]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// S-01: by name, by contents, and neither.
+    // S-01: by name, by contents, and neither.
     #[test]
     fn media_types() {
         for (path, bytes, expected) in [
@@ -197,8 +197,8 @@ mod tests {
         }
     }
 
-    /// S-01: whatever the extension, a text is called a text, and the name alone calls nothing text that the table calls
-    /// something else, unless a program has such files.
+    // S-01: whatever the extension, a text is called a text, and the name alone calls nothing text that the table calls
+    // something else, unless a program has such files.
     #[test]
     fn no_text_is_called_a_video() {
         let extensions = (1..=4).flat_map(all_of);
@@ -217,7 +217,7 @@ mod tests {
         assert!(known > 800, "{known}");
     }
 
-    /// S-01: what is searched is in order.
+    // S-01: what is searched is in order.
     #[test]
     fn the_lists_are_sorted() {
         for list in [BELIEVED, TEXTS, NAMES] {
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// S-01: the files of programs are texts by name, or have no type by name.
+    // S-01: the files of programs are texts by name, or have no type by name.
     #[test]
     fn files_of_programs() {
         for name in [

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// S-20: units are what people write; anything else is refused with its value.
+    // S-20: units are what people write; anything else is refused with its value.
     #[test]
     fn times_and_sizes_have_units() {
         let span = |text: &str| TimeSpan::from_option(text.into()).map(|span| span.0);

@@ -84,7 +84,7 @@ fn escape(text: &mut String, byte: u8) {
 mod spelling {
     use super::text;
 
-    /// S-04: any name is one segment.
+    // S-04: any name is one segment.
     #[test]
     fn names_are_segments() {
         for (name, expected) in [

@@ -130,7 +130,7 @@ fn leading(glob: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// S-01, S-02: what is beneath something hidden or excluded is not served, whatever includes it.
+    // S-01, S-02: what is beneath something hidden or excluded is not served, whatever includes it.
     #[test]
     fn paths_are_judged_with_their_parents() {
         let globs = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>();

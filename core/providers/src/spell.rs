@@ -86,7 +86,7 @@ fn segment(part: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// S-01: what URIs may not hold, and what the guard would hide.
+    // S-01: what URIs may not hold, and what the guard would hide.
     #[test]
     fn each_name_has_one_spelling() {
         for (name, spelled) in [
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// S-01, S-11: no text leads out, and none is a second way.
+    // S-01, S-11: no text leads out, and none is a second way.
     #[test]
     fn what_is_no_path_is_refused() {
         for text in [

@@ -110,7 +110,7 @@ impl<H> Registry<H> {
         Ok(engine)
     }
 
-    /// Sets the sink of audit records (S-19). Call it before the engine is made.
+    /// Sets the sink of audit records. Call it before the engine is made.
     pub fn audit(&self, sink: Box<dyn AuditSink>) {
         self.draft().1.audit = true;
         *lock(&self.sink) = Some(sink);
@@ -177,12 +177,12 @@ impl<H> Registry<H> {
         self.engine.get()
     }
 
-    /// How long requests in flight may still take after the end of input, in milliseconds.
+    /// How long requests in flight may still take after the end of input, in milliseconds.
     pub fn grace(&self) -> u64 {
         self.draft().1.limits.grace
     }
 
-    /// The time-out of a read, in milliseconds.
+    /// The time-out of a read, in milliseconds.
     pub fn read_timeout(&self) -> u64 {
         self.draft().1.limits.read_timeout
     }

@@ -62,7 +62,7 @@ pub struct ServerError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TestCompletion {
-    /// The values, best first; at most 100.
+    /// The values, best first; at most 100.
     pub values: Vec<String>,
     /// The number of all values, if the server gives it.
     pub total: Option<u64>,
@@ -76,7 +76,7 @@ pub struct TestCompletion {
 pub struct Listen {
     /// The id of its request.
     pub id: u64,
-    /// The part of the filter that the server granted.
+    /// The part of the filter that the server granted.
     pub honoured: Value,
 }
 
@@ -411,7 +411,7 @@ mod tests {
         builder.limits(limits).build().unwrap()
     }
 
-    /// all pages are walked, and variables are completed, in either era.
+    // all pages are walked, and variables are completed, in either era.
     #[tokio::test]
     async fn lists_and_completions() {
         let server = server().await;
@@ -433,7 +433,7 @@ mod tests {
         }
     }
 
-    /// a legacy client subscribes.
+    // a legacy client subscribes.
     #[tokio::test]
     async fn subscriptions() {
         let server = server().await;
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(client.notification().await.unwrap()["params"]["uri"], "c://1");
     }
 
-    /// a modern client listens to existing resources; each listen gets its own notifications.
+    // a modern client listens to existing resources; each listen gets its own notifications.
     #[tokio::test]
     async fn listens() {
         let server = server().await;

@@ -108,7 +108,7 @@ impl TemplateIndex {
     ///
     /// # Errors
     /// [`TemplateConflict`] for the first pair, in order of registration, that differs in nothing but the names of path
-    /// variables or of optional query variables.
+    /// variables or of optional query variables.
     pub fn build(templates: &[UriTemplate]) -> Result<Self, TemplateConflict> {
         check_conflicts(templates)?;
         let mut ranked: Vec<usize> = (0..templates.len()).collect();

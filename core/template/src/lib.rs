@@ -13,7 +13,7 @@
 //! into programs that read the URI from right to left. Both take time linear in the URI, whatever the template.
 //!
 //! Values are split first, then percent-decoded once. A value that its variable's [`ValuePolicy`] does not allow is a
-//! [`Rejection`]; to a client that looks like no match (R-069).
+//! [`Rejection`]; to a client that looks like no match.
 //!
 //! # Examples
 //! ```
@@ -133,7 +133,7 @@ impl UriTemplate {
     // Hidden, for `mcp-resources-engine`: its catalogue refuses templates of one shape, and its guard caches by
     // address.
 
-    /// A key that is equal for templates that match the same URIs, whatever the names of their variables (R-070).
+    /// A key that is equal for templates that match the same URIs, whatever the names of their variables.
     #[doc(hidden)]
     pub fn shape(&self) -> &[u8] {
         &self.0.order.shape

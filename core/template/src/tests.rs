@@ -76,7 +76,7 @@ fn variables_say_what_the_author_declared() {
     );
 }
 
-/// looking up a text that is not in normal form never fails, whatever it finds.
+// looking up a text that is not in normal form never fails, whatever it finds.
 #[test]
 fn lookups_of_any_text_are_harmless() {
     let index = index(&["x://{a}", "{+b}", "x://h{/c*}{?d}{#e}", "x://{f}-{g:3}"]);

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Maximum length of a URI in bytes, where no other limit is given.
 pub const MAX_URI: usize = 64 * 1024;
 
-/// A text that is not a URI (R-069).
+/// A text that is not a URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidUri {
     /// The reason, as half a sentence.
@@ -38,7 +38,7 @@ impl std::error::Error for InvalidUri {}
 ///
 /// # Errors
 /// [`InvalidUri`] if `uri` is too long, has no scheme, a byte that no URI has, a `%` without two hexadecimal digits,
-/// a second `#`, or an invalid authority (R-069).
+/// a second `#`, or an invalid authority.
 ///
 /// # Examples
 /// ```

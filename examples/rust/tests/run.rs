@@ -69,7 +69,7 @@ impl Example {
         self.ask("completion/complete", params)["result"]["completion"]["values"].take()
     }
 
-    /// The end of input ends it, with status 0.
+    // The end of input ends it, with status 0.
     fn end(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().unwrap().success());
@@ -87,7 +87,7 @@ fn config_file() {
     example.end();
 }
 
-/// S-20: the provider of databases serves what is declared, and no denied column.
+// S-20: the provider of databases serves what is declared, and no denied column.
 #[test]
 fn database_tables() {
     let mut example = Example::start("database_tables", &[]);

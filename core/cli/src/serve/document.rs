@@ -296,7 +296,7 @@ mod tests {
         ServeDocument::parse(value, "test").unwrap_err()
     }
 
-    /// S-01, S-20: an entry that is wrong is described without its values: a password may be one of them.
+    // S-01, S-20: an entry that is wrong is described without its values: a password may be one of them.
     #[test]
     fn values_of_a_wrong_entry_are_not_quoted() {
         let url = "postgres://me:hunter2@host/x";
@@ -324,7 +324,7 @@ mod tests {
         );
     }
 
-    /// S-01: a misspelled key of the guard is named with the nearest one, also where it is not of a policy.
+    // S-01: a misspelled key of the guard is named with the nearest one, also where it is not of a policy.
     #[test]
     fn keys_of_the_guard_are_known() {
         let guard =
@@ -348,7 +348,7 @@ mod tests {
         );
     }
 
-    /// S-01: rules that no endpoint can have are errors of the file, over stdio too.
+    // S-01: rules that no endpoint can have are errors of the file, over stdio too.
     #[test]
     fn rules_of_http_are_checked() {
         let http = |http: Value| wrong(json!({"providers": [], "guard": {"http": http}}));

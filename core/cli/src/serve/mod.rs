@@ -373,7 +373,7 @@ fn system(error: io::Error) -> Failed {
 mod tests {
     use super::masked;
 
-    /// S-20: what a message quotes is masked, and what it recommends is not.
+    // S-20: what a message quotes is masked, and what it recommends is not.
     #[test]
     fn messages_have_no_secrets() {
         let form = "write postgres://USER:PASSWORD@HOST:PORT/NAME";

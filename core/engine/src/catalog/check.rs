@@ -21,7 +21,7 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 /// Checks a resource, normalizes it for listing, and returns its canonical URI. Also for hosts that list resources
 /// without registering them.
 ///
-/// The URI is listed as given, or in canonical form if it has characters that RFC 3986 forbids (R-073, DEC-29).
+/// The URI is listed as given, or in canonical form if it has characters that RFC 3986 forbids.
 ///
 /// # Errors
 /// [`RegistrationError`] for the first field that is invalid.
@@ -241,7 +241,7 @@ impl CheckedField<'_> {
     }
 }
 
-/// clients must refuse any scheme other than these.
+/// Clients must refuse any scheme other than these ("Icons").
 fn is_icon_src(src: &str, limits: &Limits) -> bool {
     let Some((scheme, rest)) = src.split_once(':') else { return false };
     match scheme.to_ascii_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! The opaque cursor that says where the next page of a list begins.
+//! The opaque cursor that says where the next page of a list begins.
 //!
 //! Law: a cursor holds a key, never an offset, and the server keeps no state for it. It opens in any process that has
 //! the same key, also after a restart, and only for the list, server and principal it was made for.
@@ -17,7 +17,7 @@ pub struct Cursor {
     /// beginning of the part.
     pub after: String,
     /// Whether clients may share the pages of this walk; all of them then show only what every principal may see
-    ///
+    ///.
     pub shared: bool,
 }
 
@@ -49,7 +49,7 @@ pub enum CursorPosition {
 pub struct CursorScope<'a> {
     /// The name of the server.
     pub server: &'a str,
-    /// The identity of the principal.
+    /// The identity of the principal.
     pub principal: &'a str,
 }
 
@@ -79,7 +79,7 @@ impl Cursor {
         scope.with_context(self.list, |context| seal.seal(Self::PURPOSE, context, &self.encode()))
     }
 
-    /// Opens the text of a `cursor` param. `None` if it was not made for this list in this scope.
+    /// Opens the text of a `cursor` param. `None` if it was not made for this list in this scope.
     pub fn open(text: &str, list: ListKind, seal: &Seal, scope: CursorScope<'_>) -> Option<Self> {
         let plain = scope.with_context(list, |context| seal.open(Self::PURPOSE, context, text))?;
         Self::decode(list, &plain)
@@ -195,14 +195,14 @@ mod tests {
     }
 
     proptest! {
-        /// what is sealed opens after a restart with the same key.
+        // what is sealed opens after a restart with the same key.
         #[test]
         fn sealed_cursors_open(cursor in any_cursor()) {
             let text = sealed(&cursor);
             prop_assert_eq!(Cursor::open(&text, cursor.list, &seal(), SCOPE), Some(cursor));
         }
 
-        /// a payload that opens may still be malformed.
+        // a payload that opens may still be malformed.
         #[test]
         fn any_payload_is_a_cursor_or_none(plain in proptest::collection::vec(any::<u8>(), 0..64)) {
             if let Some(cursor) = Cursor::decode(ListKind::Resources, &plain) {
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// truncated, altered, empty, of another list.
+    // truncated, altered, empty, of another list.
     #[test]
     fn other_texts_do_not_open() {
         let cursor = beginning("a:b".into());
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// the cursor of one principal does not open for another, nor on another server.
+    // the cursor of one principal does not open for another, nor on another server.
     #[test]
     fn a_cursor_is_bound_to_principal_and_server() {
         let cursor = beginning("a:b".into());

@@ -1,7 +1,7 @@
 //! Changes of the catalogue: a list of edits produces the next snapshot. [`Catalog::apply`] applies all of them or
 //! none; [`Catalog::apply_each`] judges each edit by itself.
 //!
-//! Law: no snapshot ever contains anything duplicated, ambiguous or invalid (R-070, DEC-14).
+//! Law: no snapshot ever contains anything duplicated, ambiguous or invalid.
 
 use crate::catalog::Catalog;
 use crate::catalog::check::{CheckedTemplate, check_resource, check_template, invalid_uri};
@@ -138,11 +138,11 @@ pub enum Edit {
 /// The effects of a list of edits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Whether a resource was added, removed or changed.
+    /// Whether a resource was added, removed or changed.
     pub resources_changed: bool,
-    /// Whether a template was added or removed.
+    /// Whether a template was added or removed.
     pub templates_changed: bool,
-    /// Whether a list source was added or removed.
+    /// Whether a list source was added or removed.
     pub sources_changed: bool,
     /// Whether the fallback was set, replaced or removed.
     pub fallback_changed: bool,
@@ -436,7 +436,7 @@ impl Draft {
         ensure_room("templates", held, self.catalog.limits.templates)
     }
 
-    /// clients that can fetch web addresses will fetch such a URI directly and bypass this server.
+    /// Clients that can fetch web addresses will fetch such a URI directly and bypass this server.
     fn warn_of_web_scheme(&mut self, canonical: &str) {
         if matches!(uri::scheme(canonical), "http" | "https") {
             self.applied.warnings.push(format!(

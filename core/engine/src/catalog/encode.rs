@@ -1,6 +1,6 @@
 //! List items as JSON, for each set of fields that revisions share (requirements 5.1).
 //!
-//! Law: only [`FieldSet`] decides which fields are written (DEC-11). Absent values are omitted, never written as null.
+//! Law: only [`FieldSet`] decides which fields are written. Absent values are omitted, never written as null.
 
 use crate::catalog::items::TemplateEntry;
 use crate::jsonrpc::{ArrayWriter, Json, ObjectWriter, object};

@@ -66,7 +66,7 @@ impl ForeignTemplate {
 }
 
 /// Checks another server's description of a resource or template, in which the member `name` must equal `id`. Returns
-/// it without line breaks, which only stand between tokens, or the reason for refusing it.
+/// it without line breaks, which only stand between tokens, or the reason for refusing it.
 pub(crate) fn checked(json: String, name: &str, id: &str, limits: &Limits) -> Result<String, String> {
     check(&json, name, id, limits)?;
     Ok(if json.contains(['\n', '\r']) { meta::compact(&json) } else { json })

@@ -32,7 +32,7 @@ pub enum ItemSource {
 }
 
 impl ItemSource {
-    /// The length of a constant in bytes, before any base64; unknown for a function.
+    /// The length of a constant in bytes, before any base64; unknown for a function.
     pub(super) fn size(&self) -> Option<u64> {
         match self {
             ItemSource::Handler(_) => None,
@@ -86,7 +86,7 @@ impl TemplateEntry {
         Self { template, parsed, handler, mount, checks, encoded: EncodedItem::default() }
     }
 
-    /// Checks the values of a match against the declared parameters (S-16). Linear in the length of the values.
+    /// Checks the values of a match against the declared parameters. Linear in the length of the values.
     ///
     /// # Errors
     /// As [`ParameterCheck::check`], for the first value that fails.
@@ -114,7 +114,7 @@ impl TemplateEntry {
         self.parsed.variables().iter().any(|variable| variable.kind == Kind::Map)
     }
 
-    /// The completer of the variable `name`; `None` if the template has no such variable.
+    /// The completer of the variable `name`; `None` if the template has no such variable.
     pub fn completer(&self, name: &str) -> Option<Completer<'_>> {
         const BOOLEANS: &[&str] = &["false", "true"];
         let variable = self.parsed.variables().iter().find(|variable| &*variable.name == name)?;
@@ -145,7 +145,7 @@ impl TemplateEntry {
     }
 }
 
-/// The source of completion values for a variable (R-107, S-16).
+/// The source of completion values for a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completer<'a> {
     /// A handler.

@@ -1,7 +1,7 @@
 //! Pages of a list: encoded items in key order that follow a given key.
 //!
 //! Law: the cost of a page depends on the items it examines, not on the size of the catalogue. Its position is a key,
-//! never an offset, so edits elsewhere do not move it.
+//! never an offset, so edits elsewhere do not move it.
 
 use crate::catalog::items::CatalogItem;
 use crate::limits::Limits;
@@ -34,14 +34,14 @@ pub struct ListedPage {
     /// The key after which the next page begins: of the last item appended or, if the page ended at the limit `scan`,
     /// of the last item examined. `None` if there is none.
     pub last: Option<Arc<str>>,
-    /// Whether items follow. If the page ended at the limit `scan`, all of those may be hidden.
+    /// Whether items follow. If the page ended at the limit `scan`, all of those may be hidden.
     pub more: bool,
 }
 
 /// Appends the visible items of `entries`, separated by commas, up to the limits of `page`.
 ///
 /// A full page searches on for the next visible item, up to `page.scan` items. So hidden items after its last one leave
-/// no trace in the cursor and cause no empty page.
+/// no trace in the cursor and cause no empty page.
 pub(super) fn append<'c, I: CatalogItem<'c>>(
     entries: impl Iterator<Item = I>,
     page: CatalogPage,

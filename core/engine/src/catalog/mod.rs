@@ -85,7 +85,7 @@ impl Catalog {
     }
 
     /// Finds the handler or constant for `normal`, a URI in normal form. A resource registered at exactly this URI
-    /// takes precedence over every template (DEC-14), and the fallback comes last. O(length of the URI) without
+    /// takes precedence over every template, and the fallback comes last. O(length of the URI) without
     /// templates; see [`TemplateIndex`](mcp_resources_template::TemplateIndex) for the cost of those.
     pub fn route<'u>(&self, normal: &'u str) -> CatalogRoute<'_, 'u> {
         if let Some(entry) = self.resource(normal) {
@@ -107,7 +107,7 @@ impl Catalog {
         &self.templates.entries
     }
 
-    /// The template with exactly this text, as completion requests name it.
+    /// The template with exactly this text, as completion requests name it.
     pub fn template_by_text(&self, text: &str) -> Option<&Arc<TemplateEntry>> {
         self.templates.by_text(text)
     }
@@ -189,7 +189,7 @@ impl Catalog {
             && self.fallback.is_none()
     }
 
-    /// Whether any variable of a template, or a reference to the fallback, has a completer.
+    /// Whether any variable of a template, or a reference to the fallback, has a completer.
     pub fn has_completers(&self) -> bool {
         self.templates.has_completers || self.fallback.is_some()
     }
@@ -210,7 +210,7 @@ impl Catalog {
     }
 
     /// Appends a page of `resources/list` to `out`: items in the order of canonical URIs after the key `after`,
-    /// separated by commas, without brackets. Calls `visible` once for each item examined.
+    /// separated by commas, without brackets. Calls `visible` once for each item examined.
     pub fn list_resources(
         &self,
         after: Option<&str>,
@@ -224,7 +224,7 @@ impl Catalog {
     }
 
     /// Appends a page of `resources/templates/list` to `out`, in the order of template texts; otherwise like
-    /// [`Catalog::list_resources`].
+    /// [`Catalog::list_resources`].
     pub fn list_templates(
         &self,
         after: Option<&str>,

@@ -1,4 +1,4 @@
-//! Routes a canonical URI: exact resources first, then the most specific template (DEC-14).
+//! Routes a canonical URI: exact resources first, then the most specific template.
 //!
 //! Law: the result depends on the URI and on the registrations, never on their order.
 

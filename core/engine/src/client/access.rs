@@ -1,4 +1,4 @@
-//! The allow-list of a client (S-10 … S-12): globs over canonical URIs.
+//! The allow-list of a client: globs over canonical URIs.
 //!
 //! Law: without an entry nothing is allowed. Every URI that is requested, and every one that a server returns, is
 //! checked in its canonical form.
@@ -18,12 +18,12 @@ use std::sync::Arc;
 /// The allow-list as it is written in the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AllowList {
-    /// Nothing: the key is missing (S-10).
+    /// Nothing: the key is missing.
     #[default]
     Nothing,
     /// Everything: `"*"`.
     Everything,
-    /// The URIs that one of these globs matches (S-11).
+    /// The URIs that one of these globs matches.
     Globs(Vec<String>),
 }
 
@@ -98,7 +98,7 @@ impl Access {
         self.guard.permits(&self.principal, normal)
     }
 
-    /// Whether some expansion of `template` is allowed (S-12). A template that cannot be parsed might expand to
+    /// Whether some expansion of `template` is allowed. A template that cannot be parsed might expand to
     /// anything, so it is allowed only if everything is.
     pub fn reaches(&self, template: &str) -> bool {
         self.is_open()
@@ -153,7 +153,7 @@ fn is_ambiguous(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// S-11, S-12: whatever a server lists can be read if everything is allowed; a glob is compared with the encoded form.
+    // S-11, S-12: whatever a server lists can be read if everything is allowed; a glob is compared with the encoded form.
     #[test]
     fn what_servers_list_is_not_always_a_uri() {
         let globs = Access::new(&AllowList::Globs(vec!["q://**".into(), "file:///pub/**".into()])).unwrap();

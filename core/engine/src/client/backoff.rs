@@ -50,7 +50,7 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    /// S-13: pauses grow up to their limit, differ between clients, and start again after a stable connection.
+    // S-13: pauses grow up to their limit, differ between clients, and start again after a stable connection.
     #[test]
     fn pauses_grow_and_differ() {
         let pauses = |seed, answered| {

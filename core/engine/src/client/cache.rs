@@ -1,4 +1,4 @@
-//! The client's result cache: results are kept for their `ttlMs`, or until a notification says that they
+//! The client's result cache: results are kept for their `ttlMs`, or until a notification says that they
 //! changed.
 //!
 //! Law: a client has one principal, so `private` and `public` results are kept alike, and no other client sees them.
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    /// a result is kept until it expires or is removed; number and bytes are limited.
+    // a result is kept until it expires or is removed; number and bytes are limited.
     #[test]
     fn results_are_kept_for_their_time() {
         let limits = ClientLimits { cache_entries: 2, cache_bytes: 4_000, ..ClientLimits::default() };

@@ -1,4 +1,4 @@
-//! Decodes a server's results (R-058 … ).
+//! Decodes a server's results.
 //!
 //! Law: an invalid entry is left out and named; the other entries are kept. Numbers, lengths and texts of the server
 //! are never trusted.
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Maximum length, in bytes, of a server's text that is shown to a person.
 const SHOWN: usize = 500;
-/// Maximum number of completion values that are read.
+/// Maximum number of completion values that are read.
 const VALUES: usize = 100;
 /// Maximum number of characters of an entry that is left out.
 const NAME: usize = 100;
@@ -35,7 +35,7 @@ pub(super) struct ResultReader {
 pub(super) enum DecodedRead {
     /// The contents, and the invalid entries that were left out.
     Contents(Vec<Contents<'static>>, LeftOut),
-    /// The server asks for input first.
+    /// The server asks for input first.
     InputRequired {
         /// By key: method and params.
         questions: Vec<(String, String, String)>,
@@ -169,7 +169,7 @@ pub(super) const URI: &str = "uri";
 /// The member that identifies a template.
 pub(super) const TEMPLATE: &str = "uriTemplate";
 
-/// Returns how long a result may be cached, in ms.
+/// Returns how long a result may be cached, in ms.
 pub(super) fn ttl(result: Json<'_>, revision: Revision) -> Millis {
     if !revision.is_modern() {
         return 0;

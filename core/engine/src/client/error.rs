@@ -1,11 +1,11 @@
-//! Errors of a client (S-14).
+//! Errors of a client.
 
 use crate::now::Millis;
 use std::fmt;
 
 const FAILED: &str = "Failed to read resource";
 
-/// An error of a client. S-14 defines the form of its message.
+/// An error of a client. Its message is the reason, then the URI, then what the server said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -209,7 +209,7 @@ impl From<Failure> for ClientError {
 mod tests {
     use super::*;
 
-    /// S-14: the fixed part of the message appears once, even if the server's message repeats it.
+    // S-14: the fixed part of the message appears once, even if the server's message repeats it.
     #[test]
     fn the_form_of_the_message_appears_once() {
         for (message, expected) in [

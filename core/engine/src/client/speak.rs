@@ -8,7 +8,7 @@ use crate::jsonrpc::{Envelope, Id, Json, JsonMembers, ObjectWriter, OwnedId, obj
 use crate::meta;
 use crate::version::{ProtocolMethod, Revision};
 
-/// The members of `_meta` with which every modern request describes its client.
+/// The members of `_meta` with which every modern request describes its client.
 const DECLARED: [&str; 3] = [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO];
 
 /// The client's description of itself, the agreed revision, and the next id.
@@ -54,7 +54,7 @@ impl Speaker {
         self.next
     }
 
-    /// Takes the next id. No id is used twice, not even on another connection.
+    /// Takes the next id. No id is used twice, not even on another connection.
     fn id(&mut self) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -99,7 +99,7 @@ impl Speaker {
         }
     }
 
-    /// Builds `server/discover`, the first message to a server that may be modern.
+    /// Builds `server/discover`, the first message to a server that may be modern.
     pub(super) fn discover(&mut self) -> Outgoing {
         self.revision = Some(Revision::V2026_07_28);
         let message = self.request(&OutgoingRequest::new(ProtocolMethod::Discover), |_| ());
@@ -107,7 +107,7 @@ impl Speaker {
         message
     }
 
-    /// Builds `initialize`, the handshake of the legacy revisions.
+    /// Builds `initialize`, the handshake of the legacy revisions.
     pub(super) fn initialize(&mut self, revision: Revision) -> Outgoing {
         self.revision = None;
         let info = self.info.clone();

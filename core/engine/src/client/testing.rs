@@ -159,7 +159,7 @@ impl TestClient {
         Ok(())
     }
 
-    /// Cancels a pending request (R-127).
+    /// Cancels a pending request.
     pub fn cancel(&mut self, id: u64) {
         self.machine.cancel(id, NOW, &mut self.effects);
         self.perform();
@@ -304,7 +304,7 @@ mod tests {
         lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
-    /// R-029: members of `_meta` are sent as given, except those that describe the client.
+    // R-029: members of `_meta` are sent as given, except those that describe the client.
     #[test]
     fn a_modern_request_describes_itself_and_a_legacy_one_does_not() {
         let mut client = TestClient::new(Revision::V2026_07_28, r#"{"elicitation":{}}"#);
@@ -321,7 +321,7 @@ mod tests {
         assert!(client.output().is_empty());
     }
 
-    /// R-035, R-038: a legacy client sends its handshake before anything else.
+    // R-035, R-038: a legacy client sends its handshake before anything else.
     #[test]
     fn a_legacy_client_begins_with_its_handshake() {
         let mut client = TestClient::new(Revision::V2025_11_25, r#"{"roots":{}}"#);
@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(sent(&mut client)[0].get("params"), None);
     }
 
-    /// R-127: a pending request is cancelled once; an answered one is not cancelled.
+    // R-127: a pending request is cancelled once; an answered one is not cancelled.
     #[test]
     fn what_comes_back_is_sorted() {
         let mut client = TestClient::new(Revision::V2026_07_28, "{}");

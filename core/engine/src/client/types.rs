@@ -12,14 +12,14 @@ use std::sync::Arc;
 pub struct Outgoing {
     /// The id of a request; `None` for a notification or a response.
     pub id: Option<u64>,
-    /// The method, for the header `Mcp-Method`; empty for a response.
+    /// The method, for the header `Mcp-Method`; empty for a response.
     pub method: String,
     /// The revision of this message, for the header `MCP-Protocol-Version`; `None` for the handshake of a legacy revision,
     /// which has no such header.
     pub revision: Option<&'static str>,
     /// Whether the message is self-contained (2026-07-28), or belongs to a session.
     pub is_modern: bool,
-    /// The text for the header `Mcp-Name`, not yet encoded.
+    /// The text for the header `Mcp-Name`, not yet encoded.
     pub name: Option<String>,
     /// The JSON text, without a line break.
     pub body: Vec<u8>,

@@ -27,13 +27,13 @@ pub enum Answer<'a> {
     Failed(ReadError),
 }
 
-/// The contents of a read. An empty list is sent as the error `not_found`, never as an empty array
-///
+/// The contents of a read. An empty list is sent as the error `not_found`, never as an empty array
+///.
 #[derive(Debug, Default)]
 pub struct ReadResult<'a> {
     /// One or more entries.
     pub contents: Vec<Contents<'a>>,
-    /// Overrides the resource's own caching hint.
+    /// Overrides the resource's own caching hint.
     pub cache: Option<CacheHint>,
 }
 
@@ -61,14 +61,14 @@ pub struct Contents<'a> {
     pub meta: Option<Cow<'a, str>>,
 }
 
-/// Text or bytes. [`Body::into_plain`] reduces the five variants to two.
+/// Text or bytes. [`Body::into_plain`] reduces the five variants to two.
 #[derive(Clone, Debug)]
 pub enum Body<'a> {
     /// Sent as `text`.
     Text(Cow<'a, str>),
     /// The same, shared: it is not copied before it is encoded.
     SharedText(Arc<str>),
-    /// Sent as `blob`, base64.
+    /// Sent as `blob`, base64.
     Blob(Cow<'a, [u8]>),
     /// The same, shared: it is not copied before it is encoded.
     SharedBlob(Arc<[u8]>),
@@ -181,7 +181,7 @@ impl<'a> From<Contents<'a>> for ReadResult<'a> {
     }
 }
 
-/// Completion values, best first. Only the first 100 are sent; `total` and `hasMore` then tell the client about
+/// Completion values, best first. Only the first 100 are sent; `total` and `hasMore` then tell the client about
 /// the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Completion<'a> {
@@ -271,7 +271,7 @@ impl From<Resource> for Item {
     }
 }
 
-/// Input that the client must provide before the read can be answered (R-133 … R-144).
+/// Input that the client must provide before the read can be answered.
 #[derive(Debug, Default)]
 pub struct InputRequired<'a> {
     /// The questions. May be empty if `state` is given.
@@ -289,21 +289,21 @@ pub struct InputRequest<'a> {
     pub ask: InputAsk<'a>,
 }
 
-/// The kinds of question.
+/// The kinds of question.
 #[derive(Clone, Debug)]
 pub enum InputAsk<'a> {
     /// A form for the user; requires the client capability `elicitation`.
     Form {
         /// The message for the user.
         message: Cow<'a, str>,
-        /// The flat JSON schema of the answer, as JSON text; the answer is checked against it.
+        /// The flat JSON schema of the answer, as JSON text; the answer is checked against it.
         schema: Cow<'a, str>,
     },
     /// A web page for the user; requires the client capability `elicitation.url`.
     Url {
         /// The message for the user.
         message: Cow<'a, str>,
-        /// The page's URL. Must not contain information about the user.
+        /// The page's URL. Must not contain information about the user.
         url: Cow<'a, str>,
     },
     /// A completion of the client's model: the params of the request as JSON text. Requires the client capability
@@ -331,7 +331,7 @@ impl<'a> InputAsk<'a> {
 pub struct RawResult<'a> {
     /// A JSON object with the members of the result, without `resultType` and `_meta`. Sent without the white space
     /// between its tokens, otherwise unchanged. For list methods such as `tools/list`, modern results without `ttlMs`
-    /// and `cacheScope` get those of [`Options::list_cache`](crate::engine::EngineOptions::list_cache).
+    /// and `cacheScope` get those of [`Options::list_cache`](crate::engine::EngineOptions::list_cache).
     pub members: Cow<'a, str>,
     /// `resultType` for 2026-07-28; `None` for `complete`.
     pub result_type: Option<Cow<'a, str>>,

@@ -1,4 +1,4 @@
-//! Requests from the server to a legacy client.
+//! Requests from the server to a legacy client.
 
 use super::event::AskId;
 use super::terms::Capabilities;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// The reason for which the client cannot be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AskError {
-    /// 2026-07-28: answer with [`InputRequired`](super::InputRequired) instead.
+    /// 2026-07-28: answer with [`InputRequired`](super::InputRequired) instead.
     UseInputRequired,
     /// The client has not declared the capability that the method requires.
     NotSupported,
@@ -32,7 +32,7 @@ impl std::fmt::Display for AskError {
 
 impl std::error::Error for AskError {}
 
-/// The pending questions by number. Numbers are never reused.
+/// The pending questions by number. Numbers are never reused.
 #[derive(Debug, Default)]
 pub(super) struct ClientAsks {
     next: u64,
@@ -62,7 +62,7 @@ impl ClientAsks {
         self.open.values().min().copied()
     }
 
-    /// Closes the questions that have timed out.
+    /// Closes the questions that have timed out.
     pub(super) fn expire(&mut self, now: Millis) -> Vec<AskId> {
         let expired: Vec<_> =
             self.open.iter().filter(|(_, deadline)| **deadline <= now).map(|(n, _)| *n).collect();

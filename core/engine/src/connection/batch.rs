@@ -1,4 +1,4 @@
-//! Batches of 2025-03-26: the responses to one array are sent as one array, when all of them are known.
+//! Batches of 2025-03-26: the responses to one array are sent as one array, when all of them are known.
 
 use super::event::RequestToken;
 use super::inflight::Ticket;
@@ -114,7 +114,7 @@ fn write(lines: &[u8], last: &[u8], out: &mut Vec<u8>) {
     out.push(b'[');
     let start = out.len();
     for part in [lines, last] {
-        // Messages contain no line breaks, so each one here separates two messages.
+        // Messages contain no line breaks, so each one here separates two messages.
         out.extend(part.iter().map(|byte| if *byte == b'\n' { b',' } else { *byte }));
     }
     if out.len() > start {

@@ -1,8 +1,8 @@
-//! Reads answered from the cache, reads that wait for an identical one, and cached contents, which are
+//! Reads answered from the cache, reads that wait for an identical one, and cached contents, which are
 //! encoded once so that later answers only copy them.
 //!
 //! Law: the guard has been asked before. Requests with input responses or a state never get here. A handler call that
-//! other requests wait for continues when its own client cancels it, because a cancellation is only a request.
+//! other requests wait for continues when its own client cancels it, because a cancellation is only a request.
 
 use super::answer::{Answer, Contents, InputAsk, InputRequest, InputRequired, ReadResult};
 use super::contents::{self, BYTES, TEXT};
@@ -211,7 +211,7 @@ impl EncodedContents {
         Self { entries: vec![EncodedEntry { uri: None, mime_type, name, body, meta: None }], hint }
     }
 
-    /// Writes the result with the remaining part of its caching hint.
+    /// Writes the result with the remaining part of its caching hint.
     pub(super) fn write(&self, wording: &ResponseWriter<'_>, out: &mut Vec<u8>, uri: &str, hint: CacheHint) {
         let with_meta = wording.revision.has_contents_meta();
         wording.complete(out, |writer| {

@@ -22,7 +22,7 @@ pub(super) struct CallTask {
     /// The value of the extension's `name_param`, for which the method is called.
     name: String,
     asker: InputClient,
-    /// Whether the request carried input responses or a state: its result must not be cached.
+    /// Whether the request carried input responses or a state: its result must not be cached.
     retried: bool,
 }
 
@@ -103,7 +103,7 @@ impl CallTask {
         WrittenReply::default()
     }
 
-    /// The caching hint for the result of a custom list method that has none itself.
+    /// The caching hint for the result of a custom list method that has none itself.
     fn list_cache(&self, engine: &Engine) -> Option<CacheHint> {
         let hint = if self.retried { CacheHint::default() } else { engine.options().list_cache };
         version::is_list(&self.method).then(|| engine.shared(hint))

@@ -1,4 +1,4 @@
-//! `completion/complete` (R-106 … R-112).
+//! `completion/complete`.
 
 use super::answer::{Answer, Completion};
 use super::event::{CompletionRequest, Event};
@@ -86,7 +86,7 @@ impl Connection {
         })
     }
 
-    /// Answers for a variable whose values are known without a handler (S-16).
+    /// Answers for a variable whose values are known without a handler.
     fn suggest<'m, V: AsRef<str>>(
         &self,
         request: &Request<'_, 'm>,
@@ -268,7 +268,7 @@ fn context<'m>(request: &Request<'_, 'm>, max: usize) -> Result<Arguments<'m>, C
     values.collect::<Option<_>>().ok_or(WRONG.into())
 }
 
-/// Writes the result: at most 100 values, and the total number.
+/// Writes the result: at most 100 values, and the total number.
 fn write(wording: &ResponseWriter<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, limits: &Limits) {
     let max = limits.completion_values.min(100);
     let given = completion.values.len();
@@ -288,7 +288,7 @@ fn write(wording: &ResponseWriter<'_>, out: &mut Vec<u8>, completion: &Completio
     });
 }
 
-/// Removes values that lead only to URIs that the principal may not see, and the totals that would count them.
+/// Removes values that lead only to URIs that the principal may not see, and the totals that would count them.
 fn filter(completion: &mut Completion<'_>, suggested: &Suggested, engine: &Engine) {
     let guard = engine.guard();
     let view = guard.view(&suggested.principal);

@@ -15,7 +15,7 @@ pub(super) const BYTES: &str = "application/octet-stream";
 const TTL: &str = "ttlMs";
 const SCOPE: &str = "cacheScope";
 
-/// Refuses empty contents, and contents larger than `max` bytes.
+/// Refuses empty contents, and contents larger than `max` bytes.
 pub(super) fn check(result: &ReadResult<'_>, max: usize) -> Result<(), ReadError> {
     if result.contents.is_empty() {
         return Err(ReadError::NotFound);
@@ -57,7 +57,7 @@ pub(super) fn broken_base64(result: &ReadResult<'_>, uri: &str) -> Option<String
     })
 }
 
-/// Writes a result. `uri` is in the client's spelling, `mime_type` is the resource's own.
+/// Writes a result. `uri` is in the client's spelling, `mime_type` is the resource's own.
 pub(super) fn write(
     wording: &ResponseWriter<'_>,
     out: &mut Vec<u8>,
@@ -100,7 +100,7 @@ pub(super) fn write_gathered(
     });
 }
 
-/// Writes the caching hint, under revisions that have it.
+/// Writes the caching hint, under revisions that have it.
 pub(super) fn hint(writer: &mut ObjectWriter<'_>, wording: &ResponseWriter<'_>, cache: CacheHint) {
     if wording.revision.is_modern() {
         writer.u64(TTL, cache.ttl_ms);

@@ -113,9 +113,9 @@ pub struct Caller<'m> {
     pub headers: Option<&'m Arc<Headers>>,
     /// The revision under which this request is served.
     pub revision: Revision,
-    /// `clientInfo`, unverified: for display and logs only.
+    /// `clientInfo`, unverified: for display and logs only.
     pub client_info: ClientInfo<'m>,
-    /// `params._meta`, if it is an object: it may carry trace context, for example.
+    /// `params._meta`, if it is an object: it may carry trace context, for example.
     pub meta: Option<Json<'m>>,
 }
 
@@ -191,7 +191,7 @@ impl ClientInfo<'_> {
     }
 }
 
-/// `resources/read`, for a handler.
+/// `resources/read`, for a handler.
 #[derive(Debug)]
 pub struct ReadRequest<'m> {
     /// The request to answer.
@@ -202,7 +202,7 @@ pub struct ReadRequest<'m> {
     pub uri: Cow<'m, str>,
     /// The values of the template's variables; `None` for a resource.
     pub params: Option<MatchedParams<'m>>,
-    /// The client's answers to an earlier `InputRequired`: a JSON object, key to result.
+    /// The client's answers to an earlier `InputRequired`: a JSON object, key to result.
     pub inputs: Option<Json<'m>>,
     /// The handler's own state from that `InputRequired`, authenticated.
     pub state: Option<Vec<u8>>,
@@ -210,7 +210,7 @@ pub struct ReadRequest<'m> {
     pub caller: Caller<'m>,
 }
 
-/// `completion/complete`, for a completer.
+/// `completion/complete`, for a completer.
 #[derive(Debug)]
 pub struct CompletionRequest<'m> {
     /// The request to answer.
@@ -265,7 +265,7 @@ pub struct CallRequest<'m> {
     pub caller: Caller<'m>,
 }
 
-/// The severities of log messages, in the order of RFC 5424.
+/// The severities of log messages, in the order of RFC 5424.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LogLevel {
     /// `debug`.

@@ -1,5 +1,5 @@
-//! The exchange of descriptions between client and server: the legacy handshake (R-035 … R-039), `server/discover`
-//! and the log level of a session.
+//! The exchange of descriptions between client and server: the legacy handshake, `server/discover`
+//!, and the log level of a session.
 
 use super::contents;
 use super::event::LogLevel;
@@ -64,7 +64,7 @@ impl Connection {
         RequestOutcome::answered().with(notifies.then(|| engine.mark_interest([])).flatten())
     }
 
-    /// `server/discover`.
+    /// `server/discover`.
     pub(super) fn discover<'m>(&self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         let engine = &self.engine;
         let wording = self.wording(request);
@@ -83,7 +83,7 @@ impl Connection {
         RequestOutcome::answered()
     }
 
-    /// `logging/setLevel`.
+    /// `logging/setLevel`.
     pub(super) fn set_level<'m>(
         &mut self,
         request: &Request<'_, 'm>,
@@ -101,7 +101,7 @@ impl Connection {
     }
 }
 
-/// The params of `initialize`.
+/// The params of `initialize`.
 struct Hello<'m> {
     version: std::borrow::Cow<'m, str>,
     capabilities: Json<'m>,
@@ -120,7 +120,7 @@ impl<'m> Hello<'m> {
     }
 }
 
-/// The requested revision, else the newest that has a handshake. `None` if no enabled revision has one.
+/// The requested revision, else the newest that has a handshake. `None` if no enabled revision has one.
 fn negotiate(connection: &Connection, requested: &str) -> Option<Revision> {
     let served = |revision: &Revision| !revision.is_modern() && connection.engine.serves(*revision);
     Revision::parse(requested).filter(served).or_else(|| Revision::ALL.into_iter().find(served))

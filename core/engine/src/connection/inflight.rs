@@ -110,7 +110,7 @@ impl InFlight {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether an unanswered request has this id (DEC-02). Cancelled requests do not count.
+    /// Whether an unanswered request has this id. Cancelled requests do not count.
     pub(super) fn contains(&self, id: Id<'_>) -> bool {
         if self.len() == 0 {
             return false;
@@ -197,7 +197,7 @@ impl InFlight {
         self.release(token);
     }
 
-    /// Drops the request with this id, unless `stays` returns `true` because other requests wait for it.
+    /// Drops the request with this id, unless `stays` returns `true` because other requests wait for it.
     pub(super) fn cancel(
         &mut self,
         id: Id<'_>,
@@ -211,7 +211,7 @@ impl InFlight {
         self.drop_where(|ticket| !stays(ticket))
     }
 
-    /// Drops requests that have timed out, after calling `expired` for each.
+    /// Drops requests that have timed out, after calling `expired` for each.
     pub(super) fn expire(
         &mut self,
         now: Millis,

@@ -1,4 +1,4 @@
-//! Requests in several rounds (MRTR, R-133 … R-144): the questions to the client, and the state that it returns.
+//! Requests in several rounds (MRTR): the questions to the client, and the state that it returns.
 //!
 //! The state is sealed. It contains the principal, the URI or custom method, the expiry, the questions, and the
 //! handler's own bytes. Any process with the key can continue the request.
@@ -27,7 +27,7 @@ pub(super) struct InputAsks<'r, 'a> {
     pub(super) capabilities: Capabilities,
 }
 
-/// The request that a state is valid for; it is refused everywhere else.
+/// The request that a state is valid for; it is refused everywhere else.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StateBinding<'a> {
     pub(super) method: &'a str,
@@ -62,7 +62,7 @@ pub(super) enum InputRequests<'a> {
     Missing(Vec<InputKind>),
 }
 
-/// The kinds of question, and the capability that each requires.
+/// The kinds of question, and the capability that each requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InputKind {
     Form,
@@ -162,7 +162,7 @@ impl StateBinding<'_> {
     }
 }
 
-/// Opens the input of a retry. The error is a sentence for the client.
+/// Opens the input of a retry. The error is a sentence for the client.
 pub(super) fn open<'m>(
     engine: &Engine,
     binding: StateBinding<'_>,
@@ -209,7 +209,7 @@ fn open_state(
     if now.unix >= state.until { Err(invalid()) } else { Ok(state) }
 }
 
-/// Writes the result `input_required`, which has no caching hints.
+/// Writes the result `input_required`, which has no caching hints.
 pub(super) fn write(
     wording: &ResponseWriter<'_>,
     out: &mut Vec<u8>,
@@ -228,7 +228,7 @@ pub(super) fn write(
     });
 }
 
-/// Writes the error that lists the undeclared capabilities.
+/// Writes the error that lists the undeclared capabilities.
 pub(super) fn write_missing(wording: &ResponseWriter<'_>, out: &mut Vec<u8>, missing: &[InputKind]) {
     let names: Vec<_> = missing.iter().map(|sort| sort.name()).collect();
     let message = format!("Client capability required: {}", names.join(", "));
@@ -297,7 +297,7 @@ fn put_json(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(meta::compact(text).as_bytes());
 }
 
-/// Returns the part of a question that its state must contain. An error describes a mistake of the handler.
+/// Returns the part of a question that its state must contain. An error describes a mistake of the handler.
 fn question(ask: &InputAsk<'_>) -> Result<InputQuestion, String> {
     let object = |text: &str| {
         let value: Option<Value> = serde_json::from_str(text).ok();
@@ -323,7 +323,7 @@ fn question(ask: &InputAsk<'_>) -> Result<InputQuestion, String> {
 }
 
 impl InputQuestion {
-    /// Checks that a response has the form that the question requires.
+    /// Checks that a response has the form that the question requires.
     fn check(&self, response: Json<'_>) -> Result<(), String> {
         let members = response.object().ok_or("must be an object")?;
         if matches!(self, Self::Other) {
@@ -385,7 +385,7 @@ impl Capabilities {
 mod tests {
     use super::*;
 
-    /// the schema is sent on one line, and keeps the order of its fields.
+    // the schema is sent on one line, and keeps the order of its fields.
     #[test]
     fn a_schema_keeps_its_order_and_loses_its_line_breaks() {
         let mut out = Vec::new();

@@ -35,7 +35,7 @@ pub(super) struct Raw<'m> {
 pub(super) struct DispatchStep<'m> {
     pub(super) arrival: Arrival<'m>,
     pub(super) now: Now,
-    /// The batch that the message is part of; `initialize` and modern requests are refused there.
+    /// The batch that the message is part of; `initialize` and modern requests are refused there.
     pub(super) batch: Option<BatchId>,
 }
 
@@ -93,7 +93,7 @@ impl Connection {
         }
     }
 
-    /// Handles the answer to a request of the server. An unexpected answer is dropped.
+    /// Handles the answer to a request of the server. An unexpected answer is dropped.
     fn replied<'m>(&mut self, id: Option<Id<'m>>, result: Result<Json<'m>, Json<'m>>) -> RequestOutcome<'m> {
         let outcome = RequestOutcome::new(OutcomeStatus::Accepted);
         match id.and_then(|id| self.asks.settle(id)) {
@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Notifications are never answered.
+    /// Notifications are never answered.
     fn notification<'m>(
         &mut self,
         method: Cow<'m, str>,
@@ -127,8 +127,8 @@ impl Connection {
         }
     }
 
-    /// Handles a cancellation. Over HTTP a modern client cancels by closing its stream instead
-    ///
+    /// Handles a cancellation. Over HTTP a modern client cancels by closing its stream instead
+    ///.
     fn cancelled<'m>(&mut self, params: &RawParams<'m>, now: Now) -> Vec<Event<'m>> {
         let id = params.get("requestId").and_then(Id::from_json);
         let Some(id) =
@@ -153,7 +153,7 @@ impl Connection {
         self.engine.mark_interest(last).into_iter().collect()
     }
 
-    /// Handles a batch.
+    /// Handles a batch.
     fn batch<'m>(
         &mut self,
         messages: Vec<Result<Message<'m>, Malformed<'m>>>,
@@ -213,7 +213,7 @@ impl Connection {
         }
     }
 
-    /// Answers a message that is not a request with an error.
+    /// Answers a message that is not a request with an error.
     pub(super) fn unreadable<'m>(
         &self,
         id: Option<Id<'_>>,
@@ -351,7 +351,7 @@ impl Connection {
         self.offered(&raw.under(terms, step), &raw.method, out)
     }
 
-    /// The method, if the server offers it under the request's revision.
+    /// The method, if the server offers it under the request's revision.
     fn offered<'m>(
         &mut self,
         request: &Request<'_, 'm>,
@@ -409,7 +409,7 @@ impl Connection {
         self.reject(raw, INVALID_PARAMS, &message, RequestRefusal::Envelope, out)
     }
 
-    /// Writes the error for an unsupported revision.
+    /// Writes the error for an unsupported revision.
     pub(super) fn unsupported<'m>(
         &self,
         raw: &Raw<'_>,
@@ -447,7 +447,7 @@ impl Connection {
         ResponseWriter { envelope: self.envelope(), id: raw.id, revision, server_info: "" }
     }
 
-    /// Whether a request with this id is in flight (DEC-02). Not checked over HTTP, where independent callers may use
+    /// Whether a request with this id is in flight. Not checked over HTTP, where independent callers may use
     /// the same ids.
     fn is_in_flight(&mut self, id: Id<'_>) -> bool {
         if self.inflight.contains(id) {
@@ -486,7 +486,7 @@ impl Connection {
         Some(self.reject(raw, HEADER_MISMATCH, &message, RequestRefusal::Header, out))
     }
 
-    /// The member of `params` that `Mcp-Name` repeats.
+    /// The member of `params` that `Mcp-Name` repeats.
     fn name_param(&self, method: &str) -> Option<&str> {
         match ProtocolMethod::parse(method) {
             Some(ProtocolMethod::Read) => Some("uri"),
@@ -519,7 +519,7 @@ impl Connection {
         Some(refused)
     }
 
-    /// Refuses other messages that HTTP does not allow here (§2, steps 7 and 9; ).
+    /// Refuses other messages that HTTP does not allow here (§2, steps 7 and 9).
     fn refuse_unasked<'m>(
         &self,
         unasked: Unasked,
@@ -575,7 +575,7 @@ impl<'m> Raw<'m> {
     }
 }
 
-/// Writes an error for a message without an id.
+/// Writes an error for a message without an id.
 fn refuse_without_id<'m>(
     code: i32,
     message: &str,

@@ -1,4 +1,4 @@
-//! `resources/list` and `resources/templates/list` (R-058 … … R-105).
+//! `resources/list` and `resources/templates/list`.
 //!
 //! A page has items of the catalogue first, then those of templates with a `.list` callback in the order of their
 //! texts, then those of sources without a template in the order of their keys, until it is full.

@@ -1,4 +1,4 @@
-//! Log notifications; apparent credentials are replaced.
+//! Log notifications; apparent credentials are replaced.
 
 use super::event::LogLevel;
 use super::words;

@@ -1,4 +1,4 @@
-//! The headers of an HTTP request that repeat parts of its body, and whether they agree (R-031, R-179 … R-189). The
+//! The headers of an HTTP request that repeat parts of its body, and whether they agree. The
 //! ladder refuses the message if they do not.
 //!
 //! Law: the body is the source of truth. A header is compared with it, and never decides what is served.
@@ -27,7 +27,7 @@ pub struct HeaderCheck<'m> {
     pub session: Standing,
     /// All headers, for the handler.
     pub headers: Option<&'m Arc<Headers>>,
-    /// Whether the response has its own HTTP status, so that it can be a challenge (DEC-27).
+    /// Whether the response has its own HTTP status, so that it can be a challenge.
     pub challenges: bool,
 }
 
@@ -38,7 +38,7 @@ pub enum HeaderField<'m> {
     Absent,
     /// Its value.
     Once(&'m [u8]),
-    /// The header occurs more than once: two parsers could see different values.
+    /// The header occurs more than once: two parsers could see different values.
     Repeated,
 }
 
@@ -75,7 +75,7 @@ impl<'m> HeaderCheck<'m> {
         }
     }
 
-    /// Compares the headers with a modern request. The error contains no header value.
+    /// Compares the headers with a modern request. The error contains no header value.
     pub(super) fn check(&self, version: &str, method: &str, name: Option<&str>) -> Result<(), String> {
         self.version.check("MCP-Protocol-Version", version)?;
         self.method.check("Mcp-Method", method)?;
@@ -89,7 +89,7 @@ impl<'m> HeaderField<'m> {
         if value == expected { Ok(()) } else { Err(format!("{header} differs from the body")) }
     }
 
-    /// Compares the header `Mcp-Name`, which may be encoded.
+    /// Compares the header `Mcp-Name`, which may be encoded.
     fn check_name(self, expected: &str) -> Result<(), String> {
         let header = "Mcp-Name";
         let value = self.visible(header)?;
@@ -104,7 +104,7 @@ impl<'m> HeaderField<'m> {
         if value == expected { Ok(()) } else { Err(format!("{header} differs from the body")) }
     }
 
-    /// The value, if the header occurs once and has only characters that R-182 allows.
+    /// The value, if the header occurs once and has only visible characters, spaces and tabs.
     fn visible(self, header: &str) -> Result<&'m str, String> {
         match self {
             Self::Absent => Err(format!("{header} is missing")),
@@ -121,7 +121,7 @@ impl<'m> HeaderField<'m> {
 }
 
 impl Standing {
-    /// The error for a session that is missing or has ended (DEC-26).
+    /// The error for a session that is missing or has ended.
     pub(super) fn refusal(self) -> Option<(&'static str, RequestRefusal)> {
         match self {
             Self::Known => None,
@@ -131,7 +131,7 @@ impl Standing {
     }
 }
 
-/// The printable part of a header value.
+/// The printable part of a header value.
 pub(super) fn printable(value: &[u8]) -> String {
     value
         .iter()
@@ -148,7 +148,7 @@ mod tests {
         HeaderField::Once(value.as_bytes()).check_name(expected).is_ok()
     }
 
-    /// the markers are exact, the base64 canonical, and anything else is literal.
+    // the markers are exact, the base64 canonical, and anything else is literal.
     #[test]
     fn names_may_be_wrapped() {
         assert!(name("note://a", "note://a"));
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// a value that the client encodes is decoded to the same value by the server.
+    // a value that the client encodes is decoded to the same value by the server.
     #[test]
     fn what_is_mirrored_arrives() {
         for text in ["note://a", "a b", " a", "a\t", "é", "a\nb", "=?base64?a?=", "=?base64?=", ""] {
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(crate::headers::mirrored("a b"), "a b");
     }
 
-    /// headers occur once and contain visible characters.
+    // headers occur once and contain visible characters.
     #[test]
     fn headers_are_there_once_and_visible() {
         for bad in [
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(HeaderField::Once(b"a b\tc").visible("Mcp-Name"), Ok("a b\tc"));
     }
 
-    /// header values are shown shortened and without control characters.
+    // header values are shown shortened and without control characters.
     #[test]
     fn values_are_shown_printable_and_short() {
         assert_eq!(printable(b"v1\r\nX: y\xff"), "v1??X:?y?");

@@ -84,7 +84,7 @@ pub enum ConnectionKind {
     Session,
     /// One modern HTTP request; the connection ends with it.
     Request,
-    /// One legacy HTTP request to a server without sessions (DEC-25); the connection ends with it.
+    /// One legacy HTTP request to a server without sessions; the connection ends with it.
     Stateless,
     /// A component inside another server (`design` section 12): results without an envelope.
     Bare,
@@ -199,7 +199,7 @@ impl Connection {
     }
 
     /// Answers a line or body that was larger than [`Limits::message`](crate::limits::Limits::message), which the host
-    /// has discarded, with an error.
+    /// has discarded, with an error.
     pub fn too_long(&mut self, out: &mut Vec<u8>) -> RequestOutcome<'static> {
         self.unreadable(None, INVALID_REQUEST, "Message too large", out)
     }
@@ -395,12 +395,12 @@ impl Connection {
         self.inflight.len()
     }
 
-    /// Cancels all requests in flight without an answer: at the end of input, after the grace period.
+    /// Cancels all requests in flight without an answer: at the end of input, after the grace period.
     pub fn cancel_all(&mut self, now: Now) -> Events<'static> {
         self.drop_all(now)
     }
 
-    /// Appends an answer to a cancelled request, for transports that must send one (DEC-21). Does nothing if the
+    /// Appends an answer to a cancelled request, for transports that must send one. Does nothing if the
     /// request was not cancelled, or belongs to a batch.
     pub fn say_cancelled(&self, token: RequestToken, out: &mut Vec<u8>) {
         if let Some(ticket) = self.inflight.dropped(token).filter(|ticket| ticket.batch.is_none()) {
@@ -428,7 +428,7 @@ impl Connection {
         self.engine.hub().mark_all(self.id);
     }
 
-    /// Ends the listens of this connection with their results, after the notifications that are due. Later
+    /// Ends the listens of this connection with their results, after the notifications that are due. Later
     /// changes are not sent, and a later listen ends at once; other connections go on. Call [`Connection::deliver`] next:
     /// it returns [`Delivered::Ended`] once everything is written.
     pub fn shutdown(&mut self) {
@@ -459,7 +459,7 @@ impl Connection {
         self.engine.hub().dismiss(self.id);
     }
 
-    /// Ends the connection: frees its subscriptions and cancels what is in flight.
+    /// Ends the connection: frees its subscriptions and cancels what is in flight.
     pub fn close(&mut self, now: Now) -> Events<'static> {
         let mut events = self.cancel_all(now);
         events.extend(self.engine.mark_interest(self.engine.hub().disconnect(self.id)));

@@ -50,7 +50,7 @@ pub enum RequestRefusal {
     Method,
     /// The client did not declare a required capability.
     Capability,
-    /// The token lacks scopes: [`RequestOutcome::scopes`].
+    /// The token lacks scopes: [`RequestOutcome::scopes`].
     Scope,
 }
 

@@ -1,4 +1,4 @@
-//! `resources/read` (R-061 … R-069).
+//! `resources/read`.
 
 use super::answer::{Answer, Contents, ReadResult};
 use super::cached::Sharing;
@@ -51,7 +51,7 @@ struct ReadParams<'m> {
 pub(super) struct ReadTask {
     pub(super) served: ServedBy,
     pub(super) asker: InputClient,
-    /// Whether the request carried input responses or a state: its result must not be cached.
+    /// Whether the request carried input responses or a state: its result must not be cached.
     pub(super) retried: bool,
     /// Maximum size of the contents, in bytes.
     pub(super) max: usize,
@@ -298,7 +298,7 @@ impl ReadTask {
         WrittenReply::default()
     }
 
-    /// Removes entries that the principal may not see (S-12) and redacts the rest (S-19). Unencoded chunks become
+    /// Removes entries that the principal may not see and redacts the rest. Unencoded chunks become
     /// contents.
     fn prepared<'a>(&self, context: &ReplyContext, answer: Answer<'a>) -> Answer<'a> {
         let answer = match answer {
@@ -316,15 +316,15 @@ impl ReadTask {
         Answer::Contents(result)
     }
 
-    /// Whether an entry is the requested one, or one that the principal could have requested (S-12).
+    /// Whether an entry is the requested one, or one that the principal could have requested.
     fn may_show(&self, context: &ReplyContext, entry: &Contents<'_>, requested: &str) -> bool {
         let Some(uri) = &entry.uri else { return true };
         let normal = uri::normalize(uri, context.engine.limits().uri);
         normal.is_ok_and(|normal| normal == requested || context.engine.sees(&self.asker.principal, &normal))
     }
 
-    /// The caching hint of one result: its own, else the resource's; none after a round of input. Private
-    /// results stay private.
+    /// The caching hint of one result: its own, else the resource's; none after a round of input. Private
+    /// results stay private.
     pub(super) fn cache(&self, own: Option<CacheHint>) -> CacheHint {
         if self.retried {
             return CacheHint::default();

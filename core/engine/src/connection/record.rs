@@ -160,7 +160,7 @@ mod tests {
         taken(host).iter().map(|entry| entry["outcome"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// S-19: answers of the engine and of a handler are recorded alike.
+    // S-19: answers of the engine and of a handler are recorded alike.
     #[test]
     fn a_constant_and_a_handler() {
         let mut host = host();
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(taken(&host), [] as [Value; 0]);
     }
 
-    /// S-19: one record for each request, however it ends, even if an answer follows.
+    // S-19: one record for each request, however it ends, even if an answer follows.
     #[test]
     fn one_record_however_it_ends() {
         let mut host = host();
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(outcomes(&host), ["cancelled"]);
     }
 
-    /// a search that reached its limit is answered as not found and recorded as `exhausted`.
+    // a search that reached its limit is answered as not found and recorded as `exhausted`.
     #[test]
     fn a_search_without_an_end() {
         let mut host = host();
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(outcomes(&host), ["ok", "exhausted"]);
     }
 
-    /// S-18, DEC-20: refused requests are recorded too, with the reason.
+    // S-18, DEC-20: refused requests are recorded too, with the reason.
     #[test]
     fn refused_requests_are_recorded() {
         let mut host = host();
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(records[4]["method"], "tools/x\r\ny");
     }
 
-    /// S-18, S-19: refusals of the guard are recorded by the answer that the client got.
+    // S-18, S-19: refusals of the guard are recorded by the answer that the client got.
     #[test]
     fn refusals_of_the_guard_are_recorded() {
         for (explicit_denials, word) in [(false, "hidden"), (true, "denied")] {
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// S-19: a read that waited for an identical one has its own record.
+    // S-19: a read that waited for an identical one has its own record.
     #[test]
     fn a_read_that_shares_an_answer() {
         let mut host = TestHost::with(EngineOptions { audit: true, cache: true, ..EngineOptions::default() });
@@ -316,7 +316,7 @@ mod tests {
         assert!(records.iter().all(|record| record["bytes"] == records[0]["bytes"]), "{records:?}");
     }
 
-    /// S-19: a full queue drops the newest records and reports their number.
+    // S-19: a full queue drops the newest records and reports their number.
     #[test]
     fn a_full_queue_counts_what_it_drops() {
         let mut options = EngineOptions { audit: true, ..EngineOptions::default() };

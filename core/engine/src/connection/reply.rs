@@ -65,7 +65,7 @@ pub(super) enum ReplyTask {
 /// The notifications that a handler may send before its answer.
 #[derive(Debug, Default)]
 pub(super) struct ReplyReports {
-    /// The progress token as JSON text.
+    /// The progress token as JSON text.
     pub(super) token: Option<String>,
     pub(super) last: Option<(f64, Millis)>,
     /// The least severe level that the client wants; `None` for no log messages.
@@ -142,7 +142,7 @@ impl Reply {
     }
 
     /// Returns a progress notification to write before the answer. `None` if the client did not ask for progress, the
-    /// value did not grow, or the last notification is too recent (R-124 … R-126).
+    /// value did not grow, or the last notification is too recent.
     pub fn progress(
         &mut self,
         progress: f64,
@@ -178,7 +178,7 @@ impl Reply {
     }
 
     /// Returns a log notification to write before the answer, if the server offers logging and the client wants this
-    /// level (R-119 … R-123). `data` is JSON text; apparent credentials in it are replaced.
+    /// level. `data` is JSON text; apparent credentials in it are replaced.
     pub fn log(&mut self, level: LogLevel, logger: Option<&str>, data: &str) -> Option<Vec<u8>> {
         let wanted = self.reports.level.is_some_and(|least| level >= least);
         if !wanted || self.reports.logged >= self.context.engine.limits().log_messages {

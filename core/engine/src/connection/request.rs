@@ -30,7 +30,7 @@ pub(super) struct Request<'r, 'm> {
     pub(super) headers: Option<&'m Arc<Headers>>,
     pub(super) now: Now,
     pub(super) batch: Option<BatchId>,
-    /// Whether it may be answered with a challenge for a better token (DEC-27).
+    /// Whether it may be answered with a challenge for a better token.
     pub(super) challenges: bool,
 }
 
@@ -66,7 +66,7 @@ impl Connection {
         }
     }
 
-    /// Answers with an error in the JSON-RPC response, not as an HTTP status (DEC-06).
+    /// Answers with an error in the JSON-RPC response, not as an HTTP status.
     pub(super) fn refuse<'m>(
         &self,
         request: &Request<'_, '_>,
@@ -187,7 +187,7 @@ impl Connection {
         self.inflight.insert(room.0, |token| Reply { token, context, task, reports })
     }
 
-    /// Counts the request against the rate limit of its principal. Returns the refusal if the limit is
+    /// Counts the request against the rate limit of its principal. Returns the refusal if the limit is
     /// exceeded.
     pub(super) fn refuse_rate<'m>(
         &self,
@@ -202,7 +202,7 @@ impl Connection {
 }
 
 /// Turns the guard's decision into an outcome: served, refused as not found, refused openly, or challenged for a better
-/// token (DEC-20, DEC-27).
+/// token.
 impl Connection {
     /// Asks the guard. `lacking` are the scopes that the registration requires and the principal does not have.
     pub(super) fn admit(
@@ -302,7 +302,7 @@ impl<'m> Request<'_, 'm> {
     }
 }
 
-/// The error for a method that is unknown, or not offered here.
+/// The error for a method that is unknown, or not offered here.
 pub(super) fn unknown_method<'m>(
     wording: &ResponseWriter<'_>,
     method: &str,

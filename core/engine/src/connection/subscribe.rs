@@ -1,5 +1,5 @@
-//! Subscriptions to changes: `resources/subscribe` and `resources/unsubscribe` (R-081 … R-086), `subscriptions/listen`
-//! (R-087 … R-100).
+//! Subscriptions to changes: `resources/subscribe` and `resources/unsubscribe`, `subscriptions/listen`
+//!.
 
 use super::request::Request;
 use super::words;
@@ -97,7 +97,7 @@ impl Connection {
         // Record it if a URI was left out because the search for its template used up its budget.
         let verdict = if honoured.exhausted { Verdict::Exhausted } else { Verdict::Ok };
         if honoured.is_empty() {
-            // DEC-10: a listen without anything to watch ends at once.
+            // A listen without anything to watch ends at once.
             self.acknowledge(request, &honoured, out);
             return RequestOutcome { verdict, ..self.end(request, out) };
         }
@@ -126,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// The part of the filter that is granted (R-089, DEC-19).
+    /// The part of the filter that is granted.
     fn honour<'m>(&self, requested: ListenParams<'m>, principal: &Principal) -> Honoured<'m> {
         let lists = requested.lists.intersection(self.engine.announced_lists());
         let mut honoured = Honoured { lists, uris: Vec::new(), exhausted: false };
@@ -141,7 +141,7 @@ impl Connection {
             let route = catalog.route(&normal);
             honoured.exhausted |= matches!(route, CatalogRoute::None { exhausted: true });
             let exists = matches!(Served::by(&route), Served::Yes) && self.engine.sees(principal, &normal);
-            // Of two spellings of one URI the first is used (DEC-15).
+            // Of two spellings of one URI the first is used.
             if exists && seen.insert(normal.clone()) {
                 honoured.uris.push((normal, uri));
             }
@@ -149,7 +149,7 @@ impl Connection {
         honoured
     }
 
-    /// Writes the acknowledgement of a listen.
+    /// Writes the acknowledgement of a listen.
     fn acknowledge(&self, request: &Request<'_, '_>, honoured: &Honoured<'_>, out: &mut Vec<u8>) {
         words::notification(out, "notifications/subscriptions/acknowledged", |params| {
             params.object(words::META, |meta| put_id(meta.value(words::SUBSCRIPTION_ID), request));
@@ -168,7 +168,7 @@ impl Connection {
         });
     }
 
-    /// Ends a listen that has nothing to watch.
+    /// Ends a listen that has nothing to watch.
     fn end<'m>(&self, request: &Request<'_, '_>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         let meta = format!("\"{}\":{}", words::SUBSCRIPTION_ID, request.id.raw());
         self.wording(request).result(out, "complete", &meta, |_| ());

@@ -119,7 +119,7 @@ impl<'m> Claim<'m> {
         self.version.is_some() || self.capabilities.is_some()
     }
 
-    /// The token with which the client asks for progress.
+    /// The token with which the client asks for progress.
     fn progress_token(&self, limits: &Limits) -> Result<Option<Json<'m>>, EnvelopeError> {
         match self.progress_token {
             None => Ok(None),
@@ -132,7 +132,7 @@ impl<'m> Claim<'m> {
     }
 }
 
-/// The version's text and all other terms of a modern request, before the version is checked.
+/// The version's text and all other terms of a modern request, before the version is checked.
 pub(super) fn modern<'m>(
     claim: &Claim<'m>,
     limits: &Limits,

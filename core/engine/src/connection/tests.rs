@@ -89,7 +89,7 @@ fn a_constant_and_a_handler_answer_alike() {
     assert_eq!(host.connection.in_flight(), 0);
 }
 
-/// a cancelled request gets no answer, and its slot is held until the handler returns.
+// a cancelled request gets no answer, and its slot is held until the handler returns.
 #[test]
 fn a_cancelled_slot_is_free_only_after_its_answer() {
     let mut host = TestHost::new(Limits::default());
@@ -108,7 +108,7 @@ fn a_cancelled_slot_is_free_only_after_its_answer() {
     }
 }
 
-/// a request that times out is answered, and the handler's late answer is dropped.
+// a request that times out is answered, and the handler's late answer is dropped.
 #[test]
 fn a_request_that_ran_out_of_time_is_answered_once() {
     let mut host = TestHost::new(Limits::default());
@@ -129,7 +129,7 @@ fn a_request_that_ran_out_of_time_is_answered_once() {
     assert_eq!(host.connection.deadline(), None);
 }
 
-/// DEC-02, and the limit `in_flight`.
+// DEC-02, and the limit `in_flight`.
 #[test]
 fn ids_in_flight_are_unique_and_bounded() {
     let mut host = TestHost::new(Limits { in_flight: 2, ..Limits::default() });
@@ -176,7 +176,7 @@ fn gathered_contents_are_bounded() {
     assert_eq!(host.sent()[0]["result"]["contents"][0]["blob"], "MTIzNDU2");
 }
 
-/// a handler's JSON keeps the order of its members and every digit, and loses its line breaks.
+// a handler's JSON keeps the order of its members and every digit, and loses its line breaks.
 #[test]
 fn a_raw_result_is_sent_as_it_was_written() {
     let extension = Extension {

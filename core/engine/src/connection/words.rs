@@ -28,7 +28,7 @@ pub(super) struct ResponseWriter<'a> {
 }
 
 impl ResponseWriter<'_> {
-    /// Writes a result of type `complete`; `body` writes its members.
+    /// Writes a result of type `complete`; `body` writes its members.
     pub(super) fn complete(&self, out: &mut Vec<u8>, body: impl FnOnce(&mut ObjectWriter<'_>)) {
         self.result(out, COMPLETE, "", body);
     }
@@ -72,7 +72,7 @@ impl ResponseWriter<'_> {
         self.end(out);
     }
 
-    /// Writes a [`ReadError`] about `uri`, if there is one (DEC-13, DEC-20).
+    /// Writes a [`ReadError`] about `uri`, if there is one.
     pub(super) fn failure(&self, out: &mut Vec<u8>, error: &ReadError, uri: Option<&str>) {
         self.failure_of(ErrorPurpose::Read, out, error, uri);
     }

@@ -1,4 +1,4 @@
-//! Results of reads: kept for their `ttlMs`, and shared by concurrent reads of one resource (R-219, R-220).
+//! Results of reads: kept for their `ttlMs`, and shared by concurrent reads of one resource.
 //!
 //! ```text
 //!   get ──cached──▶ answered                                      purge: cached results go; a read under way still

@@ -36,7 +36,7 @@ pub(super) fn options(options: &EngineOptions) -> Result<(), RegistrationError> 
         }
     }
     for (id, settings) in &options.extension_capabilities {
-        // the keys of `_meta`, with a prefix.
+        // The keys of `_meta`, with a prefix.
         if !id.contains('/') || meta::check_key(id).is_err() {
             return Err(invalid("extensions", id, "a name with a prefix, such as com.example/feature"));
         }

@@ -164,8 +164,8 @@ impl Engine {
         MountId(self.mounts.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Applies all edits or none, and announces the changes: `list_changed`, and `updated` for what was removed (R-076,
-    /// Returns warnings for the log.
+    /// Applies all edits or none, and announces the changes: `list_changed`, and `updated` for what was removed.
+    /// Returns warnings for the log.
     ///
     /// # Errors
     /// [`RegistrationError`]; the catalogue is then unchanged.
@@ -214,7 +214,7 @@ impl Engine {
         self.catalog.load()
     }
 
-    /// Announces that the resource at `uri` has changed.
+    /// Announces that the resource at `uri` has changed.
     ///
     /// # Errors
     /// [`RegistrationError::InvalidUri`]; [`RegistrationError::InvalidField`] if a template's parameter refuses a value,
@@ -251,7 +251,7 @@ impl Engine {
     }
 
     /// Revokes the tokens of the principal with this identity: every HTTP endpoint removes them from its cache of
-    /// verified tokens, the principal's listens end with their results, and the notification streams of its
+    /// verified tokens, the principal's listens end with their results, and the notification streams of its
     /// sessions end.
     ///
     /// The next request with such a token is verified again, also within a session, and refused if the verifier refuses
@@ -404,7 +404,7 @@ impl Engine {
         self.options.revisions.contains(&revision)
     }
 
-    /// Whether the method exists under `revision` and its capability is declared to `principal`.
+    /// Whether the method exists under `revision` and its capability is declared to `principal`.
     pub(crate) fn offers(&self, method: ProtocolMethod, revision: Revision, principal: &Principal) -> bool {
         method.exists_in(revision)
             && match method {
@@ -424,7 +424,7 @@ impl Engine {
         }
     }
 
-    /// The lists whose changes are announced.
+    /// The lists whose changes are announced.
     pub(crate) fn announced_lists(&self) -> ListKinds {
         let own = if self.options.list_changed { ListKinds::RESOURCES } else { ListKinds::NONE };
         self.options
@@ -434,8 +434,8 @@ impl Engine {
             .fold(own, |all, kind| all | kind)
     }
 
-    /// Writes the current value of `capabilities`. Without `notified` the connection cannot send
-    /// notifications, so those are not declared (DEC-25).
+    /// Writes the current value of `capabilities`. Without `notified` the connection cannot send
+    /// notifications, so those are not declared.
     pub(crate) fn write_capabilities(
         &self,
         writer: &mut ObjectWriter<'_>,
@@ -472,7 +472,7 @@ impl Engine {
         });
     }
 
-    /// The member of `_meta` that names the server; empty if switched off.
+    /// The member of `_meta` that names the server; empty if switched off.
     pub(crate) fn server_info_member(&self) -> &str {
         if self.options.server_info_in_results { self.words.member() } else { "" }
     }
@@ -506,7 +506,7 @@ impl Engine {
         Some(Cursor { shared: cursor.shared && self.may_share_lists(), ..cursor })
     }
 
-    /// The scope of a cursor is always its principal, so a walk continues if the catalogue starts to differ
+    /// The scope of a cursor is always its principal, so a walk continues if the catalogue starts to differ
     /// between principals.
     fn cursor_scope<'a>(&'a self, principal: &'a Principal) -> CursorScope<'a> {
         CursorScope { server: self.words.name(), principal: principal.id() }

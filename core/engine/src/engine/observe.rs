@@ -8,7 +8,7 @@ use std::task::Waker;
 
 /// Functions for hosts.
 impl Engine {
-    /// Takes the records since the last call and appends them, oldest first (S-19). Nothing unless
+    /// Takes the records since the last call and appends them, oldest first. Nothing unless
     /// [`Options::audit`](super::EngineOptions) is set.
     pub fn take_records(&self, entries: &mut Vec<AuditEntry>) {
         if let Some(records) = &self.records {

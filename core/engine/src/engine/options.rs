@@ -42,30 +42,30 @@ pub struct EngineOptions {
     pub list_changed: bool,
     /// Whether completion is offered; `None`, the default: when a template has a completer.
     pub completions: Option<bool>,
-    /// Whether handlers may send log messages to clients (deprecated in 2026-07-28, R-056). A client gets them only if
+    /// Whether handlers may send log messages to clients (deprecated in 2026-07-28). A client gets them only if
     /// it asks for them. Default `true`.
     pub logging: bool,
-    /// Whether results carry `serverInfo` in `_meta`. Default `true`.
+    /// Whether results carry `serverInfo` in `_meta`. Default `true`.
     pub server_info_in_results: bool,
     /// Whether a principal learns that it may not see a resource; otherwise the error is the same as for a missing one
-    /// (DEC-20). Default `false`.
+    ///. Default `false`.
     pub explicit_denials: bool,
     /// Access rules and limits for principals. Default: everything is allowed.
     pub guard: Policy,
     /// Whether results of reads are cached for their `ttl_ms`, and concurrent reads of the same resource share a
-    /// handler call. Default `false`.
+    /// handler call. Default `false`.
     pub cache: bool,
     /// Whether the host transforms contents before they are encoded: chunks are then gathered unencoded, and
     /// [`Gather::into_answer`](crate::connection::ContentsGatherer::into_answer) returns them whole. Default `false`.
     pub transforms: bool,
-    /// Whether requests are recorded (S-19); the host fetches the records with [`Engine::take_records`](super::Engine).
+    /// Whether requests are recorded; the host fetches the records with [`Engine::take_records`](super::Engine).
     /// Default `false`.
     pub audit: bool,
     /// Whether requests are counted from the start: [`Engine::metrics_text`](super::Engine). Default `false`.
     pub metrics: bool,
-    /// Caching hint of the two lists.
+    /// Caching hint of the two lists.
     pub list_cache: CacheHint,
-    /// Caching hint of `server/discover`.
+    /// Caching hint of `server/discover`.
     pub discover_cache: CacheHint,
     /// Keys for cursors and request states, shared by all processes of a deployment. The first key seals; all keys
     /// open.
@@ -76,7 +76,7 @@ pub struct EngineOptions {
     pub process_key: Option<SealKey>,
     /// The custom methods of the server.
     pub extensions: Vec<Extension>,
-    /// `capabilities.extensions` (2026-07-28, R-054) and, before, `capabilities.experimental`: id to settings (a JSON object).
+    /// `capabilities.extensions` (2026-07-28) and, before, `capabilities.experimental`: id to settings (a JSON object).
     pub extension_capabilities: Vec<(String, String)>,
 }
 

@@ -78,7 +78,7 @@ impl Engine {
         }
     }
 
-    /// Whether `principal` may know about a template: it has the required scopes, and may see one of its URIs (S-12).
+    /// Whether `principal` may know about a template: it has the required scopes, and may see one of its URIs.
     pub(crate) fn sees_template(&self, principal: &Principal, entry: &TemplateEntry) -> bool {
         let scopes = &entry.template.details.scopes;
         (scopes.is_empty() || self.guard.missing(principal, scopes).is_empty())
@@ -117,12 +117,12 @@ impl Engine {
         self.options.list_cache.scope == CacheScope::Public && !self.guard.differs()
     }
 
-    /// Whether the pages of a walk that starts now may be shared between principals.
+    /// Whether the pages of a walk that starts now may be shared between principals.
     pub(crate) fn shares_lists(&self) -> bool {
         self.may_share_lists() && !self.catalog().has_scopes()
     }
 
-    /// The caching hint, made private if principals may see different things.
+    /// The caching hint, made private if principals may see different things.
     pub(crate) fn shared(&self, hint: CacheHint) -> CacheHint {
         let differs = self.guard.differs() || self.catalog().has_scopes();
         if differs { CacheHint { scope: CacheScope::Private, ..hint } } else { hint }
@@ -153,7 +153,7 @@ pub(crate) struct Suggested {
 
 impl Suggested {
     /// Whether `value` leads to a URI that the principal may see: the URI it completes, or one that is still possible
-    /// . All values of one completion share `effort`; when it is used up, the result is `false`.
+    ///. All values of one completion share `effort`; when it is used up, the result is `false`.
     pub(crate) fn leads_on(
         &self,
         guard: &Guard,

@@ -1,6 +1,6 @@
-//! The audit record of a request: its principal, its subject, its time, and its outcome (S-19).
+//! The audit record of a request: its principal, its subject, its time, and its outcome.
 //!
-//! Law: records never contain contents, tokens or header values (R-208, R-215). Every text is limited in length and
+//! Law: records never contain contents, tokens or header values. Every text is limited in length and
 //! written as a JSON string, so it cannot contain a line break.
 
 use crate::error::ReadError;
@@ -57,7 +57,7 @@ pub struct AuditRecord {
     pub bytes: u64,
     /// The time from request to response, in milliseconds.
     pub duration: Millis,
-    /// The id of the trace that it belongs to: 32 hexadecimal digits (R-022).
+    /// The id of the trace that it belongs to: 32 hexadecimal digits.
     pub trace: Option<Box<str>>,
 }
 
@@ -131,7 +131,7 @@ fn bounded(text: &str, max: usize) -> Box<str> {
 /// Declares the verdicts with their names.
 macro_rules! verdicts {
     ($($(#[$doc:meta])* $name:ident $word:literal,)+) => {
-        /// How a request ended: the vocabulary of `data.kind` (DEC-20), and the outcomes that have no `data.kind`.
+        /// How a request ended: the vocabulary of `data.kind`, and the outcomes that have no `data.kind`.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Verdict {
@@ -261,7 +261,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// S-19: the members of a line.
+    // S-19: the members of a line.
     #[test]
     fn a_line() {
         assert_eq!(
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(out, b"{\"time\":7,\"dropped\":2}\n");
     }
 
-    /// R-215: text of a client or token never leaves its JSON string.
+    // R-215: text of a client or token never leaves its JSON string.
     #[test]
     fn no_text_leaves_its_string() {
         let hostile = "a\r\n{\"time\":1}\u{2028}\u{0}\"\\";
@@ -299,8 +299,8 @@ mod tests {
         assert_eq!(uri(&"x".repeat(URI)).len(), URI);
     }
 
-    /// DEC-20: the names are those of `data.kind`, except for denials, which are recorded by the answer that the client
-    /// got.
+    // DEC-20: the names are those of `data.kind`, except for denials, which are recorded by the answer that the client
+    // got.
     #[test]
     fn the_words_are_those_of_the_errors() {
         let errors = [

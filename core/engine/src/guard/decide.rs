@@ -34,7 +34,7 @@ pub enum Decision<'g> {
     Hidden,
     /// Refused; the client gets an error that says so (`explicit_denials`).
     Denied,
-    /// Refused for this token; a token that also has these scopes would be accepted (DEC-27, R-199).
+    /// Refused for this token; a token that also has these scopes would be accepted.
     MissingScope {
         /// All scopes that are missing.
         scopes: Vec<&'g str>,
@@ -125,7 +125,7 @@ impl Guard {
         self.is_open
     }
 
-    /// Whether two principals may see different things, so that results must not be shared between them.
+    /// Whether two principals may see different things, so that results must not be shared between them.
     pub fn differs(&self) -> bool {
         !self.principals.is_empty() || !self.scopes.globs.is_empty()
     }
@@ -191,12 +191,12 @@ impl Guard {
         }
     }
 
-    /// Whether `principal` may see some URI of the template, so that lists show the template (S-12).
+    /// Whether `principal` may see some URI of the template, so that lists show the template.
     pub fn knows_template(&self, principal: &Principal, template: &UriTemplate) -> bool {
         self.reaches(&self.view(principal), &template.outline(&|_| None))
     }
 
-    /// Whether a principal with this view may see some URI of `outline` (S-12). If the search exceeds its limit, the
+    /// Whether a principal with this view may see some URI of `outline`. If the search exceeds its limit, the
     /// answer is `false`: what cannot be shown to be visible is hidden.
     pub(crate) fn reaches(&self, view: &PolicyView, outline: &Outline) -> bool {
         self.reaches_within(view, outline, &mut Effort::default())

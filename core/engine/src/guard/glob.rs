@@ -1,4 +1,4 @@
-//! One glob over canonical URIs, with the semantics of S-11.
+//! One glob over canonical URIs.
 //!
 //! Law: matching takes time linear in the length of the URI, whatever the glob. The part after the first wildcard runs
 //! as a set of positions that each byte advances, without backtracking.

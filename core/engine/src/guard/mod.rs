@@ -1,5 +1,5 @@
 //! Access control: which principal may see which URIs, how fast, and how much. Lists, reads, completion, subscriptions
-//! and every notification ask here (R-075, S-12, S-19).
+//! and every notification ask here.
 //!
 //! Law: a [`Policy`] is plain data. A [`Guard`] is its compiled form: immutable, without a lock, and never blocking.
 //! Time is passed as an argument. A hidden URI gets the same answer as a missing one.
@@ -27,7 +27,7 @@ pub use rate::{Limiter, Permit, Rate, RateClass, Rates};
 pub(crate) use reach::Effort;
 pub use redact::Redactor;
 
-/// Whether some policy can allow the URI `normal` at all, on every reading of it: see S-11. For providers, which build
+/// Whether some policy can allow the URI `normal` at all, on every reading of it. For providers, which build
 /// their URIs so that this holds.
 #[doc(hidden)]
 pub fn is_harmless(normal: &str) -> bool {

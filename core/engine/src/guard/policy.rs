@@ -26,11 +26,11 @@ pub struct Policy {
     pub allow: Option<Globs>,
     /// Globs over canonical URIs. URIs that match one of them are treated as missing, even if allowed. Default: none.
     pub deny: Globs,
-    /// By glob: the scopes that a token must have, all of them. Default: none.
+    /// By glob: the scopes that a token must have, all of them. Default: none.
     pub scopes: BTreeMap<String, ScopeList>,
     /// By identity: additional restrictions for one principal. The local process has the empty identity. Default: none.
     pub principals: BTreeMap<String, PrincipalPolicy>,
-    /// Request rates of each principal. Default: [`Rate::COMPLETION`](super::Rate::COMPLETION) for completions,
+    /// Request rates of each principal. Default: [`Rate::COMPLETION`](super::Rate::COMPLETION) for completions,
     /// no limit for other requests.
     pub rate: Rates,
     /// Most concurrent requests of one principal, over all its connections. Default: no limit.
@@ -39,7 +39,7 @@ pub struct Policy {
     /// [`Limits::contents`](crate::limits::Limits::contents) in any case. Default: none.
     pub max_size: BTreeMap<String, u64>,
     /// The detectors whose matches in texts are replaced by `[redacted:NAME]`: see
-    /// [`Redactor::names`](super::Redactor::names) (S-19). Default: none.
+    /// [`Redactor::names`](super::Redactor::names). Default: none.
     pub redact: ScopeList,
 }
 

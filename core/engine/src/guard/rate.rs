@@ -1,4 +1,4 @@
-//! Limits the request rate and the concurrency of each principal (R-211, S-18), with one bucket for each principal and
+//! Limits the request rate and the concurrency of each principal, with one bucket for each principal and
 //! class of methods.
 //!
 //! Law: time is passed in. The tables are limited in size, and only full buckets are evicted, which are equivalent to
@@ -46,7 +46,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The default rate of completions, which R-211 requires: 200 per second, 400 at once.
+    /// The default rate of completions: 200 per second, 400 at once.
     pub const COMPLETION: Self = Self { per_second: 200.0, burst: Some(400) };
 
     fn is_sound(&self) -> bool {
@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    /// a burst first, then the rate; after the reported wait the next request is accepted.
+    // a burst first, then the rate; after the reported wait the next request is accepted.
     #[test]
     fn a_burst_then_the_rate_r_211() {
         let limiter = Limiter::new(&reads(2.0, 3), None, 10);
@@ -344,7 +344,7 @@ mod tests {
         assert!(take(60_000).is_err());
     }
 
-    /// other principals and other classes are not affected.
+    // other principals and other classes are not affected.
     #[test]
     fn buckets_are_apart_r_211() {
         let limiter = Limiter::new(&reads(1.0, 1), None, 10);
@@ -356,7 +356,7 @@ mod tests {
         assert!((0..1_000).all(|_| limiter.take(RateClass::List, &one, at(0)).is_ok()));
     }
 
-    /// anonymous clients are counted by their network, and take no bucket from a verified principal.
+    // anonymous clients are counted by their network, and take no bucket from a verified principal.
     #[test]
     fn anonymous_clients_are_apart_by_their_network_r_211() {
         let limiter = Limiter::new(&reads(0.001, 1), None, 4);
@@ -371,7 +371,7 @@ mod tests {
         assert!(take(&Principal::new("ada")) && take(&Principal::new("bob")));
     }
 
-    /// a burst of 1,000 completions is limited even without configuration.
+    // a burst of 1,000 completions is limited even without configuration.
     #[test]
     fn completions_have_a_rate_of_their_own_r_112() {
         let limiter = Limiter::new(&Rates::default(), None, 10);

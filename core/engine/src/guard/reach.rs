@@ -1,4 +1,4 @@
-//! Decides whether some expansion of a template is visible (S-12).
+//! Decides whether some expansion of a template is visible.
 //!
 //! Law: walks the template and all globs in parallel, keeping every position that the globs can have. A URI that ends
 //! where an allowing glob ends and no denying one does is visible. Exact, except for the approximation of variables in

@@ -1,4 +1,4 @@
-//! Built-in detectors of secrets in texts (S-18, S-19): matches are replaced by `[redacted:NAME]`.
+//! Built-in detectors of secrets in texts: matches are replaced by `[redacted:NAME]`.
 //!
 //! Law: linear in the length of the text, whatever it contains. No pattern can start a long search again and again: its
 //! repetitions are limited, or end where the next search starts. Detectors recognize formats only; a secret without a
@@ -369,8 +369,8 @@ mod tests {
         }
     }
 
-    /// S-19: every detector examines each byte a limited number of times, even if many secrets start and none ends.
-    /// Counts both the patterns and the text examined after matches.
+    // S-19: every detector examines each byte a limited number of times, even if many secrets start and none ends.
+    // Counts both the patterns and the text examined after matches.
     #[test]
     fn texts_that_only_begin_secrets_are_linear() {
         const UNITS: [&str; 26] = [

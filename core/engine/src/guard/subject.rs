@@ -1,4 +1,4 @@
-//! The form of a URI that globs are compared with (S-11), and the URIs that no glob matches.
+//! The form of a URI that globs are compared with, and the URIs that no glob matches.
 //!
 //! Law: a URI that might reach another resource than its text suggests is refused, however it is spelled, and hidden.
 //! The checks cover the path only: values in queries and fragments are checked by the policies of the template.

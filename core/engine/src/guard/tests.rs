@@ -11,7 +11,7 @@ fn sees(guard: &Guard, uri: &str) -> bool {
     guard.decide(&Principal::local(), uri) == Decision::Allow
 }
 
-/// S-11.
+// S-11.
 #[test]
 fn wildcards() {
     for (glob, good, bad) in [
@@ -46,7 +46,7 @@ fn what_is_no_glob() {
     }
 }
 
-/// S-19: deny takes precedence, an empty list allows nothing, no list allows everything.
+// S-19: deny takes precedence, an empty list allows nothing, no list allows everything.
 #[test]
 fn allow_and_deny() {
     let open = guard("{}");
@@ -90,7 +90,7 @@ fn another_encoding_evades_no_rule() {
     );
 }
 
-/// R-199: all missing scopes are reported; none for a URI that is hidden anyway.
+// R-199: all missing scopes are reported; none for a URI that is hidden anyway.
 #[test]
 fn scopes() {
     let guard = guard(
@@ -106,7 +106,7 @@ fn scopes() {
     assert_eq!(decide(&Principal::local(), "db://x"), Decision::Allow);
 }
 
-/// R-075: rules for one principal restrict, and never widen.
+// R-075: rules for one principal restrict, and never widen.
 #[test]
 fn principals_narrow() {
     let guard = guard(
@@ -134,7 +134,7 @@ fn errors_name_the_field() {
     assert!(error.to_string().contains("y z"), "{error}");
 }
 
-/// S-12: a template is visible if one of its URIs is.
+// S-12: a template is visible if one of its URIs is.
 #[test]
 fn templates_that_reach() {
     for (policy, template, known) in [
@@ -170,7 +170,7 @@ fn templates_that_reach() {
     }
 }
 
-/// R-112: a value is checked together with the values chosen before it.
+// R-112: a value is checked together with the values chosen before it.
 #[test]
 fn values_that_lead_on() {
     let guard = guard(r#"{"allow": "a://x/*/ok", "deny": "a://*/secret/**"}"#);
@@ -196,7 +196,7 @@ mod against_a_naive_model {
     use super::*;
     use proptest::prelude::*;
 
-    /// S-11 as specified, by trying every choice.
+    // S-11 as specified, by trying every choice.
     fn naive(glob: &[u8], uri: &[u8]) -> bool {
         match glob {
             [] => uri.is_empty(),
@@ -242,7 +242,7 @@ mod against_a_naive_model {
             prop_assert_eq!(found, expected);
         }
 
-        /// S-12: a template with a visible URI is visible.
+        // S-12: a template with a visible URI is visible.
         #[test]
         fn what_may_be_seen_is_reached(allow in glob(), deny in glob(), value in "[ab]{1,4}") {
             let policy = format!(r#"{{"allow": "{allow}", "deny": "{deny}"}}"#);
@@ -261,7 +261,7 @@ mod against_a_naive_model {
     }
 }
 
-/// R-112, S-12: a long value is one text rather than many nodes, and the values of one completion share one limit.
+// R-112, S-12: a long value is one text rather than many nodes, and the values of one completion share one limit.
 #[test]
 fn a_completion_has_a_budget() {
     let guard = guard(r#"{"allow": "a://*/*"}"#);

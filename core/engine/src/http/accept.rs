@@ -1,4 +1,4 @@
-//! Content types: those the client accepts (R-163, DEC-05), and the type of its body.
+//! Content types: those the client accepts, and the type of its body.
 
 use super::head::{EVENT_STREAM, JSON, RequestHead};
 use crate::connection::HeaderField;
@@ -88,7 +88,7 @@ mod tests {
         (json, events)
     }
 
-    ///
+    //
     #[test]
     fn ranges_weights_and_their_order() {
         for (values, expected) in [

@@ -68,7 +68,7 @@ struct Bearer {
 }
 
 impl std::fmt::Debug for Bearer {
-    /// Tokens are never shown.
+    /// Tokens are never shown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Bearer")
     }
@@ -194,7 +194,7 @@ impl Admission {
         Ok(size)
     }
 
-    /// Checks `Host` and `Origin`. Returns the origin if its pages may read the response.
+    /// Checks `Host` and `Origin`. Returns the origin if its pages may read the response.
     fn check_origin(&self, lines: &HeaderLines) -> Result<Option<String>, Response> {
         if !self.rules.hosts.accept(lines.text(HeaderName::Host).unwrap_or_default()) {
             return Err(Refused::host(sent(lines.field(HeaderName::Host))));
@@ -259,7 +259,7 @@ impl Admission {
         }
     }
 
-    /// Allows only the verb `name`.
+    /// Allows only the verb `name`.
     fn only(&self, head: &RequestHead<'_>, name: &'static str, verb: Verb) -> Result<Verb, Response> {
         if self.rules.cors && cors::is_preflight(head) {
             return Err(cors::preflight(name, &self.rules.cors_headers));
@@ -267,7 +267,7 @@ impl Admission {
         if head.verb == name { Ok(verb) } else { Err(Response::empty(405).with("allow", name)) }
     }
 
-    /// Checks the verb.
+    /// Checks the verb.
     fn check_verb(&self, head: &RequestHead<'_>, revision: Option<Revision>) -> Result<Verb, Response> {
         let names_modern = revision.is_some_and(Revision::is_modern);
         let sessions = self.sessions && !names_modern;
@@ -284,7 +284,7 @@ impl Admission {
         if self.sessions { "POST, GET, DELETE" } else { "POST" }
     }
 
-    /// Checks content type and `Accept` (R-163, R-190, DEC-05).
+    /// Checks content type and `Accept`.
     fn check_media(&self, lines: &HeaderLines, verb: Verb, accept: Accept) -> Result<(), Response> {
         let refuse = |status, message| Err(Response::error(status, INVALID_REQUEST, message));
         if matches!(verb, Verb::Post | Verb::Send) {
@@ -301,7 +301,7 @@ impl Admission {
                 return refuse(415, "Content-Type must be application/json");
             }
         }
-        // Deciding by the header is safe: the message is refused later if header and body differ.
+        // Deciding by the header is safe: the message is refused later if header and body differ.
         let listens =
             || lines.text(HeaderName::Method).and_then(ProtocolMethod::parse) == Some(ProtocolMethod::Listen);
         let enough = match verb {
@@ -314,7 +314,7 @@ impl Admission {
 }
 
 impl Admission {
-    /// The challenge for a message whose token lacks scopes (DEC-27).
+    /// The challenge for a message whose token lacks scopes.
     pub(super) fn challenge(&self, call: &HttpCall, outcome: &RequestOutcome<'_>) -> Option<String> {
         let is_scope = outcome.status == OutcomeStatus::Refused(RequestRefusal::Scope);
         self.words.as_ref().filter(|_| is_scope).map(|words| words.lacking(&call.mount, &outcome.scopes))
@@ -334,8 +334,8 @@ impl Admitted {
     /// Continues with the result of verifying the token, or with [`Verified::anyone`] if [`Admitted::token`] is `None`.
     ///
     /// # Errors
-    /// The response to send: 401 or 403 with a challenge, 503 if the token could not be verified, 413,
-    /// 415 or 406.
+    /// The response to send: 401 or 403 with a challenge, 503 if the token could not be verified, 413,
+    /// 415 or 406.
     pub fn identify(self, who: Result<Verified, DeniedToken>, now: Now) -> Result<Identified, Response> {
         let Self { gate, token, call, revocations, refused, client } = self;
         let checked = match (&gate.words, token, who) {
@@ -395,7 +395,7 @@ impl Identified {
     }
 
     /// Whether its principal was revoked after the token was verified; if so, streams that it opens end at once
-    ///
+    ///.
     pub(super) fn was_revoked(&self) -> bool {
         self.gate.tokens.was_revoked(self.principal.id(), self.revocations)
     }
@@ -433,7 +433,7 @@ impl HttpCall {
         self.lines.text(HeaderName::LastEventId)
     }
 
-    /// Whether the version header names a modern revision, which has no sessions.
+    /// Whether the version header names a modern revision, which has no sessions.
     pub(super) fn names_modern(&self) -> bool {
         self.revision.is_some_and(Revision::is_modern)
     }
@@ -443,7 +443,7 @@ impl HttpCall {
         self.revision.filter(|revision| !revision.is_modern())
     }
 
-    /// Whether the version header names an unknown revision, or one that is not `served`.
+    /// Whether the version header names an unknown revision, or one that is not `served`.
     pub(super) fn names_unserved(&self, served: impl Fn(Revision) -> bool) -> bool {
         self.lines.field(HeaderName::Version) != HeaderField::Absent && !self.revision.is_some_and(served)
     }

@@ -56,7 +56,7 @@ impl ChannelState {
         }
     }
 
-    /// Sends a request of the server on this response if it can carry one, else on the notification stream.
+    /// Sends a request of the server on this response if it can carry one, else on the notification stream.
     pub(super) fn ask(
         &mut self,
         reader_id: ReaderId,
@@ -77,7 +77,7 @@ impl ChannelState {
         Ok(ask)
     }
 
-    /// Ends the responses of cancelled requests (DEC-21). `completed` has the responses of batches that cancellations
+    /// Ends the responses of cancelled requests. `completed` has the responses of batches that cancellations
     /// completed, each with its request.
     pub(super) fn cancelled(&mut self, events: &[Event<'_>], mut completed: Vec<(RequestToken, Vec<u8>)>) {
         for event in events {

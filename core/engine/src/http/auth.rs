@@ -18,22 +18,22 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Auth {
-    /// The endpoint's public URL, without a fragment: the audience of tokens.
+    /// The endpoint's public URL, without a fragment: the audience of tokens.
     pub resource: String,
-    /// The authorization servers that issue tokens for it; at least one.
+    /// The authorization servers that issue tokens for it; at least one.
     pub authorization_servers: Vec<String>,
     /// Scopes that clients may request: `scopes_supported`.
     pub scopes_supported: Vec<String>,
-    /// Scopes that every request requires. Each challenge lists all of them.
+    /// Scopes that every request requires. Each challenge lists all of them.
     pub required_scopes: Vec<String>,
-    /// Scopes that include others, as (broader, narrower).
+    /// Scopes that include others, as (broader, narrower).
     pub implied_scopes: Vec<(String, String)>,
     /// The authorization server's metadata, a JSON object, for clients of 2025-03-26, which expect it on this server
-    ///
+    ///.
     pub authorization_server_document: Option<String>,
 }
 
-/// A token that the host has verified: its signature, expiry, issuer and audience.
+/// A token that the host has verified: its signature, expiry, issuer and audience.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Verified {
@@ -51,7 +51,7 @@ pub struct Verified {
 /// The reason for refusing a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeniedToken {
-    /// It is invalid or expired, or has another audience.
+    /// It is invalid or expired, or has another audience.
     Invalid,
     /// It could not be verified now.
     Unavailable,
@@ -170,7 +170,7 @@ impl Judged {
     }
 }
 
-/// Never part of a challenge: clients decide on their own whether to ask for it.
+/// Never part of a challenge: clients decide on their own whether to ask for it.
 const OFFLINE: &str = "offline_access";
 const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
@@ -222,7 +222,7 @@ impl AuthHeaders {
             .collect()
     }
 
-    /// Returns a metadata document, which requires no token.
+    /// Returns a metadata document, which requires no token.
     pub(super) fn document(&self, path: &str) -> Option<Response> {
         if let Some(rest) = path.strip_prefix(PROTECTED_RESOURCE)
             && (is_same_path(rest, "") || is_same_path(rest, &self.path))
@@ -235,7 +235,7 @@ impl AuthHeaders {
             .then(|| Response::json(200, served.clone().into_bytes()))
     }
 
-    /// Reads the token of a request from the `Authorization` header, and from nowhere else.
+    /// Reads the token of a request from the `Authorization` header, and from nowhere else.
     pub(super) fn token(&self, head: &RequestHead<'_>) -> Result<String, Response> {
         let mut values = head.all("authorization");
         let mount = head.mount;
@@ -285,7 +285,7 @@ impl AuthHeaders {
         }
     }
 
-    /// `granted`, and all scopes that these include.
+    /// `granted`, and all scopes that these include.
     fn with_implied<'a>(&'a self, granted: &'a [String]) -> Vec<&'a str> {
         let mut held: Vec<&str> = granted.iter().map(String::as_str).collect();
         let mut at = 0;
@@ -317,8 +317,7 @@ impl AuthHeaders {
         Response::error(status, INVALID_REQUEST, message).with("www-authenticate", header)
     }
 
-    /// The challenge for a token that also has these scopes. It lists all scopes that the operation requires (R-199,
-    ///
+    /// The challenge for a token that also has these scopes. It lists all scopes that the operation requires.
     pub(super) fn lacking(&self, mount: &str, scopes: &[String]) -> String {
         let mut all = self.rules.required_scopes.clone();
         all.extend(scopes.iter().filter(|scope| !self.rules.required_scopes.contains(scope)).cloned());
@@ -352,7 +351,7 @@ impl AuthHeaders {
     }
 }
 
-/// The resource metadata of RFC 9728.
+/// The resource metadata of RFC 9728.
 fn document(rules: &Auth) -> Vec<u8> {
     let mut out = Vec::new();
     object(&mut out, |document| {
@@ -418,7 +417,7 @@ mod tests {
         words().token(&head).map_err(|response| response.head.status)
     }
 
-    ///
+    //
     #[test]
     fn tokens() {
         assert_eq!(token(&["Bearer a.b-c=="]), Ok("a.b-c==".into()));
@@ -438,7 +437,7 @@ mod tests {
         }
     }
 
-    /// a broader scope includes narrower ones, also transitively.
+    // a broader scope includes narrower ones, also transitively.
     #[test]
     fn scopes_include_others() {
         let words = AuthHeaders::new(Auth { required_scopes: vec!["files:read".into()], ..words().rules });
@@ -450,7 +449,7 @@ mod tests {
         assert!(!suffices(&[]) && !suffices(&["files"]) && !suffices(&["files:read:x"]));
     }
 
-    /// a guard sees the included scopes too.
+    // a guard sees the included scopes too.
     #[test]
     fn a_principal_has_the_scopes_of_its_token() {
         let mut rules = words().rules;
@@ -466,7 +465,7 @@ mod tests {
         );
     }
 
-    /// every challenge lists the same scopes, without `offline_access`.
+    // every challenge lists the same scopes, without `offline_access`.
     #[test]
     fn challenges() {
         let header = |response: &Response| {
@@ -489,7 +488,7 @@ mod tests {
         assert_eq!(words().denied(DeniedToken::Unavailable, "").head.status, 503);
     }
 
-    /// no token can represent the local process or an anonymous client.
+    // no token can represent the local process or an anonymous client.
     #[test]
     fn a_token_always_has_a_principal() {
         let words = AuthHeaders::new(Auth { required_scopes: Vec::new(), ..words().rules }).unwrap();
@@ -499,7 +498,7 @@ mod tests {
         assert!(checked(&words, Verified::anyone()).is_err());
     }
 
-    /// below a mount the document is served where requests reach the endpoint.
+    // below a mount the document is served where requests reach the endpoint.
     #[test]
     fn the_document_is_below_the_mount() {
         let at = |resource: &str, mount: &str| {
@@ -516,7 +515,7 @@ mod tests {
         assert_eq!(at("https://x/mcp", ""), "https://x/.well-known/oauth-protected-resource/mcp");
     }
 
-    ///
+    //
     #[test]
     fn documents() {
         for path in ["", "/", "/mcp"] {
@@ -535,7 +534,7 @@ mod tests {
         }
     }
 
-    /// the metadata of an authorization server is served if configured.
+    // the metadata of an authorization server is served if configured.
     #[test]
     fn an_older_document_is_served_when_it_is_given() {
         assert!(words().document(AUTHORIZATION_SERVER).is_none());

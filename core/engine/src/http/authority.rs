@@ -166,7 +166,7 @@ fn digits(text: &str) -> Option<u16> {
 mod tests {
     use super::*;
 
-    ///
+    //
     #[test]
     fn every_spelling_of_a_host_is_the_same_host() {
         let is_at =
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    ///
+    //
     #[test]
     fn every_spelling_of_an_origin_is_the_same_origin() {
         let is_same =

@@ -28,7 +28,7 @@ struct ChannelWaker(Weak<Channel>);
 /// The owner of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ChannelOwner {
-    /// The principal's identity: no other principal may use the session.
+    /// The principal's identity: no other principal may use the session.
     id: Arc<str>,
     /// The network of a client without a token. May change during a session; used only to count sessions by client.
     network: Option<Network>,

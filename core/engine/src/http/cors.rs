@@ -1,4 +1,4 @@
-//! Access for pages of other origins (DEC-30): none by default, unless the rules allow it. Not part of the protocol.
+//! Access for pages of other origins: none by default, unless the rules allow it. Not part of the protocol.
 
 use super::head::{RequestHead, Response};
 use std::borrow::Cow;

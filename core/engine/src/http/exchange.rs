@@ -132,8 +132,8 @@ impl Exchange {
         })
     }
 
-    /// Reports that the client disconnected before the end. This cancels a modern request. A legacy
-    /// request continues; its answer can be fetched later if the response was an event stream.
+    /// Reports that the client disconnected before the end. This cancels a modern request. A legacy
+    /// request continues; its answer can be fetched later if the response was an event stream.
     pub fn closed(&self, now: Now) -> Turn<'static> {
         if self.is_session {
             self.channel.with(|state| state.leave(self.reader_id, now));

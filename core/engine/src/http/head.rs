@@ -83,7 +83,7 @@ impl<'h> RequestHead<'h> {
     }
 }
 
-/// Removes the white space that may surround a value.
+/// Removes the white space that may surround a value.
 pub(super) fn trim(value: &[u8]) -> &[u8] {
     let mut rest = value;
     while let [b' ' | b'\t', after @ ..] = rest {
@@ -115,7 +115,7 @@ impl ResponseHead {
         typed.with("content-length", length.to_string())
     }
 
-    /// The head of an event stream.
+    /// The head of an event stream.
     pub(super) fn events() -> Self {
         Self::new(200)
             .with("content-type", EVENT_STREAM)
@@ -123,7 +123,7 @@ impl ResponseHead {
             .with("x-accel-buffering", "no")
     }
 
-    /// Adds the headers that let pages of `origin` read the response (DEC-30).
+    /// Adds the headers that let pages of `origin` read the response.
     pub(super) fn shared_with(mut self, origin: Option<&str>) -> Self {
         cors::expose(&mut self.headers, origin);
         self
@@ -154,7 +154,7 @@ impl Response {
         Self::from_parts(head.with("cache-control", "no-store"), body)
     }
 
-    /// A refusal with a JSON-RPC error without an id.
+    /// A refusal with a JSON-RPC error without an id.
     pub(super) fn error(status: u16, code: i32, message: &str) -> Self {
         let mut body = Vec::new();
         Envelope::JsonRpc.error(&mut body, &ErrorHead { id: ErrorId::Absent, code, message }, |_| ());
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    ///
+    //
     #[test]
     fn values_are_trimmed() {
         for (value, expected) in [("", ""), (" \t", ""), ("a", "a"), (" \ta b\t ", "a b"), ("\ta", "a")] {

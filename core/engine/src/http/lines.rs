@@ -54,7 +54,7 @@ impl HeaderLines {
         for (name, value) in head.headers {
             let value = trim(value);
             if value.iter().fold(false, |found, byte| found | is_control(*byte)) {
-                // The headers of the protocol have their own error for control characters.
+                // The headers of the protocol have their own error for control characters.
                 has_control |= !name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("mcp-"));
             }
             let Some(place) = all.push(name, value) else { continue };
@@ -181,7 +181,7 @@ mod tests {
         HeaderLines::from_head(&RequestHead { headers, ..RequestHead::default() }, 0)
     }
 
-    ///
+    //
     #[test]
     fn fields_are_trimmed_and_counted() {
         let lines = from_head(&[

@@ -109,7 +109,7 @@ impl<'m> OpenedRequest<'m> {
 }
 
 impl Endpoint {
-    /// Makes an endpoint of `engine`. `session_ids` returns unpredictable random bytes; it is called once for
+    /// Makes an endpoint of `engine`. `session_ids` returns unpredictable random bytes; it is called once for
     /// each session.
     ///
     /// # Errors
@@ -191,7 +191,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends the listens of this endpoint with their results, and its notification streams after their pending
+    /// Ends the listens of this endpoint with their results, and its notification streams after their pending
     /// notifications; later ones end at once. Other requests continue until [`Endpoint::close`]. Other endpoints and
     /// pipes of the same engine are not affected.
     pub fn shutdown(&self) {

@@ -1,4 +1,4 @@
-//! Random histories of one session with a client that trusts only what it has read.
+//! Random histories of one session with a client that trusts only what it has read.
 //!
 //! The client subscribes to a few resources and reads streams that break at any point. It reconnects with the id of the
 //! last event it has read, or without an id; then it reads all resources again. In the end every change must have been

@@ -31,7 +31,7 @@ pub(super) fn both_spellings(paths: impl Iterator<Item = String>) -> Vec<String>
 mod tests {
     use super::*;
 
-    ///
+    //
     #[test]
     fn one_final_slash_makes_no_difference() {
         for (one, other) in [("/mcp", "/mcp/"), ("/mcp/", "/mcp"), ("/", ""), ("/a/b/", "/a/b")] {

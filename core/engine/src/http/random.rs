@@ -1,5 +1,5 @@
-//! Random requests: every request is answered once, with a status of the table, and no response header repeats
-//! its text.
+//! Random requests: every request is answered once, with a status of the table, and no response header repeats
+//! its text.
 
 use super::tests::endpoint;
 use super::*;

@@ -31,14 +31,14 @@ pub(super) enum Refused {
 pub(super) struct Logged(Mutex<Vec<(Refused, Millis)>>);
 
 impl Refused {
-    /// A `Host` header that the rules do not accept.
+    /// A `Host` header that the rules do not accept.
     pub(super) fn host(value: &[u8]) -> Response {
         let value = shortened(value);
         let message = format!("Host {value} is not allowed: the server's option \"hosts\" does not have it");
         Self::Host(value).response(403, &message)
     }
 
-    /// An `Origin` header that the rules do not accept.
+    /// An `Origin` header that the rules do not accept.
     pub(super) fn origin(value: &[u8]) -> Response {
         let value = shortened(value);
         let message =
@@ -119,7 +119,7 @@ mod tests {
         Now { tick, unix: 0 }
     }
 
-    /// the log names the remedy, at most once a minute for each value.
+    // the log names the remedy, at most once a minute for each value.
     #[test]
     fn a_refusal_is_logged_once_a_minute() {
         let logged = Logged::default();

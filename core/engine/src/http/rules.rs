@@ -19,11 +19,11 @@ pub struct Rules {
     /// A path with metrics in the text format of Prometheus. The checks of `Host`, `Origin` and the token apply to it.
     /// Default none.
     pub metrics: Option<String>,
-    /// The accepted `Host` headers. Default [`Hosts::Loopback`].
+    /// The accepted `Host` headers. Default [`Hosts::Loopback`].
     pub hosts: Hosts,
-    /// The accepted `Origin` headers; requests without one are accepted. Default [`Origins::Loopback`].
+    /// The accepted `Origin` headers; requests without one are accepted. Default [`Origins::Loopback`].
     pub origins: Origins,
-    /// Whether browsers may let pages of the accepted origins send requests (DEC-30). Default `false`.
+    /// Whether browsers may let pages of the accepted origins send requests. Default `false`.
     pub cors: bool,
     /// Further headers that such pages may send, such as `X-Team`. The headers of the protocol, `Authorization` and those
     /// of the W3C trace context are always among them. Default none.
@@ -31,15 +31,15 @@ pub struct Rules {
     /// The requirements for bearer tokens (requirements, section 13). Default none: no token is required.
     pub auth: Option<Auth>,
     /// Whether legacy clients get sessions. Without sessions every legacy request is independent, and there are no
-    /// subscriptions and no notification streams (DEC-25). Default `true`.
+    /// subscriptions and no notification streams. Default `true`.
     pub sessions: bool,
-    /// The paths of the transport of 2024-11-05, which was replaced in 2025-03-26. Default none: not
+    /// The paths of the transport of 2024-11-05, which was replaced in 2025-03-26. Default none: not
     /// served.
     pub sse24: Option<Sse24>,
     /// The form of answers. Default [`Answers::Either`].
     pub answers: Answers,
-    /// When to interrupt an answer that is an event stream, so that the client reconnects for the rest (2025-11-25,
-    /// Default never.
+    /// When to interrupt an answer that is an event stream, so that the client reconnects for the rest
+    /// (2025-11-25). Default never.
     pub polling: Option<Polling>,
 }
 
@@ -91,13 +91,13 @@ pub enum Origins {
     Any,
 }
 
-/// The form in which requests are answered.
+/// The form in which requests are answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answers {
     /// JSON, or an event stream if something is sent before the answer, or the answer takes long.
     #[default]
     Either,
-    /// JSON. Handlers' progress and log messages are dropped. A listen still gets an event stream.
+    /// JSON. Handlers' progress and log messages are dropped. A listen still gets an event stream.
     Json,
     /// An event stream, if the client accepts it.
     Events,
@@ -409,7 +409,7 @@ pub(super) fn is_origin(value: &str) -> bool {
 mod tests {
     use super::*;
 
-    ///
+    //
     #[test]
     fn hosts() {
         for good in [
@@ -543,7 +543,7 @@ mod tests {
         assert!(error.starts_with("hosts is \"https://example.com\", expected names such as"), "{error}");
     }
 
-    ///
+    //
     #[test]
     fn origins() {
         for good in ["http://localhost", "https://localhost:5173", "http://127.0.0.1:6274", "HTTP://[::1]:1"]
@@ -564,7 +564,7 @@ mod tests {
         assert!(!these.accept("http://app.example.com") && !these.accept("https://app.example.com:444"));
     }
 
-    ///
+    //
     #[test]
     fn only_a_well_formed_origin_is_repeated() {
         for good in

@@ -1,4 +1,4 @@
-//! The legacy sessions of an endpoint: a table by id, limited in size (R-169 … ).
+//! The legacy sessions of an endpoint: a table by id, limited in size.
 
 use super::admission::Identified;
 use super::channel::{Channel, ChannelOwner};
@@ -30,7 +30,7 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// The session with this id, if it belongs to `principal`: an id alone does not authenticate.
+    /// The session with this id, if it belongs to `principal`: an id alone does not authenticate.
     pub(super) fn find(&self, id: &str, principal: &str) -> Option<&Arc<Channel>> {
         self.by_id.get(id).filter(|channel| channel.belongs_to(principal))
     }
@@ -132,7 +132,7 @@ impl Endpoint {
         self.sessions().len()
     }
 
-    /// Begins a session after the answered handshake, and adds its id to the response.
+    /// Begins a session after the answered handshake, and adds its id to the response.
     pub(super) fn begin_session<'m>(
         &self,
         mut state: ChannelState,
@@ -157,7 +157,7 @@ impl Endpoint {
         Turn { head: turn.head.map(|head| head.with("mcp-session-id", id)), ..turn }
     }
 
-    /// Handles a `GET`: opens a notification stream or resumes a stream.
+    /// Handles a `GET`: opens a notification stream or resumes a stream.
     pub(super) fn get<'m>(
         self: &Arc<Self>,
         request: &'m Identified,
@@ -204,7 +204,7 @@ impl Endpoint {
         self.opened(taken, &channel, true)
     }
 
-    /// Handles a `DELETE`: ends the session.
+    /// Handles a `DELETE`: ends the session.
     pub(super) fn delete<'m>(
         &self,
         request: &'m Identified,

@@ -1,4 +1,4 @@
-//! Server-sent events: encoding of messages, priming events and comments, and event ids.
+//! Server-sent events: encoding of messages, priming events and comments, and event ids.
 
 use crate::now::Millis;
 use std::io::Write;
@@ -25,7 +25,7 @@ impl EventId {
     }
 }
 
-/// Appends a message as an event. Messages have no line breaks.
+/// Appends a message as an event. Messages have no line breaks.
 pub(super) fn message(id: Option<EventId>, line: &[u8], out: &mut Vec<u8>) {
     if let Some(id) = id {
         id.write(out);
@@ -36,7 +36,7 @@ pub(super) fn message(id: Option<EventId>, line: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\n\n");
 }
 
-/// Appends the first event of a stream, from which the stream can be resumed.
+/// Appends the first event of a stream, from which the stream can be resumed.
 pub(super) fn priming(id: EventId, retry: Option<Millis>, out: &mut Vec<u8>) {
     id.write(out);
     if let Some(retry) = retry {
@@ -45,17 +45,17 @@ pub(super) fn priming(id: EventId, retry: Option<Millis>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"data: \n\n");
 }
 
-/// Appends the prefix of a message under 2024-11-05.
+/// Appends the prefix of a message under 2024-11-05.
 pub(super) fn named_message(out: &mut Vec<u8>) {
     out.extend_from_slice(b"event: message\n");
 }
 
-/// Appends the event that tells a client of 2024-11-05 where to post its messages.
+/// Appends the event that tells a client of 2024-11-05 where to post its messages.
 pub(super) fn endpoint(uri: &str, out: &mut Vec<u8>) {
     put(out, format_args!("event: endpoint\ndata: {uri}\n\n"));
 }
 
-/// Appends a comment, to keep the connection open.
+/// Appends a comment, to keep the connection open.
 pub(super) fn comment(out: &mut Vec<u8>) {
     out.extend_from_slice(b":\n\n");
 }

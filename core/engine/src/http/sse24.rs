@@ -1,4 +1,4 @@
-//! HTTP with server-sent events, the transport of 2024-11-05 (R-191 … R-194): one stream for all messages of the
+//! HTTP with server-sent events, the transport of 2024-11-05: one stream for all messages of the
 //! server, and a path for messages of the client. It was replaced in 2025-03-26, and is off unless the rules enable it.
 //!
 //! Law: the stream is the session. Closing it ends the session, so nothing is kept for resuming.
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const NOWHERE: ReaderId = ReaderId { stream: u64::MAX, reader: 0 };
 
 impl Endpoint {
-    /// Begins a session: the first event tells the client where to post its messages.
+    /// Begins a session: the first event tells the client where to post its messages.
     pub(super) fn connect_sse24<'m>(
         self: &Arc<Self>,
         request: &'m Identified,
@@ -45,7 +45,7 @@ impl Endpoint {
         OpenedRequest { turn, exchange: Some(exchange) }
     }
 
-    /// Handles a posted message; its answer is sent on the stream.
+    /// Handles a posted message; its answer is sent on the stream.
     pub(super) fn send_sse24<'m>(
         self: &Arc<Self>,
         request: &'m Identified,

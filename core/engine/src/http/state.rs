@@ -112,7 +112,7 @@ impl ChannelState {
             (OutcomeStatus::Pending, _) if lines.is_empty() => {
                 self.policy(StreamPurpose::Answer, &client.call, rules)
             }
-            // Something is sent at once: a listen has begun, or has already ended (R-100, DEC-10).
+            // Something is sent at once: a listen has begun, or has already ended.
             (OutcomeStatus::Pending, _) | (OutcomeStatus::Answered, true) => {
                 StreamRules { events: true, ..self.policy(StreamPurpose::Notices, &client.call, rules) }
             }
@@ -175,7 +175,7 @@ impl ChannelState {
         self.hears
     }
 
-    /// Opens the stream of a `GET`, which ends when its token expires. `None` if there are too many streams.
+    /// Opens the stream of a `GET`, which ends when its token expires. `None` if there are too many streams.
     pub(super) fn open_notices(&mut self, request: &Identified, rules: &Rules, now: Now) -> Option<ReaderId> {
         let call = &request.call;
         self.touched = now.tick;
@@ -202,7 +202,7 @@ impl ChannelState {
         }
     }
 
-    /// Connects a new reader to an earlier stream. `None` if the stream no longer exists. If events were
+    /// Connects a new reader to an earlier stream. `None` if the stream no longer exists. If events were
     /// dropped, all subscriptions are marked as changed.
     pub(super) fn resume(&mut self, id: EventId, request: &Identified, now: Now) -> Option<ReaderId> {
         self.touched = now.tick;
@@ -396,7 +396,7 @@ impl ChannelState {
         self.wake_notices();
     }
 
-    /// The stream for notifications: of those with a reader, the one whose reader connected last (R-085, DEC-24).
+    /// The stream for notifications: of those with a reader, the one whose reader connected last.
     pub(super) fn newest_notices(&self) -> Option<u64> {
         let read = self.streams.iter().filter(|(_, stream)| stream.tells());
         let read = read.filter_map(|(number, stream)| Some((stream.reader()?, *number)));
@@ -455,7 +455,7 @@ impl ChannelState {
         self.over
     }
 
-    /// The HTTP status of an answer (R-190, DEC-06). A legacy client gets the error for an unknown method with status
+    /// The HTTP status of an answer. A legacy client gets the error for an unknown method with status
     /// 200.
     pub(super) fn status_of(&self, status: OutcomeStatus) -> u16 {
         match status {

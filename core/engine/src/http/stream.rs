@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Law: the queue of unwritten events *is* the replay log. A reader is a position in it, so resuming only moves the
-//! position (R-174). Events that were written, or have no reader, are kept up to a limit; unwritten events of a reader are
+//! position. Events that were written, or have no reader, are kept up to a limit; unwritten events of a reader are
 //! never dropped.
 
 use super::head::{JSON, ResponseHead};
@@ -25,7 +25,7 @@ pub(super) enum StreamPurpose {
     Answer,
     /// Sends notifications: for a `GET` of a session, or a modern listen.
     Notices,
-    /// Both, for a session of 2024-11-05 (R-193).
+    /// Both, for a session of 2024-11-05.
     Everything,
 }
 
@@ -40,9 +40,9 @@ pub(super) struct StreamRules {
     pub(super) only_events: bool,
     /// Whether events have ids, and the stream can be resumed (legacy).
     pub(super) numbered: bool,
-    /// Whether it begins with an event without data (R-175).
+    /// Whether it begins with an event without data.
     pub(super) primed: bool,
-    /// When it is interrupted, and when the client reconnects (R-176).
+    /// When it is interrupted, and when the client reconnects.
     pub(super) polling: Option<super::rules::Polling>,
     pub(super) sse_after: Millis,
     pub(super) keep_alive: Millis,
@@ -287,7 +287,7 @@ impl EventStream {
         [own, self.until()].into_iter().flatten().min()
     }
 
-    /// The time at which the stream is interrupted (R-176).
+    /// The time at which the stream is interrupted.
     fn breaks_off(&self) -> Option<Millis> {
         let polling = self.policy.polling.filter(|_| self.policy.primed)?;
         (self.policy.purpose == StreamPurpose::Answer).then(|| self.opened.saturating_add(polling.after))

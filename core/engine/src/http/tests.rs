@@ -219,7 +219,7 @@ fn reports_to_a_slow_client_are_dropped() {
     assert!(exchange.deliver(usize::MAX, Now::default(), &mut Vec::new()).end);
 }
 
-/// nothing stays in the hub, even if the host forgets to close.
+// nothing stays in the hub, even if the host forgets to close.
 #[test]
 fn a_client_that_leaves_leaves_nothing_behind() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -305,7 +305,7 @@ fn written(exchange: &Exchange, now: Now) -> (String, bool, usize) {
     (String::from_utf8(out).unwrap(), turn.end, turn.events.len())
 }
 
-/// a listen is answered when its token expires, and sends nothing after that.
+// a listen is answered when its token expires, and sends nothing after that.
 #[test]
 fn a_listen_ends_with_its_token() {
     let endpoint = endpoint(Limits { keep_alive: 60_000, ..Limits::default() }, Rules::default());
@@ -322,7 +322,7 @@ fn a_listen_ends_with_its_token() {
     assert_eq!(lapses(&endpoint), (1, 0));
 }
 
-/// the stream of a session ends too; the session continues with another token.
+// the stream of a session ends too; the session continues with another token.
 #[test]
 fn a_stream_of_a_session_ends_with_its_token() {
     let endpoint = endpoint(Limits { keep_alive: 60_000, ..Limits::default() }, Rules::default());
@@ -338,7 +338,7 @@ fn a_stream_of_a_session_ends_with_its_token() {
     assert!(!written(&again, at(600)).1);
 }
 
-/// a revoked principal gets no further notifications; others do.
+// a revoked principal gets no further notifications; others do.
 #[test]
 fn revocation_ends_what_is_open() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -368,7 +368,7 @@ fn verified(endpoint: &Arc<Endpoint>, verb: &str, headers: &[(&str, &str)]) -> I
     endpoint.admit(&head, at(0)).unwrap().identify(Ok(until(u64::MAX)), at(0)).unwrap()
 }
 
-/// a listen that is opened after the revocation of its verified token ends at once.
+// a listen that is opened after the revocation of its verified token ends at once.
 #[test]
 fn a_listen_that_is_opened_after_a_revocation_ends_at_once() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -389,7 +389,7 @@ fn a_listen_that_is_opened_after_a_revocation_ends_at_once() {
     assert!(!written(&again.exchange.unwrap(), at(3)).1, "the verifier has let it in again");
 }
 
-/// the stream of a session ends at once too, and does not keep revoked streams open.
+// the stream of a session ends at once too, and does not keep revoked streams open.
 #[test]
 fn a_stream_that_is_opened_after_a_revocation_ends_at_once() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -404,8 +404,8 @@ fn a_stream_that_is_opened_after_a_revocation_ends_at_once() {
     assert!(!written(&again.exchange.unwrap(), at(2)).1, "the verifier has let it in again");
 }
 
-/// if more principals are revoked than the table remembers, a concurrent listen ends; its client opens another
-/// one.
+// if more principals are revoked than the table remembers, a concurrent listen ends; its client opens another
+// one.
 #[test]
 fn after_very_many_revocations_a_late_listen_ends() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -418,7 +418,7 @@ fn after_very_many_revocations_a_late_listen_ends() {
     }
 }
 
-/// an endpoint that stops ends its own listens and streams, including late ones; other endpoints continue.
+// an endpoint that stops ends its own listens and streams, including late ones; other endpoints continue.
 #[test]
 fn the_end_of_an_endpoint_affects_no_other() {
     let one = endpoint(Limits::default(), Rules::default());
@@ -468,7 +468,7 @@ fn rules_are_checked() {
     assert!(make(health).unwrap().to_string().starts_with("health is \"up\", expected a text that begins"));
 }
 
-/// one client cannot take the sessions of all others, and may replace sessions that it ends.
+// one client cannot take the sessions of all others, and may replace sessions that it ends.
 #[test]
 fn sessions_are_counted_by_client() {
     let limits = Limits { sessions_per_client: 2, ..Limits::default() };
@@ -505,7 +505,7 @@ fn a_handshake_that_is_not_finished_ends() {
     assert_eq!(endpoint.sessions_open(), 1);
 }
 
-/// a session expires on time, even if its host has not called `tick` yet.
+// a session expires on time, even if its host has not called `tick` yet.
 #[test]
 fn a_session_that_has_run_out_of_time_is_unknown_before_it_is_ended() {
     let endpoint = endpoint(Limits { session_idle: 1_000, ..Limits::default() }, Rules::default());
@@ -543,7 +543,7 @@ fn bodies_have_a_bound_together() {
     assert_eq!(status(receiving().take(8)), None);
 }
 
-/// a mounted endpoint serves the mount itself, and the paths below it.
+// a mounted endpoint serves the mount itself, and the paths below it.
 #[test]
 fn an_endpoint_is_found_below_its_mount() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -562,8 +562,8 @@ fn an_endpoint_is_found_below_its_mount() {
     assert!(status("/api", "/x").unwrap().contains("/api/mcp"));
 }
 
-/// a batch that cancels one of its own requests is answered after the others, and one that cancels all of
-/// them ends at once.
+// a batch that cancels one of its own requests is answered after the others, and one that cancels all of
+// them ends at once.
 #[test]
 fn a_batch_that_cancels_its_own_request() {
     let endpoint = endpoint(Limits::default(), Rules::default());

@@ -1,7 +1,7 @@
 //! A cache of verified tokens, by their digests.
 //!
-//! Law: only the digest of a token is stored. The table is limited in size, and each entry expires. A stream
-//! ends when the token that opened it is revoked.
+//! Law: only the digest of a token is stored. The table is limited in size, and each entry expires. A stream
+//! ends when the token that opened it is revoked.
 
 use super::auth::Judged;
 use crate::limits::Limits;
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    ///
+    //
     #[test]
     fn a_good_token_is_verified_once_until_it_is_too_old() {
         let mut served = TestEndpoint::new(8);
@@ -217,7 +217,7 @@ mod tests {
         assert!(none.ask("t", 0).is_ok() && none.cached() == 0);
     }
 
-    /// at every endpoint that cached the token, and however often it was used.
+    // at every endpoint that cached the token, and however often it was used.
     #[test]
     fn a_revoked_subject_is_verified_again_at_every_endpoint() {
         let mut served = TestEndpoint::new(8);
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!((served.asked, other.asked), (3, 3));
     }
 
-    /// the token may have been verified before it was revoked.
+    // the token may have been verified before it was revoked.
     #[test]
     fn a_token_that_is_revoked_while_it_is_verified_is_not_kept() {
         let mut served = TestEndpoint::new(8);

@@ -3,7 +3,7 @@
 //!
 //! Law: whatever the rate of changes, a topic is notified at most once per interval, and always after its last change.
 //! Here that marks its watchers dirty; the message is written elsewhere. A change while all watchers are still marked
-//! needs no mark of its own: a burst of edits before the first notification is one notification.
+//! needs no mark of its own: a burst of edits before the first notification is one notification.
 //!
 //! A change for one principal has a gate in each watch of that principal. So other principals are not notified, and the
 //! times of their own notifications do not show that there was such a change.

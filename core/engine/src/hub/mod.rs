@@ -2,7 +2,7 @@
 //!
 //! Law: a change only *marks* its watchers. Messages are written in [`Hub::deliver`] only, when the owner of a stream
 //! can send. So a slow consumer holds dirty bits instead of bytes, and their number is limited by its subscriptions
-//! (DEC-17). The only lock is a leaf: no callback, guard check, encoding or waker runs while it is held, and no read or
+//!. The only lock is a leaf: no callback, guard check, encoding or waker runs while it is held, and no read or
 //! list takes it.
 
 mod coalesce;
@@ -56,15 +56,15 @@ impl Hub {
         ConnectionId(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Frees everything that the connection holds. Returns the canonical URIs that are no longer
+    /// Frees everything that the connection holds. Returns the canonical URIs that are no longer
     /// watched.
     pub fn disconnect(&self, id: ConnectionId) -> Vec<Arc<str>> {
         self.lock().disconnect(id)
     }
 
     /// Registers a connection with a negotiated legacy revision: it may subscribe, and is notified of changes of
-    /// `lists` (those whose `listChanged` was declared, R-042, R-076). Notifications are held back until [`Hub::ready`]
-    /// (R-038, DEC-08). `waker` is called when there is something to deliver and there was nothing before. A second
+    /// `lists` (those whose `listChanged` was declared). Notifications are held back until [`Hub::ready`]
+    ///. `waker` is called when there is something to deliver and there was nothing before. A second
     /// call has no effect.
     pub fn legacy(&self, id: ConnectionId, principal: Arc<Principal>, lists: ListKinds, waker: &Waker) {
         self.lock().legacy(id, principal, lists, waker);
@@ -85,10 +85,10 @@ impl Hub {
     }
 
     /// Handles `resources/subscribe` on a connection that called [`Hub::legacy`]. Idempotent: notifications use the
-    /// first `spelling` (R-081, DEC-15). Returns `canonical` if it was not watched before.
+    /// first `spelling`. Returns `canonical` if it was not watched before.
     ///
     /// # Errors
-    /// [`LimitReached`] if the connection holds [`Limits::subscriptions`] (DEC-18), or would watch more than
+    /// [`LimitReached`] if the connection holds [`Limits::subscriptions`], or would watch more than
     /// [`Limits::watched_bytes`] or [`Limits::watched_total`].
     pub fn subscribe(
         &self,
@@ -101,13 +101,13 @@ impl Hub {
     }
 
     /// Handles `resources/unsubscribe`: nothing further is delivered for `canonical`, not even pending notifications
-    /// . Returns it if it is no longer watched.
+    ///. Returns it if it is no longer watched.
     pub fn unsubscribe(&self, id: ConnectionId, canonical: &str) -> Option<Arc<str>> {
         self.lock().unsubscribe(id, canonical)
     }
 
-    /// Handles `subscriptions/listen`. Its notifications repeat its id byte for byte. The caller writes the
-    /// acknowledgement before the next [`Hub::deliver`] on this connection. Returns the URIs that were not
+    /// Handles `subscriptions/listen`. Its notifications repeat its id byte for byte. The caller writes the
+    /// acknowledgement before the next [`Hub::deliver`] on this connection. Returns the URIs that were not
     /// watched before. `waker` is that of the connection, as in [`Hub::legacy`]; the first one stays. After
     /// [`Hub::shutdown`] of the connection the next delivery ends the listen.
     ///
@@ -132,7 +132,7 @@ impl Hub {
         self.waking(|table, woken| table.listen(id, request_id, principal, wanted, waker, woken))
     }
 
-    /// Handles `notifications/cancelled` for a listen: nothing further is sent for its id, and no response.
+    /// Handles `notifications/cancelled` for a listen: nothing further is sent for its id, and no response.
     /// Returns the URIs that are no longer watched; `None` if there is no such listen.
     pub fn cancel(&self, id: ConnectionId, request_id: Id<'_>) -> Option<Vec<Arc<str>>> {
         self.lock().cancel(id, request_id)
@@ -163,7 +163,7 @@ impl Hub {
         });
     }
 
-    /// Announces a change of the lists in `kinds` to all their watchers.
+    /// Announces a change of the lists in `kinds` to all their watchers.
     pub fn list_changed(&self, kinds: ListKinds, now: Millis) {
         self.waking(|table, woken| {
             for (topic, kind) in ListKinds::EACH.into_iter().enumerate() {
@@ -243,7 +243,7 @@ impl Hub {
     }
 
     /// Ends the listens of the principal with this identity: each is answered, and gets no further notifications
-    /// . For its legacy connections the next [`Hub::deliver`] appends nothing and returns [`Delivered::Ended`];
+    ///. For its legacy connections the next [`Hub::deliver`] appends nothing and returns [`Delivered::Ended`];
     /// their subscriptions stay, for a stream that the client opens with another token. Returns the URIs that are no
     /// longer watched. Does nothing for an empty identity, that of the local process, which has no token.
     pub fn revoke(&self, principal: &str) -> Vec<Arc<str>> {
@@ -269,7 +269,7 @@ impl Hub {
         self.waking(|table, woken| table.end_listens(id, woken))
     }
 
-    /// Ends the listens of one connection after their pending notifications. It gets no notifications of
+    /// Ends the listens of one connection after their pending notifications. It gets no notifications of
     /// later changes, and a later listen on it ends at once. Other connections are not affected.
     pub fn shutdown(&self, id: ConnectionId) {
         self.waking(|table, woken| table.shutdown(id, woken));
@@ -383,12 +383,12 @@ impl BitOr for ListKinds {
     }
 }
 
-/// The granted filter of a `subscriptions/listen` (R-089, DEC-19).
+/// The granted filter of a `subscriptions/listen`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter<'a> {
     /// The lists.
     pub lists: ListKinds,
-    /// Canonical URIs, each with the client's spelling. Of two spellings of one URI the first is used (DEC-15).
+    /// Canonical URIs, each with the client's spelling. Of two spellings of one URI the first is used.
     pub uris: &'a [(&'a str, &'a str)],
 }
 
@@ -397,7 +397,7 @@ pub struct Filter<'a> {
 pub struct HubDelivery<'a> {
     /// The number of bytes that the stream can take now.
     pub room: usize,
-    /// `serverInfo` as JSON text on one line, for final results; `None` if switched off.
+    /// `serverInfo` as JSON text on one line, for final results; `None` if switched off.
     pub server_info: Option<&'a str>,
     /// How the server ends a listen on this transport.
     pub ending: ListenEnding,
@@ -406,9 +406,9 @@ pub struct HubDelivery<'a> {
 /// How the server ends a listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenEnding {
-    /// HTTP: the result, then the stream is closed.
+    /// HTTP: the result, then the stream is closed.
     ResultOnly,
-    /// stdio: the result, then `notifications/cancelled` (R-097, DEC-16).
+    /// stdio: the result, then `notifications/cancelled`.
     ResultThenCancelled,
 }
 
@@ -438,7 +438,7 @@ pub struct Counts {
     pub bytes: usize,
 }
 
-/// A connection has reached the limit on the number or the bytes of its subscriptions (DEC-18).
+/// A connection has reached the limit on the number or the bytes of its subscriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitReached;
 

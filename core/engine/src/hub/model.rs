@@ -315,7 +315,7 @@ impl World {
         }
     }
 
-    /// each message was subscribed to, uses the subscriber's spelling or id, and corresponds to a change.
+    // each message was subscribed to, uses the subscriber's spelling or id, and corresponds to a change.
     fn told(&mut self, on: usize, messages: &[Value]) {
         let mut ended = None;
         for message in messages {
@@ -378,8 +378,8 @@ impl World {
 }
 
 proptest! {
-    /// DEC-15 to DEC-17: no notification without a subscription, at least one
-    /// after the last change, none after the end, and no table entry that outlives its users.
+    // DEC-15 to DEC-17: no notification without a subscription, at least one
+    // after the last change, none after the end, and no table entry that outlives its users.
     #[test]
     fn agrees_with_the_model(ops in proptest::collection::vec(op(), 1..150)) {
         let mut world = World::new();

@@ -171,7 +171,7 @@ impl Notice {
     }
 }
 
-/// Writes an update, with the id of a listen.
+/// Writes an update, with the id of a listen.
 fn word_updated(canonical: &str, spelling: Option<&[u8]>, request_id: Option<Id<'_>>, out: &mut Vec<u8>) {
     Envelope::notification(out, "notifications/resources/updated", |params| {
         put_tag(params, request_id);
@@ -183,14 +183,14 @@ fn word_updated(canonical: &str, spelling: Option<&[u8]>, request_id: Option<Id<
     end(out);
 }
 
-/// Writes `list_changed`, with the id of a listen.
+/// Writes `list_changed`, with the id of a listen.
 fn word_list_changed(kind: ListKinds, request_id: Option<Id<'_>>, out: &mut Vec<u8>) {
     Envelope::notification(out, kind.method(), |params| put_tag(params, request_id));
     end(out);
 }
 
-/// Appends the answer to a listen that the server ends, also when the listen has nothing to watch and
-/// ends right after its acknowledgement (DEC-10). `server_info` is JSON text on one line.
+/// Appends the answer to a listen that the server ends, also when the listen has nothing to watch and
+/// ends right after its acknowledgement. `server_info` is JSON text on one line.
 pub fn word_end(id: Id<'_>, server_info: Option<&str>, ending: ListenEnding, out: &mut Vec<u8>) {
     Envelope::JsonRpc.result(out, id, |result| {
         result.str("resultType", "complete");
@@ -210,7 +210,7 @@ pub fn word_end(id: Id<'_>, server_info: Option<&str>, ending: ListenEnding, out
     }
 }
 
-/// Writes the id of the listen.
+/// Writes the id of the listen.
 fn put_tag(params: &mut ObjectWriter<'_>, request_id: Option<Id<'_>>) {
     if let Some(id) = request_id {
         params.object("_meta", |meta| meta.raw(SUBSCRIPTION_ID, Json::from(id)));

@@ -82,7 +82,7 @@ pub(super) struct Subscriber {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SubscriberState {
-    /// `notifications/initialized` has not arrived: changes are marked, but not sent (R-038).
+    /// `notifications/initialized` has not arrived: changes are marked, but not sent.
     Held,
     Open,
     /// To be answered once no topic is dirty.

@@ -169,7 +169,7 @@ fn a_change_for_one_principal_is_notified_to_it_alone() {
     assert_eq!((world.hub.deadline(), world.hub.counts()), (None, Counts::default()));
 }
 
-/// R-081, DEC-15: two spellings are one subscription, whose notifications use the first.
+// R-081, DEC-15: two spellings are one subscription, whose notifications use the first.
 #[test]
 fn subscribing_twice_is_one_subscription() {
     let mut world = World::new();
@@ -182,7 +182,7 @@ fn subscribing_twice_is_one_subscription() {
     assert_eq!(world.deliver(connection), [legacy_update("NOTE://a")]);
 }
 
-/// R-082: pending notifications are dropped too.
+// R-082: pending notifications are dropped too.
 #[test]
 fn nothing_after_unsubscribe() {
     let mut world = World::new();
@@ -209,7 +209,7 @@ fn nothing_after_unsubscribe() {
     assert_eq!(world.deliver(connection), [format!("{LIST}}}")]);
 }
 
-/// R-083, R-090
+// R-083, R-090
 #[test]
 fn only_watchers_are_woken() {
     let mut world = World::new();
@@ -223,7 +223,7 @@ fn only_watchers_are_woken() {
     assert!(world.deliver(other).is_empty());
 }
 
-/// R-038, DEC-08: held back until the client is ready, then notified once.
+// R-038, DEC-08: held back until the client is ready, then notified once.
 #[test]
 fn held_until_ready() {
     let mut world = World::new();
@@ -240,7 +240,7 @@ fn held_until_ready() {
     assert_eq!(world.deliver(connection), [legacy_update("note://a"), format!("{LIST}}}")]);
 }
 
-/// R-042: changes of a list whose `listChanged` was not declared are not notified.
+// R-042: changes of a list whose `listChanged` was not declared are not notified.
 #[test]
 fn undeclared_lists_are_silent() {
     let mut world = World::new();
@@ -251,7 +251,7 @@ fn undeclared_lists_are_silent() {
     assert!(world.woken.all().is_empty() && world.deliver(connection).is_empty());
 }
 
-/// R-076, R-077, X-10: one notification for a burst; to modern clients only on request, with the id of the listen.
+// R-076, R-077, X-10: one notification for a burst; to modern clients only on request, with the id of the listen.
 #[test]
 fn a_burst_of_list_changes_is_one_notification() {
     let mut world = World::new();
@@ -283,7 +283,7 @@ fn custom_lists_are_notified_by_name() {
     assert!(lines[1].contains("\"notifications/tools/list_changed\""));
 }
 
-/// R-091, R-092, R-093: each listen gets its own copy, with its id byte for byte.
+// R-091, R-092, R-093: each listen gets its own copy, with its id byte for byte.
 #[test]
 fn each_listen_has_its_own_tagged_copy() {
     let mut world = World::new();
@@ -297,7 +297,7 @@ fn each_listen_has_its_own_tagged_copy() {
     assert_eq!(world.deliver(connection), expected);
 }
 
-/// R-095; ids are compared by value.
+// R-095; ids are compared by value.
 #[test]
 fn nothing_after_cancel() {
     let mut world = World::new();
@@ -315,7 +315,7 @@ fn nothing_after_cancel() {
     assert_eq!((lines, left), (vec![], Delivered::Ended));
 }
 
-/// R-084, R-094, R-099: nothing outlives the connection.
+// R-084, R-094, R-099: nothing outlives the connection.
 #[test]
 fn disconnecting_frees_everything() {
     let mut world = World::new();
@@ -341,7 +341,7 @@ fn disconnecting_frees_everything() {
     assert_eq!(world.hub.deadline(), None);
 }
 
-/// DEC-18: at the limit nothing is registered; existing subscriptions may be repeated.
+// DEC-18: at the limit nothing is registered; existing subscriptions may be repeated.
 #[test]
 fn subscriptions_are_bounded() {
     let mut world =
@@ -366,7 +366,7 @@ fn subscriptions_are_bounded() {
     assert_eq!(listen(other, "2", &two_spellings), Err(ListenError::LimitReached));
 }
 
-/// DEC-18: few long URIs reach the limit too; URIs that are no longer watched make room.
+// DEC-18: few long URIs reach the limit too; URIs that are no longer watched make room.
 #[test]
 fn the_bytes_of_watched_uris_are_bounded() {
     let world = World::with(Limits { watched_bytes: 24, watched_total: 40, ..Limits::default() });
@@ -433,8 +433,8 @@ fn updates_are_coalesced() {
     assert_eq!((world.deliver(connection), world.hub.deadline()), (sent.to_vec(), None));
 }
 
-/// DEC-15: subscribers of a resource with `children=True` are notified of changes beneath it, under its own URI, once
-/// for each change.
+// DEC-15: subscribers of a resource with `children=True` are notified of changes beneath it, under its own URI, once
+// for each change.
 #[test]
 fn watchers_of_a_parent_are_notified_of_its_children() {
     let mut world = World::new();
@@ -445,7 +445,7 @@ fn watchers_of_a_parent_are_notified_of_its_children() {
     assert_eq!(world.deliver(connection), [legacy_update("file:///d")]);
 }
 
-/// DEC-17: a slow consumer holds one bit for each URI, and is served in turn, within its room.
+// DEC-17: a slow consumer holds one bit for each URI, and is served in turn, within its room.
 #[test]
 fn a_slow_consumer_is_served_in_turn() {
     let mut world = World::with(Limits { coalesce: 0, ..Limits::default() });
@@ -556,7 +556,7 @@ fn mark_all_repeats_everything() {
     assert_eq!(world.deliver(connection), [format!("{LIST}}}"), legacy_update("note://a")]);
 }
 
-/// R-145: a spelling is escaped, whatever it contains.
+// R-145: a spelling is escaped, whatever it contains.
 #[test]
 fn spellings_are_escaped() {
     let mut world = World::new();
@@ -566,7 +566,7 @@ fn spellings_are_escaped() {
     assert_eq!(world.deliver(connection), [legacy_update(r#"note://\"\n"#)]);
 }
 
-/// R-048: `serverInfo` may be switched off. DEC-10: the same answer if nothing was registered.
+// R-048: `serverInfo` may be switched off. DEC-10: the same answer if nothing was registered.
 #[test]
 fn the_end_of_a_listen_in_words() {
     let mut out = Vec::new();

@@ -48,7 +48,7 @@ pub enum Decoded<'m> {
     Message(Message<'m>),
     /// Anything else, or a message that breaks a rule.
     Malformed(Malformed<'m>),
-    /// A JSON array, possibly empty. The caller decides whether arrays are allowed.
+    /// A JSON array, possibly empty. The caller decides whether arrays are allowed.
     Batch(Vec<Result<Message<'m>, Malformed<'m>>>),
 }
 
@@ -64,7 +64,7 @@ pub enum Message<'m> {
         /// Its params.
         params: RawParams<'m>,
     },
-    /// Has `method` and no `id`: never answered.
+    /// Has `method` and no `id`: never answered.
     Notification {
         /// The decoded method name.
         method: Cow<'m, str>,
@@ -89,7 +89,7 @@ pub enum Message<'m> {
 pub enum RawParams<'m> {
     /// There is none.
     Absent,
-    /// An object, as MCP requires.
+    /// An object, as MCP requires.
     Object {
         /// Its members, `_meta` among them.
         members: JsonMembers<'m>,
@@ -98,21 +98,21 @@ pub enum RawParams<'m> {
         /// The object as it was written.
         raw: Json<'m>,
     },
-    /// Anything else, including `null`: possibly valid JSON-RPC, but not valid MCP (R-009: -32602).
+    /// Anything else, including `null`: possibly valid JSON-RPC, but not valid MCP: -32602.
     Other(Json<'m>),
 }
 
 /// The reason for which input is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed<'m> {
-    /// Not JSON in UTF-8: -32700 without an id.
+    /// Not JSON in UTF-8: -32700 without an id.
     Parse,
-    /// JSON, but not a message, or one that breaks a rule of [`decode`]: -32600.
+    /// JSON, but not a message, or one that breaks a rule of [`decode`]: -32600.
     Invalid {
         /// The id to repeat. `None` if none could be read, and always for a response.
         id: Option<Id<'m>>,
     },
-    /// A notification or a response that breaks a rule of [`decode`]: it is not answered.
+    /// A notification or a response that breaks a rule of [`decode`]: it is not answered.
     Unanswerable,
 }
 

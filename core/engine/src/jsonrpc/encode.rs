@@ -1,5 +1,5 @@
 //! Writes messages into the caller's buffer: the envelope of a result, an error or a notification, and objects member
-//! by member. Keeps no state. Only [`end`] writes a line break (R-145).
+//! by member. Keeps no state. Only [`end`] writes a line break.
 
 use crate::{base64, json_text};
 
@@ -19,11 +19,11 @@ pub enum Envelope {
 /// The id of an error response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorId<'a> {
-    /// The id of the request (R-003).
+    /// The id of the request.
     Of(Id<'a>),
-    /// `"id":null`: the id could not be read, and the revision requires the member (R-010).
+    /// `"id":null`: the id could not be read, and the revision requires the member.
     Null,
-    /// No member: the id could not be read (R-010).
+    /// No member: the id could not be read.
     Absent,
 }
 
@@ -32,14 +32,14 @@ pub enum ErrorId<'a> {
 pub struct ErrorHead<'a> {
     /// The request's id.
     pub id: ErrorId<'a>,
-    /// The error code of R-007 and the code table.
+    /// The error code, from the table in `version`.
     pub code: i32,
     /// One short sentence.
     pub message: &'a str,
 }
 
 impl Envelope {
-    /// Appends a result whose members `body` writes (R-005, R-006).
+    /// Appends a result whose members `body` writes.
     pub fn result(self, out: &mut Vec<u8>, id: Id<'_>, body: impl FnOnce(&mut ObjectWriter<'_>)) {
         self.open_result(out, id);
         object(out, body);
@@ -62,7 +62,7 @@ impl Envelope {
         }
     }
 
-    /// Appends an error; `data` is omitted if the closure writes no member (R-007).
+    /// Appends an error; `data` is omitted if the closure writes no member.
     pub fn error(self, out: &mut Vec<u8>, head: &ErrorHead<'_>, data: impl FnOnce(&mut ObjectWriter<'_>)) {
         if self == Self::JsonRpc {
             out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
@@ -143,7 +143,7 @@ impl ObjectWriter<'_> {
         json_text::escape_into(value, self.value(name));
     }
 
-    /// A string member that holds `value` in base64 (R-064).
+    /// A string member that holds `value` in base64.
     pub fn base64(&mut self, name: &'static str, value: &[u8]) {
         let out = self.value(name);
         out.push(b'"');
@@ -151,7 +151,7 @@ impl ObjectWriter<'_> {
         out.push(b'"');
     }
 
-    /// A member with a JSON value. Line breaks between its tokens become spaces (R-145).
+    /// A member with a JSON value. Line breaks between its tokens become spaces.
     #[inline]
     pub fn raw(&mut self, name: &'static str, value: Json<'_>) {
         put_json(self.value(name), value);
@@ -256,7 +256,7 @@ impl ArrayWriter<'_> {
         json_text::escape_into(value, self.value());
     }
 
-    /// An element with a JSON value. Line breaks between its tokens become spaces (R-145).
+    /// An element with a JSON value. Line breaks between its tokens become spaces.
     pub fn raw(&mut self, value: Json<'_>) {
         put_json(self.value(), value);
     }
@@ -320,7 +320,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// R-003, R-005, R-006
+    // R-003, R-005, R-006
     #[test]
     fn a_result_stands_in_its_envelope_or_alone() {
         let ttl = |o: &mut ObjectWriter<'_>| o.u64("ttlMs", 0);
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(empty, r#"{"jsonrpc":"2.0","id":"007","result":{}}"#);
     }
 
-    /// R-007, R-010
+    // R-007, R-010
     #[test]
     fn an_error_has_the_id_it_is_given() {
         let error = |envelope: Envelope, id, data: Option<&str>| {
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(error(Envelope::Bare, ErrorId::Null, Some("a")), bare);
     }
 
-    /// R-008: a notification has no id.
+    // R-008: a notification has no id.
     #[test]
     fn notifications_and_requests() {
         let bare = text(|out| Envelope::notification(out, "notifications/x", |_| {}));
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(ping, r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
     }
 
-    /// R-064, R-145: every kind of member, and no line break whatever the values hold.
+    // R-064, R-145: every kind of member, and no line break whatever the values hold.
     #[test]
     fn an_object_of_every_kind_reads_back() {
         let raw = Json::parse(b"{\r\n \"k\": [1,\n2]}", 9).unwrap();

@@ -1,4 +1,4 @@
-//! Request ids (R-002, R-003): a string or an integer of any size, echoed byte for byte, compared by value.
+//! Request ids: a string or an integer of any size, echoed byte for byte, compared by value.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -14,12 +14,12 @@ use super::json::{Json, JsonKind};
 pub struct Id<'m>(Json<'m>);
 
 impl<'m> Id<'m> {
-    /// `None` unless `json` is a string or a number without fraction and exponent (R-002).
+    /// `None` unless `json` is a string or a number without fraction and exponent.
     pub fn from_json(json: Json<'m>) -> Option<Self> {
         (json.kind() == JsonKind::String || json.integer_text().is_some()).then_some(Self(json))
     }
 
-    /// The id exactly as it was written, with quotes, for the answer (R-003).
+    /// The id exactly as it was written, with quotes, for the answer.
     pub fn raw(self) -> &'m str {
         self.0.raw()
     }
@@ -81,7 +81,7 @@ impl From<Id<'_>> for OwnedId {
 }
 
 impl From<u64> for OwnedId {
-    /// The id of a request by the server (R-004: the caller never repeats one).
+    /// The id of a request by the server (the caller never repeats one).
     fn from(number: u64) -> Self {
         Self(number.to_string().into())
     }
@@ -109,7 +109,7 @@ mod tests {
         Json::parse(raw.as_bytes(), 1).and_then(Id::from_json).map(OwnedId::from)
     }
 
-    /// R-002
+    // R-002
     #[test]
     fn strings_and_integers_only() {
         for raw in [r#""""#, r#""1""#, "1", "0", "-1", "9007199254740993", "123456789012345678901234567890"] {
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// R-003
+    // R-003
     #[test]
     fn equal_by_json_value() {
         for (a, b, equal) in [

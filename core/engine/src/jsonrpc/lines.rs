@@ -1,5 +1,5 @@
-//! Splits a byte stream into lines (R-145). The lines do not depend on how the stream is cut into chunks. An oversized
-//! line uses no more memory than any other (R-153), and every byte is examined once.
+//! Splits a byte stream into lines. The lines do not depend on how the stream is cut into chunks. An oversized
+//! line uses no more memory than any other, and every byte is examined once.
 
 use std::collections::VecDeque;
 
@@ -177,7 +177,7 @@ mod tests {
     }
 
     proptest! {
-        /// R-145, R-153: the lines do not depend on the chunks.
+        // R-145, R-153: the lines do not depend on the chunks.
         #[test]
         fn any_chunking_gives_the_same_lines(chunks in proptest::collection::vec("[ab \\r\n]{0,12}", 0..12), max_line in 0usize..9) {
             let stream = chunks.concat().into_bytes();
@@ -200,14 +200,14 @@ mod tests {
         }
     }
 
-    /// R-145
+    // R-145
     #[test]
     fn tolerates_crlf_and_skips_blank_lines() {
         assert_eq!(lines(9, [&b"{}\r\n\n \t\r\n\r\n{ }\n7"[..]]), ["{}", "{ }", "7"]);
         assert_eq!(lines(2, [&b"{}\r\n{}\r\r\n{}\r"[..]]), ["{}", "!", "{}"]);
     }
 
-    /// R-153: a line of 200 MB causes one report and limited memory use, and the next line is served.
+    // R-153: a line of 200 MB causes one report and limited memory use, and the next line is served.
     #[test]
     fn a_huge_line_costs_no_memory() {
         let mut lines = Lines::new(1 << 20);

@@ -65,7 +65,7 @@ fn messages_are_classified_by_their_members() {
     ]);
 }
 
-/// R-002, R-003
+// R-002, R-003
 #[test]
 fn ids_are_strings_or_integers_and_come_back_as_written() {
     for id in [
@@ -86,7 +86,7 @@ fn ids_are_strings_or_integers_and_come_back_as_written() {
     }
 }
 
-/// R-008, R-009
+// R-008, R-009
 #[test]
 fn a_method_without_an_id_is_a_notification_whatever_its_params() {
     check(&[
@@ -97,7 +97,7 @@ fn a_method_without_an_id_is_a_notification_whatever_its_params() {
     ]);
 }
 
-/// R-009, R-020
+// R-009, R-020
 #[test]
 fn params_that_are_not_an_object_are_kept_apart() {
     check(&[
@@ -112,7 +112,7 @@ fn params_that_are_not_an_object_are_kept_apart() {
     ]);
 }
 
-/// R-010
+// R-010
 #[test]
 fn what_is_not_json_has_no_id() {
     check(&[
@@ -127,7 +127,7 @@ fn what_is_not_json_has_no_id() {
     assert_eq!(shown(&decode(not_utf8, &DecodeLimits::default())), "parse");
 }
 
-/// R-011, R-001
+// R-011, R-001
 #[test]
 fn what_is_not_a_message_keeps_a_readable_id() {
     check(&[
@@ -147,7 +147,7 @@ fn what_is_not_a_message_keeps_a_readable_id() {
     ]);
 }
 
-/// R-005, R-019
+// R-005, R-019
 #[test]
 fn a_response_that_breaks_a_rule_is_not_answered() {
     check(&[(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, "unanswerable")]);
@@ -176,7 +176,7 @@ fn members_that_come_twice_are_refused() {
     ]);
 }
 
-/// R-015, R-016, R-018
+// R-015, R-016, R-018
 #[test]
 fn an_array_is_a_batch() {
     check(&[

@@ -16,11 +16,11 @@ pub struct Details {
     pub icons: Vec<Icon>,
     /// Hints for clients.
     pub annotations: Annotations,
-    /// Further members of `_meta`, as the text of a JSON object (2025-06-18, R-021).
+    /// Further members of `_meta`, as the text of a JSON object (2025-06-18).
     pub meta: Option<String>,
     /// Whether and how long results may be cached (2026-07-28).
     pub cache: CacheHint,
-    /// The scopes that a token must have to access it, all of them. Never published.
+    /// The scopes that a token must have to access it, all of them. Never published.
     pub scopes: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ impl Details {
     }
 }
 
-/// Hints for clients.
+/// Hints for clients.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Annotations {
@@ -83,7 +83,7 @@ impl Audience {
     }
 }
 
-/// An icon of a resource.
+/// An icon of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Icon {
@@ -149,7 +149,7 @@ impl Theme {
     }
 }
 
-/// Whether and how long a result may be cached. Default: not at all, and by the caller only.
+/// Whether and how long a result may be cached. Default: not at all, and by the caller only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheHint {
     /// The time in milliseconds.
@@ -161,7 +161,7 @@ pub struct CacheHint {
 /// The principals that may get a cached result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheScope {
-    /// All principals: the result is the same for every caller.
+    /// All principals: the result is the same for every caller.
     Public,
     /// Only the principal that made the request.
     #[default]
@@ -247,7 +247,7 @@ macro_rules! details_setters {
             self
         }
 
-        /// Sets members of `_meta`, as the text of a JSON object. Default: none.
+        /// Sets members of `_meta`, as the text of a JSON object. Default: none.
         pub fn meta(mut self, object: impl Into<String>) -> Self {
             self.details.meta = Some(object.into());
             self
@@ -259,7 +259,7 @@ macro_rules! details_setters {
             self
         }
 
-        /// Sets the scopes that a token must have to access it, all of them. Default: none.
+        /// Sets the scopes that a token must have to access it, all of them. Default: none.
         pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
             self.details.scopes = scopes.into_iter().map(Into::into).collect();
             self

@@ -6,14 +6,14 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegistrationError {
-    /// The text is not a URI.
+    /// The text is not a URI.
     InvalidUri {
         /// The text as given.
         uri: String,
         /// The reason.
         reason: String,
     },
-    /// The text is not a URI template.
+    /// The text is not a URI template.
     InvalidTemplate {
         /// The text as given.
         template: String,
@@ -22,14 +22,14 @@ pub enum RegistrationError {
         /// The reason.
         reason: String,
     },
-    /// Two templates match the same URIs, so neither takes precedence (DEC-14).
+    /// Two templates match the same URIs, so neither takes precedence.
     TemplateConflict {
         /// The template being registered.
         template: String,
         /// The one it conflicts with.
         with: String,
     },
-    /// A resource with the same canonical URI is registered already.
+    /// A resource with the same canonical URI is registered already.
     DuplicateResource {
         /// The URI as given.
         uri: String,
@@ -62,7 +62,7 @@ pub enum RegistrationError {
         /// The reason, as one short sentence.
         reason: String,
     },
-    /// A `_meta` key belongs to the protocol or to this library.
+    /// A `_meta` key belongs to the protocol or to this library.
     ReservedMetaKey {
         /// The URI or template being registered.
         of: String,

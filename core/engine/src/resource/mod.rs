@@ -1,4 +1,4 @@
-//! Resources and templates as they are registered, described once for all revisions (DEC-11).
+//! Resources and templates as they are registered, described once for all revisions.
 //!
 //! Law: plain data with builders. Nothing here validates a value: `catalog` does so at registration, so an invalid
 //! value is an error and never reaches a peer.
@@ -18,7 +18,7 @@ pub use syntax::{is_date, is_date_time, is_icon_size, is_media_type, is_scope, i
 use details::details_setters;
 use mcp_resources_template::TemplateOptions;
 
-/// One resource, at one URI (R-058, R-070).
+/// One resource, at one URI.
 ///
 /// ```
 /// use mcp_resources_engine::resource::{Audience, Resource};
@@ -35,7 +35,7 @@ use mcp_resources_template::TemplateOptions;
 pub struct Resource {
     /// Its URI.
     pub uri: String,
-    /// Its size in bytes, before any base64. Default: known for constants, unknown otherwise (R-080).
+    /// Its size in bytes, before any base64. Default: known for constants, unknown otherwise.
     pub size: Option<u64>,
     /// Whether its subscribers are also notified of changes beneath it, as for a directory. Default `false`.
     pub children: bool,
@@ -49,7 +49,7 @@ impl Resource {
         Self { uri: uri.into(), size: None, children: false, details: Details::default() }
     }
 
-    /// Sets its size in bytes, before any base64. Default: known for constants, unknown otherwise (R-080).
+    /// Sets its size in bytes, before any base64. Default: known for constants, unknown otherwise.
     pub fn size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);
         self
@@ -58,7 +58,7 @@ impl Resource {
     details_setters!();
 }
 
-/// A family of resources, at the URIs that match a template (R-060).
+/// A family of resources, at the URIs that match a template.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[must_use = "a template does nothing until it is registered"]
@@ -67,7 +67,7 @@ pub struct Template {
     pub uri_template: String,
     /// How its URIs are matched.
     pub options: TemplateOptions,
-    /// The declared parameters: checked when a resource is read, published in `_meta` (S-16).
+    /// The declared parameters: checked when a resource is read, published in `_meta`.
     pub parameters: Vec<Parameter>,
     /// The variables that the handler completes.
     pub completes: Vec<String>,
@@ -75,7 +75,7 @@ pub struct Template {
     pub list: Option<ListSource>,
     /// Whether subscribers of one of its resources are also notified of changes beneath it. Default `false`.
     pub children: bool,
-    /// The properties that it shares with resources. Its media type is that of every resource of the template (R-080).
+    /// The properties that it shares with resources. Its media type is that of every resource of the template.
     pub details: Details,
 }
 
@@ -99,13 +99,13 @@ impl Template {
         self
     }
 
-    /// Declares one variable (S-16). Default: any text is a valid value.
+    /// Declares one variable. Default: any text is a valid value.
     pub fn parameter(mut self, parameter: Parameter) -> Self {
         self.parameters.push(parameter);
         self
     }
 
-    /// Declares that the handler completes a variable (R-107).
+    /// Declares that the handler completes a variable.
     pub fn completes(mut self, variable: impl Into<String>) -> Self {
         self.completes.push(variable.into());
         self

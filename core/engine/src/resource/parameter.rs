@@ -1,4 +1,4 @@
-//! The declared parameters of a template, and the check of values against them (S-16).
+//! The declared parameters of a template, and the check of values against them.
 //!
 //! Law: a check is linear in the length of the value. Its error says what is allowed. A value of a type other than text
 //! has one spelling ([`spelling`]); others are refused, so that no URI avoids a rule about another spelling of it.
@@ -338,7 +338,7 @@ mod tests {
         }
     }
 
-    /// S-16: a refusal names the parameter and what is allowed.
+    // S-16: a refusal names the parameter and what is allowed.
     #[test]
     fn a_refusal_says_what_is_allowed() {
         let x = || Parameter::new("x");

@@ -76,7 +76,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 mod tests {
     use super::*;
 
-    /// S-20: what is not of the internet is refused, in whatever form it is written.
+    // S-20: what is not of the internet is refused, in whatever form it is written.
     #[test]
     fn only_public_addresses() {
         for private in [

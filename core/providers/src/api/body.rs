@@ -186,7 +186,7 @@ mod tests {
         text.encode_utf16().flat_map(order).collect()
     }
 
-    /// S-20: text is decoded by its mark, its charset, or as UTF-8, and served without both.
+    // S-20: text is decoded by its mark, its charset, or as UTF-8, and served without both.
     #[test]
     fn text_is_decoded() {
         let little = u16::to_le_bytes as fn(u16) -> [u8; 2];
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// S-20: what is no text in its charset, or has one that is unknown, is served as bytes that a client can decode.
+    // S-20: what is no text in its charset, or has one that is unknown, is served as bytes that a client can decode.
     #[test]
     fn what_cannot_be_decoded_keeps_its_charset() {
         for (content_type, bytes, mime_type) in [
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(served("application/json; charset=utf-7", b"{}", Some("")), Err("the answer is no JSON"));
     }
 
-    /// S-20: no coding is what several headers may say; another one is named.
+    // S-20: no coding is what several headers may say; another one is named.
     #[test]
     fn codings() {
         for (values, named) in [

@@ -108,7 +108,7 @@ impl ApiCache {
 mod tests {
     use super::*;
 
-    /// S-20: what was used least recently makes room; the bounds hold.
+    // S-20: what was used least recently makes room; the bounds hold.
     #[test]
     fn the_bounds_hold() {
         let copy = |size: usize| {

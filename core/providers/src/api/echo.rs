@@ -413,7 +413,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// S-20: a token is found in every form that readers of an answer undo, also in one form within the other.
+    // S-20: a token is found in every form that readers of an answer undo, also in one form within the other.
     #[test]
     fn a_token_is_found_in_every_form() {
         let token = r#"tk/"s\c-a&+<9"#;
@@ -464,7 +464,7 @@ mod tests {
         assert!(repeats(&value, utf32));
     }
 
-    /// S-20: the parts of a value are secrets too, and so is what base64 hides in it; schemes and short words are none.
+    // S-20: the parts of a value are secrets too, and so is what base64 hides in it; schemes and short words are none.
     #[test]
     fn the_words_of_a_value() {
         let basic = format!("Basic {}", encoded(b"operator:hunter2-canary"));
@@ -486,7 +486,7 @@ mod tests {
         assert!(SecretWords::new("a bc").unwrap().is_none());
     }
 
-    /// S-20: an answer that is made to be decoded for long takes limited time, and a plain one is found clean.
+    // S-20: an answer that is made to be decoded for long takes limited time, and a plain one is found clean.
     #[test]
     fn the_effort_is_limited() {
         let nested = r"\\%25&amp;=3D\u005c".repeat(20_000);

@@ -76,7 +76,7 @@ mod tests {
         headers
     }
 
-    /// S-20: `ttlMs` is what remains of `max-age`; `no-store` and `no-cache` leave none.
+    // S-20: `ttlMs` is what remains of `max-age`; `no-store` and `no-cache` leave none.
     #[test]
     fn what_remains_of_max_age() {
         for (all, lifetime, is_kept) in [
@@ -98,7 +98,7 @@ mod tests {
         assert!(!Freshness::from_headers(&headers(&[("cache-control", "must-revalidate")])).may_be_stale);
     }
 
-    /// S-20: a server may say when to come back, in seconds or with a date.
+    // S-20: a server may say when to come back, in seconds or with a date.
     #[test]
     fn when_to_come_back() {
         let found = |value: &str| retry_after(&headers(&[("retry-after", value)]));

@@ -1,4 +1,4 @@
-//! HTTP APIs: `api:///{name}/{endpoint}/{+id}`, for endpoints that the operator declares (S-20).
+//! HTTP APIs: `api:///{name}/{endpoint}/{+id}`, for endpoints that the operator declares.
 //!
 //! ```text
 //!   read ──▶ Service ──fresh copy──▶ answered

@@ -68,7 +68,7 @@ fn is_index(token: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// S-20: pointers lead where RFC 6901 says; numbers stay as they were sent.
+    // S-20: pointers lead where RFC 6901 says; numbers stay as they were sent.
     #[test]
     fn pointers() {
         let text = r#" {"a": {"b/c": [10, {"~": "x\u0041"}]}, "n": 12345678901234567890123.50, "": null, "é": "é"} "#;

@@ -54,7 +54,7 @@ fn request(service: &Service) -> (FetchOutcome, Option<String>) {
     service.poll(&ApiCacheKey { endpoint: 0, id: "7".into() })
 }
 
-/// S-20: a name that is public when it is declared and private when it is requested, or both at once: no socket opens.
+// S-20: a name that is public when it is declared and private when it is requested, or both at once: no socket opens.
 #[test]
 fn a_name_that_is_rebound_opens_no_socket() {
     let (address, count) = counting();
@@ -75,7 +75,7 @@ fn a_name_that_is_rebound_opens_no_socket() {
     assert_eq!(count.load(Ordering::Relaxed), 1);
 }
 
-/// S-20: addresses that are written in the URL, in whatever form, are judged too.
+// S-20: addresses that are written in the URL, in whatever form, are judged too.
 #[test]
 fn written_addresses_are_judged() {
     let (address, count) = counting();
@@ -97,7 +97,7 @@ fn written_addresses_are_judged() {
     assert_eq!(count.load(Ordering::Relaxed), 0);
 }
 
-/// S-20: a folded header line is read as one line.
+// S-20: a folded header line is read as one line.
 #[test]
 fn folded_headers_are_read() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -116,7 +116,7 @@ fn folded_headers_are_read() {
     serving.join().unwrap();
 }
 
-/// S-20: a request is given up soon after nobody waits for it any more.
+// S-20: a request is given up soon after nobody waits for it any more.
 #[test]
 fn an_unwanted_request_ends() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -151,7 +151,7 @@ fn declared(endpoint: OptionValue) -> OptionValue {
     members(&[("apis", members(&[("shop", endpoints)]))])
 }
 
-/// S-20: what is wrong is named at the start, without a value that may be a secret.
+// S-20: what is wrong is named at the start, without a value that may be a secret.
 #[test]
 fn wrong_options_are_named() {
     let url = || ("url", OptionValue::from("https://host/{id}"));
@@ -214,7 +214,7 @@ fn wrong_options_are_named() {
     }
 }
 
-/// S-20: nothing that is formatted shows a URL or a header; two endpoints of one name are refused.
+// S-20: nothing that is formatted shows a URL or a header; two endpoints of one name are refused.
 #[test]
 fn nothing_shows_a_secret() {
     let shown = format!(

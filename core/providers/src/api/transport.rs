@@ -243,7 +243,7 @@ impl Unfolding {
 mod tests {
     use super::*;
 
-    /// S-20: folds of a head are spaces, also behind an interim answer, however the bytes are cut; a body stays as it is.
+    // S-20: folds of a head are spaces, also behind an interim answer, however the bytes are cut; a body stays as it is.
     #[test]
     fn heads_are_unfolded() {
         for (sent, expected) in [

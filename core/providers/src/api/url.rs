@@ -186,7 +186,7 @@ impl std::fmt::Debug for UrlTemplate {
 mod tests {
     use super::*;
 
-    /// S-20: whatever an id contains, it is one encoded segment.
+    // S-20: whatever an id contains, it is one encoded segment.
     #[test]
     fn an_id_is_one_segment() {
         let url = UrlTemplate::parse("https://host/items/{id}/x?q={id}").unwrap();
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// S-20: what is no URL, and where an id could lead elsewhere, is refused at the start.
+    // S-20: what is no URL, and where an id could lead elsewhere, is refused at the start.
     #[test]
     fn wrong_urls_are_refused() {
         for (url, fault) in [
@@ -231,7 +231,7 @@ mod tests {
         assert!(UrlTemplate::parse("http://127.0.0.1:80?q={id}").is_ok());
     }
 
-    /// S-20: a redirect never leaves encryption, and names no user.
+    // S-20: a redirect never leaves encryption, and names no user.
     #[test]
     fn redirects_lead_to_http_alone() {
         let from: Uri = "https://host/a/b".parse().unwrap();

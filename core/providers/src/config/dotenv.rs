@@ -156,7 +156,7 @@ fn escape(char: char, quote: char) -> Option<char> {
 mod tests {
     use super::*;
 
-    /// S-04: `export`, quotes, comments, several lines, CRLF and CR.
+    // S-04: `export`, quotes, comments, several lines, CRLF and CR.
     #[test]
     fn lines_are_variables() {
         for (text, name, value) in [
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// S-04: what is no assignment is left out and said; the rest is read.
+    // S-04: what is no assignment is left out and said; the rest is read.
     #[test]
     fn lines_that_are_no_variables_are_left_out() {
         for (text, line, count) in [
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// S-04: a quote that does not close is refused with its line: the file may be half-written.
+    // S-04: a quote that does not close is refused with its line: the file may be half-written.
     #[test]
     fn half_of_a_file_is_refused() {
         for (text, line) in [("A=1\n\nB='x\ny", 3), ("A=\"x\\\"", 1), ("A=`x", 1)] {

@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// S-04: the same settings in four formats, with a BOM and CRLF too.
+    // S-04: the same settings in four formats, with a BOM and CRLF too.
     #[test]
     fn formats_give_the_same() {
         let yaml = "server:\n  port: 8080\n  tls: true\n  host: a # comment\nlist: [1, two]\n";
@@ -178,7 +178,7 @@ mod tests {
         );
     }
 
-    /// S-04: anchors and merges are what YAML says; what they multiply is bounded.
+    // S-04: anchors and merges are what YAML says; what they multiply is bounded.
     #[test]
     fn aliases_are_bounded() {
         let merged = "base: &b {x: 1, y: 2}\nown: {<<: *b, y: 3}\n";
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(value(ConfigFormat::Yaml, &long), "line 1: its texts are too long");
     }
 
-    /// S-04: an error names the line, and quotes nothing of the file.
+    // S-04: an error names the line, and quotes nothing of the file.
     #[test]
     fn faults_quote_nothing() {
         let deep =
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(ConfigFormat::Json.parse(b"\xff\xfe{\0}\0").unwrap_err().what, "it is not UTF-8");
     }
 
-    /// S-04: the name of a file says how it is written.
+    // S-04: the name of a file says how it is written.
     #[test]
     fn formats_by_name() {
         for (name, format) in [

@@ -144,7 +144,7 @@ fn read_text(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// S-20: compound keys, and keys with slashes, commas, tildes and NULL, have one spelling each, and are read as they were.
+    // S-20: compound keys, and keys with slashes, commas, tildes and NULL, have one spelling each, and are read as they were.
     #[test]
     fn keys_are_read_as_they_were_written() {
         let text = |text: &str| DbValue::Text(text.into());
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// S-20: no key is hidden by its own spelling.
+    // S-20: no key is hidden by its own spelling.
     #[test]
     fn every_key_is_harmless() {
         for odd in ["C:", "%2F", "%252e%252e", "a%5Cb", "..", "%00", "a:b/c"] {

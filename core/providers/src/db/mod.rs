@@ -1,5 +1,5 @@
 //! Databases: `db:///{name}/schema`, `db:///{name}/{table}`, `db:///{name}/{table}/{key}` and
-//! `db:///{name}/query/VIEW`, for SQLite and Postgres (S-20).
+//! `db:///{name}/query/VIEW`, for SQLite and Postgres.
 //!
 //! ```text
 //!   Options ──▶ Source, one for each database ──▶ Target: what a URI names ──▶ contents: JSON
@@ -383,7 +383,7 @@ impl Db {
 mod tests {
     use super::*;
 
-    /// S-20: the tables begin behind the URL, which may have commas in its password and its hosts.
+    // S-20: the tables begin behind the URL, which may have commas in its password and its hosts.
     #[test]
     fn tables_stand_behind_the_url() {
         for (word, length) in [

@@ -206,7 +206,7 @@ mod tests {
         Ok((statement.render(|index| format!("${}", index + 1)), statement.names.join(" ")))
     }
 
-    /// S-20: a parameter is found where the database would read one, and nowhere else.
+    // S-20: a parameter is found where the database would read one, and nowhere else.
     #[test]
     fn parameters_are_found() {
         for (sql, text, names) in [
@@ -229,7 +229,7 @@ mod tests {
         );
     }
 
-    /// S-20: a denied column is found where a statement names it, and not in a text.
+    // S-20: a denied column is found where a statement names it, and not in a text.
     #[test]
     fn names_are_found() {
         for (sql, is_named) in [
@@ -243,7 +243,7 @@ mod tests {
         }
     }
 
-    /// S-20: several statements, none, or one that has no end are refused.
+    // S-20: several statements, none, or one that has no end are refused.
     #[test]
     fn a_text_is_one_statement() {
         for sql in

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::db::options::Database;
 
-    /// S-20: the triggers are printed for Postgres alone, with quoted names and without the password.
+    // S-20: the triggers are printed for Postgres alone, with quoted names and without the password.
     #[test]
     fn triggers_are_printed() {
         let member = |name: &str, value| (name.to_owned(), value);

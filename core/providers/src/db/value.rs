@@ -89,7 +89,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// S-20: every value has one form in JSON, and whole numbers of 64 bits are exact.
+    // S-20: every value has one form in JSON, and whole numbers of 64 bits are exact.
     #[test]
     fn values_are_json() {
         for (value, expected) in [

@@ -302,8 +302,8 @@ mod tests {
     use super::*;
     use mcp_resources_engine::connection::Item;
 
-    /// S-07: pages of a list, however long, are the whole list in its order: by priority over all sites, no more of a group than
-    /// its limit, and nothing that is hidden.
+    // S-07: pages of a list, however long, are the whole list in its order: by priority over all sites, no more of a group than
+    // its limit, and nothing that is hidden.
     #[test]
     fn pages_are_the_list() {
         let folder = std::env::temp_dir().join(format!("mcp-docs-list-{}", std::process::id()));
@@ -362,7 +362,7 @@ mod tests {
         }
     }
 
-    /// S-07: a title is a text, whatever is in it.
+    // S-07: a title is a text, whatever is in it.
     #[test]
     fn titles_are_no_markdown() {
         assert_eq!(plain("a](b) *c* `d`"), "a\\](b) \\*c\\* \\`d\\`");

@@ -451,7 +451,7 @@ mod tests {
             .map_or_else(String::new, |section| text[section.bytes.clone()].to_owned())
     }
 
-    /// S-07: slugs are GitHub's, in any script, and no two are alike.
+    // S-07: slugs are GitHub's, in any script, and no two are alike.
     #[test]
     fn slugs_are_githubs() {
         for (heading, slug) in [
@@ -490,7 +490,7 @@ mod tests {
         assert_eq!(slugs("```\n# no\n```\n> # yes\n"), ["yes"]);
     }
 
-    /// S-07: a section is what is beneath its heading, byte for byte, with the sections in it.
+    // S-07: a section is what is beneath its heading, byte for byte, with the sections in it.
     #[test]
     fn sections_are_cut_exactly() {
         let text = "---\ntitle: T\n---\nbefore\n# One\na\n## Two\nb\n### Three\nc\n## Two\r\nd\r\n# Four\ne";
@@ -515,7 +515,7 @@ mod tests {
         );
     }
 
-    /// S-07: what is searched is the text that a reader sees.
+    // S-07: what is searched is the text that a reader sees.
     #[test]
     fn texts_are_plain() {
         let text = "検\n索する\nword\nnext `code` [link](https://hidden.example/url)\n\n| a | b |\n|---|---|\n| c | d |\n\n```sh\nrun --this\n```\n<details>\n<b title='hidden'>shown</b>\n</details>\n";
@@ -539,7 +539,7 @@ mod tests {
         }
     }
 
-    /// S-07: what is cut off at the end is no fault; anything else that is not UTF-8 is.
+    // S-07: what is cut off at the end is no fault; anything else that is not UTF-8 is.
     #[test]
     fn bytes_are_texts() {
         let text = "あ検".as_bytes();
@@ -551,7 +551,7 @@ mod tests {
         assert!(page.sections[1].text.contains("needle") && page.fault.unwrap().contains("not UTF-8"));
     }
 
-    /// S-07: a front matter describes the page; one that is wrong is said to be so, and the rest counts.
+    // S-07: a front matter describes the page; one that is wrong is said to be so, and the rest counts.
     #[test]
     fn front_matter_describes() {
         let text = "---\ntitle: 検索\ndescription: How\npriority: 0.75\naudience: [user, assistant]\nlang: ja\n---\n# Other\n";

@@ -141,7 +141,7 @@ pub(crate) fn is_page(path: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// S-07: names in any normalisation have one key.
+    // S-07: names in any normalisation have one key.
     #[test]
     fn names_have_one_key() {
         for (path, expected) in [

@@ -276,7 +276,7 @@ pub(super) fn modified(facts: &EntryFacts) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// S-01: both ends belong to a range, and anything else is refused.
+    // S-01: both ends belong to a range, and anything else is refused.
     #[test]
     fn ranges_of_lines() {
         let lines = |first, last| Some(LineRange { first, last });
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// S-01: whatever pieces the file comes in.
+    // S-01: whatever pieces the file comes in.
     #[test]
     fn lines_are_cut_in_any_pieces() {
         let text = b"one\ntwo\r\n\nfour";

@@ -227,7 +227,7 @@ mod tests {
             .to_string()
     }
 
-    /// S-01: a wrong name or value says what would be right.
+    // S-01: a wrong name or value says what would be right.
     #[test]
     fn what_is_wrong_is_named_with_the_fix() {
         for (value, message) in [
@@ -265,7 +265,7 @@ mod tests {
         }
     }
 
-    /// S-01: each option has a row, and each is set by its name.
+    // S-01: each option has a row, and each is set by its name.
     #[test]
     fn the_table_has_each_option() {
         let rows: Vec<&str> = FileOptions::TABLE.iter().map(|row| row.name).collect();
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// S-01: a root has the name of its directory, for `.` and `..` too.
+    // S-01: a root has the name of its directory, for `.` and `..` too.
     #[test]
     fn a_root_has_its_own_name() {
         let name = |dir: &str| named::directory("files", "root", &NamedPath::plain(dir)).unwrap().0;

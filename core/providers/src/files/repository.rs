@@ -111,7 +111,7 @@ fn is_true(value: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// S-01: as `git config --type bool core.ignorecase` reads it.
+    // S-01: as `git config --type bool core.ignorecase` reads it.
     #[test]
     fn case_as_a_configuration_has_it() {
         for (config, expected) in [

@@ -130,7 +130,7 @@ fn walk(trees: &[Arc<Tree>], limit: usize, mut between: impl FnMut(usize)) -> Ve
     }
 }
 
-/// S-01, S-11: what is absent, hidden, ignored, excluded, outside, or no file is the same.
+// S-01, S-11: what is absent, hidden, ignored, excluded, outside, or no file is the same.
 #[test]
 fn what_is_not_served_is_not_found() {
     for way in WAYS {
@@ -221,7 +221,7 @@ fn linked() -> Folder {
     folder
 }
 
-/// S-01, S-11: links are judged by where they lead, and lead nowhere outside.
+// S-01, S-11: links are judged by where they lead, and lead nowhere outside.
 #[test]
 fn links_lead_where_they_may() {
     for way in WAYS {
@@ -266,8 +266,8 @@ fn links_lead_where_they_may() {
     }
 }
 
-/// S-01: where a directory finds an entry under two names, each that it has is its own. Hard links are all that can be made
-/// everywhere of what a file system does that is not case-sensitive.
+// S-01: where a directory finds an entry under two names, each that it has is its own. Hard links are all that can be made
+// everywhere of what a file system does that is not case-sensitive.
 #[test]
 fn names_that_fold_are_told_apart() {
     let folder = Folder::with([("secret.txt", "secret"), ("b/x", "x")]);
@@ -277,7 +277,7 @@ fn names_that_fold_are_told_apart() {
     assert_eq!((read(&tree, "b/x"), read(&tree, "B/X")), (ok("x"), NONE));
 }
 
-/// S-01: nothing waits for the other end of a FIFO.
+// S-01: nothing waits for the other end of a FIFO.
 #[test]
 fn only_files_and_directories_are_opened() {
     for way in WAYS {
@@ -298,7 +298,7 @@ fn only_files_and_directories_are_opened() {
     }
 }
 
-/// S-01: each name of a file system is read by the URI under which it is listed.
+// S-01: each name of a file system is read by the URI under which it is listed.
 #[test]
 fn names_of_any_bytes_are_read() {
     let names: [&[u8]; 14] = [
@@ -344,7 +344,7 @@ fn names_of_any_bytes_are_read() {
     }
 }
 
-/// S-01: rules hold as they are now: with and without a repository around the root, and after they were edited.
+// S-01: rules hold as they are now: with and without a repository around the root, and after they were edited.
 #[test]
 fn rules_are_those_of_now() {
     let folder = Folder::with([
@@ -372,8 +372,8 @@ fn rules_are_those_of_now() {
     assert_eq!(walk(&[tree], 10, |_| {}).len(), 5);
 }
 
-/// S-01: rules that are kept hold for as long as their file is the same: not after another took its place that is as large and
-/// as old, nor after it was edited or removed.
+// S-01: rules that are kept hold for as long as their file is the same: not after another took its place that is as large and
+// as old, nor after it was edited or removed.
 #[test]
 fn kept_rules_are_those_of_their_file() {
     for way in WAYS {
@@ -405,7 +405,7 @@ fn kept_rules_are_those_of_their_file() {
     }
 }
 
-/// S-01: `*` is within a segment, `**` over segments.
+// S-01: `*` is within a segment, `**` over segments.
 #[test]
 fn globs_include_and_exclude() {
     let folder = Folder::with([
@@ -441,7 +441,7 @@ fn globs_include_and_exclude() {
     );
 }
 
-/// S-01, R-101: every size of page gives the same list, in the order of the walk, and no more than was said.
+// S-01, R-101: every size of page gives the same list, in the order of the walk, and no more than was said.
 #[test]
 fn lists_are_walked_page_by_page() {
     let folder = Folder::new();
@@ -465,7 +465,7 @@ fn lists_are_walked_page_by_page() {
     }
 }
 
-/// S-01, R-103: what comes and goes between two pages neither repeats nor loses anything else.
+// S-01, R-103: what comes and goes between two pages neither repeats nor loses anything else.
 #[test]
 fn a_cursor_survives_changes() {
     let folder = Folder::new();
@@ -493,8 +493,8 @@ fn a_cursor_survives_changes() {
     }
 }
 
-/// S-01: roots of one declaration share `list_max`; a root inside another and one of the same name elsewhere are roots like
-/// others; one that is gone is named, and is there again when it comes back.
+// S-01: roots of one declaration share `list_max`; a root inside another and one of the same name elsewhere are roots like
+// others; one that is gone is named, and is there again when it comes back.
 #[test]
 fn several_roots() {
     let folder = Folder::with([("a/1", ""), ("a/2", ""), ("a/b/3", ""), ("c/4", "")]);
@@ -517,7 +517,7 @@ fn several_roots() {
     assert_eq!(read(&trees[0], "1"), ok(""));
 }
 
-/// S-01: whole paths, as they go into a URI, of what is served.
+// S-01: whole paths, as they go into a URI, of what is served.
 #[test]
 fn completion_goes_on_from_what_was_typed() {
     let folder = Folder::with([
@@ -551,7 +551,7 @@ fn completion_goes_on_from_what_was_typed() {
     assert_eq!(complete::roots(&[tree], ""), ["r"]);
 }
 
-/// S-01, S-12: the size is checked before a file is read, and no more than that is read.
+// S-01, S-12: the size is checked before a file is read, and no more than that is read.
 #[test]
 fn sizes_and_lines() {
     let folder = Folder::with([("a", "one\ntwo\nthree\n"), ("empty", ""), ("big", &"x".repeat(300_000))]);
@@ -585,7 +585,7 @@ fn sizes_and_lines() {
     assert!(matches!(found, Err(ReadError::SizeExceeded { limit: 100_000, .. })));
 }
 
-/// S-01: files that are not served leave no trace beyond a bound either, such as another page.
+// S-01: files that are not served leave no trace beyond a bound either, such as another page.
 #[test]
 fn what_is_not_served_leaves_no_trace() {
     let folder = Folder::with([(".gitignore", "z*\n")]);
@@ -603,7 +603,7 @@ fn what_is_not_served_leaves_no_trace() {
     assert_eq!((page.items.len(), page.next), (1_000, None));
 }
 
-/// S-01: a long directory is read up to a bound, and says that there is more.
+// S-01: a long directory is read up to a bound, and says that there is more.
 #[test]
 fn a_long_directory_is_cut() {
     let folder = Folder::new();

@@ -82,7 +82,7 @@ fn push_group(out: &mut String, group: &[u8]) {
 mod tests {
     use super::*;
 
-    /// S-02: the empty file has eight bytes when it is deflated. The tests of diffs show that git reads it.
+    // S-02: the empty file has eight bytes when it is deflated. The tests of diffs show that git reads it.
     #[test]
     fn the_empty_file() {
         let mut out = String::new();
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(out, "literal 0\nHc$@<O00001\n\n");
     }
 
-    /// S-02: what is too large is refused, and so is what nobody waits for.
+    // S-02: what is too large is refused, and so is what nobody waits for.
     #[test]
     fn it_stops() {
         let noise: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

@@ -79,7 +79,7 @@ pub(super) fn apply(base: &[u8], delta: &[u8], limit: u64) -> Result<Vec<u8>, St
 mod tests {
     use super::*;
 
-    /// S-02: copies and insertions; whatever leaves the base or the result is refused.
+    // S-02: copies and insertions; whatever leaves the base or the result is refused.
     #[test]
     fn instructions_stay_within_base_and_result() {
         let made = |delta: &[u8]| apply(b"abcdef", delta, 100).ok();

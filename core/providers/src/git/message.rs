@@ -283,7 +283,7 @@ fn trim_end(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// S-02: dates in their zones; what has no date in RFC 3339 has none, and a zone that is none is left out.
+    // S-02: dates in their zones; what has no date in RFC 3339 has none, and a zone that is none is left out.
     #[test]
     fn dates() {
         for (text, expected) in [

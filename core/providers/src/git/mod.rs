@@ -1,4 +1,4 @@
-//! Git repositories, read-only: `git:///{repo}/…` (S-02).
+//! Git repositories, read-only: `git:///{repo}/…`.
 //!
 //! ```text
 //!   git:///                       the repositories, with their URIs          JSON

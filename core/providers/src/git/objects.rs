@@ -248,7 +248,7 @@ mod tests {
         ObjectId::from_bytes_or_panic(&bytes)
     }
 
-    /// S-02: the cache holds what is used, within its size; what is larger than a half is not held.
+    // S-02: the cache holds what is used, within its size; what is larger than a half is not held.
     #[test]
     fn the_cache_is_bounded_and_keeps_what_is_used() {
         let mut cache = ObjectCache::new(HALF);

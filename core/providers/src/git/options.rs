@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use mcp_resources_engine::option::{NamedOptions, OptionValue};
 
-    /// S-02: each option has a row, and each is set by its name.
+    // S-02: each option has a row, and each is set by its name.
     #[test]
     fn the_table_has_each_option() {
         let rows: Vec<&str> = GitOptions::TABLE.iter().map(|row| row.name).collect();

@@ -246,7 +246,7 @@ mod tests {
         out
     }
 
-    /// S-02: context, a missing newline at the end, and empty files.
+    // S-02: context, a missing newline at the end, and empty files.
     #[test]
     fn lines_that_differ() {
         assert_eq!(from_texts("", "a\n"), "@@ -0,0 +1,1 @@\n+a\n");
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(from_texts(&lines(&[]), &lines(&[5, 13])).matches("@@ ").count(), 2);
     }
 
-    /// S-02: files that would take minutes to compare are replaced from their first difference to the last.
+    // S-02: files that would take minutes to compare are replaced from their first difference to the last.
     #[test]
     fn too_many_lines_to_compare() {
         let lines = |odd: &str| -> String {
@@ -280,7 +280,7 @@ mod tests {
         assert!(patch.ends_with("+new\n end\n"));
     }
 
-    /// S-02: names with characters that end or quote a line.
+    // S-02: names with characters that end or quote a line.
     #[test]
     fn names_are_quoted() {
         for (path, expected) in [

@@ -140,7 +140,7 @@ fn steps(text: &str) -> Option<Vec<RevisionStep>> {
 mod tests {
     use super::*;
 
-    /// S-02: names, ids, and steps behind them; a slash is `~2F`.
+    // S-02: names, ids, and steps behind them; a slash is `~2F`.
     #[test]
     fn values_in_parts() {
         use RevisionStep::{Ancestor, Parent};
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// S-02: nothing else of git's syntax.
+    // S-02: nothing else of git's syntax.
     #[test]
     fn what_is_no_value() {
         for value in [

@@ -87,7 +87,7 @@ fn asked(repository: &GitRepository, target: &GitTarget, stop_at: usize) -> (Res
     (answer, questions.get())
 }
 
-/// S-02: every kind of answer asks, again and again, whether somebody still waits, and ends at the next question.
+// S-02: every kind of answer asks, again and again, whether somebody still waits, and ends at the next question.
 #[test]
 fn every_answer_stops() {
     let folder = large("stops");

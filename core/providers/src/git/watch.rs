@@ -343,7 +343,7 @@ fn newest_change(handle: &Handle<'_>) -> Option<SystemTime> {
 mod tests {
     use super::*;
 
-    /// S-02: subjects of URIs.
+    // S-02: subjects of URIs.
     #[test]
     fn targets() {
         let head = GitRevision::parse("HEAD").unwrap();

@@ -144,7 +144,7 @@ fn is_no_user(text: &str, password: usize) -> bool {
 mod tests {
     use super::covered;
 
-    /// S-04: no password is left in a connection string of a usual form.
+    // S-04: no password is left in a connection string of a usual form.
     #[test]
     fn passwords_of_connection_strings_are_covered() {
         for text in [
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(covered("a?password=b&c=d e"), "a?password=[redacted:key-name]&c=d e");
     }
 
-    /// S-04: what is no password stays as it is.
+    // S-04: what is no password stays as it is.
     #[test]
     fn other_texts_stay() {
         for text in [

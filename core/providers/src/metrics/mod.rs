@@ -1,4 +1,4 @@
-//! Metrics: `metrics:///{name}` is the last hour of a series, with `{?from,to,step,format}` another part of it (S-05).
+//! Metrics: `metrics:///{name}` is the last hour of a series, with `{?from,to,step,format}` another part of it.
 //!
 //! ```text
 //!   push ──▶ Table of Series: rings of samples ──read──▶ Query ──▶ Points: samples, or buckets of them ──▶ Format

@@ -27,7 +27,7 @@ fn query(variables: &[(&str, &'static str)]) -> Result<MetricsQuery, ReadError> 
     MetricsQuery::parse(found, NOW)
 }
 
-/// S-05: a ring has the newest samples in the order of their times, whatever order they come in.
+// S-05: a ring has the newest samples in the order of their times, whatever order they come in.
 #[test]
 fn a_ring_is_bounded_and_sorted() {
     let table = table(5);
@@ -40,7 +40,7 @@ fn a_ring_is_bounded_and_sorted() {
     assert_eq!(series.pushed(), 8);
 }
 
-/// S-05: against a list that is sorted each time, over random histories.
+// S-05: against a list that is sorted each time, over random histories.
 #[test]
 fn a_ring_agrees_with_a_naive_one() {
     let mut random = 88_172_645_463_325_252_u64;
@@ -71,7 +71,7 @@ fn a_ring_agrees_with_a_naive_one() {
     }
 }
 
-/// S-05: a series too many is refused, and counted; what has no name or no time too.
+// S-05: a series too many is refused, and counted; what has no name or no time too.
 #[test]
 fn what_has_no_room_is_refused() {
     let metrics = Metrics::new(MetricsOptions::new().series(2)).unwrap();
@@ -97,7 +97,7 @@ fn what_has_no_room_is_refused() {
     assert_eq!((metrics.refused(), metrics.shared.table.len()), (0, 2));
 }
 
-/// S-05: a spike of one sample, up or down, survives every down-sampling.
+// S-05: a spike of one sample, up or down, survives every down-sampling.
 #[test]
 fn a_spike_survives() {
     for (count, spacing) in [(241, 1), (1_000, 7), (3_600, 1_000), (3_600, 999), (3_600, 86_400_000)] {
@@ -119,7 +119,7 @@ fn a_spike_survives() {
     }
 }
 
-/// S-05: buckets begin at multiples of their length, also before 1970; without a need each sample is a point.
+// S-05: buckets begin at multiples of their length, also before 1970; without a need each sample is a point.
 #[test]
 fn buckets_are_aligned() {
     let sample = |at: i64, value: f64| Sample { at, value };
@@ -139,7 +139,7 @@ fn buckets_are_aligned() {
     assert_eq!(Points::from_samples(&endless, Some(10), 240).points[0].min, 1.0);
 }
 
-/// S-05: times are RFC 3339 or relative; what is malformed or out of range names its variable.
+// S-05: times are RFC 3339 or relative; what is malformed or out of range names its variable.
 #[test]
 fn queries_have_bounds() {
     let hour = 3_600_000;
@@ -181,7 +181,7 @@ fn queries_have_bounds() {
     }
 }
 
-/// S-05: the three forms, with what is not a number.
+// S-05: the three forms, with what is not a number.
 #[test]
 fn forms() {
     let table = table(10);
@@ -218,7 +218,7 @@ fn forms() {
     }
 }
 
-/// S-05: options have the types and the ranges that the table says; the host's series have room.
+// S-05: options have the types and the ranges that the table says; the host's series have room.
 #[test]
 fn options_are_checked() {
     let members = |name: &str, value: OptionValue| OptionValue::Members(vec![(name.to_owned(), value)]);

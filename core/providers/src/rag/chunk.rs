@@ -74,7 +74,7 @@ fn cut(heading: &str, text: &str, chunks: &mut Vec<Chunk>) {
 mod tests {
     use super::*;
 
-    /// S-03: by headings, and by lines where a section is long.
+    // S-03: by headings, and by lines where a section is long.
     #[test]
     fn documents_are_cut_by_headings() {
         let ChunkIter { title, chunks: found } =

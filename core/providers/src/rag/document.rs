@@ -88,7 +88,7 @@ pub(super) fn of_body(body: &str) -> Option<Chunk> {
 mod tests {
     use super::*;
 
-    /// S-03: what an index has of a document is what was known of it.
+    // S-03: what an index has of a document is what was known of it.
     #[test]
     fn a_document_is_in_its_first_row() {
         let document = RagDocument {

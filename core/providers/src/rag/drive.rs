@@ -688,7 +688,7 @@ mod tests {
         ("HTTP/1.1 200 X".into(), body.into())
     }
 
-    /// S-20: numbers that no number holds, and dates, are times to wait; a call is not made again after the longest one.
+    // S-20: numbers that no number holds, and dates, are times to wait; a call is not made again after the longest one.
     #[test]
     fn a_server_may_name_any_time() {
         let day = Duration::from_secs(86_400);
@@ -710,7 +710,7 @@ mod tests {
         }
     }
 
-    /// S-20: many changes of one page, and of the same file, are taken once each, in the order of the last ones.
+    // S-20: many changes of one page, and of the same file, are taken once each, in the order of the last ones.
     #[test]
     fn changes_are_taken_in_linear_time() {
         let removed = |from: usize| {
@@ -731,7 +731,7 @@ mod tests {
         assert_eq!(changed, [listed]);
     }
 
-    /// S-20: pages that come again, and files that are listed twice, have an end.
+    // S-20: pages that come again, and files that are listed twice, have an end.
     #[test]
     fn pages_have_an_end() {
         let file = r#"{"id":"a","mimeType":"text/plain"}"#;
@@ -743,7 +743,7 @@ mod tests {
         assert_eq!(drive(vec![twice]).list().unwrap().len(), 1);
     }
 
-    /// S-20: credentials are read from a file alone: not from a pipe, a folder, or a device without an end.
+    // S-20: credentials are read from a file alone: not from a pipe, a folder, or a device without an end.
     #[test]
     fn credentials_are_a_file() {
         for file in ["/dev/zero", "/tmp"] {

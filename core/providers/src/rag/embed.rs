@@ -78,7 +78,7 @@ pub(super) fn fuse(orders: &[Vec<String>]) -> Vec<(String, f64)> {
 mod tests {
     use super::*;
 
-    /// S-03: vectors that cannot be compared are refused.
+    // S-03: vectors that cannot be compared are refused.
     #[test]
     fn vectors_are_checked() {
         let of = |vectors: &[&[f32]], texts, length| {
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(of(&[&[f32::NAN]], 1, None), "a vector has a number that is not finite");
     }
 
-    /// S-03: what two orders agree on comes first.
+    // S-03: what two orders agree on comes first.
     #[test]
     fn orders_are_fused() {
         let order = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();

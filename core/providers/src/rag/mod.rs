@@ -1,5 +1,5 @@
 //! Documents through retrieval: `rag:///{collection}/doc/{+id}` and `rag:///{collection}/search/{+query}`, of folders
-//! and of Google Drive, whose files are `gdrive:///{fileId}` too (S-03).
+//! and of Google Drive, whose files are `gdrive:///{fileId}` too.
 //!
 //! ```text
 //!   Options ──▶ Rag ──▶ Collection, one for each name: a DocumentSource ── Folder, Drive, or the program's own

@@ -1,4 +1,4 @@
-//! A cache of results: `results:///` and `results:///{analysisId}`, or another scheme (S-06). A program puts what it
+//! A cache of results: `results:///` and `results:///{analysisId}`, or another scheme. A program puts what it
 //! has computed; clients list, read and watch it for as long as it holds.
 //!
 //! ```text

@@ -157,7 +157,7 @@ fn run(mut store: ResultStore, ops: &[Op]) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// S-06: a random history of puts, uses, removals and time ends as in a naive model, in memory and in a file.
+    // S-06: a random history of puts, uses, removals and time ends as in a naive model, in memory and in a file.
     #[test]
     fn a_random_history_equals_a_naive_model(ops in ops()) {
         run(ResultStore::new(&options(None)).unwrap(), &ops);
@@ -181,7 +181,7 @@ fn text(results: &Results, id: &str) -> Option<String> {
     })
 }
 
-/// S-06: what was put is there when the file is opened again, as far as it fits into smaller limits, and for two caches at once.
+// S-06: what was put is there when the file is opened again, as far as it fits into smaller limits, and for two caches at once.
 #[test]
 fn a_file_outlives_the_cache() {
     let folder = Folder::new();
@@ -205,7 +205,7 @@ fn a_file_outlives_the_cache() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// S-06: many make the same file at once, each with a connection of its own.
+// S-06: many make the same file at once, each with a connection of its own.
 #[test]
 fn a_file_is_made_once() {
     let folder = Folder::new();
@@ -221,7 +221,7 @@ fn a_file_is_made_once() {
     assert_eq!(Results::new(ResultOptions::new().file(folder.file())).unwrap().len().unwrap(), 8);
 }
 
-/// S-06: a file that is damaged, of something else or not to be made is an error at the start that says so, and stays as it is.
+// S-06: a file that is damaged, of something else or not to be made is an error at the start that says so, and stays as it is.
 #[test]
 fn a_wrong_file_is_refused_and_stays() {
     let folder = Folder::new();
@@ -258,7 +258,7 @@ fn a_wrong_file_is_refused_and_stays() {
     assert!(refused(folder.0.clone()).contains("results: the file"));
 }
 
-/// S-06: what cannot be a cache or a result is named, with what would be right.
+// S-06: what cannot be a cache or a result is named, with what would be right.
 #[test]
 fn wrong_options_are_named() {
     for (options, message) in [
@@ -290,8 +290,8 @@ fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// S-06: those who wait share the end of one computation; when the one that computes is dropped, another one computes; what
-/// fails is not kept.
+// S-06: those who wait share the end of one computation; when the one that computes is dropped, another one computes; what
+// fails is not kept.
 #[test]
 fn computations_are_shared() {
     let results = Results::new(options(None)).unwrap();
@@ -327,8 +327,8 @@ fn computations_are_shared() {
     assert!(error.to_string().contains("101 bytes"));
 }
 
-/// S-06: a file that is removed or replaced while it is open loses nothing that was acknowledged, for two that share it, with or
-/// without its log.
+// S-06: a file that is removed or replaced while it is open loses nothing that was acknowledged, for two that share it, with or
+// without its log.
 #[test]
 fn a_file_that_is_gone_loses_nothing() {
     for ends in [&[""][..], &["", "-wal", "-shm"], &["", "-wal"], &["", "-shm"]] {
@@ -351,8 +351,8 @@ fn a_file_that_is_gone_loses_nothing() {
     }
 }
 
-/// S-06: a file of another process that takes the place of an open one keeps what it has, and gets what was acknowledged; what is
-/// no such file is an error for as long as it is there.
+// S-06: a file of another process that takes the place of an open one keeps what it has, and gets what was acknowledged; what is
+// no such file is an error for as long as it is there.
 #[test]
 fn a_file_may_be_replaced() {
     let folder = Folder::new();

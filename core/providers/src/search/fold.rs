@@ -169,7 +169,7 @@ mod tests {
         out
     }
 
-    /// S-07: letters of three alphabets are found without their marks, and no others are.
+    // S-07: letters of three alphabets are found without their marks, and no others are.
     #[test]
     fn marks_are_left_out_where_people_leave_them_out() {
         for (text, expected) in [
@@ -198,7 +198,7 @@ mod tests {
         text.nfkc().collect()
     }
 
-    /// S-07: what is folded once more does not change, so a query and a text are folded alike.
+    // S-07: what is folded once more does not change, so a query and a text are folded alike.
     #[test]
     fn folding_twice_changes_nothing() {
         for char in ('\0'..'\u{20000}').filter(|char| !is_combining_mark(*char)) {

@@ -461,7 +461,7 @@ mod tests {
         index.change("other", &[put("a", None, "検索", "検索")], &[]).unwrap();
     }
 
-    /// S-07: words in two languages, pairs and single characters, and all words of a query.
+    // S-07: words in two languages, pairs and single characters, and all words of a query.
     #[test]
     fn both_languages_are_found() {
         let mut index = Index::memory().unwrap();
@@ -490,8 +490,8 @@ mod tests {
         assert_eq!(found(&index, "y", None), ["a"]);
     }
 
-    /// S-07: where many texts have a word, those with it in a heading come first, few are looked at, and none that is permitted
-    /// is lost behind others.
+    // S-07: where many texts have a word, those with it in a heading come first, few are looked at, and none that is permitted
+    // is lost behind others.
     #[test]
     fn usual_words_take_no_longer() {
         let mut index = Index::memory().unwrap();
@@ -537,7 +537,7 @@ mod tests {
         }
     }
 
-    /// S-07: a file keeps the index; one that is damaged is set aside, and one of another program is refused.
+    // S-07: a file keeps the index; one that is damaged is set aside, and one of another program is refused.
     #[test]
     fn a_file_is_a_cache() {
         let folder = std::env::temp_dir().join(format!("mcp-search-{}", std::process::id()));

@@ -177,7 +177,7 @@ mod question {
     mod tests {
         use super::SearchQuery;
 
-        /// S-03: a question finds what has some of its words.
+        // S-03: a question finds what has some of its words.
         #[test]
         fn a_question_is_any_of_its_words() {
             for (text, expected) in [
@@ -205,7 +205,7 @@ mod tests {
         SearchQuery::parse(text).map(|query| query.fts())
     }
 
-    /// S-07: no query is an expression of the index's own language.
+    // S-07: no query is an expression of the index's own language.
     #[test]
     fn a_query_is_words() {
         for (text, expected) in [
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(fts(&(0..20).map(|n| format!("w{n} ")).collect::<String>()), None);
     }
 
-    /// S-07: places do not overlap, so each mark is put once.
+    // S-07: places do not overlap, so each mark is put once.
     #[test]
     fn places_do_not_overlap() {
         let query = SearchQuery::parse("検索 索引 化").unwrap();

@@ -28,7 +28,7 @@ pub(crate) fn score(title: &[usize], headings: &[usize], body: &[usize], length:
 mod tests {
     use super::score;
 
-    /// S-07: the title counts most, more is better with a limit, and a long text needs more.
+    // S-07: the title counts most, more is better with a limit, and a long text needs more.
     #[test]
     fn what_counts() {
         let plain = score(&[0], &[0], &[1], 400);

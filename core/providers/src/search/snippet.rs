@@ -84,7 +84,7 @@ mod tests {
         snippet(text, &SearchQuery::parse(query).unwrap().hits(&SearchTokens::from_text(text)))
     }
 
-    /// S-07: cut between characters, with what was found marked in the text as it is.
+    // S-07: cut between characters, with what was found marked in the text as it is.
     #[test]
     fn hits_are_marked() {
         assert_eq!(shown("全文検索の設定", "検索 設定"), "全文**検索**の**設定**");

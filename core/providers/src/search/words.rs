@@ -359,7 +359,7 @@ mod tests {
         SearchTokens::from_text(text).into_folded().trim_ascii().to_owned()
     }
 
-    /// S-07: width, case, forms of characters and the mark at the end of a katakana word make no difference.
+    // S-07: width, case, forms of characters and the mark at the end of a katakana word make no difference.
     #[test]
     fn texts_are_folded_and_cut() {
         for (text, expected) in [
@@ -412,7 +412,7 @@ mod tests {
         }
     }
 
-    /// S-07: what is found is where it stands in the text, whatever it was folded to.
+    // S-07: what is found is where it stands in the text, whatever it was folded to.
     #[test]
     fn phrases_are_found_in_the_text() {
         for (text, query, expected) in [

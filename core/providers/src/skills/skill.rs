@@ -206,7 +206,7 @@ fn hex(digest: &Digest) -> String {
 mod tests {
     use super::*;
 
-    /// S-56: the front matter is that of the Agent Skills specification, or the log says why not.
+    // S-56: the front matter is that of the Agent Skills specification, or the log says why not.
     #[test]
     fn heads_conform() {
         let head = |text: &str, directory: &str| SkillHead::parse(text.as_bytes(), directory);
@@ -268,7 +268,7 @@ mod tests {
         assert!(SkillHead::parse(b"---\nname: \xff\n---\n", "a").unwrap_err().contains("UTF-8"));
     }
 
-    /// S-54: `sha256:` and 64 lowercase hexadecimal digits, as `sha256sum` prints them.
+    // S-54: `sha256:` and 64 lowercase hexadecimal digits, as `sha256sum` prints them.
     #[test]
     fn digests_are_hexadecimal() {
         assert_eq!(hex(&digest(b"abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -121,7 +121,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the name and the version of the program, for the servers' logs.
+    /// Sets the name and the version of the program, for the servers' logs.
     #[must_use]
     pub fn info(mut self, name: &str, version: &str) -> Self {
         self.info = Some((name.into(), version.into()));

@@ -55,7 +55,7 @@ impl Client {
         ClientBuilder::default()
     }
 
-    /// Builds a client of the servers in a configuration file that `agent` may use (S-10); without an agent, each
+    /// Builds a client of the servers in a configuration file that `agent` may use; without an agent, each
     /// server's own `resources` apply.
     ///
     /// # Errors
@@ -75,12 +75,12 @@ impl Client {
         self.inner.links.iter().map(|link| link.name.clone()).collect()
     }
 
-    /// Lists the allowed resources of all servers (S-12). Walks all pages.
+    /// Lists the allowed resources of all servers. Walks all pages.
     pub fn list(&self) -> Listing {
         Listing::new(self, ListingKind::Resources)
     }
 
-    /// Lists the templates of all servers that can expand to an allowed URI (S-12). Walks all pages.
+    /// Lists the templates of all servers that can expand to an allowed URI. Walks all pages.
     pub fn list_templates(&self) -> Listing {
         Listing::new(self, ListingKind::Templates)
     }
@@ -124,7 +124,7 @@ impl Client {
         Err(first.unwrap_or_else(|| ClientError::NotFound { uri: own(template) }))
     }
 
-    /// Watches a resource: reports the contents first, then again after each change (S-13). Unchanged contents are not
+    /// Watches a resource: reports the contents first, then again after each change. Unchanged contents are not
     /// reported again. If the server cannot be reached at the start, the watch fails; after a first connection it waits
     /// for the server to return. Needs a tokio runtime if several servers may have the resource.
     pub fn watch(&self, uri: &str) -> Watch {

@@ -72,7 +72,7 @@ async fn change(watch: &mut super::Watch) -> Option<String> {
     contents.map(|contents| text(&contents).to_owned())
 }
 
-/// S-12, R-061, R-101, R-107: lists over pages, templates, reads and completions, in either era.
+// S-12, R-061, R-101, R-107: lists over pages, templates, reads and completions, in either era.
 #[tokio::test]
 async fn lists_reads_and_completes() {
     let server = server(&Arc::default());
@@ -95,7 +95,7 @@ async fn lists_reads_and_completes() {
     }
 }
 
-/// S-10, S-12: everything outside the allow-list is refused everywhere, before a request is sent.
+// S-10, S-12: everything outside the allow-list is refused everywhere, before a request is sent.
 #[tokio::test]
 async fn the_allow_list_decides_everywhere() {
     let server = server(&Arc::default());
@@ -122,8 +122,8 @@ async fn the_allow_list_decides_everywhere() {
     assert_eq!(nothing.read("shop://counter").await.unwrap_err().kind(), "access_denied");
 }
 
-/// S-13: first the contents, then the contents after each change, including removal and return; the last watch ends the
-/// subscription.
+// S-13: first the contents, then the contents after each change, including removal and return; the last watch ends the
+// subscription.
 #[tokio::test]
 async fn watches_from_the_first_contents_on() {
     for era in ERAS {
@@ -152,7 +152,7 @@ async fn watches_from_the_first_contents_on() {
     }
 }
 
-/// R-221, S-13: a URI that an acknowledgement leaves out is watched until it exists.
+// R-221, S-13: a URI that an acknowledgement leaves out is watched until it exists.
 #[tokio::test]
 async fn watches_what_does_not_exist_yet() {
     for era in ERAS {
@@ -167,7 +167,7 @@ async fn watches_what_does_not_exist_yet() {
     }
 }
 
-/// a result is cached for its `ttlMs`, or until an update.
+// a result is cached for its `ttlMs`, or until an update.
 #[tokio::test]
 async fn keeps_results_for_their_time() {
     let reads = Arc::new(AtomicU64::new(0));
@@ -238,8 +238,8 @@ async fn requests_end_in_time() {
     }
 }
 
-/// changes while a legacy session has no stream are read when the stream is open; watching works over HTTP in
-/// either era.
+// changes while a legacy session has no stream are read when the stream is open; watching works over HTTP in
+// either era.
 #[cfg(feature = "http")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn watches_over_http() {

@@ -40,7 +40,7 @@ impl Feed {
         Self { mounts: Arc::downgrade(mounts), state: state.clone() }
     }
 
-    /// Reports that the contents at `uri`, in any spelling, have changed.
+    /// Reports that the contents at `uri`, in any spelling, have changed.
     ///
     /// # Errors
     /// [`RegistrationError::InvalidUri`].

@@ -99,7 +99,7 @@ impl<T: IntoAnswer> Responder<T> {
 }
 
 impl<T> Responder<T> {
-    /// Whether the answer is no longer needed: the request was cancelled or timed out.
+    /// Whether the answer is no longer needed: the request was cancelled or timed out.
     pub fn is_cancelled(&self) -> bool {
         self.open.as_ref().is_none_or(|open| open.cancelled.get())
     }
@@ -116,7 +116,7 @@ impl<T> Responder<T> {
         }
     }
 
-    /// Sends progress to the client, if the client asked for it.
+    /// Sends progress to the client, if the client asked for it.
     pub fn progress(&mut self, progress: f64, total: Option<f64>, message: Option<&str>) {
         let Some(open) = &mut self.open else { return };
         let now = open.peer.now();

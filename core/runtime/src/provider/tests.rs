@@ -246,7 +246,7 @@ const ENDS: [End; 3] = [
     ("dropped", drop),
 ];
 
-/// whatever happens first, the client gets one answer or none, and the slot is free at the end.
+// whatever happens first, the client gets one answer or none, and the slot is free at the end.
 #[test]
 fn a_responder_answers_once_in_every_order() {
     type Before = fn(&TestServer);
@@ -364,7 +364,7 @@ fn a_provider_that_blocks_fills_its_own_queue() {
     assert!(served.mounts.unmount(id));
 }
 
-/// a provider that never answers causes a time-out, and its resources are freed when it drops the responder.
+// a provider that never answers causes a time-out, and its resources are freed when it drops the responder.
 #[test]
 fn a_provider_that_never_answers_times_out() {
     let limits = Limits::default();

@@ -43,7 +43,7 @@ pub struct List;
 pub struct Call;
 
 /// An error of a handler: a [`ReadError`], which is sent to the client, or any other error, which is only logged, while
-/// the client gets a general error.
+/// the client gets a general error.
 ///
 /// `?` converts any error:
 ///
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(kind_of(IntoAnswer::<Call>::into_answer(serde_json::json!([1]))), "logged");
     }
 
-    /// any error except a `ReadError` is sent as a failed read, and its text is only logged.
+    // any error except a `ReadError` is sent as a failed read, and its text is only logged.
     #[test]
     fn only_read_errors_are_sent() {
         let hidden: Result<String, _> = Err(std::io::Error::other("secret"));

@@ -119,7 +119,7 @@ mod tests {
     use serde_json::json;
     use std::time::Duration;
 
-    /// a handler sends a request to a legacy client; a modern one is asked through the answer.
+    // a handler sends a request to a legacy client; a modern one is asked through the answer.
     #[tokio::test(flavor = "multi_thread")]
     async fn a_handler_may_ask_a_legacy_client() {
         use std::io::{BufRead as _, BufReader, Write as _};

@@ -105,7 +105,7 @@ mod tests {
         response.status().as_u16()
     }
 
-    /// paths with and without a final slash, without a redirect.
+    // paths with and without a final slash, without a redirect.
     #[tokio::test]
     async fn a_router_has_both_spellings_of_each_path() {
         let server = ResourceServer::builder("test", "1").diagnostics(|_| ()).build().unwrap();

@@ -77,7 +77,7 @@ impl Builder {
         self.change(|changes| changes.template(template, handler))
     }
 
-    /// Completes a variable of the last added template: an async function from [`CompletionRequest`] to a
+    /// Completes a variable of the last added template: an async function from [`CompletionRequest`] to a
     /// result listed at [`Complete`].
     pub fn complete<F, Fut>(self, variable: impl Into<String>, handler: F) -> Self
     where
@@ -156,7 +156,7 @@ impl Builder {
         self
     }
 
-    /// Adds an entry of `capabilities.extensions` (2026-07-28, R-054): an id with a prefix, and its settings, a JSON
+    /// Adds an entry of `capabilities.extensions` (2026-07-28): an id with a prefix, and its settings, a JSON
     /// object. Default: none.
     pub fn extension(mut self, id: impl Into<String>, settings: impl Into<String>) -> Self {
         self.options.extension_capabilities.push((id.into(), settings.into()));
@@ -203,14 +203,14 @@ impl Builder {
         self
     }
 
-    /// Sets whether handlers' log messages are sent to clients. Default `false`.
+    /// Sets whether handlers' log messages are sent to clients. Default `false`.
     pub fn logging(mut self, logging: bool) -> Self {
         self.options.logging = logging;
         self
     }
 
     /// Sets whether a client gets an error that says that it may not see a resource; otherwise the error is that of a
-    /// missing one (DEC-20). Default `false`.
+    /// missing one. Default `false`.
     pub fn explicit_denials(mut self, explicit: bool) -> Self {
         self.options.explicit_denials = explicit;
         self
@@ -223,27 +223,27 @@ impl Builder {
         self
     }
 
-    /// Sets whether results carry the server's name in `_meta` (2026-07-28, R-048). Default `true`.
+    /// Sets whether results carry the server's name in `_meta` (2026-07-28). Default `true`.
     pub fn server_info_in_results(mut self, carry: bool) -> Self {
         self.options.server_info_in_results = carry;
         self
     }
 
-    /// Sets whether and how long the two lists may be cached. Default: not at all.
+    /// Sets whether and how long the two lists may be cached. Default: not at all.
     pub fn list_cache(mut self, cache: CacheHint) -> Self {
         self.options.list_cache = cache;
         self
     }
 
-    /// Sets whether and how long the answer to `server/discover` may be cached. Default: not at all.
+    /// Sets whether and how long the answer to `server/discover` may be cached. Default: not at all.
     pub fn discover_cache(mut self, cache: CacheHint) -> Self {
         self.options.discover_cache = cache;
         self
     }
 
     /// Sets whether results of reads are cached for their `ttl_ms`, for the principal that requested them or, if they
-    /// are public, for all; and whether concurrent reads of one URI by one principal share a handler call (R-219,
-    /// `notify_updated` and changes of the lists purge the cache. Default `false`.
+    /// are public, for all; and whether concurrent reads of one URI by one principal share a handler call.
+    /// `notify_updated` and changes of the lists purge the cache. Default `false`.
     pub fn cache(mut self, cache: bool) -> Self {
         self.options.cache = cache;
         self
@@ -251,7 +251,7 @@ impl Builder {
 
     /// Sets a function that removes or changes parts of contents before they are encoded. It is called with the URI and
     /// the contents of each entry of each read, including constants. An error fails the read, and none of the contents
-    /// are sent (S-19). It runs where the handler ran, so it must not block. Default: none.
+    /// are sent. It runs where the handler ran, so it must not block. Default: none.
     pub fn redact<F>(mut self, redact: F) -> Self
     where
         F: Fn(&str, Contents<'static>) -> Result<Contents<'static>, HandlerError> + Send + Sync + 'static,
@@ -276,7 +276,7 @@ impl Builder {
         self
     }
 
-    /// Records each request, and passes the records to `sink` on a thread of its own (S-19): to an
+    /// Records each request, and passes the records to `sink` on a thread of its own: to an
     /// [`AuditFile`](crate::transport::AuditFile), or to a function that takes an
     /// [`AuditEntry`](mcp_resources_engine::guard::AuditEntry). Default: no records. Requests never wait for a slow
     /// sink: above [`Limits::audit_queue`](mcp_resources_engine::limits::Limits::audit_queue) records are dropped and counted.
@@ -340,10 +340,7 @@ fn random_key() -> Option<SealKey> {
     SealKey::from_secret(&secret).ok()
 }
 
-#[expect(
-    clippy::disallowed_macros,
-    reason = "the default of a host: standard error is free on stdio (R-147)"
-)]
+#[expect(clippy::disallowed_macros, reason = "the default of a host: standard error is free on stdio")]
 fn to_stderr(diagnostic: &Diagnostic<'_>) {
     eprintln!("mcp-resources: {diagnostic}");
 }

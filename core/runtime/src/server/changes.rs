@@ -73,7 +73,7 @@ impl ServerChanges {
         self
     }
 
-    /// Completes a variable of the last added template.
+    /// Completes a variable of the last added template.
     pub fn complete<F, Fut>(mut self, variable: impl Into<String>, handler: F) -> Self
     where
         F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,

@@ -49,7 +49,7 @@ impl HttpBuilder {
         self
     }
 
-    /// Sets the accepted `Host` headers, as `name` or `name:port`. Default: the names of this machine's
+    /// Sets the accepted `Host` headers, as `name` or `name:port`. Default: the names of this machine's
     /// loopback interface. A public server needs its own name here.
     pub fn allowed_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
         self.options.rules.hosts = Hosts::These(hosts.into_iter().map(Into::into).collect());
@@ -62,14 +62,14 @@ impl HttpBuilder {
         self
     }
 
-    /// Sets the accepted `Origin` headers, as `scheme://host:port`. Default: local pages. Requests without the
+    /// Sets the accepted `Origin` headers, as `scheme://host:port`. Default: local pages. Requests without the
     /// header are always accepted.
     pub fn allowed_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
         self.options.rules.origins = Origins::These(origins.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets whether browsers may let pages of the accepted origins send requests (DEC-30). Default `false`.
+    /// Sets whether browsers may let pages of the accepted origins send requests. Default `false`.
     pub fn cors(mut self, cors: bool) -> Self {
         self.options.rules.cors = cors;
         self
@@ -82,20 +82,20 @@ impl HttpBuilder {
         self
     }
 
-    /// Sets the form in which requests are answered. Default [`Answers::Either`].
+    /// Sets the form in which requests are answered. Default [`Answers::Either`].
     pub fn answers(mut self, answers: Answers) -> Self {
         self.options.rules.answers = answers;
         self
     }
 
     /// Sets whether legacy clients get sessions. Without sessions every legacy request is independent: there are no
-    /// subscriptions, and any process of a deployment can answer (DEC-25). Default `true`.
+    /// subscriptions, and any process of a deployment can answer. Default `true`.
     pub fn sessions(mut self, sessions: bool) -> Self {
         self.options.rules.sessions = sessions;
         self
     }
 
-    /// Also serves the transport of 2024-11-05, HTTP with server-sent events, which was replaced in 2025-03-26.
+    /// Also serves the transport of 2024-11-05, HTTP with server-sent events, which was replaced in 2025-03-26.
     /// Default: not served.
     pub fn sse24(mut self, paths: Sse24) -> Self {
         self.options.rules.sse24 = Some(paths);

@@ -90,7 +90,7 @@ impl ResourceServer {
     }
 
     /// Adds and removes resources and templates: all of `changes`, or none. Notifies clients that watch the lists
-    /// running reads are not disturbed.
+    ///; running reads are not disturbed.
     ///
     /// # Errors
     /// [`RegistrationError`] for the first change that is refused; nothing has changed then.
@@ -133,7 +133,7 @@ impl ResourceServer {
         self.shared.list_changed(lists);
     }
 
-    /// Revokes the tokens of `subject`: its listens end with their results, and the streams of its sessions
+    /// Revokes the tokens of `subject`: its listens end with their results, and the streams of its sessions
     /// end. Tokens of this subject are verified again at their next use, also within a session, where the verifier must
     /// refuse them. `subject` is the identity that the verifier returns; the empty one, of the local process, is
     /// ignored.
@@ -141,7 +141,7 @@ impl ResourceServer {
         self.shared.revoke(subject);
     }
 
-    /// Shuts down all running transports: listens end with their results, and requests in flight get
+    /// Shuts down all running transports: listens end with their results, and requests in flight get
     /// [`Limits::grace`](mcp_resources_engine::limits::Limits::grace) to finish.
     pub fn shutdown(&self) {
         self.shared.shutdown();
@@ -164,9 +164,9 @@ impl ResourceServer {
         &self.shared.engine
     }
 
-    /// Serves the client on standard input and output, until the client closes its end or the process gets
+    /// Serves the client on standard input and output, until the client closes its end or the process gets
     /// `SIGTERM` or `SIGINT` (Ctrl-C). From then on nothing else in this process can read standard input, and anything
-    /// it prints goes to standard error. Needs a tokio runtime.
+    /// it prints goes to standard error. Needs a tokio runtime.
     ///
     /// # Errors
     /// The system's error for the two descriptors.
@@ -174,7 +174,7 @@ impl ResourceServer {
         self.serve(Stdio::take_blocking()?, true).await
     }
 
-    /// Serves the client on a pair of pipes, or a Unix or TCP socket, with the same framing. The client is
+    /// Serves the client on a pair of pipes, or a Unix or TCP socket, with the same framing. The client is
     /// trusted like the local process; use HTTP over a network.
     ///
     /// # Errors
@@ -242,7 +242,7 @@ impl Method {
         Self { method: method.into(), name_param: None, capability: None, list_kind: None }
     }
 
-    /// Sets the member of `params` that the HTTP header `Mcp-Name` repeats. Default: none.
+    /// Sets the member of `params` that the HTTP header `Mcp-Name` repeats. Default: none.
     pub fn name_param(mut self, member: impl Into<String>) -> Self {
         self.name_param = Some(member.into());
         self

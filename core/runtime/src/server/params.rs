@@ -1,5 +1,5 @@
 //! Deserializes the values of a template's variables. For a value that does not fit, the client gets an error with the
-//! name of the variable (`invalid_parameter`, DEC-20).
+//! name of the variable (`invalid_parameter`).
 //!
 //! Law: a number has one spelling, as a parameter of its kind has ([`ParameterKind`]). So a rule about a URI holds for
 //! every request for the same value.

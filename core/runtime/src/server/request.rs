@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// `resources/read`, for a handler.
+/// `resources/read`, for a handler.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ReadRequest {
@@ -26,10 +26,10 @@ pub struct ReadRequest {
     pub uri: String,
     /// The values of the template's variables; `None` for a resource.
     pub values: Option<MatchedParams<'static>>,
-    /// The client's answers to an earlier [`InputRequired`](mcp_resources_engine::connection::InputRequired): a
+    /// The client's answers to an earlier [`InputRequired`](mcp_resources_engine::connection::InputRequired): a
     /// JSON object, key to result. Validated against the schemas of the questions.
     pub inputs: Option<String>,
-    /// The state of that `InputRequired`. It was sealed, so the client cannot have changed it.
+    /// The state of that `InputRequired`. It was sealed, so the client cannot have changed it.
     pub state: Option<Vec<u8>>,
     /// The sender of the request, and functions for reports.
     pub context: Context,
@@ -77,7 +77,7 @@ impl ReadRequest {
     /// The user's answer to the form `key`, deserialized; `None` if the client has not been asked yet.
     ///
     /// # Errors
-    /// [`ReadError::InputDeclined`] if the user declined or cancelled; [`ReadError::InvalidParameter`] if the
+    /// [`ReadError::InputDeclined`] if the user declined or cancelled; [`ReadError::InvalidParameter`] if the
     /// content does not fit the type.
     pub fn input<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ReadError> {
         input(self.inputs.as_deref(), key)
@@ -98,7 +98,7 @@ fn input<T: DeserializeOwned>(inputs: Option<&str>, key: &str) -> Result<Option<
     serde_json::from_value(content).map(Some).map_err(|_| invalid())
 }
 
-/// `completion/complete`, for a completer.
+/// `completion/complete`, for a completer.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CompletionRequest {
@@ -224,7 +224,7 @@ impl Context {
         self.caller.headers.as_deref()
     }
 
-    /// The scopes of the principal's token, including implied ones. Empty without a token.
+    /// The scopes of the principal's token, including implied ones. Empty without a token.
     pub fn scopes(&self) -> &[String] {
         self.principal().map_or(&[], Principal::scopes)
     }
@@ -241,17 +241,17 @@ impl Context {
         Some(self.caller.revision)
     }
 
-    /// The client's description of itself, a JSON object. Unverified: for display and logs only.
+    /// The client's description of itself, a JSON object. Unverified: for display and logs only.
     pub fn client_info(&self) -> Option<&str> {
         self.caller.client_info.as_deref()
     }
 
-    /// `_meta` of the request, a JSON object: it may carry trace context, for example.
+    /// `_meta` of the request, a JSON object: it may carry trace context, for example.
     pub fn meta(&self) -> Option<&str> {
         self.caller.meta.as_deref()
     }
 
-    /// The trace context of the request, as far as it is well-formed in `_meta`: for OpenTelemetry propagators.
+    /// The trace context of the request, as far as it is well-formed in `_meta`: for OpenTelemetry propagators.
     pub fn trace(&self) -> TraceContext<'_> {
         // The text was part of a message, so its nesting is limited.
         self.meta().map(|meta| TraceContext::of_text(meta, usize::MAX)).unwrap_or_default()
@@ -262,13 +262,13 @@ impl Context {
         self.link.server()
     }
 
-    /// Sends progress to the client, if the client asked for it. Values that do not grow, or follow too soon
-    /// after the last one, are not sent.
+    /// Sends progress to the client, if the client asked for it. Values that do not grow, or follow too soon
+    /// after the last one, are not sent.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         self.link.report(|reply, now| reply.progress(progress, total, message, now));
     }
 
-    /// Sends a log message to the client, if the server offers logging and the client wants this level (R-119 … R-123).
+    /// Sends a log message to the client, if the server offers logging and the client wants this level.
     /// A value without a JSON form is not sent.
     pub fn log(&self, level: LogLevel, logger: Option<&str>, data: &impl Serialize) {
         if let Ok(data) = serde_json::to_string(data) {
@@ -277,7 +277,7 @@ impl Context {
     }
 
     /// Sends a request to a client of a legacy revision and waits for its result: `elicitation/create`,
-    /// `sampling/createMessage`, `roots/list`, or a custom method. `params` must serialize to a JSON object. To
+    /// `sampling/createMessage`, `roots/list`, or a custom method. `params` must serialize to a JSON object. To
     /// ask a client of 2026-07-28, return [`InputRequired`](mcp_resources_engine::connection::InputRequired) instead.
     ///
     /// # Errors
@@ -289,7 +289,7 @@ impl Context {
         ask::ask(&self.link, method, &params).await
     }
 
-    /// Whether the answer is no longer wanted: the request was cancelled, or timed out. Futures are dropped
+    /// Whether the answer is no longer wanted: the request was cancelled, or timed out. Futures are dropped
     /// automatically; this is for threads and tasks that a handler started.
     pub fn is_cancelled(&self) -> bool {
         self.link.is_cancelled()

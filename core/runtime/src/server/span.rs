@@ -205,7 +205,7 @@ mod tests {
         Err(ReadError::NotFound)
     }
 
-    /// R-022, S-19.
+    // R-022, S-19.
     #[test]
     fn a_span_says_what_is_asked_and_by_which_trace() {
         let spans = Spans::default();

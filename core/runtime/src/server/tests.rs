@@ -123,7 +123,7 @@ async fn completion_and_lists_come_from_the_template() {
     assert_eq!(list["resources"].as_array().unwrap().len(), 3);
 }
 
-/// a slow read does not delay others, and finishes out of order.
+// a slow read does not delay others, and finishes out of order.
 #[tokio::test]
 async fn a_slow_handler_blocks_no_other_request() {
     let gate = Arc::new(tokio::sync::Semaphore::new(0));
@@ -165,7 +165,7 @@ async fn until(what: impl Fn() -> bool) {
     panic!("it never came true");
 }
 
-/// a cancelled request drops its future and gets no answer; its slot is freed.
+// a cancelled request drops its future and gets no answer; its slot is freed.
 #[tokio::test]
 async fn cancelling_drops_the_future_and_frees_its_place() {
     let mut limits = Limits::default();
@@ -240,7 +240,7 @@ async fn a_cancelled_function_that_blocks_keeps_its_place_until_it_returns() {
     assert_eq!(seen.load(Ordering::SeqCst), 3, "it saw that it was cancelled");
 }
 
-/// a read that never ends is answered at the time-out, and its future is dropped.
+// a read that never ends is answered at the time-out, and its future is dropped.
 #[tokio::test]
 async fn a_handler_that_never_ends_times_out() {
     let mut limits = Limits::default();
@@ -255,7 +255,7 @@ async fn a_handler_that_never_ends_times_out() {
     assert_eq!(error.data["kind"], "timeout");
 }
 
-/// the text of a handler's error is not sent to clients.
+// the text of a handler's error is not sent to clients.
 #[tokio::test]
 async fn errors_and_panics_are_not_sent() {
     let heard = Arc::new(Mutex::new(Vec::new()));
@@ -287,7 +287,7 @@ async fn errors_and_panics_are_not_sent() {
     assert_eq!(heard.matches("panicked").count(), 2);
 }
 
-/// changes at run time are notified, from any thread and from inside a handler.
+// changes at run time are notified, from any thread and from inside a handler.
 #[tokio::test]
 async fn changes_at_run_time_are_notified() {
     let server = quiet()
@@ -348,7 +348,7 @@ async fn removed_resources_are_gone_and_their_functions_with_them() {
     assert!(client.read("a://y").await.is_err(), "all or nothing");
 }
 
-/// progress and log messages precede the answer, whether or not the handler has left the loop.
+// progress and log messages precede the answer, whether or not the handler has left the loop.
 #[tokio::test]
 async fn reports_come_before_the_answer() {
     async fn report(request: ReadRequest, wait: bool) -> &'static str {
@@ -376,7 +376,7 @@ async fn reports_come_before_the_answer() {
     }
 }
 
-/// R-133 … R-139: a read that asks the user first.
+// R-133 … R-139: a read that asks the user first.
 #[tokio::test]
 async fn a_read_may_ask_for_input() {
     #[derive(serde::Deserialize)]

@@ -1,4 +1,4 @@
-//! Writes audit records to a file, or passes them to a function, on a thread of its own (S-19).
+//! Writes audit records to a file, or passes them to a function, on a thread of its own.
 //!
 //! Law: a request never waits for a sink. Records that a slow or failing sink misses are counted, and the count is
 //! passed to it when it works again.
@@ -262,7 +262,7 @@ mod tests {
         let _ = connection.message(arrival, Now::default(), &mut Vec::new());
     }
 
-    /// S-19: lines of JSON, appended, without contents, in a file that only its owner can read.
+    // S-19: lines of JSON, appended, without contents, in a file that only its owner can read.
     #[test]
     fn a_file() {
         let path = std::env::temp_dir().join(format!("mcp-resources-audit-{}.jsonl", std::process::id()));
@@ -287,7 +287,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
     }
 
-    /// S-19: a slow sink delays no request; missed records are counted and reported in their place.
+    // S-19: a slow sink delays no request; missed records are counted and reported in their place.
     #[test]
     fn a_slow_sink_misses_the_newest() {
         let engine = engine();

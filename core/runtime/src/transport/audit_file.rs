@@ -189,7 +189,7 @@ mod tests {
         folder
     }
 
-    /// S-19: what was written in part is taken back, so that every line is JSON.
+    // S-19: what was written in part is taken back, so that every line is JSON.
     #[test]
     fn a_write_that_fails_leaves_no_part_of_a_line() {
         let folder = folder("torn");
@@ -215,7 +215,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// S-19: a line that a killed process left is ended first.
+    // S-19: a line that a killed process left is ended first.
     #[test]
     fn a_torn_line_of_another_process_is_ended() {
         let folder = folder("killed");
@@ -227,7 +227,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// S-19: records go to the file at the path, whatever happened to the one before.
+    // S-19: records go to the file at the path, whatever happened to the one before.
     #[test]
     fn a_file_that_is_moved_or_deleted_is_made_again() {
         let folder = folder("moved");
@@ -252,7 +252,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// S-19: opening a pipe does not wait for its reader.
+    // S-19: opening a pipe does not wait for its reader.
     #[test]
     fn a_pipe_needs_a_reader() {
         let folder = folder("pipe");

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// S-01: a key that stands twice is refused in JSON as it is in YAML; all else is what any reader takes.
+    // S-01: a key that stands twice is refused in JSON as it is in YAML; all else is what any reader takes.
     #[test]
     fn no_key_stands_twice() {
         let text = r#"{"a": [null, true, -1, 18446744073709551615, 1.5, "x\ud83d\ude00"], "b": {"a": {}}}"#;
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// S-01: what is wrong with a file, with the fix.
+    // S-01: what is wrong with a file, with the fix.
     #[test]
     fn faults_of_files_have_a_fix() {
         let folder = std::env::temp_dir().join(format!("mcp-resources-document-{}", std::process::id()));

@@ -56,7 +56,7 @@ pub enum Flushed {
 }
 
 impl Pipe {
-    /// Makes the state of a new peer, which is the local process.
+    /// Makes the state of a new peer, which is the local process.
     pub fn new(engine: &Arc<Engine>, clock: Arc<EngineClock>) -> Self {
         let connection = engine.connect(ConnectionKind::Stdio);
         let id = connection.id();
@@ -163,7 +163,7 @@ impl Pipe {
         connection.deliver(room, out)
     }
 
-    /// Ends the open listens, at the end of input or of the server: [`Pipe::deliver`] appends their
+    /// Ends the open listens, at the end of input or of the server: [`Pipe::deliver`] appends their
     /// results. Requests in flight continue.
     pub fn shutdown(&self) {
         self.lock().connection.shutdown();
@@ -179,7 +179,7 @@ impl Pipe {
         outcome
     }
 
-    /// Cancels requests in flight without an answer: at the end of input, after the grace period.
+    /// Cancels requests in flight without an answer: at the end of input, after the grace period.
     pub fn cancel_all(&self) -> Events<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -348,7 +348,7 @@ mod tests {
         }
     }
 
-    /// each thread that makes room calls the waker once, whether or not it has written everything.
+    // each thread that makes room calls the waker once, whether or not it has written everything.
     #[test]
     fn room_is_reported_when_a_full_output_drains() {
         let mut options = EngineOptions::default();

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    /// S-01: what is no file is refused at once, and nobody at the other end of a pipe notices.
+    // S-01: what is no file is refused at once, and nobody at the other end of a pipe notices.
     #[test]
     fn what_is_no_file_is_not_opened() {
         let folder = std::env::temp_dir().join(format!("mcp-resources-regular-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! The standard input and output of a server process, reserved for the protocol.
+//! The standard input and output of a server process, reserved for the protocol.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open};

@@ -1,4 +1,4 @@
-//! a URI is validated before it is used.
+//! A URI is validated before it is used.
 
 use super::*;
 use proptest::prelude::*;

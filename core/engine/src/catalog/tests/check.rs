@@ -14,7 +14,7 @@ fn any() -> Resource {
     Resource::new("config://app")
 }
 
-/// R-078.
+// R-078.
 #[test]
 fn priority_is_between_0_and_1() {
     for good in [0.0, -0.0, 0.5, 1.0] {
@@ -27,7 +27,7 @@ fn priority_is_between_0_and_1() {
     assert_eq!(error, r#""config://app": priority is "1.5", expected a number from 0 to 1"#);
 }
 
-/// R-078.
+// R-078.
 #[test]
 fn last_modified_has_a_zone() {
     catalog([resource(any().last_modified("2025-01-12T15:00:58+09:00"))]);
@@ -36,7 +36,7 @@ fn last_modified_has_a_zone() {
     }
 }
 
-/// R-079.
+// R-079.
 #[test]
 fn icons_are_http_or_data() {
     for good in ["https://example.com/a.png", "HTTP://example.com/a.png", "data:image/png;base64,AAAA"] {
@@ -63,7 +63,7 @@ fn icons_are_http_or_data() {
     assert_eq!(field(resource(any().icon(icon))), "icons[0].mimeType");
 }
 
-/// R-069, R-073: the scheme is checked, and everything behind it.
+// R-069, R-073: the scheme is checked, and everything behind it.
 #[test]
 fn uris() {
     for good in ["a+b.c-1:x", "file:///a.md", "docs://ガイド/概要", "urn:isbn:1"] {
@@ -84,7 +84,7 @@ fn uris_have_a_longest_key() {
     catalog([at(&long[..Cursor::MAX_KEY])]);
 }
 
-/// R-021, R-022.
+// R-021, R-022.
 #[test]
 fn meta_keys_are_the_authors_own() {
     catalog([resource(any().meta(r#"{"com.example/team":"docs","plain":1}"#))]);
@@ -109,7 +109,7 @@ fn the_other_fields() {
     assert_eq!(field(resource(any().annotations(annotations))), "annotations");
 }
 
-/// R-060.
+// R-060.
 #[test]
 fn templates_are_refused_with_their_offset() {
     match refused(matching("note://{id")) {
@@ -121,7 +121,7 @@ fn templates_are_refused_with_their_offset() {
     }
 }
 
-/// S-16: options of a variable must be consistent with the template.
+// S-16: options of a variable must be consistent with the template.
 #[test]
 fn parameters_belong_to_the_template() {
     let note = || Template::new("note://{id}{?day}");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// one URI, one resource, whatever the spelling.
+// one URI, one resource, whatever the spelling.
 #[test]
 fn a_uri_is_registered_once() {
     let one = catalog([at("HTTPS://Example.com/a")]);
@@ -32,7 +32,7 @@ fn a_snapshot_does_not_change() {
     assert!(applied.resources_changed && applied.templates_changed);
 }
 
-/// an edit without effect announces no change.
+// an edit without effect announces no change.
 #[test]
 fn applied_says_what_changed() {
     let before = catalog([at("x:a"), matching("x:t/{id}")]);
@@ -55,7 +55,7 @@ fn removed_uris_are_canonical() {
     assert_eq!(after.resource("x:a").unwrap().resource.details.name.as_deref(), Some("new"));
 }
 
-/// DEC-14.
+// DEC-14.
 #[test]
 fn conflicts_name_the_new_template_first() {
     for (old, new) in [("x:t/{a}", "x:t/{b}"), ("x:t/{b}", "x:t/{a}"), ("x:t/{a}", "x:t/{a}")] {
@@ -66,7 +66,7 @@ fn conflicts_name_the_new_template_first() {
     assert!(catalog([matching("x:t/{a}")]).apply(replace).is_ok());
 }
 
-///
+//
 #[test]
 fn templates_that_are_added_one_by_one_are_routed_and_refused_like_a_batch() {
     let text = |number: usize| format!("x{number}://{{a}}/{{b}}");
@@ -88,7 +88,7 @@ fn templates_that_are_added_one_by_one_are_routed_and_refused_like_a_batch() {
     assert!(matches!(other.route("x7://1/2"), CatalogRoute::Template(..)));
 }
 
-/// with few templates, each edit reports the shadowed ones; with many, only a batch of edits does.
+// with few templates, each edit reports the shadowed ones; with many, only a batch of edits does.
 #[test]
 fn shadows_are_looked_for_in_proportion_to_what_is_edited() {
     let shadowed = ["y://h/{a,b}", "y://h/{c}"];
@@ -105,7 +105,7 @@ fn shadows_are_looked_for_in_proportion_to_what_is_edited() {
     assert!(warned(&empty(), &[&many[..], &shadowed[..]].concat()));
 }
 
-/// R-071, and the lints of templates: reported once, when the cause is registered.
+// R-071, and the lints of templates: reported once, when the cause is registered.
 #[test]
 fn warnings_are_reported_once() {
     let (one, applied) =

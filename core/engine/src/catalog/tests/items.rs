@@ -31,7 +31,7 @@ fn encoded(fields: FieldSet) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// DEC-11, R-058: each revision gets the fields it defines, in one order.
+// DEC-11, R-058: each revision gets the fields it defines, in one order.
 #[test]
 fn items_have_the_fields_of_their_revision() {
     assert_eq!(
@@ -56,7 +56,7 @@ fn the_name_of_a_bare_item_is_its_uri() {
     assert_eq!(templates(&bare, FieldSet::Full), [json!({"uriTemplate": "x:t/{id}", "name": "x:t/{id}"})]);
 }
 
-/// R-073, DEC-29: a URI is listed as registered, unless RFC 3986 forbids one of its characters.
+// R-073, DEC-29: a URI is listed as registered, unless RFC 3986 forbids one of its characters.
 #[test]
 fn uris_are_listed_as_given_or_in_canonical_form() {
     let listed = catalog([at("X:%61"), at("docs://ガ"), at("x:a|b")]);
@@ -64,7 +64,7 @@ fn uris_are_listed_as_given_or_in_canonical_form() {
     assert!(listed.resource("x:a").is_some() && listed.resource("docs://%E3%82%AC").is_some());
 }
 
-/// S-16, R-060: parameters are published in `_meta`, and no template has a size.
+// S-16, R-060: parameters are published in `_meta`, and no template has a size.
 #[test]
 fn templates_publish_their_parameters() {
     let forecast = Template::new("weather://{city}/{day}{?unit,n,tags*}")

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 const FIELDS: FieldSet = FieldSet::Full;
 
-/// Sends a position through a sealed cursor and back, as a client does.
+// Sends a position through a sealed cursor and back, as a client does.
 fn travel(list: ListKind, after: &str) -> String {
     let seal = Seal::new(&Cursor::derived_key("test"), &[]);
     let scope = CursorScope { server: "test", principal: "" };
@@ -48,8 +48,8 @@ fn uri(number: u8) -> String {
 }
 
 proptest! {
-    /// with any page size, and any insertions and removals between pages, no item is listed twice, and
-    /// every item that was there all the time is listed.
+    // with any page size, and any insertions and removals between pages, no item is listed twice, and
+    // every item that was there all the time is listed.
     #[test]
     fn survivors_are_listed_exactly_once(
         start in proptest::collection::btree_set(any::<u8>(), 0..60),
@@ -74,7 +74,7 @@ proptest! {
     }
 }
 
-/// the last page is marked as the last, also when it is full.
+// the last page is marked as the last, also when it is full.
 #[test]
 fn more_is_false_exactly_at_the_end() {
     let seven = catalog((0..7).map(|number| at(&uri(number))));
@@ -123,7 +123,7 @@ fn uris_of(out: &[u8]) -> Vec<String> {
     listed(out).iter().map(|item| item["uri"].as_str().unwrap().to_owned()).collect()
 }
 
-/// a position stays valid when its item is removed.
+// a position stays valid when its item is removed.
 #[test]
 fn a_page_begins_after_a_key_that_is_gone() {
     let catalog = catalog([at("x:a"), at("x:c")]);
@@ -135,7 +135,7 @@ fn a_page_begins_after_a_key_that_is_gone() {
     }
 }
 
-/// templates in the order of their text, by pages.
+// templates in the order of their text, by pages.
 #[test]
 fn templates_have_pages_too() {
     let many = catalog((0..250).rev().map(|number| matching(&format!("x{number:03}:{{id}}"))));

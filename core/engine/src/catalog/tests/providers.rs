@@ -33,7 +33,7 @@ fn listers(catalog: &Catalog, after: Option<&SourceKey>) -> Vec<SourceKey> {
     catalog.listers_after(after).map(Lister::key).collect()
 }
 
-/// sources without a template follow those of templates, in the order of their keys.
+// sources without a template follow those of templates, in the order of their keys.
 #[test]
 fn sources_have_one_order() {
     let lists = Template::new("m:{x}").list(crate::resource::ListSource::default());
@@ -113,8 +113,8 @@ fn the_fallback_comes_last() {
     assert!(matches!(gone.route("none:1"), CatalogRoute::None { .. }));
 }
 
-/// a template of another server is listed in the order of its text, is never routed, and may repeat another
-/// template's text.
+// a template of another server is listed in the order of its text, is never routed, and may repeat another
+// template's text.
 #[test]
 fn templates_of_other_servers_are_listed_in_their_place() {
     let edits = [
@@ -159,7 +159,7 @@ fn templates_of_other_servers_are_listed_in_their_place() {
     ));
 }
 
-/// R-145, and the limits `list_item`, `nesting` and `templates`.
+// R-145, and the limits `list_item`, `nesting` and `templates`.
 #[test]
 fn invalid_templates_of_other_servers_are_refused() {
     let small = Limits { list_item: 100, nesting: 3, templates: 2, ..Limits::default() };
@@ -200,7 +200,7 @@ fn invalid_templates_of_other_servers_are_refused() {
     assert_eq!(full.unwrap_err(), RegistrationError::LimitReached { what: "templates", limit: 2 });
 }
 
-/// updating a resource in place changes the list and removes nothing.
+// updating a resource in place changes the list and removes nothing.
 #[test]
 fn a_resource_is_updated_in_place() {
     let before = catalog([resource(Resource::new("X:a").name("n").description("d").size(1)), at("x:b")]);
@@ -280,7 +280,7 @@ fn many_edits_are_one_change() {
     assert_eq!((after.len(), reports.iter().filter(|report| report.is_err()).count()), (9_900, 100));
 }
 
-/// S-57: a method and an extension belong to one mount, and only this mount can remove them.
+// S-57: a method and an extension belong to one mount, and only this mount can remove them.
 #[test]
 fn methods_and_extensions_belong_to_one_mount() {
     let method = |mount| Edit::AddMethod { mount, method: "notes/list".into(), handler: 4 };

@@ -19,7 +19,7 @@ fn route(catalog: &Catalog, normal: &str) -> String {
     }
 }
 
-/// DEC-14: exact resources first, then the most specific template; no other template is tried after a refused value.
+// DEC-14: exact resources first, then the most specific template; no other template is tried after a refused value.
 #[test]
 fn resources_go_before_templates() {
     let catalog =
@@ -46,7 +46,7 @@ fn routes_follow_the_templates_that_are_there() {
     assert!(three.template_by_text("c://{x}").is_some() && three.template_by_text("b://{x}").is_none());
 }
 
-/// S-16: the values of a match are checked against the parameters.
+// S-16: the values of a match are checked against the parameters.
 #[test]
 fn parameters_are_checked() {
     let forecast = Template::new("weather://{city}{?days}")
@@ -69,7 +69,7 @@ fn parameters_are_checked() {
     assert_eq!(check("weather://rome?days=3"), refused("city", "rome", "expected one of: tokyo, oslo"));
 }
 
-/// R-107, S-16: the handler completes a variable; without one, the values that the parameter allows do.
+// R-107, S-16: the handler completes a variable; without one, the values that the parameter allows do.
 #[test]
 fn completers() {
     let things = Template::new("x://{a}/{b}/{c}/{d}")

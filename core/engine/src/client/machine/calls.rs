@@ -322,7 +322,7 @@ impl Machine {
     fn keep(&mut self, slot: CallId, outcome: &ClientOutcome, result: Json<'_>, now: Now) {
         let ttl = self.revision().map_or(0, |revision| decode::ttl(result, revision));
         let Some(pending) = self.calls.pending.get_mut(&slot).filter(|_| ttl > 0) else { return };
-        // The contents depend on the user's answers, so a later read must ask again.
+        // The contents depend on the user's answers, so a later read must ask again.
         if pending.round.is_begun() {
             return;
         }

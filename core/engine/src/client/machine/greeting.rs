@@ -1,4 +1,4 @@
-//! Determines the era of a server (R-025, R-026, R-035 … ).
+//! Determines the era of a server.
 //!
 //! A modern server answers `server/discover`; an older one refuses it, stays silent, or closes the connection. The
 //! older handshake is sent at once after a refusal, after a delay without an answer, and first on the next connection

@@ -1,4 +1,4 @@
-//! Messages that break a rule of JSON-RPC, and are clear all the same: an answer that is not used is an
+//! Messages that break a rule of JSON-RPC, and are clear all the same: an answer that is not used is an
 //! answer that its caller waits for in vain.
 //!
 //! Law: only the text of one message is changed, never its meaning for another request; the changed text is decoded like

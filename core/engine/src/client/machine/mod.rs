@@ -542,7 +542,7 @@ impl Machine {
         let instead = instead.map(|(_, what)| what.clone());
         match flight.purpose {
             RequestPurpose::Discover if self.pinned.is_none() => self.greet_after_silence(now, out),
-            // The handshake cannot be cancelled.
+            // The handshake cannot be cancelled.
             RequestPurpose::Discover | RequestPurpose::Initialize => {
                 let mut reason = format!("no answer to the handshake within {} ms", flight.timeout);
                 if let Some(instead) = instead {
@@ -570,7 +570,7 @@ impl Machine {
         }
     }
 
-    /// Cancels a request.
+    /// Cancels a request.
     fn take_back(&mut self, id: u64, out: &mut Effects) {
         let message = self.speaker.notification(version::CANCELLED, |params| params.u64("requestId", id));
         out.push(Effect::Send(message));

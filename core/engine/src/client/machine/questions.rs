@@ -1,4 +1,4 @@
-//! Questions of the server: its own requests before 2026-07-28, rounds of input since then (R-133 … R-138).
+//! Questions of the server: its own requests before 2026-07-28, rounds of input since then.
 
 use super::calls::CallId;
 use super::{Effects, Machine};
@@ -8,7 +8,7 @@ use crate::now::{Millis, Now};
 use crate::version::{INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolMethod};
 use std::collections::BTreeMap;
 
-/// Pause in ms before a call is repeated if the server returned only a state.
+/// Pause in ms before a call is repeated if the server returned only a state.
 const AGAIN: Millis = 200;
 
 /// The input that one read needs.
@@ -38,7 +38,7 @@ impl Round {
         self.state.is_some()
     }
 
-    /// Writes the answers and the state into the params of a retry.
+    /// Writes the answers and the state into the params of a retry.
     pub(super) fn write(&self, params: &mut ObjectWriter<'_>) {
         if !self.asked.is_empty() {
             params.object("inputResponses", |responses| {

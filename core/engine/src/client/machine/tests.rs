@@ -281,7 +281,7 @@ fn text(contents: &[Contents<'_>]) -> String {
 
 pub(super) const ERAS: [Revision; 2] = [Revision::V2026_07_28, Revision::V2025_11_25];
 
-/// S-13: the same script produces the same events in either era.
+// S-13: the same script produces the same events in either era.
 #[test]
 fn the_same_script_gives_the_same_events() {
     let logs = ERAS.map(|era| {
@@ -327,7 +327,7 @@ fn the_same_script_gives_the_same_events() {
     assert_eq!(logs[0], events);
 }
 
-/// S-13: a burst of changes causes at most two reads, never more than one at a time.
+// S-13: a burst of changes causes at most two reads, never more than one at a time.
 #[test]
 fn a_burst_is_two_reads() {
     for era in ERAS {
@@ -349,8 +349,8 @@ fn a_burst_is_two_reads() {
     }
 }
 
-/// R-222, S-13: whatever is lost in between, the client ends with the server's contents for every URI, and never reads
-/// a URI twice at once.
+// R-222, S-13: whatever is lost in between, the client ends with the server's contents for every URI, and never reads
+// a URI twice at once.
 #[test]
 fn a_hundred_losses_among_a_thousand_uris() {
     for (era, seed) in [(ERAS[0], 1), (ERAS[1], 2), (ERAS[0], 3), (ERAS[1], 4)] {
@@ -408,7 +408,7 @@ fn a_hundred_losses_among_a_thousand_uris() {
     }
 }
 
-/// S-13: a changed resource beneath a watched one is read for its watchers, if the allow-list permits it.
+// S-13: a changed resource beneath a watched one is read for its watchers, if the allow-list permits it.
 #[test]
 fn what_changes_beneath_is_read_too() {
     for era in ERAS {

@@ -1,4 +1,4 @@
-//! Watched resources: a watch reports the contents first, then again after each change (S-13).
+//! Watched resources: a watch reports the contents first, then again after each change.
 //!
 //! Law: the set of watched URIs outlives connections. Each connection subscribes to all of them, and reads each URI
 //! once its subscription is active, so no change is missed. A URI has at most one read in flight; changes during it
@@ -167,7 +167,7 @@ impl Machine {
         }
     }
 
-    /// Handles the acknowledgement of a listen.
+    /// Handles the acknowledgement of a listen.
     pub(super) fn acknowledged(&mut self, params: &RawParams<'_>, now: Now, out: &mut Effects) {
         let id = params.meta(meta::SUBSCRIPTION_ID).and_then(Json::as_u64);
         let Some(next) = self.watches.next.take_if(|next| Some(next.id) == id) else { return };
@@ -218,7 +218,7 @@ impl Machine {
         self.listen_ended(id, now);
     }
 
-    /// Handles a listen that the server ends.
+    /// Handles a listen that the server ends.
     pub(super) fn torn_down(&mut self, id: u64, now: Now, _: &mut Effects) {
         let is_ours = self.watches.is_listen(id);
         if is_ours && self.take_flight(id).is_some() {
@@ -603,7 +603,7 @@ impl Watches {
         }
     }
 
-    /// Resets what depends on the connection: no subscription outlives it.
+    /// Resets what depends on the connection: no subscription outlives it.
     pub(super) fn disconnected(&mut self) {
         self.watched.retain(|_, watched| watched.parents.is_empty());
         for watched in self.watched.values_mut() {

@@ -139,7 +139,7 @@ fn told(pairs: &[(u64, &str)]) -> Vec<(u64, String)> {
     pairs.iter().map(|(id, text)| (*id, (*text).to_owned())).collect()
 }
 
-/// a result is fresh while now < received + ttlMs, and the answer gives the remaining time.
+// a result is fresh while now < received + ttlMs, and the answer gives the remaining time.
 #[test]
 fn a_second_read_is_answered_from_the_cache_r_220() {
     let mut host = TestHost::new(&["ada"]);
@@ -160,8 +160,8 @@ fn a_second_read_is_answered_from_the_cache_r_220() {
     assert_eq!(host.engine.cache_counts().unwrap().hits, 1);
 }
 
-/// no other principal gets a private result; every principal gets a public one. A result without a time is not
-/// cached.
+// no other principal gets a private result; every principal gets a public one. A result without a time is not
+// cached.
 #[test]
 fn what_is_private_stays_so_r_219() {
     let mut host = TestHost::new(&["ada", "bob"]);
@@ -197,7 +197,7 @@ fn concurrent_reads_make_one_call() {
     assert_eq!(fresh, [true, false], "the second has the id of the first");
 }
 
-/// A failure is sent to all requests that waited for it, and is not cached.
+// A failure is sent to all requests that waited for it, and is not cached.
 #[test]
 fn a_failure_is_shared_and_not_kept() {
     let mut host = TestHost::new(&["ada", "ada"]);
@@ -209,7 +209,7 @@ fn a_failure_is_shared_and_not_kept() {
     assert!(host.read(1, 2, "test://kept").is_some());
 }
 
-/// a read after an update never gets contents from before it, even if a read from before is still running.
+// a read after an update never gets contents from before it, even if a read from before is still running.
 #[test]
 fn an_update_parts_before_from_after_r_117() {
     let mut host = TestHost::new(&["ada", "ada"]);
@@ -252,7 +252,7 @@ fn removals_and_changed_lists_purge() {
     assert!(kept(&mut host, 6), "now the template serves it");
 }
 
-/// a cancelled call continues if other requests wait for it, and ends if none does.
+// a cancelled call continues if other requests wait for it, and ends if none does.
 #[test]
 fn a_call_goes_on_for_others_r_128() {
     let mut host = TestHost::new(&["ada", "ada"]);
@@ -287,7 +287,7 @@ fn waiting_requests_may_be_cancelled() {
     assert_eq!(host.clients[1].connection.in_flight(), 0);
 }
 
-/// a call that times out does so for all requests that wait for it.
+// a call that times out does so for all requests that wait for it.
 #[test]
 fn a_time_out_is_for_all_r_214() {
     let mut host = TestHost::new(&["ada", "ada"]);
@@ -306,7 +306,7 @@ fn a_time_out_is_for_all_r_214() {
     assert!(host.read(1, 2, "test://kept").is_some());
 }
 
-/// a read with a round of input is neither answered from the cache nor cached.
+// a read with a round of input is neither answered from the cache nor cached.
 #[test]
 fn rounds_of_input_pass_by_r_219() {
     let mut host = TestHost::new(&["ada"]);

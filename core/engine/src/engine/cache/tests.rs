@@ -146,8 +146,8 @@ impl Model {
 }
 
 proptest! {
-    /// every lookup agrees with a naive cache; nothing read before a purge is cached; only its own
-    /// principal gets a private result; concurrent reads of the same resource make one call.
+    // every lookup agrees with a naive cache; nothing read before a purge is cached; only its own
+    // principal gets a private result; concurrent reads of the same resource make one call.
     #[test]
     fn agrees_with_a_naive_model_r_219_r_220(steps in prop::collection::vec(step(), 1..120)) {
         let cache = ReadCache::new(&Limits::default());
@@ -225,7 +225,7 @@ fn waiting_connections_are_woken_once() {
     assert!(begin(&cache, "a", "").is_ok());
 }
 
-/// a read routed before a purge that begins after it is neither cached nor shared.
+// a read routed before a purge that begins after it is neither cached nor shared.
 #[test]
 fn a_purge_between_routing_and_joining_is_not_missed() {
     let cache = ReadCache::new(&Limits::default());
@@ -240,7 +240,7 @@ fn a_purge_between_routing_and_joining_is_not_missed() {
     assert!(Arc::ptr_eq(&cache.get("a", "", Now::default()).unwrap().0, &fresh));
 }
 
-/// a request that joins a flight counts at once, so that cancelling the leader does not end the call.
+// a request that joins a flight counts at once, so that cancelling the leader does not end the call.
 #[test]
 fn a_leader_that_leaves_after_it_was_found_goes_on() {
     let cache = ReadCache::new(&Limits::default());

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// R-096, DEC-16: pending notifications first, then the result; on stdio R-097.
+// R-096, DEC-16: pending notifications first, then the result; on stdio R-097.
 #[test]
 fn shutdown_ends_every_listen() {
     for (ending, after) in [(ListenEnding::ResultOnly, 0), (ListenEnding::ResultThenCancelled, 1)] {
@@ -37,7 +37,7 @@ fn shutdown_ends_every_listen() {
     }
 }
 
-/// ending one connection does not affect others, nor later ones.
+// ending one connection does not affect others, nor later ones.
 #[test]
 fn other_connections_go_on_after_a_shutdown() {
     let mut world = World::new();
@@ -53,7 +53,7 @@ fn other_connections_go_on_after_a_shutdown() {
     assert_eq!(world.deliver(later), [tagged_update("3", "note://a")]);
 }
 
-/// revoking a principal ends the stream of its session; missed changes are notified on the next one.
+// revoking a principal ends the stream of its session; missed changes are notified on the next one.
 #[test]
 fn revocation_ends_the_stream_of_a_session() {
     let mut world = World::new();
@@ -73,7 +73,7 @@ fn revocation_ends_the_stream_of_a_session() {
     assert_eq!(world.deliver(session), Vec::<String>::new());
 }
 
-/// revocation ends the listens of one principal without further notifications.
+// revocation ends the listens of one principal without further notifications.
 #[test]
 fn revocation_ends_the_listens_of_one_principal() {
     let mut world = World::new();

@@ -198,7 +198,7 @@ mod tests {
         message(kind, i32::try_from(body.len()).unwrap() + 4, body)
     }
 
-    /// S-20: messages are judged by their heads, however the bytes are cut.
+    // S-20: messages are judged by their heads, however the bytes are cut.
     #[test]
     fn heads_are_judged() {
         let ready = whole(b'Z', b"I");

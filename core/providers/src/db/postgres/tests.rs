@@ -126,7 +126,7 @@ fn attacked(phase: &'static str, flood: Flood) -> (SessionFault, u64) {
     (fault, serving.join().unwrap())
 }
 
-/// S-20: whatever a server sends without an end, in whichever phase, a limited part of it is taken.
+// S-20: whatever a server sends without an end, in whichever phase, a limited part of it is taken.
 #[test]
 fn endless_messages_are_left() {
     let setting = message(b'S', b"name\0value\0");
@@ -153,7 +153,7 @@ fn endless_messages_are_left() {
     }
 }
 
-/// S-20: impossible lengths, and texts of many megabytes, are not waited for; nothing that is said is long or has the password.
+// S-20: impossible lengths, and texts of many megabytes, are not waited for; nothing that is said is long or has the password.
 #[test]
 fn lengths_are_limited() {
     let head = |kind: u8, length: i32| [&[kind][..], &length.to_be_bytes()].concat();
@@ -180,7 +180,7 @@ fn lengths_are_limited() {
     }
 }
 
-/// S-20: types that lie in each other without an end are looked up to a limited depth.
+// S-20: types that lie in each other without an end are looked up to a limited depth.
 #[test]
 fn nested_types_have_a_depth() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -246,7 +246,7 @@ fn nest(socket: &mut TcpStream) -> std::io::Result<()> {
     }
 }
 
-/// S-20: a request that nobody waits for any more ends soon, and a server that is silent is left after its time.
+// S-20: a request that nobody waits for any more ends soon, and a server that is silent is left after its time.
 #[test]
 fn a_silent_server_is_left() {
     let (port, serving) = serve("start", Flood::Silence);

@@ -97,7 +97,7 @@ const WRITES: &[&str] = &[
     "EXPLAIN DELETE FROM customers",
 ];
 
-/// S-20: every form of writing, and all that tells of more than tables, fails below the text of the statement.
+// S-20: every form of writing, and all that tells of more than tables, fails below the text of the statement.
 #[test]
 fn nothing_is_written() {
     let file = File::new("writes", SHOP);
@@ -120,7 +120,7 @@ fn nothing_is_written() {
     assert!(!Path::new("/tmp/mcp-never.db").exists());
 }
 
-/// S-20: without the authorizer the file is read-only all the same.
+// S-20: without the authorizer the file is read-only all the same.
 #[test]
 fn the_file_is_opened_read_only() {
     let file = File::new("ro", SHOP);
@@ -137,8 +137,8 @@ fn the_file_is_opened_read_only() {
     }
 }
 
-/// S-20: a table that is not declared, and a column that is denied, are read by no question about another table; a view of the
-/// database shows NULL for it.
+// S-20: a table that is not declared, and a column that is denied, are read by no question about another table; a view of the
+// database shows NULL for it.
 #[test]
 fn only_what_is_declared_is_read() {
     let file = File::new("reads", SHOP);
@@ -172,7 +172,7 @@ fn only_what_is_declared_is_read() {
     assert!(ask("SELECT max(password) FROM customers", AuthorizerScope::Statement).is_err());
 }
 
-/// S-20: a question that would never end is ended.
+// S-20: a question that would never end is ended.
 #[test]
 fn a_question_has_a_time() {
     let file = File::new("time", SHOP);
@@ -186,7 +186,7 @@ fn a_question_has_a_time() {
     assert_eq!(ended.map_err(fault), Err(SessionFault::Time));
 }
 
-/// S-20: a file that is replaced, gone, no database, or a pipe is a fault and no panic; another in its place is opened.
+// S-20: a file that is replaced, gone, no database, or a pipe is a fault and no panic; another in its place is opened.
 #[test]
 fn a_file_may_change() {
     let file = File::new("change", SHOP);
@@ -207,7 +207,7 @@ fn a_file_may_change() {
     assert_eq!(session.catalog().unwrap().tables[0].key[0].name, "id");
 }
 
-/// S-20: the version of the data moves with the commits of others, in both journal modes, and not with reads.
+// S-20: the version of the data moves with the commits of others, in both journal modes, and not with reads.
 #[test]
 fn commits_are_seen() {
     for mode in ["wal", "delete"] {
@@ -224,7 +224,7 @@ fn commits_are_seen() {
     }
 }
 
-/// S-20: every function that is allowed exists, and none is left out that only computes with its arguments.
+// S-20: every function that is allowed exists, and none is left out that only computes with its arguments.
 #[test]
 fn the_functions_are_those_of_sqlite() {
     /// What gives back state of the process or the connection, large or random values, or loads and writes.
@@ -257,7 +257,7 @@ fn the_functions_are_those_of_sqlite() {
     assert!(others.is_empty(), "{others:?}");
 }
 
-/// S-20: keys of every kind of table page forth without loss, and each row is read under its own key.
+// S-20: keys of every kind of table page forth without loss, and each row is read under its own key.
 #[test]
 fn keys_of_every_kind_of_table() {
     use crate::db::contents::{RowReader, read};
@@ -314,7 +314,7 @@ fn keys_of_every_kind_of_table() {
     }
 }
 
-/// S-20: tables that report on the file are refused at the start, and functions on JSON in bytes and on full text are allowed.
+// S-20: tables that report on the file are refused at the start, and functions on JSON in bytes and on full text are allowed.
 #[test]
 fn views_are_judged_at_the_start() {
     let file = File::new(
@@ -347,7 +347,7 @@ fn views_are_judged_at_the_start() {
     }
 }
 
-/// S-20: a path that begins with two slashes is one; an interrupted write and a folder that cannot be written say what helps.
+// S-20: a path that begins with two slashes is one; an interrupted write and a folder that cannot be written say what helps.
 #[test]
 fn paths_and_folders() {
     let file = File::new("slashes", SHOP);

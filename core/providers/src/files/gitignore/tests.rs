@@ -272,7 +272,7 @@ fn random_case(random: &mut Random) -> (Vec<u8>, Vec<Vec<u8>>) {
     (rules, paths)
 }
 
-/// S-01: the verdict about every path is git's, whatever the rules have in them, with and without `core.ignorecase`.
+// S-01: the verdict about every path is git's, whatever the rules have in them, with and without `core.ignorecase`.
 #[test]
 fn random_rules_decide_as_git_does() {
     let files =
@@ -295,7 +295,7 @@ fn random_rules_decide_as_git_does() {
     }
 }
 
-/// S-01: each kind of line, by its own path and by one that it must not name.
+// S-01: each kind of line, by its own path and by one that it must not name.
 #[test]
 fn lines_decide_as_git_does() {
     let cases: &[(&[u8], &[&[u8]])] = &[
@@ -331,7 +331,7 @@ fn lines_decide_as_git_does() {
     }
 }
 
-/// S-12: no pattern makes a match expensive, nor is one too long to be read.
+// S-12: no pattern makes a match expensive, nor is one too long to be read.
 #[test]
 fn no_pattern_is_expensive() {
     let stars = b"*a".repeat(2_000);

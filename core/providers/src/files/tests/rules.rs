@@ -30,7 +30,7 @@ fn listed(folder: &Folder, at: &str, options: impl FnOnce(FileOptions) -> FileOp
     names
 }
 
-/// S-01: `info/exclude` is that of the repository: of a linked worktree's, of a submodule's, and of the one that is served.
+// S-01: `info/exclude` is that of the repository: of a linked worktree's, of a submodule's, and of the one that is served.
 #[test]
 fn excludes_of_worktrees_and_submodules() {
     let folder = Folder::new();
@@ -60,7 +60,7 @@ fn excludes_of_worktrees_and_submodules() {
     assert_eq!((read(&tree, "sub/own.txt"), read(&tree, "sub/shown.txt")), (ok(""), NONE));
 }
 
-/// S-01: a repository that is made around a root, or in it, counts.
+// S-01: a repository that is made around a root, or in it, counts.
 #[test]
 fn a_repository_that_comes_later() {
     let folder = Folder::with([
@@ -81,7 +81,7 @@ fn a_repository_that_comes_later() {
     }
 }
 
-/// S-01: upper and lower case are the same where the repository's configuration says so, as for git.
+// S-01: upper and lower case are the same where the repository's configuration says so, as for git.
 #[test]
 fn case_is_that_of_the_repository() {
     let folder = Folder::new();
@@ -100,7 +100,7 @@ fn case_is_that_of_the_repository() {
     }
 }
 
-/// S-01, S-11: rules that are there and cannot be read hide what they could be about, and the log says so, once.
+// S-01, S-11: rules that are there and cannot be read hide what they could be about, and the log says so, once.
 #[test]
 fn rules_that_cannot_be_read_hide() {
     type Spoil = fn(&Path);
@@ -145,7 +145,7 @@ fn rules_that_cannot_be_read_hide() {
     }
 }
 
-/// S-01: a directory or a link in the place of rules has none, as for git.
+// S-01: a directory or a link in the place of rules has none, as for git.
 #[test]
 fn what_is_no_file_of_rules() {
     let folder = Folder::with([("a", ""), ("d/b", ""), ("elsewhere", "a\nb\n")]);
@@ -159,7 +159,7 @@ fn what_is_no_file_of_rules() {
     assert_eq!(listed(&folder, "", links), ["a", "elsewhere"]);
 }
 
-/// S-01, S-11: a FIFO is not opened, so that who waits at its other end is not woken.
+// S-01, S-11: a FIFO is not opened, so that who waits at its other end is not woken.
 #[test]
 fn a_fifo_is_only_looked_at() {
     use rustix::fs::{Mode, OFlags};

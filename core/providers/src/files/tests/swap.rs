@@ -39,7 +39,7 @@ fn exchange(root: &Path, at: &str, other: &str) {
     }
 }
 
-/// S-01, S-11: file, link and parent are swapped all the time, and never a byte comes from outside.
+// S-01, S-11: file, link and parent are swapped all the time, and never a byte comes from outside.
 #[test]
 fn never_a_byte_from_outside() {
     let reads = std::env::var("MCP_RESOURCES_SWAPS").map_or(READS, |reads| reads.parse().unwrap());

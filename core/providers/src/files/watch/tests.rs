@@ -240,7 +240,7 @@ fn walk(dir: &Path, visit: &mut dyn FnMut(&Path)) {
     }
 }
 
-/// S-01: a change of a file is reported, of its bytes and of its date alone, and only of a file that is watched.
+// S-01: a change of a file is reported, of its bytes and of its date alone, and only of a file that is watched.
 #[test]
 fn a_file_changes() {
     for settings in BOTH {
@@ -267,7 +267,7 @@ fn a_file_changes() {
     }
 }
 
-/// S-01: our own reads are no change.
+// S-01: our own reads are no change.
 #[test]
 fn reading_is_silent() {
     let bench = Bench::new(Folder::with([("a", "1")]), HEARS);
@@ -283,7 +283,7 @@ fn reading_is_silent() {
     assert_eq!(masks.map(|(_, mask)| mask & 0x39).collect::<Vec<_>>(), [0]);
 }
 
-/// S-01: each URI of a file is reported, such as those of its lines, once for a change.
+// S-01: each URI of a file is reported, such as those of its lines, once for a change.
 #[test]
 fn uris_of_one_file() {
     let bench = Bench::new(Folder::with([("a", "1")]), HEARS);
@@ -296,7 +296,7 @@ fn uris_of_one_file() {
     bench.expect_updated("a");
 }
 
-/// S-01: after a read, a first interest reports nothing, unless the file was changed in between.
+// S-01: after a read, a first interest reports nothing, unless the file was changed in between.
 #[test]
 fn what_was_read_before_is_compared() {
     for settings in BOTH {
@@ -324,7 +324,7 @@ fn what_was_read_before_is_compared() {
     }
 }
 
-/// S-01: one report at a time, however fast a file changes, and the last change is reported.
+// S-01: one report at a time, however fast a file changes, and the last change is reported.
 #[test]
 fn a_file_that_never_rests() {
     let bench = Bench::new(Folder::with([("log", "")]), HEARS);
@@ -345,7 +345,7 @@ fn a_file_that_never_rests() {
     bench.expect_updated("log");
 }
 
-/// S-01: without subscribers nothing is left of the watcher, and it can start again.
+// S-01: without subscribers nothing is left of the watcher, and it can start again.
 #[test]
 fn it_begins_and_ends() {
     let bench = Bench::new(Folder::with([("a", "1"), ("d/b", "1"), ("d/e/c", "1")]), HEARS);
@@ -371,7 +371,7 @@ fn it_begins_and_ends() {
     }
 }
 
-/// S-01: with `watch=false` nothing is watched, and no thread begins.
+// S-01: with `watch=false` nothing is watched, and no thread begins.
 #[test]
 fn it_can_be_turned_off() {
     let bench = Bench::with(Folder::with([("a", "1")]), HEARS, |options| options.watch(false));
@@ -381,7 +381,7 @@ fn it_can_be_turned_off() {
     assert!(bench.watched().is_empty());
 }
 
-/// S-01: the thread ends with the mount.
+// S-01: the thread ends with the mount.
 #[test]
 fn it_ends_with_its_server() {
     let bench = Bench::new(Folder::with([("a", "1")]), HEARS);
@@ -391,7 +391,7 @@ fn it_ends_with_its_server() {
     assert!(!bench.watch.inbox().is_running());
 }
 
-/// S-01: a forked process has the interests and none of the threads of its parent.
+// S-01: a forked process has the interests and none of the threads of its parent.
 #[test]
 fn a_forked_process_begins_anew() {
     let bench = Bench::new(Folder::with([("a", "1"), ("b", "1")]), HEARS);
@@ -407,7 +407,7 @@ fn a_forked_process_begins_anew() {
     parent.interest(&Arc::from(uri("a")), super::FileChange { on: false, before: super::Before::unknown() });
 }
 
-/// S-01: what is subscribed is not reported at once, unless it is something else than was read.
+// S-01: what is subscribed is not reported at once, unless it is something else than was read.
 #[test]
 fn a_subscription_alone_reports_nothing() {
     for settings in BOTH {
@@ -427,7 +427,7 @@ fn a_subscription_alone_reports_nothing() {
     }
 }
 
-/// S-01: what is removed or written right after the subscription is reported, whether it was read before or not.
+// S-01: what is removed or written right after the subscription is reported, whether it was read before or not.
 #[test]
 fn a_change_right_after_the_subscription() {
     for settings in BOTH {
@@ -447,7 +447,7 @@ fn a_change_right_after_the_subscription() {
     }
 }
 
-/// S-01: a file that was read right after it was written is compared by its contents.
+// S-01: a file that was read right after it was written is compared by its contents.
 #[test]
 fn what_was_read_at_once_is_compared_by_its_contents() {
     for _ in 0..10 {
@@ -465,8 +465,8 @@ fn what_was_read_at_once_is_compared_by_its_contents() {
     }
 }
 
-/// S-01, S-11: what is hidden, ignored or excluded is as silent as what is not there, however it changes; when a file is
-/// ignored from now on, that is one change.
+// S-01, S-11: what is hidden, ignored or excluded is as silent as what is not there, however it changes; when a file is
+// ignored from now on, that is one change.
 #[test]
 fn what_is_not_served_is_silent() {
     const SILENT: [&str; 6] = [".env", "ignored", "out/a", "excluded", "d/.hidden", "absent"];
@@ -502,7 +502,7 @@ fn what_is_not_served_is_silent() {
     }
 }
 
-/// S-01: when many subscriptions end, the rest is watched on, and nothing more than the rest.
+// S-01: when many subscriptions end, the rest is watched on, and nothing more than the rest.
 #[test]
 fn many_subscriptions_end() {
     let bench = Bench::new(Folder::new(), HEARS);

@@ -17,7 +17,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How long a child may take to exit after its stdin is closed, and again after SIGTERM.
+/// How long a child may take to exit after its stdin is closed, and again after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A program with its arguments and environment.
@@ -100,7 +100,7 @@ impl Child {
     }
 
     /// Waits for the child to exit after its stdin is closed; sends SIGTERM 2 s later, and kills it 2 s after that
-    ///
+    ///.
     pub(super) async fn end(mut self) {
         for signal in [Signal::TERM, Signal::KILL] {
             if timeout(PATIENCE, self.exited.wait()).await.is_ok() {

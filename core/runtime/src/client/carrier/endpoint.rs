@@ -109,8 +109,7 @@ impl HttpTransport {
         false
     }
 
-    /// Opens an event stream of a session: the notification stream, or one that broke after the event `last` (R-173,
-    ///
+    /// Opens an event stream of a session: the notification stream, or one that broke after the event `last`.
     pub(super) async fn stream(
         &self,
         session: &ClientSession,
@@ -132,7 +131,7 @@ impl HttpTransport {
         }
     }
 
-    /// Ends the session, if there is one.
+    /// Ends the session, if there is one.
     pub(super) async fn delete(&self) {
         let session = self.session().clone();
         if session.id.is_some() && !session.has_ended {
@@ -143,7 +142,7 @@ impl HttpTransport {
         }
     }
 
-    /// Reports that the server no longer knows the session. Only once, although each exchange detects it.
+    /// Reports that the server no longer knows the session. Only once, although each exchange detects it.
     pub(super) async fn end_session(&self, ended: &HeaderValue) {
         let is_news = {
             let mut session = self.session();
@@ -195,7 +194,7 @@ impl HttpTransport {
         if is_answer { Ok(()) } else { Err(bad(status, "it does not answer the request".into())) }
     }
 
-    /// Builds a POST with its session and the headers that repeat parts of the message.
+    /// Builds a POST with its session and the headers that repeat parts of the message.
     fn posting(&self, message: Outgoing, session: &ClientSession) -> Result<Request<String>, StreamFault> {
         let body = String::from_utf8(message.body)
             .map_err(|_| bad(StatusCode::BAD_REQUEST, "the request is not UTF-8".into()))?;

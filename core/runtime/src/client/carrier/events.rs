@@ -1,4 +1,4 @@
-//! Event streams: the answer to a request, and the notifications of a server; resumed after a break.
+//! Event streams: the answer to a request, and the notifications of a server; resumed after a break.
 
 use super::Inbound;
 use super::endpoint::{ClientSession, HttpTransport, not_carried};
@@ -55,7 +55,7 @@ impl HttpTransport {
     }
 
     /// Passes on notifications of the server, until the session ends, or at once if the server has no notification
-    /// stream.
+    /// stream.
     pub(super) async fn stand(&self, session: &ClientSession) {
         let mut stream = TransportStream { events: Events::new(self.longest), id: None, tries: 0 };
         let mut opened = self.stream(session, None).await;

@@ -1,4 +1,4 @@
-//! Messages as lines, over the pipes of a child or a socket.
+//! Messages as lines, over the pipes of a child or a socket.
 //!
 //! Law: one task reads and writes, and only this task reports that the transport is lost, as its last event.
 

@@ -136,7 +136,7 @@ impl Events {
         if let Some(id) = event.id {
             self.id = id;
         }
-        // An event without data only sets its id (R-175).
+        // An event without data only sets its id.
         let data = event.data.filter(|data| !event.is_other && !data.trim_ascii().is_empty());
         self.ready.extend(data);
     }
@@ -173,7 +173,7 @@ mod tests {
         (messages, events)
     }
 
-    /// R-164: line ends, comments, other events, several lines of data, in any chunks.
+    // R-164: line ends, comments, other events, several lines of data, in any chunks.
     #[test]
     fn any_cutting_gives_the_same_messages() {
         let stream = b"\xef\xbb\xbfdata: 1\r\n\r\n:c\rdata:2\rdata: 3\r\rid: a-1\nretry: 70\nevent: message\ndata:  4\n\n\

@@ -118,7 +118,7 @@ fn server() -> crate::server::ResourceServer {
         .unwrap()
 }
 
-/// R-145: line framing within one process, and the end of the transport.
+// R-145: line framing within one process, and the end of the transport.
 #[cfg(feature = "server")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_in_memory_answers() {
@@ -130,7 +130,7 @@ async fn a_server_in_memory_answers() {
     assert!(timeout(DEADLINE, talk.inbound.recv()).await.unwrap().is_none());
 }
 
-/// a pair of sockets serves once, and its end is reported.
+// a pair of sockets serves once, and its end is reported.
 #[tokio::test]
 async fn a_socket_is_opened_once() {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();

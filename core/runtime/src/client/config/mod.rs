@@ -1,4 +1,4 @@
-//! The configuration of clients and gateways: `mcpServers` and `agents` (S-10), in JSON or YAML.
+//! The configuration of clients and gateways: `mcpServers` and `agents`, in JSON or YAML.
 //!
 //! Law: no value of `env`, `headers`, `token`, `url`, a variable or an `envFile` appears in an error message.
 
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 ///     args: [--root, /project]
 ///     env: {LOG: info}                             # beside the environment of this process
 ///     headers: {Authorization: "Bearer ${TOKEN}"}  # with url
-///     resources: ["file:///project/src/**/*.ts"]   # globs (S-11) or "*"; missing: nothing (S-10)
+///     resources: ["file:///project/src/**/*.ts"]   # globs or "*"; missing: nothing
 ///     timeout: 10000                               # ms for one request
 ///     prefix: fs                                   # for a gateway
 /// agents:

@@ -14,7 +14,7 @@ fn one(entry: &str) -> Result<ServerConfig, String> {
     servers.pop().ok_or_else(|| "none".into())
 }
 
-/// S-10, S-11: the example of the issue, unchanged.
+// S-10, S-11: the example of the issue, unchanged.
 #[test]
 #[cfg(feature = "yaml")]
 fn the_example_of_the_issue_is_read() {
@@ -43,7 +43,7 @@ fn the_example_of_the_issue_is_read() {
     );
 }
 
-/// S-10: a missing key allows nothing, `"*"` everything, also as a member of a list.
+// S-10: a missing key allows nothing, `"*"` everything, also as a member of a list.
 #[test]
 fn resources_are_nothing_everything_or_globs() {
     for (resources, allowed) in [
@@ -157,8 +157,8 @@ fn each_error_names_what_is_wrong() {
     assert_eq!(none.message, r#"there is no agent "ui": the file has no key "agents""#);
 }
 
-/// S-10: an agent has only the servers that it names, with its own `resources`; its other keys override those of the
-/// definition.
+// S-10: an agent has only the servers that it names, with its own `resources`; its other keys override those of the
+// definition.
 #[test]
 fn an_agents_entry_is_laid_over_the_definition() {
     let config = parse(

@@ -25,7 +25,7 @@ fn failed(news: &[(u64, ClientEvent)], call: u64) -> &'static str {
     }
 }
 
-/// S-14: every call ends with news under its number, however it ends.
+// S-14: every call ends with news under its number, however it ends.
 #[test]
 fn each_call_ends_once() {
     let (desk, far, rings) = desk(Vec::new());
@@ -53,7 +53,7 @@ fn droppable_news_is_limited() {
     assert!(matches!(news.last(), Some((1, ClientEvent::Done))));
 }
 
-/// S-10: the error about a wrong option names it, and what is allowed.
+// S-10: the error about a wrong option names it, and what is allowed.
 #[test]
 fn a_wrong_option_is_named() {
     let set = |name: &str, value: OptionValue| {

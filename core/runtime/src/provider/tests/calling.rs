@@ -37,7 +37,7 @@ fn extensions(served: &TestServer) -> Value {
     served.wait(1)[0]["result"]["capabilities"]["extensions"].clone()
 }
 
-/// S-57, R-054: the method of a mount can be called, and its extension is declared, while it is mounted.
+// S-57, R-054: the method of a mount can be called, and its extension is declared, while it is mounted.
 #[test]
 fn a_mount_declares_methods_and_an_extension() {
     let served = TestServer::new(Limits::default());
@@ -63,7 +63,7 @@ fn a_mount_declares_methods_and_an_extension() {
     served.mount(Arc::new(Answers("again")));
 }
 
-/// S-57: a second declaration is refused, and the error names the first.
+// S-57: a second declaration is refused, and the error names the first.
 #[test]
 fn what_is_declared_twice_is_refused() {
     let served = TestServer::new(Limits::default());

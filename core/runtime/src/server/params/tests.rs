@@ -58,7 +58,7 @@ fn lists_and_maps_have_their_types() {
     assert_eq!(any, BTreeMap::from([("a".into(), "1".into()), ("b".into(), "2".into())]));
 }
 
-/// DEC-20: `invalid_parameter` names the variable and the expected value.
+// DEC-20: `invalid_parameter` names the variable and the expected value.
 #[test]
 fn what_does_not_fit_is_named() {
     for (uri, parameter, expected) in [

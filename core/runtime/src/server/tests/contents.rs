@@ -12,8 +12,8 @@ fn kept(uri: &str) -> Resource {
     resource
 }
 
-/// S-19: `redact` gets text and blobs, constants and handlers' results, each entry with its own URI; after an error no
-/// contents are sent.
+// S-19: `redact` gets text and blobs, constants and handlers' results, each entry with its own URI; after an error no
+// contents are sent.
 #[tokio::test]
 async fn contents_pass_the_authors_redact_s_19() {
     let server = quiet()
@@ -56,7 +56,7 @@ async fn contents_pass_the_authors_redact_s_19() {
     assert_eq!(client.read_text("a://later").await.unwrap(), "a://later: *");
 }
 
-/// S-18: detectors run after `redact`, on its result.
+// S-18: detectors run after `redact`, on its result.
 #[tokio::test]
 async fn detectors_find_what_is_left_s_18() {
     let mut policy = Policy::default();

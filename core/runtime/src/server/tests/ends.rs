@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// a server that stops answers its listens, then sends cancellations.
+// a server that stops answers its listens, then sends cancellations.
 #[tokio::test]
 async fn shutting_down_ends_listens_with_their_results() {
     let server = quiet().text(Resource::new("a://x"), "x").build().unwrap();
@@ -17,7 +17,7 @@ async fn shutting_down_ends_listens_with_their_results() {
     assert_eq!(client.notification().await, None);
 }
 
-/// a client that leaves does not affect others, nor later ones.
+// a client that leaves does not affect others, nor later ones.
 #[tokio::test]
 async fn other_clients_go_on_when_one_has_left() {
     let server = quiet().text(Resource::new("a://x"), "x").build().unwrap();
@@ -36,7 +36,7 @@ async fn other_clients_go_on_when_one_has_left() {
     }
 }
 
-/// at the end of input open listens are answered before the output ends.
+// at the end of input open listens are answered before the output ends.
 #[tokio::test]
 async fn the_end_of_input_ends_listens_with_their_results() {
     let server = quiet().text(Resource::new("a://x"), "x").build().unwrap();
@@ -48,7 +48,7 @@ async fn the_end_of_input_ends_listens_with_their_results() {
     assert_eq!(cancelled["params"]["requestId"], 7);
 }
 
-/// at the end of input, requests in flight may finish within the grace period.
+// at the end of input, requests in flight may finish within the grace period.
 #[tokio::test]
 async fn the_end_of_input_leaves_a_grace() {
     let mut limits = Limits::default();

@@ -45,7 +45,7 @@ async fn go_on(one: &ResourceServer, other: &ResourceServer) -> [Option<String>;
     ]
 }
 
-///
+//
 #[tokio::test]
 async fn processes_with_the_same_keys_go_on_for_one_another() {
     let key = Some("a key that all processes share");
@@ -53,7 +53,7 @@ async fn processes_with_the_same_keys_go_on_for_one_another() {
     assert_eq!((first.as_deref(), second.as_deref()), (Some("a://two"), Some("answered")));
 }
 
-/// without keys each process has its own random one.
+// without keys each process has its own random one.
 #[tokio::test]
 async fn a_process_without_keys_opens_its_own_texts_alone() {
     let one = replica(None);

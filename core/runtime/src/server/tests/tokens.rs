@@ -4,8 +4,8 @@ use super::*;
 use crate::transport::http::{StaticTokens, Verified};
 use mcp_resources_engine::http::Auth;
 
-/// requiring tokens over HTTP has no effect on a pipe of the same server. The client of a pipe has no scopes, so
-/// resources that require some do not exist for it.
+// requiring tokens over HTTP has no effect on a pipe of the same server. The client of a pipe has no scopes, so
+// resources that require some do not exist for it.
 #[tokio::test]
 async fn a_pipe_asks_for_no_token_and_gives_no_scopes() {
     let server = quiet()

@@ -352,7 +352,7 @@ mod tests {
         format!(r#"{{"keys":[{}]}}"#, kids.iter().map(key).collect::<Vec<_>>().join(","))
     }
 
-    /// R-202: the first token with a new key causes a request to the issuer.
+    // R-202: the first token with a new key causes a request to the issuer.
     #[test]
     fn keys_are_rotated() {
         let issuer = Issuer::with(&["old"]);

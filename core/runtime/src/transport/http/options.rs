@@ -23,8 +23,8 @@ pub struct HttpOptions {
 /// The future of a verification: see [`Verifier::verify`].
 pub type Verifying<'v> = Pin<Box<dyn Future<Output = Result<Verified, DeniedToken>> + Send + 'v>>;
 
-/// Verifies bearer tokens: signature, expiry, issuer, and this server as the audience. Never log a token
-/// only its digest is stored.
+/// Verifies bearer tokens: signature, expiry, issuer, and this server as the audience. Never log a token
+///; only its digest is stored.
 pub trait Verifier: Send + Sync + 'static {
     /// Verifies one token. May wait for another server.
     ///

@@ -10,7 +10,7 @@ use std::hint::black_box;
 /// at least 128 random bits.
 ///
 /// The SHA-256 of a token is compared with all entries, in time that does not depend on where they differ. The tokens
-/// themselves are not stored (R-208).
+/// themselves are not stored.
 ///
 /// ```
 /// use mcp_resources::{StaticTokens, Verified};

@@ -377,7 +377,7 @@ mod tests {
         }
     }
 
-    /// also on systems that do not detect a client that accepts no data.
+    // also on systems that do not detect a client that accepts no data.
     #[tokio::test]
     async fn a_client_that_takes_nothing_is_gone() {
         let mut checked = CheckedStream::new(Stuck, Duration::from_secs(30), Duration::from_millis(1));

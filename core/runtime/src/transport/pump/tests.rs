@@ -110,7 +110,7 @@ fn answer(pump: &Pump, token: RequestToken) {
     assert!(pump.pipe().respond(token, Answer::Contents(contents)).misuse.is_none());
 }
 
-/// a client that writes faster than it reads gets every answer, and the output never exceeds its limit.
+// a client that writes faster than it reads gets every answer, and the output never exceeds its limit.
 #[test]
 fn a_client_in_the_same_process_takes_all_answers_though_the_output_was_full() {
     let (pump, _) = pump(&engine(600, 1_000), None);
@@ -122,7 +122,7 @@ fn a_client_in_the_same_process_takes_all_answers_though_the_output_was_full() {
     assert_eq!(own.steps().last(), Some(&PumpStep::Poll { read: true, write: false }));
 }
 
-/// the end is reported once, and idleness once the last answer is written.
+// the end is reported once, and idleness once the last answer is written.
 #[test]
 fn the_end_of_input_waits_for_what_is_in_flight() {
     let (pump, _) = pump(&engine(1, 1_000), None);

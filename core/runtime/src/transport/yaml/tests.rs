@@ -10,7 +10,7 @@ fn read(text: &str, schema: YamlSchema) -> String {
     }
 }
 
-/// S-04, S-07: a plain scalar is a number only if its schema says so; what is a text stays as it is written.
+// S-04, S-07: a plain scalar is a number only if its schema says so; what is a text stays as it is written.
 #[test]
 fn scalars_have_the_types_of_their_schema() {
     for (text, in_1_1, in_core) in [
@@ -95,7 +95,7 @@ fn scalars_have_the_types_of_their_schema() {
     }
 }
 
-/// S-04: keys are as written; merged members are those that YAML 1.1 says, and the object's own count most.
+// S-04: keys are as written; merged members are those that YAML 1.1 says, and the object's own count most.
 #[test]
 fn keys_and_merges() {
     for (text, expected) in [
@@ -125,7 +125,7 @@ fn keys_and_merges() {
     }
 }
 
-/// S-04: aliases, merges, depth and length are limited, and what is too much is not said to be no YAML.
+// S-04: aliases, merges, depth and length are limited, and what is too much is not said to be no YAML.
 #[test]
 fn what_is_too_much_is_said() {
     let mut laughs = String::from("a0: &a0 [1, 1, 1, 1, 1]\n");
@@ -154,7 +154,7 @@ fn what_is_too_much_is_said() {
     assert!(read_yaml(&deep, YamlSchema::Core, LIMITS).is_ok());
 }
 
-/// S-07: a number keeps how it is written, as far as that says more.
+// S-07: a number keeps how it is written, as far as that says more.
 #[test]
 fn numbers_keep_how_they_are_written() {
     let written = |text: &str| match read_yaml(text, YamlSchema::Core, LIMITS).unwrap() {

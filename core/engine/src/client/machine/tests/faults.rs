@@ -75,7 +75,7 @@ impl Alone {
 const REFUSED: &str = r#""error":{"code":-32601,"message":"Method not found"}"#;
 const FOUND: &str = r#""result":{"contents":[{"uri":"x://a","text":"here"}]}"#;
 
-/// R-026, R-045, R-224: the older handshake is used with a server that refuses `server/discover`.
+// R-026, R-045, R-224: the older handshake is used with a server that refuses `server/discover`.
 #[test]
 fn an_old_server_refuses_discover() {
     let mut alone = Alone::reading();
@@ -92,8 +92,8 @@ fn an_old_server_refuses_discover() {
 const MODERN: &str = r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{}}"#;
 const MODERN_FOR_GOOD: &str = r#""error":{"code":-32022,"message":"modern for good"}"#;
 
-/// R-026, R-045: a silent server gets both handshakes. On a connection with one era its last answer decides: some
-/// servers use the older era from its handshake on, even if they have answered `server/discover`.
+// R-026, R-045: a silent server gets both handshakes. On a connection with one era its last answer decides: some
+// servers use the older era from its handshake on, even if they have answered `server/discover`.
 #[test]
 fn a_silent_server_gets_both_handshakes() {
     for (discover_first, is_accepted) in [(true, false), (true, true), (false, false), (false, true)] {
@@ -178,7 +178,7 @@ fn a_short_time_out_does_not_end_the_handshake() {
     }
 }
 
-/// R-127: closing the client cancels its requests in flight, because some servers exit only with their handlers.
+// R-127: closing the client cancels its requests in flight, because some servers exit only with their handlers.
 #[test]
 fn a_client_that_is_closed_takes_its_requests_back() {
     for (has_exchanges, expected) in [(false, 2), (true, 0)] {
@@ -299,7 +299,7 @@ fn failed_handshakes_are_errors_with_the_reason() {
     assert!(alone.finished().contains("no answer within 30000 ms"));
 }
 
-/// R-124: progress extends the time-out, up to a limit. R-127: a request that times out is cancelled.
+// R-124: progress extends the time-out, up to a limit. R-127: a request that times out is cancelled.
 #[test]
 fn progress_prolongs_the_time() {
     let mut alone = Alone::reading();
@@ -327,8 +327,8 @@ fn progress_prolongs_the_time() {
     assert!(String::from_utf8(cancelled.body).unwrap().contains(&format!(r#""requestId":{id}"#)));
 }
 
-/// R-133 … R-138, R-219, R-223: a read that needs input asks the host and is repeated with the answers and the state;
-/// it fails if the host answers no questions. R-004: a legacy server asks with a request of its own.
+// R-133 … R-138, R-219, R-223: a read that needs input asks the host and is repeated with the answers and the state;
+// it fails if the host answers no questions. R-004: a legacy server asks with a request of its own.
 #[test]
 fn questions_are_answered() {
     let mut alone = Alone::reading();
@@ -414,7 +414,7 @@ fn what_only_reads_is_made_again() {
     }
 }
 
-/// R-099: a URI is subscribed to once, and its last watch ends the subscription.
+// R-099: a URI is subscribed to once, and its last watch ends the subscription.
 #[test]
 fn subscriptions_follow_the_watches() {
     for era in ERAS {
@@ -479,7 +479,7 @@ fn an_ended_session_is_begun_anew() {
     assert_eq!(world.logged(), ["#1 n://a = 3"]);
 }
 
-/// R-073, R-087: changes of the lists are reported in either era, also after a lost connection.
+// R-073, R-087: changes of the lists are reported in either era, also after a lost connection.
 #[test]
 fn changes_of_lists_are_reported() {
     for era in ERAS {
@@ -496,8 +496,8 @@ fn changes_of_lists_are_reported() {
     }
 }
 
-/// S-13: a watch that starts while its HTTP server is unreachable waits until the server is back, however long that
-/// takes. If the server answers the first read with errors only, the watch ends.
+// S-13: a watch that starts while its HTTP server is unreachable waits until the server is back, however long that
+// takes. If the server answers the first read with errors only, the watch ends.
 #[test]
 fn a_first_read_waits_for_the_server_to_come_back() {
     for is_away in [true, false] {

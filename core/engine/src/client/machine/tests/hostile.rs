@@ -24,7 +24,7 @@ fn listed(result: &str, templates: bool) -> Vec<String> {
     world.logged()
 }
 
-/// S-12: an invalid entry is left out and named; the others are kept.
+// S-12: an invalid entry is left out and named; the others are kept.
 #[test]
 fn odd_entries_leave_the_others() {
     let long = format!(r#"{{"uri":"a://long","name":"{}"}}"#, "x".repeat(70_000));
@@ -76,7 +76,7 @@ fn odd_entries_leave_the_others() {
     }
 }
 
-/// S-12: contents under another URI are checked too, and invalid base64 is left out.
+// S-12: contents under another URI are checked too, and invalid base64 is left out.
 #[test]
 fn contents_are_checked() {
     let allowed = AllowList::Globs(vec!["n://a*".into()]);
@@ -135,7 +135,7 @@ fn read() -> ClientCall {
     ClientCall::Read { uri: "n://x".into() }
 }
 
-/// R-001, R-002, R-005: an answer that breaks a rule and is clear all the same is the answer.
+// R-001, R-002, R-005: an answer that breaks a rule and is clear all the same is the answer.
 #[test]
 fn clear_answers_are_used() {
     let result = r#""result":{"contents":[{"uri":"n://x","text":"here"}]}"#;
@@ -188,7 +188,7 @@ fn a_timeout_says_what_came_instead() {
     assert_eq!(answered(read(), &[r#"{"jsonrpc":"2.0","id":1,"result":{}}"#]).last().unwrap(), plain);
 }
 
-/// R-012: a server that does not know a method has none of what it is for.
+// R-012: a server that does not know a method has none of what it is for.
 #[test]
 fn unknown_methods_mean_that_there_is_nothing() {
     let line = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"Method not found"}}"#;
@@ -212,7 +212,7 @@ fn unknown_methods_mean_that_there_is_nothing() {
     }
 }
 
-/// R-216: a result without a type counts as complete; an unknown type is an error.
+// R-216: a result without a type counts as complete; an unknown type is an error.
 #[test]
 fn unknown_types_of_results_are_errors() {
     for (kind, expected) in [
@@ -252,7 +252,7 @@ fn messages_are_shortened() {
     assert!(line.len() < 700 && !line.contains('\u{1b}'), "{line}");
 }
 
-/// R-217, S-14: the "not found" errors of other libraries' servers are recognized.
+// R-217, S-14: the "not found" errors of other libraries' servers are recognized.
 #[test]
 fn not_found_is_recognised() {
     let not_found = "2: Resource not found: n://x";

@@ -3,7 +3,7 @@
 use super::*;
 use notify::EventHandler;
 
-/// S-01: beyond `watch_dirs` directories are polled; the log says so once, with the fix.
+// S-01: beyond `watch_dirs` directories are polled; the log says so once, with the fix.
 #[test]
 fn more_directories_than_may_be_watched() {
     let folder = Folder::with([("a/x", "1"), ("b/x", "1"), ("c/x", "1"), ("d/x", "1")]);
@@ -31,7 +31,7 @@ fn more_directories_than_may_be_watched() {
     bench.until("three directories are watched, and the files", || bench.watched().len() == 3 + 4);
 }
 
-/// S-01: after an overflow all is as after a fresh walk, whatever has happened meanwhile.
+// S-01: after an overflow all is as after a fresh walk, whatever has happened meanwhile.
 #[test]
 fn an_overflow_loses_nothing() {
     let bench = Bench::new(Folder::new(), WatchSettings { hints: 8, ..HEARS });
@@ -74,7 +74,7 @@ fn an_overflow_loses_nothing() {
     }
 }
 
-/// S-01: the system says that it has lost events: what is as it was is not reported, and all is watched on.
+// S-01: the system says that it has lost events: what is as it was is not reported, and all is watched on.
 #[test]
 fn the_system_loses_events() {
     let bench = Bench::new(Folder::with([("a", "1"), ("d/b", "1")]), HEARS);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// S-01: the lists change when files come and go, not when what is in them does, nor with what is not served.
+// S-01: the lists change when files come and go, not when what is in them does, nor with what is not served.
 #[test]
 fn files_come_and_go() {
     for settings in BOTH {
@@ -32,7 +32,7 @@ fn files_come_and_go() {
     }
 }
 
-/// S-01: `mkdir -p` and a file in it lose nothing, however fast they come.
+// S-01: `mkdir -p` and a file in it lose nothing, however fast they come.
 #[test]
 fn a_tree_grows_at_once() {
     for settings in BOTH {
@@ -49,7 +49,7 @@ fn a_tree_grows_at_once() {
     }
 }
 
-/// S-01: a directory changes with its entries, not with what is in them.
+// S-01: a directory changes with its entries, not with what is in them.
 #[test]
 fn a_directory_changes() {
     for settings in BOTH {
@@ -73,7 +73,7 @@ fn a_directory_changes() {
     }
 }
 
-/// S-01: what `.gitignore` says now decides what is listed, what is read and what is watched.
+// S-01: what `.gitignore` says now decides what is listed, what is read and what is watched.
 #[test]
 fn rules_are_edited() {
     for settings in BOTH {

@@ -4,7 +4,7 @@ use super::super::super::Symlinks;
 use super::*;
 use std::os::unix::fs::symlink;
 
-/// S-01: editors write another file and rename it.
+// S-01: editors write another file and rename it.
 #[test]
 fn a_file_is_replaced() {
     for settings in BOTH {
@@ -26,7 +26,7 @@ fn a_file_is_replaced() {
     }
 }
 
-/// S-01: what is not there yet is reported when it comes, with whatever directories.
+// S-01: what is not there yet is reported when it comes, with whatever directories.
 #[test]
 fn what_is_not_there_yet() {
     for settings in BOTH {
@@ -44,7 +44,7 @@ fn what_is_not_there_yet() {
     }
 }
 
-/// S-01: a directory on the way to a file is renamed, and another takes its name.
+// S-01: a directory on the way to a file is renamed, and another takes its name.
 #[test]
 fn a_directory_is_renamed() {
     for settings in BOTH {
@@ -74,7 +74,7 @@ fn a_directory_is_renamed() {
     }
 }
 
-/// S-01: the root is removed, renamed away, and comes back.
+// S-01: the root is removed, renamed away, and comes back.
 #[test]
 fn the_root_goes_and_comes_back() {
     for settings in BOTH {
@@ -113,7 +113,7 @@ fn the_root_goes_and_comes_back() {
     }
 }
 
-/// S-01: a file is written under another of its names, in the root and outside of it.
+// S-01: a file is written under another of its names, in the root and outside of it.
 #[test]
 fn hard_links() {
     let outside = Folder::new();
@@ -140,7 +140,7 @@ fn hard_links() {
     }
 }
 
-/// S-01: a link leads elsewhere, and what it leads to changes, is replaced, goes and comes back.
+// S-01: a link leads elsewhere, and what it leads to changes, is replaced, goes and comes back.
 #[test]
 fn links() {
     for settings in BOTH {
@@ -175,7 +175,7 @@ fn links() {
     }
 }
 
-/// S-01: a root inside another: both hear.
+// S-01: a root inside another: both hear.
 #[test]
 fn a_root_inside_another() {
     for settings in BOTH {

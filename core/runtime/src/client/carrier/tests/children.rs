@@ -57,7 +57,7 @@ async fn reaped(pid: Pid) {
     timeout(DEADLINE, gone).await.unwrap();
 }
 
-/// stdin is closed, and a server that exits because of that is not signalled.
+// stdin is closed, and a server that exits because of that is not signalled.
 #[tokio::test]
 async fn a_child_ends_with_its_stdin() {
     let alive = Alive::new("ends");
@@ -74,7 +74,7 @@ async fn a_child_ends_with_its_stdin() {
     std::fs::remove_file(file).unwrap();
 }
 
-/// a server that ignores the end of stdin and SIGTERM is killed, with its descendants.
+// a server that ignores the end of stdin and SIGTERM is killed, with its descendants.
 #[tokio::test]
 async fn a_child_that_does_not_end_is_killed() {
     let alive = Alive::new("stubborn");
@@ -126,7 +126,7 @@ fn a_dropped_carrier_leaves_no_process() {
     });
 }
 
-/// a child's messages come before the report about its exit, and its descendants are killed.
+// a child's messages come before the report about its exit, and its descendants are killed.
 #[tokio::test]
 async fn the_exit_of_a_child_is_reported() {
     for (name, script, expected) in [

@@ -194,7 +194,7 @@ async fn a_server_of_the_older_transport_is_named() {
     }
 }
 
-/// An error with the id of the request is its answer, whatever its status (R-161).
+// An error with the id of the request is its answer, whatever its status (R-161).
 #[tokio::test]
 async fn an_error_with_the_id_is_the_answer() {
     let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}"#;
@@ -232,7 +232,7 @@ async fn another_message_is_not_the_answer() {
     assert!(talk.not_carried(7).await.failure.to_string().contains("does not answer"));
 }
 
-/// R-179, R-181, R-225: the head of a modern request has the repeated parts and the configured headers, and no session.
+// R-179, R-181, R-225: the head of a modern request has the repeated parts and the configured headers, and no session.
 #[tokio::test]
 async fn the_head_repeats_the_message() {
     let (url, requests) =
@@ -256,7 +256,7 @@ async fn the_head_repeats_the_message() {
     assert!(!request.contains("mcp-session-id"), "{request}");
 }
 
-/// R-174, R-176: a broken answer is resumed after its last complete event; if the session has ended, that is reported.
+// R-174, R-176: a broken answer is resumed after its last complete event; if the session has ended, that is reported.
 #[tokio::test]
 async fn a_broken_answer_is_resumed() {
     let (url, requests) = serving(|request, socket| {
@@ -289,8 +289,8 @@ async fn a_stream_that_always_breaks_is_given_up() {
     assert_eq!(requests.lock().unwrap().len(), 6);
 }
 
-/// R-169, R-171 … R-173: the session id is sent back, a server may lack a notification stream, and the end of the
-/// session is reported once.
+// R-169, R-171 … R-173: the session id is sent back, a server may lack a notification stream, and the end of the
+// session is reported once.
 #[tokio::test]
 async fn a_session_lives_and_ends() {
     let (url, requests) = serving(|request, socket| {
@@ -322,7 +322,7 @@ async fn a_session_lives_and_ends() {
     assert!(requests.iter().all(|request| !request.starts_with("DELETE")), "{requests:?}");
 }
 
-/// R-172, R-173: the notification stream is reopened where it broke, and the session is deleted at the end.
+// R-172, R-173: the notification stream is reopened where it broke, and the session is deleted at the end.
 #[tokio::test]
 async fn a_standing_stream_is_opened_again() {
     let (url, requests) = serving(|request, socket| {
@@ -372,7 +372,7 @@ async fn a_standing_stream_that_stays_away_is_a_loss() {
     assert!(reason.starts_with("the stream of notifications broke") && reason.contains("503"), "{reason}");
 }
 
-/// R-094: aborting an exchange closes its connection; dropping the carrier closes all.
+// R-094: aborting an exchange closes its connection; dropping the carrier closes all.
 #[tokio::test]
 async fn what_is_broken_off_is_closed() {
     let (tell, told) = std::sync::mpsc::channel();

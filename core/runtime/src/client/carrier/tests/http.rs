@@ -21,7 +21,7 @@ fn initialized() -> Outgoing {
     Outgoing { revision: Some(LEGACY.as_str()), ..outgoing(None, "notifications/initialized", body) }
 }
 
-/// R-160 …: self-contained requests, answered in either form.
+// R-160 …: self-contained requests, answered in either form.
 #[tokio::test(flavor = "multi_thread")]
 async fn modern_requests_are_answered() {
     for answers in [Answers::Json, Answers::Events] {
@@ -44,7 +44,7 @@ async fn modern_requests_are_answered() {
     }
 }
 
-/// a listen delivers changes until its exchange is aborted; other requests continue.
+// a listen delivers changes until its exchange is aborted; other requests continue.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_listen_stays_open_until_it_is_broken_off() {
     let server = server();
@@ -62,7 +62,7 @@ async fn a_listen_stays_open_until_it_is_broken_off() {
     assert_eq!(talk.message().await["id"], json!(id));
 }
 
-/// a session, and its notifications.
+// a session, and its notifications.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_entered_and_left() {
     for answers in [Answers::Json, Answers::Events] {
