@@ -1,4 +1,4 @@
-//! A client of servers, for `js/client.ts`. It works on a thread of its own; what it has for the event loop waits on a desk.
+//! A client of servers, for `js/client.ts`. It works on a thread of its own; what it has for the event loop waits on a queue.
 //!
 //! Law: what is decided about servers is decided by the core. Here calls get numbers, and news of them cross.
 
@@ -10,7 +10,7 @@ use crate::quick::function;
 use crate::woken::Woken;
 use arrival::Arrival;
 use mcp_resources_engine::client::ClientError;
-use mcp_resources_runtime::client::desk::{ClientEvent, ClientQueue, ClientStream, QueuedCallOptions};
+use mcp_resources_runtime::client::queue::{ClientEvent, ClientQueue, ClientStream, QueuedCallOptions};
 use mcp_resources_runtime::client::{ConfigError, runtime};
 use napi::Env;
 use napi::bindgen_prelude::*;
@@ -52,7 +52,7 @@ pub struct QuickClient<'env> {
 
 /// The client, and what wakes the loop for it.
 pub(crate) struct Calls {
-    desk: ClientQueue,
+    queue: ClientQueue,
     wake_loop: Arc<Woken>,
 }
 
@@ -66,8 +66,8 @@ impl NativeClient {
         let rung = wake_loop.clone();
         let opened = ClientQueue::open(read(fields)?, runtime, move || rung.say());
         let wrong = |error: ConfigError| raise(env, "ConfigError", error.message, &[]);
-        let (desk, socket) = opened.map_err(wrong)?;
-        Ok(Self { calls: Rc::new(Calls { desk, wake_loop }), socket: RefCell::new(socket) })
+        let (queue, socket) = opened.map_err(wrong)?;
+        Ok(Self { calls: Rc::new(Calls { queue, wake_loop }), socket: RefCell::new(socket) })
     }
 
     /// The functions that are called most.
@@ -78,7 +78,7 @@ impl NativeClient {
                 let (call, uri): (f64, String) = (given.get(0)?, given.get(1)?);
                 let whole: bool = given.get(2)?;
                 let scope = if given.length() > 3 { given.get(3)? } else { None };
-                calls.desk.read(numbered(call), uri, whole, options(scope));
+                calls.queue.read(numbered(call), uri, whole, options(scope));
                 Ok(())
             })?,
             take: function(env, &self.calls, "take", |calls, _| Ok(calls.take()))?,
@@ -94,7 +94,7 @@ impl NativeClient {
     /// The names of the servers.
     #[napi(catch_unwind, getter)]
     pub fn servers(&self) -> Vec<String> {
-        self.calls.desk.client().servers().iter().map(|name| name.as_ref().into()).collect()
+        self.calls.queue.client().servers().iter().map(|name| name.as_ref().into()).collect()
     }
 
     /// The servers that could not be asked for their last list, each with its error.
@@ -105,7 +105,7 @@ impl NativeClient {
             arrival.server = Some(name.as_ref().into());
             arrival
         };
-        self.calls.desk.client().failures().into_iter().map(failed).collect()
+        self.calls.queue.client().failures().into_iter().map(failed).collect()
     }
 
     /// Values for a variable of a template.
@@ -120,55 +120,55 @@ impl NativeClient {
         scope: Option<ScopeFields>,
     ) {
         let what = (template, variable, value);
-        self.calls.desk.complete(numbered(call), what, context, options(scope));
+        self.calls.queue.complete(numbered(call), what, context, options(scope));
     }
 
     /// Makes a request with any method; `params` is JSON text.
     #[napi(catch_unwind)]
     pub fn request(&self, call: f64, method: String, params: String, scope: Option<ScopeFields>) {
-        self.calls.desk.request(numbered(call), method, params, options(scope));
+        self.calls.queue.request(numbered(call), method, params, options(scope));
     }
 
     /// What a server says of itself.
     #[napi(catch_unwind)]
     pub fn about(&self, call: f64, scope: Option<ScopeFields>) {
-        self.calls.desk.about(numbered(call), options(scope));
+        self.calls.queue.about(numbered(call), options(scope));
     }
 
     /// A list: of templates, or of resources.
     #[napi(catch_unwind)]
     pub fn list(&self, call: f64, templates: bool, scope: Option<ScopeFields>) -> NativeStream {
-        self.stream(self.calls.desk.list(numbered(call), templates, options(scope)))
+        self.stream(self.calls.queue.list(numbered(call), templates, options(scope)))
     }
 
     /// A watched resource.
     #[napi(catch_unwind)]
     pub fn watch(&self, uri: String, scope: Option<ScopeFields>) -> NativeStream {
-        self.stream(self.calls.desk.watch(&uri, options(scope)))
+        self.stream(self.calls.queue.watch(&uri, options(scope)))
     }
 
     /// The changes of lists.
     #[napi(catch_unwind)]
     pub fn list_changes(&self) -> NativeStream {
-        self.stream(self.calls.desk.list_changes())
+        self.stream(self.calls.queue.list_changes())
     }
 
     /// Takes a call back.
     #[napi(catch_unwind)]
     pub fn cancel(&self, call: f64) {
-        self.calls.desk.cancel(numbered(call));
+        self.calls.queue.cancel(numbered(call));
     }
 
     /// Answers a question with JSON text, or says why there is no answer.
     #[napi(catch_unwind)]
     pub fn answer(&self, question: f64, result: Option<String>, why: String) {
-        self.calls.desk.answer(numbered(question), result.ok_or(why));
+        self.calls.queue.answer(numbered(question), result.ok_or(why));
     }
 
     /// Ends the client, and the servers that it has started.
     #[napi(catch_unwind)]
     pub fn close(&self, call: f64) {
-        self.calls.desk.close(numbered(call));
+        self.calls.queue.close(numbered(call));
     }
 
     fn stream(&self, stream: ClientStream) -> NativeStream {
@@ -188,13 +188,13 @@ impl NativeStream {
     /// Asks for what comes next.
     #[napi(catch_unwind)]
     pub fn next(&self, call: f64) {
-        self.calls.desk.next(numbered(call), &self.stream);
+        self.calls.queue.next(numbered(call), &self.stream);
     }
 
     /// Ends it, once no call asks for what comes next: nothing is watched for it any more.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        self.calls.desk.end(&self.stream);
+        self.calls.queue.end(&self.stream);
     }
 }
 
@@ -202,7 +202,7 @@ impl Calls {
     fn take(&self) -> Vec<Arrival> {
         // First the wake_loop: what arrives from now on rings again.
         self.wake_loop.take();
-        self.desk.take().into_iter().map(|(call, news)| Arrival::from_event(call, news)).collect()
+        self.queue.take().into_iter().map(|(call, news)| Arrival::from_event(call, news)).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use super::lock;
 use crate::error::raise;
 use crate::waker::LoopWaker;
 use mcp_resources_engine::client::{ClientError, ClientQuestion, Failure, Progress};
-use mcp_resources_runtime::client::desk::{ClientEvent, ClientQueue, Owned};
+use mcp_resources_runtime::client::queue::{ClientEvent, ClientQueue, Owned};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 /// See the module.
 pub(crate) struct Calls {
-    desk: Owned<ClientQueue>,
+    queue: Owned<ClientQueue>,
     pub(crate) waker: Arc<LoopWaker>,
     /// A weak proxy of the package's client.
     host: Py<PyAny>,
@@ -37,24 +37,24 @@ struct Waiting {
 }
 
 impl Calls {
-    pub(crate) fn new(desk: ClientQueue, waker: Arc<LoopWaker>, host: Py<PyAny>) -> Arc<Self> {
-        let servers = desk.client().servers();
+    pub(crate) fn new(queue: ClientQueue, waker: Arc<LoopWaker>, host: Py<PyAny>) -> Arc<Self> {
+        let servers = queue.client().servers();
         let only = if let [only] = &servers[..] { Some(only.clone()) } else { None };
         let waiting = Default::default();
         let reports = Default::default();
         let is_closed = Default::default();
-        let desk = Owned::new(desk);
+        let queue = Owned::new(queue);
         let next = AtomicU64::new(1);
-        Arc::new(Self { desk, waker, host, only, waiting, reports, next, is_closed })
+        Arc::new(Self { queue, waker, host, only, waiting, reports, next, is_closed })
     }
 
     /// What calls are made with, until the client is closed.
-    pub(crate) fn desk(&self, py: Python<'_>) -> PyResult<&ClientQueue> {
+    pub(crate) fn queue(&self, py: Python<'_>) -> PyResult<&ClientQueue> {
         if self.is_closed.load(Ordering::Relaxed) {
             let closed = "Failed to read resource: the client is closed; make another";
             return Err(raise(py, "ReadFailed", (closed, Failure::Cancelled.kind())));
         }
-        self.desk.get().ok_or_else(forked)
+        self.queue.get().ok_or_else(forked)
     }
 
     /// A number that is not used twice, under which `report` is called with progress.
@@ -74,9 +74,9 @@ impl Calls {
 
     /// Cancels a call, or ends the reports of a list.
     pub(crate) fn cancel(&self, number: u64) {
-        let Some(desk) = self.desk.get() else { return };
+        let Some(queue) = self.queue.get() else { return };
         let _call = (lock(&self.waiting).remove(&number), lock(&self.reports).remove(&number));
-        desk.cancel(number);
+        queue.cancel(number);
     }
 
     /// Ends the calls that somebody waits for.
@@ -87,22 +87,22 @@ impl Calls {
     }
 
     pub(crate) fn answer(&self, number: u64, answer: Result<String, String>) {
-        if let Some(desk) = self.desk.get() {
-            desk.answer(number, answer);
+        if let Some(queue) = self.queue.get() {
+            queue.answer(number, answer);
         }
     }
 
     /// The servers that were not reached for the last list, each with its exception.
     pub(crate) fn failures(&self, py: Python<'_>) -> PyResult<Vec<(String, PyErr)>> {
-        let failures = self.desk(py)?.client().failures().into_iter();
+        let failures = self.queue(py)?.client().failures().into_iter();
         Ok(failures.map(|(name, error)| (name.to_string(), failure(py, &error, Some(&name)))).collect())
     }
 
     /// Works off what has arrived. On the loop's thread.
     pub(crate) fn work(&self, py: Python<'_>) -> PyResult<()> {
         self.waker.take();
-        let Some(desk) = self.desk.get() else { return Ok(()) };
-        for (number, news) in desk.take() {
+        let Some(queue) = self.queue.get() else { return Ok(()) };
+        for (number, news) in queue.take() {
             // One that fails, such as a future of a loop that is closed, does not stop the others.
             if let Err(error) = self.tell(py, number, news) {
                 error.write_unraisable(py, None);
@@ -158,8 +158,8 @@ impl Calls {
     /// Cancels all calls.
     pub(crate) fn clear(&self) {
         let calls = (std::mem::take(&mut *lock(&self.waiting)), std::mem::take(&mut *lock(&self.reports)));
-        if let Some(desk) = self.desk.get() {
-            calls.0.keys().for_each(|number| desk.cancel(*number));
+        if let Some(queue) = self.queue.get() {
+            calls.0.keys().for_each(|number| queue.cancel(*number));
         }
     }
 }
@@ -167,7 +167,7 @@ impl Calls {
 impl Drop for Calls {
     fn drop(&mut self) {
         // The pipe of a process that was forked is its parent's too.
-        if self.desk.get().is_some() {
+        if self.queue.get().is_some() {
             self.waker.close();
         }
     }

@@ -9,7 +9,7 @@ use calls::Calls;
 use given::{forked, misconfigured};
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::option::FromOption;
-use mcp_resources_runtime::client::desk::{self, ClientQueue, ClientSettings, Owned};
+use mcp_resources_runtime::client::queue::{self, ClientQueue, ClientSettings, Owned};
 use mcp_resources_runtime::client::runtime;
 use mcp_resources_runtime::transport::pump::WORK;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -36,7 +36,7 @@ pub struct Caller {
 /// What is iterated over: a list, a watch, or the changes of lists.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Stream {
-    source: Mutex<Option<Owned<desk::ClientStream>>>,
+    source: Mutex<Option<Owned<queue::ClientStream>>>,
     calls: Arc<Calls>,
     /// Under which progress is reported.
     number: u64,
@@ -55,8 +55,8 @@ impl Caller {
         let settings = ClientSettings::from_option(convert(settings)?);
         let settings = settings.map_err(|error| misconfigured(py, &error.to_string()))?;
         let opened = ClientQueue::open(settings, runtime()?, move || rung.wake(WORK));
-        let (desk, far) = opened.map_err(|error| misconfigured(py, &error.message))?;
-        let calls = Calls::new(desk, waker.clone(), host);
+        let (queue, far) = opened.map_err(|error| misconfigured(py, &error.message))?;
+        let calls = Calls::new(queue, waker.clone(), host);
         waker.belongs_to(Owner::Calls(Arc::downgrade(&calls)));
         Ok(Self { calls, wakeup, far: Mutex::new(far) })
     }
@@ -75,7 +75,7 @@ impl Caller {
     }
 
     fn servers(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(self.calls.desk(py)?.client().servers().iter().map(|name| name.to_string()).collect())
+        Ok(self.calls.queue(py)?.client().servers().iter().map(|name| name.to_string()).collect())
     }
 
     /// The servers that were not reached for the last list, each with its exception.
@@ -91,7 +91,7 @@ impl Caller {
         whole: bool,
         asked: RequestParams,
     ) -> PyResult<u64> {
-        self.call(future, asked, |desk, number, asked| desk.read(number, uri, whole, asked))
+        self.call(future, asked, |queue, number, asked| queue.read(number, uri, whole, asked))
     }
 
     fn complete(
@@ -101,7 +101,7 @@ impl Caller {
         context: Vec<(String, String)>,
         asked: RequestParams,
     ) -> PyResult<u64> {
-        self.call(future, asked, |desk, number, asked| desk.complete(number, what, context, asked))
+        self.call(future, asked, |queue, number, asked| queue.complete(number, what, context, asked))
     }
 
     fn request(
@@ -111,7 +111,7 @@ impl Caller {
         params: String,
         asked: RequestParams,
     ) -> PyResult<u64> {
-        self.call(future, asked, |desk, number, asked| desk.request(number, method, params, asked))
+        self.call(future, asked, |queue, number, asked| queue.request(number, method, params, asked))
     }
 
     fn about(&self, future: Bound<'_, PyAny>, asked: RequestParams) -> PyResult<u64> {
@@ -120,15 +120,15 @@ impl Caller {
 
     /// All resources, or all templates.
     fn list(&self, py: Python<'_>, templates: bool, asked: RequestParams) -> PyResult<Stream> {
-        self.stream(py, asked, |desk, number, asked| desk.list(number, templates, asked))
+        self.stream(py, asked, |queue, number, asked| queue.list(number, templates, asked))
     }
 
     fn watch(&self, py: Python<'_>, uri: &str, asked: RequestParams) -> PyResult<Stream> {
-        self.stream(py, asked, |desk, _, asked| desk.watch(uri, asked))
+        self.stream(py, asked, |queue, _, asked| queue.watch(uri, asked))
     }
 
     fn list_changes(&self, py: Python<'_>) -> PyResult<Stream> {
-        self.stream(py, (None, None, None), |desk, _, _| desk.list_changes())
+        self.stream(py, (None, None, None), |queue, _, _| queue.list_changes())
     }
 
     /// Gives the next of a stream to `future`; `None` if the stream or the client was closed.
@@ -136,12 +136,12 @@ impl Caller {
         if self.calls.is_closed.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let desk = self.calls.desk(future.py())?;
+        let queue = self.calls.queue(future.py())?;
         let Some(source) = &*lock(&stream.source) else { return Ok(None) };
         let source = source.get().ok_or_else(forked)?;
         let number = self.calls.number(None);
         self.calls.wait(number, future, None);
-        desk.next(number, source);
+        queue.next(number, source);
         Ok(Some(number))
     }
 
@@ -160,7 +160,7 @@ impl Caller {
         if self.calls.is_closed.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let number = self.call(future, (None, None, None), |desk, number, _| desk.close(number));
+        let number = self.call(future, (None, None, None), |queue, number, _| queue.close(number));
         self.calls.is_closed.store(true, Ordering::Relaxed);
         number.map(Some)
     }
@@ -175,9 +175,9 @@ impl Caller {
 
     /// The process ends: closes the client, and waits for its servers, not for long.
     fn shut(&self, py: Python<'_>) -> PyResult<()> {
-        let Ok(desk) = self.calls.desk(py) else { return Ok(()) };
+        let Ok(queue) = self.calls.queue(py) else { return Ok(()) };
         self.calls.is_closed.store(true, Ordering::Relaxed);
-        let (client, (sender, ended)) = (desk.client().clone(), mpsc::channel());
+        let (client, (sender, ended)) = (queue.client().clone(), mpsc::channel());
         runtime()?.spawn(async move {
             client.close().await;
             let _ = sender.send(());
@@ -195,13 +195,13 @@ impl Caller {
         &self,
         future: Bound<'_, PyAny>,
         (server, timeout, report): RequestParams,
-        begin: impl FnOnce(&ClientQueue, u64, desk::QueuedCallOptions),
+        begin: impl FnOnce(&ClientQueue, u64, queue::QueuedCallOptions),
     ) -> PyResult<u64> {
-        let desk = self.calls.desk(future.py())?;
+        let queue = self.calls.queue(future.py())?;
         let progress = report.is_some();
         let number = self.calls.number(report);
         self.calls.wait(number, future, server.as_deref());
-        begin(desk, number, desk::QueuedCallOptions { server, timeout, progress });
+        begin(queue, number, queue::QueuedCallOptions { server, timeout, progress });
         Ok(number)
     }
 
@@ -209,12 +209,12 @@ impl Caller {
         &self,
         py: Python<'_>,
         (server, timeout, report): RequestParams,
-        open: impl FnOnce(&ClientQueue, u64, desk::QueuedCallOptions) -> desk::ClientStream,
+        open: impl FnOnce(&ClientQueue, u64, queue::QueuedCallOptions) -> queue::ClientStream,
     ) -> PyResult<Stream> {
-        let desk = self.calls.desk(py)?;
+        let queue = self.calls.queue(py)?;
         let progress = report.is_some();
         let number = self.calls.number(report);
-        let source = Owned::new(open(desk, number, desk::QueuedCallOptions { server, timeout, progress }));
+        let source = Owned::new(open(queue, number, queue::QueuedCallOptions { server, timeout, progress }));
         Ok(Stream { source: Mutex::new(Some(source)), calls: self.calls.clone(), number })
     }
 }

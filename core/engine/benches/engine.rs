@@ -33,7 +33,7 @@ fn connection(items: usize) -> Connection {
     engine.publish(edits, Now::default()).expect("valid resources");
     let mut connection = engine.connect(ConnectionKind::Stdio);
     let principal = Principal::local();
-    let arrival = Arrival { message: HELLO.as_bytes(), principal: &principal, mirror: None };
+    let arrival = Arrival { message: HELLO.as_bytes(), principal: &principal, header_check: None };
     connection.message(arrival, Now::default(), &mut Vec::new());
     connection
 }
@@ -46,7 +46,7 @@ fn measure(c: &mut Criterion, name: &str, message: &str, items: usize) {
         b.iter(|| {
             out.clear();
             let arrival =
-                Arrival { message: black_box(message.as_bytes()), principal: &principal, mirror: None };
+                Arrival { message: black_box(message.as_bytes()), principal: &principal, header_check: None };
             let outcome = connection.message(arrival, Now::default(), &mut out);
             for event in outcome.events {
                 if let Event::Read(read) = event {
@@ -94,7 +94,8 @@ fn large(c: &mut Criterion) {
         group.bench_function(format!("1 MiB {name}"), |b| {
             b.iter(|| {
                 out.clear();
-                let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
+                let arrival =
+                    Arrival { message: message.as_bytes(), principal: &principal, header_check: None };
                 let outcome = connection.message(arrival, Now::default(), &mut out);
                 for event in outcome.events {
                     if let Event::Read(read) = event {

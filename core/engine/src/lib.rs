@@ -31,7 +31,7 @@
 //!     r#"{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"notes://monday"}}"#,
 //! ] {
 //!     out.clear();
-//!     let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
+//!     let arrival = Arrival { message: message.as_bytes(), principal: &principal, header_check: None };
 //!     let outcome = connection.message(arrival, Now::default(), &mut out);
 //!     for event in outcome.events {
 //!         if let Event::Read(read) = event {

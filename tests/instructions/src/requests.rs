@@ -101,7 +101,7 @@ fn catalog(size: Size, handler: HandlerId) -> Vec<Edit> {
 fn read(request: String, size: Size) -> Work {
     let engine = engine(size, options(size.globs));
     let principal = Principal::local();
-    let arrival = |message| Arrival { message, principal: &principal, mirror: None };
+    let arrival = |message| Arrival { message, principal: &principal, header_check: None };
     let mut connection = engine.connect(ConnectionKind::Stdio);
     if !request.contains("clientInfo") {
         let _ = connection.message(arrival(HELLO), Now::default(), &mut Vec::new());
@@ -113,7 +113,7 @@ fn read(request: String, size: Size) -> Work {
         out.clear();
         lines.push(line.as_bytes());
         let Some(Line::Message(message)) = lines.next() else { panic!("no line") };
-        let arrival = Arrival { message, principal: &principal, mirror: None };
+        let arrival = Arrival { message, principal: &principal, header_check: None };
         for event in connection.message(arrival, Now::default(), &mut out).events {
             let Event::Read(read) = event else { continue };
             let answer = Answer::Contents(Contents::text(&*text).into());

@@ -81,7 +81,7 @@ impl Side {
     fn say(&mut self, message: &Value) -> Vec<u8> {
         let text = message.to_string();
         let principal = Principal::local();
-        let arrival = Arrival { message: text.as_bytes(), principal: &principal, mirror: None };
+        let arrival = Arrival { message: text.as_bytes(), principal: &principal, header_check: None };
         let mut out = Vec::new();
         let outcome = self.connection.message(arrival, Now::default(), &mut out);
         let mut open: Vec<(RequestToken, Answer<'static>)> = self.answers(&outcome.events);
@@ -296,7 +296,7 @@ fn lists_that_differ_are_private_and_their_cursors_bound() {
     let ask = |who: &Arc<Principal>, params: Value| -> Value {
         let text = modern("resources/list", params).to_string();
         let mut out = Vec::new();
-        let arrival = Arrival { message: text.as_bytes(), principal: who, mirror: None };
+        let arrival = Arrival { message: text.as_bytes(), principal: who, header_check: None };
         side.engine.connect(ConnectionKind::Request).message(arrival, Now::default(), &mut out);
         serde_json::from_slice(&out).unwrap()
     };

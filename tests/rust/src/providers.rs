@@ -58,7 +58,7 @@ impl Side {
         let text = message.to_string();
         let principal = Principal::local();
         let mut out = Vec::new();
-        let arrival = Arrival { message: text.as_bytes(), principal: &principal, mirror: None };
+        let arrival = Arrival { message: text.as_bytes(), principal: &principal, header_check: None };
         let RequestOutcome { events, .. } = self.connection.message(arrival, Now::default(), &mut out);
         let mut open = self.answers(&events);
         while let Some((token, answer)) = open.pop() {

@@ -55,7 +55,7 @@ impl Talk {
         let message = message.to_string();
         let mut out = Vec::new();
         let principal = Principal::local();
-        let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
+        let arrival = Arrival { message: message.as_bytes(), principal: &principal, header_check: None };
         let RequestOutcome { events, status, .. } = self.connection.message(arrival, self.now, &mut out);
         let mut heard = Heard { sent: parse(&out), tokens: Vec::new(), states: Vec::new(), status };
         for event in events {

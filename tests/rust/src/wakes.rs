@@ -64,7 +64,7 @@ impl Client {
     fn message(&mut self, message: &Value, out: &mut Vec<u8>) -> Vec<Asked> {
         let text = message.to_string();
         let principal = Principal::local();
-        let arrival = Arrival { message: text.as_bytes(), principal: &principal, mirror: None };
+        let arrival = Arrival { message: text.as_bytes(), principal: &principal, header_check: None };
         let RequestOutcome { events, .. } = self.connection.message(arrival, Now::default(), out);
         let asked = |event| match event {
             Event::Read(read) => Some(Asked::Call(read.token, read.handler)),

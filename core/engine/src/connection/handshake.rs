@@ -2,8 +2,8 @@
 //!, and the log level of a session.
 
 use super::contents;
+use super::dispatch::{DispatchStep, Raw};
 use super::event::LogLevel;
-use super::ladder::{DispatchStep, Raw};
 use super::request::Request;
 use super::terms::{Capabilities, SessionTerms};
 use super::{Connection, RequestOutcome, RequestRefusal};

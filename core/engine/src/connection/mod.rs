@@ -4,8 +4,8 @@
 //! other files hold the parts.
 
 // From the bytes of a message to its method, with the checks in between.
-mod ladder;
-mod mirror;
+mod dispatch;
+mod header_check;
 mod request;
 mod terms;
 
@@ -42,7 +42,7 @@ pub use answer::*;
 pub use ask::AskError;
 pub use event::*;
 pub use gather::ContentsGatherer;
-pub use mirror::{HeaderCheck, HeaderField, Standing};
+pub use header_check::{HeaderCheck, HeaderField, Standing};
 pub use outcome::{OutcomeStatus, RequestOutcome, RequestRefusal};
 pub use reply::{Cancelled, EncodedReply, Reply};
 
@@ -98,7 +98,7 @@ pub struct Arrival<'m> {
     /// The sender.
     pub principal: &'m Arc<Principal>,
     /// The headers of the HTTP request that describe the message; `None` on other transports.
-    pub mirror: Option<HeaderCheck<'m>>,
+    pub header_check: Option<HeaderCheck<'m>>,
 }
 
 /// The protocol state of one peer.

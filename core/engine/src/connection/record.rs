@@ -2,8 +2,8 @@
 //!
 //! Law: each request is recorded once, when it first ends: by its answer, a cancellation, or its time-out.
 
+use super::dispatch::{DispatchStep, Raw};
 use super::inflight::Ticket;
-use super::ladder::{DispatchStep, Raw};
 use super::terms::Claim;
 use super::{Connection, RequestOutcome, RequestToken};
 use crate::guard::{self, AuditRecord, Verdict};

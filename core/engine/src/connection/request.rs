@@ -1,4 +1,4 @@
-//! One request after the ladder, and the steps that all methods share: asking the guard, refusing, waiting for the
+//! One request after the dispatch, and the steps that all methods share: asking the guard, refusing, waiting for the
 //! host.
 
 use super::batch::BatchId;

@@ -44,7 +44,7 @@ impl TestHost {
     /// Sends one message; returns the tokens of requests that the host must answer.
     pub(super) fn send(&mut self, message: &str) -> Vec<RequestToken> {
         let principal = Principal::local();
-        let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
+        let arrival = Arrival { message: message.as_bytes(), principal: &principal, header_check: None };
         let outcome = self.connection.message(arrival, self.now, &mut self.out);
         let token = |event| match event {
             Event::Read(read) => Some(read.token),
@@ -189,7 +189,7 @@ fn a_raw_result_is_sent_as_it_was_written() {
     let mut host = TestHost::with(EngineOptions { extensions: vec![extension], ..EngineOptions::default() });
     let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"com.example/x","params":{{{META}}}}}"#);
     let principal = Principal::local();
-    let arrival = Arrival { message: request.as_bytes(), principal: &principal, mirror: None };
+    let arrival = Arrival { message: request.as_bytes(), principal: &principal, header_check: None };
     let outcome = host.connection.message(arrival, host.now, &mut host.out);
     let token = outcome.events[0].asks().unwrap();
     let answer = RawResult {

@@ -3,24 +3,24 @@
 mod cache;
 mod check;
 mod interest;
-mod keepers;
 mod lists;
 mod metrics;
 mod observe;
 mod options;
+mod principal_caches;
 mod records;
-mod sight;
 mod time;
+mod visibility;
 mod words;
 
 pub use cache::CacheCounts;
 pub use interest::{Interest, Observer, ResourceInterest};
-pub(crate) use keepers::PrincipalCache;
 pub(crate) use lists::ListedItems;
 pub(crate) use metrics::{Lapse, OpenConnection};
 pub use options::{EngineOptions, Extension, ServerInfo, Setup};
-pub(crate) use sight::Suggested;
+pub(crate) use principal_caches::PrincipalCache;
 pub use time::Timekeeper;
+pub(crate) use visibility::Suggested;
 
 pub(crate) use cache::{Finished, FlightOutcome, ReadFlight, ReadLeader};
 
@@ -42,16 +42,16 @@ use crate::version::{COMPLETE, ProtocolMethod, Revision};
 use arc_swap::ArcSwap;
 use cache::ReadCache;
 use interest::Interests;
-use keepers::PrincipalCaches;
 use lists::KeptLists;
 use mcp_resources_template::uri;
 use metrics::EngineMetrics;
+use principal_caches::PrincipalCaches;
 use records::RecordQueue;
-use sight::Reached;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use visibility::Reached;
 use words::ServerDescription;
 
 /// The state of one server. `Send + Sync`; every method may be called from any thread.
@@ -75,7 +75,7 @@ pub struct Engine {
     held: AtomicUsize,
     records: Option<RecordQueue>,
     metrics: OnceLock<EngineMetrics>,
-    keepers: PrincipalCaches,
+    principal_caches: PrincipalCaches,
     interests: Interests,
 }
 
@@ -105,7 +105,7 @@ impl Engine {
             held: AtomicUsize::new(0),
             records: options.audit.then(|| RecordQueue::new(limits.audit_queue)),
             metrics: if options.metrics { EngineMetrics::default().into() } else { OnceLock::new() },
-            keepers: PrincipalCaches::default(),
+            principal_caches: PrincipalCaches::default(),
             interests: Interests::default(),
             words,
             options,
@@ -258,7 +258,7 @@ impl Engine {
     /// it. Sessions and their subscriptions stay, for a client that returns with another token of this principal, until
     /// they are idle for too long. Does nothing for the empty identity of the local process.
     pub fn revoke(&self, principal: &str) {
-        self.keepers.forget(principal);
+        self.principal_caches.forget(principal);
         if self.mark_interest(self.hub.revoke(principal)).is_some() {
             self.settle_interest();
         }
@@ -370,7 +370,7 @@ impl Engine {
 impl Engine {
     /// Registers `keeper`, to be cleared by [`Engine::revoke`].
     pub(crate) fn join(&self, keeper: Weak<dyn PrincipalCache>) {
-        self.keepers.join(keeper);
+        self.principal_caches.join(keeper);
     }
 
     pub(crate) fn cache(&self) -> Option<&Arc<ReadCache>> {

@@ -407,7 +407,7 @@ impl Identified {
 }
 
 impl HttpCall {
-    pub(super) fn mirror(&self, session: Standing) -> HeaderCheck<'_> {
+    pub(super) fn header_check(&self, session: Standing) -> HeaderCheck<'_> {
         HeaderCheck {
             challenges: true,
             headers: Some(self.lines.all()),

@@ -228,14 +228,15 @@ impl Endpoint {
             (false, true) => self.session_of(request, now),
             (false, false) => (None, Standing::Known),
         };
-        let mirror = request.call.mirror(standing);
+        let header_check = request.call.header_check(standing);
         if let Some(channel) = session {
-            let taken = channel.with(|state| state.message(request, mirror, &self.gate, body, now, out));
+            let taken =
+                channel.with(|state| state.message(request, header_check, &self.gate, body, now, out));
             self.note_session(&channel);
             return self.opened(taken, &channel, true);
         }
         let mut state = ChannelState::new(self.connect(request, is_modern), false, now);
-        let taken = state.message(request, mirror, &self.gate, body, now, out);
+        let taken = state.message(request, header_check, &self.gate, body, now, out);
         match taken {
             Taken::Whole(turn) if state.begins_session() => {
                 OpenedRequest::whole(self.begin_session(state, request, turn, now, out))

@@ -63,8 +63,8 @@ impl Endpoint {
             let refused = Response::error(404, INVALID_REQUEST, "Session not found");
             return OpenedRequest::whole(refuse(none(), refused, request, out));
         };
-        let mirror = request.call.mirror(Standing::Known);
-        let mut turn = channel.with(|state| state.send(request, mirror, body, now));
+        let header_check = request.call.header_check(Standing::Known);
+        let mut turn = channel.with(|state| state.send(request, header_check, body, now));
         turn.head = Some(Response::empty(202).head.shared_with(request.call.origin.as_deref()));
         if turn.events.iter().any(|event| Event::asks(event).is_some()) {
             // Handlers need the exchange; it has nothing for the writer.

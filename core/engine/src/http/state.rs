@@ -91,7 +91,7 @@ impl ChannelState {
     pub(super) fn message<'m>(
         &mut self,
         client: &'m Identified,
-        mirror: HeaderCheck<'m>,
+        header_check: HeaderCheck<'m>,
         gate: &Admission,
         message: &'m [u8],
         now: Now,
@@ -101,8 +101,9 @@ impl ChannelState {
         let rules = &gate.rules;
         let mut lines = Vec::with_capacity(USUAL_ANSWER);
         // Another request may have ended the session in the meantime.
-        let mirror = if self.over { HeaderCheck { session: Standing::Unknown, ..mirror } } else { mirror };
-        let arrival = Arrival { message, principal: &client.principal, mirror: Some(mirror) };
+        let header_check =
+            if self.over { HeaderCheck { session: Standing::Unknown, ..header_check } } else { header_check };
+        let arrival = Arrival { message, principal: &client.principal, header_check: Some(header_check) };
         let outcome = self.connection.message(arrival, now, &mut lines);
         let completed = self.connection.take_completed();
         self.cancelled(&outcome.events, completed);
@@ -236,14 +237,15 @@ impl ChannelState {
     pub(super) fn send<'m>(
         &mut self,
         client: &'m Identified,
-        mirror: HeaderCheck<'m>,
+        header_check: HeaderCheck<'m>,
         message: &'m [u8],
         now: Now,
     ) -> Turn<'m> {
         let mut lines = Vec::new();
-        let mirror = HeaderCheck { challenges: false, ..mirror };
-        let mirror = if self.over { HeaderCheck { session: Standing::Unknown, ..mirror } } else { mirror };
-        let arrival = Arrival { message, principal: &client.principal, mirror: Some(mirror) };
+        let header_check = HeaderCheck { challenges: false, ..header_check };
+        let header_check =
+            if self.over { HeaderCheck { session: Standing::Unknown, ..header_check } } else { header_check };
+        let arrival = Arrival { message, principal: &client.principal, header_check: Some(header_check) };
         let outcome = self.connection.message(arrival, now, &mut lines);
         if client.was_revoked() {
             self.connection.dismiss();

@@ -5,7 +5,7 @@
 
 use super::Target;
 use super::builder::{Answers, Hooks, ProgressFn};
-use super::carrier::{ClientTransport, Inbound};
+use super::transport::{ClientTransport, Inbound};
 use super::watching::ClientWatching;
 use crate::transport::EngineClock;
 use mcp_resources_engine::client::{
@@ -83,7 +83,7 @@ impl ServerHandle {
             hooks,
             clock: EngineClock::new(),
             back: commands.downgrade(),
-            carrier: None,
+            transport: None,
             opening: None,
             inbound: None,
             alarm: None,
@@ -174,7 +174,7 @@ struct LinkTask {
     longest: usize,
     /// For answers to questions. Weak, so that it does not keep the task alive.
     back: WeakUnboundedSender<LinkCommand>,
-    carrier: Option<ClientTransport>,
+    transport: Option<ClientTransport>,
     opening: Option<OpeningCarrier>,
     inbound: Option<Receiver<Inbound>>,
     /// The next check of the machine, in ms of its clock. May be too early, which saves resetting the timer for each
@@ -253,8 +253,8 @@ impl LinkTask {
             LinkEvent::Command(command) => {
                 command.into_iter().for_each(|command| self.obey(command, now, out))
             }
-            LinkEvent::Opened(Ok(carrier)) => {
-                self.carrier = Some(carrier);
+            LinkEvent::Opened(Ok(transport)) => {
+                self.transport = Some(transport);
                 self.machine.opened(now, out);
             }
             LinkEvent::Opened(Err(reason)) => self.lost(&Lost::NotOpened(reason), now, out),
@@ -309,8 +309,8 @@ impl LinkTask {
     /// Handles the loss of the transport; anything it still delivers is ignored.
     fn lost(&mut self, lost: &Lost, now: Now, out: &mut Vec<Effect>) {
         self.inbound = None;
-        if let Some(carrier) = self.carrier.take() {
-            self.retire(carrier);
+        if let Some(transport) = self.transport.take() {
+            self.retire(transport);
         }
         self.fail_about(&lost.failure());
         self.machine.lost(lost, now, out);
@@ -324,9 +324,9 @@ impl LinkTask {
     }
 
     /// Lets a transport shut down in the background.
-    fn retire(&mut self, carrier: ClientTransport) {
+    fn retire(&mut self, transport: ClientTransport) {
         self.closing.retain(|closing| !closing.is_finished());
-        self.closing.push(tokio::spawn(carrier.close()));
+        self.closing.push(tokio::spawn(transport.close()));
     }
 
     fn perform(&mut self, effects: &mut Vec<Effect>) {
@@ -344,18 +344,18 @@ impl LinkTask {
                     self.fail_about(&why);
                     self.inbound = None;
                     self.opening = None;
-                    if let Some(carrier) = self.carrier.take() {
-                        self.retire(carrier);
+                    if let Some(transport) = self.transport.take() {
+                        self.retire(transport);
                     }
                 }
                 Effect::Send(message) => {
-                    if let Some(carrier) = &mut self.carrier {
-                        carrier.send(message);
+                    if let Some(transport) = &mut self.transport {
+                        transport.send(message);
                     }
                 }
                 Effect::Abort(id) => {
-                    if let Some(carrier) = &mut self.carrier {
-                        carrier.abort(id);
+                    if let Some(transport) = &mut self.transport {
+                        transport.abort(id);
                     }
                 }
                 Effect::Finished { call, outcome } => {
@@ -427,8 +427,8 @@ impl LinkTask {
             question.abort();
         }
         self.opening = None;
-        if let Some(carrier) = self.carrier.take() {
-            carrier.close().await;
+        if let Some(transport) = self.transport.take() {
+            transport.close().await;
         }
         for closing in self.closing {
             let _ = closing.await;

@@ -25,18 +25,18 @@
 //! ```
 
 mod builder;
-mod carrier;
 mod config;
-/// A client for an event loop: used by the bindings, which have one each.
-#[doc(hidden)]
-pub mod desk;
 mod handle;
 mod link;
 mod listing;
+/// A client for an event loop: used by the bindings, which have one each.
+#[doc(hidden)]
+pub mod queue;
 mod runtime;
 mod target;
 #[cfg(test)]
 mod tests;
+mod transport;
 mod watching;
 
 pub use builder::{Answer, ClientBuilder, ProgressFn};

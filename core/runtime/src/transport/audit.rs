@@ -258,7 +258,7 @@ mod tests {
             r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/read","params":{{"uri":"test://a","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
         );
         let arrival =
-            Arrival { message: message.as_bytes(), principal: &Principal::new("alice"), mirror: None };
+            Arrival { message: message.as_bytes(), principal: &Principal::new("alice"), header_check: None };
         let _ = connection.message(arrival, Now::default(), &mut Vec::new());
     }
 

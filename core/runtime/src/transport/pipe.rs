@@ -89,9 +89,11 @@ impl Pipe {
         let mut state = self.lock();
         let PipeState { connection, out, .. } = &mut *state;
         let outcome = match line {
-            Line::Message(message) => {
-                connection.message(Arrival { message, principal: &self.principal, mirror: None }, now, out)
-            }
+            Line::Message(message) => connection.message(
+                Arrival { message, principal: &self.principal, header_check: None },
+                now,
+                out,
+            ),
             Line::TooLong => {
                 let RequestOutcome { status, misuse, verdict, .. } = connection.too_long(out);
                 RequestOutcome { status, events: Events::new(), misuse, verdict, scopes: Vec::new() }

@@ -327,7 +327,7 @@ mod tests {
         engine.publish(vec![edit], Now::default()).unwrap();
         let message = br#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"note://caf%C3%A9","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
         let principal = Principal::new("ada");
-        let arrival = Arrival { message, principal: &principal, mirror: None };
+        let arrival = Arrival { message, principal: &principal, header_check: None };
         let RequestOutcome { mut events, .. } =
             engine.connect(ConnectionKind::Stdio).message(arrival, Now::default(), &mut Vec::new());
         let Work::Ask(request) = Work::from_event(events.remove(0)) else { panic!("it is to be asked") };
@@ -354,7 +354,7 @@ mod tests {
         engine.publish(vec![edit("a://{x}", 7), edit("b://{x}", 8)], Now::default()).unwrap();
         let message = br#"{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
         let principal = Principal::new("ada");
-        let arrival = Arrival { message, principal: &principal, mirror: None };
+        let arrival = Arrival { message, principal: &principal, header_check: None };
         let mut connection = engine.connect(ConnectionKind::Stdio);
         let RequestOutcome { mut events, .. } = connection.message(arrival, Now::default(), &mut Vec::new());
         let Work::Ask(first) = Work::from_event(events.remove(0)) else {

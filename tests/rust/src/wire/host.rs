@@ -242,7 +242,7 @@ impl<'c> Host<'c> {
         if let Some(witness) = &mut wire.witness {
             witness.received(message);
         }
-        let arrival = Arrival { message, principal: &principal, mirror: None };
+        let arrival = Arrival { message, principal: &principal, header_check: None };
         let RequestOutcome { events, .. } = wire.connection.message(arrival, now, &mut out);
         self.step.out = out;
         self.happen(on, events);

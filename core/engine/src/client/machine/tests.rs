@@ -145,7 +145,7 @@ impl World {
     fn serve(&mut self, message: Outgoing) {
         if let (Some(connection), false) = (&mut self.connection, self.is_deaf) {
             let principal = Principal::local();
-            let arrival = Arrival { message: &message.body, principal: &principal, mirror: None };
+            let arrival = Arrival { message: &message.body, principal: &principal, header_check: None };
             let mut out = Vec::new();
             let outcome = connection.message(arrival, self.now, &mut out);
             for event in outcome.events {

@@ -68,7 +68,7 @@ impl TestHost {
     /// Sends a message; returns the tokens of the handler calls that it causes.
     fn send(&mut self, client: usize, message: &str) -> Vec<RequestToken> {
         let Client { connection, principal, out, .. } = &mut self.clients[client];
-        let arrival = Arrival { message: message.as_bytes(), principal, mirror: None };
+        let arrival = Arrival { message: message.as_bytes(), principal, header_check: None };
         let outcome = connection.message(arrival, self.now, out);
         let token = |event| match event {
             Event::Read(read) => Some(read.token),

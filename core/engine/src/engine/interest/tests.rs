@@ -59,7 +59,7 @@ fn template(engine: &Engine) -> HandlerId {
 
 fn send(engine: &Engine, connection: &mut crate::connection::Connection, message: &str) {
     let principal = Principal::local();
-    let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
+    let arrival = Arrival { message: message.as_bytes(), principal: &principal, header_check: None };
     drop(connection.message(arrival, Now::default(), &mut Vec::new()));
     engine.settle_interest();
 }

@@ -15,14 +15,14 @@ pub(super) struct PrincipalCaches(Mutex<Vec<Weak<dyn PrincipalCache>>>);
 
 impl PrincipalCaches {
     pub(super) fn join(&self, keeper: Weak<dyn PrincipalCache>) {
-        let mut keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        keepers.retain(|keeper| keeper.strong_count() > 0);
-        keepers.push(keeper);
+        let mut principal_caches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        principal_caches.retain(|keeper| keeper.strong_count() > 0);
+        principal_caches.push(keeper);
     }
 
     pub(super) fn forget(&self, principal: &str) {
-        let keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        keepers.iter().filter_map(Weak::upgrade).for_each(|keeper| keeper.forget(principal));
+        let principal_caches = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        principal_caches.iter().filter_map(Weak::upgrade).for_each(|keeper| keeper.forget(principal));
     }
 }
 

@@ -15,7 +15,7 @@ struct Alive {
 
 impl Alive {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("mcp-carrier-{}-{name}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("mcp-transport-{}-{name}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         // Opening blocks until the child has opened it too.
@@ -65,9 +65,9 @@ async fn a_child_ends_with_its_stdin() {
     let script = format!("trap 'echo term' TERM; cat; echo end > '{}'", file.display());
     let mut talk = Talk::open(&shell(&alive, &script)).await.unwrap();
     let pid = number(&mut talk).await;
-    talk.carrier.send(outgoing(Some(1), "ping", r#"{"id":1}"#));
+    talk.transport.send(outgoing(Some(1), "ping", r#"{"id":1}"#));
     assert_eq!(talk.message().await, json!({ "id": 1 }));
-    timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    timeout(DEADLINE, talk.transport.close()).await.unwrap();
     alive.ended().await;
     reaped(pid).await;
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "end\n");
@@ -81,7 +81,7 @@ async fn a_child_that_does_not_end_is_killed() {
     let script = r#"trap "" TERM; sleep 1000 & while :; do sleep 1000; done"#;
     let mut talk = Talk::open(&shell(&alive, script)).await.unwrap();
     let pid = number(&mut talk).await;
-    timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    timeout(DEADLINE, talk.transport.close()).await.unwrap();
     reaped(pid).await;
     alive.ended().await;
 }
@@ -94,14 +94,14 @@ async fn a_child_may_end_on_sigterm() {
     let script = format!("trap 'echo term > \"{}\"; exit 0' TERM; sleep 1000 & wait", file.display());
     let mut talk = Talk::open(&shell(&alive, &script)).await.unwrap();
     let pid = number(&mut talk).await;
-    timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    timeout(DEADLINE, talk.transport.close()).await.unwrap();
     reaped(pid).await;
     alive.ended().await;
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "term\n");
     std::fs::remove_file(file).unwrap();
 }
 
-/// A dropped carrier leaves no process, even if its runtime ends at the same time.
+/// A dropped transport leaves no process, even if its runtime ends at the same time.
 #[test]
 fn a_dropped_carrier_leaves_no_process() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -140,7 +140,7 @@ async fn the_exit_of_a_child_is_reported() {
         let pid = number(&mut talk).await;
         assert_eq!(talk.message().await, json!({}));
         assert_eq!(talk.lost().await, expected, "{name}");
-        drop(talk.carrier);
+        drop(talk.transport);
         assert!(timeout(DEADLINE, talk.inbound.recv()).await.unwrap().is_none());
         reaped(pid).await;
         alive.ended().await;
@@ -155,7 +155,7 @@ async fn a_child_that_dies_at_start_says_why() {
     let expected = "the server ended with exit status 3: two | three | a[1mb";
     for (script, is_heard) in [(said.to_owned(), false), (format!("read line; {said}"), true)] {
         let mut talk = Talk::open(&command("sh", &["-c", &script])).await.unwrap();
-        talk.carrier.send(outgoing(Some(1), "ping", "{}"));
+        talk.transport.send(outgoing(Some(1), "ping", "{}"));
         match (talk.next().await, is_heard) {
             (Inbound::NotHeard(reason), false) | (Inbound::Lost(reason), true) => {
                 assert_eq!(reason, expected)
@@ -196,10 +196,10 @@ async fn a_child_has_what_the_target_says_and_no_more() {
     let descriptors = talk.message().await;
     assert!(!descriptors.as_str().unwrap().contains(own.to_str().unwrap()), "{descriptors}");
     // Nor descriptors of other children: this one exits with its stdin, although the other still runs.
-    first.carrier.send(outgoing(Some(1), "ping", "{}"));
+    first.transport.send(outgoing(Some(1), "ping", "{}"));
     assert_eq!(first.message().await, json!({}));
-    let Talk { carrier, .. } = first;
-    let TransportKind::Pipe(pipe) = carrier.0 else { panic!() };
+    let Talk { transport, .. } = first;
+    let TransportKind::Pipe(pipe) = transport.0 else { panic!() };
     let mut exited = match &pipe.far {
         Far::Child(child) => child.exited(),
         _ => panic!(),
@@ -221,7 +221,7 @@ async fn a_flood_is_limited() {
         assert_eq!(talk.message().await, json!({}));
     }
     // It can exit although the client takes no more messages.
-    timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    timeout(DEADLINE, talk.transport.close()).await.unwrap();
     reaped(pid).await;
     alive.ended().await;
 
@@ -241,7 +241,7 @@ async fn the_queue_for_a_child_is_limited() {
     number(&mut talk).await;
     let body = "x".repeat(1 << 20);
     for _ in 0..66 {
-        talk.carrier.send(outgoing(None, "x", &body));
+        talk.transport.send(outgoing(None, "x", &body));
     }
     let reason = talk.lost().await;
     assert!(reason.starts_with("the server does not read: more than"), "{reason}");
@@ -256,7 +256,7 @@ async fn a_child_that_closes_its_stdin_is_lost() {
     let mut talk = Talk::open(&shell(&alive, "exec <&-; echo '{}'; sleep 1000")).await.unwrap();
     number(&mut talk).await;
     talk.message().await;
-    talk.carrier.send(outgoing(Some(1), "ping", "{}"));
+    talk.transport.send(outgoing(Some(1), "ping", "{}"));
     let reason = talk.lost().await;
     assert!(reason.starts_with("the server does not read any more"), "{reason}");
     drop(talk);

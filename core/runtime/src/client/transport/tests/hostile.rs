@@ -70,7 +70,7 @@ fn legacy() -> Outgoing {
 async fn fault(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> NotCarried {
     let (url, _) = serving(answer);
     let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
-    talk.carrier.send(modern());
+    talk.transport.send(modern());
     let fault = talk.not_carried(7).await;
     assert!(!fault.failure.to_string().contains("secret"), "{fault:?}");
     fault
@@ -150,7 +150,7 @@ async fn redirects_within_the_origin_are_followed() {
         let headers = BTreeMap::from([("Authorization".to_owned(), "Bearer t".to_owned())]);
         let mut talk = Talk::open(&Target::Url { url, headers }).await.unwrap();
         for _ in 0..2 {
-            talk.carrier.send(modern());
+            talk.transport.send(modern());
             assert_eq!(talk.message().await["id"], 7);
         }
         let requests = requests.lock().unwrap().clone();
@@ -188,7 +188,7 @@ async fn a_server_of_the_older_transport_is_named() {
             let _ = socket.write_all(text.as_bytes());
         });
         let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
-        talk.carrier.send(outgoing(Some(7), "initialize", "{}"));
+        talk.transport.send(outgoing(Some(7), "initialize", "{}"));
         let fault = talk.not_carried(7).await;
         assert!(fault.failure.to_string().contains(expected), "{fault:?}");
     }
@@ -200,7 +200,7 @@ async fn an_error_with_the_id_is_the_answer() {
     let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}"#;
     let (url, _) = serving(move |_, socket| drop(socket.write_all(whole("404 No", TYPE, error).as_bytes())));
     let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
-    talk.carrier.send(modern());
+    talk.transport.send(modern());
     assert_eq!(talk.message().await["error"]["code"], -32601);
 }
 
@@ -227,7 +227,7 @@ async fn another_message_is_not_the_answer() {
     let other = r#"{"jsonrpc":"2.0","id":8,"result":{}}"#;
     let (url, _) = serving(move |_, socket| drop(socket.write_all(whole("200 OK", TYPE, other).as_bytes())));
     let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
-    talk.carrier.send(modern());
+    talk.transport.send(modern());
     assert_eq!(talk.message().await["id"], 8);
     assert!(talk.not_carried(7).await.failure.to_string().contains("does not answer"));
 }
@@ -239,7 +239,7 @@ async fn the_head_repeats_the_message() {
         serving(|_, socket| drop(socket.write_all(whole("200 OK", TYPE, ANSWER).as_bytes())));
     let headers = BTreeMap::from([("X-Tenant".to_owned(), "a b".to_owned())]);
     let mut talk = Talk::open(&Target::Url { url, headers }).await.unwrap();
-    talk.carrier.send(Outgoing { name: Some("note://é".into()), ..modern() });
+    talk.transport.send(Outgoing { name: Some("note://é".into()), ..modern() });
     talk.message().await;
     let request = requests.lock().unwrap().remove(0);
     for line in [
@@ -267,7 +267,7 @@ async fn a_broken_answer_is_resumed() {
         let _ = socket.write_all(format!("{EVENTS}{text}").as_bytes());
     });
     let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
-    talk.carrier.send(legacy());
+    talk.transport.send(legacy());
     assert_eq!(talk.message().await, json!({}));
     assert_eq!(talk.message().await["id"], 7);
     let requests = requests.lock().unwrap().clone();
@@ -284,7 +284,7 @@ async fn a_stream_that_always_breaks_is_given_up() {
         let _ = socket.write_all(format!("{EVENTS}{text}").as_bytes());
     });
     let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
-    talk.carrier.send(legacy());
+    talk.transport.send(legacy());
     assert_eq!(talk.not_carried(7).await.status, None);
     assert_eq!(requests.lock().unwrap().len(), 6);
 }
@@ -305,15 +305,15 @@ async fn a_session_lives_and_ends() {
         let _ = socket.write_all(text.as_bytes());
     });
     let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
-    talk.carrier.send(outgoing(Some(7), "initialize", r#"{"method":"initialize"}"#));
+    talk.transport.send(outgoing(Some(7), "initialize", r#"{"method":"initialize"}"#));
     talk.message().await;
     let initialized =
         outgoing(None, "notifications/initialized", r#"{"method":"notifications/initialized"}"#);
-    talk.carrier.send(Outgoing { revision: Some("2025-11-25"), ..initialized });
-    talk.carrier.send(legacy());
-    talk.carrier.send(Outgoing { id: Some(8), ..legacy() });
+    talk.transport.send(Outgoing { revision: Some("2025-11-25"), ..initialized });
+    talk.transport.send(legacy());
+    talk.transport.send(Outgoing { id: Some(8), ..legacy() });
     assert!(matches!(talk.next().await, Inbound::SessionEnded));
-    timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    timeout(DEADLINE, talk.transport.close()).await.unwrap();
     assert!(talk.inbound.recv().await.is_none());
     let requests = requests.lock().unwrap().clone();
     assert!(!requests[0].contains("mcp-session-id") && !requests[0].contains("mcp-protocol-version"));
@@ -340,15 +340,15 @@ async fn a_standing_stream_is_opened_again() {
         let _ = socket.write_all(text.as_bytes());
     });
     let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
-    talk.carrier.send(outgoing(Some(7), "initialize", r#"{"method":"initialize"}"#));
+    talk.transport.send(outgoing(Some(7), "initialize", r#"{"method":"initialize"}"#));
     talk.message().await;
-    talk.carrier.send(outgoing(None, "notifications/initialized", "{}"));
+    talk.transport.send(outgoing(None, "notifications/initialized", "{}"));
     for (number, opened) in [(1, 1), (2, 1), (1, 2), (2, 2)] {
         assert_eq!(talk.message().await, json!({ "n": number }));
         // A resumed stream has lost nothing.
         assert_eq!(talk.opened, opened);
     }
-    timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    timeout(DEADLINE, talk.transport.close()).await.unwrap();
     let last = requests.lock().unwrap().pop().unwrap();
     assert!(last.starts_with("DELETE /mcp") && last.contains("mcp-session-id: abc"), "{last}");
 }
@@ -366,13 +366,13 @@ async fn a_standing_stream_that_stays_away_is_a_loss() {
         let _ = socket.write_all(text.as_bytes());
     });
     let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
-    talk.carrier.send(outgoing(None, "notifications/initialized", "{}"));
+    talk.transport.send(outgoing(None, "notifications/initialized", "{}"));
     assert_eq!(talk.message().await, json!({}));
     let reason = talk.lost().await;
     assert!(reason.starts_with("the stream of notifications broke") && reason.contains("503"), "{reason}");
 }
 
-// R-094: aborting an exchange closes its connection; dropping the carrier closes all.
+// R-094: aborting an exchange closes its connection; dropping the transport closes all.
 #[tokio::test]
 async fn what_is_broken_off_is_closed() {
     let (tell, told) = std::sync::mpsc::channel();
@@ -382,11 +382,11 @@ async fn what_is_broken_off_is_closed() {
     });
     let mut talk = Talk::open(&endpoint(&url)).await.unwrap();
     let listen = |id| Outgoing { id: Some(id), method: "subscriptions/listen".into(), ..modern() };
-    talk.carrier.send(listen(1));
-    talk.carrier.send(listen(2));
+    talk.transport.send(listen(1));
+    talk.transport.send(listen(2));
     talk.message().await;
     talk.message().await;
-    talk.carrier.abort(1);
+    talk.transport.abort(1);
     let told = tokio::task::spawn_blocking(move || (told.recv_timeout(DEADLINE), told)).await.unwrap();
     assert_eq!(told.0, Ok(0));
     drop(talk);
@@ -416,7 +416,7 @@ async fn unreachable_servers_are_errors_with_the_reason() {
                 continue;
             }
         };
-        talk.carrier.send(modern());
+        talk.transport.send(modern());
         let NotCarried { status: None, failure: Failure::Unreachable { reason } } = talk.not_carried(7).await
         else {
             panic!("{url}");

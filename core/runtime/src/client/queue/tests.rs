@@ -6,16 +6,16 @@ use std::time::Duration;
 /// Generous, because it only limits how long a failing test hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A desk whose server never answers, the other end of the pipe, and a receiver for its rings.
-fn desk(options: Vec<(String, OptionValue)>) -> (ClientQueue, OwnedFd, Receiver<()>) {
+/// A queue whose server never answers, the other end of the pipe, and a receiver for its rings.
+fn queue(options: Vec<(String, OptionValue)>) -> (ClientQueue, OwnedFd, Receiver<()>) {
     let (bell, rings) = channel();
     let settings = ClientSettings::from_option(OptionValue::Members(options)).unwrap();
     let ring = move || {
         // Fails if the test is over.
         let _ = bell.send(());
     };
-    let (desk, far) = ClientQueue::open(settings, crate::client::runtime().unwrap(), ring).unwrap();
-    (desk, far.unwrap(), rings)
+    let (queue, far) = ClientQueue::open(settings, crate::client::runtime().unwrap(), ring).unwrap();
+    (queue, far.unwrap(), rings)
 }
 
 fn failed(news: &[(u64, ClientEvent)], call: u64) -> &'static str {
@@ -28,27 +28,27 @@ fn failed(news: &[(u64, ClientEvent)], call: u64) -> &'static str {
 // S-14: every call ends with news under its number, however it ends.
 #[test]
 fn each_call_ends_once() {
-    let (desk, far, rings) = desk(Vec::new());
-    desk.read(7, "a:b".into(), false, QueuedCallOptions::default());
-    desk.cancel(7);
+    let (queue, far, rings) = queue(Vec::new());
+    queue.read(7, "a:b".into(), false, QueuedCallOptions::default());
+    queue.cancel(7);
     rings.recv_timeout(DEADLINE).unwrap();
-    assert_eq!(failed(&desk.take(), 7), "cancelled");
-    desk.read(9, "a:b".into(), true, QueuedCallOptions::default());
+    assert_eq!(failed(&queue.take(), 7), "cancelled");
+    queue.read(9, "a:b".into(), true, QueuedCallOptions::default());
     drop(far);
     rings.recv_timeout(DEADLINE).unwrap();
-    assert_eq!(failed(&desk.take(), 9), "unreachable");
-    assert!(locked(&desk.tasks).is_empty());
+    assert_eq!(failed(&queue.take(), 9), "unreachable");
+    assert!(locked(&queue.tasks).is_empty());
 }
 
 /// A loop that takes nothing does not use unlimited memory for droppable news; ends of calls are kept.
 #[test]
 fn droppable_news_is_limited() {
-    let (desk, _far, _rings) = desk(Vec::new());
+    let (queue, _far, _rings) = queue(Vec::new());
     for _ in 0..2 * MOST_WAITING {
-        desk.tray.put(0, ClientEvent::Note("server".into(), "a note".into()));
+        queue.tray.put(0, ClientEvent::Note("server".into(), "a note".into()));
     }
-    desk.tray.put(1, ClientEvent::Done);
-    let news = desk.take();
+    queue.tray.put(1, ClientEvent::Done);
+    let news = queue.take();
     assert_eq!(news.len(), MOST_WAITING + 1);
     assert!(matches!(news.last(), Some((1, ClientEvent::Done))));
 }

@@ -1,5 +1,5 @@
 //! The headers of an HTTP request that repeat parts of its body, and whether they agree. The
-//! ladder refuses the message if they do not.
+//! dispatch refuses the message if they do not.
 //!
 //! Law: the body is the source of truth. A header is compared with it, and never decides what is served.
 

@@ -20,9 +20,9 @@ use tokio::time::timeout;
 const DEADLINE: Duration = Duration::from_secs(60);
 const LONGEST: usize = 1 << 20;
 
-/// A carrier, with its inbound events.
+/// A transport, with its inbound events.
 struct Talk {
-    carrier: ClientTransport,
+    transport: ClientTransport,
     inbound: Receiver<Inbound>,
     /// How often a notification stream was opened.
     opened: usize,
@@ -34,7 +34,7 @@ impl Talk {
     async fn open(target: &Target) -> Result<Self, String> {
         let (sender, inbound) = channel(16);
         Ok(Self {
-            carrier: ClientTransport::open(target, sender, LONGEST).await?,
+            transport: ClientTransport::open(target, sender, LONGEST).await?,
             inbound,
             opened: 0,
             sent: 0,
@@ -77,7 +77,7 @@ impl Talk {
         let id = self.sent;
         let is_modern = revision.is_modern();
         let is_handshake = method == "initialize";
-        let client = json!({ "name": "carrier", "version": "1" });
+        let client = json!({ "name": "transport", "version": "1" });
         if is_handshake {
             params =
                 json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client });
@@ -93,7 +93,7 @@ impl Talk {
         let sent = (!is_handshake).then(|| revision.as_str());
         let method = method.to_owned();
         let body = body.to_string().into_bytes();
-        self.carrier.send(Outgoing { id: Some(id), method, revision: sent, is_modern, name, body });
+        self.transport.send(Outgoing { id: Some(id), method, revision: sent, is_modern, name, body });
         id
     }
 }
@@ -126,7 +126,7 @@ async fn a_server_in_memory_answers() {
     let id = talk.ask(Revision::V2026_07_28, "resources/read", json!({ "uri": "note://a" }));
     let answer = talk.message().await;
     assert_eq!((&answer["id"], &answer["result"]["contents"][0]["text"]), (&json!(id), &json!("A")));
-    timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    timeout(DEADLINE, talk.transport.close()).await.unwrap();
     assert!(timeout(DEADLINE, talk.inbound.recv()).await.unwrap().is_none());
 }
 
@@ -137,7 +137,7 @@ async fn a_socket_is_opened_once() {
     let target = Target::Socket(Arc::new(Mutex::new(Some(ours))));
     let mut talk = Talk::open(&target).await.unwrap();
     assert!(Talk::open(&target).await.err().unwrap().contains("second time"));
-    talk.carrier.send(outgoing(None, "x", "{}"));
+    talk.transport.send(outgoing(None, "x", "{}"));
     theirs.set_nonblocking(true).unwrap();
     let mut theirs = tokio::net::UnixStream::from_std(theirs).unwrap();
     let mut line = [0; 3];

@@ -40,7 +40,7 @@ async fn modern_requests_are_answered() {
             assert_eq!(answer["id"], json!(id));
             assert!(answer.pointer(member).is_some(), "{answer}");
         }
-        timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+        timeout(DEADLINE, talk.transport.close()).await.unwrap();
     }
 }
 
@@ -55,7 +55,7 @@ async fn a_listen_stays_open_until_it_is_broken_off() {
     assert_eq!(talk.message().await["method"], "notifications/subscriptions/acknowledged");
     server.notify_updated("note://a").unwrap();
     assert_eq!(talk.message().await["params"]["uri"], "note://a");
-    talk.carrier.abort(listen);
+    talk.transport.abort(listen);
     server.notify_updated("note://a").unwrap();
     // The next message answers the next request, and is not from the listen.
     let id = talk.ask(MODERN, "resources/read", json!({ "uri": "note://a" }));
@@ -71,7 +71,7 @@ async fn a_session_is_entered_and_left() {
         let mut talk = Talk::open(&target).await.unwrap();
         talk.ask(LEGACY, "initialize", json!({}));
         assert_eq!(talk.message().await["result"]["protocolVersion"], LEGACY.as_str());
-        talk.carrier.send(initialized());
+        talk.transport.send(initialized());
         // Sent at once: it waits for the handshake.
         let id = talk.ask(LEGACY, "resources/subscribe", json!({ "uri": "note://a" }));
         assert_eq!(talk.message().await["id"], json!(id));
@@ -81,7 +81,7 @@ async fn a_session_is_entered_and_left() {
         assert_eq!(talk.message().await["id"], json!(id));
 
         // the end of the session is reported once, by the exchange that detects it first.
-        let TransportKind::Http(http) = &talk.carrier.0 else { panic!() };
+        let TransportKind::Http(http) = &talk.transport.0 else { panic!() };
         timeout(DEADLINE, http.endpoint.clone().delete()).await.unwrap();
         for _ in 0..3 {
             talk.ask(LEGACY, "resources/read", json!({ "uri": "note://a" }));
@@ -89,7 +89,7 @@ async fn a_session_is_entered_and_left() {
         assert!(matches!(talk.next().await, Inbound::SessionEnded));
         let again = talk.ask(LEGACY, "initialize", json!({}));
         assert_eq!(talk.message().await["id"], json!(again));
-        timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+        timeout(DEADLINE, talk.transport.close()).await.unwrap();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::batch::BatchId;
 use super::cached;
-use super::mirror::{NamedHeader, Standing, printable};
+use super::header_check::{NamedHeader, Standing, printable};
 use super::request::{Request, unknown_method};
 use super::terms::{self, Claim, Terms};
 use super::words::{self, ResponseWriter};
@@ -296,7 +296,9 @@ impl Connection {
         match ProtocolMethod::parse(&raw.method) {
             Some(ProtocolMethod::Initialize) => self.initialize(raw, step, out),
             // Over HTTP the session determines the terms.
-            Some(ProtocolMethod::Discover | ProtocolMethod::Listen) if step.arrival.mirror.is_none() => {
+            Some(ProtocolMethod::Discover | ProtocolMethod::Listen)
+                if step.arrival.header_check.is_none() =>
+            {
                 self.missing_claim(raw, out)
             }
             _ => self.legacy(raw, &claim, step, out),
@@ -478,10 +480,10 @@ impl Connection {
         step: DispatchStep<'m>,
         out: &mut Vec<u8>,
     ) -> Option<RequestOutcome<'m>> {
-        let mirror = step.arrival.mirror?;
+        let header_check = step.arrival.header_check?;
         let name =
             self.name_param(&raw.method).and_then(|param| raw.params.get(param)).and_then(Json::as_str);
-        let why = mirror.check(version, &raw.method, name.as_deref()).err()?;
+        let why = header_check.check(version, &raw.method, name.as_deref()).err()?;
         let message = format!("Header mismatch: {why}");
         Some(self.reject(raw, HEADER_MISMATCH, &message, RequestRefusal::Header, out))
     }
@@ -502,9 +504,9 @@ impl Connection {
         step: DispatchStep<'m>,
         out: &mut Vec<u8>,
     ) -> Option<RequestOutcome<'m>> {
-        let mirror = step.arrival.mirror?;
+        let header_check = step.arrival.header_check?;
         let is_handshake = ProtocolMethod::parse(&raw.method) == Some(ProtocolMethod::Initialize);
-        let refused = match mirror.named(&self.engine) {
+        let refused = match header_check.named(&self.engine) {
             NamedHeader::Modern(_) if !is_handshake => self.missing_claim(raw, out),
             NamedHeader::Repeated | NamedHeader::Modern(_) => {
                 let why = "Header mismatch: MCP-Protocol-Version contradicts the body";
@@ -512,7 +514,7 @@ impl Connection {
             }
             NamedHeader::Unknown(value) if !is_handshake => self.unsupported(raw, &printable(value), out),
             NamedHeader::Nothing | NamedHeader::Legacy | NamedHeader::Unknown(_) => {
-                let (why, refusal) = mirror.session.refusal().filter(|_| !is_handshake)?;
+                let (why, refusal) = header_check.session.refusal().filter(|_| !is_handshake)?;
                 self.reject(raw, INVALID_REQUEST, why, refusal, out)
             }
         };
@@ -526,8 +528,8 @@ impl Connection {
         step: DispatchStep<'m>,
         out: &mut Vec<u8>,
     ) -> Option<RequestOutcome<'m>> {
-        let mirror = step.arrival.mirror?;
-        let refused = match mirror.named(&self.engine) {
+        let header_check = step.arrival.header_check?;
+        let refused = match header_check.named(&self.engine) {
             NamedHeader::Repeated => {
                 let why = "Header mismatch: MCP-Protocol-Version is there more than once";
                 refuse_without_id(HEADER_MISMATCH, why, RequestRefusal::Header, out, |_| ())
@@ -540,12 +542,12 @@ impl Connection {
             NamedHeader::Modern(revision) => self.unsupported_without_id(revision.as_str(), out),
             NamedHeader::Unknown(value) => self.unsupported_without_id(&printable(value), out),
             NamedHeader::Nothing
-                if unasked == Unasked::Notification && mirror.session == Standing::Missing =>
+                if unasked == Unasked::Notification && header_check.session == Standing::Missing =>
             {
                 RequestOutcome::new(OutcomeStatus::Accepted)
             }
             NamedHeader::Nothing | NamedHeader::Legacy => {
-                let (why, refusal) = mirror.session.refusal()?;
+                let (why, refusal) = header_check.session.refusal()?;
                 refuse_without_id(INVALID_REQUEST, why, refusal, out, |_| ())
             }
         };
@@ -564,10 +566,10 @@ impl Connection {
 impl<'m> Raw<'m> {
     fn under<'r>(&'r self, terms: Terms<'m>, step: DispatchStep<'m>) -> Request<'r, 'm> {
         let DispatchStep { arrival, now, batch } = step;
-        let challenges = arrival.mirror.is_some_and(|mirror| mirror.challenges)
+        let challenges = arrival.header_check.is_some_and(|header_check| header_check.challenges)
             && batch.is_none()
             && !(arrival.principal.is_local() || arrival.principal.is_anonymous());
-        let headers = arrival.mirror.and_then(|mirror| mirror.headers);
+        let headers = arrival.header_check.and_then(|header_check| header_check.headers);
         let id = self.id;
         let params = &self.params;
         let principal = arrival.principal;
