@@ -158,8 +158,8 @@ mod guides {
 /// ```
 /// use mcp_resources::provider::{Call, IntoAnswer, List, Provider, Read, Responder};
 /// use mcp_resources::{
-///     Annotations, AskError, DeniedToken, Details, FieldSet, ContentsGatherer, ListPage, ListSource, MountId, Network, MatchedParams,
-///     ParameterCheck, ParameterKind, PlainContents, RawResult, ReadResult, SealError, PathStep, TemplateOptions, Theme, engine,
+///     Annotations, AskError, ContentsGatherer, DeniedToken, Details, FieldSet, ListPage, ListSource, MatchedParams, MountId,
+///     Network, ParameterCheck, ParameterKind, PlainContents, RawResult, ReadResult, SealError, PathStep, TemplateOptions, Theme, engine,
 ///     template,
 /// };
 ///

@@ -297,7 +297,8 @@ impl FolderWatch {
         Self(FileWatch::default())
     }
 
-    /// Reports all changes of the folders from now on, or none. What changes before all is watched is one [`FolderChanges::moved`].
+    /// Reports all changes of the folders from now on, or none. What changes before all is watched is one
+    /// [`FolderChanges::moved`].
     pub(crate) fn set(&self, on: bool, folders: &[Folder], changes: Option<impl FolderChanges>) {
         let trees: Vec<_> = folders.iter().map(|folder| folder.tree.clone()).collect();
         self.0.change(&trees, InterestChange::Lists { on }, changes.map(Adapter));
