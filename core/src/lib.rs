@@ -158,9 +158,9 @@ mod guides {
 /// ```
 /// use mcp_resources::provider::{Call, IntoAnswer, List, Provider, Read, Responder};
 /// use mcp_resources::{
-///     Annotations, AskError, ContentsGatherer, DeniedToken, Details, FieldSet, ListPage, ListSource, MatchedParams, MountId,
-///     Network, ParameterCheck, ParameterKind, PlainContents, RawResult, ReadResult, SealError, PathStep, TemplateOptions, Theme, engine,
-///     template,
+///     Annotations, AskError, ContentsGatherer, DeniedToken, Details, FieldSet, ListPage, ListSource, MatchedParams,
+///     MountId, Network, ParameterCheck, ParameterKind, PathStep, PlainContents, RawResult, ReadResult, SealError,
+///     TemplateOptions, Theme, engine, template,
 /// };
 ///
 /// struct Mounted {

@@ -29,8 +29,8 @@ pub struct OptionRow {
     pub about: &'static str,
 }
 
-/// The table of the options of a type: `TABLE`, and [`NamedOptions`](mcp_resources_engine::option::NamedOptions). Behind the arrow
-/// stands what puts the value where it belongs.
+/// The table of the options of a type: `TABLE`, and [`NamedOptions`](mcp_resources_engine::option::NamedOptions).
+/// What puts the value where it belongs stands behind the arrow.
 #[cfg(feature = "_options")]
 macro_rules! option_table {
     ($type:ty, $expected:literal { $($name:literal: $kind:literal, $default:expr, $about:literal => $set:expr;)+ }) => {
