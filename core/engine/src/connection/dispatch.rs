@@ -132,7 +132,7 @@ impl Connection {
     fn cancelled<'m>(&mut self, params: &RawParams<'m>, now: Now) -> Vec<Event<'m>> {
         let id = params.get("requestId").and_then(Id::from_json);
         let Some(id) =
-            id.filter(|_| !matches!(self.peer, ConnectionKind::Request | ConnectionKind::Stateless))
+            id.filter(|_| !matches!(self.kind, ConnectionKind::Request | ConnectionKind::Stateless))
         else {
             return Vec::new();
         };
@@ -161,7 +161,7 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
         let has_batches = self.session.as_ref().is_some_and(|session| session.revision.has_batches());
-        if !has_batches || self.peer == ConnectionKind::Bare {
+        if !has_batches || self.kind == ConnectionKind::Bare {
             return self.unreadable(None, INVALID_REQUEST, "Invalid Request: batches are not supported", out);
         }
         if messages.is_empty() {

@@ -1,4 +1,4 @@
-//! The protocol state of one peer: it takes the bytes of messages, appends the bytes of answers, and returns events.
+//! The protocol state of one client: it takes the bytes of messages, appends the bytes of answers, and returns events.
 //!
 //! Law: no I/O, no clock, no thread. The same calls give the same bytes. All functions for hosts are in this file; the
 //! other files hold the parts.
@@ -101,7 +101,7 @@ pub struct Arrival<'m> {
     pub header_check: Option<HeaderCheck<'m>>,
 }
 
-/// The protocol state of one peer.
+/// The protocol state of one client.
 ///
 /// ```text
 ///                        initialize                notifications/initialized
@@ -111,7 +111,7 @@ pub struct Arrival<'m> {
 /// ```
 pub struct Connection {
     engine: Arc<Engine>,
-    peer: ConnectionKind,
+    kind: ConnectionKind,
     id: ConnectionId,
     waker: Waker,
     decode: DecodeLimits,
@@ -134,13 +134,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, peer: ConnectionKind) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, kind: ConnectionKind) -> Self {
         let limits = engine.limits();
         let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch, ..DecodeLimits::default() };
-        let open = OpenConnection::if_enabled(&engine, peer);
+        let open = OpenConnection::if_enabled(&engine, kind);
         Self {
             engine,
-            peer,
+            kind,
             id,
             waker: Waker::noop().clone(),
             decode,
@@ -180,11 +180,11 @@ impl Connection {
     /// Handles one message. Appends immediate answers to `out`, each ended by a newline, and returns events for the
     /// host.
     pub fn message<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> RequestOutcome<'m> {
-        if self.peer == ConnectionKind::Session {
+        if self.kind == ConnectionKind::Session {
             self.know(arrival.principal);
         }
         let outcome = self.climb(arrival, now, out);
-        if self.peer != ConnectionKind::Session {
+        if self.kind != ConnectionKind::Session {
             for (_, mut line) in self.take_completed() {
                 out.append(&mut line);
             }
@@ -269,7 +269,7 @@ impl Connection {
     /// it when woken, and again when the stream has room as long as it returns `More`.
     pub fn deliver(&mut self, room: usize, out: &mut Vec<u8>) -> Delivered {
         self.landed(&mut |_, line| out.append(line));
-        let ending = if self.peer == ConnectionKind::Stdio {
+        let ending = if self.kind == ConnectionKind::Stdio {
             ListenEnding::ResultThenCancelled
         } else {
             ListenEnding::ResultOnly
@@ -312,8 +312,8 @@ impl Connection {
     }
 
     /// Its kind of transport.
-    pub fn peer(&self) -> ConnectionKind {
-        self.peer
+    pub fn kind(&self) -> ConnectionKind {
+        self.kind
     }
 
     /// Its number, for records and for the tables of hosts.
@@ -420,7 +420,7 @@ impl Connection {
 
     /// Whether notifications can be sent to the client later.
     fn can_notify(&self) -> bool {
-        self.peer != ConnectionKind::Stateless
+        self.kind != ConnectionKind::Stateless
     }
 
     /// Marks all subscriptions of a legacy client as changed, because notifications may have been lost.
@@ -476,7 +476,7 @@ impl Connection {
     }
 
     fn envelope(&self) -> Envelope {
-        if self.peer == ConnectionKind::Bare { Envelope::Bare } else { Envelope::JsonRpc }
+        if self.kind == ConnectionKind::Bare { Envelope::Bare } else { Envelope::JsonRpc }
     }
 
     /// Frees the slot of an answer that is written. If another event is needed first, puts the reply back and returns
@@ -513,6 +513,6 @@ impl Connection {
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("peer", &self.peer).field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("Connection").field("kind", &self.kind).field("id", &self.id).finish_non_exhaustive()
     }
 }

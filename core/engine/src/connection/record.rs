@@ -390,14 +390,14 @@ mod tests {
             "mcp_server_operation_duration_seconds_bucket{mcp_method_name=\"resources/read\",le=\"0.200\"} 2",
             "mcp_server_operation_duration_seconds_bucket{mcp_method_name=\"resources/read\",le=\"+Inf\"} 2",
             "mcp_server_operation_duration_seconds_sum{mcp_method_name=\"resources/read\"} 0.150",
-            "mcp_resources_connections{peer=\"stdio\"} 1",
-            "mcp_resources_connections{peer=\"session\"} 1",
+            "mcp_resources_connections{kind=\"stdio\"} 1",
+            "mcp_resources_connections{kind=\"session\"} 1",
             "mcp_resources_audit_waiting 2",
             "mcp_resources_audit_dropped_total 0",
         ] {
             assert!(text.lines().any(|own| own == line), "{line} is missing in\n{text}");
         }
         drop(other);
-        assert!(engine.metrics_text().unwrap().contains("connections{peer=\"session\"} 0\n"));
+        assert!(engine.metrics_text().unwrap().contains("connections{kind=\"session\"} 0\n"));
     }
 }

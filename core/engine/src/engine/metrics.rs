@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const METHODS: usize = ProtocolMethod::ALL.len() + 1;
 const VERDICTS: usize = Verdict::ALL.len();
 const ERAS: [&str; 2] = ["legacy", "modern"];
-const PEERS: [&str; 5] = ["stdio", "session", "request", "stateless", "bare"];
+const KINDS: [&str; 5] = ["stdio", "session", "request", "stateless", "bare"];
 /// The upper limits of the buckets, in ms: those recommended by OpenTelemetry, and two below.
 const BOUNDS: [Millis; 14] = [1, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
 
@@ -29,7 +29,7 @@ pub(super) struct EngineMetrics {
     durations: [Durations; METHODS],
     verdicts: [AtomicU64; VERDICTS],
     bytes: AtomicU64,
-    connections: [AtomicU64; PEERS.len()],
+    connections: [AtomicU64; KINDS.len()],
     lapses: [AtomicU64; Lapse::ALL.len()],
 }
 
@@ -64,7 +64,7 @@ struct Durations {
 #[derive(Debug)]
 pub(crate) struct OpenConnection {
     engine: Arc<Engine>,
-    peer: ConnectionKind,
+    kind: ConnectionKind,
 }
 
 impl Default for EngineMetrics {
@@ -133,8 +133,8 @@ impl EngineMetrics {
         self.durations(&mut text);
         text.single("mcp_resources_answered_bytes_total", "counter", "Bytes of answers.", load(&self.bytes));
         text.family("mcp_resources_connections", "gauge", "Open connections of the protocol.");
-        for (peer, count) in PEERS.iter().zip(&self.connections) {
-            text.sample("mcp_resources_connections", &[("peer", peer)], load(count));
+        for (kind, count) in KINDS.iter().zip(&self.connections) {
+            text.sample("mcp_resources_connections", &[("kind", kind)], load(count));
         }
         watched_by(&mut text, watched);
         const ENDED: &str = "mcp_resources_streams_ended_total";
@@ -177,16 +177,16 @@ impl EngineMetrics {
 
 impl OpenConnection {
     /// Counts a connection; `None` while metrics are off.
-    pub(crate) fn if_enabled(engine: &Arc<Engine>, peer: ConnectionKind) -> Option<Self> {
-        add(&engine.metrics()?.connections[index(peer)], 1);
-        Some(Self { engine: Arc::clone(engine), peer })
+    pub(crate) fn if_enabled(engine: &Arc<Engine>, kind: ConnectionKind) -> Option<Self> {
+        add(&engine.metrics()?.connections[index(kind)], 1);
+        Some(Self { engine: Arc::clone(engine), kind })
     }
 }
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
         if let Some(metrics) = self.engine.metrics() {
-            metrics.connections[index(self.peer)].fetch_sub(1, Ordering::Relaxed);
+            metrics.connections[index(self.kind)].fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -251,8 +251,8 @@ fn name(method: usize) -> &'static str {
     ProtocolMethod::ALL.get(method).map_or("other", |method| method.as_str())
 }
 
-fn index(peer: ConnectionKind) -> usize {
-    match peer {
+fn index(kind: ConnectionKind) -> usize {
+    match kind {
         ConnectionKind::Stdio => 0,
         ConnectionKind::Session => 1,
         ConnectionKind::Request => 2,

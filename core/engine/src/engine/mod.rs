@@ -121,9 +121,9 @@ impl Engine {
         check::options(options)
     }
 
-    /// Makes the protocol state for a new peer.
-    pub fn connect(self: &Arc<Self>, peer: ConnectionKind) -> Connection {
-        Connection::new(self.clone(), self.hub.connect(), peer)
+    /// Makes the protocol state for a new client.
+    pub fn connect(self: &Arc<Self>, kind: ConnectionKind) -> Connection {
+        Connection::new(self.clone(), self.hub.connect(), kind)
     }
 
     /// The limits.

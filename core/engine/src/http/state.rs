@@ -169,7 +169,7 @@ impl ChannelState {
 
     /// Whether the message was the handshake of a session, and is answered.
     pub(super) fn begins_session(&self) -> bool {
-        self.connection.peer() == ConnectionKind::Session && self.connection.revision().is_some()
+        self.connection.kind() == ConnectionKind::Session && self.connection.revision().is_some()
     }
 
     pub(super) fn hears(&self) -> bool {
@@ -352,7 +352,7 @@ impl ChannelState {
 
     /// Handles the expiry of the token of a stream: listens are answered, and the stream ends.
     fn expire(&mut self, number: u64) -> Events<'static> {
-        let is_listen = self.connection.peer() == ConnectionKind::Request;
+        let is_listen = self.connection.kind() == ConnectionKind::Request;
         match self.streams.get_mut(&number) {
             Some(stream) if !is_listen => {
                 if !stream.is_over() {
