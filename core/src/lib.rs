@@ -174,7 +174,7 @@ mod guides {
 ///
 /// fn describe(_: Details, _: Annotations, _: Theme, _: ParameterKind, _: ParameterCheck, _: TemplateOptions) {}
 ///
-/// fn values(_: &MatchedParams<'static>, _: &template::Values<'_>, _: &template::Variable, _: template::ExpandError) {}
+/// fn values(_: &MatchedParams<'static>, _: &template::Values<'_>, _: &template::TemplateVariable, _: template::ExpandError) {}
 ///
 /// fn errors(_: AskError, _: DeniedToken, _: SealError, _: &PathStep, _: Network, _: FieldSet) {}
 ///
