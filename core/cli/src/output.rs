@@ -115,7 +115,7 @@ pub(crate) fn size(bytes: u64) -> String {
         if value < 1000.0 {
             break;
         }
-        value = value / 1000.0;
+        value /= 1000.0;
         unit = next;
     }
     match unit {

@@ -62,7 +62,7 @@ fn fenced(text: &str) -> Option<Split<'_>> {
             return Some(Split { block: Some(block), body: after, body_line: number + 1 });
         }
         rest = after;
-        number = number + 1;
+        number += 1;
     }
     None
 }

@@ -126,7 +126,6 @@ async fn uris(client: &mut Client) -> Vec<String> {
 /// S-20: what is declared is listed without a request, read and completed, in both eras; an id is one segment; what is not
 /// declared, not there or hidden is one and the same.
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "one conversation, from its beginning to its end")]
 async fn declared_endpoints_are_served() {
     let upstream = Upstream::new(|asked| match asked.target.as_str() {
         "/items/none" => ("404 Not Found".into(), b"secret".to_vec()),

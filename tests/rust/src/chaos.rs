@@ -52,7 +52,7 @@ impl Values {
         for _ in 0..=self.random(30) {
             let at = self.random(URIS);
             let value = self.random(1_000_000);
-            self.lines[at] = if value % 20 == 0 { "gone".into() } else { value.to_string() };
+            self.lines[at] = if value.is_multiple_of(20) { "gone".into() } else { value.to_string() };
         }
         self.write();
     }

@@ -147,7 +147,6 @@ fn project() -> (Folder, Vec<String>) {
 
 /// S-02, R-058: each form is listed or read, in both eras.
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "one conversation, from its beginning to its end")]
 async fn every_form_is_served() {
     let (folder, ids) = project();
     folder.write("project/new.txt", "new");
@@ -246,7 +245,6 @@ async fn only_what_cannot_change_is_kept() {
 
 /// S-02, S-11: what is hidden, excluded, not included, or denied is in no tree, diff, commit, log, status or completion.
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "one conversation, from its beginning to its end")]
 async fn what_is_not_served_is_nowhere() {
     let folder = Folder::new();
     folder.repository("project");
@@ -576,7 +574,6 @@ async fn the_log_of_a_path_is_that_of_git() {
 
 /// S-02: git takes each patch, and has the other tree then.
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "one conversation, from its beginning to its end")]
 async fn git_applies_every_diff() {
     let folder = Folder::new();
     folder.repository("project");

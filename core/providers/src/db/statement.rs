@@ -183,11 +183,11 @@ fn block(sql: &str, engine: DbEngine) -> Option<usize> {
     loop {
         let rest = sql.get(at..)?;
         if rest.starts_with("/*") && (depth == 0 || engine == DbEngine::Postgres) {
-            depth = depth + 1;
-            at = at + 2;
+            depth += 1;
+            at += 2;
         } else if rest.starts_with("*/") {
-            depth = depth - 1;
-            at = at + 2;
+            depth -= 1;
+            at += 2;
             if depth == 0 {
                 return Some(at);
             }

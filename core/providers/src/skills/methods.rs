@@ -130,9 +130,8 @@ const FRESH: &str = r#""ttlMs":0,"cacheScope":"private""#;
 /// The JSON of the entries that fit on a page, and the key of the last one if there are more.
 fn page(call: &Call, entries: impl Iterator<Item = (String, String)>) -> (String, Option<String>) {
     let mut text = String::new();
-    let mut count = 0;
     let mut last = None;
-    for (key, entry) in entries {
+    for (count, (key, entry)) in entries.enumerate() {
         if count > 0 && (count >= call.page() || text.len() + entry.len() > PAGE) {
             return (text, last);
         }
@@ -140,7 +139,6 @@ fn page(call: &Call, entries: impl Iterator<Item = (String, String)>) -> (String
             text.push(',');
         }
         text.push_str(&entry);
-        count = count + 1;
         last = Some(key);
     }
     (text, None)

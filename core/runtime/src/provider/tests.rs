@@ -419,8 +419,8 @@ fn odd_items_of_another_server_leave_the_others() {
         let page = served.wait(1).remove(0);
         let items = page["result"]["resources"].as_array().unwrap();
         assert!(items.iter().all(|item| item["theirs"] == json!([1])));
-        count = count + items.len();
-        pages = pages + 1;
+        count += items.len();
+        pages += 1;
         cursor = page["result"]["nextCursor"].clone();
         if cursor.is_null() {
             break;

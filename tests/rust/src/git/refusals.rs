@@ -208,7 +208,6 @@ async fn sizes_are_bounded() {
 
 /// S-02, S-11: with a program behind everything that git could run, no URI runs one.
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "one conversation, from its beginning to its end")]
 async fn nothing_of_a_repository_is_run() {
     let (folder, ids) = project();
     folder.write("marker", format!("#!/bin/sh\ntouch {}\ncat\n", folder.at("ran").display()));
