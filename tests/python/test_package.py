@@ -115,7 +115,10 @@ def test_a_wheel_serves_in_a_clean_environment(wheel: Path, tmp_path: Path) -> N
 
 def test_the_source_distribution_has_the_sources_and_no_more(sources: dict[str, bytes]) -> None:
     core = {f"{folder}/{name}" for folder in CRATES.values() for name in of_crate(folder)}
-    binding = files("bindings-python/src", "bindings-python/python") | {"bindings-python/Cargo.toml", "bindings-python/README.md"}
+    binding = files("bindings-python/src", "bindings-python/python") | {
+        "bindings-python/Cargo.toml",
+        "bindings-python/README.md",
+    }
     copied = core | binding | LICENSES | {"Cargo.lock", "pyproject.toml"}
     assert {*sources} == copied | {"Cargo.toml", "PKG-INFO"}
     for name in copied:
