@@ -40,7 +40,7 @@ pub(super) enum FetchedAnswer {
     Down(String, Option<Duration>),
     /// The answer is of no use. Why, for the log.
     Failed(String),
-    /// Nobody waits for the answer any more.
+    /// The answer is no longer wanted.
     Unwanted,
 }
 

@@ -229,7 +229,7 @@ impl Service {
         (outcome, what)
     }
 
-    /// Makes a request; `None` if it was given up because nobody waits for it.
+    /// Makes a request; `None` if it was cancelled.
     fn request(&self, key: &ApiCacheKey) -> Option<(FetchOutcome, Option<String>)> {
         let Some(served) = self.endpoints.get(key.endpoint) else {
             return Some((FetchOutcome::Absent, None));

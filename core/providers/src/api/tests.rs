@@ -116,7 +116,7 @@ fn folded_headers_are_read() {
     serving.join().unwrap();
 }
 
-// S-20: a request is given up soon after nobody waits for it any more.
+// S-20: a request ends soon after it was cancelled.
 #[test]
 fn an_unwanted_request_ends() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

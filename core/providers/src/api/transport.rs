@@ -1,4 +1,4 @@
-//! What stands between HTTP and a connection: it ends a request that nobody waits for, and joins folded header lines.
+//! What stands between HTTP and a connection: it ends a cancelled request, and joins folded header lines.
 //!
 //! ```text
 //!   socket ─ TLS ──▶ WatchedTransport: waits in short steps ─ Unfolding ──▶ HTTP

@@ -31,7 +31,7 @@ const ANSWER: u64 = crate::db::session::LARGEST + (8 << 20);
 /// lie in each other, and the look-ups lie in each other too.
 const ANSWERS: u64 = 128;
 
-/// What is received for the current query, and why a connection was left. Shared by the stream and who asks.
+/// Counts of the current query, and why a connection was left. The stream and the session share them.
 #[derive(Debug, Default)]
 pub(super) struct MessageCounts {
     bytes: AtomicU64,
