@@ -93,7 +93,7 @@ export class Context {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.cancelled) this.#controller.abort();
-      // What listens to it is told in the context of this request, also if another one cancels.
+      // Listeners run in the context of this request, even if another request causes the cancellation.
       else
         this.#driver.whenCancelled(
           this.#request,

@@ -211,7 +211,7 @@ async fn ask_absent(client: &Client, probes: Vec<Probe>) -> Result<Vec<(Probe, A
     Ok(answers)
 }
 
-/// Reads what templates make of completed values, and returns the templates of which nothing can be read.
+/// Reads the URIs that templates give with completed values, and returns the templates without a readable one.
 async fn unreadable(
     client: &Client,
     seen: &SeenResource,

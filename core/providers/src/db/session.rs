@@ -93,7 +93,7 @@ pub(super) type Visit<'v> = dyn FnMut(CatalogRow) -> Result<bool, SessionFault> 
 
 /// See the module.
 pub(super) trait DbSession: Send {
-    /// What is asked from now on is for a request that may be cancelled: then it ends soon.
+    /// Sets the request that the next queries are for. They end soon after it is cancelled.
     fn attend(&mut self, request: Option<Cancelled>);
 
     /// The current catalog.

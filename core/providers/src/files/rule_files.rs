@@ -7,8 +7,8 @@
 //!                   └──▶ anything else, or one of these steps fails ──▶ rules that ignore everything, and a fault for the log
 //! ```
 //!
-//! Law: no name is opened before it was looked at, so that nothing waits for the other end of a FIFO. What is kept is limited in
-//! number and in bytes.
+//! Law: the kind of a file is checked before it is opened, so that no thread waits for the other end of a FIFO. The cache is
+//! limited in number and in bytes.
 
 use super::beneath::{Changed, EntryFacts, FileKind, Missing, RootDirectory};
 use super::gitignore::IgnoreRules;
@@ -70,7 +70,7 @@ struct Faults {
     said: HashSet<PathBuf>,
 }
 
-/// What a file was like. Nobody can set the second part.
+/// The state of a file when it was read. Programs cannot set the time of the change of its inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RuleFileStamp {
     facts: EntryFacts,

@@ -4,8 +4,8 @@
 //!   socket ──▶ BoundedStream: heads of messages, bytes and messages of a phase ──▶ tokio-postgres, which keeps whole messages
 //! ```
 //!
-//! Law: a server is not trusted. Whatever it sends in the start, while it is idle or as an answer, what is kept has a limit. A
-//! server that goes beyond one is left, and the log says which.
+//! Law: a server is not trusted. There is a limit for the data of each phase: the start, idle time and answers. The connection to
+//! a server that exceeds one is closed, and the log names the limit.
 
 use std::io;
 use std::pin::Pin;

@@ -246,7 +246,7 @@ fn nest(socket: &mut TcpStream) -> std::io::Result<()> {
     }
 }
 
-// S-20: a request that nobody waits for any more ends soon, and a server that is silent is left after its time.
+// S-20: a cancelled request ends soon, and the connection to a silent server is closed after the time limit.
 #[test]
 fn a_silent_server_is_left() {
     let (port, serving) = serve("start", Flood::Silence);

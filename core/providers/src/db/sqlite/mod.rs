@@ -56,7 +56,7 @@ struct OpenDatabase {
     catalog: Option<(i64, Arc<DbCatalog>)>,
 }
 
-/// When the current query must end, in milliseconds since the session was opened, or because nobody waits for it.
+/// The end of the current query: a time in milliseconds since the session was opened, or the cancellation of its request.
 struct Deadline {
     begun: Instant,
     at: AtomicU64,
