@@ -9,11 +9,11 @@ export type AuditFunction = (entry: JsonObject) => void;
 /** Calls `call` with each record. Returns a function that passes on pending records at once. */
 export function audited(native: Server, call: AuditFunction, logger: Logger): () => void {
   const take = (): void => {
-    for (const line of native.takeRecords().split('\n')) {
+    for (const line of native.takeAuditRecords().split('\n')) {
       if (line !== '') attempt(call, JSON.parse(line), logger);
     }
   };
-  native.watchRecords(take);
+  native.watchAuditRecords(take);
   return take;
 }
 

@@ -281,11 +281,11 @@ async function check(verifier: object, token: string): Promise<Verified> {
   const checking = (COMPILED.get(verifier) as Native).check(token);
   for (;;) {
     let wake = (): void => {};
-    const rung = new Promise<void>((resolve) => {
+    const woken = new Promise<void>((resolve) => {
       wake = resolve;
     });
     const { pending, verified, unavailable } = checking.poll(wake);
-    if (pending) await rung;
+    if (pending) await woken;
     else if (verified) return opened(verified);
     else if (unavailable) throw new Error('the keys of the issuer cannot be fetched');
     else throw new InvalidTokenError('the token is not valid');

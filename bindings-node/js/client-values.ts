@@ -69,7 +69,7 @@ export class ListedTemplate extends ListedEntry {
 /** The contents of a watched resource: once at the beginning, and after each change. */
 export class Change {
   constructor(
-    /** The URI of the changed resource. It may lie beneath the URI that is watched. */
+    /** The URI of the changed resource. It may lie under the URI that is watched. */
     readonly uri: string,
     /** The contents, in the form of {@link Client.read}; `null` if the resource was removed. */
     readonly contents: ReadValue | null,

@@ -192,12 +192,12 @@ export abstract class Driver {
   protected abstract task(task: number, value: number, text: string): void;
 
   /** It is time. */
-  protected abstract ring(): void;
+  protected abstract onTimer(): void;
 
   /** Rings after a while, instead of when it was asked to before. */
   protected alarm(milliseconds: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.ring(), milliseconds).unref();
+    this.#timer = setTimeout(() => this.onTimer(), milliseconds).unref();
   }
 
   #drive(task: number, value: number, text: string | null): void {
@@ -279,7 +279,7 @@ export class PipeDriver extends Driver {
   /** There is something to take. */
   protected output(): void {}
 
-  protected override ring(): void {
+  protected override onTimer(): void {
     this.channel.timer();
   }
 
@@ -309,7 +309,7 @@ export class PipeDriver extends Driver {
 /** All clients of an HTTP endpoint. */
 export abstract class WebDriver extends Driver {
   protected override task(task: number, value: number, text: string): void {
-    if (task === RING) this.rung(value);
+    if (task === RING) this.onDeliver(value);
     else if (task === WORK) queueMicrotask(() => this.work());
     else if (task === VERIFY) this.verify(value, text);
     else if (task === ENDED) this.ended();
@@ -319,7 +319,7 @@ export abstract class WebDriver extends Driver {
   protected abstract work(): void;
 
   /** There is something to deliver on this response. */
-  protected rung(_response: number): void {}
+  protected onDeliver(_response: number): void {}
 
   /** A token is to be verified. */
   protected verify(_asked: number, _token: string): void {}

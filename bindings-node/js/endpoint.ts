@@ -151,11 +151,11 @@ export class Endpoint extends WebDriver {
     this.#native.work();
   }
 
-  protected override ring(): void {
+  protected override onTimer(): void {
     this.#native.timer();
   }
 
-  protected override rung(response: number): void {
+  protected override onDeliver(response: number): void {
     this.#bells.get(response)?.();
   }
 }
@@ -254,7 +254,7 @@ export class Outgoing {
         this.closed();
         return undefined;
       }
-      await this.#rung(deadline);
+      await this.#woken(deadline);
     }
     return undefined;
   }
@@ -284,7 +284,7 @@ export class Outgoing {
     return turn;
   }
 
-  async #rung(deadline: number | null): Promise<void> {
+  async #woken(deadline: number | null): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.#bells.set(this.#number, resolve);

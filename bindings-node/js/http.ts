@@ -123,7 +123,7 @@ class Http extends WebDriver {
     this.#http.work();
   }
 
-  protected override ring(): void {}
+  protected override onTimer(): void {}
 
   protected override ended(): void {
     this.#ended();

@@ -280,7 +280,7 @@ export interface Details {
   readonly cacheScope?: CacheScope;
   /** The scopes that a token must have to see it, all of them. Default: none. */
   readonly scopes?: readonly string[];
-  /** Whether its subscribers are also notified about resources beneath its URI. Default `false`. */
+  /** Whether its subscribers are also notified about resources under its URI. Default `false`. */
   readonly children?: boolean;
   /**
    * The size in bytes before base64, for a resource without variables. Default: that of a constant, else not stated.

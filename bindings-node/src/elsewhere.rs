@@ -8,7 +8,7 @@ use mcp_resources_engine::connection::Events;
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_runtime::provider::{Mounts, Providers};
 use mcp_resources_runtime::transport::http::{InboxItem, RequestInbox};
-use mcp_resources_runtime::transport::{Host, Peer, Work};
+use mcp_resources_runtime::transport::{EventHandler, Peer, Work};
 use std::sync::{Arc, Weak};
 
 /// See the module.
@@ -30,7 +30,7 @@ impl Elsewhere {
         woken: &Arc<Woken>,
         inbox: &Arc<RequestInbox<DeliveryReady>>,
         pipe: Option<ConnectionId>,
-    ) -> Arc<dyn Host> {
+    ) -> Arc<dyn EventHandler> {
         let own = Self { woken: woken.clone(), inbox: Arc::downgrade(inbox), pipe };
         Providers::before(mounts.clone(), Arc::new(own))
     }
@@ -43,7 +43,7 @@ impl Elsewhere {
     }
 }
 
-impl Host for Elsewhere {
+impl EventHandler for Elsewhere {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         for work in events.into_iter().filter_map(|event| Work::from_event(event).into_owned()) {
             self.leave(InboxItem::Work(peer.clone(), Box::new(work)));

@@ -120,7 +120,7 @@ impl Endpoint {
     /// It is time.
     #[napi(catch_unwind)]
     pub fn timer(&self) -> Result<()> {
-        self.0.timer.rang();
+        self.0.timer.fired();
         let endpoint = self.0.side.endpoint();
         let now = self.0.now();
         self.0.shared.host.delivering(|| endpoint.engine().tick(now))?;
@@ -285,7 +285,7 @@ impl Wake for ResponseWaker {
     fn wake(self: Arc<Self>) {
         if let Some(inbox) = self.inbox.upgrade() {
             inbox.leave_quietly(InboxItem::Own(DeliveryReady(self.response)));
-            self.woken.say();
+            self.woken.schedule();
         }
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct Arrival {
 impl Arrival {
     /// The one of a peer; `None` over a pipe and with the native server.
     pub(crate) fn of_peer(peer: &Peer) -> Option<Self> {
-        peer.host_data()?.downcast_ref().copied()
+        peer.peer_data()?.downcast_ref().copied()
     }
 }
 

@@ -63,13 +63,13 @@ impl HttpServer {
         let clock = host.clock.clone();
         // It keeps the process alive until the inbox is closed.
         let bell = bell.build_threadsafe_function::<()>().build()?;
-        let ring = move || {
+        let wake = move || {
             let _ = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
         let mut given = HttpOptions::new(rules);
         let verifier = Arc::<OnceLock<_>>::default();
         given.tls = tls;
-        let web = Web::new(host, driver, drive, Some(Arc::new(ring)), |shared| {
+        let web = Web::new(host, driver, drive, Some(Arc::new(wake)), |shared| {
             if given.rules.auth.is_some() {
                 let chosen = Chosen { own: verifier.clone(), driver: shared.inbox.reach() };
                 given.verifier = Some(Arc::new(chosen));

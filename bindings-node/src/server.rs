@@ -12,7 +12,7 @@ use crate::template::UriTemplate;
 use crate::web::Web;
 use crate::woken::Woken;
 use mcp_resources_engine::catalog::ItemSource;
-use mcp_resources_engine::engine::{Engine, ServerInfo, Timekeeper};
+use mcp_resources_engine::engine::{Engine, ServerInfo, TimerRegistration};
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::suggest;
@@ -38,7 +38,7 @@ pub(crate) struct Host {
     look: FunctionRef<(), ()>,
     /// Keeps the process alive while other threads have requests.
     held: RefCell<Option<Held>>,
-    timekeeper: OnceCell<Timekeeper>,
+    timer_registration: OnceCell<TimerRegistration>,
     /// What providers have for the author's function, and that.
     redactions: Arc<Redactions>,
     redact: OnceCell<Look>,
@@ -97,13 +97,24 @@ impl Server {
         let woken = Woken::new(&look)?;
         let look = look.create_ref()?;
         let held = RefCell::default();
-        let timekeeper = OnceCell::new();
+        let timer_registration = OnceCell::new();
         let links = RefCell::default();
         let webs = RefCell::default();
         let redactions = Arc::default();
         let redact = OnceCell::new();
-        let host =
-            Host { env, clock, registry, woken, look, held, timekeeper, redactions, redact, links, webs };
+        let host = Host {
+            env,
+            clock,
+            registry,
+            woken,
+            look,
+            held,
+            timer_registration,
+            redactions,
+            redact,
+            links,
+            webs,
+        };
         let host = Rc::new(host);
         let _ = own.set(Rc::downgrade(&host));
         Ok(Self { host })
@@ -183,8 +194,8 @@ impl Server {
     pub fn notify_updated(&self, uri: String) -> Result<()> {
         let engine = self.host.engine()?;
         let now = self.host.clock.now();
-        let told = self.host.delivering(|| engine.updated(&uri, now))?;
-        told.map_err(|error| registration(&self.host.env, &error, None))
+        let updated = self.host.delivering(|| engine.updated(&uri, now))?;
+        updated.map_err(|error| registration(&self.host.env, &error, None))
     }
 
     /// Tells clients that a list has changed.
@@ -223,10 +234,10 @@ impl Server {
         self.host.registry.flush_audit();
     }
 
-    /// Has `bell` called when there is something for `takeRecords`. It does not keep the process alive.
+    /// Has `bell` called when there is something for `takeAuditRecords`. It does not keep the process alive.
     #[napi(catch_unwind)]
-    pub fn watch_records(&self, bell: napi::bindgen_prelude::Function<'_, (), ()>) -> Result<()> {
-        self.host.registry.watch_records(audit::watcher(&bell)?);
+    pub fn watch_audit_records(&self, bell: napi::bindgen_prelude::Function<'_, (), ()>) -> Result<()> {
+        self.host.registry.watch_audit_records(audit::watcher(&bell)?);
         Ok(())
     }
 
@@ -251,10 +262,10 @@ impl Server {
 
     /// What was recorded since the last call: a JSON object on each line.
     #[napi(catch_unwind)]
-    pub fn take_records(&self) -> String {
+    pub fn take_audit_records(&self) -> String {
         let mut entries = Vec::new();
         let mut lines = Vec::new();
-        self.host.registry.take_records(&mut entries);
+        self.host.registry.take_audit_records(&mut entries);
         entries.iter().for_each(|entry| entry.write_line(&mut lines));
         String::from_utf8_lossy(&lines).into_owned()
     }
@@ -366,7 +377,7 @@ impl Drop for Host {
 impl Host {
     pub(crate) fn engine(&self) -> Result<Arc<Engine>> {
         let engine = self.registry.engine().map_err(|error| registration(&self.env, &error, None))?;
-        self.timekeeper.get_or_init(|| engine.keep_time(self.woken.waker(None)));
+        self.timer_registration.get_or_init(|| engine.register_timer(self.woken.waker(None)));
         Ok(engine)
     }
 

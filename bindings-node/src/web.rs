@@ -13,7 +13,7 @@ use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Now;
 use mcp_resources_runtime::transport::http::WakeLoop;
 use mcp_resources_runtime::transport::pump::{HttpSide, PumpTimer};
-use mcp_resources_runtime::transport::{Host as Behind, Peer, WorkRequest};
+use mcp_resources_runtime::transport::{EventHandler as Behind, Peer, WorkRequest};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::{Cell, RefCell};
@@ -124,7 +124,7 @@ impl Web {
         let host = self.elsewhere.clone();
         let mut peer = Peer::exchange(connection, exchange, clock, host);
         if let Some(response) = response {
-            peer = peer.with_host_data(Arc::new(Arrival { driver: self.shared.driver, response }));
+            peer = peer.with_peer_data(Arc::new(Arrival { driver: self.shared.driver, response }));
         }
         Client { peer: Rc::new(peer), driver: self.clone() }
     }

@@ -50,10 +50,10 @@ impl pump::WakerOwner for Owner {
 impl Woken {
     /// For the loop of this thread, which calls `look`.
     pub(crate) fn new(look: &Function<'_, (), ()>) -> Result<Arc<Self>> {
-        let ring = look.build_threadsafe_function().weak::<true>().build()?;
+        let wake = look.build_threadsafe_function().weak::<true>().build()?;
         let waker = LoopWaker::new(move || {
             // It fails only once the runtime is ending, when there is nothing left to deliver.
-            let _ = ring.call((), ThreadsafeFunctionCallMode::NonBlocking);
+            let _ = wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
         });
         Ok(Arc::new(Self { waker, pipes: Mutex::default(), pending: AtomicUsize::new(0) }))
     }
@@ -65,9 +65,9 @@ impl Woken {
     /// Makes a change on the thread of the loop, which looks when this has returned.
     pub(crate) fn during<R>(&self, change: impl FnOnce() -> R) -> R {
         let (result, woken) = collect(change);
-        // Another server on this thread has its own loop to ring for.
+        // Another server on this thread has its own loop to wake.
         let others = woken.iter().filter(|waker| !Arc::ptr_eq(waker, &self.waker));
-        others.for_each(|waker| waker.ring());
+        others.for_each(|waker| waker.wake_now());
         result
     }
 
@@ -85,19 +85,19 @@ impl Woken {
                 pipes.push(pipe);
             }
         }
-        self.say();
+        self.schedule();
     }
 
     /// Another thread has a request: the process is not to end before it is answered.
     pub(crate) fn pends(&self) {
         self.pending.fetch_add(1, Ordering::SeqCst);
-        self.say();
+        self.schedule();
     }
 
     /// It is done with one.
     pub(crate) fn settled(&self) {
         self.pending.fetch_sub(1, Ordering::SeqCst);
-        self.say();
+        self.schedule();
     }
 
     /// Whether this is the thread of the loop.
@@ -111,7 +111,7 @@ impl Woken {
     }
 
     /// Makes the loop look, unless it will do so anyway.
-    pub(crate) fn say(&self) {
+    pub(crate) fn schedule(&self) {
         self.waker.wake(WORK);
     }
 

@@ -4,7 +4,7 @@
 //! because the interpreter stops such threads wherever they are when it exits.
 
 use crate::server::Host;
-use mcp_resources_engine::guard::AuditEntry;
+use mcp_resources_engine::guard::AuditRecord;
 use mcp_resources_runtime::provider::WatchChange;
 use mcp_resources_runtime::transport::pump::RecordThread;
 use mcp_resources_runtime::transport::{AuditFile, RecordSignal};
@@ -78,7 +78,7 @@ impl Records {
         loop {
             let mut entries = Vec::new();
             if let Some(host) = self.host.upgrade() {
-                host.take_records(&mut entries);
+                host.take_audit_records(&mut entries);
             }
             if !entries.is_empty() {
                 return Some(entries.iter().map(|entry| line(py, entry)).collect());
@@ -108,7 +108,7 @@ impl Watches {
     }
 }
 
-fn line<'py>(py: Python<'py>, entry: &AuditEntry) -> Bound<'py, PyBytes> {
+fn line<'py>(py: Python<'py>, entry: &AuditRecord) -> Bound<'py, PyBytes> {
     let mut line = Vec::new();
     entry.write_line(&mut line);
     PyBytes::new(py, &line)

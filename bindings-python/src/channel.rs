@@ -6,10 +6,10 @@ use crate::server::Server;
 use crate::waker::{LoopWaker, Owner, Wakeup, delivering, watched};
 use crate::web::{DeliveryReady, seconds};
 use mcp_resources_engine::connection::Events;
-use mcp_resources_engine::engine::Timekeeper;
+use mcp_resources_engine::engine::TimerRegistration;
 use mcp_resources_runtime::provider::Providers;
 use mcp_resources_runtime::transport::http::RequestInbox;
-use mcp_resources_runtime::transport::pump::{DELIVER, EventLoop, Pump, PumpHost, PumpStep, TIME, WORK};
+use mcp_resources_runtime::transport::pump::{DELIVER, EventLoop, Pump, PumpHandler, PumpStep, TIME, WORK};
 use mcp_resources_runtime::transport::{Peer, Stdio};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -23,7 +23,7 @@ pub(crate) struct Link {
     waker: Arc<LoopWaker>,
     /// What other threads have for the loop.
     pub(crate) inbox: Arc<RequestInbox<DeliveryReady>>,
-    _timekeeper: Timekeeper,
+    _timekeeper: TimerRegistration,
 }
 
 /// A link, and that this thread is in the interpreter.
@@ -57,10 +57,10 @@ impl Channel {
         let stdio = if stdio { Some(Stdio::take()?) } else { None };
         let pump = Pump::new(&engine, clock.clone(), stdio, delivers, waker.waker(WORK));
         let inbox = waker.inbox();
-        let elsewhere = PumpHost::new(&pump, inbox.reach());
+        let elsewhere = PumpHandler::new(&pump, inbox.reach());
         let elsewhere = Providers::before(host.mounts().clone(), Arc::new(elsewhere));
         let link = Arc::new(Link {
-            _timekeeper: engine.keep_time(waker.waker(TIME)),
+            _timekeeper: engine.register_timer(waker.waker(TIME)),
             peer: Peer::pipe(pump.pipe().clone(), clock, elsewhere),
             pump,
             runtime,

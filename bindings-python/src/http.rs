@@ -129,7 +129,7 @@ impl Endpoint {
 
     /// It is time.
     fn timer(&self, py: Python<'_>) -> PyResult<()> {
-        self.web.timer.rang();
+        self.web.timer.fired();
         let endpoint = self.web.side.endpoint();
         let now = self.web.runtime.host.clock.now();
         delivering(py, || endpoint.engine().tick(now))?;
@@ -223,10 +223,10 @@ impl Receiving {
 
 #[pymethods]
 impl Exchange {
-    /// Has `ring` called once on the loop, when there is something to deliver.
-    fn register(&self, ring: Py<PyAny>) {
+    /// Has `callback` called once on the loop, when there is something to deliver.
+    fn register(&self, callback: Py<PyAny>) {
         if let Some(exchange) = self.0.peer.http() {
-            exchange.register(&self.0.web.inbox.waker(DeliveryReady(Arc::new(ring))));
+            exchange.register(&self.0.web.inbox.waker(DeliveryReady(Arc::new(callback))));
         }
     }
 

@@ -50,7 +50,7 @@ impl Client {
         match self {
             Self::Pipe(_) => CallContext::current(py),
             Self::Web(web) => {
-                let request = web.peer.host_data().and_then(|data| data.downcast_ref::<CallContext>());
+                let request = web.peer.peer_data().and_then(|data| data.downcast_ref::<CallContext>());
                 request.unwrap_or(&web.web.runtime.context).copy(py)
             }
         }
@@ -194,7 +194,7 @@ pub(crate) fn take(
                 Ok(())
             }
             InboxItem::Ended => runtime.drive(py, "ended", ()),
-            InboxItem::Own(DeliveryReady(ring)) => ring.call0(py).map(drop),
+            InboxItem::Own(DeliveryReady(callback)) => callback.call0(py).map(drop),
         });
     }
     result

@@ -64,7 +64,7 @@ impl Redactor {
         result: ReadResult<'static>,
         py: Python<'_>,
     ) -> PyResult<HandlerResult> {
-        let request = peer.host_data().and_then(|data| data.downcast_ref::<CallContext>());
+        let request = peer.peer_data().and_then(|data| data.downcast_ref::<CallContext>());
         let known = request.or(self.context.get()).map(|context| context.copy(py));
         let redactor = self.clone();
         let uri = uri.to_owned();

@@ -14,7 +14,7 @@ use crate::template::UriTemplate;
 use crate::waker::delivering;
 use mcp_resources_engine::catalog::{HandlerId, ItemSource};
 use mcp_resources_engine::engine::{Engine, ServerInfo};
-use mcp_resources_engine::guard::AuditEntry;
+use mcp_resources_engine::guard::AuditRecord;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::resource::RegistrationError;
@@ -85,7 +85,7 @@ impl Server {
             }
             Some(Audit::Function(start)) => {
                 let thread = RecordThread::default();
-                registry.watch_records(thread.bell().clone().into());
+                registry.watch_audit_records(thread.bell().clone().into());
                 Some(Recorder { start, thread })
             }
             None => None,
@@ -172,8 +172,8 @@ impl Server {
     fn notify_updated(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
         let engine = self.host.engine()?;
         let now = self.host.clock.now();
-        let told = delivering(py, || engine.updated(uri, now))?;
-        told.map_err(|error| error::registration(py, &error, None))
+        let updated = delivering(py, || engine.updated(uri, now))?;
+        updated.map_err(|error| error::registration(py, &error, None))
     }
 
     fn notify_list_changed(&self, py: Python<'_>, lists: &str) -> PyResult<()> {
@@ -316,8 +316,8 @@ impl Host {
         }
     }
 
-    pub(crate) fn take_records(&self, entries: &mut Vec<AuditEntry>) {
-        self.registry.take_records(entries);
+    pub(crate) fn take_audit_records(&self, entries: &mut Vec<AuditRecord>) {
+        self.registry.take_audit_records(entries);
     }
 
     pub(crate) fn mounts(&self) -> &Arc<Mounts> {

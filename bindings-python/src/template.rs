@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 static MATCH: Import = Import::new("mcp_resources.matches", "Match");
 static NO_MATCH: Import = Import::new("mcp_resources.matches", "NoMatch");
-static SPELLED: Import = Import::new("mcp_resources.spelling", "spelled");
+static TO_TEXT: Import = Import::new("mcp_resources.spelling", "to_text");
 static REJECTED: Import = Import::new("mcp_resources.matches", "Rejected");
 
 /// A URI template (RFC 6570).
@@ -225,7 +225,7 @@ fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     }
     match value.cast_exact::<PyString>() {
         Ok(text) => text.extract(),
-        Err(_) => SPELLED.get(value.py())?.call1((value,))?.extract(),
+        Err(_) => TO_TEXT.get(value.py())?.call1((value,))?.extract(),
     }
 }
 

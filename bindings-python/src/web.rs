@@ -4,7 +4,7 @@ use crate::calls;
 use crate::contextvars::CallContext;
 use crate::peer::{self, Client, Runtime};
 use crate::waker::{LoopWaker, Owner, Wakeup, watched};
-use mcp_resources_engine::engine::Timekeeper;
+use mcp_resources_engine::engine::TimerRegistration;
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::Turn;
 use mcp_resources_engine::hub::ConnectionId;
@@ -23,9 +23,9 @@ pub(crate) struct Web {
     /// What other threads have for the loop.
     pub(crate) inbox: Arc<RequestInbox<DeliveryReady>>,
     /// Providers, then the inbox.
-    host: Arc<dyn transport::Host>,
+    host: Arc<dyn transport::EventHandler>,
     waker: Arc<LoopWaker>,
-    _timekeeper: Option<Timekeeper>,
+    _timekeeper: Option<TimerRegistration>,
     pub(crate) timer: PumpTimer,
 }
 
@@ -49,15 +49,20 @@ impl Web {
     pub(crate) fn new(
         py: Python<'_>,
         runtime: Runtime,
-        make: impl FnOnce(&Arc<RequestInbox<DeliveryReady>>, Arc<dyn transport::Host>) -> PyResult<HttpSide>,
+        make: impl FnOnce(
+            &Arc<RequestInbox<DeliveryReady>>,
+            Arc<dyn transport::EventHandler>,
+        ) -> PyResult<HttpSide>,
     ) -> PyResult<(Arc<Self>, Py<Wakeup>)> {
         let (waker, wakeup) = watched(py)?;
         let inbox = waker.inbox();
-        let host: Arc<dyn transport::Host> = Providers::before(runtime.host.mounts().clone(), inbox.reach());
+        let host: Arc<dyn transport::EventHandler> =
+            Providers::before(runtime.host.mounts().clone(), inbox.reach());
         let side = make(&inbox, host.clone())?;
-        let timekeeper = side.keep_time(waker.waker(TIME));
+        let timer_registration = side.register_timer(waker.waker(TIME));
         let timer = PumpTimer::default();
-        let web = Arc::new(Self { runtime, side, inbox, host, waker, _timekeeper: timekeeper, timer });
+        let web =
+            Arc::new(Self { runtime, side, inbox, host, waker, _timekeeper: timer_registration, timer });
         web.waker.belongs_to(Owner::Web(Arc::downgrade(&web)));
         web.runtime.host.serving.serve(web.side.endpoint());
         web.runtime.host.begin(py)?;
@@ -108,7 +113,7 @@ impl Web {
         let clock = self.runtime.host.clock.clone();
         let host = self.host.clone();
         let context = Arc::new(CallContext::current(py)?);
-        let peer = Peer::exchange(connection, exchange, clock, host).with_host_data(context);
+        let peer = Peer::exchange(connection, exchange, clock, host).with_peer_data(context);
         Ok(Arc::new(WebPeer { web: self.clone(), peer }))
     }
 

@@ -44,13 +44,13 @@ pub struct Arrival {
 impl Arrival {
     /// What has arrived under this number, for JavaScript.
     pub(super) fn from_event(call: u64, news: ClientEvent) -> Self {
-        let mut arrival = told(news);
+        let mut arrival = converted(news);
         arrival.id = number(call);
         arrival
     }
 }
 
-fn told(news: ClientEvent) -> Arrival {
+fn converted(news: ClientEvent) -> Arrival {
     match news {
         ClientEvent::Done => Arrival::default(),
         ClientEvent::Failed(error) => failed(&error),

@@ -63,8 +63,8 @@ impl NativeClient {
     pub fn new(env: &Env, fields: PlainValue, look: Function<'_, (), ()>) -> Result<Self> {
         let runtime = runtime().map_err(|error| Error::from_reason(error.to_string()))?;
         let wake_loop = Woken::new(&look)?;
-        let rung = wake_loop.clone();
-        let opened = ClientQueue::open(read(fields)?, runtime, move || rung.say());
+        let woken = wake_loop.clone();
+        let opened = ClientQueue::open(read(fields)?, runtime, move || woken.schedule());
         let wrong = |error: ConfigError| raise(env, "ConfigError", error.message, &[]);
         let (queue, socket) = opened.map_err(wrong)?;
         Ok(Self { calls: Rc::new(Calls { queue, wake_loop }), socket: RefCell::new(socket) })

@@ -288,12 +288,12 @@ class _Bell:
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._rung = asyncio.Event()
+        self._woken = asyncio.Event()
         self._left: asyncio.Task[None] | None = None
 
     def now(self, exchange: Exchange) -> Turn:
         """The output that is ready now. Later output ends the wait of `next`."""
-        exchange.register(self._rung.set)
+        exchange.register(self._woken.set)
         return exchange.deliver(_ROOM)
 
     async def next(self, exchange: Exchange) -> Turn:
@@ -302,8 +302,8 @@ class _Bell:
             self._left = self._left or asyncio.ensure_future(self._watch())
             with suppress(TimeoutError):
                 async with asyncio.timeout(exchange.deadline):
-                    await self._rung.wait()
-            self._rung.clear()
+                    await self._woken.wait()
+            self._woken.clear()
             if self._left.done():
                 raise _Gone
             turn = self.now(exchange)
@@ -318,7 +318,7 @@ class _Bell:
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._rung.set()
+        self._woken.set()
 
 
 def _request(scope: Scope) -> tuple[str, str, str]:

@@ -56,19 +56,19 @@ class _Compiled:
             InvalidTokenError: the token is not valid.
             OSError: the keys cannot be fetched at the moment.
         """
-        loop, rung = asyncio.get_running_loop(), asyncio.Event()
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
             with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(rung.set)
+                loop.call_soon_threadsafe(woken.set)
 
         check = self._compiled.check(token)
         while True:
             is_over, found, is_unavailable = check.poll(wake)
             if is_over:
                 break
-            await rung.wait()
-            rung.clear()
+            await woken.wait()
+            woken.clear()
         if found is None:
             raise OSError("the keys of the issuer cannot be fetched") if is_unavailable else InvalidTokenError
         subject, scopes, expires, claims = found

@@ -119,7 +119,7 @@ class Change:
 
     def __init__(self, server: str, uri: str, contents: str | bytes | list[Contents] | None) -> None:
         self.uri = uri
-        """The URI of the changed resource. It may lie beneath the URI that is watched."""
+        """The URI of the changed resource. It may lie under the URI that is watched."""
         self.contents = contents
         self.server = server
         """The name of the server."""

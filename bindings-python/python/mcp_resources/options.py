@@ -285,7 +285,7 @@ class Details(TypedDict, total=False):
     scopes: Iterable[str]
     """The scopes that a token must have to see it, all of them. Default: none."""
     children: bool
-    """Whether its subscribers are also notified about resources beneath its URI. Default `False`."""
+    """Whether its subscribers are also notified about resources under its URI. Default `False`."""
 
 
 class ResourceDetails(Details, total=False):

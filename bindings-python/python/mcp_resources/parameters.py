@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_ar
 
 from . import checks
 from .errors import RegistrationError
-from .spelling import spelled, texts
+from .spelling import texts, to_text
 
 __all__ = ["Param"]
 
@@ -255,7 +255,7 @@ def _known(kind: Any, result: Analysis) -> tuple[Convert | None, ParamType] | No
     by_text: dict[str, object] = {}
     for value, member in choices:
         try:
-            text = spelled(value)
+            text = to_text(value)
         except (TypeError, ValueError) as error:
             raise RegistrationError(f"{member!r}: {error}") from None
         if by_text.setdefault(text, member) is not member:

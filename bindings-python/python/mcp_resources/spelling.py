@@ -11,7 +11,7 @@ from typing import Any
 
 from . import checks
 
-__all__ = ["spelled", "texts"]
+__all__ = ["texts", "to_text"]
 
 _DIGITS = 400
 """The longest text of a `Decimal`: one of few digits may stand for a number of millions."""
@@ -27,15 +27,15 @@ def texts(value: Any) -> Any:
     if value is None:
         return None
     if isinstance(value, Mapping):
-        return {spelled(key): spelled(item) for key, item in value.items()}
+        return {to_text(key): to_text(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [spelled(item) for item in value]
+        return [to_text(item) for item in value]
     if isinstance(value, Set):
-        return [spelled(item) for item in _ordered(value)]
-    return spelled(value)
+        return [to_text(item) for item in _ordered(value)]
+    return to_text(value)
 
 
-def spelled(value: Any) -> str:
+def to_text(value: Any) -> str:
     """The text of one value.
 
     Raises:
@@ -45,9 +45,9 @@ def spelled(value: Any) -> str:
     if type(value) is str:
         return value
     if isinstance(value, Enum):
-        return spelled(value.value)
+        return to_text(value.value)
     if hasattr(value, "dtype") and hasattr(value, "item") and not getattr(value, "shape", ()):  # numpy
-        return spelled(value.item())
+        return to_text(value.item())
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -101,7 +101,7 @@ def _ordered(values: Set[Any]) -> list[Any]:
     try:
         return sorted(values)
     except TypeError:
-        return sorted(values, key=spelled)
+        return sorted(values, key=to_text)
 
 
 def _other(value: Any) -> str:
@@ -118,7 +118,7 @@ def _other(value: Any) -> str:
     if isinstance(value, decimal.Decimal):
         return _decimal(value)
     if hasattr(value, "get_secret_value"):
-        return spelled(value.get_secret_value())
+        return to_text(value.get_secret_value())
     path = os.fspath(value) if hasattr(value, "__fspath__") else None
     if isinstance(path, str):
         return path

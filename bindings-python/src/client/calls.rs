@@ -104,14 +104,14 @@ impl Calls {
         let Some(queue) = self.queue.get() else { return Ok(()) };
         for (number, news) in queue.take() {
             // One that fails, such as a future of a loop that is closed, does not stop the others.
-            if let Err(error) = self.tell(py, number, news) {
+            if let Err(error) = self.deliver(py, number, news) {
                 error.write_unraisable(py, None);
             }
         }
         Ok(())
     }
 
-    fn tell(&self, py: Python<'_>, number: u64, news: ClientEvent) -> PyResult<()> {
+    fn deliver(&self, py: Python<'_>, number: u64, news: ClientEvent) -> PyResult<()> {
         let host = self.host.bind(py);
         match news {
             ClientEvent::Progress(Progress { progress, total, message }) => {

@@ -51,10 +51,10 @@ impl Caller {
     #[new]
     fn new(py: Python<'_>, host: Py<PyAny>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (waker, wakeup) = watched(py)?;
-        let rung = waker.clone();
+        let woken = waker.clone();
         let settings = ClientSettings::from_option(convert(settings)?);
         let settings = settings.map_err(|error| misconfigured(py, &error.to_string()))?;
-        let opened = ClientQueue::open(settings, runtime()?, move || rung.wake(WORK));
+        let opened = ClientQueue::open(settings, runtime()?, move || woken.wake(WORK));
         let (queue, far) = opened.map_err(|error| misconfigured(py, &error.message))?;
         let calls = Calls::new(queue, waker.clone(), host);
         waker.belongs_to(Owner::Calls(Arc::downgrade(&calls)));

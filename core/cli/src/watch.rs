@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
-/// The most URIs with a pending line; a server may also report resources beneath the watched ones.
+/// The most URIs with a pending line; a server may also report resources under the watched ones.
 const MOST: usize = 10_000;
 
 /// Follows the resources until a signal arrives or the reader closes stdout.

@@ -7,7 +7,7 @@ use crate::option::{FromOption, OptionError, OptionValue, PathStep};
 use std::fmt;
 
 /// The reason for which a read, completion, list or custom method failed. The peer gets `kind` and the fields,
-/// never any text of the host.
+/// never any text of the runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -85,7 +85,7 @@ impl ReadError {
         })
     }
 
-    /// Converts an exception of a host language, from its kind and its other members. `member` returns a member by its name
+    /// Converts an exception of a language, from its kind and its other members. `member` returns a member by its name
     /// here, with times in `after_ms` and `retry_after_ms`, and [`OptionValue::None`] where there is none. An exception
     /// without a kind is a custom error with a `code`. `None` if the exception is not a [`ReadError`].
     ///

@@ -2,7 +2,7 @@
 //! deadlines come out.
 //!
 //! ```text
-//!  bytes, Now ──▶ connection: decode ▸ revision ▸ method ──▶ Event::Read { uri, params, … } ──▶ the host
+//!  bytes, Now ──▶ connection: decode ▸ revision ▸ method ──▶ Event::Read { uri, params, … } ──▶ the runtime
 //!                     │                 catalog: which resource or template is it?
 //!                     │                 guard: may this principal have it?
 //!                     ◀── respond(…) ◀─ hub: which connections watch it?
@@ -46,7 +46,7 @@
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// The state machines, each with its inputs and outputs. The names that every host needs are re-exported below.
+// The state machines, each with its inputs and outputs. The names that every runtime needs are re-exported below.
 pub mod catalog;
 pub mod client;
 pub mod connection;

@@ -1,4 +1,4 @@
-//! Every limit of the engine and its hosts, in one place, with its default.
+//! Every limit of the engine and its runtimes, in one place, with its default.
 //!
 //! Law: everything that grows with the input of a peer or the output of a handler has a limit here, and a test of the
 //! error at the limit.
@@ -97,7 +97,7 @@ limits! {
     pub contents: usize = 16 << 20,
     /// Contents of all replies being gathered from streaming handlers. Default 256 MiB.
     pub contents_total: usize = 256 << 20,
-    /// Above this, a host stops reading until the output has drained. Default 1 MiB.
+    /// Above this, a runtime stops reading until the output has drained. Default 1 MiB.
     pub output: usize = 1 << 20,
     /// A read, list or custom call fails with `timeout` after this time. Default 30,000 ms.
     pub read_timeout: Millis = 30_000,
@@ -130,7 +130,7 @@ limits! {
     /// Open legacy HTTP sessions; further ones are refused. Default 10,000.
     pub sessions: usize = 10_000,
     /// Legacy HTTP sessions of one principal. Without authentication: of one client address (64 bits of an IPv6
-    /// address), if the host knows it. Beyond the limit `initialize` is answered with 429. Behind a proxy all clients
+    /// address), if the runtime knows it. Beyond the limit `initialize` is answered with 429. Behind a proxy all clients
     /// may have the same address. Default 1,000.
     pub sessions_per_client: usize = 1_000,
     /// A session ends after this time without a request, an open stream or a request in flight. Default 1,800,000 ms.

@@ -1,4 +1,4 @@
-//! Time in the engine: passed in by the host, never read from a clock.
+//! Time in the engine: passed in by the runtime, never read from a clock.
 
 /// A span of time, or a point on a clock, in milliseconds.
 pub type Millis = u64;

@@ -1,13 +1,13 @@
 //! Options that are set by name, with a value from another language. Each type has one table, in its own module.
 //!
-//! Law: the error about a wrong name or value says what would be right. Nothing here depends on a language: the host
+//! Law: the error about a wrong name or value says what would be right. Nothing here depends on a language: the runtime
 //! converts its values to [`OptionValue`], and may format the error with its own spelling of names and values.
 
 use crate::suggest;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The value of an option, converted by a host from its language.
+/// The value of an option, converted by a runtime from its language.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OptionValue {
@@ -148,7 +148,7 @@ impl OptionError {
         matches!(self.fault, OptionFault::Type { .. } | OptionFault::Limit { is_whole: false })
     }
 
-    /// Formats the message. `shown` is the value at [`OptionError::path`] in the notation of the host's language;
+    /// Formats the message. `shown` is the value at [`OptionError::path`] in the notation of the runtime's language;
     /// `spell` converts a name to its spelling.
     pub fn message(&self, shown: &str, spell: impl Fn(&str) -> String) -> String {
         let path = || label(&self.path, &spell);
@@ -398,7 +398,7 @@ macro_rules! by_name {
 pub(crate) use by_name;
 
 /// Implements [`FromOption`] for types that are one of a few words, with their own `parse`.
-macro_rules! words {
+macro_rules! parse_by_name {
     ($($type:ty, $expected:literal;)+) => {
         $(impl $crate::option::FromOption for $type {
             const EXPECTED: &'static str = "a text";
@@ -416,7 +416,7 @@ macro_rules! words {
         })+
     };
 }
-pub(crate) use words;
+pub(crate) use parse_by_name;
 
 #[cfg(test)]
 mod tests {
@@ -474,7 +474,7 @@ mod tests {
         }
     }
 
-    /// The message contains the path of a nested value, and a host can find its own value by the path.
+    /// The message contains the path of a nested value, and a runtime can find its own value by the path.
     #[test]
     fn a_value_inside_others_is_named_by_its_path() {
         let icons = OptionValue::List(vec![members([("src", "a".into()), ("theme", "grey".into())])]);

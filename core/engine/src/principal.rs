@@ -21,7 +21,7 @@ pub struct Principal {
 enum PrincipalKind {
     Local,
     Named,
-    /// With the client's network, if the host knows its address.
+    /// With the client's network, if the runtime knows its address.
     Anonymous(Option<Network>),
 }
 
@@ -83,7 +83,7 @@ impl Principal {
     }
 
     /// Returns a copy that is valid until `expires`, in milliseconds since 1970-01-01T00:00:00Z; `None` is without an
-    /// end. Hosts set this from the token, so that a stream ends when the token that opened it expires.
+    /// end. Runtimes set this from the token, so that a stream ends when the token that opened it expires.
     #[must_use]
     pub fn with_expiry(&self, expires: Option<Millis>) -> Arc<Self> {
         Arc::new(Self { expires, ..self.clone() })

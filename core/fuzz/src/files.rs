@@ -1,18 +1,18 @@
 //! Paths of files as the end of URIs.
 
 use mcp_resources_engine::guard;
-use mcp_resources_providers::spell::{decode, encode};
+use mcp_resources_providers::uri_path::{decode, encode};
 use mcp_resources_template::uri::normalize;
 use mcp_resources_template::{Lookup, UriTemplate};
 
 const MAX: usize = 1 << 20;
 
-/// As the bytes of a path: it is spelled by a URI in canonical form that no policy must hide, and that leads back to it. As the
+/// As the bytes of a path: it is encoded by a URI in canonical form that no policy must hide, and that leads back to it. As the
 /// value of a URI: whatever it names is a relative path without dots, which has that spelling alone.
 pub fn files_path(data: &[u8]) {
     if is_path(data) {
-        let spelled = encode(data);
-        let uri = format!("file:///project/{spelled}");
+        let encoded = encode(data);
+        let uri = format!("file:///project/{encoded}");
         assert_eq!(normalize(&uri, MAX).as_deref(), Ok(&*uri));
         assert!(guard::is_harmless(&uri), "{uri}");
         let value = value(&uri);

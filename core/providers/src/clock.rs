@@ -148,7 +148,7 @@ impl Declare for Clock {
         Self::with(declared::read("clock", options)?)
     }
 
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         self.zones.extend(other.zones);
         self.zones.sort();
         self.zones.dedup();
@@ -156,7 +156,7 @@ impl Declare for Clock {
     }
 
     /// Nothing, or zones with commas between them.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         if rest.is_empty() {
             return Ok(OptionValue::None);
         }
@@ -216,11 +216,11 @@ impl Provider for Clock {
 
     fn interest(&self, change: InterestChange<'_>) {
         self.watching.interest(change, self.own.feed(), "mcp-clock", || {
-            let mut told = None;
+            let mut reported = None;
             move |feed, watched| {
                 let now = feed.now() / 1_000;
-                if told.replace(now).is_some_and(|before| before != now) {
-                    tell(feed, watched, now);
+                if reported.replace(now).is_some_and(|before| before != now) {
+                    notify(feed, watched, now);
                 }
                 Duration::from_millis(1_000 - feed.now() % 1_000)
             }
@@ -229,7 +229,7 @@ impl Provider for Clock {
 }
 
 /// Marks a second as a change.
-fn tell(feed: &Feed, watched: &WatchedValue, now: u64) {
+fn notify(feed: &Feed, watched: &WatchedValue, now: u64) {
     // They are in canonical form: nothing is wrong with them.
     watched.uris.iter().for_each(|uri| drop(feed.updated(uri)));
     if watched.lists {

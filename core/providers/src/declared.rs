@@ -5,7 +5,7 @@
 //! use mcp_resources_providers::declared::{self, ProviderSet};
 //! # #[cfg(all(feature = "clock", feature = "files"))] {
 //! let mut set = ProviderSet::new();
-//! let (kind, options) = declared::word("files:project=.")?;
+//! let (kind, options) = declared::parse_shorthand("files:project=.")?;
 //! set.add(&kind, options)?;
 //! set.add("clock", OptionValue::None)?;
 //! assert_eq!(set.providers().len(), 2);
@@ -41,16 +41,16 @@ pub trait Declare: Provider + fmt::Debug + Sized {
     ///
     /// # Errors
     /// Both serve something under the same name.
-    fn take(&mut self, other: Self) -> Result<(), OptionError>;
+    fn merge(&mut self, other: Self) -> Result<(), OptionError>;
 
     /// The options that the command's word `KIND:REST` stands for. `rest` is empty for the word `KIND:`.
     ///
     /// # Errors
     /// The word says too little. The message has the forms that are allowed.
-    fn word(rest: &str) -> Result<OptionValue, OptionError>;
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError>;
 
-    /// Further words that declare one, each with what reads the rest of it as [`word`](Self::word) does.
-    const WORDS: &'static [(&'static str, Reader)] = &[];
+    /// Further words that declare one, each with what reads the rest of it as [`parse_shorthand`](Self::parse_shorthand) does.
+    const SHORTHANDS: &'static [(&'static str, Reader)] = &[];
 }
 
 /// What makes options of the rest of a word.
@@ -71,8 +71,8 @@ type Made = Result<Box<dyn Declared>, OptionError>;
 struct KindEntry {
     kind: OptionKind,
     declare: fn(OptionValue, &Path) -> Made,
-    word: Reader,
-    words: &'static [(&'static str, Reader)],
+    parse_shorthand: Reader,
+    shorthands: &'static [(&'static str, Reader)],
 }
 
 /// The kinds that this build has, by name.
@@ -122,23 +122,23 @@ const fn entry<T: Declare>() -> KindEntry {
         declare: |options, folder| {
             T::declare(options, folder).map(|own| -> Box<dyn Declared> { Box::new(own) })
         },
-        word: T::word,
-        words: T::WORDS,
+        parse_shorthand: T::parse_shorthand,
+        shorthands: T::SHORTHANDS,
     }
 }
 
 /// A provider that was declared, whatever type it is.
 trait Declared: fmt::Debug {
-    /// See [`Declare::take`]. Both are of one kind.
-    fn take(&mut self, other: Box<dyn Declared>) -> Result<(), OptionError>;
+    /// See [`Declare::merge`]. Both are of one kind.
+    fn merge(&mut self, other: Box<dyn Declared>) -> Result<(), OptionError>;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
     fn into_provider(self: Box<Self>) -> Arc<dyn Provider>;
 }
 
 impl<T: Declare> Declared for T {
-    fn take(&mut self, other: Box<dyn Declared>) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Box<dyn Declared>) -> Result<(), OptionError> {
         match other.into_any().downcast::<T>() {
-            Ok(other) => Declare::take(self, *other),
+            Ok(other) => Declare::merge(self, *other),
             Err(_) => Ok(()),
         }
     }
@@ -184,7 +184,7 @@ impl ProviderSet {
         let entry = find(kind).ok_or_else(|| OptionError::unknown("provider", kind, &NAMES))?;
         let new = (entry.declare)(options, &self.folder)?;
         match self.declared.iter_mut().find(|(kind, _)| *kind == entry.kind.name) {
-            Some((_, before)) => before.take(new),
+            Some((_, before)) => before.merge(new),
             None => {
                 self.declared.push((entry.kind.name, new));
                 Ok(())
@@ -210,8 +210,8 @@ fn find(kind: &str) -> Option<&'static KindEntry> {
 /// The kind that a word declares, and what reads the rest of it.
 fn reader(word: &str) -> Option<(&'static str, Reader)> {
     ENTRIES.iter().find_map(|entry| {
-        let own = (entry.kind.name, entry.word);
-        let (_, read) = [own].iter().chain(entry.words).find(|(other, _)| *other == word).copied()?;
+        let own = (entry.kind.name, entry.parse_shorthand);
+        let (_, read) = [own].iter().chain(entry.shorthands).find(|(other, _)| *other == word).copied()?;
         Some((entry.kind.name, read))
     })
 }
@@ -242,7 +242,7 @@ pub(crate) fn nothing(kind: &str, options: &OptionValue) -> Result<(), OptionErr
 ///
 /// # Errors
 /// It is neither a kind of this build nor a directory, or its kind needs more.
-pub fn word(word: &str) -> Result<(String, OptionValue), OptionError> {
+pub fn parse_shorthand(word: &str) -> Result<(String, OptionValue), OptionError> {
     let (kind, rest) = word.split_once(':').unwrap_or((word, ""));
     if let Some((kind, read)) = reader(kind) {
         let options = read(rest);
@@ -282,7 +282,7 @@ mod tests {
     fn several_of_a_kind_are_one() {
         let mut set = ProviderSet::new();
         let mut add = |text: &str| {
-            let (kind, options) = word(text)?;
+            let (kind, options) = parse_shorthand(text)?;
             set.add(&kind, options)
         };
         for text in

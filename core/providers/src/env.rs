@@ -166,7 +166,7 @@ impl Env {
     /// The variables of both; where both have one, it is shown as here.
     #[must_use]
     pub fn join(mut self, other: &Self) -> Self {
-        let _ = Declare::take(&mut self, other.clone());
+        let _ = Declare::merge(&mut self, other.clone());
         self
     }
 
@@ -195,7 +195,7 @@ impl Declare for Env {
     }
 
     /// Where both have a variable, it is shown as here.
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let variables = Arc::make_mut(&mut self.variables);
         for (text, variable) in &*other.variables {
             variables.entry(text.clone()).or_insert_with(|| variable.clone());
@@ -204,7 +204,7 @@ impl Declare for Env {
     }
 
     /// `NAME,NAME`: the variables that are allowed.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         match rest {
             "" => Err(OptionError::sentence("\"env:\" names no variable; write env:NAME,NAME")),
             _ => Ok(OptionValue::List(rest.split(',').map(|name| name.trim().into()).collect())),

@@ -78,11 +78,11 @@ mod search;
 mod selection;
 #[cfg(feature = "skills")]
 pub mod skills;
-#[cfg(feature = "_paths")]
-#[doc(hidden)]
-pub mod spell;
 #[cfg(feature = "_search")]
 mod subscribers;
+#[cfg(feature = "_paths")]
+#[doc(hidden)]
+pub mod uri_path;
 #[cfg(feature = "_values")]
 mod values;
 #[cfg(any(feature = "_polling", feature = "files"))]

@@ -71,7 +71,7 @@ impl Memory {
     pub fn remove(&self, path: &str) -> bool {
         let removed = self.shared.write().remove(path).is_some();
         if removed {
-            self.tell(path, true);
+            self.notify(path, true);
         }
         removed
     }
@@ -89,10 +89,10 @@ impl Memory {
     fn put(&self, path: &str, body: Bytes, mime_type: Option<&str>) {
         let item = MemoryItem { body, mime_type: mime_type.map(Arc::from) };
         let before = self.shared.write().insert(path.into(), item);
-        self.tell(path, before.is_none());
+        self.notify(path, before.is_none());
     }
 
-    fn tell(&self, path: &str, is_listed: bool) {
+    fn notify(&self, path: &str, is_listed: bool) {
         let feeds = {
             let mut feeds = self.shared.feeds();
             feeds.retain(Feed::is_alive);
@@ -120,11 +120,11 @@ impl Declare for Memory {
         declared::nothing("memory", &options).map(|()| Self::new())
     }
 
-    fn take(&mut self, _other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, _other: Self) -> Result<(), OptionError> {
         Ok(())
     }
 
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         Ok(if rest.is_empty() { OptionValue::None } else { rest.into() })
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn variable(name: &str) -> String {
 
 /// What `NAME=PATH` or `PATH` in a word of the command stands for, in the form that [`read`] takes. What is before the first
 /// `=` is a name if it has no `/`.
-pub(crate) fn word(text: &str) -> OptionValue {
+pub(crate) fn parse_path(text: &str) -> OptionValue {
     match text.split_once('=') {
         Some((name, path)) if !name.contains('/') => OptionValue::List(vec![name.into(), path.into()]),
         _ => text.into(),

@@ -1,8 +1,8 @@
 //! Which paths are served, by their names alone: the options `include`, `exclude` and `hidden`, the same for files and git.
 //!
-//! Law: a path is judged with all its parents: beneath what is hidden or excluded nothing is served.
+//! Law: a path is judged with all its parents: under what is hidden or excluded nothing is served.
 
-use crate::spell::components;
+use crate::uri_path::components;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use mcp_resources_engine::option::{OptionError, PathStep};
 use std::ffi::OsStr;
@@ -38,7 +38,7 @@ impl Selection {
         let include = match include {
             [] => None,
             globs => Some(Include {
-                files: set(kind, "include", globs.iter().flat_map(|glob| with_beneath(glob)))?,
+                files: set(kind, "include", globs.iter().flat_map(|glob| with_descendants(glob)))?,
                 directories: set(kind, "include", globs.iter().flat_map(|glob| leading(glob)))?,
             }),
         };
@@ -95,8 +95,8 @@ fn set(
         .map_err(|_| OptionError::sentence(format!("{kind}: the globs of {option} are too large together")))
 }
 
-/// A glob, and what is beneath it if it is the plain name of a directory.
-fn with_beneath(glob: &str) -> Vec<String> {
+/// A glob, and what is under it if it is the plain name of a directory.
+fn with_descendants(glob: &str) -> Vec<String> {
     let plain = glob.trim_end_matches('/');
     let is_plain = !plain.contains(['*', '?', '[', '{', '\\']);
     if is_plain || plain != glob {
@@ -130,7 +130,7 @@ fn leading(glob: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    // S-01, S-02: what is beneath something hidden or excluded is not served, whatever includes it.
+    // S-01, S-02: what is under something hidden or excluded is not served, whatever includes it.
     #[test]
     fn paths_are_judged_with_their_parents() {
         let globs = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Hosts of the engine of `mcp-resources`: pipes, sockets, TLS, tokens, the clock, and async functions as handlers.
+//! The runtime of the engine of `mcp-resources`: pipes, sockets, TLS, tokens, the clock, and async functions as handlers.
 //!
 //! ```text
 //!  world              transport                 mcp-resources-engine           server

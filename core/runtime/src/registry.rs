@@ -1,7 +1,7 @@
 //! The handlers behind the engine's numbers, counted by their uses, the parts of providers, and the engine itself,
 //! which is made on first use.
 //!
-//! Law: no handler is dropped while a lock is held, because that may run code of the host's language. A table is
+//! Law: no handler is dropped while a lock is held, because that may run code of the runtime's language. A table is
 //! immutable and replaced as a whole, so a running request keeps the handler it found.
 
 use crate::provider::Mounts;
@@ -10,14 +10,14 @@ use arc_swap::ArcSwap;
 use imbl::OrdMap;
 use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource};
 use mcp_resources_engine::engine::{Engine, EngineOptions, Extension, ServerInfo};
-use mcp_resources_engine::guard::AuditEntry;
+use mcp_resources_engine::guard::AuditRecord;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::resource::{RegistrationError, Resource, Template};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
-/// The registered handlers and the engine. `H` is a host's handler: a reader with its completers and its lister.
+/// The registered handlers and the engine. `H` is a runtime's handler: a reader with its completers and its lister.
 pub struct Registry<H> {
     draft: Mutex<(ServerInfo, EngineOptions)>,
     engine: OnceLock<Arc<Engine>>,
@@ -53,7 +53,7 @@ pub enum RegistryChange<H> {
 #[derive(Debug, Default)]
 pub struct Number(OnceLock<HandlerId>);
 
-/// A custom method, as a host declares it.
+/// A custom method, as a runtime declares it.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignFunction {
     /// Its name.
@@ -116,19 +116,19 @@ impl<H> Registry<H> {
         *lock(&self.sink) = Some(sink);
     }
 
-    /// Wakes `watcher` when [`Registry::take_records`] has records, instead of using a sink: for hosts that call
+    /// Wakes `watcher` when [`Registry::take_audit_records`] has records, instead of using a sink: for runtimes that call
     /// functions on one thread only. Call it before the engine is made.
-    pub fn watch_records(&self, watcher: Waker) {
+    pub fn watch_audit_records(&self, watcher: Waker) {
         self.draft().1.audit = true;
         // Only the first one is used.
         let _ = self.watcher.set(watcher);
     }
 
     /// Appends the records since the last call. Later records wake the watcher.
-    pub fn take_records(&self, entries: &mut Vec<AuditEntry>) {
+    pub fn take_audit_records(&self, entries: &mut Vec<AuditRecord>) {
         if let (Some(engine), Some(watcher)) = (self.made(), self.watcher.get()) {
-            engine.watch_records(watcher);
-            engine.take_records(entries);
+            engine.watch_audit_records(watcher);
+            engine.take_audit_records(entries);
         }
     }
 
@@ -155,7 +155,7 @@ impl<H> Registry<H> {
 
     fn begin_audit(&self, engine: &Arc<Engine>) {
         if let Some(watcher) = self.watcher.get() {
-            engine.watch_records(watcher);
+            engine.watch_audit_records(watcher);
         }
         if let Some(sink) = lock(&self.sink).take() {
             *lock(&self.audit) = Some(AuditLog::new(engine.clone(), sink));

@@ -460,8 +460,8 @@ mod tests {
         server.notify_updated("c://0").unwrap();
         server.notify_updated("c://1").unwrap();
         for (listen, uri) in [(&other, "c://1"), (&one, "c://0")] {
-            let told = client.next(listen).await.unwrap();
-            assert_eq!((told.kind, &told.params["uri"]), (MessageKind::Updated, &json!(uri)));
+            let notice = client.next(listen).await.unwrap();
+            assert_eq!((notice.kind, &notice.params["uri"]), (MessageKind::Updated, &json!(uri)));
         }
         server.apply(crate::server::ServerChanges::new().remove_resource("c://2")).unwrap();
         assert_eq!(client.next(&other).await.unwrap().kind, MessageKind::ListChanged);

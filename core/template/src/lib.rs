@@ -67,7 +67,7 @@ pub use expand::expand;
 pub use index::{Lookup, TemplateIndex};
 pub use lint::{LintKind, TemplateLint};
 pub use options::{
-    Chars, ExtraQuery, Kind, TemplateOptions, TemplateVariable, UnknownWord, ValuePolicy, VariableOptions,
+    Chars, ExtraQuery, Kind, TemplateOptions, TemplateVariable, UnknownName, ValuePolicy, VariableOptions,
 };
 pub use policy::Rejection;
 pub use set::TemplateSet;

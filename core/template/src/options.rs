@@ -56,7 +56,7 @@ pub struct TemplateVariable {
 }
 
 /// Declares an enum with one name for each variant, used in options, fixtures and messages.
-macro_rules! words {
+macro_rules! named_values {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,19 +76,19 @@ macro_rules! words {
         }
 
         impl FromStr for $name {
-            type Err = UnknownWord;
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+            type Err = UnknownName;
+            fn from_str(word: &str) -> Result<Self, UnknownName> {
                 match word {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err(UnknownWord { expected: &[$($word),+] }),
+                    _ => Err(UnknownName { expected: &[$($word),+] }),
                 }
             }
         }
     };
 }
-pub(super) use words;
+pub(super) use named_values;
 
-words! {
+named_values! {
     /// The type of a value. It is declared, never guessed from the input.
     Kind {
         /// One text.
@@ -100,7 +100,7 @@ words! {
     }
 }
 
-words! {
+named_values! {
     /// A policy for refusing decoded values. It applies to each item of a list and each value of a map. A filter, not
     /// containment: a handler that opens files must still open them relative to a root directory.
     ValuePolicy {
@@ -115,7 +115,7 @@ words! {
     }
 }
 
-words! {
+named_values! {
     /// The characters that a `{+x}` may contain.
     #[derive(Default)]
     Chars {
@@ -127,7 +127,7 @@ words! {
     }
 }
 
-words! {
+named_values! {
     /// The treatment of query names that the template does not have.
     #[derive(Default)]
     ExtraQuery {
@@ -141,15 +141,15 @@ words! {
 
 /// A text that is not one of an option's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownWord {
+pub struct UnknownName {
     /// The names of the option.
     pub expected: &'static [&'static str],
 }
 
-impl std::fmt::Display for UnknownWord {
+impl std::fmt::Display for UnknownName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "expected one of: {}", self.expected.join(", "))
     }
 }
 
-impl std::error::Error for UnknownWord {}
+impl std::error::Error for UnknownName {}

@@ -1,11 +1,11 @@
 //! Policies that refuse decoded values (`ValuePolicy`), and the names of the refusals.
 
-use super::options::{UnknownWord, ValuePolicy, words};
+use super::options::{UnknownName, ValuePolicy, named_values};
 use crate::uri;
 use std::borrow::Cow;
 use std::str::FromStr;
 
-words! {
+named_values! {
     /// The reason for refusing a value. Clients cannot tell this from a missing resource.
     Rejection {
         /// A `/`.

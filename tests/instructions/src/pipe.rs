@@ -9,7 +9,7 @@ use mcp_resources_engine::jsonrpc::{Line, Lines};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::resource::{RegistrationError, Template};
 use mcp_resources_runtime::provider::{Feed, Mount, Mounts, Provider, Read, ReadRef, Responder, Route};
-use mcp_resources_runtime::transport::{EngineClock, Host, Peer, Pipe};
+use mcp_resources_runtime::transport::{EngineClock, EventHandler, Peer, Pipe};
 use std::sync::Arc;
 
 pub(crate) const PIECES: &[Piece] = &[
@@ -41,7 +41,7 @@ impl Provider for Memory {
 /// Never asked: everything is answered where it was read.
 struct Nobody;
 
-impl Host for Nobody {
+impl EventHandler for Nobody {
     fn handle(&self, _peer: &Peer, _events: Events<'_>) {}
 
     fn misuse(&self, what: &str) {

@@ -3,7 +3,7 @@
 use crate::vectors::project;
 use mcp_resources_engine::connection::Contents;
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::guard::AuditEntry;
+use mcp_resources_engine::guard::AuditRecord;
 use mcp_resources_engine::resource::{Resource, Template};
 use mcp_resources_engine::version::Revision;
 use mcp_resources_runtime::server::{HandlerError, ReadRequest, ResourceServer};
@@ -58,7 +58,7 @@ async fn the_same_entry_as_in_every_language() {
         jsonschema::validator_for(&serde_json::from_str(&text("line.schema.json")).unwrap()).unwrap();
     for case in &cases {
         let (tell, told) = channel();
-        let server = server(move |entry: &AuditEntry| {
+        let server = server(move |entry: &AuditRecord| {
             let mut line = Vec::new();
             entry.write_line(&mut line);
             let _ = tell.send(serde_json::from_slice::<Value>(&line).unwrap());
@@ -80,7 +80,7 @@ async fn the_same_entry_as_in_every_language() {
 /// S-19: the counters are those of the requests, and no label is a text of a client's.
 #[tokio::test]
 async fn metrics_have_no_text_of_a_client() {
-    let server = server(|_: &AuditEntry| ());
+    let server = server(|_: &AuditRecord| ());
     let case = json!({"request": "resources/read", "params": {"uri": "audit://item/secret"}});
     ask(&server, &case).await;
     ask(&server, &json!({"request": "vendor/x", "params": {}})).await;

@@ -403,8 +403,8 @@ async fn an_application_is_told_of() {
         assert_eq!(json_at(&mut client, "config:///demo").await["B"], "2");
         client.subscribe("config:///demo").await.unwrap();
         file.write(format!("A=1\nB=2\nB=new{round}"));
-        let told = client.notification().await.unwrap();
-        assert_eq!(told["params"]["uri"], "config:///demo");
+        let notice = client.notification().await.unwrap();
+        assert_eq!(notice["params"]["uri"], "config:///demo");
         client.unsubscribe("config:///demo").await.unwrap();
         file.write("A=1\nB=2\n");
     }

@@ -448,8 +448,8 @@ async fn a_database_may_be_away() {
     assert!(client.read("db:///shop/customers/7").await.is_err());
     Connection::open(&away).unwrap().execute_batch("UPDATE customers SET name = 'Eve' WHERE id = 1").unwrap();
     fs::rename(&away, &shop.path).unwrap();
-    let told = client.notification().await.unwrap();
-    assert_eq!(told["params"]["uri"], "db:///shop/customers/1");
+    let notice = client.notification().await.unwrap();
+    assert_eq!(notice["params"]["uri"], "db:///shop/customers/1");
     assert!(log.lock().unwrap().iter().any(|what| what.contains("does not exist")), "{log:?}");
 
     let writer = Connection::open(&shop.path).unwrap();

@@ -77,7 +77,7 @@ impl ServeDocument {
     pub(super) fn of_words(words: &[String]) -> Result<Self, String> {
         let mut document = Self::empty("mcp-resources".into());
         for word in words {
-            let (kind, options) = declared::word(word).map_err(|error| error.to_string())?;
+            let (kind, options) = declared::parse_shorthand(word).map_err(|error| error.to_string())?;
             document.declare(&kind, options);
         }
         Ok(document)

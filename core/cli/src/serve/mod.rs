@@ -84,7 +84,7 @@ fn document(args: &Serve) -> Result<ServeDocument, String> {
 fn here() -> Vec<String> {
     let mut words = vec!["files:.".to_owned()];
     let git = "git:.";
-    match declared::word(git).and_then(|(kind, options)| ProviderSet::new().add(&kind, options)) {
+    match declared::parse_shorthand(git).and_then(|(kind, options)| ProviderSet::new().add(&kind, options)) {
         Ok(()) => words.push(git.into()),
         // There is a repository that cannot be served: the message says why.
         Err(reason) if Path::new(".git").exists() => output::say("note", &reason.to_string()),

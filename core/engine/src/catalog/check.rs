@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The largest integer that every JSON parser represents exactly (2⁵³ − 1).
 const MAX_INTEGER: u64 = (1 << 53) - 1;
 
-/// Checks a resource, normalizes it for listing, and returns its canonical URI. Also for hosts that list resources
+/// Checks a resource, normalizes it for listing, and returns its canonical URI. Also for runtimes that list resources
 /// without registering them.
 ///
 /// The URI is listed as given, or in canonical form if it has characters that RFC 3986 forbids.

@@ -65,7 +65,7 @@ impl Cursor {
     /// Flag in the same byte: the source has no template.
     const WITHOUT_TEMPLATE: u8 = 0x20;
 
-    /// The key for cursors where the host has neither a key nor randomness. It protects a cursor against corruption
+    /// The key for cursors where the runtime has neither a key nor randomness. It protects a cursor against corruption
     /// only: it hides nothing and proves no origin.
     pub fn derived_key(server: &str) -> SealKey {
         SealKey::derived(&format!("cursor {server}"))

@@ -73,7 +73,7 @@ pub enum Failure {
         /// The missing feature.
         what: String,
     },
-    /// The server asks for input, and the host has no handler for such questions.
+    /// The server asks for input, and the runtime has no handler for such questions.
     InputRequired {
         /// The methods of its questions.
         methods: Vec<String>,

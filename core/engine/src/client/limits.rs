@@ -22,8 +22,8 @@ pub struct ClientLimits {
     pub calls: usize,
     /// Most URIs that are watched. Default 10,000.
     pub watches: usize,
-    /// Most changed resources beneath watched ones that are pending a read. Default 1,000.
-    pub beneath: usize,
+    /// Most changed resources under watched ones that are pending a read. Default 1,000.
+    pub descendants: usize,
     /// Most concurrent requests on behalf of watches, such as re-reads. Default 64.
     pub watch_requests: usize,
     /// Minimum time between two reads of a watched URI. Default 50 ms.
@@ -57,7 +57,7 @@ impl Default for ClientLimits {
             contents: 1_000,
             calls: 10_000,
             watches: 10_000,
-            beneath: 1_000,
+            descendants: 1_000,
             watch_requests: 64,
             coalesce: 50,
             timeout: 30_000,

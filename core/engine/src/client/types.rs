@@ -1,4 +1,4 @@
-//! The types that a client's machine and its host exchange.
+//! The types that a client's machine and its runtime exchange.
 
 use super::{ClientError, Failure, Heard};
 use crate::connection::{Completion, Contents};
@@ -54,7 +54,7 @@ pub struct Page {
 pub struct Change {
     /// The name of its server.
     pub server: Arc<str>,
-    /// The URI of the resource. It may lie beneath the watched one, if the server reports a change there.
+    /// The URI of the resource. It may lie under the watched one, if the server reports a change there.
     pub uri: String,
     /// The contents; `None` if the resource no longer exists.
     pub contents: Option<Vec<Contents<'static>>>,
@@ -174,7 +174,7 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-/// An action for the host. Perform effects in order.
+/// An action for the runtime. Perform effects in order.
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// Open the transport, then call [`Machine::opened`](super::Machine::opened) or
@@ -191,21 +191,21 @@ pub enum Effect {
     Abort(u64),
     /// A call has ended.
     Finished {
-        /// The number that the host gave it.
+        /// The number that the runtime gave it.
         call: u64,
         /// Its outcome.
         outcome: Result<ClientOutcome, ClientError>,
     },
     /// A call has made progress.
     Progressed {
-        /// The number that the host gave it.
+        /// The number that the runtime gave it.
         call: u64,
         /// The progress.
         progress: Progress,
     },
     /// A watched resource has changed, or was read for the first time; an error ends the watch.
     Changed {
-        /// The number that the host gave the watch.
+        /// The number that the runtime gave the watch.
         watch: u64,
         /// The contents.
         change: Result<Change, ClientError>,

@@ -1,4 +1,4 @@
-//! The answers of a host to events.
+//! The answers of a runtime to events.
 
 use crate::catalog::encode_item;
 use crate::error::ReadError;

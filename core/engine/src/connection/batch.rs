@@ -22,7 +22,7 @@ pub(super) struct Batches {
 
 #[derive(Debug)]
 struct MessageBatch {
-    /// The number of its requests that wait for the host, plus one while its messages are being read.
+    /// The number of its requests that wait for the runtime, plus one while its messages are being read.
     waiting: usize,
     /// The responses so far, one on each line.
     lines: Vec<u8>,
@@ -37,7 +37,7 @@ impl Batches {
         self.next
     }
 
-    /// Counts a request that waits for the host.
+    /// Counts a request that waits for the runtime.
     pub(super) fn wait(&mut self, id: BatchId) {
         if let Some(batch) = self.open.get_mut(&id) {
             batch.waiting += 1;

@@ -12,7 +12,7 @@ use super::inflight::Ticket;
 use super::read::{ReadTask, ServedBy};
 use super::reply::{Reply, ReplyContext, WrittenReply};
 use super::request::Request;
-use super::words::{self, ResponseWriter};
+use super::response::{self, ResponseWriter};
 use super::{Connection, Events, RequestOutcome};
 use crate::base64;
 use crate::engine::{Engine, Finished, FlightOutcome, ReadFlight, ReadLeader};
@@ -49,7 +49,7 @@ impl Connection {
     ) -> Option<RequestOutcome<'m>> {
         let cache = self.engine.cache()?;
         let (kept, hint) = cache.get(normal, &request.principal.authority(), request.now)?;
-        kept.write(&self.wording(request), out, uri, hint);
+        kept.write(&self.response_writer(request), out, uri, hint);
         Some(RequestOutcome::answered())
     }
 
@@ -108,7 +108,7 @@ impl ReadTask {
         let outcome = self.outcome(&context.engine, &answer);
         let written = match &outcome {
             FlightOutcome::Contents(kept) => {
-                kept.write(&context.wording(), out, context.uri(), kept.hint());
+                kept.write(&context.response_writer(), out, context.uri(), kept.hint());
                 WrittenReply::default()
             }
             _ => self.answer(context, answer, now, out),
@@ -146,7 +146,7 @@ impl Reply {
     pub(super) fn finished(self, Finished { outcome, now }: &Finished, out: &mut Vec<u8>) -> WrittenReply {
         match outcome {
             FlightOutcome::Contents(kept) => {
-                kept.write(&self.context.wording(), out, self.context.uri(), kept.hint());
+                kept.write(&self.context.response_writer(), out, self.context.uri(), kept.hint());
                 WrittenReply::default()
             }
             FlightOutcome::Input(ask) => self.write(Answer::InputRequired((**ask).to_owned()), *now, out).0,
@@ -212,9 +212,9 @@ impl EncodedContents {
     }
 
     /// Writes the result with the remaining part of its caching hint.
-    pub(super) fn write(&self, wording: &ResponseWriter<'_>, out: &mut Vec<u8>, uri: &str, hint: CacheHint) {
-        let with_meta = wording.revision.has_contents_meta();
-        wording.complete(out, |writer| {
+    pub(super) fn write(&self, response: &ResponseWriter<'_>, out: &mut Vec<u8>, uri: &str, hint: CacheHint) {
+        let with_meta = response.revision.has_contents_meta();
+        response.complete(out, |writer| {
             writer.array("contents", |array| {
                 for entry in &self.entries {
                     array.object(|writer| {
@@ -222,12 +222,12 @@ impl EncodedContents {
                         writer.str("mimeType", &entry.mime_type);
                         writer.value(entry.name).extend_from_slice(&entry.body);
                         if let Some(meta) = entry.meta.as_deref().filter(|_| with_meta) {
-                            writer.object(words::META, |writer| writer.members(meta.as_bytes()));
+                            writer.object(response::META, |writer| writer.members(meta.as_bytes()));
                         }
                     });
                 }
             });
-            contents::hint(writer, wording, hint);
+            contents::hint(writer, response, hint);
         });
     }
 
@@ -267,7 +267,7 @@ impl EncodedEntry {
             mime_type: own.unwrap_or(default).to_owned(),
             name,
             body: body.into_boxed_slice(),
-            meta: contents.meta.as_deref().and_then(words::members_of),
+            meta: contents.meta.as_deref().and_then(response::members_of),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::event::{CallRequest, Event};
 use super::inputs::{InputClient, Retry};
 use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request, unknown_method};
-use super::words;
+use super::response;
 use super::{Connection, RequestOutcome};
 use crate::engine::Engine;
 use crate::guard::RateClass;
@@ -34,7 +34,7 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
         let Some((handler, named)) = self.engine.custom_method(&method) else {
-            return unknown_method(&self.wording(request), &method, out);
+            return unknown_method(&self.response_writer(request), &method, out);
         };
         let name = named.and_then(|named| request.optional_text(named).ok().flatten()).unwrap_or_default();
         let max = self.engine.limits().uri;
@@ -87,17 +87,19 @@ impl CallTask {
     }
 
     fn result(&self, context: &ReplyContext, result: &RawResult<'_>, out: &mut Vec<u8>) -> WrittenReply {
-        let members = words::members_of(&result.members);
-        let meta = words::members_of(result.meta.as_deref().unwrap_or("{}"));
+        let members = response::members_of(&result.members);
+        let meta = response::members_of(result.meta.as_deref().unwrap_or("{}"));
         let (Some(members), Some(meta)) = (members, meta) else {
             return context.misuse("the result and its _meta must be JSON objects".into(), out);
         };
-        let result_type = result.result_type.as_deref().unwrap_or(words::COMPLETE);
-        let wording = context.wording();
-        wording.result(out, result_type, &meta, |writer| {
+        let result_type = result.result_type.as_deref().unwrap_or(response::COMPLETE);
+        let response = context.response_writer();
+        response.result(out, result_type, &meta, |writer| {
             writer.members(members.as_bytes());
-            if let Some(cache) = self.list_cache(&context.engine).filter(|_| result_type == words::COMPLETE) {
-                contents::missing_hint(writer, &wording, &result.members, cache);
+            if let Some(cache) =
+                self.list_cache(&context.engine).filter(|_| result_type == response::COMPLETE)
+            {
+                contents::missing_hint(writer, &response, &result.members, cache);
             }
         });
         WrittenReply::default()

@@ -4,7 +4,7 @@ use super::answer::{Answer, Completion};
 use super::event::{CompletionRequest, Event};
 use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
-use super::words::ResponseWriter;
+use super::response::ResponseWriter;
 use super::{Connection, RequestOutcome};
 use crate::catalog::{Catalog, CatalogRoute, Completer, HandlerId, TemplateEntry};
 use crate::engine::{Engine, Suggested};
@@ -100,7 +100,7 @@ impl Connection {
         if let Some(suggested) = suggested {
             filter(&mut completion, suggested, &self.engine);
         }
-        write(&self.wording(request), out, &completion, self.engine.limits());
+        write(&self.response_writer(request), out, &completion, self.engine.limits());
         RequestOutcome::answered()
     }
 }
@@ -120,7 +120,7 @@ impl CompletionTask {
         if let Some(suggested) = &self.suggested {
             filter(&mut completion, suggested, &context.engine);
         }
-        write(&context.wording(), out, &completion, context.engine.limits());
+        write(&context.response_writer(), out, &completion, context.engine.limits());
         WrittenReply::default()
     }
 }
@@ -269,13 +269,13 @@ fn context<'m>(request: &Request<'_, 'm>, max: usize) -> Result<Arguments<'m>, C
 }
 
 /// Writes the result: at most 100 values, and the total number.
-fn write(wording: &ResponseWriter<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, limits: &Limits) {
+fn write(response: &ResponseWriter<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, limits: &Limits) {
     let max = limits.completion_values.min(100);
     let given = completion.values.len();
     let total = completion.total.unwrap_or(given as u64).max(given as u64);
     let shown = given.min(max);
     let has_more = completion.has_more.unwrap_or(false) || total > shown as u64;
-    wording.complete(out, |result| {
+    response.complete(out, |result| {
         result.object("completion", |writer| {
             writer.array("values", |values| {
                 for value in completion.values.iter().take(shown) {

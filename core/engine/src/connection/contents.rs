@@ -2,7 +2,7 @@
 
 use super::answer::{Body, Contents, PlainContents, ReadResult};
 use super::gather::ContentsGatherer;
-use super::words::{self, ResponseWriter};
+use super::response::{self, ResponseWriter};
 use crate::base64;
 use crate::error::{ReadError, Shown};
 use crate::guard::Redactor;
@@ -59,27 +59,27 @@ pub(super) fn broken_base64(result: &ReadResult<'_>, uri: &str) -> Option<String
 
 /// Writes a result. `uri` is in the client's spelling, `mime_type` is the resource's own.
 pub(super) fn write(
-    wording: &ResponseWriter<'_>,
+    response: &ResponseWriter<'_>,
     out: &mut Vec<u8>,
     uri: &str,
     mime_type: Option<&str>,
     result: &ReadResult<'_>,
     cache: CacheHint,
 ) {
-    let with_meta = wording.revision.has_contents_meta();
-    wording.complete(out, |writer| {
+    let with_meta = response.revision.has_contents_meta();
+    response.complete(out, |writer| {
         writer.array("contents", |array| {
             for contents in &result.contents {
                 array.object(|entry| write_entry(entry, contents, uri, mime_type, with_meta));
             }
         });
-        hint(writer, wording, cache);
+        hint(writer, response, cache);
     });
 }
 
 /// Writes a result whose contents came in chunks and are already encoded.
 pub(super) fn write_gathered(
-    wording: &ResponseWriter<'_>,
+    response: &ResponseWriter<'_>,
     out: &mut Vec<u8>,
     uri: &str,
     mime_type: Option<&str>,
@@ -88,7 +88,7 @@ pub(super) fn write_gathered(
 ) {
     let default = if gather.is_text() { TEXT } else { BYTES };
     let mime_type = gather.own_mime_type().or(mime_type).unwrap_or(default);
-    wording.complete(out, |writer| {
+    response.complete(out, |writer| {
         writer.array("contents", |array| {
             array.object(|entry| {
                 entry.str("uri", uri);
@@ -96,13 +96,13 @@ pub(super) fn write_gathered(
                 gather.write(entry);
             });
         });
-        hint(writer, wording, cache);
+        hint(writer, response, cache);
     });
 }
 
 /// Writes the caching hint, under revisions that have it.
-pub(super) fn hint(writer: &mut ObjectWriter<'_>, wording: &ResponseWriter<'_>, cache: CacheHint) {
-    if wording.revision.is_modern() {
+pub(super) fn hint(writer: &mut ObjectWriter<'_>, response: &ResponseWriter<'_>, cache: CacheHint) {
+    if response.revision.is_modern() {
         writer.u64(TTL, cache.ttl_ms);
         writer.str(SCOPE, cache.scope.as_str());
     }
@@ -111,12 +111,12 @@ pub(super) fn hint(writer: &mut ObjectWriter<'_>, wording: &ResponseWriter<'_>, 
 /// Writes the members of the caching hint that are absent from `members`, the text of a result.
 pub(super) fn missing_hint(
     writer: &mut ObjectWriter<'_>,
-    wording: &ResponseWriter<'_>,
+    response: &ResponseWriter<'_>,
     members: &str,
     cache: CacheHint,
 ) {
     let own = Json::parse(members.as_bytes(), usize::MAX).and_then(Json::object);
-    let Some(own) = own.filter(|_| wording.revision.is_modern()) else { return };
+    let Some(own) = own.filter(|_| response.revision.is_modern()) else { return };
     if own.get(TTL).is_none() {
         writer.u64(TTL, cache.ttl_ms);
     }
@@ -144,8 +144,8 @@ fn write_entry(
             contents.body.write_blob(entry.value("blob"));
         }
     }
-    if let Some(members) = contents.meta.as_deref().filter(|_| with_meta).and_then(words::members_of) {
-        entry.object(words::META, |meta| meta.members(members.as_bytes()));
+    if let Some(members) = contents.meta.as_deref().filter(|_| with_meta).and_then(response::members_of) {
+        entry.object(response::META, |meta| meta.members(members.as_bytes()));
     }
 }
 

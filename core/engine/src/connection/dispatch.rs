@@ -4,8 +4,8 @@ use super::batch::BatchId;
 use super::cached;
 use super::header_check::{NamedHeader, Standing, printable};
 use super::request::{Request, unknown_method};
+use super::response::{self, ResponseWriter};
 use super::terms::{self, Claim, Terms};
-use super::words::{self, ResponseWriter};
 use super::{
     Arrival, Connection, ConnectionKind, Event, Events, OutcomeStatus, RequestOutcome, RequestRefusal,
 };
@@ -260,7 +260,7 @@ impl Connection {
             }
             out.truncate(before);
         }
-        self.wording_of(raw).too_much(max, out);
+        self.writer_for(raw).too_much(max, out);
         RequestOutcome { verdict: Verdict::SizeExceeded, ..RequestOutcome::answered() }
     }
 
@@ -339,7 +339,7 @@ impl Connection {
     ) -> RequestOutcome<'m> {
         let Some(session) = &self.session else {
             if ProtocolMethod::parse(&raw.method) == Some(ProtocolMethod::Ping) {
-                self.wording_of(raw).complete(out, |_| ());
+                self.writer_for(raw).complete(out, |_| ());
                 return RequestOutcome::answered();
             }
             return self.missing_claim(raw, out);
@@ -367,7 +367,7 @@ impl Connection {
             None => self.engine.custom_method(method).is_some(),
         };
         if !offered {
-            return unknown_method(&self.wording(request), method, out);
+            return unknown_method(&self.response_writer(request), method, out);
         }
         if matches!(request.params, RawParams::Other(_)) {
             return self.refuse(request, INVALID_PARAMS, "Invalid params: not an object", out);
@@ -396,7 +396,7 @@ impl Connection {
             ProtocolMethod::SetLevel => self.set_level(request, out),
             // `initialize` is not a method of a session; it was answered above.
             ProtocolMethod::Ping | ProtocolMethod::Initialize => {
-                self.wording(request).complete(out, |_| ());
+                self.response_writer(request).complete(out, |_| ());
                 RequestOutcome::answered()
             }
         }
@@ -405,8 +405,8 @@ impl Connection {
     pub(super) fn missing_claim<'m>(&self, raw: &Raw<'_>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         let message = format!(
             "Invalid params: send initialize first, or put {} and {} into _meta",
-            words::PROTOCOL_VERSION,
-            words::CLIENT_CAPABILITIES
+            response::PROTOCOL_VERSION,
+            response::CLIENT_CAPABILITIES
         );
         self.reject(raw, INVALID_PARAMS, &message, RequestRefusal::Envelope, out)
     }
@@ -420,7 +420,7 @@ impl Connection {
     ) -> RequestOutcome<'m> {
         let code = version::UNSUPPORTED_VERSION;
         let message = UNSUPPORTED;
-        self.wording_of(raw).error(out, code, message, |data| self.write_versions(requested, data));
+        self.writer_for(raw).error(out, code, message, |data| self.write_versions(requested, data));
         RequestOutcome::refused(RequestRefusal::Version)
     }
 
@@ -439,12 +439,12 @@ impl Connection {
         refusal: RequestRefusal,
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
-        self.wording_of(raw).error(out, code, message, |_| ());
+        self.writer_for(raw).error(out, code, message, |_| ());
         RequestOutcome::refused(refusal)
     }
 
-    /// The wording of answers that do not depend on the revision.
-    pub(super) fn wording_of<'a>(&self, raw: &Raw<'a>) -> ResponseWriter<'a> {
+    /// The writer of answers that do not depend on the revision.
+    pub(super) fn writer_for<'a>(&self, raw: &Raw<'a>) -> ResponseWriter<'a> {
         let revision = Revision::NEWEST_LEGACY;
         ResponseWriter { envelope: self.envelope(), id: raw.id, revision, server_info: "" }
     }

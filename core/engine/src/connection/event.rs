@@ -1,4 +1,4 @@
-//! The events that the engine returns to its host: requests that need a handler, and changes that the host must know
+//! The events that the engine returns to its runtime: requests that need a handler, and changes that the runtime must know
 //! about.
 //!
 //! An event borrows from the message, never from the connection.
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The events of one call: usually one, stored inline; several only for a batch or a tick.
 pub type Events<'m> = SmallVec<[Event<'m>; 1]>;
 
-/// An action for the host. Answer every `Read`, `Complete`, `List` and `Call` exactly once, with
+/// An action for the runtime. Answer every `Read`, `Complete`, `List` and `Call` exactly once, with
 /// [`Connection::respond`](super::Connection::respond) or [`Connection::finish`](super::Connection::finish), even after
 /// `Cancelled`.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ pub struct RequestToken {
 }
 
 impl RequestToken {
-    /// Converts the token to a number, for host languages.
+    /// Converts the token to a number, for other languages.
     pub fn to_u64(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
@@ -119,7 +119,7 @@ pub struct Caller<'m> {
     pub meta: Option<Json<'m>>,
 }
 
-/// A copy of a [`Caller`], for a host that needs it after the message, and for the next source of a list.
+/// A copy of a [`Caller`], for a runtime that needs it after the message, and for the next source of a list.
 #[derive(Clone, Debug)]
 pub struct OwnedCaller {
     /// The principal, verified by the transport.

@@ -50,7 +50,7 @@ impl Connection {
                 &self.waker,
             );
         }
-        self.wording_of(raw).complete(out, |result| {
+        self.writer_for(raw).complete(out, |result| {
             result.str("protocolVersion", revision.as_str());
             result.object("capabilities", |capabilities| {
                 engine.write_capabilities(capabilities, revision, notifies, step.arrival.principal);
@@ -67,18 +67,18 @@ impl Connection {
     /// `server/discover`.
     pub(super) fn discover<'m>(&self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         let engine = &self.engine;
-        let wording = self.wording(request);
-        wording.complete(out, |result| {
+        let response = self.response_writer(request);
+        response.complete(out, |result| {
             result.array("supportedVersions", |list| {
                 engine.options().revisions.iter().for_each(|revision| list.str(revision.as_str()));
             });
             result.object("capabilities", |writer| {
-                engine.write_capabilities(writer, wording.revision, true, request.principal);
+                engine.write_capabilities(writer, response.revision, true, request.principal);
             });
             if let Some(instructions) = engine.instructions() {
                 result.str("instructions", instructions);
             }
-            contents::hint(result, &wording, engine.shared(engine.options().discover_cache));
+            contents::hint(result, &response, engine.shared(engine.options().discover_cache));
         });
         RequestOutcome::answered()
     }
@@ -96,7 +96,7 @@ impl Connection {
         if let Some(session) = &mut self.session {
             session.log_level = level;
         }
-        self.wording(request).complete(out, |_| ());
+        self.response_writer(request).complete(out, |_| ());
         RequestOutcome::answered()
     }
 }

@@ -1,4 +1,4 @@
-//! The requests of one connection that wait for the host's answer: a bounded table of slots.
+//! The requests of one connection that wait for the runtime's answer: a bounded table of slots.
 //!
 //! ```text
 //!            insert            detach
@@ -8,13 +8,13 @@
 //!    └──────────────────┴──────────────┘ settle (the late answer)
 //! ```
 //!
-//! A slot is free again only when the host has answered, so a client that cancels in a loop cannot pile up work.
+//! A slot is free again only when the runtime has answered, so a client that cancels in a loop cannot pile up work.
 
 use super::batch::BatchId;
 use super::event::RequestToken;
-use super::record::PendingRecord;
 use super::reply::Reply;
-use super::words::ResponseWriter;
+use super::request_record::PendingRecord;
+use super::response::ResponseWriter;
 use crate::engine::ReadFlight;
 use crate::error::{ReadError, Shown};
 use crate::guard::Permit;
@@ -38,7 +38,7 @@ pub(super) struct InFlight {
 struct InflightSlot {
     generation: u32,
     state: SlotState,
-    /// Held until the host has answered, even if the request was cancelled.
+    /// Held until the runtime has answered, even if the request was cancelled.
     permit: Option<Permit>,
 }
 
@@ -192,7 +192,7 @@ impl InFlight {
         }
     }
 
-    /// Frees the slot after the host's answer.
+    /// Frees the slot after the runtime's answer.
     pub(super) fn settle(&mut self, token: RequestToken) {
         self.release(token);
     }
@@ -278,20 +278,24 @@ impl SlotState {
 }
 
 impl Ticket {
-    pub(super) fn wording<'a>(&'a self, server_info: &'a str) -> ResponseWriter<'a> {
+    pub(super) fn response_writer<'a>(&'a self, server_info: &'a str) -> ResponseWriter<'a> {
         ResponseWriter { envelope: self.envelope, id: self.id.as_id(), revision: self.revision, server_info }
     }
 
     pub(super) fn say_cancelled(&self, out: &mut Vec<u8>) {
-        self.wording("").error(out, version::REQUEST_CANCELLED, "Request cancelled", |_| ());
+        self.response_writer("").error(out, version::REQUEST_CANCELLED, "Request cancelled", |_| ());
     }
 
     /// Writes the error that the responses of the request's batch exceed `max` bytes.
     pub(super) fn say_too_much(&self, max: usize, out: &mut Vec<u8>) {
-        self.wording("").too_much(max, out);
+        self.response_writer("").too_much(max, out);
     }
 
-    pub(super) fn say_expired(&self, out: &mut Vec<u8>) {
-        self.wording("").failure(out, &ReadError::Timeout { after: self.timeout }, self.uri.as_deref());
+    pub(super) fn write_expired(&self, out: &mut Vec<u8>) {
+        self.response_writer("").failure(
+            out,
+            &ReadError::Timeout { after: self.timeout },
+            self.uri.as_deref(),
+        );
     }
 }

@@ -5,9 +5,9 @@
 
 use super::answer::{InputAsk, InputRequest, InputRequired};
 use super::logs::is_secret_name;
+use super::response::ResponseWriter;
 use super::schema;
 use super::terms::Capabilities;
-use super::words::ResponseWriter;
 use crate::base64;
 use crate::engine::Engine;
 use crate::jsonrpc::{self, Json, ObjectWriter};
@@ -211,12 +211,12 @@ fn open_state(
 
 /// Writes the result `input_required`, which has no caching hints.
 pub(super) fn write(
-    wording: &ResponseWriter<'_>,
+    response: &ResponseWriter<'_>,
     out: &mut Vec<u8>,
     requests: &[(&str, InputKind, &InputAsk<'_>)],
     state: &str,
 ) {
-    wording.result(out, "input_required", "", |result| {
+    response.result(out, "input_required", "", |result| {
         if !requests.is_empty() {
             result.object("inputRequests", |inputs| {
                 for (key, _, ask) in requests {
@@ -229,10 +229,10 @@ pub(super) fn write(
 }
 
 /// Writes the error that lists the undeclared capabilities.
-pub(super) fn write_missing(wording: &ResponseWriter<'_>, out: &mut Vec<u8>, missing: &[InputKind]) {
+pub(super) fn write_missing(response: &ResponseWriter<'_>, out: &mut Vec<u8>, missing: &[InputKind]) {
     let names: Vec<_> = missing.iter().map(|sort| sort.name()).collect();
     let message = format!("Client capability required: {}", names.join(", "));
-    wording.error(out, version::MISSING_CLIENT_CAPABILITY, &message, |data| {
+    response.error(out, version::MISSING_CLIENT_CAPABILITY, &message, |data| {
         data.object("requiredCapabilities", |required| write_required(required, missing));
     });
 }

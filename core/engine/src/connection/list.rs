@@ -8,7 +8,7 @@ use super::contents;
 use super::event::{Event, ListCaller, ListRequest, OwnedCaller, RequestToken};
 use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
-use super::words::{self, ResponseWriter};
+use super::response::{self, ResponseWriter};
 use super::{Connection, OutcomeStatus, RequestOutcome};
 use crate::catalog::{
     Catalog, CatalogPage, CatalogRoute, Cursor, CursorPosition, HandlerId, ListKind, ListedTemplate, Lister,
@@ -60,7 +60,7 @@ impl Connection {
         let mut walk = ListWalk::new(rest, fields, request.principal.clone());
         match walk.advance(&self.engine, request.now) {
             ListStep::Done { next } => {
-                walk.write_page(&self.wording(request), &self.engine, next.as_deref(), out);
+                walk.write_page(&self.response_writer(request), &self.engine, next.as_deref(), out);
                 RequestOutcome::answered()
             }
             ListStep::Ask(question) => {
@@ -244,7 +244,7 @@ impl ListWalk {
         match step {
             ListStep::Ask(question) => (written, Some(question)),
             ListStep::Done { next } => {
-                self.write_page(&context.wording(), &context.engine, next.as_deref(), out);
+                self.write_page(&context.response_writer(), &context.engine, next.as_deref(), out);
                 (written, None)
             }
         }
@@ -253,7 +253,7 @@ impl ListWalk {
     /// Writes the result.
     fn write_page(
         &self,
-        wording: &ResponseWriter<'_>,
+        response: &ResponseWriter<'_>,
         engine: &Engine,
         next: Option<&str>,
         out: &mut Vec<u8>,
@@ -263,7 +263,7 @@ impl ListWalk {
             ListKind::Templates => "resourceTemplates",
         };
         let meta = self.missing_member();
-        wording.result(out, words::COMPLETE, &meta, |result| {
+        response.result(out, response::COMPLETE, &meta, |result| {
             let array = result.value(name);
             array.push(b'[');
             array.extend_from_slice(&self.items);
@@ -274,7 +274,7 @@ impl ListWalk {
             // A client should soon retry a list with missing parts.
             let hint = if meta.is_empty() { engine.options().list_cache } else { CacheHint::default() };
             let scope = if self.rest.shared { hint.scope } else { CacheScope::Private };
-            contents::hint(result, wording, CacheHint { scope, ..hint });
+            contents::hint(result, response, CacheHint { scope, ..hint });
         });
     }
 
@@ -287,7 +287,7 @@ impl ListWalk {
         object(&mut member, |meta| {
             meta.array(meta::MISSING, |names| self.missing.iter().for_each(|name| names.str(name)));
         });
-        words::members_of(&String::from_utf8_lossy(&member)).unwrap_or_default()
+        response::members_of(&String::from_utf8_lossy(&member)).unwrap_or_default()
     }
 
     /// Adds names of missing parts, each once.

@@ -1,7 +1,7 @@
 //! Log notifications; apparent credentials are replaced.
 
 use super::event::LogLevel;
-use super::words;
+use super::response;
 use serde_json::Value;
 
 const BLOT: &str = "[redacted]";
@@ -27,7 +27,7 @@ pub(super) fn message(level: LogLevel, logger: Option<&str>, data: &str) -> Vec<
     let mut data = serde_json::from_str(data).unwrap_or_else(|_| Value::String(data.to_owned()));
     redact(&mut data);
     let mut out = Vec::new();
-    words::notification(&mut out, "notifications/message", |params| {
+    response::notification(&mut out, "notifications/message", |params| {
         params.str("level", level.as_str());
         if let Some(logger) = logger {
             params.str("logger", logger);

@@ -1,6 +1,6 @@
 //! The protocol state of one client: it takes the bytes of messages, appends the bytes of answers, and returns events.
 //!
-//! Law: no I/O, no clock, no thread. The same calls give the same bytes. All functions for hosts are in this file; the
+//! Law: no I/O, no clock, no thread. The same calls give the same bytes. All functions for runtimes are in this file; the
 //! other files hold the parts.
 
 // From the bytes of a message to its method, with the checks in between.
@@ -17,14 +17,14 @@ mod list;
 mod read;
 mod subscribe;
 
-// Pending work: for the host, for the rest of a batch, for an identical read, for the client. And its records.
+// Pending work: for the runtime, for the rest of a batch, for an identical read, for the client. And its records.
 mod ask;
 mod batch;
 mod cached;
 mod inflight;
-mod record;
+mod request_record;
 
-// The types that the connection and its host exchange.
+// The types that the connection and its runtime exchange.
 mod answer;
 mod event;
 mod gather;
@@ -35,8 +35,8 @@ mod contents;
 mod inputs;
 mod logs;
 mod reply;
+mod response;
 mod schema;
-mod words;
 
 pub use answer::*;
 pub use ask::AskError;
@@ -48,7 +48,7 @@ pub use reply::{Cancelled, EncodedReply, Reply};
 
 pub(crate) use cached::EncodedContents;
 pub(crate) use list::Listed;
-pub(crate) use words::SERVER_INFO;
+pub(crate) use response::SERVER_INFO;
 
 use crate::engine::{Engine, OpenConnection, ReadFlight};
 use crate::guard::Verdict;
@@ -61,8 +61,8 @@ use ask::ClientAsks;
 use batch::Batches;
 use cached::WaitingReads;
 use inflight::{InFlight, Late};
-use record::PendingRecord;
 use reply::{NextRead, WrittenReply};
+use request_record::PendingRecord;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -163,7 +163,7 @@ impl Connection {
     /// calls the waker at once. Spurious calls are possible.
     ///
     /// The waker is called and dropped on any thread, also during a call of this or another connection. It must neither
-    /// block nor call the engine: it only signals the host, which delivers later.
+    /// block nor call the engine: it only signals the runtime, which delivers later.
     pub fn wake_with(&mut self, waker: Waker) {
         if self.session.is_some() || !self.listens.is_empty() {
             self.engine.hub().wake_with(self.id, &waker);
@@ -178,7 +178,7 @@ impl Connection {
     }
 
     /// Handles one message. Appends immediate answers to `out`, each ended by a newline, and returns events for the
-    /// host.
+    /// runtime.
     pub fn message<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         if self.kind == ConnectionKind::Session {
             self.know(arrival.principal);
@@ -198,13 +198,13 @@ impl Connection {
         self.batches.take_completed()
     }
 
-    /// Answers a line or body that was larger than [`Limits::message`](crate::limits::Limits::message), which the host
+    /// Answers a line or body that was larger than [`Limits::message`](crate::limits::Limits::message), which the runtime
     /// has discarded, with an error.
     pub fn too_long(&mut self, out: &mut Vec<u8>) -> RequestOutcome<'static> {
         self.unreadable(None, INVALID_REQUEST, "Message too large", out)
     }
 
-    /// Answers an event inside the host's loop.
+    /// Answers an event inside the runtime's loop.
     pub fn respond(
         &mut self,
         token: RequestToken,
@@ -233,7 +233,7 @@ impl Connection {
         self.inflight.detach(token)
     }
 
-    /// The reply, left in place: to report progress from a handler that runs inside the host's loop.
+    /// The reply, left in place: to report progress from a handler that runs inside the runtime's loop.
     pub fn reply(&mut self, token: RequestToken) -> Option<&mut Reply> {
         self.inflight.get(token)
     }
@@ -255,7 +255,7 @@ impl Connection {
         self.go_on(token, WrittenReply { misuse, missing_capability, verdict }, next, length, now)
     }
 
-    /// Ends a request that the host will not answer, because its handler was cancelled. Frees the slot.
+    /// Ends a request that the runtime will not answer, because its handler was cancelled. Frees the slot.
     pub fn abandon(&mut self, token: RequestToken, now: Now, out: &mut Vec<u8>) -> RequestOutcome<'static> {
         if let Some(batch) = self.inflight.wanted(token).and_then(|ticket| ticket.batch) {
             self.batches.drop_one(batch, out);
@@ -268,7 +268,7 @@ impl Connection {
     /// Answers the reads that waited for a shared one, and writes pending notifications, up to about `room` bytes. Call
     /// it when woken, and again when the stream has room as long as it returns `More`.
     pub fn deliver(&mut self, room: usize, out: &mut Vec<u8>) -> Delivered {
-        self.landed(&mut |_, line| out.append(line));
+        self.answer_waiting(&mut |_, line| out.append(line));
         let ending = if self.kind == ConnectionKind::Stdio {
             ListenEnding::ResultThenCancelled
         } else {
@@ -285,8 +285,8 @@ impl Connection {
     }
 
     /// Answers the reads whose shared handler call has ended. `write` gets each line with the request that it answers.
-    /// For hosts that write answers to separate streams; for all others [`Connection::deliver`] does this.
-    pub fn landed(&mut self, write: &mut dyn FnMut(RequestToken, &mut Vec<u8>)) {
+    /// For runtimes that write answers to separate streams; for all others [`Connection::deliver`] does this.
+    pub fn answer_waiting(&mut self, write: &mut dyn FnMut(RequestToken, &mut Vec<u8>)) {
         if self.waiting.is_empty() {
             return;
         }
@@ -316,7 +316,7 @@ impl Connection {
         self.kind
     }
 
-    /// Its number, for records and for the tables of hosts.
+    /// Its number, for records and for the tables of runtimes.
     pub fn id(&self) -> ConnectionId {
         self.id
     }
@@ -347,7 +347,7 @@ impl Connection {
         if self.asks.len() >= limits.asks {
             return Err(AskError::LimitReached);
         }
-        let members = words::members_of(params).ok_or(AskError::InvalidParams)?;
+        let members = response::members_of(params).ok_or(AskError::InvalidParams)?;
         let ask = self.asks.begin(now.tick.saturating_add(limits.read_timeout));
         let id = OwnedId::from(ask.0);
         Envelope::request(out, id.as_id(), method, |writer| writer.members(members.as_bytes()));
@@ -360,7 +360,7 @@ impl Connection {
         self.tick_each(now, &mut |_, line| out.append(line))
     }
 
-    /// Like [`Connection::tick`], for hosts that write answers to separate streams: `write` gets each line with the
+    /// Like [`Connection::tick`], for runtimes that write answers to separate streams: `write` gets each line with the
     /// request that it answers.
     pub fn tick_each(
         &mut self,
@@ -374,7 +374,7 @@ impl Connection {
         {
             let mut line = Vec::new();
             let mut out = Vec::new();
-            ticket.say_expired(&mut line);
+            ticket.write_expired(&mut line);
             late.add(&ticket);
             self.record_ended(&ticket, Verdict::Timeout, line.len(), now);
             match ticket.batch {
@@ -390,7 +390,7 @@ impl Connection {
         RequestOutcome { misuse: late.message(), ..RequestOutcome::new(OutcomeStatus::Accepted).with(events) }
     }
 
-    /// The number of requests that wait for the host, cancelled ones included.
+    /// The number of requests that wait for the runtime, cancelled ones included.
     pub fn in_flight(&self) -> usize {
         self.inflight.len()
     }

@@ -1,4 +1,4 @@
-//! The result of a call of the connection, for its host.
+//! The result of a call of the connection, for its runtime.
 
 use super::event::{Event, Events};
 use crate::guard::Verdict;
@@ -8,7 +8,7 @@ use crate::guard::Verdict;
 pub struct RequestOutcome<'m> {
     /// The outcome of a message. HTTP derives its status code from it; stdio ignores it.
     pub status: OutcomeStatus,
-    /// Actions for the host.
+    /// Actions for the runtime.
     pub events: Events<'m>,
     /// A handler's mistake, for the log: its answer did not fit the event.
     pub misuse: Option<String>,
@@ -21,7 +21,7 @@ pub struct RequestOutcome<'m> {
 /// The state of a message after the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutcomeStatus {
-    /// The answer will follow: from the host, or when a subscription ends.
+    /// The answer will follow: from the runtime, or when a subscription ends.
     Pending,
     /// The answer has been appended.
     Answered,

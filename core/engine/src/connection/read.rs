@@ -185,7 +185,14 @@ impl Connection {
         if let Err(error) = contents::check(&result, max) {
             return self.fail(request, &error, Some(uri), out);
         }
-        contents::write(&self.wording(request), out, uri, details.mime_type.as_deref(), &result, cache);
+        contents::write(
+            &self.response_writer(request),
+            out,
+            uri,
+            details.mime_type.as_deref(),
+            &result,
+            cache,
+        );
         RequestOutcome::answered()
     }
 }
@@ -287,14 +294,21 @@ impl ReadTask {
             return context.fail(error, out);
         }
         let cache = context.engine.shared(self.cache(result.cache));
-        contents::write(&context.wording(), out, context.uri(), self.served.mime_type(), result, cache);
+        contents::write(
+            &context.response_writer(),
+            out,
+            context.uri(),
+            self.served.mime_type(),
+            result,
+            cache,
+        );
         WrittenReply::default()
     }
 
     fn gathered(&self, context: &ReplyContext, gather: &ContentsGatherer, out: &mut Vec<u8>) -> WrittenReply {
         let cache = context.engine.shared(self.cache(gather.cache));
         let mime_type = self.served.mime_type();
-        contents::write_gathered(&context.wording(), out, context.uri(), mime_type, gather, cache);
+        contents::write_gathered(&context.response_writer(), out, context.uri(), mime_type, gather, cache);
         WrittenReply::default()
     }
 

@@ -11,7 +11,7 @@ use super::inputs::{self, InputAsks, InputRequests};
 use super::list::{ListQuestion, ListTask};
 use super::logs;
 use super::read::ReadTask;
-use super::words::{self, ResponseWriter};
+use super::response::{self, ResponseWriter};
 use crate::engine::Engine;
 use crate::error::{ErrorPurpose, ReadError};
 use crate::guard::Verdict;
@@ -39,7 +39,7 @@ pub struct Reply {
 pub struct Cancelled(Arc<Ticket>);
 
 impl Cancelled {
-    /// Whether the answer is no longer wanted. Set before the host gets [`Event::Cancelled`](super::Event::Cancelled).
+    /// Whether the answer is no longer wanted. Set before the runtime gets [`Event::Cancelled`](super::Event::Cancelled).
     pub fn get(&self) -> bool {
         self.0.is_dropped.load(Ordering::Acquire)
     }
@@ -163,7 +163,7 @@ impl Reply {
             return None;
         }
         let mut out = Vec::new();
-        words::notification(&mut out, "notifications/progress", |params| {
+        response::notification(&mut out, "notifications/progress", |params| {
             params.value("progressToken").extend_from_slice(token.as_bytes());
             params.f64("progress", progress);
             if let Some(total) = total.filter(|total| total.is_finite()) {
@@ -215,8 +215,8 @@ impl Reply {
 }
 
 impl ReplyContext {
-    pub(super) fn wording(&self) -> ResponseWriter<'_> {
-        self.ticket.wording(self.engine.server_info_member())
+    pub(super) fn response_writer(&self) -> ResponseWriter<'_> {
+        self.ticket.response_writer(self.engine.server_info_member())
     }
 
     /// The URI of a read as the client spelled it.
@@ -243,7 +243,7 @@ impl ReplyContext {
             }
             other => (other, None),
         };
-        self.wording().failure_of(self.purpose, out, &error, self.ticket.uri.as_deref());
+        self.response_writer().failure_of(self.purpose, out, &error, self.ticket.uri.as_deref());
         WrittenReply { misuse, verdict, ..WrittenReply::default() }
     }
 
@@ -264,11 +264,11 @@ impl ReplyContext {
         }
         match ask.seal(&self.engine, now) {
             Ok(InputRequests::Ready { requests, state }) => {
-                inputs::write(&self.wording(), out, &requests, &state);
+                inputs::write(&self.response_writer(), out, &requests, &state);
                 WrittenReply { verdict: Verdict::InputRequired, ..WrittenReply::default() }
             }
             Ok(InputRequests::Missing(required)) => {
-                inputs::write_missing(&self.wording(), out, &required);
+                inputs::write_missing(&self.response_writer(), out, &required);
                 let verdict = Verdict::MissingCapability;
                 WrittenReply { missing_capability: true, verdict, ..WrittenReply::default() }
             }

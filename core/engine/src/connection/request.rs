@@ -1,13 +1,13 @@
 //! One request after the dispatch, and the steps that all methods share: asking the guard, refusing, waiting for the
-//! host.
+//! runtime.
 
 use super::batch::BatchId;
 use super::event::{Caller, Event, RequestToken};
 use super::inflight::Ticket;
 use super::inputs::{self, InputClient, Retry, StateBinding};
 use super::reply::{Reply, ReplyContext, ReplyReports, ReplyTask};
+use super::response::ResponseWriter;
 use super::terms::Terms;
-use super::words::ResponseWriter;
 use super::{Connection, OutcomeStatus, RequestOutcome, RequestRefusal};
 use crate::engine::ReadFlight;
 use crate::error::ReadError;
@@ -34,7 +34,7 @@ pub(super) struct Request<'r, 'm> {
     pub(super) challenges: bool,
 }
 
-/// A request that waits for the host.
+/// A request that waits for the runtime.
 pub(super) struct PendingRequest {
     pub(super) task: ReplyTask,
     pub(super) timeout: Millis,
@@ -56,7 +56,7 @@ pub(super) enum RefusedRequest {
 }
 
 impl Connection {
-    pub(super) fn wording<'a>(&'a self, request: &Request<'_, 'a>) -> ResponseWriter<'a> {
+    pub(super) fn response_writer<'a>(&'a self, request: &Request<'_, 'a>) -> ResponseWriter<'a> {
         let server_info = self.engine.server_info_member();
         ResponseWriter {
             envelope: self.envelope(),
@@ -74,7 +74,7 @@ impl Connection {
         message: &str,
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
-        self.wording(request).error(out, code, message, |_| ());
+        self.response_writer(request).error(out, code, message, |_| ());
         RequestOutcome { verdict: Verdict::of_code(code), ..RequestOutcome::answered() }
     }
 
@@ -86,7 +86,7 @@ impl Connection {
         uri: Option<&str>,
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
-        self.wording(request).failure(out, error, uri);
+        self.response_writer(request).failure(out, error, uri);
         RequestOutcome { verdict: Verdict::from(error), ..RequestOutcome::answered() }
     }
 
@@ -122,7 +122,7 @@ impl Connection {
         (uri.len() <= self.engine.limits().uri).then_some(uri)
     }
 
-    /// Leaves the request in flight and returns an event to the host. The event gets its token and its caller.
+    /// Leaves the request in flight and returns an event to the runtime. The event gets its token and its caller.
     pub(super) fn wait<'m>(
         &mut self,
         request: &Request<'_, 'm>,
@@ -219,7 +219,7 @@ impl Connection {
         match self.engine.decide(request.principal, normal) {
             Decision::Allow => {}
             Decision::MissingScope { scopes } => missing.extend(scopes.into_iter().map(str::to_owned)),
-            refusal => return Err(RefusedRequest::No(told(&refusal))),
+            refusal => return Err(RefusedRequest::No(refused_with(&refusal))),
         }
         if missing.is_empty() {
             return Ok(());
@@ -229,7 +229,7 @@ impl Connection {
         Err(if request.challenges {
             RefusedRequest::Lacking(missing)
         } else {
-            RefusedRequest::No(told(&guard.refusal()))
+            RefusedRequest::No(refused_with(&guard.refusal()))
         })
     }
 
@@ -248,7 +248,7 @@ impl Connection {
             }
             RefusedRequest::Lacking(scopes) => {
                 let code = request.terms.revision.code(&ReadError::AccessDenied);
-                self.wording(request).error(out, code, "Insufficient scope", |data| {
+                self.response_writer(request).error(out, code, "Insufficient scope", |data| {
                     data.str("uri", uri);
                     data.str("kind", "access_denied");
                 });
@@ -265,7 +265,7 @@ impl Connection {
     }
 }
 
-fn told(refusal: &Decision<'_>) -> ReadError {
+fn refused_with(refusal: &Decision<'_>) -> ReadError {
     if *refusal == Decision::Denied { ReadError::AccessDenied } else { ReadError::NotFound }
 }
 
@@ -304,12 +304,12 @@ impl<'m> Request<'_, 'm> {
 
 /// The error for a method that is unknown, or not offered here.
 pub(super) fn unknown_method<'m>(
-    wording: &ResponseWriter<'_>,
+    response: &ResponseWriter<'_>,
     method: &str,
     out: &mut Vec<u8>,
 ) -> RequestOutcome<'m> {
     let known: String = method.chars().filter(|c| !c.is_control()).take(100).collect();
     let message = format!("Method not found: {known}");
-    wording.error(out, version::METHOD_NOT_FOUND, &message, |_| ());
+    response.error(out, version::METHOD_NOT_FOUND, &message, |_| ());
     RequestOutcome::refused(RequestRefusal::Method)
 }

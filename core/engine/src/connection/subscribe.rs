@@ -2,7 +2,7 @@
 //!.
 
 use super::request::Request;
-use super::words;
+use super::response;
 use super::{Connection, OutcomeStatus, RequestOutcome};
 use crate::catalog::CatalogRoute;
 use crate::error::ReadError;
@@ -53,7 +53,7 @@ impl Connection {
         }
         match self.engine.hub().subscribe(self.id, &normal, &uri) {
             Ok(first) => {
-                self.wording(request).complete(out, |_| ());
+                self.response_writer(request).complete(out, |_| ());
                 match first {
                     Some(uri) => RequestOutcome::answered().with(self.engine.mark_interest([uri])),
                     None => RequestOutcome::answered(),
@@ -75,7 +75,7 @@ impl Connection {
             return self.fail(request, &ReadError::InvalidUri, self.echo(&uri), out);
         };
         let last = self.engine.hub().unsubscribe(self.id, &normal);
-        self.wording(request).complete(out, |_| ());
+        self.response_writer(request).complete(out, |_| ());
         match last {
             Some(uri) => RequestOutcome::answered().with(self.engine.mark_interest([uri])),
             None => RequestOutcome::answered(),
@@ -151,8 +151,8 @@ impl Connection {
 
     /// Writes the acknowledgement of a listen.
     fn acknowledge(&self, request: &Request<'_, '_>, honoured: &Honoured<'_>, out: &mut Vec<u8>) {
-        words::notification(out, "notifications/subscriptions/acknowledged", |params| {
-            params.object(words::META, |meta| put_id(meta.value(words::SUBSCRIPTION_ID), request));
+        response::notification(out, "notifications/subscriptions/acknowledged", |params| {
+            params.object(response::META, |meta| put_id(meta.value(response::SUBSCRIPTION_ID), request));
             params.object("notifications", |filter| {
                 for (name, list) in LISTS {
                     if honoured.lists.contains(list) {
@@ -170,8 +170,8 @@ impl Connection {
 
     /// Ends a listen that has nothing to watch.
     fn end<'m>(&self, request: &Request<'_, '_>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
-        let meta = format!("\"{}\":{}", words::SUBSCRIPTION_ID, request.id.raw());
-        self.wording(request).result(out, "complete", &meta, |_| ());
+        let meta = format!("\"{}\":{}", response::SUBSCRIPTION_ID, request.id.raw());
+        self.response_writer(request).result(out, "complete", &meta, |_| ());
         RequestOutcome::answered()
     }
 }

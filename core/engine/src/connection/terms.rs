@@ -1,7 +1,7 @@
 //! The terms of a request: a modern request states them itself, a legacy one gets them from the handshake.
 
 use super::event::{ClientInfo, LogLevel};
-use super::words;
+use super::response;
 use crate::jsonrpc::{Json, JsonKind, RawParams};
 use crate::limits::Limits;
 use crate::version::Revision;
@@ -103,11 +103,11 @@ pub(super) struct Claim<'m> {
 impl<'m> Claim<'m> {
     pub(super) fn from_params(params: &RawParams<'m>) -> Self {
         let names = [
-            words::PROTOCOL_VERSION,
-            words::CLIENT_CAPABILITIES,
-            words::CLIENT_INFO,
-            words::LOG_LEVEL,
-            words::PROGRESS_TOKEN,
+            response::PROTOCOL_VERSION,
+            response::CLIENT_CAPABILITIES,
+            response::CLIENT_INFO,
+            response::LOG_LEVEL,
+            response::PROGRESS_TOKEN,
         ];
         let picked = params.meta_members().map_or([None; 5], |meta| meta.pick(names));
         let [version, capabilities, client_info, log_level, progress_token] = picked;
@@ -123,11 +123,12 @@ impl<'m> Claim<'m> {
     fn progress_token(&self, limits: &Limits) -> Result<Option<Json<'m>>, EnvelopeError> {
         match self.progress_token {
             None => Ok(None),
-            Some(token) if token.raw().len() > limits.id => {
-                Err(EnvelopeError::new(words::PROGRESS_TOKEN, &format!("at most {} bytes long", limits.id)))
-            }
+            Some(token) if token.raw().len() > limits.id => Err(EnvelopeError::new(
+                response::PROGRESS_TOKEN,
+                &format!("at most {} bytes long", limits.id),
+            )),
             Some(token) if crate::jsonrpc::Id::from_json(token).is_some() => Ok(Some(token)),
-            Some(_) => Err(EnvelopeError::new(words::PROGRESS_TOKEN, "a string or an integer")),
+            Some(_) => Err(EnvelopeError::new(response::PROGRESS_TOKEN, "a string or an integer")),
         }
     }
 }
@@ -138,18 +139,18 @@ pub(super) fn modern<'m>(
     limits: &Limits,
 ) -> Result<(std::borrow::Cow<'m, str>, Terms<'m>), EnvelopeError> {
     let version = claim.version.and_then(Json::as_str);
-    let version = version.ok_or_else(|| EnvelopeError::new(words::PROTOCOL_VERSION, "a string"))?;
+    let version = version.ok_or_else(|| EnvelopeError::new(response::PROTOCOL_VERSION, "a string"))?;
     let capabilities = claim.capabilities.filter(|json| json.kind() == JsonKind::Object);
     let capabilities =
-        capabilities.ok_or_else(|| EnvelopeError::new(words::CLIENT_CAPABILITIES, "an object"))?;
+        capabilities.ok_or_else(|| EnvelopeError::new(response::CLIENT_CAPABILITIES, "an object"))?;
     let client_info = match claim.client_info {
         None => ClientInfo::None,
         Some(info) if info.raw().len() > limits.client_info => {
             let expected = format!("at most {} bytes long", limits.client_info);
-            return Err(EnvelopeError::new(words::CLIENT_INFO, &expected));
+            return Err(EnvelopeError::new(response::CLIENT_INFO, &expected));
         }
         Some(info) if info.kind() == JsonKind::Object => ClientInfo::Request(info.raw()),
-        Some(_) => return Err(EnvelopeError::new(words::CLIENT_INFO, "an object")),
+        Some(_) => return Err(EnvelopeError::new(response::CLIENT_INFO, "an object")),
     };
     let log_level = match claim.log_level {
         None => None,
@@ -157,7 +158,7 @@ pub(super) fn modern<'m>(
             level
                 .as_str()
                 .and_then(|name| LogLevel::parse(&name))
-                .ok_or_else(|| EnvelopeError::new(words::LOG_LEVEL, "a log level"))?,
+                .ok_or_else(|| EnvelopeError::new(response::LOG_LEVEL, "a log level"))?,
         ),
     };
     let terms = Terms {
@@ -172,7 +173,7 @@ pub(super) fn modern<'m>(
 
 fn check_meta(params: &RawParams<'_>) -> Result<(), EnvelopeError> {
     match params {
-        RawParams::Object { meta: None, .. } if params.get(words::META).is_some() => {
+        RawParams::Object { meta: None, .. } if params.get(response::META).is_some() => {
             Err(EnvelopeError { message: "Invalid params: _meta must be an object".into() })
         }
         _ => Ok(()),

@@ -41,7 +41,7 @@ impl TestHost {
         Self { connection: engine.connect(ConnectionKind::Stdio), out: Vec::new(), now: Now::default() }
     }
 
-    /// Sends one message; returns the tokens of requests that the host must answer.
+    /// Sends one message; returns the tokens of requests that the runtime must answer.
     pub(super) fn send(&mut self, message: &str) -> Vec<RequestToken> {
         let principal = Principal::local();
         let arrival = Arrival { message: message.as_bytes(), principal: &principal, header_check: None };

@@ -1,7 +1,7 @@
-//! Which URIs and lists clients watch, reported in order to the hosts that serve them.
+//! Which URIs and lists clients watch, reported in order to the runtimes that serve them.
 //!
 //! ```text
-//!   a watch is added or removed ──▶ its URI is marked, the host gets Event::Interest ─┐
+//!   a watch is added or removed ──▶ its URI is marked, the runtime gets Event::Interest ─┐
 //!   the catalogue changes ──▶ all watched URIs are marked ────────────────────────────┴─▶ Engine::settle_interest:
 //!                              one thread at a time takes each mark, and reports what differs from the last report
 //! ```
@@ -109,7 +109,7 @@ impl Engine {
         std::mem::forget(flag);
     }
 
-    /// Marks URIs that gained their first watcher or lost their last one. Returns the event for the host, if there is
+    /// Marks URIs that gained their first watcher or lost their last one. Returns the event for the runtime, if there is
     /// an observer.
     pub(crate) fn mark_interest<'m>(&self, uris: impl IntoIterator<Item = Arc<str>>) -> Option<Event<'m>> {
         self.interests.observer.get()?;

@@ -3,7 +3,7 @@
 //! Law: every label has one of a few values fixed in this library; never a URI, an identity, or a name chosen by a
 //! client.
 
-use super::records::RecordCounts;
+use super::audit_queue::AuditCounts;
 use super::{CacheCounts, Engine};
 use crate::connection::ConnectionKind;
 use crate::guard::Verdict;
@@ -105,7 +105,7 @@ impl EngineMetrics {
     pub(super) fn text(
         &self,
         watched: Counts,
-        records: Option<RecordCounts>,
+        records: Option<AuditCounts>,
         cache: Option<CacheCounts>,
     ) -> String {
         let mut text = MetricsText(String::with_capacity(4_096));
@@ -197,7 +197,7 @@ fn watched_by(text: &mut MetricsText, watched: Counts) {
     text.single("mcp_resources_watched_uris", "gauge", "URIs that somebody watches.", watched.uris as u64);
 }
 
-fn recorded(text: &mut MetricsText, records: RecordCounts) {
+fn recorded(text: &mut MetricsText, records: AuditCounts) {
     let help = "Records that wait to be taken.";
     text.single("mcp_resources_audit_waiting", "gauge", help, records.waiting as u64);
     text.single(

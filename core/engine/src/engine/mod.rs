@@ -1,5 +1,6 @@
 //! One engine for one server: the catalogue, the hub, the seal and the limits, shared by all connections and threads.
 
+mod audit_queue;
 mod cache;
 mod check;
 mod interest;
@@ -8,10 +9,9 @@ mod metrics;
 mod observe;
 mod options;
 mod principal_caches;
-mod records;
+mod server_info;
 mod time;
 mod visibility;
-mod words;
 
 pub use cache::CacheCounts;
 pub use interest::{Interest, Observer, ResourceInterest};
@@ -19,7 +19,7 @@ pub(crate) use lists::ListedItems;
 pub(crate) use metrics::{Lapse, OpenConnection};
 pub use options::{EngineOptions, Extension, ServerInfo, Setup};
 pub(crate) use principal_caches::PrincipalCache;
-pub use time::Timekeeper;
+pub use time::TimerRegistration;
 pub(crate) use visibility::Suggested;
 
 pub(crate) use cache::{Finished, FlightOutcome, ReadFlight, ReadLeader};
@@ -40,24 +40,24 @@ use crate::resource::RegistrationError;
 use crate::seal::Seal;
 use crate::version::{COMPLETE, ProtocolMethod, Revision};
 use arc_swap::ArcSwap;
+use audit_queue::AuditQueue;
 use cache::ReadCache;
 use interest::Interests;
 use lists::KeptLists;
 use mcp_resources_template::uri;
 use metrics::EngineMetrics;
 use principal_caches::PrincipalCaches;
-use records::RecordQueue;
+use server_info::ServerDescription;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use visibility::Reached;
-use words::ServerDescription;
 
 /// The state of one server. `Send + Sync`; every method may be called from any thread.
 pub struct Engine {
     options: EngineOptions,
-    words: ServerDescription,
+    description: ServerDescription,
     catalog: ArcSwap<Catalog>,
     /// Held while an edit builds the next catalogue.
     edits: Mutex<()>,
@@ -73,7 +73,7 @@ pub struct Engine {
     amounts: Amounts,
     /// Total size, in bytes, of the contents that are being gathered.
     held: AtomicUsize,
-    records: Option<RecordQueue>,
+    audit: Option<AuditQueue>,
     metrics: OnceLock<EngineMetrics>,
     principal_caches: PrincipalCaches,
     interests: Interests,
@@ -86,7 +86,7 @@ impl Engine {
     /// [`RegistrationError`] if the info, an extension, a capability, a limit or the policy is invalid.
     pub fn new(info: ServerInfo, options: EngineOptions) -> Result<Arc<Self>, RegistrationError> {
         check::options(&options)?;
-        let words = ServerDescription::new(info)?;
+        let description = ServerDescription::new(info)?;
         let (guard, amounts) = check::guard(&options)?;
         let limits = &options.limits;
         Ok(Arc::new(Self {
@@ -95,7 +95,7 @@ impl Engine {
             hub: Hub::new(limits),
             guard,
             state_seal: state_seal(&options),
-            cursor_seal: state_seal(&options).unwrap_or_else(|| guessable_seal(&words)),
+            cursor_seal: state_seal(&options).unwrap_or_else(|| guessable_seal(&description)),
             reached: Reached::default(),
             handlers: AtomicU32::new(0),
             mounts: AtomicU32::new(0),
@@ -103,16 +103,16 @@ impl Engine {
             cache: options.cache.then(|| ReadCache::new(limits)),
             amounts,
             held: AtomicUsize::new(0),
-            records: options.audit.then(|| RecordQueue::new(limits.audit_queue)),
+            audit: options.audit.then(|| AuditQueue::new(limits.audit_queue)),
             metrics: if options.metrics { EngineMetrics::default().into() } else { OnceLock::new() },
             principal_caches: PrincipalCaches::default(),
             interests: Interests::default(),
-            words,
+            description,
             options,
         }))
     }
 
-    /// Checks the arguments of [`Engine::new`], except the guard's policy: for hosts that build the engine later.
+    /// Checks the arguments of [`Engine::new`], except the guard's policy: for runtimes that build the engine later.
     ///
     /// # Errors
     /// As [`Engine::new`].
@@ -173,7 +173,7 @@ impl Engine {
         self.apply(edits, now).map(|applied| applied.warnings)
     }
 
-    /// Like [`Engine::publish`]; returns all changes, for hosts that keep the functions behind handlers.
+    /// Like [`Engine::publish`]; returns all changes, for runtimes that keep the functions behind handlers.
     ///
     /// # Errors
     /// As [`Engine::publish`].
@@ -368,9 +368,9 @@ impl Engine {
 
 /// Functions for connections.
 impl Engine {
-    /// Registers `keeper`, to be cleared by [`Engine::revoke`].
-    pub(crate) fn join(&self, keeper: Weak<dyn PrincipalCache>) {
-        self.principal_caches.join(keeper);
+    /// Registers `cache`, to be cleared by [`Engine::revoke`].
+    pub(crate) fn join(&self, cache: Weak<dyn PrincipalCache>) {
+        self.principal_caches.join(cache);
     }
 
     pub(crate) fn cache(&self) -> Option<&Arc<ReadCache>> {
@@ -457,7 +457,7 @@ impl Engine {
         if self.options.logging {
             writer.object("logging", |_| ());
         }
-        for (name, settings) in &self.words.capabilities(&self.options) {
+        for (name, settings) in &self.description.capabilities(&self.options) {
             writer.named(name).extend_from_slice(settings.as_bytes());
         }
         let own = &self.options.extension_capabilities;
@@ -474,20 +474,20 @@ impl Engine {
 
     /// The member of `_meta` that names the server; empty if switched off.
     pub(crate) fn server_info_member(&self) -> &str {
-        if self.options.server_info_in_results { self.words.member() } else { "" }
+        if self.options.server_info_in_results { self.description.member() } else { "" }
     }
 
     /// The value of that member.
     pub(crate) fn server_info(&self) -> Option<&str> {
-        self.options.server_info_in_results.then(|| self.words.full())
+        self.options.server_info_in_results.then(|| self.description.full())
     }
 
     pub(crate) fn server_info_for(&self, revision: Revision) -> &str {
-        self.words.server_info(revision)
+        self.description.server_info(revision)
     }
 
     pub(crate) fn instructions(&self) -> Option<&str> {
-        self.words.instructions()
+        self.description.instructions()
     }
 
     pub(crate) fn state_seal(&self) -> Option<&Seal> {
@@ -509,7 +509,7 @@ impl Engine {
     /// The scope of a cursor is always its principal, so a walk continues if the catalogue starts to differ
     /// between principals.
     fn cursor_scope<'a>(&'a self, principal: &'a Principal) -> CursorScope<'a> {
-        CursorScope { server: self.words.name(), principal: principal.id() }
+        CursorScope { server: self.description.name(), principal: principal.id() }
     }
 
     pub(crate) fn kept_list(
@@ -549,7 +549,7 @@ impl Engine {
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("name", &self.words.name()).finish_non_exhaustive()
+        f.debug_struct("Engine").field("name", &self.description.name()).finish_non_exhaustive()
     }
 }
 
@@ -588,9 +588,9 @@ fn state_seal(options: &EngineOptions) -> Option<Seal> {
     }
 }
 
-/// The seal of an engine whose host provides neither keys nor randomness. Hosts of this library provide both.
-fn guessable_seal(words: &ServerDescription) -> Seal {
-    Seal::new(&Cursor::derived_key(words.name()), &[])
+/// The seal of an engine whose runtime provides neither keys nor randomness. Runtimes of this library provide both.
+fn guessable_seal(description: &ServerDescription) -> Seal {
+    Seal::new(&Cursor::derived_key(description.name()), &[])
 }
 
 #[cfg(test)]

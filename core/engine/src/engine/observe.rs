@@ -1,32 +1,32 @@
-//! Records and metrics of an engine, for its host.
+//! Records and metrics of an engine, for its runtime.
 
 use super::{Engine, EngineMetrics, Lapse};
-use crate::guard::{AuditEntry, AuditRecord, Verdict};
+use crate::guard::{AuditRecord, RequestRecord, Verdict};
 use crate::now::Millis;
 use crate::version::ProtocolMethod;
 use std::task::Waker;
 
-/// Functions for hosts.
+/// Functions for runtimes.
 impl Engine {
     /// Takes the records since the last call and appends them, oldest first. Nothing unless
     /// [`Options::audit`](super::EngineOptions) is set.
-    pub fn take_records(&self, entries: &mut Vec<AuditEntry>) {
-        if let Some(records) = &self.records {
+    pub fn take_audit_records(&self, entries: &mut Vec<AuditRecord>) {
+        if let Some(records) = &self.audit {
             records.take(entries);
         }
     }
 
-    /// Wakes `waker` once, at the next record. Call this before [`Engine::take_records`], so that no record in between
+    /// Wakes `waker` once, at the next record. Call this before [`Engine::take_audit_records`], so that no record in between
     /// goes unnoticed. The waker is called where a request ends, so it must not block.
-    pub fn watch_records(&self, waker: &Waker) {
-        if let Some(records) = &self.records {
+    pub fn watch_audit_records(&self, waker: &Waker) {
+        if let Some(records) = &self.audit {
             records.register(waker);
         }
     }
 
     /// Counts `count` records as dropped, because a sink took them and could not keep them.
-    pub fn lose_records(&self, count: u64) {
-        if let Some(records) = &self.records {
+    pub fn lose_audit_records(&self, count: u64) {
+        if let Some(records) = &self.audit {
             records.lose(count);
         }
     }
@@ -39,7 +39,7 @@ impl Engine {
     /// Returns the metrics in the text format of Prometheus; `None` if they are off. No label contains text of a
     /// client, so the number of series is limited.
     pub fn metrics_text(&self) -> Option<String> {
-        let records = self.records.as_ref().map(super::RecordQueue::counts);
+        let records = self.audit.as_ref().map(super::AuditQueue::counts);
         self.metrics.get().map(|metrics| metrics.text(self.subscriptions(), records, self.cache_counts()))
     }
 }
@@ -48,15 +48,15 @@ impl Engine {
 impl Engine {
     /// Whether requests must be recorded or counted. Costs two loads if not.
     pub(crate) fn observes(&self) -> bool {
-        self.records.is_some() || self.metrics.get().is_some()
+        self.audit.is_some() || self.metrics.get().is_some()
     }
 
     pub(crate) fn audits(&self) -> bool {
-        self.records.is_some()
+        self.audit.is_some()
     }
 
-    pub(crate) fn record(&self, record: AuditRecord) {
-        if let Some(records) = &self.records {
+    pub(crate) fn record(&self, record: RequestRecord) {
+        if let Some(records) = &self.audit {
             records.push(record);
         }
     }

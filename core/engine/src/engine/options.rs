@@ -55,10 +55,10 @@ pub struct EngineOptions {
     /// Whether results of reads are cached for their `ttl_ms`, and concurrent reads of the same resource share a
     /// handler call. Default `false`.
     pub cache: bool,
-    /// Whether the host transforms contents before they are encoded: chunks are then gathered unencoded, and
+    /// Whether the runtime transforms contents before they are encoded: chunks are then gathered unencoded, and
     /// [`Gather::into_answer`](crate::connection::ContentsGatherer::into_answer) returns them whole. Default `false`.
     pub transforms: bool,
-    /// Whether requests are recorded; the host fetches the records with [`Engine::take_records`](super::Engine).
+    /// Whether requests are recorded; the runtime fetches the audit records with [`Engine::take_audit_records`](super::Engine).
     /// Default `false`.
     pub audit: bool,
     /// Whether requests are counted from the start: [`Engine::metrics_text`](super::Engine). Default `false`.
@@ -70,7 +70,7 @@ pub struct EngineOptions {
     /// Keys for cursors and request states, shared by all processes of a deployment. The first key seals; all keys
     /// open.
     pub keys: Vec<SealKey>,
-    /// The key for request states and cursors if `keys` is empty: random, set by the host. Cursors are then valid until
+    /// The key for request states and cursors if `keys` is empty: random, set by the runtime. Cursors are then valid until
     /// the process ends, and in no other process. Without any key a read cannot ask for input, and a client that knows
     /// the server's name can open and forge cursors. The hash of the catalogue uses this key too.
     pub process_key: Option<SealKey>,
@@ -80,7 +80,7 @@ pub struct EngineOptions {
     pub extension_capabilities: Vec<(String, String)>,
 }
 
-/// Description and options of a server, set by name by the hosts of other languages.
+/// Description and options of a server, set by name by the runtimes of other languages.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// The server's description.
@@ -89,7 +89,7 @@ pub struct Setup {
     pub options: EngineOptions,
 }
 
-// Hosts set `guard` and `audit`, which may name files, and `process_key`, which users must not choose.
+// Runtimes set `guard` and `audit`, which may name files, and `process_key`, which users must not choose.
 by_name!(Setup, "options of a server" {
     "version" => info.version,
     "title" => info.title,

@@ -14,20 +14,20 @@ pub(crate) trait PrincipalCache: Send + Sync {
 pub(super) struct PrincipalCaches(Mutex<Vec<Weak<dyn PrincipalCache>>>);
 
 impl PrincipalCaches {
-    pub(super) fn join(&self, keeper: Weak<dyn PrincipalCache>) {
+    pub(super) fn join(&self, cache: Weak<dyn PrincipalCache>) {
         let mut principal_caches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        principal_caches.retain(|keeper| keeper.strong_count() > 0);
-        principal_caches.push(keeper);
+        principal_caches.retain(|cache| cache.strong_count() > 0);
+        principal_caches.push(cache);
     }
 
     pub(super) fn forget(&self, principal: &str) {
         let principal_caches = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        principal_caches.iter().filter_map(Weak::upgrade).for_each(|keeper| keeper.forget(principal));
+        principal_caches.iter().filter_map(Weak::upgrade).for_each(|cache| cache.forget(principal));
     }
 }
 
 impl fmt::Debug for PrincipalCaches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keepers").finish_non_exhaustive()
+        f.debug_struct("PrincipalCaches").finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! The engine's timer. The engine has no clock, so its host calls it at the deadline.
+//! The engine's timer. The engine has no clock, so its runtime calls it at the deadline.
 
 use super::Engine;
 use crate::now::{Millis, Now};
@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
-/// Registers a host that calls [`Engine::tick`], until it is dropped: see [`Engine::keep_time`].
+/// Registers a runtime that calls [`Engine::tick`], until it is dropped: see [`Engine::register_timer`].
 #[must_use = "the waker is called while this is held"]
-pub struct Timekeeper {
+pub struct TimerRegistration {
     engine: Weak<Engine>,
     number: usize,
 }
@@ -28,21 +28,21 @@ impl Engine {
     /// that can call [`Engine::tick`] may register; additional ticks do nothing. Read the deadline after this call,
     /// because the waker is not called for updates that are already delayed. The waker is called on any thread and must
     /// not block.
-    pub fn keep_time(self: &Arc<Self>, waker: Waker) -> Timekeeper {
-        Timekeeper { number: self.hub.keep_time(waker), engine: Arc::downgrade(self) }
+    pub fn register_timer(self: &Arc<Self>, waker: Waker) -> TimerRegistration {
+        TimerRegistration { number: self.hub.register_timer(waker), engine: Arc::downgrade(self) }
     }
 }
 
-impl Drop for Timekeeper {
+impl Drop for TimerRegistration {
     fn drop(&mut self) {
         if let Some(engine) = self.engine.upgrade() {
-            engine.hub.leave_time(self.number);
+            engine.hub.unregister_timer(self.number);
         }
     }
 }
 
-impl fmt::Debug for Timekeeper {
+impl fmt::Debug for TimerRegistration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timekeeper").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("TimerRegistration").field("number", &self.number).finish_non_exhaustive()
     }
 }

@@ -22,9 +22,9 @@ const CUT: char = '…';
 /// One entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum AuditEntry {
+pub enum AuditRecord {
     /// A request has ended.
-    Request(AuditRecord),
+    Request(RequestRecord),
     /// The queue was full because the sink was too slow, and the records after the previous ones were dropped.
     Dropped {
         /// When the last of them was dropped, in milliseconds since 1970 (UTC).
@@ -37,7 +37,7 @@ pub enum AuditEntry {
 /// The record of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct AuditRecord {
+pub struct RequestRecord {
     /// When the request arrived, in milliseconds since 1970 (UTC).
     pub time: Millis,
     /// The sender. The empty identity is the local process, or any client of a server without authentication.
@@ -61,7 +61,7 @@ pub struct AuditRecord {
     pub trace: Option<Box<str>>,
 }
 
-impl AuditEntry {
+impl AuditRecord {
     /// The time of the entry, in milliseconds since 1970 (UTC).
     pub fn time(&self) -> Millis {
         match self {
@@ -83,7 +83,7 @@ impl AuditEntry {
     }
 }
 
-impl AuditRecord {
+impl RequestRecord {
     fn write(&self, out: &mut Vec<u8>) {
         object(out, |entry| {
             entry.u64("time", self.time);
@@ -240,8 +240,8 @@ impl From<&ReadError> for Verdict {
 mod tests {
     use super::*;
 
-    fn record(uri_text: &str, id: &str) -> AuditRecord {
-        AuditRecord {
+    fn record(uri_text: &str, id: &str) -> RequestRecord {
+        RequestRecord {
             time: 1_700_000_000_000,
             principal: Principal::new(id),
             connection: 3,
@@ -255,9 +255,9 @@ mod tests {
         }
     }
 
-    fn line(record: AuditRecord) -> String {
+    fn line(record: RequestRecord) -> String {
         let mut out = Vec::new();
-        AuditEntry::Request(record).write_line(&mut out);
+        AuditRecord::Request(record).write_line(&mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -273,7 +273,7 @@ mod tests {
             )
         );
         let mut out = Vec::new();
-        AuditEntry::Dropped { time: 7, dropped: 2 }.write_line(&mut out);
+        AuditRecord::Dropped { time: 7, dropped: 2 }.write_line(&mut out);
         assert_eq!(out, b"{\"time\":7,\"dropped\":2}\n");
     }
 

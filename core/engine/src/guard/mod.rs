@@ -18,7 +18,7 @@ mod subject;
 mod tests;
 
 pub use amounts::Amounts;
-pub use audit::{AuditEntry, AuditRecord, Verdict};
+pub use audit::{AuditRecord, RequestRecord, Verdict};
 pub(crate) use audit::{method as recorded_method, uri as recorded_uri};
 pub use decide::{Decision, Guard, PolicyView};
 pub use glob::{Glob, InvalidGlob};

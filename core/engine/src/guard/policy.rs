@@ -100,7 +100,7 @@ fn at_path(error: serde_path_to_error::Error<serde_json::Error>) -> PolicyError 
     let path = error.path().to_string();
     let field = if path == "." { String::new() } else { path };
     let reason = error.into_inner().to_string();
-    // Most policies come from an object of the host's language, so a line number in JSON would mean nothing to the
+    // Most policies come from an object of the runtime's language, so a line number in JSON would mean nothing to the
     // user.
     let place = reason.rfind(" at line ").filter(|_| !field.is_empty());
     PolicyError::new(field, &reason[..place.unwrap_or(reason.len())])

@@ -365,7 +365,7 @@ mod tests {
         assert!(take(&client(1)) && !take(&client(1)) && take(&client(2)));
         // The local process is not anonymous.
         assert!(take(&Principal::local()));
-        // Further networks share one bucket with clients whose host gives no address.
+        // Further networks share one bucket with clients whose runtime gives no address.
         assert!(take(&client(3)) && take(&client(4)) && take(&client(5)) && !take(&client(6)));
         assert!(!take(&Principal::anonymous(None)));
         assert!(take(&Principal::new("ada")) && take(&Principal::new("bob")));

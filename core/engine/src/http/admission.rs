@@ -27,7 +27,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Admission {
     pub(super) rules: Rules,
-    words: Option<AuthHeaders>,
+    auth: Option<AuthHeaders>,
     pub(super) tokens: TokenCache,
     sse24: Option<Sse24>,
     /// Whether legacy clients get sessions.
@@ -55,7 +55,7 @@ pub struct Admitted {
 /// The token of a request.
 #[derive(Debug)]
 enum TokenState {
-    /// The host must verify it.
+    /// The runtime must verify it.
     New(Bearer),
     /// It was verified with an earlier request.
     Known(Judged),
@@ -120,7 +120,7 @@ impl Admission {
         let legacy = revisions.iter().any(|revision| !revision.is_modern());
         Ok(Self {
             sse24: rules.sse24.clone().filter(|_| legacy),
-            words: rules.auth.clone().map(AuthHeaders::new).transpose()?,
+            auth: rules.auth.clone().map(AuthHeaders::new).transpose()?,
             tokens: TokenCache::new(limits),
             sessions: rules.sessions && legacy,
             max_body: limits.message,
@@ -159,7 +159,7 @@ impl Admission {
             None => self.check_verb(head, revision)?,
         };
         let revocations = self.tokens.revocations();
-        let token = self.words.as_ref().map(|words| words.token(head)).transpose()?;
+        let token = self.auth.as_ref().map(|auth| auth.token(head)).transpose()?;
         let token = token.map(|token| self.known(token, now));
         let accept = Accept::from_field(lines.field(HeaderName::Accept), head);
         let refused = self.check_media(&lines, verb, accept).err();
@@ -180,7 +180,7 @@ impl Admission {
     /// The paths that [`Admission::admit`] accepts, in both spellings.
     pub(super) fn paths(&self) -> Vec<String> {
         let own = [Some(self.rules.path.clone()), self.rules.health.clone(), self.rules.metrics.clone()];
-        let documents = self.words.as_ref().map(AuthHeaders::paths).unwrap_or_default();
+        let documents = self.auth.as_ref().map(AuthHeaders::paths).unwrap_or_default();
         let older = self.sse24.iter().flat_map(|paths| [paths.events.clone(), paths.messages.clone()]);
         both_spellings(own.into_iter().flatten().chain(documents).chain(older))
     }
@@ -250,7 +250,7 @@ impl Admission {
         if self.rules.metrics.as_deref().is_some_and(|own| is_same_path(path, own)) {
             return self.only(head, "GET", Verb::Metrics).map(Some);
         }
-        let Some(document) = self.words.as_ref().and_then(|words| words.document(path)) else {
+        let Some(document) = self.auth.as_ref().and_then(|auth| auth.document(path)) else {
             return Err(Refused::path(head, &self.rules.path));
         };
         match self.rules.cors && cors::is_preflight(head) {
@@ -317,12 +317,12 @@ impl Admission {
     /// The challenge for a message whose token lacks scopes.
     pub(super) fn challenge(&self, call: &HttpCall, outcome: &RequestOutcome<'_>) -> Option<String> {
         let is_scope = outcome.status == OutcomeStatus::Refused(RequestRefusal::Scope);
-        self.words.as_ref().filter(|_| is_scope).map(|words| words.lacking(&call.mount, &outcome.scopes))
+        self.auth.as_ref().filter(|_| is_scope).map(|auth| auth.lacking(&call.mount, &outcome.scopes))
     }
 }
 
 impl Admitted {
-    /// The bearer token that the host must verify. `None` if none is required, or it was verified with an earlier
+    /// The bearer token that the runtime must verify. `None` if none is required, or it was verified with an earlier
     /// request.
     pub fn token(&self) -> Option<&str> {
         match &self.token {
@@ -338,9 +338,9 @@ impl Admitted {
     /// 415 or 406.
     pub fn identify(self, who: Result<Verified, DeniedToken>, now: Now) -> Result<Identified, Response> {
         let Self { gate, token, call, revocations, refused, client } = self;
-        let checked = match (&gate.words, token, who) {
-            (Some(words), Some(token), who) => gate.judge(words, &call.mount, token, who, revocations, now),
-            (Some(words), None, _) => Err(words.denied(DeniedToken::Invalid, &call.mount)),
+        let checked = match (&gate.auth, token, who) {
+            (Some(auth), Some(token), who) => gate.judge(auth, &call.mount, token, who, revocations, now),
+            (Some(auth), None, _) => Err(auth.denied(DeniedToken::Invalid, &call.mount)),
             (None, _, Ok(verified)) if client.is_some() && verified.principal.is_anonymous() => {
                 Ok(Principal::anonymous(client))
             }
@@ -363,7 +363,7 @@ impl PrincipalCache for Admission {
 impl Admission {
     fn judge(
         &self,
-        words: &AuthHeaders,
+        auth: &AuthHeaders,
         mount: &str,
         token: TokenState,
         who: Result<Verified, DeniedToken>,
@@ -371,15 +371,15 @@ impl Admission {
         now: Now,
     ) -> Result<Arc<Principal>, Response> {
         let Bearer { digest, .. } = match token {
-            TokenState::Known(judged) => return words.check(judged, mount),
+            TokenState::Known(judged) => return auth.check(judged, mount),
             TokenState::New(bearer) => bearer,
         };
-        let verified = who.map_err(|why| words.denied(why, mount))?;
-        let (judged, expires) = words.judge(verified, mount, now.unix)?;
+        let verified = who.map_err(|why| auth.denied(why, mount))?;
+        let (judged, expires) = auth.judge(verified, mount, now.unix)?;
         if let Some(expires) = expires {
             self.tokens.keep(digest, revocations, &judged, expires, now.unix);
         }
-        words.check(judged, mount)
+        auth.check(judged, mount)
     }
 }
 

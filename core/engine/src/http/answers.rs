@@ -104,9 +104,9 @@ impl ChannelState {
     }
 
     /// Answers the reads whose shared handler call has ended.
-    pub(super) fn landed(&mut self) {
+    pub(super) fn answer_waiting(&mut self) {
         let mut lines = Vec::new();
-        self.connection.landed(&mut |token, line| lines.push((token, std::mem::take(line))));
+        self.connection.answer_waiting(&mut |token, line| lines.push((token, std::mem::take(line))));
         self.answer_all(lines);
     }
 
@@ -126,7 +126,8 @@ impl ChannelState {
 
     /// Ends the connection and its streams.
     pub(super) fn end(&mut self, now: Now) -> Turn<'static> {
-        let events = if self.hears() { self.connection.close(now) } else { self.connection.cancel_all(now) };
+        let events =
+            if self.has_notices() { self.connection.close(now) } else { self.connection.cancel_all(now) };
         self.cancelled(&events, Vec::new());
         for stream in self.streams.values_mut().filter(|stream| !stream.is_over()) {
             stream.end();

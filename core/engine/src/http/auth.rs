@@ -1,6 +1,6 @@
 //! The HTTP parts of a resource server (requirements, section 13): challenges, metadata documents, scopes.
 //!
-//! Law: a token is read from the head and passed to the host, and stored nowhere. The host decides whether it is valid;
+//! Law: a token is read from the head and passed to the runtime, and stored nowhere. The runtime decides whether it is valid;
 //! this module decides how the client is answered.
 
 use super::head::{RequestHead, Response};
@@ -33,7 +33,7 @@ pub struct Auth {
     pub authorization_server_document: Option<String>,
 }
 
-/// A token that the host has verified: its signature, expiry, issuer and audience.
+/// A token that the runtime has verified: its signature, expiry, issuer and audience.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Verified {
@@ -58,7 +58,7 @@ pub enum DeniedToken {
 }
 
 impl DeniedToken {
-    /// Builds the argument of [`Admitted::identify`](super::Admitted::identify) from a host's result. `is_unavailable`
+    /// Builds the argument of [`Admitted::identify`](super::Admitted::identify) from a runtime's result. `is_unavailable`
     /// is set if the token was refused, and says whether verification was impossible. Without both, no token is
     /// required.
     ///
@@ -392,7 +392,7 @@ pub fn is_token(token: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn words() -> AuthHeaders {
+    fn auth_headers() -> AuthHeaders {
         let mut rules = Auth::new("https://api.example.com/mcp", ["https://id.example.com".into()]);
         rules.required_scopes = vec!["files:read".into(), OFFLINE.into()];
         rules.scopes_supported = vec!["files:read".into(), OFFLINE.into(), "files:admin".into()];
@@ -401,8 +401,8 @@ mod tests {
         AuthHeaders::new(rules).unwrap()
     }
 
-    fn checked(words: &AuthHeaders, who: Verified) -> Result<Arc<Principal>, Response> {
-        words.judge(who, "", 0).and_then(|(judged, _)| words.check(judged, ""))
+    fn checked(headers: &AuthHeaders, who: Verified) -> Result<Arc<Principal>, Response> {
+        headers.judge(who, "", 0).and_then(|(judged, _)| headers.check(judged, ""))
     }
 
     fn token(values: &[&str]) -> Result<String, u16> {
@@ -414,7 +414,7 @@ mod tests {
             headers: &headers,
             ..RequestHead::default()
         };
-        words().token(&head).map_err(|response| response.head.status)
+        auth_headers().token(&head).map_err(|response| response.head.status)
     }
 
     // R-198, R-200, R-202.
@@ -440,10 +440,11 @@ mod tests {
     // R-204: a broader scope includes narrower ones, also transitively.
     #[test]
     fn scopes_include_others() {
-        let words = AuthHeaders::new(Auth { required_scopes: vec!["files:read".into()], ..words().rules });
+        let headers =
+            AuthHeaders::new(Auth { required_scopes: vec!["files:read".into()], ..auth_headers().rules });
         let suffices = |scopes: &[&str]| {
             let who = Verified::new("alice").scopes(scopes.iter().copied());
-            checked(words.as_ref().unwrap(), who).is_ok()
+            checked(headers.as_ref().unwrap(), who).is_ok()
         };
         assert!(suffices(&["files:read"]) && suffices(&["x", "files:write"]) && suffices(&["files:admin"]));
         assert!(!suffices(&[]) && !suffices(&["files"]) && !suffices(&["files:read:x"]));
@@ -452,7 +453,7 @@ mod tests {
     // R-204: a guard sees the included scopes too.
     #[test]
     fn a_principal_has_the_scopes_of_its_token() {
-        let mut rules = words().rules;
+        let mut rules = auth_headers().rules;
         rules.required_scopes.clear();
         let claims: Arc<str> = r#"{"org":"x"}"#.into();
         let who =
@@ -472,7 +473,7 @@ mod tests {
             let found = response.head.headers.iter().find(|(name, _)| *name == "www-authenticate");
             found.map(|(_, value)| value.to_string()).unwrap()
         };
-        let refused = checked(&words(), Verified::new("alice")).unwrap_err();
+        let refused = checked(&auth_headers(), Verified::new("alice")).unwrap_err();
         assert_eq!(refused.head.status, 403);
         assert_eq!(
             header(&refused),
@@ -480,30 +481,31 @@ mod tests {
              resource_metadata=\"https://api.example.com/.well-known/oauth-protected-resource/mcp\", \
              scope=\"files:read\""
         );
-        assert_eq!(checked(&words(), Verified::new("alice")).unwrap_err(), refused);
-        let refused = words().denied(DeniedToken::Invalid, "");
+        assert_eq!(checked(&auth_headers(), Verified::new("alice")).unwrap_err(), refused);
+        let refused = auth_headers().denied(DeniedToken::Invalid, "");
         assert!(
             refused.head.status == 401 && header(&refused).starts_with("Bearer error=\"invalid_token\", ")
         );
-        assert_eq!(words().denied(DeniedToken::Unavailable, "").head.status, 503);
+        assert_eq!(auth_headers().denied(DeniedToken::Unavailable, "").head.status, 503);
     }
 
     // R-202: no token can represent the local process or an anonymous client.
     #[test]
     fn a_token_always_has_a_principal() {
-        let words = AuthHeaders::new(Auth { required_scopes: Vec::new(), ..words().rules }).unwrap();
+        let headers = AuthHeaders::new(Auth { required_scopes: Vec::new(), ..auth_headers().rules }).unwrap();
         let status =
-            |id: &str| checked(&words, Verified::new(id)).map_err(|refused| refused.head.status).err();
+            |id: &str| checked(&headers, Verified::new(id)).map_err(|refused| refused.head.status).err();
         assert_eq!([status(""), status(ANONYMOUS), status("ada")], [Some(401), Some(401), None]);
-        assert!(checked(&words, Verified::anyone()).is_err());
+        assert!(checked(&headers, Verified::anyone()).is_err());
     }
 
     // R-198: below a mount the document is served where requests reach the endpoint.
     #[test]
     fn the_document_is_below_the_mount() {
         let at = |resource: &str, mount: &str| {
-            let words = AuthHeaders::new(Auth { resource: resource.into(), ..words().rules }).unwrap();
-            words.metadata_url(mount)
+            let headers =
+                AuthHeaders::new(Auth { resource: resource.into(), ..auth_headers().rules }).unwrap();
+            headers.metadata_url(mount)
         };
         let found = "https://x/a/.well-known/oauth-protected-resource";
         for (resource, mount) in [("https://x/a/mcp", "/a"), ("https://x/a", "/a"), ("https://x/b/mcp", "/a")]
@@ -519,7 +521,7 @@ mod tests {
     #[test]
     fn documents() {
         for path in ["", "/", "/mcp"] {
-            let found = words().document(&format!("{PROTECTED_RESOURCE}{path}")).unwrap();
+            let found = auth_headers().document(&format!("{PROTECTED_RESOURCE}{path}")).unwrap();
             let document: serde_json::Value = serde_json::from_slice(&found.body).unwrap();
             assert_eq!(
                 document,
@@ -530,15 +532,15 @@ mod tests {
             );
         }
         for path in ["/mcpx", "/other", "x"] {
-            assert!(words().document(&format!("{PROTECTED_RESOURCE}{path}")).is_none(), "{path}");
+            assert!(auth_headers().document(&format!("{PROTECTED_RESOURCE}{path}")).is_none(), "{path}");
         }
     }
 
     // R-207: the metadata of an authorization server is served if configured.
     #[test]
     fn an_older_document_is_served_when_it_is_given() {
-        assert!(words().document(AUTHORIZATION_SERVER).is_none());
-        let mut rules = words().rules;
+        assert!(auth_headers().document(AUTHORIZATION_SERVER).is_none());
+        let mut rules = auth_headers().rules;
         rules.authorization_server_document = Some("{\"issuer\":\"x\"}".into());
         let served = AuthHeaders::new(rules.clone()).unwrap().document(AUTHORIZATION_SERVER).unwrap();
         assert_eq!(served.body, b"{\"issuer\":\"x\"}");

@@ -19,7 +19,7 @@ pub(super) struct Channel {
     owner: ChannelOwner,
     state: Mutex<ChannelState>,
     /// Whether the engine has woken the channel, and no thread has handled that yet.
-    is_rung: AtomicBool,
+    is_woken: AtomicBool,
 }
 
 /// The channel's waker. Weak, so that the engine does not keep the channel alive.
@@ -49,7 +49,7 @@ impl Channel {
     pub(super) fn new(state: ChannelState, principal: &Principal) -> Self {
         let id = state.connection.id();
         let owner = ChannelOwner::from_principal(principal);
-        Self { id, owner, state: Mutex::new(state), is_rung: AtomicBool::new(false) }
+        Self { id, owner, state: Mutex::new(state), is_woken: AtomicBool::new(false) }
     }
 
     pub(super) fn owner(&self) -> &ChannelOwner {
@@ -72,24 +72,24 @@ impl Channel {
     }
 
     /// Registers the channel's waker with the engine, which calls it at once if there is work.
-    pub(super) fn hear(self: &Arc<Self>) {
+    pub(super) fn register_waker(self: &Arc<Self>) {
         let waker = Waker::from(Arc::new(ChannelWaker(Arc::downgrade(self))));
         self.with(|state| state.connection.wake_with(waker));
     }
 
     /// Signals work: the hub has notifications, or a shared read has ended. Never blocks: if the lock is held, its
     /// holder handles the work after releasing it.
-    fn ring(&self) {
-        self.is_rung.store(true, Ordering::Relaxed);
+    fn wake(&self) {
+        self.is_woken.store(true, Ordering::Relaxed);
         self.catch_up();
     }
 
-    /// Handles signalled work. The fence, here and in [`Channel::ring`], is between accessing the flag and the lock. So
+    /// Handles signalled work. The fence, here and in [`Channel::wake`], is between accessing the flag and the lock. So
     /// of two threads, one setting the flag and one releasing the lock, at least one sees the other's change.
     fn catch_up(&self) {
         loop {
             fence(Ordering::SeqCst);
-            if !self.is_rung.load(Ordering::Relaxed) {
+            if !self.is_woken.load(Ordering::Relaxed) {
                 return;
             }
             let state = match self.state.try_lock() {
@@ -97,7 +97,7 @@ impl Channel {
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) => return,
             };
-            if self.is_rung.swap(false, Ordering::Relaxed) {
+            if self.is_woken.swap(false, Ordering::Relaxed) {
                 work_on(state, ChannelState::woken);
             }
         }
@@ -124,12 +124,12 @@ impl Wake for ChannelWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if let Some(channel) = self.0.upgrade() {
-            channel.ring();
+            channel.wake();
         }
     }
 }
 
-/// Removes a connection from the hub if its host did not close it.
+/// Removes a connection from the hub if its runtime did not close it.
 impl Drop for Channel {
     fn drop(&mut self) {
         let mut state = self.lock();

@@ -67,7 +67,7 @@ impl Exchange {
         self.noted(turn)
     }
 
-    /// Ends a request that the host will not answer. Frees its slot, and ends the response without an answer.
+    /// Ends a request that the runtime will not answer. Frees its slot, and ends the response without an answer.
     pub fn abandon(&self, token: RequestToken, now: Now) {
         self.channel.with(|state| {
             let mut line = Vec::new();

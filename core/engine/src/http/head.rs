@@ -1,4 +1,4 @@
-//! Heads of requests and responses, as the host passes them. No socket, no HTTP library.
+//! Heads of requests and responses, as the runtime passes them. No socket, no HTTP library.
 
 use super::cors;
 use super::refused::Refused;
@@ -6,7 +6,7 @@ use crate::jsonrpc::{Envelope, ErrorHead, ErrorId};
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// The head of a request, borrowed from the host.
+/// The head of a request, borrowed from the runtime.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestHead<'h> {
     /// The verb, in upper case.
@@ -22,7 +22,7 @@ pub struct RequestHead<'h> {
     pub mount: &'h str,
 }
 
-/// The head of a response. The host writes it unchanged, and adds only headers that its protocol version needs (`Date`,
+/// The head of a response. The runtime writes it unchanged, and adds only headers that its protocol version needs (`Date`,
 /// `Connection`, `Transfer-Encoding`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {

@@ -153,7 +153,7 @@ fn is_control(byte: u8) -> bool {
 }
 
 fn known(name: &str) -> Option<HeaderName> {
-    // Most hosts pass names in lower case.
+    // Most runtimes pass names in lower case.
     let is = |own: &str| name == own || name.eq_ignore_ascii_case(own);
     let found = match name.len() {
         4 if is("host") => HeaderName::Host,

@@ -2,7 +2,7 @@
 //! 12 and 13).
 //!
 //! ```text
-//!  head ──▶ Endpoint::admit ──▶ Admitted ──(the host verifies the token)──▶ identify ──▶ Identified
+//!  head ──▶ Endpoint::admit ──▶ Admitted ──(the runtime verifies the token)──▶ identify ──▶ Identified
 //!                │ Err(Response)                                              │ Err(Response)
 //!                ▼                                                            ▼
 //!             write it, done                                               write it, done
@@ -14,7 +14,7 @@
 //!  the engine                                                           (wakes the writers of listens and streams)
 //! ```
 //!
-//! Law: no I/O, no clock, no randomness. A host passes on [`Turn`]s and knows nothing about the protocol.
+//! Law: no I/O, no clock, no randomness. A runtime passes on [`Turn`]s and knows nothing about the protocol.
 
 mod accept;
 mod admission;
@@ -73,7 +73,7 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-/// Returns random bytes for a session id; `None` if the host has no randomness, in which case no session begins.
+/// Returns random bytes for a session id; `None` if the runtime has no randomness, in which case no session begins.
 pub type SessionIds = Box<dyn Fn() -> Option<[u8; SESSION_ID_BYTES]> + Send + Sync>;
 
 /// One MCP endpoint of a server: its rules and its sessions. `Send + Sync`.
@@ -120,8 +120,8 @@ impl Endpoint {
             engine.measure();
         }
         let gate = Arc::new(gate);
-        let keeper = Arc::downgrade(&gate);
-        engine.join(keeper);
+        let cache = Arc::downgrade(&gate);
+        engine.join(cache);
         Ok(Arc::new(Self {
             engine,
             gate,
@@ -145,7 +145,7 @@ impl Endpoint {
         &self.gate.rules
     }
 
-    /// The paths that it serves, each with and without a final slash, for hosts with a router of their own.
+    /// The paths that it serves, each with and without a final slash, for runtimes with a router of their own.
     pub fn paths(&self) -> Vec<String> {
         self.gate.paths()
     }
@@ -202,7 +202,7 @@ impl Endpoint {
 
     /// Registers a channel that may have notifications.
     fn know(&self, channel: &Arc<Channel>) {
-        channel.hear();
+        channel.register_waker();
         self.channels().insert(channel.id(), Arc::downgrade(channel));
         // Checked after registering the channel, so that a concurrent shutdown is not missed.
         if self.closing.load(Ordering::SeqCst) {
@@ -242,16 +242,16 @@ impl Endpoint {
                 OpenedRequest::whole(self.begin_session(state, request, turn, now, out))
             }
             Taken::Whole(mut turn) => {
-                if state.hears() {
+                if state.has_notices() {
                     // For a listen that ended at once.
                     state.end(now).events.into_iter().for_each(|event| turn.events.push(event));
                 }
                 OpenedRequest::whole(turn)
             }
             Taken::Stream(..) => {
-                let hears = state.hears();
+                let has_notices = state.has_notices();
                 let channel = Arc::new(Channel::new(state, &request.principal));
-                if hears {
+                if has_notices {
                     self.know(&channel);
                 }
                 self.opened(taken, &channel, false)

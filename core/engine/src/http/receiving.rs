@@ -37,7 +37,7 @@ impl Identified {
         Receiving { limit, held: 0, total, origin: self.call.origin.clone() }
     }
 
-    /// How long the host waits for the whole body, in milliseconds; after that it sends [`Identified::too_late`].
+    /// How long the runtime waits for the whole body, in milliseconds; after that it sends [`Identified::too_late`].
     pub fn body_timeout(&self) -> Millis {
         self.gate.body_timeout
     }
@@ -49,7 +49,7 @@ impl Identified {
         response.shared_with(self.call.origin.as_deref())
     }
 
-    /// The response to a body that other code of the program has read before the host could (400).
+    /// The response to a body that other code of the program has read before the runtime could (400).
     pub fn already_read(&self) -> Response {
         let message = "The body of the request was read before it reached this server, and was not passed on";
         Response::error(400, INVALID_REQUEST, message).shared_with(self.call.origin.as_deref())

@@ -141,11 +141,11 @@ mod tests {
     #[test]
     fn a_flood_of_values_has_a_bound() {
         let logged = Logged::default();
-        let told = |tick| {
+        let logged_of = |tick| {
             let flood = (0..1_000).map(|number| Refused::host(format!("h{number}").as_bytes()));
             flood.filter(|refused| logged.advice(refused, at(tick)).is_some()).count()
         };
-        assert_eq!((told(0), told(1), told(PAUSE)), (MOST, 0, MOST));
+        assert_eq!((logged_of(0), logged_of(1), logged_of(PAUSE)), (MOST, 0, MOST));
         let long = Refused::host("x\r\n".repeat(1_000).as_bytes());
         assert!(long.body.len() < 1_000 && !long.body.contains(&b'\r'));
     }

@@ -101,7 +101,7 @@ impl Endpoint {
             return Vec::new();
         }
         self.due.store(u64::MAX, Ordering::Release);
-        // Removes channels that a host dropped without closing.
+        // Removes channels that a runtime dropped without closing.
         self.channels().retain(|_, channel| channel.strong_count() > 0);
         let limits = self.engine.limits();
         let mut turns = Vec::new();

@@ -34,7 +34,7 @@ pub(super) struct ChannelState {
     pub(super) connection: Connection,
     pub(super) is_session: bool,
     /// Whether it may have notifications.
-    hears: bool,
+    has_notices: bool,
     /// Boxed, because a map node has room for several values, and most channels have one stream.
     pub(super) streams: BTreeMap<u64, Box<EventStream>>,
     next_stream: u64,
@@ -65,11 +65,11 @@ impl ChannelState {
         let next_stream = 0;
         let next_reader = 0;
         let touched = now.tick;
-        let hears = false;
+        let has_notices = false;
         Self {
             connection,
             is_session,
-            hears,
+            has_notices,
             streams,
             next_stream,
             next_reader,
@@ -84,7 +84,7 @@ impl ChannelState {
     /// Turns the connection into a session after the answered handshake.
     pub(super) fn become_session(&mut self) {
         self.is_session = true;
-        self.hears = true;
+        self.has_notices = true;
     }
 
     /// Handles the body of a `POST`.
@@ -107,7 +107,7 @@ impl ChannelState {
         let outcome = self.connection.message(arrival, now, &mut lines);
         let completed = self.connection.take_completed();
         self.cancelled(&outcome.events, completed);
-        self.hears |= outcome.events.iter().any(|event| matches!(event, Event::Shared(_)));
+        self.has_notices |= outcome.events.iter().any(|event| matches!(event, Event::Shared(_)));
         let status = self.status_of(outcome.status);
         let policy = match (outcome.status, several(&lines)) {
             (OutcomeStatus::Pending, _) if lines.is_empty() => {
@@ -172,8 +172,8 @@ impl ChannelState {
         self.connection.kind() == ConnectionKind::Session && self.connection.revision().is_some()
     }
 
-    pub(super) fn hears(&self) -> bool {
-        self.hears
+    pub(super) fn has_notices(&self) -> bool {
+        self.has_notices
     }
 
     /// Opens the stream of a `GET`, which ends when its token expires. `None` if there are too many streams.
@@ -266,7 +266,7 @@ impl ChannelState {
     /// The number of streams that are kept for resuming or open for notifications, which
     /// [`Limits::streams`](crate::limits::Limits::streams) limits.
     fn kept(&self) -> usize {
-        let is_kept = |stream: &EventStream| stream.tells() || stream.reader().is_none();
+        let is_kept = |stream: &EventStream| stream.carries_notices() || stream.reader().is_none();
         self.streams.values().filter(|stream| is_kept(stream)).count()
     }
 
@@ -313,7 +313,7 @@ impl ChannelState {
         self.next_reader += 1;
         self.next_stream += 1;
         let reader_id = ReaderId { stream: policy.number, reader: self.next_reader };
-        self.hears |= policy.purpose != StreamPurpose::Answer;
+        self.has_notices |= policy.purpose != StreamPurpose::Answer;
         let mut stream = EventStream::new(policy, now);
         stream.attach(reader_id.reader, call.origin.clone(), until, now);
         self.streams.insert(reader_id.stream, Box::new(stream));
@@ -338,7 +338,7 @@ impl ChannelState {
         if stream.has_expired(now) {
             turn.events = self.expire(reader_id.stream);
         }
-        turn.more = self.hear(reader_id.stream, room);
+        turn.more = self.take_notices(reader_id.stream, room);
         let Some(stream) = self.streams.get_mut(&reader_id.stream) else { return Turn::ended(id) };
         let written = stream.write(room, now, out);
         turn.head = written.head;
@@ -369,7 +369,7 @@ impl ChannelState {
     }
 
     /// Takes notifications from the hub for a stream; returns whether there are more.
-    fn hear(&mut self, number: u64, room: usize) -> bool {
+    fn take_notices(&mut self, number: u64, room: usize) -> bool {
         let is_newest = self.newest_notices() == Some(number);
         let Some(stream) = self.streams.get_mut(&number).filter(|stream| is_newest && !stream.is_over())
         else {
@@ -381,7 +381,7 @@ impl ChannelState {
         each(&lines).for_each(|line| stream.push(line.to_vec()));
         if delivered == Delivered::Ended {
             let why = if self.expired { Lapse::Expired } else { Lapse::Revoked };
-            for stream in self.streams.values_mut().filter(|stream| stream.tells()) {
+            for stream in self.streams.values_mut().filter(|stream| stream.carries_notices()) {
                 if !self.connection.is_closing() && !stream.is_over() {
                     self.connection.engine().count_lapse(why);
                 }
@@ -400,14 +400,14 @@ impl ChannelState {
 
     /// The stream for notifications: of those with a reader, the one whose reader connected last.
     pub(super) fn newest_notices(&self) -> Option<u64> {
-        let read = self.streams.iter().filter(|(_, stream)| stream.tells());
+        let read = self.streams.iter().filter(|(_, stream)| stream.carries_notices());
         let read = read.filter_map(|(number, stream)| Some((stream.reader()?, *number)));
         read.max().map(|(_, number)| number)
     }
 
     /// Handles a wake-up by the engine.
     pub(super) fn woken(&mut self) {
-        self.landed();
+        self.answer_waiting();
         self.wake_notices();
     }
 
@@ -418,7 +418,7 @@ impl ChannelState {
     }
 
     /// Registers a waker and returns the previous one, to be dropped after the lock is released: dropping it may run
-    /// code of the host.
+    /// code of the runtime.
     pub(super) fn register(&mut self, reader_id: ReaderId, waker: &Waker) -> Option<Waker> {
         let stream =
             self.streams.get_mut(&reader_id.stream).filter(|stream| stream.is_read_by(reader_id.reader))?;

@@ -137,7 +137,7 @@ impl EventStream {
     }
 
     /// Whether it carries notifications.
-    pub(super) fn tells(&self) -> bool {
+    pub(super) fn carries_notices(&self) -> bool {
         self.policy.purpose != StreamPurpose::Answer
     }
 

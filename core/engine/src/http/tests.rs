@@ -219,7 +219,7 @@ fn reports_to_a_slow_client_are_dropped() {
     assert!(exchange.deliver(usize::MAX, Now::default(), &mut Vec::new()).end);
 }
 
-// nothing stays in the hub, even if the host forgets to close.
+// nothing stays in the hub, even if the runtime forgets to close.
 #[test]
 fn a_client_that_leaves_leaves_nothing_behind() {
     let endpoint = endpoint(Limits::default(), Rules::default());
@@ -505,7 +505,7 @@ fn a_handshake_that_is_not_finished_ends() {
     assert_eq!(endpoint.sessions_open(), 1);
 }
 
-// a session expires on time, even if its host has not called `tick` yet.
+// a session expires on time, even if its runtime has not called `tick` yet.
 #[test]
 fn a_session_that_has_run_out_of_time_is_unknown_before_it_is_ended() {
     let endpoint = endpoint(Limits { session_idle: 1_000, ..Limits::default() }, Rules::default());

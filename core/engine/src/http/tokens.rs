@@ -131,7 +131,7 @@ mod tests {
     use crate::now::Now;
     use std::sync::Arc;
 
-    /// An endpoint that caches tokens for one second, and counts how often its host had to verify.
+    /// An endpoint that caches tokens for one second, and counts how often its runtime had to verify.
     struct TestEndpoint {
         endpoint: Arc<Endpoint>,
         asked: usize,

@@ -1,17 +1,17 @@
-//! The next actions of a host. The rules communicate with a host through nothing else.
+//! The next actions of a runtime. The rules communicate with a runtime through nothing else.
 
 use super::head::ResponseHead;
 use crate::connection::{Events, RequestOutcome};
 use crate::hub::ConnectionId;
 
-/// The next actions of a host, in this order: write `head`, write the bytes that the call appended, end the body if
+/// The next actions of a runtime, in this order: write `head`, write the bytes that the call appended, end the body if
 /// `end` is set, and handle `events`.
 #[derive(Debug)]
 #[must_use = "a turn says what to write and what to do"]
 pub struct Turn<'m> {
     /// Status and headers, in the first turn of a response only.
     pub head: Option<ResponseHead>,
-    /// Actions for the host, as in [`RequestOutcome`].
+    /// Actions for the runtime, as in [`RequestOutcome`].
     pub events: Events<'m>,
     /// The response is complete: end the body, and drop its [`Exchange`](super::Exchange).
     pub end: bool,
@@ -44,7 +44,7 @@ impl<'m> Turn<'m> {
         Turn { head, events: shorter, end, more, connection, misuse }
     }
 
-    /// The host's part of an outcome.
+    /// The runtime's part of an outcome.
     pub(super) fn after(connection: ConnectionId, outcome: RequestOutcome<'m>) -> Self {
         Self { events: outcome.events, misuse: outcome.misuse, ..Self::new(connection) }
     }

@@ -94,7 +94,7 @@ impl SubscriptionTable {
         if self.schedule.changed((topic, None), gate, now) {
             self.mark(topic, woken);
         } else {
-            self.wake_timekeepers(before, woken);
+            self.wake_timers(before, woken);
         }
     }
 
@@ -110,7 +110,7 @@ impl SubscriptionTable {
                 subscriber.mark(*key, topic, &mut self.connections, woken);
             }
         }
-        self.wake_timekeepers(before, woken);
+        self.wake_timers(before, woken);
     }
 
     /// Marks the watchers of all gates that are due.
@@ -161,11 +161,11 @@ impl SubscriptionTable {
         }
     }
 
-    /// Wakes the timekeepers if something is due earlier than `before`.
-    fn wake_timekeepers(&self, before: Option<Millis>, woken: &mut Wakers) {
+    /// Wakes the timer_wakers if something is due earlier than `before`.
+    fn wake_timers(&self, before: Option<Millis>, woken: &mut Wakers) {
         let is_earlier = |due| before.is_none_or(|before| due < before);
         if self.schedule.deadline().is_some_and(is_earlier) {
-            woken.extend(self.timekeepers.iter().map(|(_, waker)| waker.clone()));
+            woken.extend(self.timer_wakers.iter().map(|(_, waker)| waker.clone()));
         }
     }
 }

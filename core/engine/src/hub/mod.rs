@@ -14,7 +14,7 @@ mod table;
 mod tests;
 mod wakers;
 
-pub use notice::word_end;
+pub use notice::write_end;
 pub(crate) use wakers::Wakers;
 
 use crate::json_text;
@@ -211,7 +211,7 @@ impl Hub {
             let NoticeBatch { notices, several, left } = self.lock().take(id, room);
             for notice in &notices {
                 if asked.may_see(notice, several) {
-                    notice.word(delivery, out);
+                    notice.write(delivery, out);
                 }
             }
             if left != Delivered::More || out.len() - start >= delivery.room {
@@ -225,15 +225,15 @@ impl Hub {
         self.lock().schedule.deadline()
     }
 
-    /// Calls `waker` whenever [`Hub::deadline`] becomes earlier. Returns a number for [`Hub::leave_time`].
-    pub fn keep_time(&self, waker: Waker) -> usize {
-        self.lock().timekeepers.insert(waker)
+    /// Calls `waker` whenever [`Hub::deadline`] becomes earlier. Returns a number for [`Hub::unregister_timer`].
+    pub fn register_timer(&self, waker: Waker) -> usize {
+        self.lock().timer_wakers.insert(waker)
     }
 
     /// Removes the waker with this number.
-    pub fn leave_time(&self, number: usize) {
-        let left = self.lock().timekeepers.try_remove(number);
-        // Dropped without the lock, because it may hold the last reference to a host.
+    pub fn unregister_timer(&self, number: usize) {
+        let left = self.lock().timer_wakers.try_remove(number);
+        // Dropped without the lock, because it may hold the last reference to a runtime.
         drop(left);
     }
 
@@ -421,7 +421,7 @@ pub enum Delivered {
     /// 0.
     More,
     /// Nothing is pending and nothing will follow: all listens are answered, or the connection is shutting down. An
-    /// HTTP host closes the stream.
+    /// HTTP runtime closes the stream.
     Ended,
 }
 

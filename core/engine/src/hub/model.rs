@@ -1,4 +1,4 @@
-//! The hub against a naive model: random histories, with a host that delivers only when it was woken.
+//! The hub against a naive model: random histories, with a runtime that delivers only when it was woken.
 
 use super::tests::{Woken, id};
 use super::*;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 const COALESCE: Millis = 50;
-/// Canonical URIs, each with another spelling. The last lies beneath the one before.
+/// Canonical URIs, each with another spelling. The last lies under the one before.
 const URIS: [[&str; 2]; 4] = [
     ["note://a", "NOTE://a"],
     ["note://b", "note://\"b\""],
@@ -305,7 +305,7 @@ impl World {
             let left = self.hub.deliver(connection, delivery, &mut out, &mut may_see);
             let text = String::from_utf8(out).unwrap();
             let messages: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-            self.told(on, &messages);
+            self.notified(on, &messages);
             if left == Delivered::More {
                 assert!(room == 0 || !messages.is_empty(), "more, but nothing appended");
             } else {
@@ -316,7 +316,7 @@ impl World {
     }
 
     // each message was subscribed to, uses the subscriber's spelling or id, and corresponds to a change.
-    fn told(&mut self, on: usize, messages: &[Value]) {
+    fn notified(&mut self, on: usize, messages: &[Value]) {
         let mut ended = None;
         for message in messages {
             if let Some(result) = message.get("result") {

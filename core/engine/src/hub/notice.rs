@@ -143,14 +143,14 @@ impl<'a> VisibilityCache<'a> {
 
 impl Notice {
     /// Appends the notice's messages to `out`.
-    pub(super) fn word(&self, delivery: HubDelivery<'_>, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, delivery: HubDelivery<'_>, out: &mut Vec<u8>) {
         let request_id = self.request_id.as_ref().map(|id| id.as_id());
         match (&self.what, request_id) {
-            (What::ListChanged(kind), _) => word_list_changed(*kind, request_id, out),
+            (What::ListChanged(kind), _) => write_list_changed(*kind, request_id, out),
             (What::Updated { canonical, spelling }, _) => {
-                word_updated(canonical, spelling.as_deref(), request_id, out);
+                write_updated(canonical, spelling.as_deref(), request_id, out);
             }
-            (What::Ended, Some(id)) => word_end(id, delivery.server_info, delivery.ending, out),
+            (What::Ended, Some(id)) => write_end(id, delivery.server_info, delivery.ending, out),
             // Only listens end.
             (What::Ended, None) => {}
         }
@@ -172,7 +172,7 @@ impl Notice {
 }
 
 /// Writes an update, with the id of a listen.
-fn word_updated(canonical: &str, spelling: Option<&[u8]>, request_id: Option<Id<'_>>, out: &mut Vec<u8>) {
+fn write_updated(canonical: &str, spelling: Option<&[u8]>, request_id: Option<Id<'_>>, out: &mut Vec<u8>) {
     Envelope::notification(out, "notifications/resources/updated", |params| {
         put_tag(params, request_id);
         match spelling {
@@ -184,14 +184,14 @@ fn word_updated(canonical: &str, spelling: Option<&[u8]>, request_id: Option<Id<
 }
 
 /// Writes `list_changed`, with the id of a listen.
-fn word_list_changed(kind: ListKinds, request_id: Option<Id<'_>>, out: &mut Vec<u8>) {
+fn write_list_changed(kind: ListKinds, request_id: Option<Id<'_>>, out: &mut Vec<u8>) {
     Envelope::notification(out, kind.method(), |params| put_tag(params, request_id));
     end(out);
 }
 
 /// Appends the answer to a listen that the server ends, also when the listen has nothing to watch and
 /// ends right after its acknowledgement. `server_info` is JSON text on one line.
-pub fn word_end(id: Id<'_>, server_info: Option<&str>, ending: ListenEnding, out: &mut Vec<u8>) {
+pub fn write_end(id: Id<'_>, server_info: Option<&str>, ending: ListenEnding, out: &mut Vec<u8>) {
     Envelope::JsonRpc.result(out, id, |result| {
         result.str("resultType", "complete");
         result.object("_meta", |meta| {

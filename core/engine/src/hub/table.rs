@@ -22,7 +22,7 @@ pub(super) struct SubscriptionTable {
     pub(super) topics: Slab<Topic>,
     pub(super) schedule: Schedule,
     /// Called when the next due time becomes earlier.
-    pub(super) timekeepers: Slab<Waker>,
+    pub(super) timer_wakers: Slab<Waker>,
     by_id: HashMap<ConnectionId, usize>,
     by_uri: HashMap<Arc<str>, usize>,
     max_subscriptions: usize,
@@ -35,7 +35,7 @@ pub(super) struct SubscriptionTable {
 
 #[derive(Debug)]
 pub(super) struct HubConnection {
-    /// Given by the host; called without the lock.
+    /// Given by the runtime; called without the lock.
     waker: Waker,
     pub(super) legacy: Option<usize>,
     /// By [`Id::canonical`].
@@ -131,7 +131,7 @@ impl SubscriptionTable {
             subscribers: Slab::new(),
             topics: lists.enumerate().collect(),
             schedule: Schedule::new(limits.coalesce),
-            timekeepers: Slab::new(),
+            timer_wakers: Slab::new(),
             by_id: HashMap::new(),
             by_uri: HashMap::new(),
             max_subscriptions: limits.subscriptions,

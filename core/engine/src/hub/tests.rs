@@ -13,7 +13,7 @@ pub(super) fn id(raw: &str) -> OwnedId {
     Json::parse(raw.as_bytes(), 1).and_then(Id::from_json).map(OwnedId::from).unwrap()
 }
 
-/// A hub and its host, at a given time.
+/// A hub and its runtime, at a given time.
 struct World {
     hub: Hub,
     now: Millis,
@@ -425,7 +425,7 @@ fn updates_are_coalesced() {
     world.pass(10);
     assert_eq!(world.deliver(connection), sent);
     assert_eq!(world.hub.deadline(), None);
-    // A late timer of the host, and a change before it fires.
+    // A late timer of the runtime, and a change before it fires.
     world.now += 1;
     world.updated("note://a");
     world.now += 200;
@@ -433,7 +433,7 @@ fn updates_are_coalesced() {
     assert_eq!((world.deliver(connection), world.hub.deadline()), (sent.to_vec(), None));
 }
 
-// DEC-15: subscribers of a resource with `children=True` are notified of changes beneath it, under its own URI, once
+// DEC-15: subscribers of a resource with `children=True` are notified of changes under it, under its own URI, once
 // for each change.
 #[test]
 fn watchers_of_a_parent_are_notified_of_its_children() {
@@ -570,7 +570,7 @@ fn spellings_are_escaped() {
 #[test]
 fn the_end_of_a_listen_in_words() {
     let mut out = Vec::new();
-    word_end(id("1").as_id(), None, ListenEnding::ResultOnly, &mut out);
+    write_end(id("1").as_id(), None, ListenEnding::ResultOnly, &mut out);
     let expected = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":1}}}"#;
     assert_eq!(String::from_utf8(out).unwrap(), expected.to_owned() + "\n");
 }

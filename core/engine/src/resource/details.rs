@@ -265,7 +265,7 @@ macro_rules! details_setters {
             self
         }
 
-        /// Sets whether its subscribers are also notified of changes beneath it. Default `false`.
+        /// Sets whether its subscribers are also notified of changes under it. Default `false`.
         pub fn children(mut self, children: bool) -> Self {
             self.children = children;
             self

@@ -37,7 +37,7 @@ pub struct Resource {
     pub uri: String,
     /// Its size in bytes, before any base64. Default: known for constants, unknown otherwise.
     pub size: Option<u64>,
-    /// Whether its subscribers are also notified of changes beneath it, as for a directory. Default `false`.
+    /// Whether its subscribers are also notified of changes under it, as for a directory. Default `false`.
     pub children: bool,
     /// The properties that it shares with templates.
     pub details: Details,
@@ -73,7 +73,7 @@ pub struct Template {
     pub completes: Vec<String>,
     /// Whether the handler lists the template's resources. Default: not listed.
     pub list: Option<ListSource>,
-    /// Whether subscribers of one of its resources are also notified of changes beneath it. Default `false`.
+    /// Whether subscribers of one of its resources are also notified of changes under it. Default `false`.
     pub children: bool,
     /// The properties that it shares with resources. Its media type is that of every resource of the template.
     pub details: Details,

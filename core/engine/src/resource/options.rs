@@ -3,8 +3,8 @@
 use super::{
     Audience, CacheHint, CacheScope, Icon, ListSource, Parameter, ParameterKind, Resource, Template, Theme,
 };
-use crate::option::{FromOption, OptionError, OptionValue, by_name, words};
-use mcp_resources_template::{Chars, ExtraQuery, Kind, UnknownWord, ValuePolicy, VariableOptions};
+use crate::option::{FromOption, OptionError, OptionValue, by_name, parse_by_name};
+use mcp_resources_template::{Chars, ExtraQuery, Kind, UnknownName, ValuePolicy, VariableOptions};
 
 /// The option table of a type with details: its own options, then those that resources and templates share.
 macro_rules! with_details {
@@ -52,7 +52,7 @@ by_name!(VariableOptions, "options of a variable" {
     "chars" => chars,
 });
 
-words! {
+parse_by_name! {
     Audience, "user or assistant";
     CacheScope, "public or private";
     Theme, "light or dark";
@@ -68,13 +68,13 @@ impl FromOption for ParameterKind {
     }
 }
 
-macro_rules! template_words {
+macro_rules! parse_template_options {
     ($($type:ty),+) => {
         $(impl FromOption for $type {
             const EXPECTED: &'static str = "a text";
 
             fn from_option(value: OptionValue) -> Result<Self, OptionError> {
-                let refused = |error: UnknownWord| {
+                let refused = |error: UnknownName| {
                     OptionError::not_allowed(&value, format!("one of: {}", error.expected.join(", ")))
                 };
                 match &value {
@@ -85,7 +85,7 @@ macro_rules! template_words {
         })+
     };
 }
-template_words!(Kind, ValuePolicy, Chars, ExtraQuery);
+parse_template_options!(Kind, ValuePolicy, Chars, ExtraQuery);
 
 /// Its members by name, for a list of icons.
 impl From<Icon> for OptionValue {

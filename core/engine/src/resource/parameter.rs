@@ -146,7 +146,7 @@ impl ParameterKind {
     }
 
     /// The spelling of the value that `text` writes in another way, for an error message.
-    fn spelled(self, text: &str) -> Option<String> {
+    fn canonical(self, text: &str) -> Option<String> {
         match self {
             Self::String | Self::Boolean | Self::Date => None,
             Self::Integer => spelling::integer(text),
@@ -264,9 +264,9 @@ impl ParameterCheck {
         if self.is_unsafe(text) {
             return format!("expected {expected} from -9007199254740991 to 9007199254740991");
         }
-        let spelled = self.parameter.kind.spelled(text).filter(|other| self.accepts(other));
-        match spelled {
-            Some(spelled) => format!("expected {spelled}, the only spelling of this value"),
+        let canonical = self.parameter.kind.canonical(text).filter(|other| self.accepts(other));
+        match canonical {
+            Some(canonical) => format!("expected {canonical}, the only spelling of this value"),
             None => format!("expected {expected}"),
         }
     }

@@ -80,7 +80,7 @@ impl Api {
     /// # Errors
     /// Two have the same name.
     pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
-        self.take(other)?;
+        self.merge(other)?;
         Ok(self)
     }
 
@@ -139,7 +139,7 @@ impl Declare for Api {
         declared::read("api", options).and_then(Self::new)
     }
 
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         for (_, _, served) in other.endpoints() {
             if self.find(Some(&served.api), Some(&served.name)).is_some() {
                 return Err(service::same_name(&served.api, &served.name));
@@ -150,7 +150,7 @@ impl Declare for Api {
     }
 
     /// `FILE`: a YAML or JSON file with the options.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         if rest.is_empty() {
             return Err(OptionError::sentence(
                 "\"api:\" names no file; write api:FILE, a YAML file with the options of api",
@@ -229,7 +229,7 @@ impl Provider for Api {
                 "endpoint" if of(served) && request.permits(&served.uri) => values.push(served.name.clone()),
                 "id" if of(served) => {
                     let ids = served.checked.ids.iter().filter(|id| request.permits(&served.item(id)));
-                    values.extend(ids.map(|id| served.spelled(id)));
+                    values.extend(ids.map(|id| served.encode_id(id)));
                 }
                 _ => {}
             }
@@ -269,13 +269,13 @@ impl ServedAnswer {
 
     /// The URI of what it has under an id.
     fn item(&self, id: &str) -> String {
-        format!("{}/{}", self.uri, self.spelled(id))
+        format!("{}/{}", self.uri, self.encode_id(id))
     }
 
-    fn spelled(&self, id: &str) -> String {
-        let mut spelled = String::new();
-        path::append(&mut spelled, id);
-        spelled
+    fn encode_id(&self, id: &str) -> String {
+        let mut encoded = String::new();
+        path::append(&mut encoded, id);
+        encoded
     }
 }
 

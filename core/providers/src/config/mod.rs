@@ -111,7 +111,7 @@ impl Config {
     /// # Errors
     /// Two have the same name.
     pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
-        self.take(other)?;
+        self.merge(other)?;
         Ok(self)
     }
 
@@ -136,20 +136,20 @@ impl Declare for Config {
         Self::new(options.at(folder))
     }
 
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.apps.len();
         other.apps.into_iter().try_for_each(|app| self.add(app)).inspect_err(|_| self.apps.truncate(before))
     }
 
     /// `FILE,GLOB,…` or `NAME=FILE,GLOB,…`: the file, and the globs of what is allowed.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         if rest.is_empty() {
             return Err(OptionError::sentence(
                 "\"config:\" names no file; write config:FILE,GLOB or config:NAME=FILE,GLOB",
             ));
         }
         let mut parts = rest.split(',');
-        let file = named::word(parts.next().unwrap_or_default());
+        let file = named::parse_path(parts.next().unwrap_or_default());
         let mut members = vec![("apps".to_owned(), OptionValue::List(vec![file]))];
         let globs: Vec<OptionValue> = parts.map(|glob| glob.trim().into()).collect();
         if !globs.is_empty() {

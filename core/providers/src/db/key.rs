@@ -32,7 +32,7 @@ pub(super) enum Affinity {
 pub(super) fn encode(values: &[DbValue], affinity: impl Fn(usize) -> Affinity) -> String {
     let all = |is_strict: bool| {
         let values = values.iter().enumerate();
-        values.map(|(at, value)| spell(value, affinity(at), is_strict)).collect::<Vec<_>>().join(",")
+        values.map(|(at, value)| encode_value(value, affinity(at), is_strict)).collect::<Vec<_>>().join(",")
     };
     let text = all(false);
     let mut whole = String::from("db:///-/-/");
@@ -51,45 +51,45 @@ pub(super) fn decode_prefix(text: &str) -> Option<String> {
     read_text(text)
 }
 
-fn spell(value: &DbValue, affinity: Affinity, is_strict: bool) -> String {
+fn encode_value(value: &DbValue, affinity: Affinity, is_strict: bool) -> String {
     match value {
         DbValue::Null => "~".into(),
         DbValue::Bool(truth) => truth.to_string(),
         DbValue::Integer(whole) => whole.to_string(),
         DbValue::Real(number) => format!("{number:?}"),
         DbValue::Single(number) => format!("{number:?}"),
-        DbValue::Blob(bytes) => spell_bytes("~x", bytes),
-        DbValue::OddText(bytes) => spell_bytes("~u", bytes),
+        DbValue::Blob(bytes) => encode_bytes("~x", bytes),
+        DbValue::OddText(bytes) => encode_bytes("~u", bytes),
         DbValue::Text(text) | DbValue::Json(text) if text.is_empty() => "~~".into(),
         DbValue::Text(text) | DbValue::Json(text) => {
             let prefix = if affinity != Affinity::Text && number(text).is_some() { "~t" } else { "" };
-            format!("{prefix}{}", spell_text(text, is_strict))
+            format!("{prefix}{}", encode_text(text, is_strict))
         }
     }
 }
 
-fn spell_bytes(prefix: &str, bytes: &[u8]) -> String {
+fn encode_bytes(prefix: &str, bytes: &[u8]) -> String {
     bytes.iter().fold(prefix.into(), |mut text, byte| {
         let _ = write!(text, "{byte:02X}");
         text
     })
 }
 
-fn spell_text(text: &str, is_strict: bool) -> String {
+fn encode_text(text: &str, is_strict: bool) -> String {
     if is_strict {
-        let mut spelled = String::with_capacity(3 * text.len());
+        let mut encoded = String::with_capacity(3 * text.len());
         for byte in text.bytes() {
             match byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') {
-                true => spelled.push(char::from(byte)),
-                false => drop(write!(spelled, "~{byte:02X}")),
+                true => encoded.push(char::from(byte)),
+                false => drop(write!(encoded, "~{byte:02X}")),
             }
         }
-        return spelled;
+        return encoded;
     }
-    let spelled = path::text(text.as_bytes()).replace(',', "~2C");
-    match spelled.strip_prefix('~') {
+    let encoded = path::text(text.as_bytes()).replace(',', "~2C");
+    match encoded.strip_prefix('~') {
         Some(rest) if text.starts_with('~') && !rest.starts_with("7E") => format!("~7E{rest}"),
-        _ => spelled,
+        _ => encoded,
     }
 }
 

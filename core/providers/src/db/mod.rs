@@ -92,7 +92,7 @@ impl Db {
     /// # Errors
     /// Two have the same name.
     pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
-        self.take(other)?;
+        self.merge(other)?;
         Ok(self)
     }
 
@@ -120,14 +120,14 @@ impl Declare for Db {
         Self::new(options.at(folder))
     }
 
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.sources.len();
         let mut sources = other.sources.into_iter();
         sources.try_for_each(|source| self.add(source)).inspect_err(|_| self.sources.truncate(before))
     }
 
     /// `NAME=URL,TABLE,…` or `URL,TABLE,…`: the database, and the tables that are served.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         let (first, tables) = rest.split_at(url_length(rest));
         let first = first.trim();
         let parts = tables.split(',').skip(1).map(str::trim);

@@ -98,7 +98,7 @@ impl Docs {
     /// # Errors
     /// Two sites have the same name, or two declarations the same index.
     pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
-        self.take(other)?;
+        self.merge(other)?;
         Ok(self)
     }
 
@@ -129,16 +129,16 @@ impl Declare for Docs {
         Self::new(options.at(folder))
     }
 
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.sites.len();
         self.add(other.sites).inspect_err(|_| self.sites.truncate(before))
     }
 
     /// `DIR` or `NAME=DIR`. A directory whose own name has a `=` is `./a=b`.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         match rest {
             "" => Err(OptionError::sentence("\"docs:\" names no directory; write docs:DIR or docs:NAME=DIR")),
-            _ => Ok(OptionValue::List(vec![named::word(rest)])),
+            _ => Ok(OptionValue::List(vec![named::parse_path(rest)])),
         }
     }
 }
@@ -321,9 +321,9 @@ impl Docs {
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
         let query = request.param("query").unwrap_or_default();
-        // As it is spelled: an encoded `#` belongs to a name.
-        let spelled = uri::normalize(request.uri(), uri::MAX_URI).map_err(|_| ReadError::InvalidUri)?;
-        let rest = spelled.strip_prefix(&*site.uri).unwrap_or_default();
+        // As it is normal: an encoded `#` belongs to a name.
+        let normal = uri::normalize(request.uri(), uri::MAX_URI).map_err(|_| ReadError::InvalidUri)?;
+        let rest = normal.strip_prefix(&*site.uri).unwrap_or_default();
         let (page, section) = rest.split_once('#').map_or((rest, None), |(page, slug)| (page, Some(slug)));
         let page = crate::path::decoded(page.split('?').next().unwrap_or_default()).unwrap_or_default();
         if site.locate(&page).is_some() {

@@ -83,7 +83,7 @@ impl DocsOptions {
         self
     }
 
-    /// Serves no page whose path within its site matches one of `globs`, nor what is beneath it. Default: none.
+    /// Serves no page whose path within its site matches one of `globs`, nor what is under it. Default: none.
     #[must_use]
     pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.folder.exclude = globs.into_iter().map(Into::into).collect();
@@ -148,7 +148,7 @@ option_table!(DocsOptions, "a directory, a list of them, or an object of options
         "Only pages whose path within their site matches a glob are served. `*` stays within a segment, `**` crosses segments." =>
         |own, value| put(&mut own.folder.include, texts(value));
     "exclude": "a list of globs", Some("[]"),
-        "Pages and directories whose path within their site matches a glob are not served, with everything beneath them." =>
+        "Pages and directories whose path within their site matches a glob are not served, with everything in them." =>
         |own, value| put(&mut own.folder.exclude, texts(value));
     "gitignore": "true or false", Some("true"),
         "Whether files that .gitignore, .ignore or .git/info/exclude name are left out." =>

@@ -490,7 +490,7 @@ mod tests {
         assert_eq!(slugs("```\n# no\n```\n> # yes\n"), ["yes"]);
     }
 
-    // S-07: a section is what is beneath its heading, byte for byte, with the sections in it.
+    // S-07: a section is what is under its heading, byte for byte, with the sections in it.
     #[test]
     fn sections_are_cut_exactly() {
         let text = "---\ntitle: T\n---\nbefore\n# One\na\n## Two\nb\n### Three\nc\n## Two\r\nd\r\n# Four\ne";

@@ -11,7 +11,7 @@
 use super::library::SiteGroup;
 use crate::files::folder::Folder;
 use crate::path;
-use crate::spell;
+use crate::uri_path;
 use std::sync::Arc;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
@@ -92,7 +92,7 @@ impl DocsSite {
         if !is_nfc(key) || !is_page(key.as_bytes()) {
             return None;
         }
-        let exact = spell::decode(key).filter(|path| path.len() <= spell::PATH)?;
+        let exact = uri_path::decode(key).filter(|path| path.len() <= uri_path::PATH)?;
         let is_file = |path: &[u8]| self.folder.is_dir(path) == Some(false);
         if is_file(&exact) {
             return Some(exact);
@@ -101,15 +101,15 @@ impl DocsSite {
             return None;
         }
         let mut path = Vec::new();
-        for name in spell::components(&exact) {
-            let own = spell::join(&path, name);
+        for name in uri_path::components(&exact) {
+            let own = uri_path::join(&path, name);
             path = if self.folder.is_dir(&own).is_some() {
                 own
             } else {
-                let wanted = spell::text(name);
+                let wanted = uri_path::text(name);
                 let mut names = self.folder.names(&path).into_iter();
-                let found = names.find(|other| spell::text(other).nfc().eq(wanted.chars()))?;
-                spell::join(&path, &found)
+                let found = names.find(|other| uri_path::text(other).nfc().eq(wanted.chars()))?;
+                uri_path::join(&path, &found)
             };
         }
         Some(path).filter(|path| is_file(path))
@@ -119,11 +119,11 @@ impl DocsSite {
 /// The normalised text of a path on disk: the value of `page`.
 pub(crate) fn key(path: &[u8]) -> String {
     let mut key = String::with_capacity(path.len());
-    for name in spell::components(path) {
+    for name in uri_path::components(path) {
         if !key.is_empty() {
             key.push('/');
         }
-        let text = spell::text(name);
+        let text = uri_path::text(name);
         if is_nfc(&text) { key.push_str(&text) } else { key.extend(text.nfc()) }
     }
     key

@@ -3,13 +3,13 @@
 //! Law: a value is one that can be put into the template as it is: of a path, all of it, percent-encoded, and a directory with
 //! its slash, to go on with. Nothing is suggested that is not served.
 
-use super::beneath::{DirectoryEntry, FileKind};
 use super::contents::resolve;
+use super::root_directory::{DirectoryEntry, FileKind};
 use super::select::Smallest;
 use super::tree::{Tree, join};
 use crate::answers::COMPLETED;
 use crate::path;
-use crate::spell;
+use crate::uri_path;
 use std::sync::Arc;
 
 /// The names of roots that begin with what was typed.
@@ -30,7 +30,7 @@ pub(super) fn paths(
     }
     let (above, start) = typed.rsplit_once('/').unwrap_or(("", typed));
     let decoded = path::decoded(above)?;
-    let directory = if decoded.is_empty() { Vec::new() } else { spell::decode(&decoded)? };
+    let directory = if decoded.is_empty() { Vec::new() } else { uri_path::decode(&decoded)? };
     let plain = path::decoded(start).unwrap_or_default();
     let root = tree.open().ok()?;
     let opened = tree.find(&root, &directory, permits).ok()?;
@@ -41,8 +41,8 @@ pub(super) fn paths(
         if is_cancelled() {
             return None;
         }
-        let text = spell::text(&name);
-        if !(text.starts_with(&plain) || spell::encode(&name).starts_with(start)) || !first.wants(&name) {
+        let text = uri_path::text(&name);
+        if !(text.starts_with(&plain) || uri_path::encode(&name).starts_with(start)) || !first.wants(&name) {
             continue;
         }
         let own = join(&directory, &name);
@@ -56,6 +56,6 @@ pub(super) fn paths(
         .into_sorted()
         .0
         .into_iter()
-        .map(|(name, is_dir)| spell::encode(&join(&directory, &name)) + if is_dir { "/" } else { "" });
+        .map(|(name, is_dir)| uri_path::encode(&join(&directory, &name)) + if is_dir { "/" } else { "" });
     Some(values.collect())
 }

@@ -3,7 +3,7 @@
 //! Law: no more is held than an answer may have. The size is checked before the file is read, and again while it is read: a
 //! file may grow.
 
-use super::beneath::{Dir, DirectoryEntry, EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
+use super::root_directory::{Dir, DirectoryEntry, EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
 use super::select::Smallest;
 use super::tree::{Tree, join};
 pub(super) use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type, priority};

@@ -7,14 +7,14 @@
 //!
 //! Law: links are not followed, and nothing stays open between two calls.
 
-use super::beneath::{Dir, DirectoryEntry, EntryFacts, FileKind, Missing, Resolution, RootDirectory};
 use super::contents::modified;
 use super::options::{FileOptions, FileSettings, Symlinks};
+use super::root_directory::{Dir, DirectoryEntry, EntryFacts, FileKind, Missing, Resolution, RootDirectory};
 use super::rules::Chain;
 use super::tree::{INDEX, Tree};
 use super::watch::{FileWatch, WatchReports};
 use crate::named::NamedPath;
-use crate::spell::join;
+use crate::uri_path::join;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_runtime::provider::InterestChange;
@@ -143,7 +143,8 @@ impl Folder {
         let mut looked = 0;
         while let Some((path, chain, depth)) = stack.pop() {
             looked += 1;
-            let Some(dir) = root.open(&path).ok().and_then(super::beneath::OpenedFile::into_dir) else {
+            let Some(dir) = root.open(&path).ok().and_then(super::root_directory::OpenedFile::into_dir)
+            else {
                 if path.is_empty() {
                     return Err(GoneFolder);
                 }

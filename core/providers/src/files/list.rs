@@ -10,13 +10,13 @@
 //! `list_max` files are listed of the roots that were declared together, and a walk looks into a bounded number of
 //! directories.
 
-use super::beneath::{DirectoryEntry, FileKind, Missing, RootDirectory};
 use super::contents::{by_name, modified, priority, resolve};
+use super::root_directory::{DirectoryEntry, FileKind, Missing, RootDirectory};
 use super::rules::Chain;
 use super::select::Smallest;
 use super::tree::{Tree, join};
 use crate::path;
-use crate::spell;
+use crate::uri_path;
 use mcp_resources_engine::connection::{Item, ListPage};
 use mcp_resources_engine::resource::Resource;
 use std::collections::VecDeque;
@@ -167,7 +167,7 @@ impl FileWalk<'_> {
         };
         let Some(mut chain) = self.tree.chain(root, b"") else { return Ok(Some(WalkEnd::Done)) };
         let mut path = Vec::new();
-        for name in super::beneath::components(directory) {
+        for name in super::root_directory::components(directory) {
             let below = join(&path, name);
             let frame =
                 WalkFrame { path, chain: chain.clone(), batch: VecDeque::new(), more: Some(name.to_vec()) };
@@ -307,11 +307,11 @@ impl WalkPosition {
 
     fn cursor(&self) -> String {
         let Self { files, directories, root, at } = self;
-        let root = spell::encode(root.as_bytes());
+        let root = uri_path::encode(root.as_bytes());
         let path = match at {
             ListPosition::Directory(path) if path.is_empty() => String::new(),
-            ListPosition::Directory(path) => spell::encode(path) + "/",
-            ListPosition::File(path) => spell::encode(path),
+            ListPosition::Directory(path) => uri_path::encode(path) + "/",
+            ListPosition::File(path) => uri_path::encode(path),
         };
         format!("{files}.{directories}:{root}/{path}")
     }
@@ -322,11 +322,11 @@ impl WalkPosition {
         let (files, directories) = counts.split_once('.')?;
         let place = path::decoded(place)?;
         let (root, path) = place.split_once('/')?;
-        let root = String::from_utf8(spell::decode(root)?).ok()?;
+        let root = String::from_utf8(uri_path::decode(root)?).ok()?;
         let at = match path.strip_suffix('/') {
-            Some(path) => ListPosition::Directory(spell::decode(path)?),
+            Some(path) => ListPosition::Directory(uri_path::decode(path)?),
             None if path.is_empty() => ListPosition::Directory(Vec::new()),
-            None => ListPosition::File(spell::decode(path)?),
+            None => ListPosition::File(uri_path::decode(path)?),
         };
         Some(Self { files: files.parse().ok()?, directories: directories.parse().ok()?, root, at })
     }

@@ -2,7 +2,7 @@
 //! is seen.
 //!
 //! ```text
-//!   Options ──▶ Files ──▶ Tree, one for each root: opens beneath it, judges, spells; nothing stays open between two requests
+//!   Options ──▶ Files ──▶ Tree, one for each root: opens under it, judges, spells; nothing stays open between two requests
 //!   interest ──▶ Watch, a thread while there are subscribers: compares what is there with what was, and notifies the Feed
 //! ```
 //!
@@ -12,7 +12,6 @@
 //! Law: what is judged is what was opened. A file that is absent, ignored, hidden, excluded, reached by a link that may not
 //! be followed, or no file at all is one and the same: not found.
 
-mod beneath;
 mod complete;
 mod contents;
 #[cfg(any(feature = "docs", feature = "skills"))]
@@ -24,6 +23,7 @@ mod list;
 pub(crate) mod open_folder;
 mod options;
 mod repository;
+mod root_directory;
 mod rule_files;
 mod rules;
 mod select;
@@ -40,7 +40,6 @@ use crate::declared::{self, Declare};
 use crate::named;
 use crate::options::OptionKind;
 use crate::watching::OwnWatch;
-use beneath::{Missing, Resolution};
 use contents::{LineRange, ReadContext};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -50,6 +49,7 @@ use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
 };
 use mcp_resources_template::{TemplateOptions, VariableOptions};
+use root_directory::{Missing, Resolution};
 use std::path::Path;
 use std::sync::Arc;
 use tree::{INDEX, Tree};
@@ -99,7 +99,7 @@ impl Files {
     /// # Errors
     /// Two roots have the same name.
     pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
-        self.take(other)?;
+        self.merge(other)?;
         Ok(self)
     }
 
@@ -126,18 +126,18 @@ impl Declare for Files {
         Self::new(options.at(folder))
     }
 
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.trees.len();
         self.add(other.trees).inspect_err(|_| self.trees.truncate(before))
     }
 
     /// `DIR` or `NAME=DIR`. A directory whose own name has a `=` is `./a=b`.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         match rest {
             "" => {
                 Err(OptionError::sentence("\"files:\" names no directory; write files:DIR or files:NAME=DIR"))
             }
-            _ => Ok(OptionValue::List(vec![named::word(rest)])),
+            _ => Ok(OptionValue::List(vec![named::parse_path(rest)])),
         }
     }
 }

@@ -7,11 +7,11 @@
 //!
 //! Law: no symbolic link is followed. A stamp is compared with what the system says of the same file later.
 
-use super::beneath::{EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
 use super::folder::Folder;
+use super::root_directory::{EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
 use super::rules::Chain;
 use super::tree::Tree;
-use crate::spell::join;
+use crate::uri_path::join;
 use std::io::Read;
 use std::time::{Duration, SystemTime};
 

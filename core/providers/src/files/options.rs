@@ -33,12 +33,12 @@ pub(super) struct FileSettings {
     pub(super) max_bytes: Option<u64>,
 }
 
-/// What becomes of symbolic links beneath a root.
+/// What becomes of symbolic links under a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symlinks {
     /// They are not found.
     Never,
-    /// Those are followed that lead to a place beneath the same root.
+    /// Those are followed that lead to a place under the same root.
     Inside,
 }
 
@@ -105,7 +105,7 @@ impl FileOptions {
         self
     }
 
-    /// Serves nothing whose path within its root matches one of `globs`, nor what is beneath it. Default: none.
+    /// Serves nothing whose path within its root matches one of `globs`, nor what is under it. Default: none.
     #[must_use]
     pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.settings.exclude = globs.into_iter().map(Into::into).collect();
@@ -170,7 +170,7 @@ option_table!(FileOptions, "a directory, a list of them, or an object of options
         "Only files whose path within their root matches a glob are served. `*` stays within a segment, `**` crosses segments." =>
         |own, value| put(&mut own.settings.include, texts(value));
     "exclude": "a list of globs", Some("[]"),
-        "Files and directories whose path within their root matches a glob are not served, with everything beneath them." =>
+        "Files and directories whose path within their root matches a glob are not served, with everything in them." =>
         |own, value| put(&mut own.settings.exclude, texts(value));
     "gitignore": "true or false", Some("true"),
         "Whether files that .gitignore, .ignore or .git/info/exclude name are left out." =>
@@ -179,7 +179,7 @@ option_table!(FileOptions, "a directory, a list of them, or an object of options
         "Whether names that begin with a dot are served." =>
         |own, value| put(&mut own.settings.hidden, bool::from_option(value));
     "symlinks": "never or inside", Some("never"),
-        "Whether symbolic links are followed: `inside` follows those whose target is beneath the same root." =>
+        "Whether symbolic links are followed: `inside` follows those whose target is within the same root." =>
         |own, value| put(&mut own.settings.symlinks, Symlinks::from_option(value));
     "list_max": "a whole number", Some("1000"),
         "The maximum number of listed files; all files can be read." =>

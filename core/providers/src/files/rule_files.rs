@@ -10,9 +10,9 @@
 //! Law: the kind of a file is checked before it is opened, so that no thread waits for the other end of a FIFO. The cache is
 //! limited in number and in bytes.
 
-use super::beneath::{Changed, EntryFacts, FileKind, Missing, RootDirectory};
 use super::gitignore::IgnoreRules;
 use super::repository::{Repository, folds_case};
+use super::root_directory::{Changed, EntryFacts, FileKind, Missing, RootDirectory};
 use super::tree::join;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -31,7 +31,7 @@ const LARGEST: u64 = 1024 * 1024;
 /// How many files of rules are kept, and how many bytes they have together.
 const KEPT: usize = 4_096;
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
-/// How many repositories beneath a root are kept.
+/// How many repositories under a root are kept.
 const REPOSITORIES: usize = 1_024;
 /// How many faults wait for the log, and how many are remembered as said.
 const FAULTS: usize = 64;
@@ -42,7 +42,7 @@ const SETTLED: Duration = Duration::from_secs(3);
 #[derive(Debug, Default)]
 pub(super) struct RuleFiles {
     kept: Mutex<KeptRules>,
-    /// Those beneath the root, with what their `.git` was like.
+    /// Those under the root, with what their `.git` was like.
     repositories: Mutex<HashMap<Vec<u8>, KnownRepository>>,
     has_faults: AtomicBool,
     faults: Mutex<Faults>,
@@ -86,8 +86,8 @@ enum UnreadableRules {
 }
 
 impl RuleFiles {
-    /// The rules in a file of a directory beneath the root. `dir` is where the root is.
-    pub(super) fn beneath(
+    /// The rules in a file of a directory under the root. `dir` is where the root is.
+    pub(super) fn rules_in(
         &self,
         root: &RootDirectory,
         (directory, name): (&[u8], &[u8]),
@@ -168,7 +168,7 @@ impl RuleFiles {
         Repository::at(directory, &|path| text(path).map(|(bytes, _)| bytes))
     }
 
-    /// The repository whose working tree is in a directory beneath the root.
+    /// The repository whose working tree is in a directory under the root.
     pub(super) fn nested(
         &self,
         root: &RootDirectory,
@@ -189,7 +189,7 @@ impl RuleFiles {
         repository
     }
 
-    /// The repositories beneath the root that were met.
+    /// The repositories under the root that were met.
     pub(super) fn known_repositories(&self) -> Vec<Repository> {
         let known = self.repositories.lock().unwrap_or_else(PoisonError::into_inner);
         let mut known: Vec<_> =
@@ -253,7 +253,7 @@ impl RuleFiles {
                 faults.said.clear();
             }
             faults.said.insert(path.to_owned());
-            faults.new.push(reason.words(path));
+            faults.new.push(reason.message(path));
             self.has_faults.store(true, Ordering::Relaxed);
         }
         Arc::new(IgnoreRules::everything())
@@ -285,7 +285,7 @@ impl From<(EntryFacts, Changed)> for RuleFileStamp {
 
 impl UnreadableRules {
     /// For the log: what, what follows from it, and the fix.
-    fn words(self, path: &Path) -> String {
+    fn message(self, path: &Path) -> String {
         let (reason, fix) = match self {
             Self::NoFile => ("it is no file".into(), "remove it"),
             Self::TooLarge => (format!("it has more than {LARGEST} bytes"), "shorten it"),

@@ -1,4 +1,4 @@
-//! Which paths beneath a root are served: not those that are hidden, ignored or excluded, nor what is beneath them.
+//! Which paths under a root are served: not those that are hidden, ignored or excluded, nor what is under them.
 //!
 //! ```text
 //!   chain of a directory = [the repository above the root] root, a, a/b      each level: its .ignore and .gitignore
@@ -6,14 +6,14 @@
 //!                  · nearest rule of .ignore, else of .gitignore, else of info/exclude of the repository
 //! ```
 //!
-//! Law: a path is judged with all its parents, one after another: what is beneath something ignored cannot come back. Rules
+//! Law: a path is judged with all its parents, one after another: what is under something ignored cannot come back. Rules
 //! are read anew when their file has changed, watcher or not. Rules that are there and cannot be read hide everything that they
 //! could hide, and the log says so.
 
-use super::beneath::{EntryFacts, RootDirectory, components};
 use super::gitignore::IgnoreRules;
 use super::options::FileSettings;
 use super::repository::Repository;
+use super::root_directory::{EntryFacts, RootDirectory, components};
 use super::rule_files::RuleFiles;
 use crate::selection::Selection;
 use mcp_resources_engine::option::OptionError;
@@ -38,7 +38,7 @@ pub(super) struct FolderRules {
     files: RuleFiles,
 }
 
-/// The repository that the root is in, or is: where its rules are, with what is put before a path beneath the root for them.
+/// The repository that the root is in, or is: where its rules are, with what is put before a path under the root for them.
 #[derive(Debug, Default)]
 struct Outer {
     /// The directories above the root, from the outermost on.
@@ -58,9 +58,9 @@ pub(super) struct Chain {
 
 #[derive(Clone, Debug)]
 struct RulesLevel {
-    /// What is put before a path beneath the root, for a level above it.
+    /// What is put before a path under the root, for a level above it.
     before: Vec<u8>,
-    /// How many bytes of a path beneath the root lead to this level, with the slash.
+    /// How many bytes of a path under the root lead to this level, with the slash.
     skip: usize,
     ignore: Option<Arc<IgnoreRules>>,
     git: Option<Arc<IgnoreRules>>,
@@ -123,7 +123,7 @@ impl FolderRules {
 
     fn descend(&self, root: &RootDirectory, chain: &mut Chain, path: &[u8]) {
         let skip = if path.is_empty() { 0 } else { path.len() + 1 };
-        let rules = |name: &[u8], folds| self.files.beneath(root, (path, name), folds, &self.dir);
+        let rules = |name: &[u8], folds| self.files.rules_in(root, (path, name), folds, &self.dir);
         let ignore = rules(IGNORE, false);
         let git = rules(GITIGNORE, chain.folds);
         if ignore.is_some() || git.is_some() {

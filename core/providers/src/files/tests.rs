@@ -1,11 +1,11 @@
-//! What is found beneath a root, and what is not, both ways of opening.
+//! What is found under a root, and what is not, both ways of opening.
 
 mod rules;
 mod swap;
 
-use super::beneath::{Missing, Resolution};
 use super::contents::{self, LineRange, ReadContext};
 use super::list::{self, FileListContext};
+use super::root_directory::{Missing, Resolution};
 use super::tree::{self, Tree};
 use super::{FileOptions, Symlinks, complete};
 use mcp_resources_engine::connection::{Body, Contents, Item, ReadResult};

@@ -1,7 +1,7 @@
 //! One root at run time: what reads, lists, completes and watches all stand on.
 //!
 //! ```text
-//!   Tree::open ──▶ Root ──open(path)──▶ Opened ──into_dir──▶ Dir     beneath the root, by its descriptor
+//!   Tree::open ──▶ Root ──open(path)──▶ Opened ──into_dir──▶ Dir     under the root, by its descriptor
 //!   Dir::entries ──▶ Entry { name, kind }      Dir::stat(name) ──▶ Facts: inode, time of modification, size
 //!   Tree::admits(root, path, is_dir) ──▶ whether it is served        hidden, ignored, excluded, not included: it is not
 //!   Tree::chain, Tree::below, Tree::admits_entry                     the same for many entries of a directory
@@ -11,12 +11,12 @@
 //!
 //! A path is one of bytes, relative to the root, without `.`, `..`, a slash at either end or two in a row; the root's is empty.
 
-use super::beneath::{EntryFacts, Missing, OpenedFile, Resolution, RootDirectory};
 use super::options::{FileOptions, FileSettings};
+use super::root_directory::{EntryFacts, Missing, OpenedFile, Resolution, RootDirectory};
 use super::rules::{Chain, FolderRules};
 use crate::named::{self, NamedPath};
-use crate::spell;
-pub(super) use crate::spell::{join, path};
+use crate::uri_path;
+pub(super) use crate::uri_path::{join, path};
 use mcp_resources_engine::option::OptionError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,8 +54,8 @@ impl Tree {
         let tree = |root: &NamedPath| {
             let (name, dir) = named::directory(kind, what, root)?;
             let rules = FolderRules::new(kind, &settings, &dir)?;
-            let uri = format!("{INDEX}{}/", spell::encode(name.as_bytes()));
-            let name = spell::text(name.as_bytes());
+            let uri = format!("{INDEX}{}/", uri_path::encode(name.as_bytes()));
+            let name = uri_path::text(name.as_bytes());
             Ok(Arc::new(Self { name, uri, dir, settings: settings.clone(), rules, way }))
         };
         options.roots.iter().map(tree).collect()
@@ -84,7 +84,7 @@ impl Tree {
     pub(super) fn uri(&self, path: &[u8], is_dir: bool) -> String {
         let mut uri = self.uri.clone();
         if !path.is_empty() {
-            uri.push_str(&spell::encode(path));
+            uri.push_str(&uri_path::encode(path));
             if is_dir {
                 uri.push('/');
             }

@@ -4,7 +4,7 @@
 //!   Provider::interest ──▶ Inbox ◀── hints ── notify, which watches the directories that matter
 //!                            │
 //!                            ▼ a thread: from the first interest to the last
-//!   Scene, one for each root: its directories ── scan, compare ──▶ list_changed, updated(directory)
+//!   WatchedRoot, one for each root: its directories ── scan, compare ──▶ list_changed, updated(directory)
 //!   Targets: the paths that are watched       ── look, compare ──▶ updated(uri)
 //! ```
 //!
@@ -34,15 +34,15 @@
 //! one was renamed, and a root that is gone leaves nothing to watch. So are rules outside of the root.
 
 mod inbox;
-mod scene;
 mod seen;
 mod system;
 mod target;
 #[cfg(test)]
 mod tests;
+mod watched_root;
 mod watcher;
 
-use super::beneath::EntryFacts;
+use super::root_directory::EntryFacts;
 use super::tree::Tree;
 use inbox::{FileChange, WatchInbox};
 use mcp_resources_runtime::provider::{Feed, InterestChange};

@@ -5,7 +5,7 @@
 
 use super::objects::entries;
 use super::repository::{GitContext, GitEntry, Handle};
-use crate::spell::join;
+use crate::uri_path::join;
 use gix::ObjectId;
 use gix::objs::tree::EntryMode;
 use mcp_resources_engine::error::ReadError;

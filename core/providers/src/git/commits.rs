@@ -14,7 +14,7 @@ use super::objects::child;
 use super::repository::{GitContext, GitEntry, Handle};
 use super::revision::GitRevision;
 use super::watch::{Fingerprint, fingerprint_of_log};
-use crate::spell;
+use crate::uri_path;
 use gix::ObjectId;
 use gix::objs::Kind;
 use mcp_resources_engine::error::ReadError;
@@ -117,7 +117,7 @@ fn path_of(
     start: Option<ObjectId>,
     context: &GitContext<'_>,
 ) -> Result<Vec<u8>, ReadError> {
-    let (path, is_dir) = spell::path(path).ok_or(ReadError::NotFound)?;
+    let (path, is_dir) = uri_path::path(path).ok_or(ReadError::NotFound)?;
     let own = handle.own;
     let revision = revision.map_or_else(|| "HEAD".to_owned(), ToString::to_string);
     let now = match start {
@@ -143,12 +143,12 @@ pub(super) fn commit(
     let parents = handle.parents(id)?;
     let before = parents.first().map(|parent| handle.tree_of(*parent)).transpose()?;
     let mut files = Vec::new();
-    let spelled = revision.to_string();
-    let comparison = Comparison { handle, from: &spelled, to: &spelled, context };
+    let encoded = revision.to_string();
+    let comparison = Comparison { handle, from: &encoded, to: &encoded, context };
     let is_whole = comparison.each(before, Some(handle.tree_of(id)?), &mut |change| {
         let has_room = files.len() < FILES;
         if has_room {
-            files.push(change.file(handle, &spelled));
+            files.push(change.file(handle, &encoded));
         }
         Ok(has_room)
     })?;
@@ -207,7 +207,7 @@ impl<'h> CommitWalk<'h> {
         start: ObjectId,
         path: Option<&'h [u8]>,
     ) -> Result<Self, ReadError> {
-        let path = path.map(|path| spell::components(path).collect());
+        let path = path.map(|path| uri_path::components(path).collect());
         let heap = Default::default();
         let known = Default::default();
         let seen = Default::default();

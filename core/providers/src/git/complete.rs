@@ -11,7 +11,7 @@ use super::repository::{GitContext, Handle};
 use super::revision::GitRevision;
 use crate::answers::COMPLETED;
 use crate::path;
-use crate::spell::{self, join};
+use crate::uri_path::{self, join};
 use mcp_resources_engine::error::ReadError;
 
 /// The names of references that begin with what was typed, with a slash or with `~2F`.
@@ -21,17 +21,17 @@ pub(super) fn revisions(
     context: &GitContext<'_>,
 ) -> Result<Vec<String>, ReadError> {
     let plain = path::decoded(typed).unwrap_or_default();
-    let fits = |spelled: &str, name: &str| {
-        spelled.starts_with(typed) || !plain.is_empty() && name.starts_with(&*plain)
+    let fits = |encoded: &str, name: &str| {
+        encoded.starts_with(typed) || !plain.is_empty() && name.starts_with(&*plain)
     };
-    let may = |spelled: &str| (context.permits)(&handle.own.uri_of("log", spelled));
+    let may = |encoded: &str| (context.permits)(&handle.own.uri_of("log", encoded));
     let mut values = Vec::new();
     if "HEAD".starts_with(typed) && may("HEAD") {
         values.push("HEAD".to_owned());
     }
     let named = references::all(handle)?;
-    let named = named.into_iter().filter(|named| fits(&named.spelled, &named.name) && may(&named.spelled));
-    values.extend(named.map(|named| named.spelled).take(COMPLETED));
+    let named = named.into_iter().filter(|named| fits(&named.encoded, &named.name) && may(&named.encoded));
+    values.extend(named.map(|named| named.encoded).take(COMPLETED));
     Ok(values)
 }
 
@@ -81,7 +81,7 @@ pub(super) fn paths(
     let (above, start) = typed.rsplit_once('/').unwrap_or(("", typed));
     let directory = path::decoded(above).and_then(|above| match &*above {
         "" => Some(Vec::new()),
-        above => spell::decode(above),
+        above => uri_path::decode(above),
     });
     let revision = GitRevision::parse(revision).ok_or(ReadError::NotFound)?;
     let directory = directory.filter(|path| own.selection.admits(path, true)).ok_or(ReadError::NotFound)?;
@@ -89,7 +89,7 @@ pub(super) fn paths(
     let entry =
         handle.entry(tree, &directory)?.filter(|entry| entry.mode.is_tree()).ok_or(ReadError::NotFound)?;
     let data = handle.tree(entry.id)?;
-    let spelled = revision.to_string();
+    let encoded = revision.to_string();
     let typed = TypedPrefix::new(start);
     let mut values = Vec::new();
     for entry in entries(&data) {
@@ -102,10 +102,11 @@ pub(super) fn paths(
         }
         let path = join(&directory, entry.filename);
         let kind = if is_dir { "tree" } else { "blob" };
-        if own.selection.admits_entry(&path, is_dir) && (context.permits)(&own.uri_at(kind, &spelled, &path))
+        if own.selection.admits_entry(&path, is_dir) && (context.permits)(&own.uri_at(kind, &encoded, &path))
         {
-            let spelled = if of == PathOf::Log { spell::unencoded(&path) } else { spell::encode(&path) };
-            values.push(spelled + if is_dir { "/" } else { "" });
+            let encoded =
+                if of == PathOf::Log { uri_path::unencoded(&path) } else { uri_path::encode(&path) };
+            values.push(encoded + if is_dir { "/" } else { "" });
         }
     }
     Ok(values)
@@ -133,7 +134,7 @@ impl<'t> TypedPrefix<'t> {
         if !self.starts.iter().flatten().any(|start| name.starts_with(start)) {
             return false;
         }
-        spell::encode(name).starts_with(self.encoded)
-            || self.plain.as_ref().is_some_and(|plain| spell::text(name).starts_with(&**plain))
+        uri_path::encode(name).starts_with(self.encoded)
+            || self.plain.as_ref().is_some_and(|plain| uri_path::text(name).starts_with(&**plain))
     }
 }

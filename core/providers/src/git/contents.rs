@@ -7,7 +7,7 @@ use super::repository::{GitContext, Handle};
 use super::revision::GitRevision;
 use super::watch::Fingerprint;
 use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
-use crate::spell::{self, join};
+use crate::uri_path::{self, join};
 use gix::objs::Kind;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -25,7 +25,7 @@ pub(super) fn blob(
     path: &str,
     context: &GitContext<'_>,
 ) -> Result<(ReadResult<'static>, Fingerprint), ReadError> {
-    let (path, must_be_dir) = spell::path(path).ok_or(ReadError::NotFound)?;
+    let (path, must_be_dir) = uri_path::path(path).ok_or(ReadError::NotFound)?;
     if must_be_dir || !handle.own.selection.admits(&path, false) {
         return Err(ReadError::NotFound);
     }
@@ -57,7 +57,7 @@ pub(super) fn tree(
     path: &str,
     context: &GitContext<'_>,
 ) -> Result<(ReadResult<'static>, Fingerprint), ReadError> {
-    let (path, _) = spell::path(path).ok_or(ReadError::NotFound)?;
+    let (path, _) = uri_path::path(path).ok_or(ReadError::NotFound)?;
     let own = handle.own;
     if !own.selection.admits(&path, true) {
         return Err(ReadError::NotFound);
@@ -66,7 +66,7 @@ pub(super) fn tree(
     let entry = handle.entry(handle.tree_of(id)?, &path)?.filter(|entry| entry.mode.is_tree());
     let entry = entry.ok_or(ReadError::NotFound)?;
     let data = handle.tree(entry.id)?;
-    let spelled = revision.to_string();
+    let encoded = revision.to_string();
     let mut contents = Vec::new();
     let mut more = false;
     for entry in entries(&data) {
@@ -78,7 +78,7 @@ pub(super) fn tree(
         if !(is_dir || entry.mode.is_blob_or_symlink()) || !own.selection.admits_entry(&name, is_dir) {
             continue;
         }
-        let uri = own.uri_at(if is_dir { "tree" } else { "blob" }, &spelled, &name);
+        let uri = own.uri_at(if is_dir { "tree" } else { "blob" }, &encoded, &name);
         if !(context.permits)(&uri) {
             continue;
         }

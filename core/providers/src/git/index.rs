@@ -9,7 +9,7 @@
 use super::objects::entries;
 use super::parts::{PartError, Stamp, stamp};
 use super::repository::Handle;
-use crate::spell::join;
+use crate::uri_path::join;
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 use gix::{ObjectId, hash};
@@ -59,7 +59,7 @@ impl GitIndex {
     }
 
     /// Whether a directory has entries.
-    pub(super) fn has_beneath(&self, directory: &[u8]) -> bool {
+    pub(super) fn has_under(&self, directory: &[u8]) -> bool {
         let prefix = join(directory, b"");
         let from = self.entries.partition_point(|entry| *entry.path < *prefix);
         self.entries.get(from).is_some_and(|entry| entry.path.starts_with(&prefix))

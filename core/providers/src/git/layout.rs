@@ -6,7 +6,7 @@
 //!   DIR/.git a file               a linked worktree, if the directory that it names points back to DIR; refused otherwise
 //! ```
 //!
-//! Law: everything that is read lies beneath the declared directory or, for a linked worktree, beneath the repository that the
+//! Law: everything that is read lies under the declared directory or, for a linked worktree, under the repository that the
 //! worktree belongs to. Otherwise a directory from somebody else could show any repository of this machine.
 
 use super::parts::Areas;
@@ -263,7 +263,7 @@ fn links(dir: &Path) -> impl Iterator<Item = PathBuf> {
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())).map(|entry| entry.path())
 }
 
-/// Checks every link beneath a directory, also behind links.
+/// Checks every link under a directory, also behind links.
 fn check_links(dir: &Path, areas: &[&Path]) -> Result<(), LayoutRefusal> {
     let mut todo = vec![dir.to_owned()];
     let mut seen = HashSet::new();
@@ -283,7 +283,7 @@ fn check_links(dir: &Path, areas: &[&Path]) -> Result<(), LayoutRefusal> {
     Ok(())
 }
 
-/// The target of `path`, which must lie beneath one of `areas`.
+/// The target of `path`, which must lie under one of `areas`.
 fn inside(path: &Path, areas: &[&Path]) -> Result<PathBuf, LayoutRefusal> {
     let real = fs::canonicalize(path).ok().filter(|real| areas.iter().any(|area| real.starts_with(area)));
     real.ok_or_else(|| {

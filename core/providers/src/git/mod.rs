@@ -129,7 +129,7 @@ impl Git {
     /// # Errors
     /// Two have the same name.
     pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
-        self.take(other)?;
+        self.merge(other)?;
         Ok(self)
     }
 
@@ -154,7 +154,7 @@ impl Declare for Git {
         Self::new(options.at(folder))
     }
 
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.repositories.len();
         other
             .repositories
@@ -164,10 +164,10 @@ impl Declare for Git {
     }
 
     /// `DIR` or `NAME=DIR`. A directory whose own name has a `=` is `./a=b`.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         match rest {
             "" => Err(OptionError::sentence("\"git:\" names no repository; write git:DIR or git:NAME=DIR")),
-            _ => Ok(OptionValue::List(vec![named::word(rest)])),
+            _ => Ok(OptionValue::List(vec![named::parse_path(rest)])),
         }
     }
 }
@@ -405,14 +405,14 @@ fn listed(
                 Ok(newest.into_iter().map(|(_, named)| named).take(LISTED).collect::<Vec<_>>())
             })?;
             named.sort();
-            named.dedup_by(|one, other| one.spelled == other.spelled);
+            named.dedup_by(|one, other| one.encoded == other.encoded);
             let item = |named: references::RefName| {
                 let what = if named.is_tag { "tag" } else { "branch" };
-                let item = Resource::new(repository.uri_of("log", &named.spelled))
+                let item = Resource::new(repository.uri_of("log", &named.encoded))
                     .name(format!("{name}/log/{}", named.name))
                     .title(format!("The commits of the {what} {}", named.name))
                     .mime_type(JSON);
-                (named.spelled, item)
+                (named.encoded, item)
             };
             Ok(named.into_iter().map(item).collect())
         }
@@ -435,7 +435,7 @@ fn target(request: &Read) -> Result<GitTarget, ReadError> {
         OF_DIFF => GitTarget::Diff(revision("from")?, revision("to")?),
         _ => {
             let path = request.param("path").unwrap_or_default();
-            GitTarget::Path(revision("ref")?, crate::spell::path(path).ok_or(ReadError::NotFound)?.0)
+            GitTarget::Path(revision("ref")?, crate::uri_path::path(path).ok_or(ReadError::NotFound)?.0)
         }
     })
 }

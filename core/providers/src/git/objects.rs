@@ -12,7 +12,7 @@ use super::packs::{LARGEST_OBJECT, StoreError};
 use super::parts::PartError;
 use super::repository::{GitEntry, Handle};
 use super::store::Wanted;
-use crate::spell;
+use crate::uri_path;
 use gix::objs::Kind;
 use gix::{ObjectId, hash};
 use mcp_resources_engine::error::ReadError;
@@ -138,10 +138,10 @@ impl Handle<'_> {
         }
     }
 
-    /// What is at a path beneath a tree; `None` if nothing is. The empty path is the tree itself.
+    /// What is at a path under a tree; `None` if nothing is. The empty path is the tree itself.
     pub(super) fn entry(&self, tree: ObjectId, path: &[u8]) -> Result<Option<GitEntry>, ReadError> {
         let mut entry = GitEntry { mode: gix::objs::tree::EntryKind::Tree.into(), id: tree };
-        for name in spell::components(path) {
+        for name in uri_path::components(path) {
             if !entry.mode.is_tree() {
                 return Ok(None);
             }

@@ -80,7 +80,7 @@ impl GitOptions {
         self
     }
 
-    /// Serves nothing whose path within the repository matches one of `globs`, nor what is beneath it. Default: none.
+    /// Serves nothing whose path within the repository matches one of `globs`, nor what is under it. Default: none.
     #[must_use]
     pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.settings.exclude = globs.into_iter().map(Into::into).collect();
@@ -131,7 +131,7 @@ option_table!(GitOptions, "a directory, a list of them, or an object of options"
         "Only files whose path within the repository matches a glob are served. `*` stays within a segment, `**` crosses segments." =>
         |own, value| put(&mut own.settings.include, texts(value));
     "exclude": "a list of globs", Some("[]"),
-        "Files and directories whose path within the repository matches a glob are not served, with everything beneath them." =>
+        "Files and directories whose path within the repository matches a glob are not served, with everything in them." =>
         |own, value| put(&mut own.settings.exclude, texts(value));
     "hidden": "true or false", Some("false"),
         "Whether names that begin with a dot are served." =>

@@ -1,7 +1,7 @@
 //! Opening the files of a repository.
 //!
 //! ```text
-//!   path ──looked at──▶ a file? ──open, without waiting──▶ still a file? ──where it really lies──▶ beneath one of the areas?
+//!   path ──looked at──▶ a file? ──open, without waiting──▶ still a file? ──where it really lies──▶ under one of the areas?
 //! ```
 //!
 //! Law: every file of a repository is opened here. A FIFO, a socket, a device or a directory in its place is an error, and

@@ -1,4 +1,4 @@
-//! References as they are kept: files beneath `refs`, lines of `packed-refs`, and HEAD.
+//! References as they are kept: files under `refs`, lines of `packed-refs`, and HEAD.
 //!
 //! ```text
 //!   refs/heads/main ──a file──▶ ID, or ref: refs/heads/other ──▶ …
@@ -86,8 +86,8 @@ impl RefStore {
         }
     }
 
-    /// The references beneath a folder such as `refs/heads/`, each with the object that it leads to. Broken ones are left out.
-    pub(super) fn beneath(&self, folder: &str) -> Result<Vec<(String, ObjectId)>, PartError> {
+    /// The references under a folder such as `refs/heads/`, each with the object that it leads to. Broken ones are left out.
+    pub(super) fn under(&self, folder: &str) -> Result<Vec<(String, ObjectId)>, PartError> {
         let packed = self.packed()?;
         let from = packed.partition_point(|(name, _)| name.as_str() < folder);
         let packed = packed.iter().skip(from).take_while(|(name, _)| name.starts_with(folder)).take(LARGEST);
@@ -196,7 +196,7 @@ fn packed_refs(text: &[u8]) -> PackedRefs {
     all
 }
 
-/// Whether a file may name this reference: one beneath `refs`, which no part of the name leads out of.
+/// Whether a file may name this reference: one under `refs`, which no part of the name leads out of.
 fn is_full_name(name: &str) -> bool {
     name.starts_with("refs/")
         && name.split('/').all(|part| !part.is_empty() && !part.starts_with('.'))

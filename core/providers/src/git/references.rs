@@ -25,7 +25,7 @@ pub(super) type Times = HashMap<ObjectId, u64>;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct RefName {
     /// As in a URI, before percent-encoding.
-    pub(super) spelled: String,
+    pub(super) encoded: String,
     pub(super) name: String,
     pub(super) is_tag: bool,
     /// What it points to: for an annotated tag, the tag.
@@ -106,10 +106,10 @@ fn of_folder(handle: &Handle<'_>, folder: &str) -> Result<Vec<RefName>, ReadErro
             true => format!("{folder}/{name}"),
             false => name.to_owned(),
         };
-        let spelled = revision::spell(&name);
+        let encoded = revision::encode_name(&name);
         // A name that values may not have, such as one that begins with a dash, can only be read by its id.
-        if GitRevision::parse(&spelled).is_some() {
-            named.push(RefName { spelled, name, is_tag, id });
+        if GitRevision::parse(&encoded).is_some() {
+            named.push(RefName { encoded, name, is_tag, id });
         }
     }
     named.sort();
@@ -121,16 +121,16 @@ fn of_folder(handle: &Handle<'_>, folder: &str) -> Result<Vec<RefName>, ReadErro
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct After {
     time: u64,
-    spelled: String,
+    encoded: String,
 }
 
 impl After {
     /// Reads the value of `after`, such as `1700000000-v1.0`.
     pub(super) fn parse(value: &str) -> Option<Self> {
-        let (time, spelled) = value.split_once('-')?;
+        let (time, encoded) = value.split_once('-')?;
         let is_number = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
         let time = is_number.then(|| time.parse().ok()).flatten()?;
-        Some(Self { time, spelled: spelled.to_owned() })
+        Some(Self { time, encoded: encoded.to_owned() })
     }
 }
 
@@ -154,23 +154,23 @@ fn page(
     for (time, named) in newest_first(handle, all)? {
         handle.check()?;
         let is_behind =
-            |after: &After| (Reverse(time), &named.spelled) > (Reverse(after.time), &after.spelled);
+            |after: &After| (Reverse(time), &named.encoded) > (Reverse(after.time), &after.encoded);
         if !after.is_none_or(is_behind) {
             continue;
         }
-        let uri = handle.own.uri_of("log", &named.spelled);
+        let uri = handle.own.uri_of("log", &named.encoded);
         if !(context.permits)(&uri) {
             continue;
         }
         if shown.len() == SHOWN {
-            let next = last.map(|(time, spelled): (u64, String)| {
+            let next = last.map(|(time, encoded): (u64, String)| {
                 let mut next = format!("{}{kind}?after=", handle.own.uri);
-                path::append(&mut next, &format!("{time}-{spelled}"));
+                path::append(&mut next, &format!("{time}-{encoded}"));
                 next
             });
             return Ok(RefPage { shown, next });
         }
-        last = Some((time, named.spelled.clone()));
+        last = Some((time, named.encoded.clone()));
         shown.push((named, uri));
     }
     Ok(RefPage { shown, next: None })
@@ -186,7 +186,7 @@ pub(super) fn newest_first(handle: &Handle<'_>, all: Vec<RefName>) -> Result<Vec
     }
     handle.check()?;
     timed.sort_by(|(one, this), (other, that)| {
-        (Reverse(one), &this.spelled).cmp(&(Reverse(other), &that.spelled))
+        (Reverse(one), &this.encoded).cmp(&(Reverse(other), &that.encoded))
     });
     Ok(timed)
 }
@@ -244,7 +244,7 @@ pub(super) fn branches(
 /// Whether a client may know of a branch.
 pub(super) fn may_name(handle: &Handle<'_>, branch: &str, context: &GitContext<'_>) -> bool {
     handle.own.settings.refs.iter().any(|folder| folder == "heads")
-        && (context.permits)(&handle.own.uri_of("log", &revision::spell(branch)))
+        && (context.permits)(&handle.own.uri_of("log", &revision::encode_name(branch)))
 }
 
 /// The tags that a client may see, as JSON.

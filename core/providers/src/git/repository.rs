@@ -21,7 +21,7 @@ use super::store::ObjectStore;
 use crate::named::{self, NamedPath};
 use crate::path;
 use crate::selection::Selection;
-use crate::spell;
+use crate::uri_path;
 use gix::ObjectId;
 use gix::objs::Kind;
 use gix::objs::tree::EntryMode;
@@ -157,7 +157,7 @@ impl GitRepository {
         path::append(&mut uri, revision);
         uri.push('/');
         if !path.is_empty() {
-            uri.push_str(&spell::encode(path));
+            uri.push_str(&uri_path::encode(path));
             if kind == "tree" {
                 uri.push('/');
             }
@@ -275,9 +275,9 @@ impl Handle<'_> {
         })
     }
 
-    /// The references beneath a folder such as `refs/heads/`, each with the object that it leads to.
+    /// The references under a folder such as `refs/heads/`, each with the object that it leads to.
     pub(super) fn references(&self, folder: &str) -> Result<Vec<(String, ObjectId)>, ReadError> {
-        self.open.refs.beneath(folder).map_err(|error| self.unreadable("packed-refs", &error))
+        self.open.refs.under(folder).map_err(|error| self.unreadable("packed-refs", &error))
     }
 
     /// The object of a reference of an allowed folder.

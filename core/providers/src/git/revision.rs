@@ -45,7 +45,7 @@ impl GitRevision {
         if value.len() > 2 * LONGEST {
             return None;
         }
-        let text = unspelled(value);
+        let text = decode_name(value);
         let end = text.find(['~', '^']).unwrap_or(text.len());
         let (name, rest) = text.split_at(end);
         is_name(name).then_some(())?;
@@ -61,7 +61,7 @@ impl GitRevision {
 /// As in a URI, before percent-encoding.
 impl fmt::Display for GitRevision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&spell(&self.name))?;
+        f.write_str(&encode_name(&self.name))?;
         self.steps.iter().try_for_each(|step| match step {
             RevisionStep::Ancestor(n) => write!(f, "~{n}"),
             RevisionStep::Parent(n) => write!(f, "^{n}"),
@@ -70,7 +70,7 @@ impl fmt::Display for GitRevision {
 }
 
 /// A name as one segment of a URI, before percent-encoding.
-pub fn spell(name: &str) -> String {
+pub fn encode_name(name: &str) -> String {
     // A name has no tilde of its own, so nothing else needs an escape.
     name.replace('/', "~2F")
 }
@@ -80,7 +80,7 @@ pub(super) fn is_id(name: &str) -> bool {
     name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn unspelled(value: &str) -> String {
+fn decode_name(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut rest = value;
     while let Some(at) = rest.find('~') {
@@ -98,7 +98,7 @@ fn unspelled(value: &str) -> String {
     text
 }
 
-/// Whether git could have a reference of this name, beneath `refs/heads` or elsewhere. An id is one too.
+/// Whether git could have a reference of this name, under `refs/heads` or elsewhere. An id is one too.
 fn is_name(name: &str) -> bool {
     let has_forbidden = |name: &str| {
         name.chars()

@@ -11,7 +11,7 @@ use super::repository::{GitContext, Handle};
 use super::untracked::UntrackedWalk;
 use super::watch::Fingerprint;
 use super::worktree::WorktreeFiles;
-use crate::spell::join;
+use crate::uri_path::join;
 use gix::ObjectId;
 use gix::index::entry::{Flags, Mode};
 use mcp_resources_engine::error::ReadError;
@@ -188,7 +188,7 @@ impl WorktreeState {
 /// A file of a commit: its path, mode and id.
 type Committed = (Vec<u8>, u32, ObjectId);
 
-/// Appends the files beneath a tree.
+/// Appends the files under a tree.
 fn collect(
     handle: &Handle<'_>,
     tree: ObjectId,

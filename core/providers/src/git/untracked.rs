@@ -10,7 +10,7 @@
 use super::index::GitIndex;
 use super::parts::{Areas, PartError};
 use super::repository::Handle;
-use crate::spell::join;
+use crate::uri_path::join;
 use gix::bstr::BStr;
 use gix::glob::pattern::Case;
 use gix::ignore::Search;
@@ -83,7 +83,7 @@ impl<'w> UntrackedWalk<'w> {
                 if is_repository {
                     continue;
                 }
-                if self.index.has_beneath(&path) {
+                if self.index.has_under(&path) {
                     if !self.is_ignored(&path, true) && !self.tracked(&path, depth + 1)? {
                         is_whole = false;
                         break;

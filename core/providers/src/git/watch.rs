@@ -14,7 +14,7 @@ use super::repository::{GitContext, GitRepository, Handle, INDEX};
 use super::revision::GitRevision;
 use super::status::WorktreeState;
 use crate::path;
-use crate::spell;
+use crate::uri_path;
 use crate::watching::{ProviderWatching, WatchedValue};
 use gix::ObjectId;
 use mcp_resources_engine::error::ReadError;
@@ -85,7 +85,7 @@ impl GitTarget {
             }
             ("tree" | "blob", Some(of)) => {
                 let (of, at) = of.split_once('/')?;
-                Self::Path(revision(of)?, spell::path(&path::decoded(at)?)?.0)
+                Self::Path(revision(of)?, uri_path::path(&path::decoded(at)?)?.0)
             }
             _ => return None,
         };
@@ -145,7 +145,7 @@ pub(super) fn fingerprint_of_tags(named: &[RefName]) -> Fingerprint {
 
 fn fingerprint_of_lists(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
     let named = references::all(handle)?;
-    let names: Vec<&str> = named.iter().map(|named| &*named.spelled).collect();
+    let names: Vec<&str> = named.iter().map(|named| &*named.encoded).collect();
     Ok(Fingerprint::from_value((handle.head()?.is_some(), names)))
 }
 

@@ -21,7 +21,7 @@ pub(super) enum SeriesFormat {
 
 impl SeriesFormat {
     /// Their words.
-    pub(super) const WORDS: [&str; 3] = ["json", "csv", "openmetrics"];
+    pub(super) const NAMES: [&str; 3] = ["json", "csv", "openmetrics"];
 
     pub(super) fn parse(word: &str) -> Option<Self> {
         match word {

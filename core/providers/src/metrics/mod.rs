@@ -143,7 +143,7 @@ impl Declare for Metrics {
         }
     }
 
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         if self.shared.options == other.shared.options {
             return Ok(());
         }
@@ -152,7 +152,7 @@ impl Declare for Metrics {
     }
 
     /// Nothing: this machine is measured.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         match rest {
             "" => Ok(OptionValue::Members(vec![("host".into(), true.into())])),
             _ => Err(OptionError::sentence(format!(
@@ -227,7 +227,7 @@ impl Provider for Metrics {
             "from" => &["-5m", "-15m", "-30m", "-1h"],
             "to" => &["-5m", "-15m", "-30m"],
             "step" => &["1s", "10s", "1m", "5m"],
-            "format" => &SeriesFormat::WORDS,
+            "format" => &SeriesFormat::NAMES,
             _ => &[],
         };
         let fits = words.iter().filter(|word| word.starts_with(typed));

@@ -239,12 +239,14 @@ fn options_are_checked() {
     }
     let few = Metrics::new(MetricsOptions::new().series(3).host(true)).unwrap_err().to_string();
     assert!(few.contains("`host` needs 11 series"), "{few}");
-    let said = Metrics::word("interval=1s").unwrap_err().to_string();
+    let said = Metrics::parse_shorthand("interval=1s").unwrap_err().to_string();
     assert!(said.contains("takes nothing, not \"interval=1s\""), "{said}");
-    let host: MetricsOptions = declared::read("metrics", Metrics::word("").unwrap()).unwrap();
+    let host: MetricsOptions = declared::read("metrics", Metrics::parse_shorthand("").unwrap()).unwrap();
     assert_eq!(host, MetricsOptions::new().host(true));
     let mut one = Metrics::new(MetricsOptions::new()).unwrap();
-    assert!(one.take(Metrics::new(MetricsOptions::new()).unwrap()).is_ok());
-    assert!(one.take(Metrics::new(MetricsOptions::new().interval(Duration::from_secs(2))).unwrap()).is_err());
+    assert!(one.merge(Metrics::new(MetricsOptions::new()).unwrap()).is_ok());
+    assert!(
+        one.merge(Metrics::new(MetricsOptions::new().interval(Duration::from_secs(2))).unwrap()).is_err()
+    );
     assert!(MetricsOptions::from_option(5_u64.into()).is_err());
 }

@@ -143,7 +143,7 @@ impl Rag {
     /// # Errors
     /// Two collections have the same name.
     pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
-        self.take(other)?;
+        self.merge(other)?;
         Ok(self)
     }
 
@@ -203,14 +203,14 @@ impl Declare for Rag {
         Self::new(options.at(folder))
     }
 
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.collections.len();
         let added = other.collections.into_iter().try_for_each(|collection| self.add(collection));
         added.inspect_err(|_| self.collections.truncate(before))
     }
 
     /// `NAME=DIR`.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         match rest.split_once('=') {
             Some((name, dir)) if !name.is_empty() && !dir.is_empty() => {
                 let pair = OptionValue::List(vec![name.into(), dir.into()]);
@@ -220,7 +220,7 @@ impl Declare for Rag {
         }
     }
 
-    const WORDS: &'static [(&'static str, Reader)] = &[("gdrive", options::read_drive_word)];
+    const SHORTHANDS: &'static [(&'static str, Reader)] = &[("gdrive", options::parse_drive_shorthand)];
 }
 
 impl Provider for Rag {

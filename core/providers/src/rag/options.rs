@@ -98,7 +98,7 @@ impl RagOptions {
         self
     }
 
-    /// Takes no file of folders whose path matches one of `globs`, nor what is beneath it. Default: none.
+    /// Takes no file of folders whose path matches one of `globs`, nor what is under it. Default: none.
     #[must_use]
     pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.folder.exclude = globs.into_iter().map(Into::into).collect();
@@ -155,7 +155,7 @@ option_table!(RagOptions, "an object of options" {
         "Only files of folders whose path matches a glob are taken. `*` stays within a segment, `**` crosses segments." =>
         |own, value| put(&mut own.folder.include, texts(value));
     "exclude": "a list of globs", Some("[]"),
-        "Files and directories of folders whose path matches a glob are not taken, with everything beneath them." =>
+        "Files and directories of folders whose path matches a glob are not taken, with everything in them." =>
         |own, value| put(&mut own.folder.exclude, texts(value));
     "list_max": "a whole number", Some("1000"),
         "The maximum number of listed documents; all documents can be read and searched." =>
@@ -252,7 +252,7 @@ fn read_drive(value: OptionValue) -> Result<Origin, OptionError> {
 ///
 /// # Errors
 /// There is no file, or it has no name that is a text.
-pub(super) fn read_drive_word(rest: &str) -> Result<OptionValue, OptionError> {
+pub(super) fn parse_drive_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
     let forms = "write gdrive:CONFIG or gdrive:NAME=CONFIG, a YAML or JSON file";
     let (name, file) = match rest.split_once('=') {
         Some((name, file)) if !name.contains('/') => (Some(name), file),

@@ -120,7 +120,7 @@ impl FolderSource {
 
     /// Where a document is on disk.
     fn locate(&self, id: &str) -> Option<Vec<u8>> {
-        let path = crate::spell::decode(id).filter(|path| is_document(path))?;
+        let path = crate::uri_path::decode(id).filter(|path| is_document(path))?;
         if self.folder.is_dir(&path) == Some(false) {
             return Some(path);
         }

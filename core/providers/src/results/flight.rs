@@ -1,8 +1,8 @@
 //! Computations that are under way, for those who wait for the same result.
 //!
 //! ```text
-//!   join ──first──▶ Leader ──land──▶ everybody who waits has the same end
-//!     └──later──▶ Flight::landed         └──dropped: one of those who wait leads next
+//!   join ──first──▶ ComputeLeader ──finish──▶ everybody who waits has the same end
+//!     └──later──▶ ComputeFlight::finished      └──dropped: one of those who wait leads next
 //! ```
 //!
 //! Law: both locks are leaves: wakers are called after they were released.
@@ -36,7 +36,7 @@ struct FlightProgress {
 
 #[derive(Clone, Debug)]
 enum FlightEnd {
-    Landed(Outcome),
+    Finished(Outcome),
     /// Nobody computes it any longer.
     Abandoned,
 }
@@ -68,11 +68,11 @@ impl ComputeFlights {
 
 impl ComputeFlight {
     /// What it came to; `None` if it was abandoned.
-    pub(super) async fn landed(&self) -> Option<Outcome> {
+    pub(super) async fn finished(&self) -> Option<Outcome> {
         poll_fn(|context| {
             let mut state = lock(&self.state);
             match &state.end {
-                Some(FlightEnd::Landed(landed)) => Poll::Ready(Some(landed.clone())),
+                Some(FlightEnd::Finished(result)) => Poll::Ready(Some(result.clone())),
                 Some(FlightEnd::Abandoned) => Poll::Ready(None),
                 None => {
                     let waker = context.waker();
@@ -88,8 +88,8 @@ impl ComputeFlight {
 }
 
 impl ComputeLeader<'_> {
-    pub(super) fn land(self, landed: Outcome) {
-        self.end(FlightEnd::Landed(landed));
+    pub(super) fn finish(self, result: Outcome) {
+        self.end(FlightEnd::Finished(result));
     }
 
     /// Only the first end counts.

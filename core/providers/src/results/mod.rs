@@ -137,13 +137,13 @@ impl Results {
             }
             let lead = match cache.flights.join(key.clone()) {
                 Joined::Lead(lead) => lead,
-                Joined::Waits(flight) => match flight.landed().await {
-                    Some(landed) => return landed,
+                Joined::Waits(flight) => match flight.finished().await {
+                    Some(result) => return result,
                     None => continue,
                 },
             };
-            // Another one may have landed since.
-            let landed = match cache.get(&key)? {
+            // Another computation may have finished since.
+            let result = match cache.get(&key)? {
                 Some(entry) => Ok(entry),
                 None => match compute().await {
                     Ok(content) => {
@@ -152,8 +152,8 @@ impl Results {
                     Err(error) => Err(ComputeError::Failed(Arc::from(error.into()))),
                 },
             };
-            lead.land(landed.clone());
-            return landed;
+            lead.finish(result.clone());
+            return result;
         }
     }
 
@@ -198,7 +198,7 @@ impl Declare for Results {
         Self::new(options.at(folder))
     }
 
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         for cache in other.caches() {
             if self.caches().any(|own| own.options.scheme == cache.options.scheme) {
                 return Err(OptionError::sentence(format!(
@@ -213,7 +213,7 @@ impl Declare for Results {
     }
 
     /// `SCHEME`, or nothing.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         Ok(if rest.is_empty() { OptionValue::None } else { rest.into() })
     }
 }

@@ -4,7 +4,7 @@ use super::library::{SkillLibrary, SkillSnapshot};
 use super::skill::{self, Skill, digest};
 use crate::files::open_folder::{AbsentFolder, FolderEntry, OpenFolder};
 use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
-use crate::spell;
+use crate::uri_path;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_runtime::provider::{Read, Responder};
@@ -47,7 +47,7 @@ fn directory(target: &SkillTarget<'_>, mut entries: Vec<FolderEntry>, more: bool
     let permits = |uri: &str| request.permits(uri);
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     let children = entries.into_iter().filter_map(|entry| {
-        let own = spell::join(target.path, &entry.name);
+        let own = uri_path::join(target.path, &entry.name);
         let uri = skill.uri_of(&own);
         let mime_type = match snapshot.head(skill, &own) {
             _ if entry.is_dir => Some(DIRECTORY),

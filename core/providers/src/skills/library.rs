@@ -15,7 +15,7 @@ use crate::files::folder::Folder;
 use crate::files::open_folder::{AbsentFolder, FolderLevel, OpenFolder, Stamp};
 use crate::named::NamedPath;
 use crate::path;
-use crate::spell;
+use crate::uri_path;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_template::uri;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -151,7 +151,7 @@ impl SkillRoot {
         match (before.is_empty(), dir.is_empty()) {
             (_, true) => before.clone().into_bytes(),
             (true, _) => dir.to_vec(),
-            _ => spell::join(before.as_bytes(), dir),
+            _ => uri_path::join(before.as_bytes(), dir),
         }
     }
 }
@@ -167,7 +167,7 @@ impl SkillSnapshot {
                     return Some((skill, Vec::new()));
                 }
                 let rest = rest.strip_prefix('/').filter(|rest| !rest.contains(['?', '#']))?;
-                return Some((skill, spell::decode(&path::decoded(rest)?)?));
+                return Some((skill, uri_path::decode(&path::decoded(rest)?)?));
             }
             base = base.get(..base.rfind('/')?).filter(|base| base.len() > SCHEME.len())?;
         }
@@ -325,7 +325,7 @@ impl<'w> SkillWalk<'w> {
             is_first = false;
             found.has_more |= more;
             for entry in entries {
-                let path = spell::join(&dir, &entry.name);
+                let path = uri_path::join(&dir, &entry.name);
                 if !entry.is_dir {
                     if entry.name == MANIFEST {
                         found.skills.push(dir.clone());
@@ -358,7 +358,7 @@ impl<'w> SkillWalk<'w> {
         }
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let name = std::str::from_utf8(name).map_err(|_| "the name of its directory is not UTF-8")?;
-        let manifest = spell::join(dir, MANIFEST);
+        let manifest = uri_path::join(dir, MANIFEST);
         let read = |missing: AbsentFolder| format!("its SKILL.md {}", reason(missing));
         let stamp = files.binary_search_by(|file| file.0.cmp(&manifest)).ok().and_then(|at| files.get(at));
         let stamp = stamp.map(|file| file.1).ok_or("its SKILL.md is gone")?;
@@ -457,7 +457,7 @@ impl<'w> SkillWalk<'w> {
 /// # Errors
 /// Why there is none.
 fn base(path: &[u8]) -> Result<String, String> {
-    let encoded = spell::encode(path);
+    let encoded = uri_path::encode(path);
     let (first, rest) = encoded.split_at(encoded.find('/').unwrap_or(encoded.len()));
     // The first segment is the authority of the URI.
     let base = format!("{SCHEME}{}{rest}", first.replace(':', "%3A").replace('@', "%40"));

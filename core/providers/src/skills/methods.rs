@@ -7,7 +7,7 @@ use super::library::{SkillLibrary, SkillSnapshot};
 use super::skill::Skill;
 use super::{INDEX, SCHEME};
 use crate::media::DIRECTORY;
-use crate::spell;
+use crate::uri_path;
 use mcp_resources_engine::connection::RawResult;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::Resource;
@@ -93,7 +93,7 @@ fn children(
     let place = skill.path_in_folder(path);
     let (entries, _) = folder.entries(&folder.level(&place)?, &place, CHILDREN).ok()?;
     let children = entries.into_iter().map(|entry| {
-        let own = spell::join(path, &entry.name);
+        let own = uri_path::join(path, &entry.name);
         if entry.is_dir {
             let name = String::from_utf8_lossy(&entry.name).into_owned();
             return Resource::new(skill.uri_of(&own)).name(name).mime_type(DIRECTORY);

@@ -98,7 +98,7 @@ impl Declare for Skills {
         Self::new(options.at(folder))
     }
 
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let roots = Arc::try_unwrap(other.library).map(|library| library.roots);
         if let (Some(own), Ok(roots)) = (Arc::get_mut(&mut self.library), roots) {
             own.roots.extend(roots);
@@ -109,13 +109,13 @@ impl Declare for Skills {
     }
 
     /// `DIR` or `PREFIX=DIR`. A directory whose own name has a `=` is `./a=b`.
-    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+    fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         match rest {
             "" => {
                 let forms = "\"skills:\" names no directory; write skills:DIR or skills:PREFIX=DIR";
                 Err(OptionError::sentence(forms))
             }
-            _ => Ok(OptionValue::List(vec![named::word(rest)])),
+            _ => Ok(OptionValue::List(vec![named::parse_path(rest)])),
         }
     }
 }

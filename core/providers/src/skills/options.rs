@@ -56,7 +56,7 @@ impl SkillOptions {
         self
     }
 
-    /// Serves nothing whose path within its folder matches one of `globs`, nor what is beneath it. Default: none.
+    /// Serves nothing whose path within its folder matches one of `globs`, nor what is under it. Default: none.
     #[must_use]
     pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.folder.exclude = globs.into_iter().map(Into::into).collect();
@@ -97,7 +97,7 @@ option_table!(SkillOptions, "a directory, a list of them, or an object of option
         "Serves each directory that is a skill or contains skills. A prefix such as acme/billing is put before their paths." =>
         |own, value| put(&mut own.paths, named::read(value, "directory"));
     "exclude": "a list of globs", Some("[]"),
-        "Files and directories whose path within their directory matches a glob are not served, with everything beneath them." =>
+        "Files and directories whose path within their directory matches a glob are not served, with everything in them." =>
         |own, value| put(&mut own.folder.exclude, texts(value));
     "gitignore": "true or false", Some("true"),
         "Whether files that .gitignore, .ignore or .git/info/exclude name are left out." =>

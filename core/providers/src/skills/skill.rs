@@ -5,7 +5,7 @@
 use crate::files::open_folder::Stamp;
 use crate::front_matter::{self, FileValue, FrontMatterSyntax, ValueMembers};
 use crate::media::by_name;
-use crate::spell;
+use crate::uri_path;
 use mcp_resources_engine::resource::Resource;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sha2::{Digest as _, Sha256};
@@ -115,12 +115,12 @@ impl Skill {
 
     /// The URI of what is at `path` within it.
     pub(super) fn uri_of(&self, path: &[u8]) -> String {
-        if path.is_empty() { self.base.clone() } else { format!("{}/{}", self.base, spell::encode(path)) }
+        if path.is_empty() { self.base.clone() } else { format!("{}/{}", self.base, uri_path::encode(path)) }
     }
 
     /// The path within its folder of what is at `path` within it.
     pub(super) fn path_in_folder(&self, path: &[u8]) -> Vec<u8> {
-        if path.is_empty() { self.dir.clone() } else { spell::join(&self.dir, path) }
+        if path.is_empty() { self.dir.clone() } else { uri_path::join(&self.dir, path) }
     }
 
     /// What lists say of a file at `path`. `head`: it is the `SKILL.md` of a skill.

@@ -31,16 +31,16 @@ impl engine::Observer for InterestObserver {
         match change {
             engine::Interest::Uri { uri, before, now } => {
                 if before.is_watched != now.is_watched
-                    && let Some(watch) = mounts.told.watch.get()
+                    && let Some(watch) = mounts.interest.watch.get()
                 {
                     // The panic hook has already printed the location.
                     let _ = catch_unwind(AssertUnwindSafe(|| watch(uri, now.is_watched)));
                 }
                 let part = now.handler.and_then(|handler| mounts.find(handler));
-                mounts.told.reroute(uri, part);
+                mounts.interest.reroute(uri, part);
             }
             engine::Interest::Lists { on } => {
-                mounts.each(|mounted| mounted.tell_lists(on));
+                mounts.each(|mounted| mounted.report_lists(on));
             }
         }
     }
@@ -50,7 +50,7 @@ impl Mounts {
     /// Sets the function to call when a URI gains its first watcher (`true`) or loses its last one, in order. Only the
     /// first function is used; set it before [`Mounts::serve`].
     pub fn watch_with(&self, watch: WatchFn) {
-        let _ = self.told.watch.set(watch);
+        let _ = self.interest.watch.set(watch);
     }
 
     /// Starts observing once there is a receiver: until then subscriptions cost nothing here.
@@ -78,7 +78,7 @@ impl ReportedInterest {
         }
         for (part, on) in before.iter().map(|part| (part, false)).chain(part.iter().map(|part| (part, true)))
         {
-            part.each(&mut |mounted, route| mounted.tell(InterestChange::Uri { uri, route, on }));
+            part.each(&mut |mounted, route| mounted.report(InterestChange::Uri { uri, route, on }));
         }
     }
 
@@ -89,25 +89,25 @@ impl ReportedInterest {
 
 impl MountedProvider {
     /// Reports a change to its provider, ignoring panics.
-    pub(super) fn tell(&self, change: InterestChange<'_>) {
+    pub(super) fn report(&self, change: InterestChange<'_>) {
         // The panic hook has already printed the location.
         let _ = catch_unwind(AssertUnwindSafe(|| self.provider.interest(change)));
     }
 
     /// Reports whether the lists are watched, if that has changed.
-    fn tell_lists(&self, on: bool) {
-        let mut told = self.lists();
-        if told.is_some_and(|told| told != on) {
-            *told = Some(on);
-            self.tell(InterestChange::Lists { on });
+    fn report_lists(&self, on: bool) {
+        let mut reported = self.lists();
+        if reported.is_some_and(|before| before != on) {
+            *reported = Some(on);
+            self.report(InterestChange::Lists { on });
         }
     }
 
     /// Reports the end of watching lists when the mount ends.
     pub(super) fn end_lists(&self) {
-        let mut told = self.lists();
-        if told.take() == Some(true) {
-            self.tell(InterestChange::Lists { on: false });
+        let mut reported = self.lists();
+        if reported.take() == Some(true) {
+            self.report(InterestChange::Lists { on: false });
         }
     }
 

@@ -1,9 +1,9 @@
 //! Log messages of providers outside of requests.
 //!
-//! Law: the lock is a leaf: no host is called while it is held. Messages are queued until a host is known.
+//! Law: the lock is a leaf: no runtime is called while it is held. Messages are queued until a runtime is known.
 
 use super::mounts::Mounts;
-use crate::transport::{Host, Peer};
+use crate::transport::{EventHandler, Peer};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -13,25 +13,25 @@ const WAITING: usize = 16;
 /// Writes one message to the log.
 pub type LogFn = Box<dyn Fn(&str) + Send + Sync>;
 
-/// The destination of messages: the function of [`Mounts::log_with`], else the host that last reported interest, or
-/// before any has, the host of the first request.
+/// The destination of messages: the function of [`Mounts::log_with`], else the runtime that last reported interest, or
+/// before any has, the runtime of the first request.
 #[derive(Default)]
 pub(super) struct ProviderLog {
     state: Mutex<LogState>,
-    /// Whether a host is known. Read without the lock.
+    /// Whether a runtime is known. Read without the lock.
     has_host: AtomicBool,
     write: std::sync::OnceLock<LogFn>,
 }
 
 #[derive(Default)]
 struct LogState {
-    host: Option<Weak<dyn Host>>,
+    host: Option<Weak<dyn EventHandler>>,
     waiting: Vec<String>,
 }
 
 impl Mounts {
     /// Sets the function that logs messages of providers outside of requests; any thread may call it. Without it
-    /// messages go to the host of the client that was last reported to watch, or that sent the first request. Only the
+    /// messages go to the runtime of the client that was last reported to watch, or that sent the first request. Only the
     /// first function is used.
     pub fn log_with(&self, write: LogFn) {
         let _ = self.log.write.set(write);
@@ -39,14 +39,14 @@ impl Mounts {
 }
 
 impl ProviderLog {
-    /// Logs to the host of `peer` if no other host is known.
+    /// Logs to the runtime of `peer` if no other runtime is known.
     pub(super) fn follow_first(&self, peer: &Peer) {
         if !self.has_host.load(Ordering::Relaxed) {
             self.follow(peer);
         }
     }
 
-    /// Logs to the host of `peer` from now on, including queued messages.
+    /// Logs to the runtime of `peer` from now on, including queued messages.
     pub(super) fn follow(&self, peer: &Peer) {
         let waiting = {
             let mut state = self.lock();

@@ -11,8 +11,8 @@
 //! as fast as a client reads. Its resources are checked like registrations of the server, and its results are guarded like
 //! those of a handler.
 
+mod dispatch;
 mod feed;
-mod host;
 mod interest;
 mod log;
 mod mount;
@@ -24,8 +24,8 @@ mod tests;
 mod watches;
 mod workers;
 
+pub use dispatch::Providers;
 pub use feed::{Feed, FeedEntry};
-pub use host::Providers;
 pub use interest::WatchFn;
 pub use log::LogFn;
 pub use mount::{Mount, Route};

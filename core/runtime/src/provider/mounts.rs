@@ -40,7 +40,7 @@ pub struct Mounts {
     fallback: OnceLock<HandlerId>,
     /// See [`Mounts::is_used`].
     is_used: AtomicBool,
-    pub(super) told: ReportedInterest,
+    pub(super) interest: ReportedInterest,
     pub(super) log: ProviderLog,
 }
 
@@ -93,14 +93,14 @@ impl Mounts {
             mounted: Mutex::default(),
             fallback: OnceLock::new(),
             is_used: AtomicBool::new(false),
-            told: ReportedInterest::default(),
+            interest: ReportedInterest::default(),
             log: ProviderLog::default(),
         })
     }
 
     /// Sets the engine. Call it once.
     pub fn serve(self: &Arc<Self>, engine: &Arc<Engine>) {
-        if self.engine.set(Arc::downgrade(engine)).is_ok() && self.told.has_watch() {
+        if self.engine.set(Arc::downgrade(engine)).is_ok() && self.interest.has_watch() {
             self.observe(engine);
         }
     }
@@ -282,7 +282,7 @@ impl Mounts {
     }
 }
 
-/// The functions for hosts.
+/// The functions for runtimes.
 impl Mounts {
     /// The part of a provider that answers `event`; `None` if no provider does.
     pub fn part(&self, event: &Event<'_>) -> Option<MountPart> {

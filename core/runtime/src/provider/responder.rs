@@ -22,7 +22,7 @@ pub struct Responder<T> {
     sort: PhantomData<fn(T)>,
 }
 
-/// A request that a worker has accepted: its host counts it until this is dropped.
+/// A request that a worker has accepted: its runtime counts it until this is dropped.
 struct PendingAnswer(Peer);
 
 /// The parts needed to answer.

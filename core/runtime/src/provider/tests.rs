@@ -4,7 +4,7 @@ mod calling;
 mod mounting;
 
 use super::*;
-use crate::transport::{EngineClock, Host, Peer, Pipe};
+use crate::transport::{EngineClock, EventHandler, Peer, Pipe};
 use mcp_resources_engine::catalog::{Edit, ItemSource, MountId};
 use mcp_resources_engine::connection::{Answer, Body, Contents, Events, Item};
 use mcp_resources_engine::engine::{Engine, EngineOptions, ServerInfo};
@@ -107,7 +107,7 @@ struct Everything {
     pending: AtomicUsize,
 }
 
-impl Host for Everything {
+impl EventHandler for Everything {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         // Events that belong to no provider get no answer here.
         drop(self.mounts.take(peer, events));

@@ -1,7 +1,7 @@
-//! The watches of single resources and templates, for a host that calls functions on its own thread or event loop.
+//! The watches of single resources and templates, for a runtime that calls functions on its own thread or event loop.
 //!
 //! Law: at most one change is queued for each URI, and two opposite changes cancel out. So the queue is limited by the
-//! number of watches now and at the host's last take.
+//! number of watches now and at the runtime's last take.
 
 use super::mounts::Mounts;
 use mcp_resources_engine::catalog::CatalogRoute;
@@ -43,7 +43,7 @@ impl Mounts {
         // The text of a template is not a URI, and stays unchanged.
         let name: Arc<str> =
             uri::normalize(registered, usize::MAX).map_or_else(|_| registered.into(), |uri| uri.into());
-        self.told.watches.lock().names.insert(name.clone());
+        self.interest.watches.lock().names.insert(name.clone());
         let mounts = Arc::downgrade(self);
         self.watch_with(Box::new(move |uri, is_watched| {
             if mounts.upgrade().is_some_and(|mounts| mounts.note_watch(uri, is_watched)) {
@@ -59,7 +59,7 @@ impl Mounts {
 
     /// Takes the changes since the last call.
     pub fn take_watches(&self) -> Vec<WatchChange> {
-        std::mem::take(&mut self.told.watches.lock().waiting).into_values().collect()
+        std::mem::take(&mut self.interest.watches.lock().waiting).into_values().collect()
     }
 
     /// Records a change. Returns whether there was none to take before.
@@ -71,7 +71,7 @@ impl Mounts {
         };
         // Called without the lock.
         let name = if is_watched { serves() } else { None };
-        self.told.watches.lock().note(uri.into(), is_watched, name)
+        self.interest.watches.lock().note(uri.into(), is_watched, name)
     }
 }
 

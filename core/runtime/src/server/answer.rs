@@ -55,19 +55,19 @@ pub struct Call;
 /// }
 /// ```
 pub struct HandlerError {
-    told: ReadError,
+    error: ReadError,
     cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl HandlerError {
     /// An error with a message for the log.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { told: ReadError::Failed, cause: Some(message.into().into()) }
+        Self { error: ReadError::Failed, cause: Some(message.into().into()) }
     }
 
     /// The error that is sent to the client.
-    pub fn told(&self) -> &ReadError {
-        &self.told
+    pub fn client_error(&self) -> &ReadError {
+        &self.error
     }
 
     /// The cause to log; `None` if the client gets the whole error.
@@ -75,8 +75,8 @@ impl HandlerError {
         self.cause.as_deref()
     }
 
-    pub(super) fn into_told(self) -> ReadError {
-        self.told
+    pub(super) fn into_client_error(self) -> ReadError {
+        self.error
     }
 }
 
@@ -84,8 +84,8 @@ impl<E: Error + Send + Sync + 'static> From<E> for HandlerError {
     fn from(error: E) -> Self {
         let error: Box<dyn Error + Send + Sync> = Box::new(error);
         match error.downcast::<ReadError>() {
-            Ok(told) => Self { told: *told, cause: None },
-            Err(cause) => Self { told: ReadError::Failed, cause: Some(cause) },
+            Ok(error) => Self { error: *error, cause: None },
+            Err(cause) => Self { error: ReadError::Failed, cause: Some(cause) },
         }
     }
 }
@@ -94,7 +94,7 @@ impl fmt::Debug for HandlerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
             Some(cause) => fmt::Debug::fmt(cause, f),
-            None => fmt::Debug::fmt(&self.told, f),
+            None => fmt::Debug::fmt(&self.error, f),
         }
     }
 }
@@ -103,7 +103,7 @@ impl fmt::Display for HandlerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
             Some(cause) => fmt::Display::fmt(cause, f),
-            None => fmt::Display::fmt(&self.told, f),
+            None => fmt::Display::fmt(&self.error, f),
         }
     }
 }
@@ -197,7 +197,7 @@ mod tests {
             Ok(Answer::Raw(_)) => "raw",
             Ok(_) => "other",
             Err(error) if error.cause().is_some() => "logged",
-            Err(_) => "told",
+            Err(_) => "sent",
         }
     }
 
@@ -214,11 +214,11 @@ mod tests {
     fn only_read_errors_are_sent() {
         let hidden: Result<String, _> = Err(std::io::Error::other("secret"));
         let handled = IntoAnswer::<Read>::into_answer(hidden);
-        assert_eq!(handled.as_ref().unwrap_err().told(), &ReadError::Failed);
+        assert_eq!(handled.as_ref().unwrap_err().client_error(), &ReadError::Failed);
         assert_eq!(kind_of(handled), "logged");
         let told: Result<String, _> = Err(ReadError::NotFound);
         let handled = IntoAnswer::<Read>::into_answer(told);
-        assert_eq!(handled.as_ref().unwrap_err().told(), &ReadError::NotFound);
-        assert_eq!(kind_of(handled), "told");
+        assert_eq!(handled.as_ref().unwrap_err().client_error(), &ReadError::NotFound);
+        assert_eq!(kind_of(handled), "sent");
     }
 }

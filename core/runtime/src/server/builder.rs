@@ -278,15 +278,15 @@ impl Builder {
 
     /// Records each request, and passes the records to `sink` on a thread of its own: to an
     /// [`AuditFile`](crate::transport::AuditFile), or to a function that takes an
-    /// [`AuditEntry`](mcp_resources_engine::guard::AuditEntry). Default: no records. Requests never wait for a slow
+    /// [`AuditRecord`](mcp_resources_engine::guard::AuditRecord). Default: no records. Requests never wait for a slow
     /// sink: above [`Limits::audit_queue`](mcp_resources_engine::limits::Limits::audit_queue) records are dropped and counted.
     ///
     /// ```
-    /// # use mcp_resources::{AuditFile, ResourceServer, guard::AuditEntry};
+    /// # use mcp_resources::{AuditFile, ResourceServer, guard::AuditRecord};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let path = std::env::temp_dir().join("mcp-resources-doc-audit.jsonl");
     /// let to_file = ResourceServer::builder("a", "1").audit(AuditFile::open(path)?);
-    /// let to_function = ResourceServer::builder("b", "1").audit(|entry: &AuditEntry| println!("{entry:?}"));
+    /// let to_function = ResourceServer::builder("b", "1").audit(|entry: &AuditRecord| println!("{entry:?}"));
     /// # Ok(()) }
     /// ```
     pub fn audit(mut self, sink: impl AuditSink) -> Self {

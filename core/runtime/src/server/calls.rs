@@ -42,7 +42,7 @@ fn step(client: &Arc<CallerHandle>, outcome: RequestOutcome<'_>) -> Vec<RequestO
 }
 
 /// Handles an event without an answer.
-pub(super) fn tell(shared: &ServerState, connection: ConnectionId, event: &Event<'_>) {
+pub(super) fn handle_notification(shared: &ServerState, connection: ConnectionId, event: &Event<'_>) {
     match event {
         Event::Replied { ask, answer } => shared.asks.settle((connection, *ask), *answer),
         Event::Cancelled(token) => {
@@ -102,7 +102,7 @@ fn handle(client: &Arc<CallerHandle>, event: Event<'_>) -> RequestOutcome<'stati
             })
         }
         event => {
-            tell(&client.shared, client.peer.connection(), &event);
+            handle_notification(&client.shared, client.peer.connection(), &event);
             RequestOutcome::nothing()
         }
     }
@@ -148,7 +148,7 @@ fn answer(link: &HandlerLink, handled: Handled) -> RequestOutcome<'static> {
     let shared = &link.client().shared;
     let peer = &link.client().peer;
     let answer = handled.unwrap_or_else(|error| {
-        link.span().failed(error.told());
+        link.span().failed(error.client_error());
         shared.failed(error)
     });
     match link.take_route() {

@@ -5,7 +5,7 @@ use super::calls;
 use super::client::CallerHandle;
 use super::shared::{Diagnostic, ServerState};
 use crate::transport::http::{HttpOptions, HttpServer, Verifier, listen_on};
-use crate::transport::{Host, Peer};
+use crate::transport::{EventHandler, Peer};
 use mcp_resources_engine::connection::{Events, RequestOutcome};
 use mcp_resources_engine::http::{Answers, Auth, Hosts, Origins, Rules, RulesError, Sse24};
 use std::fmt;
@@ -129,7 +129,7 @@ impl HttpBuilder {
     /// [`RulesError`] if an option is invalid.
     pub fn build(self) -> Result<Arc<HttpServer>, RulesError> {
         let shared = &self.server.shared;
-        let host = Arc::new(HttpHost { shared: shared.clone(), runtime: OnceLock::new() });
+        let host = Arc::new(HttpHandler { shared: shared.clone(), runtime: OnceLock::new() });
         let server = HttpServer::new(&shared.engine, shared.clock.clone(), self.options, host)?;
         shared.listens(&server);
         Ok(server)
@@ -245,13 +245,13 @@ impl Drop for Ends {
 }
 
 /// Connects the HTTP server with handlers.
-struct HttpHost {
+struct HttpHandler {
     shared: Arc<ServerState>,
     /// The runtime that serves, known from the first request on.
     runtime: OnceLock<Handle>,
 }
 
-impl Host for HttpHost {
+impl EventHandler for HttpHandler {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         let runtime = self.runtime.get_or_init(Handle::current).clone();
         let client = CallerHandle::new(self.shared.clone(), peer.clone(), runtime);

@@ -66,7 +66,7 @@ use mcp_resources_engine::catalog::MountId;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::resource::RegistrationError;
-use pipe::PipeHost;
+use pipe::PipeHandler;
 use run::{InputReader, TimeThread};
 use shared::ServerState;
 use std::fmt;
@@ -159,7 +159,7 @@ impl ResourceServer {
         self.shared.flush_audit();
     }
 
-    /// The engine, for hosts that drive it themselves.
+    /// The engine, for runtimes that drive it themselves.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.shared.engine
     }
@@ -187,7 +187,7 @@ impl ResourceServer {
         let waiter = DescriptorWaiter::new()?;
         let terminate = Arc::new(AtomicBool::new(false));
         let _signals = if is_process { Some(Signals::handle(&waiter, &terminate)?) } else { None };
-        let host = PipeHost::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
+        let host = PipeHandler::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
         let _stop = StopOnDrop(host.clone());
         let client = host.client();
         let reader = InputReader {
@@ -196,15 +196,15 @@ impl ResourceServer {
             waiter: DescriptorWaiter::new()?,
             blocks: is_process,
         };
-        let keeper = TimeThread { host, client, waiter, terminate, reader: reader.waiter.wake().clone() };
-        let (tell, told) = oneshot::channel();
+        let timer = TimeThread { host, client, waiter, terminate, reader: reader.waiter.wake().clone() };
+        let (sender, receiver) = oneshot::channel();
         thread("mcp-reader", move || reader.run())?;
-        thread("mcp-keeper", move || {
+        thread("mcp-timer", move || {
             // Fails if the future was dropped.
-            let _ = tell.send(keeper.run());
+            let _ = sender.send(timer.run());
         })?;
         let ended =
-            told.await.unwrap_or_else(|_| Err(io::Error::other("a thread of the server has panicked")));
+            receiver.await.unwrap_or_else(|_| Err(io::Error::other("a thread of the server has panicked")));
         self.shared.audited().await;
         ended
     }
@@ -262,11 +262,11 @@ impl Method {
 }
 
 /// Stops a server whose future is dropped.
-struct StopOnDrop(Arc<PipeHost>);
+struct StopOnDrop(Arc<PipeHandler>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.0.wake().say(pipe::word::STOP);
+        self.0.wake().set(pipe::signal::STOP);
     }
 }
 

@@ -5,7 +5,7 @@
 use super::calls;
 use super::client::CallerHandle;
 use super::shared::{Diagnostic, ServerState};
-use crate::transport::{Flushed, Host, Peer, Pipe, Stdio, Wake};
+use crate::transport::{EventHandler, Flushed, Peer, Pipe, Stdio, Wake};
 use mcp_resources_engine::connection::{Events, RequestOutcome};
 use mcp_resources_engine::now::Now;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Handle;
 
 /// Signals for the threads of a peer.
-pub(super) mod word {
+pub(super) mod signal {
     /// The hub has notifications.
     pub(in crate::server) const DELIVER: u32 = 1;
     /// Stop: finish requests in flight, then end.
@@ -25,7 +25,7 @@ pub(super) mod word {
 }
 
 /// The peer at the other end of a pipe.
-pub(super) struct PipeHost {
+pub(super) struct PipeHandler {
     shared: Arc<ServerState>,
     pipe: Arc<Pipe>,
     stdio: Stdio,
@@ -36,10 +36,10 @@ pub(super) struct PipeHost {
     draining: AtomicBool,
 }
 
-impl PipeHost {
+impl PipeHandler {
     pub(super) fn new(shared: Arc<ServerState>, stdio: Stdio, runtime: Handle, wake: Arc<Wake>) -> Arc<Self> {
         let pipe = Arc::new(Pipe::new(&shared.engine, shared.clock.clone()));
-        pipe.wake_with(wake.waker(word::DELIVER));
+        pipe.wake_with(wake.waker(signal::DELIVER));
         shared.joined(pipe.id(), wake.clone());
         let over = Default::default();
         let draining = Default::default();
@@ -80,12 +80,12 @@ impl PipeHost {
     pub(super) fn flush(&self) -> Flushed {
         let flushed = self.pipe.flush(|bytes| self.stdio.write(bytes));
         if flushed != Flushed::All {
-            self.wake.say(word::LOOK);
+            self.wake.set(signal::LOOK);
         }
         flushed
     }
 
-    /// From now on the keeper waits for requests in flight.
+    /// From now on the timer thread waits for requests in flight.
     pub(super) fn drains(&self) {
         self.draining.store(true, Ordering::SeqCst);
     }
@@ -99,12 +99,12 @@ impl PipeHost {
         self.over.store(true, Ordering::Release);
         self.shared.left(self.pipe.id());
         for event in self.pipe.close() {
-            calls::tell(&self.shared, self.pipe.id(), &event);
+            calls::handle_notification(&self.shared, self.pipe.id(), &event);
         }
     }
 }
 
-impl Host for PipeHost {
+impl EventHandler for PipeHandler {
     /// Called on a thread that gave an answer; handlers that follow from it are polled on this thread too.
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         let client = CallerHandle::new(self.shared.clone(), peer.clone(), self.runtime.clone());
@@ -114,13 +114,13 @@ impl Host for PipeHost {
     fn appended(&self, _peer: &Peer) {
         self.flush();
         if self.draining.load(Ordering::SeqCst) {
-            self.wake.say(word::LOOK);
+            self.wake.set(signal::LOOK);
         }
     }
 
     fn pends(&self, _peer: &Peer) {
         if let Some(deadline) = self.pipe.deadline() {
-            self.wake.due(deadline, word::LOOK);
+            self.wake.due(deadline, signal::LOOK);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The two threads of one peer. The reader reads, dispatches and writes. The keeper sleeps until a timer is due, the
+//! The two threads of one peer. The reader reads, dispatches and writes. The timer thread sleeps until a timer is due, the
 //! hub has notifications, or unwritten output can be written.
 //!
 //! Law: the reader waits only for input and for room to write, so a request costs one read and one write. Above
@@ -6,7 +6,7 @@
 
 use super::calls;
 use super::client::CallerHandle;
-use super::pipe::{PipeHost, word};
+use super::pipe::{PipeHandler, signal};
 use crate::transport::{DescriptorWaiter, Flushed, PollInterest, Received, Wake};
 use mcp_resources_engine::jsonrpc::Lines;
 use mcp_resources_engine::now::Millis;
@@ -20,7 +20,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// The thread that reads.
 pub(super) struct InputReader {
-    pub(super) host: Arc<PipeHost>,
+    pub(super) host: Arc<PipeHandler>,
     pub(super) client: Arc<CallerHandle>,
     pub(super) waiter: DescriptorWaiter,
     /// Whether a read blocks; only the peer can then end it.
@@ -31,8 +31,8 @@ impl InputReader {
     /// Reads until the end of input, or until it is stopped.
     pub(super) fn run(self) {
         let _entered = self.host.runtime().enter();
-        // Signals the keeper, however this function ends.
-        let _ended = SayOnDrop(self.host.wake(), word::ENDED);
+        // Signals the timer thread, however this function ends.
+        let _ended = SetOnDrop(self.host.wake(), signal::ENDED);
         let mut lines = Lines::new(self.host.shared().engine.limits().message);
         let mut chunk = vec![0; CHUNK];
         loop {
@@ -87,13 +87,13 @@ impl InputReader {
             output: room.then(|| stdio.output_fd()),
             timeout: None,
         })?;
-        Ok(self.waiter.wake().hear() & word::STOP != 0)
+        Ok(self.waiter.wake().take() & signal::STOP != 0)
     }
 }
 
 /// The thread that handles timers.
 pub(super) struct TimeThread {
-    pub(super) host: Arc<PipeHost>,
+    pub(super) host: Arc<PipeHandler>,
     pub(super) client: Arc<CallerHandle>,
     pub(super) waiter: DescriptorWaiter,
     /// Set by a signal that asks the process to end.
@@ -115,12 +115,12 @@ impl TimeThread {
     /// Runs until the peer leaves or the server is stopped, and all output is written or discarded.
     pub(super) fn run(self) -> io::Result<()> {
         let _entered = self.host.runtime().enter();
-        let _timekeeper = self.host.shared().engine.keep_time(self.waiter.wake().waker(word::LOOK));
+        let _timekeeper = self.host.shared().engine.register_timer(self.waiter.wake().waker(signal::LOOK));
         let ended = self.keep().and_then(|()| self.drain());
         self.host.close();
         // Writes the answers that the grace period produced, without waiting for a client that does not read.
         let _ = self.host.flush();
-        self.reader.say(word::STOP);
+        self.reader.set(signal::STOP);
         self.host.stdio().hang_up();
         ended
     }
@@ -158,11 +158,11 @@ impl TimeThread {
         let pipe = self.host.pipe();
         // First of all, so that any change from here on keeps the thread from sleeping.
         self.waiter.wake().arm(Millis::MAX);
-        let words = self.waiter.wake().hear();
+        let signals = self.waiter.wake().take();
         if self.terminate.swap(false, Ordering::Relaxed) {
             shared.shutdown();
         }
-        if words & word::DELIVER != 0 {
+        if signals & signal::DELIVER != 0 {
             pipe.deliver();
         }
         let now = self.host.now();
@@ -175,7 +175,7 @@ impl TimeThread {
         let flushed = pipe.flush(|bytes| self.host.stdio().write(bytes));
         let next = [engine, own].into_iter().flatten().min();
         self.waiter.wake().arm(next.unwrap_or(Millis::MAX));
-        let stops = words & (word::STOP | word::ENDED) != 0;
+        let stops = signals & (signal::STOP | signal::ENDED) != 0;
         LoopPass { stops, flushed, due: next.map(|next| next.saturating_sub(now.tick)) }
     }
 
@@ -195,10 +195,10 @@ impl TimeThread {
     }
 }
 
-struct SayOnDrop<'w>(&'w Wake, u32);
+struct SetOnDrop<'w>(&'w Wake, u32);
 
-impl Drop for SayOnDrop<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.say(self.1);
+        self.0.set(self.1);
     }
 }

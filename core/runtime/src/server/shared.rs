@@ -5,7 +5,7 @@ use super::ask::HandlerAsks;
 use super::changes::ServerChanges;
 use super::handlers::Functions;
 use super::link::HandlerLink;
-use super::pipe::word;
+use super::pipe::signal;
 use crate::provider::WatchFn;
 use crate::registry::Registry;
 #[cfg(feature = "http")]
@@ -192,7 +192,7 @@ impl ServerState {
     /// Shuts down all transports: each peer ends its listens, then itself.
     pub(super) fn shutdown(&self) {
         for wake in self.peers().values() {
-            wake.say(word::STOP);
+            wake.set(signal::STOP);
         }
         #[cfg(feature = "http")]
         for endpoint in self.endpoints() {
@@ -246,5 +246,5 @@ fn failed(diagnose: &Diagnose, error: HandlerError) -> Answer<'static> {
     if let Some(cause) = error.cause() {
         diagnose(&Diagnostic::Failed(cause));
     }
-    Answer::Failed(error.into_told())
+    Answer::Failed(error.into_client_error())
 }

@@ -309,9 +309,9 @@ async fn changes_at_run_time_are_notified() {
     let other = server.clone();
     std::thread::spawn(move || other.notify_updated("a://counter").unwrap()).join().unwrap();
     for client in [&mut modern, &mut legacy] {
-        let told = client.notification().await.unwrap();
-        assert_eq!(told["method"], "notifications/resources/updated");
-        assert_eq!(told["params"]["uri"], "a://counter");
+        let notice = client.notification().await.unwrap();
+        assert_eq!(notice["method"], "notifications/resources/updated");
+        assert_eq!(notice["params"]["uri"], "a://counter");
     }
     // The second comes after the coalescing time, so a timer has to fire for it.
     assert_eq!(legacy.read_text("a://touch").await.unwrap(), "ok");

@@ -9,7 +9,7 @@
 
 use super::record_signal::RecordSignal;
 use mcp_resources_engine::engine::Engine;
-use mcp_resources_engine::guard::AuditEntry;
+use mcp_resources_engine::guard::AuditRecord;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub trait AuditSink: Send + 'static {
     ///
     /// # Errors
     /// On an error the entries are lost; the sink gets their number when it works again.
-    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()>;
+    fn take(&mut self, entries: &[AuditRecord]) -> io::Result<()>;
 
     /// Makes a second sink to the same destination for a process that is forked from this one; `self` stays with the
     /// parent's thread. Default: none, and a forked process records nothing.
@@ -32,15 +32,15 @@ pub trait AuditSink: Send + 'static {
 }
 
 /// A function that is called for each entry.
-impl<F: FnMut(&AuditEntry) + Send + 'static> AuditSink for F {
-    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
+impl<F: FnMut(&AuditRecord) + Send + 'static> AuditSink for F {
+    fn take(&mut self, entries: &[AuditRecord]) -> io::Result<()> {
         entries.iter().for_each(self);
         Ok(())
     }
 }
 
 impl AuditSink for Box<dyn AuditSink> {
-    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
+    fn take(&mut self, entries: &[AuditRecord]) -> io::Result<()> {
         (**self).take(entries)
     }
 
@@ -69,7 +69,7 @@ impl AuditLog {
         let spare = Mutex::new(sink.fork());
         let worker = AuditWorker { engine: engine.clone(), sink, signal: signal.clone(), missed: 0 };
         *lock(&signal.work) = Some(Box::new(move || worker.run()));
-        engine.watch_records(&Waker::from(signal.clone()));
+        engine.watch_audit_records(&Waker::from(signal.clone()));
         Self { signal, engine, spare }
     }
 
@@ -84,15 +84,15 @@ impl AuditLog {
         let spare = lock(&log.spare).take();
         // The parent's thread may have held one of its locks at the fork, so it is not touched again.
         std::mem::forget(log);
-        engine.watch_records(Waker::noop());
-        engine.take_records(&mut Vec::new());
+        engine.watch_audit_records(Waker::noop());
+        engine.take_audit_records(&mut Vec::new());
         spare.map(|sink| Self::new(engine, sink))
     }
 
     /// Waits until the sink has taken all current records, but at most one second.
     pub fn flush(&self) {
         let signal = &self.signal;
-        if signal.records.is_rung() && !signal.is_running() {
+        if signal.records.has_records() && !signal.is_running() {
             signal.start();
         }
         if signal.is_running() {
@@ -192,8 +192,8 @@ impl<S: AuditSink> AuditWorker<S> {
         let waker = Waker::from(self.signal.clone());
         let mut entries = Vec::new();
         loop {
-            self.engine.watch_records(&waker);
-            self.engine.take_records(&mut entries);
+            self.engine.watch_audit_records(&waker);
+            self.engine.take_audit_records(&mut entries);
             if !entries.is_empty() {
                 self.pass_on(&mut entries);
             } else if !self.signal.records.wait() {
@@ -202,10 +202,10 @@ impl<S: AuditSink> AuditWorker<S> {
         }
     }
 
-    fn pass_on(&mut self, entries: &mut Vec<AuditEntry>) {
+    fn pass_on(&mut self, entries: &mut Vec<AuditRecord>) {
         if self.missed > 0 {
-            let time = entries.iter().map(AuditEntry::time).min().unwrap_or_default();
-            entries.insert(0, AuditEntry::Dropped { time, dropped: self.missed });
+            let time = entries.iter().map(AuditRecord::time).min().unwrap_or_default();
+            entries.insert(0, AuditRecord::Dropped { time, dropped: self.missed });
         }
         match self.sink.take(entries) {
             Ok(()) => self.missed = 0,
@@ -214,17 +214,17 @@ impl<S: AuditSink> AuditWorker<S> {
         entries.clear();
     }
 
-    fn failed(&mut self, error: &io::Error, entries: &[AuditEntry]) {
+    fn failed(&mut self, error: &io::Error, entries: &[AuditRecord]) {
         if self.missed == 0 {
             eprintln!("mcp-resources: the audit log cannot be written: {error}");
         }
-        let lost = entries.iter().filter(|entry| matches!(entry, AuditEntry::Request(_))).count() as u64;
-        let told = entries.iter().map(|entry| match entry {
-            AuditEntry::Dropped { dropped, .. } => *dropped,
+        let lost = entries.iter().filter(|entry| matches!(entry, AuditRecord::Request(_))).count() as u64;
+        let lost_records = entries.iter().map(|entry| match entry {
+            AuditRecord::Dropped { dropped, .. } => *dropped,
             _ => 1,
         });
-        self.missed = told.sum();
-        self.engine.lose_records(lost);
+        self.missed = lost_records.sum();
+        self.engine.lose_audit_records(lost);
     }
 }
 
@@ -292,11 +292,11 @@ mod tests {
     fn a_slow_sink_misses_the_newest() {
         let engine = engine();
         let mut connection = engine.connect(ConnectionKind::Stdio);
-        let ((begun, begins), (go, goes), (tell, told)) = (channel(), channel::<()>(), channel());
-        let sink = move |entry: &AuditEntry| {
+        let ((begun, begins), (go, goes), (sender, receiver)) = (channel(), channel::<()>(), channel());
+        let sink = move |entry: &AuditRecord| {
             let _ = begun.send(());
             let _ = goes.recv();
-            let _ = tell.send(entry.clone());
+            let _ = sender.send(entry.clone());
         };
         let log = AuditLog::new(engine.clone(), sink);
         read(&mut connection, 1);
@@ -306,9 +306,9 @@ mod tests {
         }
         drop(go);
         drop(log);
-        let entries: Vec<_> = told.iter().collect();
+        let entries: Vec<_> = receiver.iter().collect();
         assert_eq!(entries.len(), 12);
-        assert!(matches!(entries.last(), Some(AuditEntry::Dropped { dropped: 20, .. })), "{entries:?}");
+        assert!(matches!(entries.last(), Some(AuditRecord::Dropped { dropped: 20, .. })), "{entries:?}");
         assert!(engine.metrics_text().unwrap().contains("\nmcp_resources_audit_dropped_total 20\n"));
     }
 
@@ -318,14 +318,15 @@ mod tests {
         let engine = engine();
         let mut connection = engine.connect(ConnectionKind::Stdio);
         let holders = Arc::strong_count(&engine);
-        let (tell, told) = channel();
-        let log = AuditLog::new(engine.clone(), move |entry: &AuditEntry| tell.send(entry.clone()).unwrap());
+        let (sender, receiver) = channel();
+        let log =
+            AuditLog::new(engine.clone(), move |entry: &AuditRecord| sender.send(entry.clone()).unwrap());
         log.flush();
         assert!(!log.signal.is_running());
         read(&mut connection, 1);
         assert!(log.signal.is_running());
         log.flush();
-        assert_eq!(told.try_iter().count(), 1);
+        assert_eq!(receiver.try_iter().count(), 1);
         drop(log);
         assert_eq!(Arc::strong_count(&engine), holders);
     }
@@ -334,16 +335,16 @@ mod tests {
     #[test]
     fn a_log_without_a_record_keeps_nothing() {
         let engine = engine();
-        drop(AuditLog::new(engine.clone(), |_: &AuditEntry| ()));
+        drop(AuditLog::new(engine.clone(), |_: &AuditRecord| ()));
         assert_eq!(Arc::strong_count(&engine), 1);
     }
 
     /// Failed writes are reported once writing works again.
     #[test]
     fn a_sink_that_fails() {
-        struct Broken(u32, std::sync::mpsc::Sender<AuditEntry>);
+        struct Broken(u32, std::sync::mpsc::Sender<AuditRecord>);
         impl AuditSink for Broken {
-            fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
+            fn take(&mut self, entries: &[AuditRecord]) -> io::Result<()> {
                 self.0 += 1;
                 if self.0 < 3 {
                     return Err(io::Error::other("full"));
@@ -352,17 +353,17 @@ mod tests {
                 Ok(())
             }
         }
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let engine = engine();
         let mut connection = engine.connect(ConnectionKind::Stdio);
-        let log = AuditLog::new(engine.clone(), Broken(0, tell));
+        let log = AuditLog::new(engine.clone(), Broken(0, sender));
         for id in 1..=3 {
             read(&mut connection, id);
             log.flush();
         }
         drop(log);
-        let entries: Vec<_> = told.iter().collect();
-        assert!(matches!(entries[..], [AuditEntry::Dropped { dropped: 2, .. }, AuditEntry::Request(_)]));
+        let entries: Vec<_> = receiver.iter().collect();
+        assert!(matches!(entries[..], [AuditRecord::Dropped { dropped: 2, .. }, AuditRecord::Request(_)]));
         assert!(engine.metrics_text().unwrap().contains("\nmcp_resources_audit_dropped_total 2\n"));
     }
 }

@@ -1,7 +1,7 @@
 //! Audit records as events of the crate `tracing` (feature `tracing`), named as OpenTelemetry names them.
 
 use super::AuditSink;
-use mcp_resources_engine::guard::{AuditEntry, AuditRecord};
+use mcp_resources_engine::guard::{AuditRecord, RequestRecord};
 use mcp_resources_engine::version::Revision;
 use std::io;
 
@@ -11,11 +11,11 @@ use std::io;
 pub struct AuditEvents;
 
 impl AuditSink for AuditEvents {
-    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
+    fn take(&mut self, entries: &[AuditRecord]) -> io::Result<()> {
         for entry in entries {
             match entry {
-                AuditEntry::Request(record) => tell(record),
-                AuditEntry::Dropped { dropped, .. } => {
+                AuditRecord::Request(record) => emit(record),
+                AuditRecord::Dropped { dropped, .. } => {
                     tracing::warn!(target: "mcp_resources::audit", dropped = *dropped, "records were dropped");
                 }
                 _ => {}
@@ -25,7 +25,7 @@ impl AuditSink for AuditEvents {
     }
 }
 
-fn tell(record: &AuditRecord) {
+fn emit(record: &RequestRecord) {
     tracing::info!(
         target: "mcp_resources::audit",
         {

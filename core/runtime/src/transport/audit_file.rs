@@ -5,7 +5,7 @@
 
 use super::audit::AuditSink;
 use super::regular::{kind, without_waiting};
-use mcp_resources_engine::guard::AuditEntry;
+use mcp_resources_engine::guard::AuditRecord;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -126,7 +126,7 @@ impl AuditFile {
 }
 
 impl AuditSink for AuditFile {
-    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
+    fn take(&mut self, entries: &[AuditRecord]) -> io::Result<()> {
         self.follow();
         self.lines.clear();
         if self.is_torn {
@@ -168,8 +168,8 @@ fn ends_within_a_line(path: &Path, metadata: &Metadata) -> bool {
 mod tests {
     use super::*;
 
-    fn entries(count: u64) -> Vec<AuditEntry> {
-        (1..=count).map(|dropped| AuditEntry::Dropped { time: 1, dropped }).collect()
+    fn entries(count: u64) -> Vec<AuditRecord> {
+        (1..=count).map(|dropped| AuditRecord::Dropped { time: 1, dropped }).collect()
     }
 
     /// The numbers of the lines, each of which is JSON.

@@ -1,4 +1,4 @@
-//! The clock that hosts pass to the engine.
+//! The clock that runtimes pass to the engine.
 
 use mcp_resources_engine::now::{Millis, Now};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -6,7 +6,7 @@ mod audit_events;
 mod audit_file;
 mod clock;
 pub(crate) mod document;
-mod host;
+mod event_handler;
 #[cfg(feature = "http")]
 pub mod http;
 mod jobs;
@@ -31,8 +31,8 @@ pub use audit::{AuditLog, AuditSink};
 pub use audit_events::AuditEvents;
 pub use audit_file::AuditFile;
 pub use clock::EngineClock;
-pub use host::Host;
-pub use peer::{HostData, Peer};
+pub use event_handler::EventHandler;
+pub use peer::{Peer, PeerData};
 pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
 // Hidden, for bindings: their threads take records, and their interpreter runs one thread at a time.

@@ -1,6 +1,6 @@
 //! One client, as its handlers see it: the other end of a pipe, or one exchange over HTTP.
 
-use crate::transport::{EngineClock, Host, Pipe};
+use crate::transport::{EngineClock, EventHandler, Pipe};
 use mcp_resources_engine::connection::{
     Answer, AskError, AskId, Cancelled, EncodedReply, Events, Reply, RequestOutcome, RequestToken,
 };
@@ -16,12 +16,12 @@ use std::sync::Arc;
 pub struct Peer {
     reply_path: ReplyPath,
     clock: Arc<EngineClock>,
-    host: Arc<dyn Host>,
-    host_data: Option<HostData>,
+    host: Arc<dyn EventHandler>,
+    peer_data: Option<PeerData>,
 }
 
-/// A value that a host keeps with the requests of a peer, such as the context in which their functions run.
-pub type HostData = Arc<dyn Any + Send + Sync>;
+/// A value that a runtime keeps with the requests of a peer, such as the context in which their functions run.
+pub type PeerData = Arc<dyn Any + Send + Sync>;
 
 /// The path of its answers.
 #[derive(Clone)]
@@ -34,8 +34,8 @@ enum ReplyPath {
 
 impl Peer {
     /// The other end of a pipe.
-    pub fn pipe(pipe: Arc<Pipe>, clock: Arc<EngineClock>, host: Arc<dyn Host>) -> Self {
-        Self { reply_path: ReplyPath::Pipe(pipe), clock, host, host_data: None }
+    pub fn pipe(pipe: Arc<Pipe>, clock: Arc<EngineClock>, host: Arc<dyn EventHandler>) -> Self {
+        Self { reply_path: ReplyPath::Pipe(pipe), clock, host, peer_data: None }
     }
 
     /// One request over HTTP on `connection`. Without an exchange its response is complete.
@@ -43,22 +43,22 @@ impl Peer {
         connection: ConnectionId,
         exchange: Option<Exchange>,
         clock: Arc<EngineClock>,
-        host: Arc<dyn Host>,
+        host: Arc<dyn EventHandler>,
     ) -> Self {
         let reply_path = exchange.map_or(ReplyPath::Over(connection), ReplyPath::Exchange);
-        Self { reply_path, clock, host, host_data: None }
+        Self { reply_path, clock, host, peer_data: None }
     }
 
     /// Keeps `data` with the requests of this peer: it follows them to every thread, to the next source of a list, and
     /// into `redact`.
     #[must_use]
-    pub fn with_host_data(self, data: HostData) -> Self {
-        Self { host_data: Some(data), ..self }
+    pub fn with_peer_data(self, data: PeerData) -> Self {
+        Self { peer_data: Some(data), ..self }
     }
 
-    /// The value that the host keeps with its requests.
-    pub fn host_data(&self) -> Option<&HostData> {
-        self.host_data.as_ref()
+    /// The value that the runtime keeps with its requests.
+    pub fn peer_data(&self) -> Option<&PeerData> {
+        self.peer_data.as_ref()
     }
 
     /// The connection to which the tokens of its requests belong.
@@ -130,7 +130,7 @@ impl Peer {
     }
 
     /// Sends the message that `word` makes with the reply of a request that was not detached, unless its answer is no
-    /// longer wanted: for hosts that answer on one thread.
+    /// longer wanted: for runtimes that answer on one thread.
     pub fn report_in_place(
         &self,
         token: RequestToken,
@@ -163,22 +163,22 @@ impl Peer {
         }
     }
 
-    /// Lets the host write appended output.
+    /// Lets the runtime write appended output.
     pub fn appended(&self) {
         self.host.appended(self);
     }
 
-    /// Lets the host check deadlines, because a request will be answered later.
+    /// Lets the runtime check deadlines, because a request will be answered later.
     pub fn pends(&self) {
         self.host.pends(self);
     }
 
-    /// Reports to the host that a worker has ended a pending request.
+    /// Reports to the runtime that a worker has ended a pending request.
     pub fn settled(&self) {
         self.host.settled(self);
     }
 
-    /// Lets the host handle the outcome of an answer given on another thread.
+    /// Lets the runtime handle the outcome of an answer given on another thread.
     pub fn follow(&self, outcome: RequestOutcome<'static>) {
         let RequestOutcome { events, misuse, .. } = outcome;
         if let Some(misuse) = misuse {
@@ -190,13 +190,13 @@ impl Peer {
         self.appended();
     }
 
-    /// Lets the host handle `events`.
+    /// Lets the runtime handle `events`.
     pub fn handle(&self, events: Events<'_>) {
         self.host.handle(self, events);
     }
 
-    /// The host that answers its requests.
-    pub(crate) fn host(&self) -> &Arc<dyn Host> {
+    /// The runtime that answers its requests.
+    pub(crate) fn host(&self) -> &Arc<dyn EventHandler> {
         &self.host
     }
 

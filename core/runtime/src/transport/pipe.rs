@@ -1,7 +1,7 @@
-//! One peer at the other end of a pipe, for hosts whose event loop belongs to another language: the connection, its
+//! One peer at the other end of a pipe, for runtimes whose event loop belongs to another language: the connection, its
 //! output buffer, and one lock around both.
 //!
-//! Law: the lock is a leaf. It is never held while a handler runs, while waiting for the host language's own lock, or
+//! Law: the lock is a leaf. It is never held while a handler runs, while waiting for the language's own lock, or
 //! while a detached answer is encoded; writes under it never block.
 
 use crate::transport::EngineClock;
@@ -72,13 +72,13 @@ impl Pipe {
         self.lock().connection.wake_with(waker);
     }
 
-    /// Sets the waker to call when [`Pipe::is_full`] becomes false, on the thread that has written: the host then
+    /// Sets the waker to call when [`Pipe::is_full`] becomes false, on the thread that has written: the runtime then
     /// continues with postponed lines. It must not call the pipe, whose lock is held.
     pub fn wake_for_room(&self, waker: Waker) {
         self.lock().room = Some(waker);
     }
 
-    /// Its number, for the tables of hosts.
+    /// Its number, for the tables of runtimes.
     pub fn id(&self) -> ConnectionId {
         self.id
     }
@@ -199,7 +199,7 @@ impl Pipe {
         events
     }
 
-    /// Ends a request that the host will not answer, because its handler was cancelled. Frees its slot.
+    /// Ends a request that the runtime will not answer, because its handler was cancelled. Frees its slot.
     pub fn abandon(&self, token: RequestToken) {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -213,12 +213,12 @@ impl Pipe {
         self.lock().connection.deadline()
     }
 
-    /// The number of requests that wait for an answer of the host.
+    /// The number of requests that wait for an answer of the runtime.
     pub fn in_flight(&self) -> usize {
         self.lock().connection.in_flight()
     }
 
-    /// Whether so much output is unwritten that the host should stop reading, and start no further handler.
+    /// Whether so much output is unwritten that the runtime should stop reading, and start no further handler.
     pub fn is_full(&self) -> bool {
         self.lock().pending() >= self.high_water
     }
@@ -360,21 +360,21 @@ mod tests {
         let pipe = Pipe::new(&engine, Arc::default());
         let count = Arc::new(Count::default());
         pipe.wake_for_room(count.clone().into());
-        let told = || count.0.swap(0, Ordering::SeqCst);
+        let wakes = || count.0.swap(0, Ordering::SeqCst);
         read(&pipe, "test://text");
-        assert_eq!((pipe.is_full(), pipe.take().is_empty(), told()), (false, false, 0));
+        assert_eq!((pipe.is_full(), pipe.take().is_empty(), wakes()), (false, false, 0));
         (0..2).for_each(|_| read(&pipe, "test://text"));
         assert!(pipe.is_full());
-        assert_eq!((pipe.flush(|_| Ok(0)), told()), (Flushed::Blocked, 0));
+        assert_eq!((pipe.flush(|_| Ok(0)), wakes()), (Flushed::Blocked, 0));
         let mut room = pipe.pending() - 999;
         let flushed = pipe.flush(|_| Ok(std::mem::take(&mut room)));
-        assert_eq!((flushed, pipe.is_full(), told()), (Flushed::Blocked, false, 1));
-        assert_eq!((pipe.take().len(), told()), (999, 0));
+        assert_eq!((flushed, pipe.is_full(), wakes()), (Flushed::Blocked, false, 1));
+        assert_eq!((pipe.take().len(), wakes()), (999, 0));
         (0..2).for_each(|_| read(&pipe, "test://text"));
-        assert_eq!((pipe.flush(|bytes| Ok(bytes.len())), told()), (Flushed::All, 1));
+        assert_eq!((pipe.flush(|bytes| Ok(bytes.len())), wakes()), (Flushed::All, 1));
         (0..2).for_each(|_| read(&pipe, "test://text"));
         let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-        assert_eq!((pipe.flush(|_| Err(gone())), told()), (Flushed::Broken, 1));
+        assert_eq!((pipe.flush(|_| Err(gone())), wakes()), (Flushed::Broken, 1));
     }
 
     /// A buffer that held a large answer is reused for the next one, and released after a small one.

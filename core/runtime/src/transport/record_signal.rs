@@ -18,7 +18,7 @@ pub struct RecordSignal {
 
 #[derive(Debug, Default)]
 struct RecordState {
-    rung: bool,
+    has_records: bool,
     closed: bool,
     /// Whether the thread is waiting.
     idle: bool,
@@ -36,15 +36,16 @@ impl RecordSignal {
         state.done = state.seen;
         state.idle = true;
         self.change.notify_all();
-        let waits = |state: &mut RecordState| !state.rung && !state.closed && state.requested == state.seen;
+        let waits =
+            |state: &mut RecordState| !state.has_records && !state.closed && state.requested == state.seen;
         let mut state = self.change.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
         state.seen = state.requested;
-        state.gone = state.closed && !state.rung;
+        state.gone = state.closed && !state.has_records;
         if state.gone {
             self.change.notify_all();
             return false;
         }
-        state.rung = false;
+        state.has_records = false;
         state.idle = false;
         true
     }
@@ -72,8 +73,8 @@ impl RecordSignal {
     }
 
     /// Whether there are records that the thread has not taken yet.
-    pub(super) fn is_rung(&self) -> bool {
-        self.lock().rung
+    pub(super) fn has_records(&self) -> bool {
+        self.lock().has_records
     }
 
     /// Whether the thread is waiting, or has ended.
@@ -92,7 +93,7 @@ impl Wake for RecordSignal {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.lock().rung = true;
+        self.lock().has_records = true;
         self.change.notify_all();
     }
 }
@@ -107,10 +108,10 @@ mod tests {
     #[test]
     fn a_flush_waits_for_what_was_recorded_before_it() {
         let bell = Arc::new(RecordSignal::default());
-        let (worker, (took, looks)) = (bell.clone(), channel());
+        let (worker, (woken, looks)) = (bell.clone(), channel());
         let thread = thread::spawn(move || {
             while worker.wait() {
-                took.send(()).unwrap();
+                woken.send(()).unwrap();
             }
         });
         bell.flush();
@@ -120,6 +121,6 @@ mod tests {
         bell.wait_for_end();
         thread.join().unwrap();
         assert!(looks.try_recv().is_ok(), "what was recorded before the end is taken");
-        assert!(looks.try_recv().is_err() && bell.is_idle() && !bell.is_rung());
+        assert!(looks.try_recv().is_err() && bell.is_idle() && !bell.has_records());
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct Wake {
     writer: OwnedFd,
     asleep: AtomicBool,
-    words: AtomicU32,
+    signals: AtomicU32,
     /// The time at which the thread wakes by itself.
     armed: AtomicU64,
 }
@@ -51,8 +51,8 @@ pub struct ReadyDescriptors {
 
 impl Wake {
     /// Sets the signals in `bits`; wakes the thread if it sleeps.
-    pub fn say(&self, bits: u32) {
-        self.words.fetch_or(bits, Ordering::SeqCst);
+    pub fn set(&self, bits: u32) {
+        self.signals.fetch_or(bits, Ordering::SeqCst);
         if self.asleep.swap(false, Ordering::SeqCst) {
             // Fails only if a byte is already there, or the sleeping thread has ended.
             let _ = rustix::io::write(&self.writer, &[0]);
@@ -65,8 +65,8 @@ impl Wake {
     }
 
     /// Takes the signals set since the last call.
-    pub fn hear(&self) -> u32 {
-        self.words.swap(0, Ordering::SeqCst)
+    pub fn take(&self) -> u32 {
+        self.signals.swap(0, Ordering::SeqCst)
     }
 
     /// Sets the time at which the thread wakes by itself. Set [`Millis::MAX`] before determining that time, so that
@@ -83,7 +83,7 @@ impl Wake {
     /// Sets `bits` for something due at `at`, unless the thread wakes by then anyway.
     pub fn due(&self, at: Millis, bits: u32) {
         if self.armed() > at {
-            self.say(bits);
+            self.set(bits);
         }
     }
 
@@ -103,11 +103,11 @@ struct FlagWaker {
 
 impl std::task::Wake for FlagWaker {
     fn wake(self: Arc<Self>) {
-        self.wake.say(self.bits);
+        self.wake.set(self.bits);
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.wake.say(self.bits);
+        self.wake.set(self.bits);
     }
 }
 
@@ -121,7 +121,7 @@ impl DescriptorWaiter {
         let wake = Wake {
             writer: writer.into(),
             asleep: AtomicBool::new(false),
-            words: AtomicU32::new(0),
+            signals: AtomicU32::new(0),
             armed: AtomicU64::new(Millis::MAX),
         };
         Ok(Self { reader: reader.into(), wake: Arc::new(wake) })
@@ -138,7 +138,7 @@ impl DescriptorWaiter {
     /// The system's error of `poll(2)`.
     pub fn wait(&self, interest: PollInterest<'_>) -> io::Result<ReadyDescriptors> {
         self.wake.asleep.store(true, Ordering::SeqCst);
-        let waiting = self.wake.words.load(Ordering::SeqCst) != 0;
+        let waiting = self.wake.signals.load(Ordering::SeqCst) != 0;
         let ready = self.poll(interest, waiting);
         self.wake.asleep.store(false, Ordering::SeqCst);
         ready
@@ -181,20 +181,20 @@ mod tests {
     fn a_signal_wakes_the_thread_and_is_taken_once() {
         let waiter = DescriptorWaiter::new().unwrap();
         let wake = waiter.wake().clone();
-        let other = std::thread::spawn(move || wake.say(2));
-        while waiter.wake().hear() == 0 {
+        let other = std::thread::spawn(move || wake.set(2));
+        while waiter.wake().take() == 0 {
             waiter.wait(PollInterest::default()).unwrap();
         }
         other.join().unwrap();
-        assert_eq!(waiter.wake().hear(), 0);
+        assert_eq!(waiter.wake().take(), 0);
     }
 
     #[test]
     fn a_word_said_before_is_not_slept_through() {
         let waiter = DescriptorWaiter::new().unwrap();
-        waiter.wake().say(1);
+        waiter.wake().set(1);
         waiter.wait(PollInterest::default()).unwrap();
-        assert_eq!(waiter.wake().hear(), 1);
+        assert_eq!(waiter.wake().take(), 1);
     }
 
     #[test]

@@ -331,17 +331,17 @@ mod tests {
         let RequestOutcome { mut events, .. } =
             engine.connect(ConnectionKind::Stdio).message(arrival, Now::default(), &mut Vec::new());
         let Work::Ask(request) = Work::from_event(events.remove(0)) else { panic!("it is to be asked") };
-        let told = |request: &WorkRequest<'_>| {
+        let described = |request: &WorkRequest<'_>| {
             let RequestParams::Read { params, .. } = &request.params else { panic!("it is a read") };
             let id = params.as_ref().unwrap().get("id").unwrap().as_str().unwrap().to_owned();
             let who = [request.who.principal(), request.who.revision()].map(str::to_owned);
             let said = [request.uri(), request.who.client_info(), request.who.meta()];
             (id, who, said.map(|said| said.unwrap().to_owned()), request.what().to_owned())
         };
-        let before = told(&request);
+        let before = described(&request);
         assert_eq!((&*before.0, &*before.1[0]), ("café", "ada"));
         let Some(Work::Ask(kept)) = Work::Ask(request).into_owned() else { panic!("it is kept") };
-        assert_eq!(told(&kept), before);
+        assert_eq!(described(&kept), before);
     }
 
     /// A list that continues with its next source has the sender of its message, although that is gone.
@@ -367,11 +367,11 @@ mod tests {
             panic!("so is the second")
         };
         assert_ne!(first.handler, second.handler);
-        let told = |who: &Who<'_>| {
+        let described = |who: &Who<'_>| {
             let said = [who.client_info(), who.meta()].map(|said| said.unwrap().to_owned());
             ([who.principal(), who.revision()].map(str::to_owned), said)
         };
-        assert_eq!(told(&first.who), told(&second.who));
+        assert_eq!(described(&first.who), described(&second.who));
         assert_eq!(second.who.principal(), "ada");
     }
 

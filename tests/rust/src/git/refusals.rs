@@ -53,7 +53,7 @@ fn what_leads_out_is_refused() {
 
 /// S-02: no file within a `.git` directory leads out of it, and no link in the place of an object or a reference does.
 #[tokio::test]
-async fn nothing_beneath_dot_git_leads_out() {
+async fn nothing_under_dot_git_leads_out() {
     let folder = Folder::new();
     folder.repository("other");
     folder.repository("project");

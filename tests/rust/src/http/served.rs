@@ -12,7 +12,7 @@ use mcp_resources_engine::connection::{Event, Events, LogLevel, Reply, RequestTo
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::now::Now;
 use mcp_resources_runtime::transport::http::{HttpOptions, HttpServer, Running, Verifier, Verifying};
-use mcp_resources_runtime::transport::{EngineClock, Host, Peer};
+use mcp_resources_runtime::transport::{EngineClock, EventHandler, Peer};
 use serde_json::{Value, json};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -76,7 +76,7 @@ impl Verifier for Tokens {
     }
 }
 
-impl Host for Author {
+impl EventHandler for Author {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         if self.is_over.load(Ordering::Acquire) {
             return;

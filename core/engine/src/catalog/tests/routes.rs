@@ -108,7 +108,7 @@ fn parents<'u>(catalog: &Catalog, normal: &'u str) -> Vec<&'u str> {
     catalog.parents_of(normal).collect()
 }
 
-/// Subscribers of a directory are notified of changes beneath it, by whole segments.
+/// Subscribers of a directory are notified of changes under it, by whole segments.
 #[test]
 fn parents_are_directories_above() {
     let directory = |uri: &str| resource(Resource::new(uri).children(true));

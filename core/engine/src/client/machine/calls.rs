@@ -1,4 +1,4 @@
-//! Calls: those of the host, and the reads that watches need.
+//! Calls: those of the runtime, and the reads that watches need.
 //!
 //! Law: each call ends exactly once. A call that only reads is repeated once if its connection is lost.
 
@@ -26,7 +26,7 @@ pub(super) type CallId = u64;
 /// The owner of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallOwner {
-    Host(u64),
+    Runtime(u64),
     /// The watch of a canonical URI.
     Watch(Arc<str>),
 }
@@ -41,7 +41,7 @@ pub(super) struct PendingCall {
     options: CallOptions,
     /// The id of its request, while one is in flight.
     wire: Option<u64>,
-    /// The time-out while it waits for a connection or for an answer of the host.
+    /// The time-out while it waits for a connection or for an answer of the runtime.
     pub(super) waits_until: Option<Millis>,
     /// Whether it has been made a second time.
     repeated: bool,
@@ -70,25 +70,25 @@ impl ClientCalls {
         !self.waiting.is_empty()
     }
 
-    /// The host's number of a call that reports progress.
+    /// The runtime's number of a call that reports progress.
     pub(super) fn reports_progress(&self, slot: CallId) -> Option<u64> {
         let pending = self.pending.get(&slot).filter(|pending| pending.options.progress)?;
         match pending.caller {
-            CallOwner::Host(id) => Some(id),
+            CallOwner::Runtime(id) => Some(id),
             CallOwner::Watch(_) => None,
         }
     }
 }
 
-/// Calls, as the host makes them.
+/// Calls, as the runtime makes them.
 impl Machine {
-    /// Makes a call. `id` is chosen by the host and must not be in use; [`Effect::Finished`] reports it.
+    /// Makes a call. `id` is chosen by the runtime and must not be in use; [`Effect::Finished`] reports it.
     pub fn call(&mut self, id: u64, call: ClientCall, options: CallOptions, now: Now, out: &mut Effects) {
         let outcome = match self.begin(&call) {
             Err(error) => Err(error),
             Ok(key) => match key.as_ref().and_then(|key| self.cache.get(key, now.tick)) {
                 Some(kept) => Ok(kept),
-                None => return self.start(CallOwner::Host(id), call, key, options, now, out),
+                None => return self.start(CallOwner::Runtime(id), call, key, options, now, out),
             },
         };
         out.push(Effect::Finished { call: id, outcome });
@@ -149,7 +149,7 @@ impl Machine {
     ) {
         self.calls.next += 1;
         let slot = self.calls.next;
-        if let CallOwner::Host(id) = caller {
+        if let CallOwner::Runtime(id) = caller {
             self.calls.by_host.insert(id, slot);
         }
         let round = Round::default();
@@ -344,7 +344,7 @@ impl Machine {
         let Some(pending) = self.calls.pending.remove(&slot) else { return };
         self.calls.waiting.retain(|waiting| *waiting != slot);
         match pending.caller {
-            CallOwner::Host(call) => {
+            CallOwner::Runtime(call) => {
                 self.calls.by_host.remove(&call);
                 out.push(Effect::Finished { call, outcome });
             }
@@ -379,13 +379,13 @@ impl Machine {
             let again = was_sent && pending.call.only_reads() && !pending.repeated;
             match pending.caller {
                 CallOwner::Watch(_) => self.forget_call(slot),
-                CallOwner::Host(_) if again || (*lost == Lost::Session && !was_sent) => {
+                CallOwner::Runtime(_) if again || (*lost == Lost::Session && !was_sent) => {
                     pending.repeated = true;
                     if !self.calls.waiting.contains(&slot) {
                         self.calls.waiting.push_back(slot);
                     }
                 }
-                CallOwner::Host(call) => {
+                CallOwner::Runtime(call) => {
                     self.forget_call(slot);
                     out.push(Effect::Finished { call, outcome: Err(lost.failure().into()) });
                 }
@@ -395,7 +395,7 @@ impl Machine {
 
     fn forget_call(&mut self, slot: CallId) {
         self.calls.waiting.retain(|waiting| *waiting != slot);
-        if let Some(PendingCall { caller: CallOwner::Host(call), .. }) = self.calls.pending.remove(&slot) {
+        if let Some(PendingCall { caller: CallOwner::Runtime(call), .. }) = self.calls.pending.remove(&slot) {
             self.calls.by_host.remove(&call);
         }
     }
@@ -404,7 +404,7 @@ impl Machine {
     pub(super) fn cancel_calls(&mut self, out: &mut Effects) {
         self.calls.waiting.clear();
         for pending in std::mem::take(&mut self.calls.pending).into_values() {
-            if let CallOwner::Host(call) = pending.caller {
+            if let CallOwner::Runtime(call) = pending.caller {
                 out.push(Effect::Finished { call, outcome: Err(Failure::Cancelled.into()) });
             }
         }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Law: no I/O, no clock, no randomness except from the seed. Every call ends with one [`Effect::Finished`], whatever the
-//! server does; a watch goes on until the host ends it, or an [`Effect::Changed`] with an error does.
+//! server does; a watch goes on until the runtime ends it, or an [`Effect::Changed`] with an error does.
 
 mod calls;
 mod greeting;
@@ -50,7 +50,7 @@ pub struct MachineOptions {
     pub revision: Option<Revision>,
     /// The client's `name` and `version`, for the server's logs.
     pub info: (String, String),
-    /// The methods of server questions that the host can answer.
+    /// The methods of server questions that the runtime can answer.
     pub answers: Vec<String>,
     /// Whether each request is an exchange of its own, as over HTTP, so that its era does not bind other requests.
     /// Default `false`.
@@ -160,7 +160,7 @@ enum MachineTimer {
 
 type Effects = Vec<Effect>;
 
-/// The functions for the host.
+/// The functions for the runtime.
 impl Machine {
     /// A disconnected machine. It connects at the first call or watch.
     pub fn new(options: MachineOptions) -> Self {

@@ -64,14 +64,14 @@ enum QuestionSource {
     Read(CallId, String),
 }
 
-/// The questions that the host has not answered.
+/// The questions that the runtime has not answered.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     next: u64,
     open: BTreeMap<u64, QuestionSource>,
 }
 
-/// Answers of the host.
+/// Answers of the runtime.
 impl Machine {
     /// Answers a question with a result, a JSON object, or with the reason for which there is none.
     pub fn answer(&mut self, question: u64, answer: Result<&str, &str>, now: Now, out: &mut Effects) {
@@ -129,7 +129,7 @@ impl Machine {
         out.push(Effect::Asked(ClientQuestion { id, server, method: method.to_owned(), params }));
     }
 
-    /// Asks the host for the input that a read needs. Fails the read if the host does not answer such questions.
+    /// Asks the runtime for the input that a read needs. Fails the read if the runtime does not answer such questions.
     pub(super) fn ask(
         &mut self,
         slot: CallId,

@@ -30,7 +30,7 @@ pub(super) struct World {
     pub(super) now: Now,
     /// By URI: the contents that the client was given last.
     contexts: BTreeMap<String, Option<String>>,
-    /// The events in the order in which the client's host sees them.
+    /// The events in the order in which the client's runtime sees them.
     pub(super) log: Vec<String>,
     /// Whether the server can be reached.
     is_up: bool,
@@ -408,9 +408,9 @@ fn a_hundred_losses_among_a_thousand_uris() {
     }
 }
 
-// S-13: a changed resource beneath a watched one is read for its watchers, if the allow-list permits it.
+// S-13: a changed resource under a watched one is read for its watchers, if the allow-list permits it.
 #[test]
-fn what_changes_beneath_is_read_too() {
+fn a_changed_descendant_is_read_too() {
     for era in ERAS {
         let allowed = AllowList::Globs(vec!["dir:///a".into(), "dir:///a/*.txt".into()]);
         let mut world = World::new(Some(era), &allowed);

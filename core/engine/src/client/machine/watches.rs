@@ -43,13 +43,13 @@ pub(super) struct Watches {
     next: Option<ListenCall>,
     /// Whether the set of URIs has changed since the last listen was sent.
     pub(super) must_listen: bool,
-    /// Whether the host wants changes of the lists reported even if nothing is watched.
+    /// Whether the runtime wants changes of the lists reported even if nothing is watched.
     pub(super) hears_lists: bool,
     listen_failures: u32,
     /// Reads and subscriptions in flight.
     requests: usize,
-    /// How many URIs are watched only because they lie beneath another one.
-    beneath: usize,
+    /// How many URIs are watched only because they lie under another one.
+    descendants: usize,
 }
 
 /// The state of one watched URI.
@@ -94,9 +94,9 @@ struct ListenCall {
     since: Millis,
 }
 
-/// Watches, as the host starts and ends them.
+/// Watches, as the runtime starts and ends them.
 impl Machine {
-    /// Watches a resource. `id` is chosen by the host and must not be in use; [`Effect::Changed`] reports it.
+    /// Watches a resource. `id` is chosen by the runtime and must not be in use; [`Effect::Changed`] reports it.
     pub fn watch(&mut self, id: u64, uri: &str, now: Now, out: &mut Effects) {
         let closed = matches!(self.phase, MachinePhase::Closed);
         let is_full = self.watches.watched.len() >= self.reader.limits.watches;
@@ -260,7 +260,7 @@ impl Machine {
         self.timers.insert((now.tick.saturating_add(pause), MachineTimer::Watch(uri.clone())));
     }
 
-    /// Handles a changed resource. If it lies beneath a watched one, it is read for those watchers.
+    /// Handles a changed resource. If it lies under a watched one, it is read for those watchers.
     pub(super) fn updated(&mut self, uri: &str, now: Now) {
         let Some(canonical) = access::key(uri) else { return };
         self.cache.remove(&ClientCacheKey::Read(canonical.clone().into_owned()));
@@ -277,8 +277,8 @@ impl Machine {
         if parents.is_empty() || !self.reader.access.allows(uri) {
             return;
         }
-        if watches.beneath < self.reader.limits.beneath {
-            return watches.add_beneath(canonical.into(), uri, parents, now.tick, &mut self.timers);
+        if watches.descendants < self.reader.limits.descendants {
+            return watches.add_descendant(canonical.into(), uri, parents, now.tick, &mut self.timers);
         }
         for parent in parents {
             if let Some(watched) = watches.watched.get_mut(&parent) {
@@ -325,7 +325,7 @@ impl Machine {
             out.push(Effect::Changed { watch, change: Ok(change) });
         }
         self.watches.consider(uri, now.tick, &mut self.timers);
-        self.watches.forget_beneath(uri);
+        self.watches.forget_descendants(uri);
     }
 
     fn watch_was_not_read(&mut self, uri: &Arc<str>, error: &ClientError, now: Now, out: &mut Effects) {
@@ -464,7 +464,7 @@ impl Watches {
         watched.is_dirty = true;
         if !watched.parents.is_empty() {
             watched.parents.clear();
-            self.beneath -= 1;
+            self.descendants -= 1;
         }
         if watched.subscription == Subscription::None {
             self.unsubscribed.insert(uri.clone());
@@ -473,7 +473,7 @@ impl Watches {
         self.consider(&uri, now, timers);
     }
 
-    fn add_beneath(
+    fn add_descendant(
         &mut self,
         uri: Arc<str>,
         spelling: &str,
@@ -481,7 +481,7 @@ impl Watches {
         now: Millis,
         timers: &mut BTreeSet<(Millis, MachineTimer)>,
     ) {
-        self.beneath += 1;
+        self.descendants += 1;
         self.watched.insert(uri.clone(), Watched { is_dirty: true, ..Watched::new(spelling, parents) });
         self.consider(&uri, now, timers);
     }
@@ -494,7 +494,7 @@ impl Watches {
         self.due.remove(uri);
         self.unsubscribed.remove(uri);
         if !watched.parents.is_empty() {
-            self.beneath -= 1;
+            self.descendants -= 1;
             return;
         }
         if watched.subscription == Subscription::Active {
@@ -504,7 +504,7 @@ impl Watches {
     }
 
     /// Removes a URI that was only read for the watchers of another one, once they have its contents.
-    fn forget_beneath(&mut self, uri: &Arc<str>) {
+    fn forget_descendants(&mut self, uri: &Arc<str>) {
         let is_over =
             |watched: &Watched| !watched.parents.is_empty() && !watched.is_dirty && watched.reading.is_none();
         if self.watched.get(uri).is_some_and(is_over) {
@@ -532,7 +532,7 @@ impl Watches {
         parents.flat_map(|parent| &parent.watchers).chain(&watched.watchers).copied().collect()
     }
 
-    /// The watched URIs that `uri` lies beneath.
+    /// The watched URIs that `uri` lies under.
     fn parents(&self, uri: &str) -> Vec<Arc<str>> {
         let ends = uri.match_indices('/').flat_map(|(at, _)| [at, at + 1]);
         let watched = ends.filter_map(|end| self.watched.get_key_value(uri.get(..end)?));
@@ -618,7 +618,7 @@ impl Watches {
         self.listen = None;
         self.next = None;
         self.requests = 0;
-        self.beneath = 0;
+        self.descendants = 0;
     }
 
     /// Marks every URI for a subscription on the new connection.

@@ -16,7 +16,7 @@ fn is_ignored(rules: &IgnoreRules, path: &[u8]) -> bool {
         || rules.decide(path, false) == Some(true)
 }
 
-/// What git says of paths beneath directories that have a `.gitignore` each: whether each is ignored.
+/// What git says of paths under directories that have a `.gitignore` each: whether each is ignored.
 fn asked_of_git(rules: &[Vec<u8>], paths: &[Vec<Vec<u8>>], folds: bool) -> Vec<Vec<bool>> {
     let folder = Folder::new();
     git(&folder, &["init", "--quiet"]);

@@ -4,7 +4,7 @@
 //! that. What was read so soon after it was changed that the file system's clock may give the next change the same time is
 //! compared by its contents.
 
-use super::super::beneath::{Changed, EntryFacts};
+use super::super::root_directory::{Changed, EntryFacts};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};

@@ -4,7 +4,7 @@
 //! is looked at from time to time; the reason is reported once.
 
 use super::inbox::{EventSink, WatchInbox};
-use super::scene::DIRECTORIES;
+use super::watched_root::DIRECTORIES;
 use notify::{Config, ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig, Watcher};
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -258,7 +258,7 @@ impl Drop for System {
 
 impl Short {
     /// For the log: what, why it matters, and the fix.
-    pub(super) fn words(self, needs: &Needs) -> String {
+    pub(super) fn message(self, needs: &Needs) -> String {
         let Needs { directories, files, polled } = needs;
         let (what, fix) = match self {
             Self::Known => {

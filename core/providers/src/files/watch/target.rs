@@ -3,9 +3,9 @@
 //! Law: URIs of the same path, such as those of different lines of a file, are one target. A file with several names is
 //! reported by the system under one of them only, so targets are found by inode too.
 
-use super::super::beneath::{Changed, EntryFacts};
-use super::scene::{FoundPath, PathState};
+use super::super::root_directory::{Changed, EntryFacts};
 use super::seen::Before;
+use super::watched_root::{FoundPath, PathState};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ pub(super) type Number = u64;
 /// One watched path.
 #[derive(Debug)]
 pub(super) struct WatchTarget {
-    /// Which root it is beneath, and where.
-    pub(super) scene: usize,
+    /// Which root it is under, and where.
+    pub(super) root: usize,
     pub(super) path: Vec<u8>,
     /// With what the first client of each knew when it began to watch.
     pub(super) uris: Vec<(Arc<str>, Before)>,
@@ -59,14 +59,14 @@ impl Targets {
     pub(super) fn add(
         &mut self,
         uri: &Arc<str>,
-        scene: usize,
+        root: usize,
         path: &[u8],
         before: Before,
     ) -> Option<(Number, bool)> {
         if self.by_uri.contains_key(uri) {
             return None;
         }
-        if let Some(number) = self.by_path.get(&(scene, path.to_vec())).copied() {
+        if let Some(number) = self.by_path.get(&(root, path.to_vec())).copied() {
             self.by_uri.insert(uri.clone(), number);
             let target = self.all.get_mut(&number)?;
             target.uris.push((uri.clone(), before));
@@ -75,9 +75,9 @@ impl Targets {
         let number = self.next;
         self.next += 1;
         self.by_uri.insert(uri.clone(), number);
-        self.by_path.insert((scene, path.to_vec()), number);
+        self.by_path.insert((root, path.to_vec()), number);
         let target = WatchTarget {
-            scene,
+            root,
             path: path.to_vec(),
             uris: vec![(uri.clone(), before)],
             found: None,
@@ -99,7 +99,7 @@ impl Targets {
         }
         self.leave(number);
         let target = self.all.remove(&number)?;
-        self.by_path.remove(&(target.scene, target.path.clone()));
+        self.by_path.remove(&(target.root, target.path.clone()));
         Some(target)
     }
 
@@ -122,8 +122,8 @@ impl Targets {
     }
 
     /// Those whose way leads through an entry.
-    pub(super) fn through(&self, scene: usize, entry: &[u8]) -> impl Iterator<Item = Number> + '_ {
-        self.by_entry.get(&(scene, entry.to_vec())).into_iter().flatten().copied()
+    pub(super) fn through(&self, root: usize, entry: &[u8]) -> impl Iterator<Item = Number> + '_ {
+        self.by_entry.get(&(root, entry.to_vec())).into_iter().flatten().copied()
     }
 
     /// Those that are this file, under whatever name.
@@ -139,7 +139,7 @@ impl Targets {
         entries.sort_unstable();
         entries.dedup();
         for entry in entries {
-            self.by_entry.entry((target.scene, entry.clone())).or_default().insert(number);
+            self.by_entry.entry((target.root, entry.clone())).or_default().insert(number);
         }
         if let Some(inode) = found.inode() {
             self.by_inode.entry(inode).or_default().insert(number);
@@ -152,7 +152,7 @@ impl Targets {
         let Some(target) = self.all.get(&number) else { return };
         let Some(found) = &target.found else { return };
         for entry in &found.entries {
-            take_out(&mut self.by_entry, &(target.scene, entry.clone()), number);
+            take_out(&mut self.by_entry, &(target.root, entry.clone()), number);
         }
         if let Some(inode) = found.inode() {
             take_out(&mut self.by_inode, &inode, number);

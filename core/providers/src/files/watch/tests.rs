@@ -6,7 +6,7 @@ mod lists;
 mod places;
 
 use super::super::FileOptions;
-use super::super::beneath::Resolution;
+use super::super::root_directory::Resolution;
 use super::super::tests::Folder;
 use super::super::tree::Tree;
 use super::{FileWatch, WatchReports, WatchSettings};

@@ -10,10 +10,10 @@
 //! between them that grows with the time that they take.
 
 use super::inbox::{ChangeBatch, Hint, WatchInbox};
-use super::scene::{FoundPath, PathState, Scene, is_rules, is_within, parent};
 use super::seen::{Before, SeenFiles};
 use super::system::{Budget, Needs, Short, System};
 use super::target::{Due, Number, Targets, WatchTarget};
+use super::watched_root::{FoundPath, PathState, WatchedRoot, is_rules, is_within, parent};
 use super::{WatchReports, WatchSettings};
 use crate::files::tree::Tree;
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -42,12 +42,12 @@ pub(super) struct FileWatcher<R> {
     reports: R,
     inbox: Arc<WatchInbox>,
     seen: Arc<SeenFiles>,
-    scenes: Vec<Scene>,
+    roots: Vec<WatchedRoot>,
     system: System,
     targets: Targets,
     due: BTreeMap<Number, Due>,
     /// URIs to report.
-    told: HashSet<Arc<str>>,
+    changed: HashSet<Arc<str>>,
     /// URIs that are watched from now on.
     begun: Vec<Arc<str>>,
     /// Whether the lists have changed.
@@ -79,7 +79,7 @@ impl<R: WatchReports> FileWatcher<R> {
     ) -> Self {
         let mut budgets: Vec<Budget> = Vec::new();
         let mut declared: Vec<*const ()> = Vec::new();
-        let mut scenes = Vec::new();
+        let mut roots = Vec::new();
         for tree in trees.iter().filter(|tree| tree.settings().watch) {
             let own = Arc::as_ptr(tree.settings()).cast();
             let known = declared.iter().position(|other| *other == own);
@@ -88,18 +88,18 @@ impl<R: WatchReports> FileWatcher<R> {
                 budgets.push(Budget { max: tree.settings().watch_dirs, used: 0 });
                 declared.len() - 1
             });
-            scenes.push(Scene::new(tree.clone(), budget));
+            roots.push(WatchedRoot::new(tree.clone(), budget));
         }
         let now = Instant::now();
         Self {
             reports,
             inbox: inbox.clone(),
             seen: seen.clone(),
-            scenes,
+            roots,
             system: System::new(inbox.clone(), budgets, settings.polls),
             targets: Targets::default(),
             due: BTreeMap::new(),
-            told: HashSet::new(),
+            changed: HashSet::new(),
             begun: Vec::new(),
             is_list_new: false,
             is_walking: false,
@@ -136,7 +136,7 @@ impl<R: WatchReports> FileWatcher<R> {
     }
 
     fn has_work(&self) -> bool {
-        !self.due.is_empty() || self.scenes.iter().any(|scene| !scene.stale.is_empty())
+        !self.due.is_empty() || self.roots.iter().any(|root| !root.stale.is_empty())
     }
 
     /// Does one turn. Returns whether hints were the reason for it.
@@ -145,14 +145,14 @@ impl<R: WatchReports> FileWatcher<R> {
         let is_busy = self.is_recovering || !batch.hints.is_empty();
         if now >= self.next_roots || !batch.changes.is_empty() {
             self.next_roots = now + self.slice * SLICES;
-            (0..self.scenes.len()).for_each(|at| self.find_root(at, false));
+            (0..self.roots.len()).for_each(|at| self.find_root(at, false));
         }
         self.interests(&batch);
         if batch.lost {
             self.lost();
         }
         for (path, hint) in &batch.hints {
-            self.hear(path, *hint);
+            self.handle_hint(path, *hint);
         }
         if now >= self.next_poll {
             self.poll(now);
@@ -174,26 +174,26 @@ impl<R: WatchReports> FileWatcher<R> {
                 continue;
             }
             let place =
-                self.scenes.iter().enumerate().find_map(|(at, scene)| Some((at, scene.tree.path_of(uri)?)));
+                self.roots.iter().enumerate().find_map(|(at, root)| Some((at, root.tree.path_of(uri)?)));
             let Some((at, (path, _))) = place else { continue };
             let Some((number, is_new)) = self.targets.add(uri, at, &path, change.before) else { continue };
             if is_new {
                 self.due.insert(number, Due::default());
                 continue;
             }
-            // A change may have been reported before this URI was known here, and after its client was told that it is.
+            // A change may have been reported before this URI was known here, and after its client was changed that it is.
             let found = self.targets.get(number).and_then(|target| target.found.as_ref());
-            let scene = self.scenes.get(at);
-            if let Some((found, scene)) = found.zip(scene) {
-                if is_changed(&self.seen, scene, &path, found, &change.before) {
-                    self.told.insert(uri.clone());
+            let root = self.roots.get(at);
+            if let Some((found, root)) = found.zip(root) {
+                if is_changed(&self.seen, root, &path, found, &change.before) {
+                    self.changed.insert(uri.clone());
                 }
                 self.begun.push(uri.clone());
             }
         }
-        for scene in &mut self.scenes {
-            self.is_walking |= batch.lists && !scene.is_listed;
-            scene.list(batch.lists, &mut self.system);
+        for root in &mut self.roots {
+            self.is_walking |= batch.lists && !root.is_listed;
+            root.list(batch.lists, &mut self.system);
         }
         self.is_walking &= batch.lists;
     }
@@ -202,38 +202,38 @@ impl<R: WatchReports> FileWatcher<R> {
         if let Some((path, _)) = &target.file {
             self.system.disarm(path);
         }
-        let Some(scene) = self.scenes.get_mut(target.scene) else { return };
+        let Some(root) = self.roots.get_mut(target.root) else { return };
         if let Some(found) = &target.found {
-            scene.need(&[], &found.dirs, &mut self.system);
+            root.need(&[], &found.dirs, &mut self.system);
         }
     }
 
     /// The system has dropped events: everything is watched anew, and compared with what was known.
     fn lost(&mut self) {
         self.system.reset();
-        for scene in &mut self.scenes {
-            scene.reset();
+        for root in &mut self.roots {
+            root.reset();
         }
         for (number, _) in self.targets.iter() {
             let due = self.due.entry(number).or_default();
             due.is_gone = true;
             due.is_lost = true;
         }
-        (0..self.scenes.len()).for_each(|at| self.find_root(at, false));
+        (0..self.roots.len()).for_each(|at| self.find_root(at, false));
     }
 
     /// Something may have happened at a path.
-    fn hear(&mut self, path: &Path, hint: Hint) {
-        for at in 0..self.scenes.len() {
-            let Some(scene) = self.scenes.get_mut(at) else { return };
-            let Some(entry) = scene.relative(path) else { continue };
-            self.reports.touched(&scene.tree, &entry);
+    fn handle_hint(&mut self, path: &Path, hint: Hint) {
+        for at in 0..self.roots.len() {
+            let Some(root) = self.roots.get_mut(at) else { return };
+            let Some(entry) = root.relative(path) else { continue };
+            self.reports.touched(&root.tree, &entry);
             if hint.gone {
                 if entry.is_empty() {
                     self.find_root(at, true);
                     continue;
                 }
-                scene.rearm(&entry, &mut self.system);
+                root.rearm(&entry, &mut self.system);
             }
             for number in self.targets.through(at, &entry) {
                 let due = self.due.entry(number).or_default();
@@ -247,17 +247,17 @@ impl<R: WatchReports> FileWatcher<R> {
             }
             // What may be read, or opened as a directory, is said by no name.
             let is_other = hint.name || !hint.data;
-            if is_other && scene.is_scanned(dir) {
-                scene.stale.insert(dir.to_vec());
-                scene.refresh_one(&entry);
+            if is_other && root.is_scanned(dir) {
+                root.stale.insert(dir.to_vec());
+                root.refresh_one(&entry);
             }
         }
     }
 
     /// The rules of a directory may be others.
     fn rules(&mut self, at: usize, dir: &[u8]) {
-        if let Some(scene) = self.scenes.get_mut(at) {
-            scene.refresh(dir);
+        if let Some(root) = self.roots.get_mut(at) {
+            root.refresh(dir);
         }
         self.touch(at, false, |target| is_within(dir, &target.path));
     }
@@ -265,7 +265,7 @@ impl<R: WatchReports> FileWatcher<R> {
     /// Has targets of a root looked at.
     fn touch(&mut self, at: usize, is_gone: bool, which: impl Fn(&WatchTarget) -> bool) {
         for (number, target) in self.targets.iter() {
-            if target.scene == at && which(target) {
+            if target.root == at && which(target) {
                 self.due.entry(number).or_default().is_gone |= is_gone;
             }
         }
@@ -273,10 +273,10 @@ impl<R: WatchReports> FileWatcher<R> {
 
     /// Looks where a root is now.
     fn find_root(&mut self, at: usize, is_forced: bool) {
-        let Some(scene) = self.scenes.get_mut(at) else { return };
-        let is_moved = scene.find_root(is_forced, &mut self.system);
-        let has_rules = scene.find_rules();
-        self.is_list_new |= is_moved && scene.is_listed;
+        let Some(root) = self.roots.get_mut(at) else { return };
+        let is_moved = root.find_root(is_forced, &mut self.system);
+        let has_rules = root.find_rules();
+        self.is_list_new |= is_moved && root.is_listed;
         if is_moved || has_rules {
             // Another file may have the same number, now that the watch of the first one has ended.
             self.touch(at, is_moved, |_| true);
@@ -285,11 +285,11 @@ impl<R: WatchReports> FileWatcher<R> {
 
     /// Scans some of the stale directories.
     fn scan(&mut self) {
-        for at in 0..self.scenes.len() {
+        for at in 0..self.roots.len() {
             for _ in 0..SCANS {
-                let Some(scene) = self.scenes.get_mut(at) else { return };
-                let Some(dir) = scene.stale.pop_first() else { break };
-                let scan = scene.scan(&dir, &mut self.system).unwrap_or_default();
+                let Some(root) = self.roots.get_mut(at) else { return };
+                let Some(dir) = root.stale.pop_first() else { break };
+                let scan = root.scan(&dir, &mut self.system).unwrap_or_default();
                 if scan.entries {
                     self.tell_directory(at, &dir);
                 }
@@ -297,7 +297,7 @@ impl<R: WatchReports> FileWatcher<R> {
             }
             self.settle(at);
         }
-        if self.is_walking && self.scenes.iter().all(|scene| scene.stale.is_empty()) {
+        if self.is_walking && self.roots.iter().all(|root| root.stale.is_empty()) {
             // What has come or gone before all was watched is not known.
             self.is_walking = false;
             self.is_list_new = true;
@@ -306,9 +306,9 @@ impl<R: WatchReports> FileWatcher<R> {
 
     /// What leads through directories that are gone must be looked at.
     fn settle(&mut self, at: usize) {
-        let Some(scene) = self.scenes.get_mut(at) else { return };
-        let gone = std::mem::take(&mut scene.gone);
-        self.is_list_new |= std::mem::take(&mut scene.has_lost_files) && scene.is_listed && !self.is_walking;
+        let Some(root) = self.roots.get_mut(at) else { return };
+        let gone = std::mem::take(&mut root.gone);
+        self.is_list_new |= std::mem::take(&mut root.has_lost_files) && root.is_listed && !self.is_walking;
         for dir in gone {
             for number in self.targets.through(at, &dir) {
                 self.due.entry(number).or_default();
@@ -324,7 +324,7 @@ impl<R: WatchReports> FileWatcher<R> {
                 continue;
             };
             if matches!(found.state, PathState::Directory(_)) {
-                self.told.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
+                self.changed.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
             }
         }
     }
@@ -339,25 +339,25 @@ impl<R: WatchReports> FileWatcher<R> {
 
     fn look_at(&mut self, number: Number, due: Due) {
         let Some(target) = self.targets.get(number) else { return };
-        let at = target.scene;
+        let at = target.root;
         let path = target.path.clone();
-        let Some(scene) = self.scenes.get_mut(at) else { return };
-        let mut found = scene.follow(&path, &mut self.system);
+        let Some(root) = self.roots.get_mut(at) else { return };
+        let mut found = root.follow(&path, &mut self.system);
         if let PathState::Directory(_) = found.state
-            && let Some(real) = found.real().filter(|real| !scene.is_scanned(real))
+            && let Some(real) = found.real().filter(|real| !root.is_scanned(real))
         {
             let real = real.to_vec();
-            scene.scan(&real, &mut self.system);
+            root.scan(&real, &mut self.system);
         }
         let Some(target) = self.targets.get_mut(number) else { return };
-        let is_armed = hold_file(target, &mut found, due.is_gone, scene, &mut self.system);
-        target.is_polled = !is_armed || found.dirs.iter().any(|dir| !scene.is_armed(dir));
+        let is_armed = hold_file(target, &mut found, due.is_gone, root, &mut self.system);
+        target.is_polled = !is_armed || found.dirs.iter().any(|dir| !root.is_armed(dir));
         let old = target.found.as_ref();
         let is_new = match old {
             None => {
                 let uris = target.uris.iter();
-                let told = uris.filter(|(_, before)| is_changed(&self.seen, scene, &path, &found, before));
-                self.told.extend(told.map(|(uri, _)| uri.clone()));
+                let changed = uris.filter(|(_, before)| is_changed(&self.seen, root, &path, &found, before));
+                self.changed.extend(changed.map(|(uri, _)| uri.clone()));
                 self.begun.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
                 false
             }
@@ -368,7 +368,7 @@ impl<R: WatchReports> FileWatcher<R> {
             }
         };
         if is_new {
-            self.told.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
+            self.changed.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
         }
         if is_new && target.is_polled && !self.lately.contains(&number) {
             self.lately.truncate(LATELY - 1);
@@ -377,8 +377,8 @@ impl<R: WatchReports> FileWatcher<R> {
         let inode = old.and_then(|old| old.inode()).filter(|_| is_new);
         let new_dirs = found.dirs.clone();
         let old = self.targets.found(number, found);
-        if let Some(scene) = self.scenes.get_mut(at) {
-            scene.need(&new_dirs, old.as_ref().map_or(&[], |old| &old.dirs), &mut self.system);
+        if let Some(root) = self.roots.get_mut(at) {
+            root.need(&new_dirs, old.as_ref().map_or(&[], |old| &old.dirs), &mut self.system);
         }
         self.settle(at);
         if let Some(inode) = inode {
@@ -391,7 +391,7 @@ impl<R: WatchReports> FileWatcher<R> {
         for other in self.targets.of_inode(inode).filter(|other| *other != number) {
             let Some(target) = self.targets.get(other) else { continue };
             if due.is_written {
-                self.told.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
+                self.changed.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
             } else {
                 self.due.entry(other).or_default();
             }
@@ -402,7 +402,7 @@ impl<R: WatchReports> FileWatcher<R> {
     fn poll(&mut self, now: Instant) {
         let begun = Instant::now();
         let targets = self.targets.iter().filter(|(_, target)| target.is_polled).count();
-        let dirs: usize = self.scenes.iter().map(|scene| scene.polled(b"").count()).sum();
+        let dirs: usize = self.roots.iter().map(|root| root.polled(b"").count()).sum();
         let slice = |all: usize| all.div_ceil(SLICES as usize).min(SLICE);
         self.poll_lately(now);
         for number in self.targets.polled_from(self.polled_target, slice(targets)) {
@@ -428,8 +428,8 @@ impl<R: WatchReports> FileWatcher<R> {
     /// Has a target looked at if its path leads to something else than it did.
     fn poll_target(&mut self, number: Number) {
         let Some(target) = self.targets.get_mut(number).filter(|target| target.is_polled) else { return };
-        let Some(scene) = self.scenes.get(target.scene) else { return };
-        let now = Some(scene.glance(&target.path));
+        let Some(root) = self.roots.get(target.root) else { return };
+        let now = Some(root.glance(&target.path));
         let is_settled = target.found.as_ref().is_some_and(|found| found.is_settled);
         if is_settled && target.polled == now {
             return;
@@ -440,19 +440,19 @@ impl<R: WatchReports> FileWatcher<R> {
 
     fn poll_dirs(&mut self, max: usize) {
         let mut left = max;
-        for _ in 0..=self.scenes.len() {
+        for _ in 0..=self.roots.len() {
             let (at, from) = self.polled.clone();
-            let Some(scene) = self.scenes.get_mut(at) else {
+            let Some(root) = self.roots.get_mut(at) else {
                 self.polled = (0, Vec::new());
                 continue;
             };
-            let slice: Vec<_> = scene.polled(&from).take(left).cloned().collect();
+            let slice: Vec<_> = root.polled(&from).take(left).cloned().collect();
             left -= slice.len();
             let mut changed = Vec::new();
             for dir in &slice {
-                let (is_stale, has_rules) = scene.poll(dir);
+                let (is_stale, has_rules) = root.poll(dir);
                 if is_stale {
-                    scene.stale.insert(dir.clone());
+                    root.stale.insert(dir.clone());
                 }
                 if has_rules {
                     changed.push(dir.clone());
@@ -471,7 +471,7 @@ impl<R: WatchReports> FileWatcher<R> {
 
     /// Reports what has changed, each once.
     fn report(&mut self) {
-        for uri in self.told.drain() {
+        for uri in self.changed.drain() {
             self.reports.updated(&uri);
         }
         if std::mem::take(&mut self.is_list_new) {
@@ -480,14 +480,14 @@ impl<R: WatchReports> FileWatcher<R> {
         for uri in self.begun.drain(..) {
             self.reports.watches(&uri);
         }
-        for fault in self.scenes.iter().flat_map(|scene| scene.tree.take_faults()) {
+        for fault in self.roots.iter().flat_map(|root| root.tree.take_faults()) {
             self.reports.log(&fault);
         }
         // How much is polled is known once all was looked at.
         if !self.has_work() {
             let needs = self.needs();
             for short in self.system.shortage(&mut self.said) {
-                self.reports.log(&short.words(&needs));
+                self.reports.log(&short.message(&needs));
             }
         }
     }
@@ -495,9 +495,9 @@ impl<R: WatchReports> FileWatcher<R> {
     /// How much there is to watch.
     fn needs(&self) -> Needs {
         let targets = || self.targets.iter().map(|(_, target)| target);
-        let dirs = self.scenes.iter().map(|scene| scene.polled(b"").count()).sum::<usize>();
+        let dirs = self.roots.iter().map(|root| root.polled(b"").count()).sum::<usize>();
         Needs {
-            directories: self.scenes.iter().map(Scene::directories).sum(),
+            directories: self.roots.iter().map(WatchedRoot::directories).sum(),
             files: targets().count(),
             polled: dirs + targets().filter(|target| target.is_polled).count(),
         }
@@ -505,25 +505,25 @@ impl<R: WatchReports> FileWatcher<R> {
 }
 
 /// Whether what is found is something else than a client knows that begins to watch it.
-fn is_changed(seen: &SeenFiles, scene: &Scene, path: &[u8], found: &FoundPath, before: &Before) -> bool {
+fn is_changed(seen: &SeenFiles, root: &WatchedRoot, path: &[u8], found: &FoundPath, before: &Before) -> bool {
     let Some(facts) = found.facts() else {
         // It may have been removed before the first look.
-        return before.was_read() || scene.parent_changed(path).is_some_and(|at| before.is_older_than(at));
+        return before.was_read() || root.parent_changed(path).is_some_and(|at| before.is_older_than(at));
     };
-    let digest = || scene.contents(path).map(|bytes| seen.digest(&bytes));
+    let digest = || root.contents(path).map(|bytes| seen.digest(&bytes));
     seen.is_changed(before, facts, found.changed, digest)
 }
 
-/// Has the system watch the file itself: it may be written under a name that is not beneath the root. Returns whether
+/// Has the system watch the file itself: it may be written under a name that is not under the root. Returns whether
 /// it does, or need not.
 fn hold_file(
     target: &mut WatchTarget,
     found: &mut FoundPath,
     is_gone: bool,
-    scene: &Scene,
+    root: &WatchedRoot,
     system: &mut System,
 ) -> bool {
-    let path = found.real().and_then(|real| scene.absolute(real));
+    let path = found.real().and_then(|real| root.absolute(real));
     let wanted = path.zip(found.inode());
     if target.file == wanted && !is_gone {
         return true;
@@ -536,7 +536,7 @@ fn hold_file(
     if is_armed {
         target.file = Some((path, inode));
         // What was written before it was watched shows now.
-        scene.look_again(&target.path, found);
+        root.look_again(&target.path, found);
     }
     is_armed
 }

@@ -1,7 +1,7 @@
 //! A client for an event loop of another language. Calls have numbers; their results are queued until the loop takes them.
 //!
 //! ```text
-//!   the loop: Desk::read(call, …) ──▶ a task of the client's thread ──▶ News, in their order ──▶ ring, for the loop
+//!   the loop: Desk::read(call, …) ──▶ a task of the client's thread ──▶ News, in their order ──▶ `notify`, for the loop
 //!   the loop wakes ──▶ Desk::take ──▶ futures, promises, user callbacks
 //! ```
 //!
@@ -100,7 +100,7 @@ type Reply = oneshot::Sender<Result<String, String>>;
 
 /// The state shared by both threads.
 struct EventTable {
-    ring: Box<dyn Fn() + Send + Sync>,
+    notify: Box<dyn Fn() + Send + Sync>,
     news: Mutex<Vec<(u64, ClientEvent)>>,
     /// The number of the last question, and the open questions.
     questions: Mutex<(u64, HashMap<u64, Reply>)>,
@@ -114,7 +114,7 @@ impl ClientEvent {
 }
 
 impl ClientQueue {
-    /// Makes a client; nothing is started yet. `ring` is called on the client's thread for each piece of news. For a
+    /// Makes a client; nothing is started yet. `notify` is called on the client's thread for each piece of news. For a
     /// server in the same process, also returns the other end of the pipe.
     ///
     /// # Errors
@@ -122,11 +122,11 @@ impl ClientQueue {
     pub fn open(
         settings: ClientSettings,
         runtime: Handle,
-        ring: impl Fn() + Send + Sync + 'static,
+        notify: impl Fn() + Send + Sync + 'static,
     ) -> Result<(Self, Option<OwnedFd>), ConfigError> {
         let news = Default::default();
         let questions = Default::default();
-        let tray = Arc::new(EventTable { ring: Box::new(ring), news, questions });
+        let tray = Arc::new(EventTable { notify: Box::new(notify), news, questions });
         let (builder, far) = settings::builder(settings, &tray)?;
         let client = builder.runtime(runtime.clone()).connect()?;
         Ok((Self { client, runtime, tray, tasks: Mutex::default() }, far))
@@ -308,7 +308,7 @@ impl EventTable {
             waiting.push((number, news));
         }
         drop(waiting);
-        (self.ring)();
+        (self.notify)();
     }
 
     /// Lets the loop's function for this capability answer a question.

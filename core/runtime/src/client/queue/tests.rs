@@ -10,11 +10,11 @@ const DEADLINE: Duration = Duration::from_secs(60);
 fn queue(options: Vec<(String, OptionValue)>) -> (ClientQueue, OwnedFd, Receiver<()>) {
     let (bell, rings) = channel();
     let settings = ClientSettings::from_option(OptionValue::Members(options)).unwrap();
-    let ring = move || {
+    let notify = move || {
         // Fails if the test is over.
         let _ = bell.send(());
     };
-    let (queue, far) = ClientQueue::open(settings, crate::client::runtime().unwrap(), ring).unwrap();
+    let (queue, far) = ClientQueue::open(settings, crate::client::runtime().unwrap(), notify).unwrap();
     (queue, far.unwrap(), rings)
 }
 

@@ -193,7 +193,7 @@ impl Provider for Keeps {
     }
 }
 
-/// Log messages of a provider outside of requests go to the host of the client that reads or watches, under the name of
+/// Log messages of a provider outside of requests go to the runtime of the client that reads or watches, under the name of
 /// the mount. Earlier messages are queued; none is logged after unmounting.
 #[test]
 fn a_provider_logs() {
@@ -212,7 +212,7 @@ fn a_provider_logs() {
     served.mounts.unmount(mount);
     feed.log("too late");
     assert!(served.said().is_empty());
-    // A host may set another destination for all of them.
+    // A runtime may set another destination for all of them.
     let (sender, said) = channel();
     let sender = Mutex::new(sender);
     served.mounts.log_with(Box::new(move |what| lock(&sender).send(what.to_owned()).unwrap()));

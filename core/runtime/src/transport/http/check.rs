@@ -1,4 +1,4 @@
-//! The verification of one token, for hosts that poll by themselves.
+//! The verification of one token, for runtimes that poll by themselves.
 
 use super::{Verified, Verifier, Verifying};
 use mcp_resources_engine::http::DeniedToken;

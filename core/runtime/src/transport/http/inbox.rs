@@ -5,7 +5,7 @@
 //! (`Limits`).
 
 use super::{Verified, Verifier, Verifying};
-use crate::transport::{Host, Peer, Work};
+use crate::transport::{EventHandler, Peer, Work};
 use mcp_resources_engine::connection::Events;
 use mcp_resources_engine::http::DeniedToken;
 use std::fmt;
@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 /// Wakes the event loop, from any thread.
 pub type WakeLoop = Arc<dyn Fn() + Send + Sync>;
 
-/// The queue. `X` is the type of a host's own items.
+/// The queue. `X` is the type of a runtime's own items.
 pub struct RequestInbox<X> {
     items: Mutex<Vec<InboxItem<X>>>,
     /// Whether the loop has already been woken.
@@ -38,7 +38,7 @@ pub enum InboxItem<X> {
     Warning(String),
     /// The server has stopped.
     Ended,
-    /// An item of the host.
+    /// An item of the runtime.
     Own(X),
 }
 
@@ -46,7 +46,7 @@ pub enum InboxItem<X> {
 #[derive(Debug)]
 pub struct TokenReply(Mutex<Option<oneshot::Sender<Result<Verified, DeniedToken>>>>);
 
-/// An inbox for the HTTP server: as its host, and as its verifier of tokens.
+/// An inbox for the HTTP server: as its runtime, and as its verifier of tokens.
 pub struct PeerReach<X>(Weak<RequestInbox<X>>);
 
 impl<X> RequestInbox<X> {
@@ -150,7 +150,7 @@ impl<X> PeerReach<X> {
     }
 }
 
-impl<X: Send + 'static> Host for PeerReach<X> {
+impl<X: Send + 'static> EventHandler for PeerReach<X> {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         let work = events.into_iter().filter_map(|event| Work::from_event(event).into_owned());
         let items: Vec<_> = work.map(|work| InboxItem::Work(peer.clone(), Box::new(work))).collect();
@@ -200,36 +200,36 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     fn counted() -> (Arc<AtomicUsize>, Arc<RequestInbox<u8>>) {
-        let rung = Arc::new(AtomicUsize::new(0));
-        let counts = rung.clone();
+        let wakes = Arc::new(AtomicUsize::new(0));
+        let counts = wakes.clone();
         let wake_loop: WakeLoop = Arc::new(move || {
             counts.fetch_add(1, Ordering::SeqCst);
         });
-        (rung, RequestInbox::new(Some(wake_loop)))
+        (wakes, RequestInbox::new(Some(wake_loop)))
     }
 
     #[test]
     fn the_loop_is_woken_once_for_a_batch() {
-        let (rung, inbox) = counted();
+        let (wakes, inbox) = counted();
         (0..3).for_each(|number| inbox.leave([InboxItem::Own(number)]));
-        assert_eq!(rung.load(Ordering::SeqCst), 1);
+        assert_eq!(wakes.load(Ordering::SeqCst), 1);
         assert_eq!(inbox.take().len(), 3);
         inbox.reach().ended();
-        assert_eq!(rung.load(Ordering::SeqCst), 2);
+        assert_eq!(wakes.load(Ordering::SeqCst), 2);
         inbox.close();
         assert!(matches!(*inbox.take(), [InboxItem::Ended]));
         inbox.leave([InboxItem::Own(4)]);
-        assert_eq!((rung.load(Ordering::SeqCst), inbox.take().len()), (2, 1));
+        assert_eq!((wakes.load(Ordering::SeqCst), inbox.take().len()), (2, 1));
     }
 
     #[test]
     fn items_added_quietly_are_reported_once() {
-        let (rung, inbox) = counted();
+        let (wakes, inbox) = counted();
         assert!(!inbox.is_due());
         inbox.leave_quietly(InboxItem::Own(1));
         assert!(inbox.is_due() && !inbox.is_due());
         inbox.leave([InboxItem::Own(2)]);
-        assert_eq!((rung.load(Ordering::SeqCst), inbox.take().len()), (0, 2));
+        assert_eq!((wakes.load(Ordering::SeqCst), inbox.take().len()), (0, 2));
     }
 
     #[test]

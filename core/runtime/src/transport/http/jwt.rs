@@ -224,7 +224,7 @@ enum ScopeClaim {
 }
 
 impl ScopeClaim {
-    fn words(self) -> Vec<String> {
+    fn names(self) -> Vec<String> {
         match self {
             Self::None => Vec::new(),
             Self::Text(text) => text.split_ascii_whitespace().map(String::from).collect(),
@@ -240,7 +240,7 @@ impl Claims {
             return Err(DeniedToken::Invalid);
         }
         let subject = identity(self.sub, self.client_id).ok_or(DeniedToken::Invalid)?;
-        let scopes = self.scope.words().into_iter().chain(self.scp.words());
+        let scopes = self.scope.names().into_iter().chain(self.scp.names());
         // Not negative, because `now` is not; the cast saturates.
         let expires = ((self.exp + leeway) * 1_000.0) as Millis;
         Ok(Verified::new(subject).scopes(scopes).expires(expires))

@@ -45,7 +45,7 @@ impl HttpServer {
         let max = limits.connections.clamp(1, MOST_CONNECTIONS);
         let places = Arc::new(Semaphore::new(max));
         let mut phase = self.phases.watch();
-        self.keeper.start(self);
+        self.timer_task.start(self);
         let by_client = Places::new(limits.connections_per_client);
         let connections = Connections { builder: self.builder(), server: self.clone(), places: by_client };
         let mut first = 0;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  accept ─▶ hyper reads a head ─▶ rules ─▶ token ─▶ body ─▶ Endpoint::open ─┬─▶ the engine answers: written at once
-//!                                                                             └─▶ Host::handle, on hyper's task
+//!                                                                             └─▶ EventHandler::handle, on hyper's task
 //!                                    any thread: Exchange::finish ─▶ wakes the task, which writes the answer
 //! ```
 //!
@@ -19,7 +19,6 @@ mod inbox;
 mod jwks;
 #[cfg(feature = "auth")]
 mod jwt;
-mod keeper;
 mod listener;
 mod listening;
 mod options;
@@ -29,11 +28,12 @@ mod respond;
 mod socket;
 mod static_tokens;
 mod thread;
+mod timer_task;
 #[cfg(feature = "tls")]
 mod tls;
 mod wire;
 
-pub use crate::transport::Host;
+pub use crate::transport::EventHandler;
 pub use body::ResponseBody;
 // Hidden, for bindings, whose own threads poll.
 #[doc(hidden)]
@@ -51,7 +51,6 @@ pub use thread::Running;
 pub use tls::Tls;
 
 use crate::transport::{EngineClock, Peer};
-use keeper::TimerTask;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::http::{Endpoint, Exchange, RulesError, SESSION_ID_BYTES, SessionIds};
 use mcp_resources_engine::hub::ConnectionId;
@@ -59,15 +58,16 @@ use mcp_resources_engine::now::Now;
 use phase::Phases;
 use std::fmt;
 use std::sync::Arc;
+use timer_task::TimerTask;
 
 /// One HTTP endpoint of a server. Shared by its listeners and by other callers that pass requests to it; every method
 /// may be called from any thread.
 pub struct HttpServer {
     endpoint: Arc<Endpoint>,
     clock: Arc<EngineClock>,
-    host: Arc<dyn Host>,
+    host: Arc<dyn EventHandler>,
     verifier: Option<Arc<dyn Verifier>>,
-    keeper: TimerTask,
+    timer_task: TimerTask,
     phases: Phases,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
@@ -82,7 +82,7 @@ impl HttpServer {
         engine: &Arc<Engine>,
         clock: Arc<EngineClock>,
         options: HttpOptions,
-        host: Arc<dyn Host>,
+        host: Arc<dyn EventHandler>,
     ) -> Result<Arc<Self>, RulesError> {
         let endpoint = Endpoint::new(engine.clone(), options.rules, session_ids())?;
         Ok(Arc::new(Self {
@@ -90,7 +90,7 @@ impl HttpServer {
             clock,
             host,
             verifier: options.verifier,
-            keeper: TimerTask::default(),
+            timer_task: TimerTask::default(),
             phases: Phases::default(),
             #[cfg(feature = "tls")]
             tls: options.tls,
@@ -104,7 +104,7 @@ impl HttpServer {
 
     /// Updates the timers after a request was sent to a client, which has a deadline.
     pub fn look(&self) {
-        self.keeper.look(self);
+        self.timer_task.look(self);
     }
 
     /// Shuts this endpoint down. It accepts no new connections and refuses new requests (503); listens end with their

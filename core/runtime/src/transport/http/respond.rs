@@ -63,7 +63,7 @@ impl HttpServer {
         if self.phases.now() != ServerPhase::Serving {
             return Ok(ResponseBody::none(StatusCode::SERVICE_UNAVAILABLE));
         }
-        self.keeper.start(&self);
+        self.timer_task.start(&self);
         let (parts, body) = request.into_parts();
         let now = self.now();
         let admitted = match self.admit(&parts, now) {
@@ -159,18 +159,18 @@ impl HttpServer {
 }
 
 fn whole(head: Option<ResponseHead>, body: Vec<u8>) -> Result<Answer, Disconnected> {
-    head.map(|head| word(head, ResponseBody::whole(body))).ok_or(Disconnected)
+    head.map(|head| to_hyper(head, ResponseBody::whole(body))).ok_or(Disconnected)
 }
 
 fn stream(head: Option<ResponseHead>, first: Vec<u8>, writer: BodyWriter) -> Result<Answer, Disconnected> {
-    head.map(|head| word(head, ResponseBody::stream(first, writer))).ok_or(Disconnected)
+    head.map(|head| to_hyper(head, ResponseBody::stream(first, writer))).ok_or(Disconnected)
 }
 
 fn answer(response: Response) -> Answer {
-    word(response.head, ResponseBody::whole(response.body))
+    to_hyper(response.head, ResponseBody::whole(response.body))
 }
 
-fn word(head: ResponseHead, body: ResponseBody) -> Answer {
+fn to_hyper(head: ResponseHead, body: ResponseBody) -> Answer {
     let mut answer = hyper::Response::new(body);
     *answer.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     answer.headers_mut().reserve(head.headers.len());

@@ -1,4 +1,4 @@
-//! Runs the server on threads of its own, for hosts whose event loop belongs to another language.
+//! Runs the server on threads of its own, for runtimes whose event loop belongs to another language.
 
 use super::HttpServer;
 use std::io;

@@ -10,8 +10,8 @@
 //! Law: no lock is held while [`EventLoop`] is called, because user code may call anything here.
 
 mod gate;
+mod handler;
 mod pending;
-mod pipe_host;
 mod records;
 mod serving;
 #[cfg(test)]
@@ -20,8 +20,8 @@ mod timer;
 mod waker;
 
 pub use gate::{Inside, PumpGate};
+pub use handler::PumpHandler;
 pub use pending::{PendingCalls, PendingReply};
-pub use pipe_host::PumpHost;
 pub use records::RecordThread;
 pub use serving::{HttpSide, ServingRegistry};
 pub use timer::PumpTimer;
@@ -289,7 +289,7 @@ impl Pump {
     /// # Errors
     /// See [`Pump::readable`].
     pub fn timer<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
-        self.timer.rang();
+        self.timer.fired();
         on.delivering(|| self.engine.tick(self.clock.now()))?;
         let events = logged(on, self.pipe.tick())?;
         self.work(on, events)
@@ -365,7 +365,7 @@ impl Pump {
         self.resume(on)
     }
 
-    /// Appends pending notifications before the loop writes; does nothing if the host requests them itself.
+    /// Appends pending notifications before the loop writes; does nothing if the runtime requests them itself.
     pub fn append_notifications(&self) {
         if self.delivers {
             self.pipe.deliver();

@@ -2,7 +2,7 @@
 
 use crate::transport::Pipe;
 use crate::transport::http::HttpServer;
-use mcp_resources_engine::engine::Timekeeper;
+use mcp_resources_engine::engine::TimerRegistration;
 use mcp_resources_engine::http::Endpoint;
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Millis;
@@ -78,8 +78,8 @@ impl HttpSide {
     }
 
     /// Wakes `waker` when the next deadline becomes earlier, if the loop must run the timers.
-    pub fn keep_time(&self, waker: Waker) -> Option<Timekeeper> {
-        self.is_on_loop().then(|| self.endpoint().engine().keep_time(waker))
+    pub fn register_timer(&self, waker: Waker) -> Option<TimerRegistration> {
+        self.is_on_loop().then(|| self.endpoint().engine().register_timer(waker))
     }
 
     /// The deadlines of the sessions and of the hub, if the loop must run the timers.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::transport::http::RequestInbox;
-use crate::transport::{Host, Peer};
+use crate::transport::{EventHandler, Peer};
 use mcp_resources_engine::catalog::{Edit, ItemSource};
 use mcp_resources_engine::connection::{Answer, Contents, Event, RequestToken};
 use mcp_resources_engine::engine::{EngineOptions, ServerInfo};
@@ -215,7 +215,7 @@ fn another_thread_writes_and_wakes_the_loop_for_the_rest() {
     let own = Loop::<false>::default();
     pump.feed(&own, &reads("test://function", 2)).unwrap();
     let inbox = RequestInbox::<()>::new(None);
-    let host: Arc<dyn Host> = Arc::new(PumpHost::new(&pump, inbox.reach()));
+    let host: Arc<dyn EventHandler> = Arc::new(PumpHandler::new(&pump, inbox.reach()));
     let peer = Peer::pipe(pump.pipe().clone(), Arc::default(), host);
     let tokens = own.asked.take();
     let answers = |token: RequestToken| {

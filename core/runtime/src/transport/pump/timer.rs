@@ -15,7 +15,7 @@ impl Default for PumpTimer {
 
 impl PumpTimer {
     /// The timer has fired, so it is no longer armed.
-    pub fn rang(&self) {
+    pub fn fired(&self) {
         self.0.store(u64::MAX, Ordering::Release);
     }
 
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(timer.arm(&[Some(900), Some(500)], now), Some(400));
         assert_eq!((timer.arm(&[Some(500)], now), timer.is_late_for(&[Some(500)])), (None, false));
         assert_eq!(timer.arm(&[Some(40)], now), Some(0), "it is over already");
-        timer.rang();
+        timer.fired();
         assert_eq!(timer.arm(&[Some(900)], now), Some(800));
     }
 }

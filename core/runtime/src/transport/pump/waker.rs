@@ -1,7 +1,7 @@
 //! Carries wake-ups of the engine to an event loop: from any thread, and without running code of the loop's language.
 //!
 //! ```text
-//!   Waker ─▶ LoopWaker::wake ──▶ `ring`: a byte in a pipe, a function that libuv calls ──▶ the loop takes the reasons
+//!   Waker ─▶ LoopWaker::wake ──▶ `wake_loop`: a byte in a pipe, a function that libuv calls ──▶ the loop takes the reasons
 //!                        └─────▶ inside `collect`, on the thread that changes something: a list, which is worked off
 //!                                before the call returns. Nothing goes through the kernel
 //! ```
@@ -27,9 +27,9 @@ pub const WORK: u8 = 4;
 pub struct LoopWaker<O> {
     reasons: AtomicU8,
     /// Whether the loop, or the end of a change, will take the reasons soon.
-    is_rung: AtomicBool,
+    is_woken: AtomicBool,
     is_closed: AtomicBool,
-    ring: Box<dyn Fn() + Send + Sync>,
+    wake_loop: Box<dyn Fn() + Send + Sync>,
     thread: ThreadId,
     owner: OnceLock<O>,
 }
@@ -50,15 +50,15 @@ pub trait WakerOwner: Send + Sync + Sized + 'static {
 struct WakeReason<O>(Arc<LoopWaker<O>>, u8);
 
 impl<O: WakerOwner> LoopWaker<O> {
-    /// Makes the waker of this thread's loop. `ring` wakes the loop, from any thread and without blocking.
-    pub fn new(ring: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
+    /// Makes the waker of this thread's loop. `wake_loop` wakes the loop, from any thread and without blocking.
+    pub fn new(wake_loop: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
         let reasons = Default::default();
-        let is_rung = Default::default();
+        let is_woken = Default::default();
         let is_closed = Default::default();
         let owner = Default::default();
-        let ring = Box::new(ring);
+        let wake_loop = Box::new(wake_loop);
         let thread = std::thread::current().id();
-        Arc::new(Self { reasons, is_rung, is_closed, ring, thread, owner })
+        Arc::new(Self { reasons, is_woken, is_closed, wake_loop, thread, owner })
     }
 
     /// Sets the owner. Call it once.
@@ -85,19 +85,19 @@ impl<O: WakerOwner> LoopWaker<O> {
     /// Adds a reason, and makes sure that the loop takes it.
     pub fn wake(self: &Arc<Self>, reason: u8) {
         self.reasons.fetch_or(reason, Ordering::SeqCst);
-        if !self.is_rung.swap(true, Ordering::SeqCst) && !self.is_collected() {
-            self.ring();
+        if !self.is_woken.swap(true, Ordering::SeqCst) && !self.is_collected() {
+            self.wake_now();
         }
     }
 
     /// Whether there may be reasons: for a loop that checks often.
     pub fn is_woken(&self) -> bool {
-        self.is_rung.load(Ordering::Relaxed)
+        self.is_woken.load(Ordering::Relaxed)
     }
 
     /// Takes the reasons.
     pub fn take(&self) -> u8 {
-        self.is_rung.store(false, Ordering::SeqCst);
+        self.is_woken.store(false, Ordering::SeqCst);
         self.reasons.swap(0, Ordering::SeqCst)
     }
 
@@ -111,14 +111,14 @@ impl<O: WakerOwner> LoopWaker<O> {
     }
 
     /// Wakes the loop now.
-    pub fn ring(&self) {
-        (self.ring)();
+    pub fn wake_now(&self) {
+        (self.wake_loop)();
     }
 
     /// Closes the waker: the loop is not woken any more.
     pub fn close(&self) {
         if !self.is_closed.swap(true, Ordering::SeqCst) {
-            self.ring();
+            self.wake_now();
         }
     }
 
@@ -171,7 +171,7 @@ impl<O: WakerOwner> WakeCollector<O> {
 impl<O: WakerOwner> Drop for WakeCollector<O> {
     fn drop(&mut self) {
         let woken = O::woken().replace(self.0.take());
-        woken.iter().flatten().for_each(|waker| waker.ring());
+        woken.iter().flatten().for_each(|waker| waker.wake_now());
     }
 }
 
@@ -215,55 +215,55 @@ mod tests {
     }
 
     fn counted() -> (Arc<AtomicUsize>, Arc<LoopWaker<Served>>) {
-        let rung = Arc::new(AtomicUsize::new(0));
-        let counts = rung.clone();
-        let ring = move || {
+        let wakes = Arc::new(AtomicUsize::new(0));
+        let counts = wakes.clone();
+        let wake_loop = move || {
             counts.fetch_add(1, Ordering::SeqCst);
         };
-        (rung, LoopWaker::new(ring))
+        (wakes, LoopWaker::new(wake_loop))
     }
 
     #[test]
     fn reasons_are_given_once_until_they_are_taken() {
-        let (rung, waker) = counted();
+        let (wakes, waker) = counted();
         waker.waker(DELIVER).wake();
         waker.waker(DELIVER).wake_by_ref();
         waker.wake(TIME);
-        assert_eq!((rung.load(Ordering::SeqCst), waker.take()), (1, DELIVER | TIME));
+        assert_eq!((wakes.load(Ordering::SeqCst), waker.take()), (1, DELIVER | TIME));
         waker.wake(WORK);
-        assert_eq!((rung.load(Ordering::SeqCst), waker.take(), waker.take()), (2, WORK, 0));
+        assert_eq!((wakes.load(Ordering::SeqCst), waker.take(), waker.take()), (2, WORK, 0));
         waker.close();
         waker.close();
-        assert_eq!((rung.load(Ordering::SeqCst), waker.is_closed()), (3, true));
+        assert_eq!((wakes.load(Ordering::SeqCst), waker.is_closed()), (3, true));
     }
 
     /// A change delivers before it returns; reasons for the loop itself stay with the loop.
     #[test]
     fn a_change_collects_what_it_wakes_and_rings_for_the_rest() {
-        let (rung, waker) = counted();
+        let (wakes, waker) = counted();
         let (inner, woken) = collect::<Served, _>(|| {
             waker.wake(DELIVER | WORK);
             collect::<Served, _>(|| waker.wake(TIME)).1.len()
         });
-        assert_eq!((inner, woken.len(), rung.load(Ordering::SeqCst)), (0, 1, 0));
+        assert_eq!((inner, woken.len(), wakes.load(Ordering::SeqCst)), (0, 1, 0));
         assert_eq!(waker.take_collected(), DELIVER | TIME | WORK);
-        assert_eq!((rung.load(Ordering::SeqCst), waker.take()), (1, WORK));
+        assert_eq!((wakes.load(Ordering::SeqCst), waker.take()), (1, WORK));
     }
 
     #[test]
     fn what_works_on_its_own_thread_is_not_collected_on_another() {
-        let (rung, waker) = counted();
+        let (wakes, waker) = counted();
         waker.belongs_to(Served { is_bound: true });
         let elsewhere = waker.clone();
         let woken = std::thread::spawn(move || collect::<Served, _>(|| elsewhere.wake(WORK)).1.len());
-        assert_eq!((woken.join().unwrap(), rung.load(Ordering::SeqCst)), (0, 1));
+        assert_eq!((woken.join().unwrap(), wakes.load(Ordering::SeqCst)), (0, 1));
         let _ = waker.take();
         assert_eq!(collect::<Served, _>(|| waker.wake(WORK)).1.len(), 1);
     }
 
     #[test]
     fn a_change_that_panics_leaves_what_it_woke_to_the_loop() {
-        let (rung, waker) = counted();
+        let (wakes, waker) = counted();
         let change = || {
             collect::<Served, _>(|| {
                 waker.wake(DELIVER);
@@ -271,6 +271,6 @@ mod tests {
             })
         };
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(change)).is_err());
-        assert_eq!((rung.load(Ordering::SeqCst), waker.take()), (1, DELIVER));
+        assert_eq!((wakes.load(Ordering::SeqCst), waker.take()), (1, DELIVER));
     }
 }

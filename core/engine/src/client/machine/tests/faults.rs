@@ -327,8 +327,8 @@ fn progress_prolongs_the_time() {
     assert!(String::from_utf8(cancelled.body).unwrap().contains(&format!(r#""requestId":{id}"#)));
 }
 
-// R-133 … R-138, R-219, R-223: a read that needs input asks the host and is repeated with the answers and the state;
-// it fails if the host answers no questions. R-004: a legacy server asks with a request of its own.
+// R-133 … R-138, R-219, R-223: a read that needs input asks the runtime and is repeated with the answers and the state;
+// it fails if the runtime answers no questions. R-004: a legacy server asks with a request of its own.
 #[test]
 fn questions_are_answered() {
     let mut alone = Alone::reading();

@@ -7,9 +7,11 @@
 //! Law: a directory is watched before it is looked at, so that what comes after the look is heard. Of its entries two sums of
 //! hashes are kept, not their names: a directory costs the same however many files are in it.
 
-use super::super::beneath::{Changed, EntryFacts, FileKind, Missing, OpenedFile, RootDirectory, components};
 use super::super::contents::resolve;
 use super::super::options::Symlinks;
+use super::super::root_directory::{
+    Changed, EntryFacts, FileKind, Missing, OpenedFile, RootDirectory, components,
+};
 use super::super::tree::{Tree, join};
 use super::seen::is_settled;
 use super::system::{Short, System};
@@ -33,7 +35,7 @@ const RULES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(super) struct WatchedRoot {
     pub(super) tree: Arc<Tree>,
     pub(super) budget: usize,
     /// Whether all directories matter: somebody watches the lists.
@@ -108,7 +110,7 @@ pub(super) struct FoundPath {
     pub(super) is_settled: bool,
 }
 
-impl Scene {
+impl WatchedRoot {
     pub(super) fn new(tree: Arc<Tree>, budget: usize) -> Self {
         Self {
             tree,
@@ -154,7 +156,7 @@ impl Scene {
         is_other
     }
 
-    /// The path beneath the root of what the system reports.
+    /// The path under the root of what the system reports.
     pub(super) fn relative(&self, path: &Path) -> Option<Vec<u8>> {
         let rest = path.strip_prefix(&self.base.as_ref()?.0).ok()?;
         Some(rest.as_os_str().as_bytes().to_vec())
@@ -195,7 +197,7 @@ impl Scene {
         self.refresh(b"");
     }
 
-    /// Everything beneath `dir` that was scanned must be scanned again, and itself.
+    /// Everything under `dir` that was scanned must be scanned again, and itself.
     pub(super) fn refresh(&mut self, dir: &[u8]) {
         let scanned = self.dirs.range(dir.to_vec()..).take_while(|(at, _)| at.starts_with(dir));
         let scanned = scanned.filter(|(at, known)| known.facts.is_some() && is_within(dir, at));
@@ -213,28 +215,28 @@ impl Scene {
         }
     }
 
-    /// Watches again what is known at `dir` and beneath it: the name may stand for something else now.
+    /// Watches again what is known at `dir` and under it: the name may stand for something else now.
     pub(super) fn rearm(&mut self, dir: &[u8], system: &mut System) {
-        let beneath: Vec<_> = self.beneath(dir);
-        for at in &beneath {
+        let below: Vec<_> = self.known_below(dir);
+        for at in &below {
             let armed = self.absolute(at).is_some_and(|path| system.rearm(&path));
             if let Some(known) = self.dirs.get_mut(at) {
                 known.is_armed = armed;
             }
         }
-        if !beneath.is_empty() {
+        if !below.is_empty() {
             self.refresh(dir);
         }
     }
 
-    fn beneath(&self, dir: &[u8]) -> Vec<Vec<u8>> {
+    fn known_below(&self, dir: &[u8]) -> Vec<Vec<u8>> {
         let keys = self.dirs.range(dir.to_vec()..).map(|(at, _)| at).take_while(|at| at.starts_with(dir));
         keys.filter(|at| is_within(dir, at)).cloned().collect()
     }
 
-    /// Nothing is known of `dir` any longer, nor of what is beneath it.
+    /// Nothing is known of `dir` any longer, nor of what is under it.
     fn forget(&mut self, dir: &[u8], system: &mut System) {
-        for at in self.beneath(dir) {
+        for at in self.known_below(dir) {
             self.has_lost_files |= self.dirs.get(&at).is_some_and(|known| known.entries.files != 0);
             self.drop_one(&at, system);
             self.gone.push(at);
@@ -484,7 +486,7 @@ impl Scene {
     }
 }
 
-/// Whether `path` is `dir`, or beneath it.
+/// Whether `path` is `dir`, or under it.
 pub(super) fn is_within(dir: &[u8], path: &[u8]) -> bool {
     let rest = path.strip_prefix(dir);
     dir.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))

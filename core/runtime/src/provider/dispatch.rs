@@ -1,20 +1,20 @@
-//! A host that lets providers answer their own requests.
+//! Dispatch of requests to providers, before the event handler of the runtime.
 
 use super::mounts::Mounts;
-use crate::transport::{Host, Peer};
+use crate::transport::{EventHandler, Peer};
 use mcp_resources_engine::connection::{Event, Events, RequestOutcome};
 use std::fmt;
 use std::sync::Arc;
 
 /// Passes requests to providers, on the thread that read the request or on a worker, without a language's event loop.
-/// All other events go to another host.
+/// All other events go to another runtime.
 pub struct Providers<H> {
     mounts: Arc<Mounts>,
     rest: Arc<H>,
 }
 
-impl<H: Host> Providers<H> {
-    /// Puts the providers before the host `rest`.
+impl<H: EventHandler> Providers<H> {
+    /// Puts the providers before the runtime `rest`.
     pub fn before(mounts: Arc<Mounts>, rest: Arc<H>) -> Arc<Self> {
         Arc::new(Self { mounts, rest })
     }
@@ -52,7 +52,7 @@ impl Mounts {
     }
 }
 
-impl<H: Host> Host for Providers<H> {
+impl<H: EventHandler> EventHandler for Providers<H> {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         let rest = self.mounts.take(peer, events);
         if !rest.is_empty() {

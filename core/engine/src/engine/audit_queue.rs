@@ -1,21 +1,21 @@
-//! A queue of limited length for records that the host has not taken yet.
+//! A queue of limited length for records that the runtime has not taken yet.
 //!
 //! Law: serving a request never waits for the audit sink. A full queue drops the newest record and counts it.
 
-use crate::guard::{AuditEntry, AuditRecord};
+use crate::guard::{AuditRecord, RequestRecord};
 use crate::now::Millis;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 /// The queue of records.
-pub(super) struct RecordQueue {
-    state: Mutex<RecordBuffer>,
+pub(super) struct AuditQueue {
+    state: Mutex<AuditBuffer>,
     max: usize,
 }
 
 /// How many records there are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RecordCounts {
+pub(super) struct AuditCounts {
     /// In the queue.
     pub(super) waiting: usize,
     /// Dropped since the start.
@@ -23,8 +23,8 @@ pub(super) struct RecordCounts {
 }
 
 #[derive(Default)]
-struct RecordBuffer {
-    entries: Vec<AuditEntry>,
+struct AuditBuffer {
+    entries: Vec<AuditRecord>,
     /// The number of records dropped since the last take, and the time of the last one.
     dropped: u64,
     dropped_at: Millis,
@@ -33,15 +33,15 @@ struct RecordBuffer {
     waker: Option<Waker>,
 }
 
-impl RecordQueue {
+impl AuditQueue {
     pub(super) fn new(max: usize) -> Self {
         Self { state: Mutex::default(), max: max.max(1) }
     }
 
-    pub(super) fn push(&self, record: AuditRecord) {
+    pub(super) fn push(&self, record: RequestRecord) {
         let mut state = self.lock();
         if state.entries.len() < self.max {
-            state.entries.push(AuditEntry::Request(record));
+            state.entries.push(AuditRecord::Request(record));
         } else {
             state.dropped += 1;
             state.lost += 1;
@@ -59,12 +59,12 @@ impl RecordQueue {
     }
 
     /// Appends all queued records, followed by an entry with the number of dropped ones.
-    pub(super) fn take(&self, entries: &mut Vec<AuditEntry>) {
+    pub(super) fn take(&self, entries: &mut Vec<AuditRecord>) {
         let mut state = self.lock();
         entries.append(&mut state.entries);
         let dropped = std::mem::take(&mut state.dropped);
         if dropped > 0 {
-            entries.push(AuditEntry::Dropped { time: state.dropped_at, dropped });
+            entries.push(AuditRecord::Dropped { time: state.dropped_at, dropped });
         }
     }
 
@@ -72,12 +72,12 @@ impl RecordQueue {
         self.lock().lost += count;
     }
 
-    pub(super) fn counts(&self) -> RecordCounts {
+    pub(super) fn counts(&self) -> AuditCounts {
         let state = self.lock();
-        RecordCounts { waiting: state.entries.len(), dropped: state.lost }
+        AuditCounts { waiting: state.entries.len(), dropped: state.lost }
     }
 
-    fn lock(&self) -> MutexGuard<'_, RecordBuffer> {
+    fn lock(&self) -> MutexGuard<'_, AuditBuffer> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

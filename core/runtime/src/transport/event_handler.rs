@@ -6,19 +6,19 @@ use mcp_resources_engine::connection::Events;
 /// Passes the engine's events to handlers.
 ///
 /// Any thread may call these methods, and all must return quickly: they may call a handler that does not block, never
-/// one that does. A host of another language puts the data of each event into a queue and wakes its event loop if the
+/// one that does. A runtime of another language puts the data of each event into a queue and wakes its event loop if the
 /// queue was empty, so a batch of requests costs one wake-up.
 ///
 /// Answers come back from any thread through a clone of the [`Peer`]: call [`Peer::detach`] when the event is taken
 /// (the answer then needs no lock of the connection),
 /// [`Reply::encode`](mcp_resources_engine::connection::Reply::encode) on the thread that has the answer, then
-/// [`Peer::finish`]. An immediate answer is given inside [`Host::handle`] with [`Peer::respond`]. Both return events,
+/// [`Peer::finish`]. An immediate answer is given inside [`EventHandler::handle`] with [`Peer::respond`]. Both return events,
 /// to be handled like any other: a list may need its next source.
 ///
-/// A legacy request over HTTP continues when its client disconnects. A modern one is cancelled: the host gets
+/// A legacy request over HTTP continues when its client disconnects. A modern one is cancelled: the runtime gets
 /// `Event::Cancelled` and still answers, or calls [`Peer::abandon`]. Tokens are unique within one connection, so a
 /// table of tasks needs the connection and the token as its key.
-pub trait Host: Send + Sync + 'static {
+pub trait EventHandler: Send + Sync + 'static {
     /// Handles `events` in order.
     fn handle(&self, peer: &Peer, events: Events<'_>);
 
@@ -30,7 +30,7 @@ pub trait Host: Send + Sync + 'static {
     /// deadline.
     fn pends(&self, _peer: &Peer) {}
 
-    /// A provider's worker has ended a pending request, and has reported its output. A host whose process ends with its
+    /// A provider's worker has ended a pending request, and has reported its output. A runtime whose process ends with its
     /// idle loop counts both.
     fn settled(&self, _peer: &Peer) {}
 

@@ -6,7 +6,7 @@ use super::dispatch::{DispatchStep, Raw};
 use super::inflight::Ticket;
 use super::terms::Claim;
 use super::{Connection, RequestOutcome, RequestToken};
-use crate::guard::{self, AuditRecord, Verdict};
+use crate::guard::{self, RequestRecord, Verdict};
 use crate::jsonrpc::{Json, RawParams};
 use crate::now::Now;
 use crate::principal::Principal;
@@ -74,7 +74,7 @@ impl Connection {
         let bytes = bytes as u64;
         self.engine.count(*method, *is_modern, verdict, bytes, duration);
         let Some(subject) = subject else { return };
-        self.engine.record(AuditRecord {
+        self.engine.record(RequestRecord {
             time: began.unix,
             principal: subject.principal.clone(),
             connection: self.id.number(),
@@ -147,7 +147,7 @@ mod tests {
     fn taken(host: &TestHost) -> Vec<Value> {
         let mut entries = Vec::new();
         let mut lines = Vec::new();
-        host.connection.engine().take_records(&mut entries);
+        host.connection.engine().take_audit_records(&mut entries);
         entries.iter().for_each(|entry| entry.write_line(&mut lines));
         lines
             .split(|byte| *byte == b'\n')
@@ -359,7 +359,7 @@ mod tests {
         }
         let bell = Arc::new(CountingWaker(AtomicUsize::new(0)));
         let mut host = host();
-        host.connection.engine().watch_records(&bell.clone().into());
+        host.connection.engine().watch_audit_records(&bell.clone().into());
         host.read(1, "test://constant");
         host.read(2, "test://constant");
         assert_eq!(bell.0.load(Ordering::Relaxed), 1);

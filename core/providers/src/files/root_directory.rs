@@ -1,8 +1,8 @@
-//! Opening what is beneath a root, and nothing else, whatever others do to the tree meanwhile.
+//! Opening what is under a root, and nothing else, whatever others do to the tree meanwhile.
 //!
 //! ```text
 //!   Root::at(dir) ──open(path)──▶ Opened { file, facts, real }
-//!     openat2: the kernel resolves the whole path beneath the descriptor            Linux ≥ 5.6
+//!     openat2: the kernel resolves the whole path under the descriptor            Linux ≥ 5.6
 //!     steps:   a descriptor for each component, links read and followed here        elsewhere; where a sandbox refuses openat2
 //! ```
 //!
@@ -11,8 +11,8 @@
 //! not found, and nothing waits for its other end.
 
 use super::options::Symlinks;
-use crate::spell::PATH;
-pub(super) use crate::spell::components;
+use crate::uri_path::PATH;
+pub(super) use crate::uri_path::components;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -89,7 +89,7 @@ pub(super) struct RootDirectory {
 pub(super) struct OpenedFile {
     fd: OwnedFd,
     pub(super) facts: EntryFacts,
-    /// Where it really is beneath the root, after links.
+    /// Where it really is under the root, after links.
     pub(super) real: Vec<u8>,
 }
 
@@ -118,7 +118,7 @@ impl RootDirectory {
             return Err(Missing::NotFound);
         }
         let mut opened = self.resolve(path)?;
-        if let Some(real) = self.spelled(&opened.real)? {
+        if let Some(real) = self.real_spelling(&opened.real)? {
             opened.real = real;
         }
         Ok(opened)
@@ -152,7 +152,7 @@ impl RootDirectory {
 
     /// The path as its directories have it, where the file system found it under another name: one that is not case-sensitive,
     /// or that normalises. Rules are about names as they are. `None`: it has this name.
-    fn spelled(&self, path: &[u8]) -> Result<Option<Vec<u8>>, Missing> {
+    fn real_spelling(&self, path: &[u8]) -> Result<Option<Vec<u8>>, Missing> {
         let mut real: Vec<u8> = Vec::with_capacity(path.len());
         let mut is_other = false;
         for name in components(path) {
@@ -245,7 +245,7 @@ impl RootDirectory {
         None
     }
 
-    /// Where an open file is beneath the root, as the kernel names it. `None` if it is there no longer.
+    /// Where an open file is under the root, as the kernel names it. `None` if it is there no longer.
     #[cfg(target_os = "linux")]
     fn real(&self, fd: &OwnedFd) -> Option<Vec<u8>> {
         use std::os::fd::AsRawFd;

@@ -3,7 +3,7 @@
 use super::HttpServer;
 use super::phase::{Either, ServerPhase, either, reach};
 use crate::transport::EngineClock;
-use mcp_resources_engine::engine::Timekeeper;
+use mcp_resources_engine::engine::TimerRegistration;
 use mcp_resources_engine::now::Millis;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -25,9 +25,9 @@ pub(super) struct TimerTask {
 }
 
 /// Wakes the task when the engine's deadline becomes earlier.
-struct KeeperWaker(Arc<Notify>);
+struct TimerTaskWaker(Arc<Notify>);
 
-impl Wake for KeeperWaker {
+impl Wake for TimerTaskWaker {
     fn wake(self: Arc<Self>) {
         self.0.notify_one();
     }
@@ -47,9 +47,9 @@ impl TimerTask {
     /// Starts the task, once, on the runtime of the first caller.
     pub(super) fn start(&self, server: &Arc<HttpServer>) {
         if !self.started.load(Ordering::Relaxed) && !self.started.swap(true, Ordering::AcqRel) {
-            let waker = Waker::from(Arc::new(KeeperWaker(self.notify.clone())));
-            let timekeeper = server.endpoint.engine().keep_time(waker);
-            tokio::spawn(keep(Arc::downgrade(server), timekeeper));
+            let waker = Waker::from(Arc::new(TimerTaskWaker(self.notify.clone())));
+            let timer_registration = server.endpoint.engine().register_timer(waker);
+            tokio::spawn(keep(Arc::downgrade(server), timer_registration));
         }
     }
 
@@ -68,18 +68,18 @@ fn next(server: &HttpServer) -> Option<Millis> {
 }
 
 /// Runs until the server is dropped or ended. Does not keep the server alive while it sleeps.
-async fn keep(server: Weak<HttpServer>, _timekeeper: Timekeeper) {
+async fn keep(server: Weak<HttpServer>, _timekeeper: TimerRegistration) {
     loop {
         let Some(strong) = server.upgrade() else { return };
         let mut phase = strong.phases.watch();
         // From here on, each change of a deadline notifies this task.
-        strong.keeper.armed.store(Millis::MAX, Ordering::SeqCst);
+        strong.timer_task.armed.store(Millis::MAX, Ordering::SeqCst);
         turn(&strong);
         let now = strong.now().tick;
         let due = next(&strong).unwrap_or(Millis::MAX).min(now.saturating_add(LONGEST));
-        strong.keeper.armed.store(due, Ordering::SeqCst);
-        let word = either(strong.keeper.notify.notified(), sleep(&strong.clock, due, now));
-        if let Either::Second(()) = either(word, reach(&mut phase, ServerPhase::Over)).await {
+        strong.timer_task.armed.store(due, Ordering::SeqCst);
+        let woken = either(strong.timer_task.notify.notified(), sleep(&strong.clock, due, now));
+        if let Either::Second(()) = either(woken, reach(&mut phase, ServerPhase::Over)).await {
             return;
         }
     }
