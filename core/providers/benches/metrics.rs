@@ -1,5 +1,5 @@
-//! What a program pays for a sample, and what a read costs. `cargo bench -p mcp-resources-providers --features metrics
-//! --bench metrics`
+//! Measures what a program pays for a sample and what a read costs. `cargo bench -p mcp-resources-providers --features
+//! metrics --bench metrics`
 #![expect(clippy::unwrap_used, reason = "a measuring program stops at its own mistakes")]
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};

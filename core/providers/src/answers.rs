@@ -4,7 +4,7 @@ use mcp_resources_engine::connection::{Completion, ListPage};
 use mcp_resources_engine::resource::Resource;
 use std::borrow::Cow;
 
-/// How many values are looked for: one more than is sent shows that there are more.
+/// Maximum number of values to look for: one more than is sent, so that the answer can say that there are more.
 pub(crate) const COMPLETED: usize = 101;
 
 /// A page of what is listed in the order of its keys. `rest` is what comes behind the cursor; the key of the last item is the

@@ -30,7 +30,7 @@ const TEXT: &str = "text/plain";
 const OF_NOW: Route = Route(0);
 const OF_ZONES: Route = Route(1);
 
-/// What is set for a [`Clock`].
+/// The options of a [`Clock`].
 #[derive(Clone, Debug)]
 pub struct ClockOptions {
     zones: Option<Vec<String>>,
@@ -237,7 +237,7 @@ fn notify(feed: &Feed, watched: &WatchedValue, now: u64) {
     }
 }
 
-/// What is said of the resource at `now`, in seconds since 1970.
+/// The listed resource at `now`, in seconds since 1970.
 fn update(now: u64) -> FeedEntry {
     let now = i64::try_from(now).ok().and_then(|now| Timestamp::from_second(now).ok()).unwrap_or_default();
     let last_modified = Some(now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());

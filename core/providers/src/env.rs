@@ -69,8 +69,9 @@ impl EnvOptions {
         self
     }
 
-    /// Which detectors look for secrets in values: names of
-    /// [`Redactor::names`](mcp_resources_engine::guard::Redactor::names). Default: all. Names such as `API_KEY` mask in any case.
+    /// Selects the detectors that look for secrets in values: names of
+    /// [`Redactor::names`](mcp_resources_engine::guard::Redactor::names). Default: all. Names such as `API_KEY` mask in
+    /// any case.
     #[must_use]
     pub fn redact(mut self, detectors: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.redact = Detectors::Named(detectors.into_iter().map(Into::into).collect());
@@ -194,7 +195,7 @@ impl Declare for Env {
         Self::new(declared::read("env", options)?)
     }
 
-    /// Where both have a variable, it is shown as here.
+    /// Adds the variables of `other`. A variable that both have stays as it is here.
     fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let variables = Arc::make_mut(&mut self.variables);
         for (text, variable) in &*other.variables {

@@ -16,7 +16,7 @@ const LIMITS: ValueLimits = ValueLimits { values: 4_096, bytes: 2 * MOST, depth:
 pub struct Split<'t> {
     /// The front matter. Without a closing line there is none, since `---` is also a horizontal rule.
     pub block: Option<Block<'t>>,
-    /// What follows it, without a byte order mark.
+    /// The text behind the front matter, without a byte order mark.
     pub body: &'t str,
     /// The line of the text that the body begins with, from 1.
     pub body_line: u64,
@@ -25,13 +25,13 @@ pub struct Split<'t> {
 /// A front matter that is not parsed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block<'t> {
-    /// How it is written.
+    /// The syntax of the front matter.
     pub syntax: FrontMatterSyntax,
     /// The lines between the two fences.
     pub text: &'t str,
 }
 
-/// How a front matter is written.
+/// The syntax of a front matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrontMatterSyntax {
     /// Between lines of `---`, or from `---` to `...`. `yes` and `no` are texts, as in YAML 1.2.

@@ -12,7 +12,7 @@ use mcp_resources_engine::option::{OptionError, PathStep};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where an index is: a file, or memory.
+/// The location of an index: a file, or memory.
 #[derive(Debug)]
 pub(crate) struct IndexFile(Option<PathBuf>);
 

@@ -1,4 +1,4 @@
-//! What is shown of a value that may be a secret.
+//! Masks values that may be secrets.
 //!
 //! Law: a value is masked unless it is revealed by name; what a mask hides is not kept anywhere. A false alarm costs a line
 //! `reveal`, a miss costs a secret, so names are judged by what they contain, but for a few usual words that mean something else.
@@ -35,7 +35,7 @@ const PARTS: [&str; 16] = [
 ];
 /// A name is secret with one of these as a word of it.
 const WORDS: [&str; 10] = ["pass", "pw", "dsn", "cred", "creds", "salt", "jwt", "bearer", "otp", "hmac"];
-/// What ends with `pass` and is not a password.
+/// Words that end with `pass` and do not name a password.
 const PASSAGES: [&str; 9] =
     ["compass", "bypass", "overpass", "underpass", "surpass", "trespass", "lowpass", "highpass", "bandpass"];
 /// Words that end with `key` and are no key, also behind other letters: `chaosmonkey`.
@@ -99,14 +99,14 @@ const COUNTED: [&str; 26] = [
     "reasoning",
 ];
 
-/// Which values are masked, and which are shown whatever they are.
+/// Decides which values are masked, and which are always shown.
 #[derive(Debug)]
 pub(crate) struct Masks {
     redactor: Redactor,
     reveal: GlobSet,
 }
 
-/// Which detectors look at values.
+/// The detectors that look at values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Detectors {
     /// All that the engine has.

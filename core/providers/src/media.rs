@@ -1,4 +1,4 @@
-//! What files are, by their names and contents: media types and importance. The same on a disk, in a commit and in a skill.
+//! Media types and importance of files, by their names and contents: the same on a disk, in a commit and in a skill.
 //!
 //! ```text
 //!   by_name(path)          what the name alone says; nothing if it says nothing, or two things
@@ -12,7 +12,7 @@
 pub(crate) const DIRECTORY: &str = "inode/directory";
 const TEXT: &str = "text/plain";
 const BYTES: &str = "application/octet-stream";
-/// How many children of a directory are read at most, the first ones by name.
+/// Maximum number of children of a directory that are read, the first ones by name.
 pub(crate) const CHILDREN: usize = 1_000;
 /// In `_meta` of the last child, if there are more.
 pub(crate) const MORE: &str = r#"{"io.github.mcp-resources/more":true}"#;
@@ -65,7 +65,7 @@ const NAMES: &[&str] = &[
     "Tiltfile", "VERSION", "Vagrantfile", "WORKSPACE", "configure", "gradlew", "justfile", "makefile",
 ];
 
-/// What the name alone says; `None` if it says nothing, or may mean several things.
+/// The media type by the name alone; `None` if the name is unknown or ambiguous.
 pub(crate) fn by_name(path: &[u8]) -> Option<&'static str> {
     let name = String::from_utf8_lossy(path.rsplit(|byte| *byte == b'/').next().unwrap_or_default());
     let Some((_, extension)) = name.rsplit_once('.') else {
@@ -105,7 +105,7 @@ pub(crate) fn mime_type(path: &[u8], bytes: &[u8]) -> &'static str {
     found().filter(|found| !is_textual(found)).or(encoded).unwrap_or(BYTES)
 }
 
-/// What the table of media types says.
+/// The media type from the table of extensions.
 fn guess(extension: &str) -> Option<&'static str> {
     mime_guess::from_ext(extension).first_raw().filter(|guess| *guess != BYTES)
 }
@@ -136,7 +136,7 @@ fn is_textual(mime_type: &str) -> bool {
         || TEXTUAL.contains(&mime_type)
 }
 
-/// How important a file is: what introduces or describes what it stands in comes first.
+/// The importance of a file: files that introduce or describe their directory come first.
 #[cfg(feature = "files")]
 pub(crate) fn priority(path: &[u8]) -> Option<f64> {
     const MANIFESTS: [&str; 12] = [

@@ -43,7 +43,7 @@ struct MemoryItem {
     mime_type: Option<Arc<str>>,
 }
 
-/// What an entry has.
+/// The contents of an entry.
 #[derive(Clone, Debug)]
 enum Bytes {
     Text(Arc<str>),
@@ -76,7 +76,7 @@ impl Memory {
         removed
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.shared.read().len()
     }

@@ -88,8 +88,8 @@ pub(crate) fn variable(name: &str) -> String {
     }
 }
 
-/// What `NAME=PATH` or `PATH` in a word of the command stands for, in the form that [`read`] takes. What is before the first
-/// `=` is a name if it has no `/`.
+/// Parses `NAME=PATH` or `PATH` of a shorthand into the form that [`read`] takes. The text before the first `=` is a
+/// name if it has no `/`.
 pub(crate) fn parse_path(text: &str) -> OptionValue {
     match text.split_once('=') {
         Some((name, path)) if !name.contains('/') => OptionValue::List(vec![name.into(), path.into()]),

@@ -10,7 +10,7 @@ use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
 pub struct OptionKind {
     /// The word.
     pub name: &'static str,
-    /// What it serves, as one sentence.
+    /// One sentence about the resources that it serves.
     pub about: &'static str,
     /// The options, in the order in which they are documented.
     pub options: &'static [OptionRow],
@@ -21,16 +21,16 @@ pub struct OptionKind {
 pub struct OptionRow {
     /// Its name, in `snake_case`.
     pub name: &'static str,
-    /// What it may be, as `true or false`.
+    /// The accepted values, such as `true or false`.
     pub kind: &'static str,
-    /// What holds without it, as it is written in YAML; `None` if it must be given.
+    /// The default in YAML notation; `None` if the option is required.
     pub default: Option<&'static str>,
-    /// What it does, as one sentence.
+    /// One sentence about its effect.
     pub about: &'static str,
 }
 
-/// The table of the options of a type: `TABLE`, and [`NamedOptions`](mcp_resources_engine::option::NamedOptions).
-/// What puts the value where it belongs stands behind the arrow.
+/// Implements the options of a type: `TABLE`, and [`NamedOptions`](mcp_resources_engine::option::NamedOptions). The
+/// expression behind each arrow sets the value.
 #[cfg(feature = "_options")]
 macro_rules! option_table {
     ($type:ty, $expected:literal { $($name:literal: $kind:literal, $default:expr, $about:literal => $set:expr;)+ }) => {
@@ -93,7 +93,7 @@ pub(crate) use paths_or_options;
 /// Sets an option to what was read.
 ///
 /// # Errors
-/// What was read is an error.
+/// The value is wrong.
 #[cfg(feature = "_named")]
 pub(crate) fn put<T>(option: &mut T, read: Result<T, OptionError>) -> Result<(), OptionError> {
     *option = read?;

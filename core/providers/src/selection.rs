@@ -1,4 +1,5 @@
-//! Which paths are served, by their names alone: the options `include`, `exclude` and `hidden`, the same for files and git.
+//! Decides by their names alone which paths are served: the options `include`, `exclude` and `hidden`, the same for
+//! files and git.
 //!
 //! Law: a path is judged with all its parents: under what is hidden or excluded nothing is served.
 
@@ -17,7 +18,7 @@ pub(crate) struct Selection {
     include: Option<Include>,
 }
 
-/// What is included, and which directories lead to it.
+/// The included files, and the directories that lead to them.
 #[derive(Debug)]
 struct Include {
     files: GlobSet,

@@ -1,4 +1,5 @@
-//! What the subscribers of a provider with a search index know, by digest, and the state that a process has of its own.
+//! The subscribers of a provider with a search index: digests of what they last read, and state that belongs to one
+//! process.
 //!
 //! Law: no I/O, no lock but that of [`PerProcess`], no notification. The caller notifies once it has released its own lock.
 
@@ -20,7 +21,7 @@ pub(crate) struct Subscribers {
     is_partly_seen: bool,
     /// The digest of the lists at the last report.
     reported: Option<u64>,
-    /// What was last read, by the digest of the canonical URI.
+    /// The digest of the last read contents, by the digest of the canonical URI.
     reads: HashMap<u64, u64>,
 }
 

@@ -10,7 +10,7 @@ use serde_json::Number;
 use std::cell::Cell;
 use std::fmt;
 
-/// How the crate `toml` represents a time.
+/// The marker by which the crate `toml` represents a time.
 const TOML_TIME: &str = "$__toml_private_datetime";
 
 const DEEP: &str = "it is nested too deeply";
@@ -18,7 +18,7 @@ pub(crate) const TOO_MANY: &str = "it has too many values";
 const LONG: &str = "its texts are too long";
 const TWICE: &str = "a key stands twice";
 
-/// What JSON can represent. Other numbers are texts.
+/// A value that JSON can represent. Other numbers are texts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FileValue {
     /// `null`.
@@ -29,7 +29,7 @@ pub enum FileValue {
     Number {
         /// Its value.
         number: Number,
-        /// How the text writes it, if that differs: `007`, `1.10`.
+        /// Its notation in the text, if that differs: `007`, `1.10`.
         written: Option<Box<str>>,
     },
     /// A string.
@@ -44,7 +44,7 @@ pub enum FileValue {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueMembers(Vec<(String, FileValue)>);
 
-/// How much a text may hold.
+/// The limits of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ValueLimits {
     /// Values, those that an alias repeats counted each time.
@@ -283,7 +283,7 @@ fn line_of(text: &str, at: usize) -> u64 {
     ends.filter(is_end).count() as u64 + 1
 }
 
-/// What is left of the limits, and the first that was exceeded.
+/// The remaining amounts of the limits, and the first limit that was exceeded.
 struct Counters {
     values: Cell<usize>,
     bytes: Cell<usize>,

@@ -1,4 +1,4 @@
-//! Which addresses a request may go to, judged where the socket is opened.
+//! Checks the addresses that a request may connect to, where the socket is opened.
 //!
 //! Law: a name is resolved once for each connection, and exactly the addresses that were judged are connected to. So a name that
 //! changes its address between two looks gains nothing.

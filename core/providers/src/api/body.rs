@@ -1,4 +1,4 @@
-//! What is served of an answer: its text, decoded, or its bytes.
+//! Converts the body of an answer into served contents: decoded text, or bytes.
 //!
 //! Law: a byte order mark decides, then the `charset` of the media type, then UTF-8. Text is served without both. What cannot
 //! be decoded is served as bytes, with the charset in its media type, so that a client can decode it.
@@ -13,7 +13,7 @@ use ureq::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 /// The longest name of a charset.
 const CHARSET: usize = 64;
 
-/// What is served, and its media type.
+/// The contents to serve, with their media type.
 ///
 /// # Errors
 /// Why nothing of it can be served: half a sentence.

@@ -6,19 +6,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How many answers are kept.
+/// Maximum number of answers kept.
 const ENTRIES: usize = 1_000;
-/// How many bytes they have together.
+/// Maximum size of all kept answers together, in bytes.
 const BYTES: usize = 32 << 20;
 
-/// Which resource: the number of its endpoint, and its id.
+/// Identifies a resource: the number of its endpoint, and its id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ApiCacheKey {
     pub(super) endpoint: usize,
     pub(super) id: Arc<str>,
 }
 
-/// What is served of an answer.
+/// The served form of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum CachedBody {
     Text(Arc<str>),

@@ -16,9 +16,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Shorter words may be in an answer by chance.
 const SHORTEST: usize = 8;
-/// How many forms may lie in each other.
+/// Maximum number of encodings inside one another that are undone.
 const DEEPEST: usize = 3;
-/// How many bytes of decoded text are searched for each byte of an answer, and at least.
+/// Maximum amount of decoded text to search: bytes for each byte of an answer, and the minimum in bytes.
 const EFFORT: (usize, usize) = (64, 1 << 20);
 /// The shortest runs that are taken for base64 and hexadecimal digits: those of a shortest word.
 const BASE64: usize = 11;
@@ -296,7 +296,7 @@ fn without_folds(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What is between the tags, comments and sections of XML and HTML.
+/// Returns the text between the tags, comments and sections of XML and HTML.
 fn without_markup(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -322,7 +322,8 @@ fn without_markup(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What each long enough run of base64 stands for, whichever of its first characters belongs to it.
+/// Decodes each long enough run of base64, from each of its first four characters, because the encoding may begin at
+/// any of them.
 fn base64_decoded(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for run in text.split(|byte| sextet(*byte).is_none()).filter(|run| run.len() >= BASE64) {
@@ -356,7 +357,7 @@ fn sextet(byte: u8) -> Option<u8> {
     })
 }
 
-/// What each long enough run of hexadecimal digits stands for, whether its first digit belongs to it or not.
+/// Decodes each long enough run of hexadecimal digits, from its first and from its second digit.
 fn hex_decoded(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for run in text.split(|byte| !byte.is_ascii_hexdigit()).filter(|run| run.len() >= HEX) {

@@ -25,7 +25,7 @@ use ureq::{Agent, Body as HttpBody};
 /// The longest validator that is kept, in bytes.
 const VALIDATOR: usize = 1_024;
 
-/// What a request came to.
+/// The result of a request.
 #[derive(Debug)]
 pub(super) enum FetchedAnswer {
     /// An answer, for how long it is fresh, and whether it may be kept.
@@ -44,7 +44,7 @@ pub(super) enum FetchedAnswer {
     Unwanted,
 }
 
-/// What sends requests.
+/// Sends requests.
 #[derive(Debug)]
 pub(super) struct Fetcher {
     private_networks: bool,
@@ -127,7 +127,7 @@ impl Fetcher {
         request.config().timeout_global(Some(left)).build().call()
     }
 
-    /// What an answer means that is no redirect.
+    /// Interprets an answer that is not a redirect.
     fn answer(&self, mut response: Response<HttpBody>, endpoint: &CheckedService) -> FetchedAnswer {
         let freshness = Freshness::from_headers(response.headers());
         match response.status() {

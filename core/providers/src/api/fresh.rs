@@ -9,7 +9,7 @@ use ureq::http::header::{AGE, CACHE_CONTROL, RETRY_AFTER};
 /// The longest time that an answer is kept, or that a server can have us wait.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
-/// What `Cache-Control` and `Age` say.
+/// The caching headers of an answer: `Cache-Control` and `Age`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Freshness {
     /// For how long it is kept without asking again.

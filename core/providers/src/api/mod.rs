@@ -197,7 +197,7 @@ impl Provider for Api {
         }
     }
 
-    /// What is declared. Nothing is requested.
+    /// Lists the declared resources. Sends no request.
     fn list(&self, request: List, reply: Responder<ListPage>) {
         let mut all: Vec<(String, Resource)> = Vec::new();
         for (_, _, served) in self.endpoints() {
@@ -246,7 +246,7 @@ impl Provider for Api {
 }
 
 impl ServedAnswer {
-    /// What the index says of an endpoint, with those of its ids that may be seen.
+    /// Describes an endpoint for the index, with those of its ids that the client may see.
     fn described(&self, permits: &dyn Fn(&str) -> bool) -> Value {
         if !self.checked.url.takes_id() {
             return json!({ "uri": self.uri });

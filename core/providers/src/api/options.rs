@@ -41,7 +41,7 @@ pub struct ApiEndpoint {
 #[derive(Clone, Default)]
 struct Hidden(String);
 
-/// Where the value of a header comes from.
+/// The source of a header's value.
 #[derive(Clone, Debug)]
 enum HeaderSource {
     Literal(Hidden),
@@ -95,7 +95,7 @@ impl ApiEndpoint {
         self
     }
 
-    /// What is requested, unless something of it is wrong. `of` names the endpoint in the message.
+    /// Checks the options and returns the request to send. `of` names the endpoint in the message.
     pub(super) fn check(&self, of: &str) -> Result<CheckedService, OptionError> {
         let refused = |what: String| OptionError::sentence(format!("api: {of}: {what}"));
         let Some(Hidden(url)) = &self.url else {
@@ -145,7 +145,7 @@ impl CheckedService {
 
 /// A header that may be sent, with its value as it is now.
 fn checked((name, source): &(String, HeaderSource)) -> Result<(HeaderName, HeaderValue), String> {
-    /// What the client sets, or what says where a message ends.
+    /// Headers that the client sets itself, or that delimit a message.
     const OWN: [&str; 9] = [
         "accept-encoding",
         "connection",
@@ -226,14 +226,14 @@ impl ApiOptions {
         self
     }
 
-    /// How many redirects are followed. Default: none.
+    /// Sets the maximum number of redirects to follow. Default: none.
     #[must_use]
     pub fn redirects(mut self, redirects: usize) -> Self {
         self.redirects = redirects;
         self
     }
 
-    /// How long an answer may take, with redirects. Default: 10 s.
+    /// Sets the maximum time for an answer, with redirects. Default: 10 s.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -247,7 +247,7 @@ impl ApiOptions {
         self
     }
 
-    /// How often a resource is requested while clients watch it. Default: 30 s, at least 100 ms.
+    /// Sets how often a resource is requested while clients watch it. Default: 30 s, at least 100 ms.
     #[must_use]
     pub fn poll(mut self, poll: Duration) -> Self {
         self.poll = poll;

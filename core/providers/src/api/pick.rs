@@ -8,7 +8,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pointer(Vec<String>);
 
-/// What a pointer leads to.
+/// The value that a pointer leads to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Picked<'a> {
     /// A string, decoded.

@@ -25,7 +25,7 @@ const STALE: &str = r#"{"io.github.mcp-resources/stale":true}"#;
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 /// The lower limit of the option `poll`.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
-/// How many resources are remembered as down.
+/// Maximum number of resources remembered as down.
 const DOWN: usize = 1_000;
 
 /// An endpoint with its names.
@@ -73,7 +73,7 @@ impl WaitingReads {
     }
 }
 
-/// What a resource is now.
+/// The current state of a resource.
 #[derive(Clone, Debug)]
 pub(super) enum FetchOutcome {
     Fresh(ApiCacheEntry),
@@ -171,8 +171,8 @@ impl Service {
         self.fly(&key);
     }
 
-    /// What a resource is now, whether or not its copy is fresh: from the request that is under way, or from a new one.
-    /// What to log, if something is wrong and no read has logged it.
+    /// Returns the current state of a resource, whether or not its copy is fresh: from the request in progress, or from
+    /// a new one. Also returns a message to log, if something is wrong and no read has logged it.
     pub(super) fn poll(&self, key: &ApiCacheKey) -> (FetchOutcome, Option<String>) {
         let landing = {
             let mut flights = lock(&self.flights);
@@ -288,7 +288,7 @@ impl Service {
         (takes_id != id.is_empty() && id.len() <= super::ID).then(|| ApiCacheKey { endpoint, id: id.into() })
     }
 
-    /// What tells whether a resource has changed; `None` if that is not known.
+    /// A digest that changes with the resource; `None` if its state is not known.
     pub(super) fn digest(&self, outcome: &FetchOutcome) -> Option<u64> {
         match outcome {
             FetchOutcome::Fresh(kept) => Some(self.hasher.hash_one((&kept.copy.body, &kept.copy.mime_type))),

@@ -1,4 +1,4 @@
-//! What a request may be, and where it may go.
+//! Tests of valid requests and of the addresses that they may go to.
 
 use super::cache::ApiCacheKey;
 use super::service::{FetchOutcome, Service};

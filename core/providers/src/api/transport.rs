@@ -1,4 +1,4 @@
-//! What stands between HTTP and a connection: it ends a cancelled request, and joins folded header lines.
+//! A transport between HTTP and a connection: it ends a cancelled request, and joins folded header lines.
 //!
 //! ```text
 //!   socket ─ TLS ──▶ WatchedTransport: waits in short steps ─ Unfolding ──▶ HTTP
@@ -14,7 +14,7 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport, time,
 };
 
-/// How long a read waits until it looks whether anybody waits for it.
+/// Time that a read waits before it checks whether the answer is still wanted.
 const STEP: Duration = Duration::from_millis(250);
 const BUFFERS: (usize, usize) = (128 << 10, 16 << 10);
 
@@ -167,7 +167,7 @@ fn is_timeout(error: &Error) -> bool {
 struct Unfolding {
     /// The end of a line that is held back.
     held: &'static [u8],
-    /// How many bytes the current line has, and whether the last one is a CR.
+    /// The length of the current line in bytes, and whether its last byte is a CR.
     length: usize,
     is_after_cr: bool,
     /// Whether the current line continues the one before it, and has only blanks yet.

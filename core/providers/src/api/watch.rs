@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How much less often a server is asked that is down.
+/// Maximum factor by which the pause between requests grows while a server is down.
 const SLOWEST: u32 = 16;
 /// The longest pause: a later time may not exist on the clock.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
@@ -24,7 +24,7 @@ struct Poll {
     failures: u32,
 }
 
-/// What a thread calls again and again.
+/// Returns the function that the watching thread calls repeatedly.
 pub(super) fn looks(
     services: Vec<Arc<Service>>,
 ) -> impl FnMut(&Feed, &WatchedValue) -> Duration + Send + 'static {

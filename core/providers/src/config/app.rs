@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 
 /// A file that was changed less than this before it was read may change again without a trace in its times.
 const SETTLED: Duration = Duration::from_secs(3);
-/// How many messages wait for a log.
+/// Maximum number of messages that wait for a log.
 const WAITING: usize = 8;
 
 /// See the module.
@@ -56,7 +56,7 @@ struct Good {
     digest: u64,
 }
 
-/// What is served of an application.
+/// The served state of an application.
 #[derive(Debug, Default)]
 pub(super) struct ConfigSnapshot {
     pub(super) root: ConfigNode,
@@ -64,7 +64,7 @@ pub(super) struct ConfigSnapshot {
     pub(super) modified: Option<String>,
 }
 
-/// What identifies the state of a file.
+/// Identifies the state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ConfigFacts {
     file: (u64, u64),
@@ -73,7 +73,7 @@ struct ConfigFacts {
     changed: (i64, i64),
 }
 
-/// What was there before and is there now; `None` is a file that could not be opened.
+/// The states before and after a change; `None` is a file that could not be opened.
 pub(super) type Change = (Option<Arc<ConfigSnapshot>>, Option<Arc<ConfigSnapshot>>);
 
 impl App {
@@ -105,7 +105,7 @@ impl App {
         Ok(Self { state: Mutex::new(state), ..app })
     }
 
-    /// What is there now, with what has changed since this was called last. `None` if the file cannot be opened.
+    /// Returns the current state, and the change since the last call. The state is `None` if the file cannot be opened.
     pub(super) fn now(&self) -> (Option<Arc<ConfigSnapshot>>, Option<Change>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let before = state.now();
@@ -120,7 +120,7 @@ impl App {
         (now, change)
     }
 
-    /// What is to be logged, once.
+    /// Takes the messages to log; each is returned once.
     pub(super) fn said(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).said)
     }

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Variables {
     pub(super) members: Map<String, Value>,
@@ -14,7 +14,7 @@ pub(super) struct Variables {
     pub(super) left_out: Option<(u64, usize)>,
 }
 
-/// What stands in quotes that do not close, or more variables than there may be.
+/// A quoted value that does not end, or too many variables.
 #[derive(Debug, PartialEq)]
 pub(super) struct Unreadable {
     pub(super) line: u64,
@@ -74,7 +74,7 @@ fn plain(value: &str) -> &str {
     if value.starts_with('#') { "" } else { value.get(..end).unwrap_or_default().trim_end() }
 }
 
-/// What is left of a file.
+/// The unread rest of a file.
 struct DotenvLines<'t> {
     text: &'t str,
     at: u64,
@@ -100,7 +100,8 @@ impl<'t> DotenvLines<'t> {
         }
     }
 
-    /// What stands in quotes, over several lines too; `None` if they do not close. Within, `None` if more than a comment follows.
+    /// Reads a quoted value, which may have several lines; `None` if the quotes do not close. The inner value is `None`
+    /// if anything but a comment follows.
     fn quoted(&mut self, quote: char, first: &'t str) -> Option<Option<String>> {
         let mut value = String::new();
         let mut line = first.get(1..).unwrap_or_default();
@@ -135,7 +136,7 @@ fn is_last_quote(rest: &str, quote: char) -> bool {
     quote == '\'' && rest.strip_prefix(quote).is_some_and(|rest| !rest.contains(quote))
 }
 
-/// What `\` and a character stand for; `None` if for themselves.
+/// The character that `\` and `char` represent; `None` if they represent themselves.
 fn escape(char: char, quote: char) -> Option<char> {
     match char {
         '\\' | '\'' => Some(char),

@@ -46,7 +46,7 @@ const OF_INDEX: Route = Route(0);
 const OF_APPS: Route = Route(1);
 const OF_KEYS: Route = Route(2);
 
-/// How many keys of an application are listed; all that are allowed can be read.
+/// Maximum number of listed keys of an application. All allowed keys can be read.
 const LISTED: usize = 1_000;
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const TEXT: &str = "text/plain";
@@ -338,7 +338,7 @@ impl Config {
         self.apps.iter().find(|app| app.name == name)
     }
 
-    /// What an application has now. Its subscribers are notified if that is a change.
+    /// Returns the current state of an application. Notifies its subscribers if it has changed.
     fn now(&self, app: &App, log: &Log<'_>) -> Option<Arc<app::ConfigSnapshot>> {
         match self.own.feed() {
             Some(feed) => self.watch.see(app, &feed, log),

@@ -1,4 +1,4 @@
-//! Which files are served, and what of them.
+//! Options of the config provider.
 
 use crate::masks::Detectors;
 use crate::named::{self, NamedPath};
@@ -70,9 +70,9 @@ impl ConfigOptions {
         self
     }
 
-    /// Which detectors look for secrets in values: names of
-    /// [`Redactor::names`](mcp_resources_engine::guard::Redactor::names). Default: all. A key such as `password` is masked
-    /// whatever they are.
+    /// Selects the detectors that look for secrets in values: names of
+    /// [`Redactor::names`](mcp_resources_engine::guard::Redactor::names). Default: all. A key such as `password` is
+    /// masked whatever they are.
     #[must_use]
     pub fn redact(mut self, detectors: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.redact = Detectors::Named(detectors.into_iter().map(Into::into).collect());

@@ -13,20 +13,20 @@ use std::path::Path;
 
 /// The largest file, in bytes.
 pub(super) const MOST: u64 = 16 << 20;
-/// How many values a file may have.
+/// Maximum number of values in a file.
 const VALUES: usize = 250_000;
 /// Aliases can make the texts longer than the file.
 const LIMITS: ValueLimits = ValueLimits { values: VALUES, bytes: 2 * MOST as usize, depth: 64 };
 
-/// What a file says.
+/// The contents of a parsed file.
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub(super) members: Map<String, serde_json::Value>,
-    /// What was left out of it, as a sentence for the log.
+    /// A sentence for the log about omitted parts.
     pub(super) left_out: Option<String>,
 }
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConfigFormat {
     Json,

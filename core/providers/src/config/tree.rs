@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// The longest path of a key, in bytes; what has a longer one is not served.
 const LONGEST: usize = 1_024;
 
-/// What is served of the applications of one declaration.
+/// The settings shared by the applications of one declaration.
 #[derive(Debug)]
 pub(super) struct TreeSettings {
     pub(super) allow: GlobSet,

@@ -10,7 +10,7 @@ use mcp_resources_runtime::provider::{Feed, InterestChange};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often files are looked at.
+/// Interval between looks at the files.
 const EVERY: Duration = Duration::from_millis(200);
 
 /// See the module.
@@ -44,7 +44,7 @@ impl ConfigWatch {
         });
     }
 
-    /// What an application has now. If that is a change, its subscribers have been notified.
+    /// Returns the current state of an application. If it has changed, its subscribers have been notified.
     pub(super) fn see(&self, app: &App, feed: &Feed, log: &Log<'_>) -> Option<Arc<ConfigSnapshot>> {
         let (now, change) = app.now();
         app.said().iter().for_each(|what| log(what));

@@ -16,7 +16,7 @@ pub(super) struct DbCatalog {
     pub(super) views: Vec<Option<TableView>>,
     /// Why something that is declared cannot be served, one sentence each.
     pub(super) faults: Vec<String>,
-    /// What may be a mistake, for the log.
+    /// Messages for the log about possible mistakes.
     pub(super) notes: Vec<String>,
     /// All tables that could be declared. For messages at the start.
     pub(super) all: Vec<String>,
@@ -51,7 +51,7 @@ pub(super) struct Column {
     pub(super) form: TableForm,
 }
 
-/// How a value comes from the database.
+/// The representation of a value that comes from the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TableForm {
     /// As what it is.

@@ -39,7 +39,7 @@ pub(super) struct DbRead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowsState {
     pub(super) digest: u64,
-    /// How many rows were read.
+    /// The number of rows read.
     pub(super) rows: usize,
 }
 

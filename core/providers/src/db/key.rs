@@ -17,7 +17,7 @@ use mcp_resources_engine::guard;
 use mcp_resources_template::uri::hex_pair;
 use std::fmt::Write;
 
-/// Which values a column of a key may have, and how its text is read.
+/// The possible values of a key's column, which decide how its text is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Affinity {
     /// All that is not NULL or bytes is a text.
@@ -46,7 +46,7 @@ pub(super) fn decode(text: &str, affinity: impl Fn(usize) -> Affinity) -> Option
     text.split(',').enumerate().map(|(at, token)| read(token, affinity(at))).collect()
 }
 
-/// What the text of a value begins with.
+/// Decodes the beginning of a value's text.
 pub(super) fn decode_prefix(text: &str) -> Option<String> {
     read_text(text)
 }

@@ -50,9 +50,9 @@ use target::{DbTarget, INDEX, OF_INDEX, OF_ROW, OF_SCHEMA, OF_TABLE, OF_VIEWS, R
 use watch::DbWatch;
 
 const JSON: &str = "application/json";
-/// How many threads answer: as many connections a database has at most.
+/// The number of worker threads, and so the maximum number of connections to a database.
 const THREADS: usize = 4;
-/// How many requests wait for one.
+/// Maximum number of requests that wait for a thread.
 const QUEUE: usize = 256;
 
 /// Databases that are served. They are in one server at a time.
@@ -151,7 +151,7 @@ impl Declare for Db {
     }
 }
 
-/// How much of a word is before its tables. A password and a list of hosts may have commas too.
+/// The length of the part of a shorthand before its tables. Passwords and lists of hosts may contain commas too.
 fn url_length(word: &str) -> usize {
     let authority = word.find("://").map_or(0, |at| at + 3);
     let rest = word.get(authority..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which databases are served, and what of them.
+//! Options of the db provider.
 
 use crate::named;
 use crate::options::{OptionRow, TimeSpan, option_table, texts};
@@ -14,7 +14,7 @@ const POLL: Duration = Duration::from_millis(200);
 /// Its lower limit.
 const SHORTEST_POLL: Duration = Duration::from_millis(10);
 
-/// Which kind of database it is.
+/// The kind of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DbEngine {
     Sqlite,

@@ -42,7 +42,7 @@ use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, NoTls, SimpleQue
 const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET statement_timeout = '10s'; \
      SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '30s'; SET datestyle = 'ISO'; \
      SET intervalstyle = 'postgres'; SET extra_float_digits = 1; SET client_encoding = 'UTF8'";
-/// How long a schema is reused before it is read again.
+/// Time for which a schema is reused before it is read again.
 const FRESH: Duration = Duration::from_secs(30);
 /// The rows fetched at a time.
 const CHUNK: i32 = 100;
@@ -52,9 +52,9 @@ const PREPARED: usize = 64;
 const TRIED: Duration = Duration::from_secs(5);
 /// The shortest and the longest pause between attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
-/// How often a query that is under way is looked at: its client may have left.
+/// Interval between checks whether the client of a running query has left.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long telling a server to stop a query may take.
+/// Maximum time for telling a server to stop a query.
 const STOP: Duration = Duration::from_millis(500);
 /// The longest text of a server's in the log, in characters.
 const SAID: usize = 300;

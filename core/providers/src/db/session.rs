@@ -20,9 +20,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long one query may take.
+/// Maximum time for one query.
 pub(super) const TIME: Duration = Duration::from_secs(10);
-/// How large one value, and one answer, of a database may be, in bytes.
+/// Maximum size of one value, and of one answer, of a database, in bytes.
 pub(super) const LARGEST: u64 = 64 << 20;
 
 /// Why there is no answer.

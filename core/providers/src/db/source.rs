@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio_postgres::config::SslMode;
 
-/// How long to wait for a connection to Postgres.
+/// Maximum time to wait for a connection to Postgres.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// See the module.
@@ -39,7 +39,7 @@ pub(super) struct DbSource {
     faults: Mutex<Vec<String>>,
 }
 
-/// Where it is.
+/// The location of the database.
 pub(super) enum Location {
     Sqlite(PathBuf),
     Postgres(Box<tokio_postgres::Config>),

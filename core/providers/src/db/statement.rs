@@ -144,7 +144,7 @@ impl<'s> SqlToken<'s> {
     }
 }
 
-/// How long the name is that `text` begins with.
+/// The length of the name at the beginning of `text`.
 fn word(text: &str) -> usize {
     let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
     match text.starts_with(is_first) {
@@ -153,7 +153,8 @@ fn word(text: &str) -> usize {
     }
 }
 
-/// How long the quoted text is that `sql` begins with. A quote that is doubled reads as two texts, one behind the other.
+/// The length of the quoted text at the beginning of `sql`. A doubled quote reads as the end of one text and the
+/// beginning of another.
 fn quoted(sql: &str, quote: char, has_escapes: bool) -> Option<usize> {
     let mut is_escaped = false;
     sql.char_indices().skip(1).find_map(|(at, c)| {
@@ -166,7 +167,7 @@ fn quoted(sql: &str, quote: char, has_escapes: bool) -> Option<usize> {
     })
 }
 
-/// How long the text `$tag$ … $tag$` is, or a `$` that begins none.
+/// The length of a text `$tag$ … $tag$`; 1 if the `$` begins none.
 fn dollars(sql: &str) -> Option<usize> {
     let tag = 1 + word(&sql[1..]);
     if !sql[tag..].starts_with('$') {
@@ -176,7 +177,7 @@ fn dollars(sql: &str) -> Option<usize> {
     sql[tag.len()..].find(tag).map(|at| at + 2 * tag.len())
 }
 
-/// How long a comment is. Those of Postgres lie in each other.
+/// The length of a comment. Comments of Postgres can be nested.
 fn block(sql: &str, engine: DbEngine) -> Option<usize> {
     let mut depth = 0_usize;
     let mut at = 0;

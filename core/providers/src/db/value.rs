@@ -5,7 +5,8 @@
 use mcp_resources_engine::{base64, json_text};
 use std::io::Write;
 
-/// How deep JSON of the database may be nested to be served as JSON and not as a text: readers have limits.
+/// Maximum nesting of JSON from the database that is served as JSON; deeper JSON is served as text, because readers
+/// have limits.
 const DEEPEST: usize = 64;
 
 /// One value of a database.

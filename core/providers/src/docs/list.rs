@@ -1,4 +1,4 @@
-//! What is said of many pages: lists, the contents of a site, and completion.
+//! Answers about many pages: lists, the contents of a site, and completion.
 //!
 //! Law: nothing is listed or suggested that a client may not read. What follows a cursor is found by its place in the order, so
 //! pages that come and go move nothing, and no page of a list looks again at the pages before it.
@@ -23,7 +23,7 @@ type Permits<'a> = dyn Fn(&str) -> bool + 'a;
 /// A page in the order of lists: its priority, its site, its name.
 type ListPosition<'p> = (u16, usize, &'p str);
 
-/// What a cursor says: behind which page a list goes on, and how many pages of each group were listed before.
+/// A decoded cursor: the last listed page, and the number of pages of each group that were listed before.
 struct PageCursor {
     rank: u16,
     site: usize,
@@ -81,7 +81,7 @@ fn groups(sites: &[Arc<DocsSite>]) -> Vec<usize> {
 
 /// The pages of all sites behind a place, in their order.
 struct Merged<'s> {
-    /// What is left of each site, by the number of the site.
+    /// The remaining pages of each site, by the number of the site.
     rest: Vec<(usize, &'s [Arc<PageEntry>])>,
 }
 
@@ -203,7 +203,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// What a variable is to be completed from.
+/// The input of a completion.
 pub(super) struct Typed<'a> {
     pub(super) sites: &'a [Arc<DocsSite>],
     pub(super) snapshots: &'a [Arc<SiteSnapshot>],

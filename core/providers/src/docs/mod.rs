@@ -380,7 +380,7 @@ impl Docs {
         Ok(unless_whole(&snapshot, Contents::text(text).with_mime_type(MARKDOWN)).into())
     }
 
-    /// What is known of a site whose folder is there.
+    /// The current snapshot of a site whose folder exists.
     fn snapshot(
         &self,
         site: &DocsSite,

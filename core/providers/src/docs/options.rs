@@ -1,4 +1,4 @@
-//! Which sites are served, and what of them.
+//! Options of the docs provider.
 
 use crate::files::folder::FolderOptions;
 use crate::named::{self, NamedPath};
@@ -7,7 +7,7 @@ use mcp_resources_engine::option::FromOption;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a request waits for the first index: many clients give up after ten seconds.
+/// Maximum time that a request waits for the first index: many clients give up after ten seconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The options of [`Docs`](super::Docs), for all sites that they name.
@@ -60,7 +60,8 @@ impl DocsOptions {
         self
     }
 
-    /// How long a request waits for the first index before it is answered with what is indexed: for tests.
+    /// Sets how long a request waits for the first index before it is answered with the pages indexed so far: for
+    /// tests.
     #[doc(hidden)]
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
@@ -104,7 +105,7 @@ impl DocsOptions {
         self
     }
 
-    /// How many pages of these sites are listed at most. All can be read and searched. Default 1,000.
+    /// Sets the maximum number of listed pages of these sites. All can be read and searched. Default 1,000.
     #[must_use]
     pub fn list_max(mut self, pages: usize) -> Self {
         self.list_max = pages;
@@ -118,7 +119,8 @@ impl DocsOptions {
         self
     }
 
-    /// How many directories the system watches; further ones are checked periodically. Default 8,192.
+    /// Sets the maximum number of directories that the system watches; further ones are checked periodically. Default
+    /// 8,192.
     #[must_use]
     pub fn watch_dirs(mut self, directories: usize) -> Self {
         self.folder.watch_dirs = directories;

@@ -19,14 +19,14 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 
-/// How many sections of a page have a URI of their own. The rest belongs to the last of them.
+/// Maximum number of sections of a page with a URI of their own. The rest belongs to the last of them.
 const SECTIONS: usize = 4_096;
 /// The longest title, description and language that are taken from a front matter, in bytes.
 const TITLE: usize = 256;
 const DESCRIPTION: usize = 1_024;
 const LANG: usize = 35;
 
-/// What is wrong with a page that is not UTF-8.
+/// The message about a page that is not UTF-8.
 pub(super) const NO_TEXT: &str =
     "it is not UTF-8, so it is served as bytes, without sections; save it as UTF-8";
 
@@ -54,7 +54,7 @@ pub(super) fn text_of(bytes: &[u8], is_cut: bool) -> Option<&str> {
     std::str::from_utf8(bytes.get(..valid)?).ok()
 }
 
-/// What is said of a page.
+/// The description of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Description {
     pub(crate) title: Option<String>,
@@ -71,14 +71,14 @@ pub(crate) struct DocsPage {
     pub(crate) description: Description,
     /// The first is what stands before the first heading, and has no slug.
     pub(crate) sections: Vec<PageSection>,
-    /// What is wrong with its front matter, for the log.
+    /// A problem with its front matter, for the log.
     pub(crate) fault: Option<String>,
 }
 
 /// A section of a page.
 #[derive(Clone, Debug)]
 pub(crate) struct PageSection {
-    /// What a fragment names it by; empty for what stands before the first heading.
+    /// The fragment that names the section; empty for the text before the first heading.
     pub(crate) slug: String,
     /// The heading as plain text.
     pub(crate) heading: String,
@@ -273,7 +273,7 @@ struct PageReader {
     heading: Option<Heading>,
     /// The lines of a block of HTML that is being read.
     html: String,
-    /// How many images the text is in: it is their alternative text.
+    /// The number of images around the text, which is then their alternative text.
     images: usize,
     /// Whether a line has ended in the middle of a paragraph.
     gap: bool,
@@ -282,10 +282,10 @@ struct PageReader {
 /// A heading that is being read.
 struct Heading {
     level: u8,
-    /// Where it begins.
+    /// The offset of its beginning.
     start: usize,
     text: String,
-    /// What its slug is made of: GitHub leaves out the ends of lines and what stands for an image.
+    /// The text from which its slug is made: GitHub leaves out the ends of lines and the text of images.
     plain: String,
 }
 
@@ -386,7 +386,7 @@ fn shown(html: &str) -> String {
     out
 }
 
-/// What follows the first `end` of a text, in any case; nothing if there is none.
+/// Returns the text behind the first `end`, in any case; nothing if there is none.
 fn end_of<'t>(text: &'t str, end: &str) -> &'t str {
     let places = text.char_indices().map(|(at, _)| at);
     let mut found =

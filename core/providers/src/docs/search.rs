@@ -10,13 +10,13 @@ use mcp_resources_engine::error::ReadError;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How many hits there are by default, and at most.
+/// The number of hits by default, and the maximum.
 const HITS: usize = 10;
 const MOST: usize = 100;
-/// How many more candidates are looked at than hits are wanted.
+/// The number of candidates looked at in addition to the wanted hits.
 const WIDER: usize = 30;
 
-/// What is searched for.
+/// A parsed search.
 #[derive(Debug)]
 pub(super) struct SearchRequest {
     text: String,
@@ -132,8 +132,8 @@ pub(super) fn search(
     serde_json::to_string(&answer).map_err(|error| error.to_string())
 }
 
-/// What is said of a page but the snippet, and the text that this is cut from; `None` if its words are not in what may be seen of
-/// it.
+/// The entry for a page without the snippet, and the text to cut the snippet from; `None` if the words are not in the
+/// text that the client may see.
 fn hit(
     site: &DocsSite,
     row: &IndexRow,

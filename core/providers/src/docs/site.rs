@@ -25,11 +25,11 @@ pub(super) struct DocsSite {
     pub(super) folder: Folder,
     /// `docs:///NAME/`.
     pub(super) uri: String,
-    /// What it has in common with the sites that were declared together with it.
+    /// The settings shared by the sites that were declared together.
     pub(super) group: Arc<SiteGroup>,
 }
 
-/// What a canonical URI of a site names.
+/// The target of a canonical URI of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PageTarget {
     /// The list of its pages.
@@ -68,7 +68,7 @@ impl DocsSite {
         uri
     }
 
-    /// What a canonical URI names; `None` if it is none of this site. `is_page` says whether there is a page of a name.
+    /// Parses a canonical URI; `None` if it is not one of this site. `is_page` reports whether a page of a name exists.
     pub(super) fn target(&self, uri: &str, is_page: impl Fn(&str) -> bool) -> Option<PageTarget> {
         if self.uri.strip_suffix('/') == Some(uri) {
             return Some(PageTarget::Contents);
@@ -87,7 +87,7 @@ impl DocsSite {
         Some(PageTarget::Page(key, fragment.map(path::decoded).unwrap_or_default()))
     }
 
-    /// Where the page is on disk that a value of `page` names; `None` if there is none.
+    /// The path on disk of the page that a value of `page` names; `None` if there is none.
     pub(super) fn locate(&self, key: &str) -> Option<Vec<u8>> {
         if !is_nfc(key) || !is_page(key.as_bytes()) {
             return None;

@@ -1,4 +1,4 @@
-//! What a root or a path may go on with.
+//! Completion of roots and paths.
 //!
 //! Law: a value is one that can be put into the template as it is: of a path, all of it, percent-encoded, and a directory with
 //! its slash, to go on with. Nothing is suggested that is not served.

@@ -1,4 +1,4 @@
-//! What a file or a directory is read as.
+//! Reads of files and directories.
 //!
 //! Law: no more is held than an answer may have. The size is checked before the file is read, and again while it is read: a
 //! file may grow.
@@ -11,10 +11,10 @@ use mcp_resources_engine::connection::{Body, Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use std::io::Read;
 
-/// How many bytes are read at a time.
+/// Size of one read in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// What a read needs of its request.
+/// The parts of a request that a read needs.
 pub(super) struct ReadContext<'a> {
     /// Whether an answer may have so many bytes.
     pub(super) facts: &'a dyn Fn(u64) -> Result<(), ReadError>,
@@ -247,7 +247,7 @@ pub(super) fn directory(
     Ok(ReadResult { contents, cache: None })
 }
 
-/// What an entry is, behind a link that may be followed; `None` if it is nothing that is served.
+/// The kind of an entry, behind a link that may be followed; `None` if it is not served.
 pub(super) fn resolve(
     tree: &Tree,
     root: &RootDirectory,

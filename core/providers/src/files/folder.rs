@@ -24,13 +24,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// How many directories a walk looks into, and how many are in one another.
+/// Maximum number of directories that a walk visits, and their maximum depth.
 const DIRECTORIES: usize = 65_536;
 const DEPTH: usize = 64;
 /// A time of modification younger than this may be that of two changes.
 const COARSE: Duration = Duration::from_secs(2);
 
-/// Which files are served of the folders that were declared together.
+/// Options that select the served files of folders declared together.
 #[derive(Clone, Debug)]
 pub(crate) struct FolderOptions {
     pub(crate) include: Vec<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Folder {
     tree: Arc<Tree>,
 }
 
-/// What is known of a file without reading it.
+/// Properties of a file that are known without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileFacts {
     /// In bytes.
@@ -57,7 +57,7 @@ pub(crate) struct FileFacts {
     is_settled: bool,
 }
 
-/// What a folder reports of changes, on a thread of the watcher's.
+/// The receiver of a folder's changes, called on a thread of the watcher.
 pub(crate) trait FolderChanges: Clone + Send + 'static {
     /// Something may have happened at a path of the folder with this name.
     fn touched(&self, folder: &str, path: &[u8]);
@@ -116,12 +116,12 @@ impl Folder {
         self.tree.name()
     }
 
-    /// Where it is: for the log alone.
+    /// The folder's path on disk, for the log only.
     pub(crate) fn dir(&self) -> &Path {
         self.tree.dir()
     }
 
-    /// Which files of rules could not be read since this was last asked, as sentences for the log.
+    /// Takes the sentences for the log about rule files that could not be read since the last call.
     pub(crate) fn take_faults(&self) -> Vec<String> {
         self.tree.take_faults()
     }
@@ -200,7 +200,7 @@ impl Folder {
         names().unwrap_or_default()
     }
 
-    /// What is at a path: `None` if nothing is that is served, else whether it is a directory.
+    /// Whether the path is a directory; `None` if nothing is served there.
     pub(crate) fn is_dir(&self, path: &[u8]) -> Option<bool> {
         let root = self.tree.open().ok()?;
         Some(self.tree.find(&root, path, &|_| true).ok()?.is_dir())
@@ -240,7 +240,7 @@ impl Folder {
     }
 }
 
-/// How many bytes are read between two looks at whether they are still wanted.
+/// Number of bytes read between two checks whether they are still wanted.
 const PIECE: u64 = 1 << 20;
 
 /// Why a file was not read.

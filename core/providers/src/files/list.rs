@@ -22,14 +22,14 @@ use mcp_resources_engine::resource::Resource;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How many directories one page looks into.
+/// Maximum number of directories that one page visits.
 const VISITS: usize = 500;
-/// How many directories a whole walk looks into.
+/// Maximum number of directories that a whole walk visits.
 const ALL_VISITS: usize = 100_000;
-/// How many subdirectories of one directory are held.
+/// Maximum number of subdirectories of one directory that are held in memory.
 const BATCH: usize = 256;
 
-/// What a page is asked for.
+/// The parts of a request that a page of a list needs.
 pub(super) struct FileListContext<'a> {
     pub(super) cursor: Option<&'a str>,
     pub(super) limit: usize,
@@ -37,10 +37,10 @@ pub(super) struct FileListContext<'a> {
     pub(super) is_cancelled: &'a dyn Fn() -> bool,
 }
 
-/// Where a walk is.
+/// The position of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WalkPosition {
-    /// How many files were listed of the roots that were declared together with this one.
+    /// The number of files already listed of the roots that were declared together with this one.
     files: usize,
     directories: usize,
     root: String,

@@ -32,7 +32,7 @@ pub(crate) struct OpenFolder<'f> {
 #[derive(Clone, Debug)]
 pub(crate) struct FolderLevel(Chain);
 
-/// What a file was like: two equal stamps are the same contents, if the first was settled.
+/// The state of a file: two equal stamps mean the same contents, if the first was settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     facts: EntryFacts,
@@ -108,7 +108,7 @@ impl OpenFolder<'_> {
         Ok((entries, false))
     }
 
-    /// What the file at `path` is like now, if it is served.
+    /// The stamp of the file at `path`, if it is served.
     pub(crate) fn stamp(&self, path: &[u8]) -> Result<Stamp, AbsentFolder> {
         self.find(path).map(|(_, stamp)| stamp)
     }

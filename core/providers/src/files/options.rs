@@ -1,4 +1,4 @@
-//! What is served of which directories.
+//! Options of the files provider.
 
 use crate::named::{self, NamedPath};
 use crate::options::{option_table, paths_or_options, put, texts};
@@ -33,7 +33,7 @@ pub(super) struct FileSettings {
     pub(super) max_bytes: Option<u64>,
 }
 
-/// What becomes of symbolic links under a root.
+/// The treatment of symbolic links under a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symlinks {
     /// They are not found.
@@ -126,14 +126,14 @@ impl FileOptions {
         self
     }
 
-    /// What becomes of symbolic links. Default [`Symlinks::Never`].
+    /// Sets the treatment of symbolic links. Default [`Symlinks::Never`].
     #[must_use]
     pub fn symlinks(mut self, symlinks: Symlinks) -> Self {
         self.settings.symlinks = symlinks;
         self
     }
 
-    /// How many files of these roots are listed at most. All can be read. Default 1,000.
+    /// Sets the maximum number of listed files of these roots. All can be read. Default 1,000.
     #[must_use]
     pub fn list_max(mut self, files: usize) -> Self {
         self.settings.list_max = files;
@@ -147,7 +147,8 @@ impl FileOptions {
         self
     }
 
-    /// How many directories the system watches; further ones are checked periodically. Default 8,192.
+    /// Sets the maximum number of directories that the system watches; further ones are checked periodically. Default
+    /// 8,192.
     #[must_use]
     pub fn watch_dirs(mut self, directories: usize) -> Self {
         self.settings.watch_dirs = directories;

@@ -1,4 +1,4 @@
-//! Where the rules of a repository are that are not in its tree.
+//! The rule files of a repository that are outside its tree.
 //!
 //! ```text
 //!   DIR/.git a directory                        its info/exclude and config

@@ -21,7 +21,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// How many links one path may have.
+/// Maximum number of links on one path.
 const LINKS: usize = 40;
 
 const BASE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
@@ -35,7 +35,7 @@ pub(super) enum Missing {
     Failed(Errno),
 }
 
-/// How a path is resolved.
+/// The method for resolving a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resolution {
     /// By the kernel, where it can.
@@ -45,23 +45,23 @@ pub(super) enum Resolution {
 }
 
 impl Resolution {
-    /// What this system has. A sandbox that refuses it is found out at each opening.
+    /// The method of this system. A sandbox that refuses it is noticed at each opening.
     pub(super) fn best() -> Self {
         if cfg!(target_os = "linux") { Self::Kernel } else { Self::Steps }
     }
 }
 
-/// What a thing is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileKind {
     File,
     Directory,
     Link,
-    /// What is never served.
+    /// Anything else, which is never served.
     Other,
 }
 
-/// What the system says of an open file or of an entry.
+/// The metadata of an open file or of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EntryFacts {
     pub(super) kind: FileKind,
@@ -89,7 +89,7 @@ pub(super) struct RootDirectory {
 pub(super) struct OpenedFile {
     fd: OwnedFd,
     pub(super) facts: EntryFacts,
-    /// Where it really is under the root, after links.
+    /// The real path under the root, after links.
     pub(super) real: Vec<u8>,
 }
 
@@ -195,7 +195,8 @@ impl RootDirectory {
         found.ok_or(Missing::NotFound)
     }
 
-    /// What the system says of an entry, on its way through links: to compare, not to believe.
+    /// The metadata of an entry, resolved through links by the system: only for comparing, because the entry may be
+    /// outside the root.
     pub(super) fn stat(&self, directory: &[u8], name: &[u8]) -> Option<EntryFacts> {
         self.look(directory, name).ok().map(|(facts, _)| facts)
     }
@@ -216,7 +217,7 @@ impl RootDirectory {
     #[cfg(target_os = "linux")]
     fn by_kernel(&self, path: &[u8]) -> Option<Result<OpenedFile, Missing>> {
         use rustix::fs::ResolveFlags;
-        /// How often the kernel is asked again that has found the tree changing under it.
+        /// Maximum number of times that the kernel is asked again after it found the tree changing during the lookup.
         const TRIES: usize = 8;
         let mut resolve = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
         if self.symlinks == Symlinks::Never {
@@ -245,7 +246,7 @@ impl RootDirectory {
         None
     }
 
-    /// Where an open file is under the root, as the kernel names it. `None` if it is there no longer.
+    /// The path of an open file under the root, as the kernel reports it. `None` if the file is no longer there.
     #[cfg(target_os = "linux")]
     fn real(&self, fd: &OwnedFd) -> Option<Vec<u8>> {
         use std::os::fd::AsRawFd;
@@ -330,7 +331,7 @@ fn admit(fd: &OwnedFd) -> Result<EntryFacts, Missing> {
     matches!(facts.kind, FileKind::File | FileKind::Directory).then_some(facts).ok_or(Missing::NotFound)
 }
 
-/// What an error of the system means to a reader.
+/// Converts an error of the system.
 fn missing(error: Errno) -> Missing {
     match error {
         Errno::NOENT
@@ -425,7 +426,7 @@ impl Dir {
         Ok(entries)
     }
 
-    /// What the system says of an entry, of a link itself; `None` if it is there no longer.
+    /// The metadata of an entry, of a link itself; `None` if the entry is no longer there.
     pub(super) fn stat(&self, name: &[u8]) -> Option<EntryFacts> {
         let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
         Some(EntryFacts::from_stat(&stat))

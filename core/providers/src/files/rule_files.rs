@@ -28,12 +28,12 @@ use std::time::{Duration, SystemTime};
 
 /// The largest file of rules that is read, in bytes.
 const LARGEST: u64 = 1024 * 1024;
-/// How many files of rules are kept, and how many bytes they have together.
+/// Maximum number of rule files kept, and their maximum size together in bytes.
 const KEPT: usize = 4_096;
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
-/// How many repositories under a root are kept.
+/// Maximum number of repositories under a root that are kept.
 const REPOSITORIES: usize = 1_024;
-/// How many faults wait for the log, and how many are remembered as said.
+/// Maximum number of faults that wait for the log, and of faults remembered as logged.
 const FAULTS: usize = 64;
 /// A file that was changed less than this before it was read may change again without a trace.
 const SETTLED: Duration = Duration::from_secs(3);
@@ -48,14 +48,14 @@ pub(super) struct RuleFiles {
     faults: Mutex<Faults>,
 }
 
-/// What a `.git` was like, and the repository that it stands for.
+/// The state of a `.git`, and the repository that it stands for.
 type KnownRepository = (RuleFileStamp, Option<Repository>);
 /// The path of a file of rules, and whether upper and lower case are the same in them.
 type RuleKey = (Vec<u8>, bool);
 /// A file of rules as it was when it was read.
 type ReadRules = (RuleFileStamp, Option<Arc<IgnoreRules>>);
 
-/// What was read of files, by their paths.
+/// The parsed rule files, by path.
 #[derive(Debug, Default)]
 struct KeptRules {
     files: HashMap<RuleKey, ReadRules>,
@@ -206,7 +206,7 @@ impl RuleFiles {
         std::mem::take(&mut self.faults.lock().unwrap_or_else(PoisonError::into_inner).new)
     }
 
-    /// What was kept of a file of rules, if it is still the same one and was not changed.
+    /// The kept rules of a file, if it is still the same file and unchanged.
     fn known(&self, key: &RuleKey, stamp: &RuleFileStamp) -> Option<Option<Arc<IgnoreRules>>> {
         let kept = self.kept();
         kept.files.get(key).filter(|(known, _)| known == stamp).map(|(_, rules)| rules.clone())
@@ -299,7 +299,7 @@ impl UnreadableRules {
     }
 }
 
-/// What is at a path; `None` if no file can be there.
+/// The stamp of a path; `None` if no file can be there.
 fn looked(path: &Path) -> Result<Option<RuleFileStamp>, UnreadableRules> {
     match rustix::io::retry_on_intr(|| rustix::fs::stat(path)) {
         Ok(stat) => {

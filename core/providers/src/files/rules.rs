@@ -1,4 +1,5 @@
-//! Which paths under a root are served: not those that are hidden, ignored or excluded, nor what is under them.
+//! Decides which paths under a root are served: not those that are hidden, ignored or excluded, nor anything under
+//! them.
 //!
 //! ```text
 //!   chain of a directory = [the repository above the root] root, a, a/b      each level: its .ignore and .gitignore
@@ -44,11 +45,11 @@ struct Outer {
     /// The directories above the root, from the outermost on.
     directories: Vec<(PathBuf, Vec<u8>)>,
     repository: Option<Repository>,
-    /// What is put before a path for the rules of the repository that are not in its tree.
+    /// The prefix of a path for the repository's rules that are outside its tree.
     before: Vec<u8>,
 }
 
-/// What decides about the entries of a directory.
+/// The rules that apply to the entries of a directory.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     levels: Vec<RulesLevel>,
@@ -58,9 +59,9 @@ pub(super) struct Chain {
 
 #[derive(Clone, Debug)]
 struct RulesLevel {
-    /// What is put before a path under the root, for a level above it.
+    /// The prefix of a path under the root, for a level above it.
     before: Vec<u8>,
-    /// How many bytes of a path under the root lead to this level, with the slash.
+    /// The number of bytes of a path under the root that lead to this level, with the slash.
     skip: usize,
     ignore: Option<Arc<IgnoreRules>>,
     git: Option<Arc<IgnoreRules>>,
@@ -88,7 +89,7 @@ impl FolderRules {
         self.chain(root, above).is_some_and(|chain| self.admits_entry(&chain, path, is_dir))
     }
 
-    /// What decides about the entries of the directory at `path`; `None` if it is not served itself.
+    /// The rules for the entries of the directory at `path`; `None` if the directory is not served itself.
     pub(super) fn chain(&self, root: &RootDirectory, path: &[u8]) -> Option<Chain> {
         let mut chain = self.top(root);
         let mut at = 0;
@@ -172,7 +173,7 @@ impl FolderRules {
         }
     }
 
-    /// What the files of rules that are not in the directories of the root are like now.
+    /// The metadata of the rule files outside the directories of the root.
     pub(super) fn outer_facts(&self) -> Vec<Option<EntryFacts>> {
         if !self.gitignore {
             return Vec::new();
@@ -185,7 +186,7 @@ impl FolderRules {
         paths.map(|path| rustix::fs::stat(path).ok().map(|stat| EntryFacts::from_stat(&stat))).collect()
     }
 
-    /// Which files of rules could not be read since this was last asked, as sentences for the log.
+    /// Takes the sentences for the log about rule files that could not be read since the last call.
     pub(super) fn take_faults(&self) -> Vec<String> {
         self.files.take_faults()
     }

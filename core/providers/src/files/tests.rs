@@ -1,4 +1,4 @@
-//! What is found under a root, and what is not, both ways of opening.
+//! Tests of opening paths under a root, with both methods.
 
 mod rules;
 mod swap;

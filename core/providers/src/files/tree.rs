@@ -66,7 +66,7 @@ impl Tree {
         &self.name
     }
 
-    /// Where it is: for people who look at a log, never for a client.
+    /// The path of the root on disk: for logs only, never for a client.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -141,17 +141,17 @@ impl Tree {
         self.rules.admits(root, path, is_dir)
     }
 
-    /// What the files of rules outside of the root are like now.
+    /// The metadata of the rule files outside the root.
     pub(super) fn outer_rules(&self) -> Vec<Option<EntryFacts>> {
         self.rules.outer_facts()
     }
 
-    /// Which files of rules could not be read since this was last asked, as sentences for the log.
+    /// Takes the sentences for the log about rule files that could not be read since the last call.
     pub(super) fn take_faults(&self) -> Vec<String> {
         self.rules.take_faults()
     }
 
-    /// What decides about the entries of the directory at `path`; `None` if it is not served itself.
+    /// The rules for the entries of the directory at `path`; `None` if the directory is not served itself.
     pub(super) fn chain(&self, root: &RootDirectory, path: &[u8]) -> Option<Chain> {
         self.rules.chain(root, path)
     }

@@ -1,4 +1,4 @@
-//! Which files have changed: watched while somebody waits for it, and by what the system says.
+//! Watches files for changes, through the system's notifications, as long as a client is interested.
 //!
 //! ```text
 //!   Provider::interest ──▶ Inbox ◀── hints ── notify, which watches the directories that matter
@@ -53,7 +53,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use watcher::FileWatcher;
 
-/// Where changes are reported to.
+/// The receiver of reported changes.
 pub(super) trait WatchReports: Clone + Send + 'static {
     fn updated(&self, uri: &str);
     fn list_changed(&self);
@@ -85,12 +85,12 @@ impl WatchReports for Feed {
     }
 }
 
-/// What tests change.
+/// Settings that tests change.
 #[derive(Clone, Copy, Debug)]
 struct WatchSettings {
     /// Whether the system is not asked for watches.
     polls: bool,
-    /// How many hints may wait.
+    /// Maximum number of waiting hints.
     hints: usize,
     /// The time between two slices of what the system does not watch; ten of it pass between two looks at the roots.
     slice: Duration,

@@ -97,7 +97,7 @@ impl Part {
         }
     }
 
-    /// Which positions are reached behind this part, from those in front of it.
+    /// The positions reached behind this part, from the positions before it.
     fn step(&self, text: &[u8], from: &[bool], to: &mut [bool]) {
         to.fill(false);
         let starts = || from.iter().enumerate().filter(|(_, is_reached)| **is_reached).map(|(at, _)| at);

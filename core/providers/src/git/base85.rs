@@ -14,7 +14,7 @@ const DIGITS: &[u8; 85] =
 /// The bytes of one line.
 const LINE: usize = 52;
 
-/// How much is deflated between two questions whether somebody still waits, in bytes.
+/// Number of bytes deflated between two checks whether the result is still wanted.
 const CHUNK: usize = 256 * 1024;
 
 /// Appends `bytes` as one `literal`, with the empty line that ends it.

@@ -1,4 +1,4 @@
-//! What differs between two trees, file by file.
+//! The differences between two trees, file by file.
 //!
 //! Law: equal subtrees are skipped, and so are files that are not served. A comparison visits a limited number of entries,
 //! because a small repository can contain more files than any machine could count.
@@ -30,7 +30,7 @@ pub(super) struct TreeChange<'c> {
 pub(super) struct ChangedFile {
     path: String,
     change: &'static str,
-    /// Where it can be read, unless it was deleted.
+    /// The URI of the file, unless it was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     uri: Option<String>,
 }

@@ -58,7 +58,7 @@ struct Commit {
     committer: Person,
     subject: String,
     message: String,
-    /// What it changed, compared with its first parent.
+    /// The changed files, compared with the first parent.
     files: Vec<ChangedFile>,
     more: bool,
 }
@@ -357,7 +357,7 @@ impl<'h> CommitWalk<'h> {
     }
 }
 
-/// How a commit compares with its parents at the path of a log.
+/// The result of comparing a commit with its parents at the path of a log.
 enum Same {
     No,
     /// A parent has the same: history goes on there alone.

@@ -117,8 +117,8 @@ struct TypedPrefix<'t> {
     encoded: &'t str,
     /// Without its percent-encoding.
     plain: Option<String>,
-    /// What a name begins with if it fits: up to the first escape, a name is its own spelling. So most names are rejected without
-    /// spelling them.
+    /// The possible beginnings of a matching name: up to the first escape, a name is encoded as it is. So most names
+    /// are rejected without encoding them.
     starts: [Option<Vec<u8>>; 2],
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// The largest configuration, in bytes.
 const LARGEST: u64 = 4 << 20;
-/// What a repository of version 0 may have, and what one of version 1 may have too, in lower case.
+/// Extensions that a repository of version 0 may have, and those that version 1 allows in addition, in lower case.
 const ALWAYS: [&str; 4] = ["noop", "partialclone", "preciousobjects", "worktreeconfig"];
 const SINCE_VERSION_1: [&str; 6] = [
     "compatobjectformat",

@@ -15,7 +15,8 @@ use mcp_resources_engine::resource::{CacheHint, CacheScope};
 
 /// The media type of a symbolic link, whose contents are its target.
 const LINK: &str = "inode/symlink";
-/// How long clients may keep a blob at a whole id, in milliseconds. The blob cannot change, but the options and the guard can.
+/// The time for which clients may keep a blob at a whole id, in milliseconds. The blob cannot change, but the options
+/// and the guard can.
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 
 /// The file at `path`.

@@ -30,7 +30,7 @@ pub(super) fn sizes(delta: &[u8]) -> Result<(u64, u64, usize), StoreError> {
     Ok((base, result, used))
 }
 
-/// What `delta` makes of `base`.
+/// Applies `delta` to `base`.
 pub(super) fn apply(base: &[u8], delta: &[u8], limit: u64) -> Result<Vec<u8>, StoreError> {
     let (base_size, size, start) = sizes(delta)?;
     if size > limit {

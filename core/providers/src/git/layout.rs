@@ -43,9 +43,9 @@ const COMMON_DIR: &str = "commondir";
 /// The directories of a repository, without links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GitLayout {
-    /// Where HEAD and the index are.
+    /// The directory of HEAD and the index.
     pub(super) git_dir: PathBuf,
-    /// Where objects and references are: for a linked worktree those of its repository.
+    /// The directory of objects and references: for a linked worktree, that of its repository.
     pub(super) common_dir: PathBuf,
     /// The working tree; a bare repository has none.
     pub(super) work_dir: Option<PathBuf>,
@@ -64,7 +64,7 @@ impl fmt::Display for LayoutRefusal {
 /// Device, inode, time and size.
 pub(super) type Part = (u64, u64, i64, i64, u64);
 
-/// What a repository is compared with, to see that it is still the one that was checked.
+/// Identifies the checked state of a repository, to notice when it is another one or has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
     /// Of the parts that decide what is read: others are another repository.

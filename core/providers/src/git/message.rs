@@ -1,4 +1,4 @@
-//! What a commit or an annotated tag says: headers, people, dates, subject and message, as `git log` shows them.
+//! Parses commits and annotated tags: headers, people, dates, subject and message, as `git log` shows them.
 //!
 //! ```text
 //!   tree ID, parent ID …          CommitHeader: where history goes on
@@ -20,7 +20,7 @@ const SUBJECT: usize = 500;
 /// The last second of the year 9999: later times have no date in RFC 3339.
 const LATEST: u64 = 253_402_300_799;
 
-/// Where history goes on from a commit.
+/// The headers of a commit that a walk through history needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CommitHeader {
     /// `None`: it cannot be read.
@@ -30,7 +30,7 @@ pub(super) struct CommitHeader {
     pub(super) time: u64,
 }
 
-/// What a commit says.
+/// The text of a commit.
 pub(super) struct CommitText {
     pub(super) author: Person,
     pub(super) committer: Person,
@@ -38,7 +38,7 @@ pub(super) struct CommitText {
     pub(super) message: String,
 }
 
-/// What an annotated tag says.
+/// The text of an annotated tag.
 pub(super) struct TagText {
     pub(super) target: Option<ObjectId>,
     pub(super) tagger: Option<Person>,
@@ -212,7 +212,7 @@ fn decoded(data: &[u8]) -> Cow<'_, str> {
     encoding.decode_without_bom_handling_and_without_replacement(data).unwrap_or_else(plain)
 }
 
-/// What is before and behind the first empty line.
+/// The texts before and behind the first empty line.
 fn parts(text: &str) -> (&str, &str) {
     if let Some(message) = text.strip_prefix('\n') {
         return ("", message);
@@ -270,7 +270,7 @@ fn shortened(line: String) -> String {
     }
 }
 
-/// What git counts as space.
+/// Whether git treats the character as a space.
 fn is_space(char: char) -> bool {
     matches!(char, ' ' | '\t' | '\n' | '\r')
 }

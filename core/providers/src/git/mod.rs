@@ -90,7 +90,7 @@ const OF_BLOB: Route = Route(9);
 
 const JSON: &str = "application/json";
 const PATCH: &str = "text/x-diff";
-/// How many references of a repository are listed.
+/// Maximum number of listed references of a repository.
 const LISTED: usize = 1_000;
 
 /// Repositories that are served. They are in one server at a time.
@@ -419,7 +419,7 @@ fn listed(
     }
 }
 
-/// What a request is about.
+/// The target of a request.
 fn target(request: &Read) -> Result<GitTarget, ReadError> {
     let revision = |variable: &str| {
         let value = request.param(variable).unwrap_or_default();

@@ -25,7 +25,7 @@ const LARGEST_COMMIT: u64 = 4 << 20;
 const LARGEST_TREE: u64 = 64 << 20;
 /// The size of each half of the cache, in bytes.
 pub(super) const HALF: usize = 8 << 20;
-/// What an entry of the cache costs besides its bytes, about.
+/// The approximate memory of a cache entry besides its bytes.
 const COST: usize = 96;
 
 /// Objects by their ids, or by their places in packs, decompressed.
@@ -138,7 +138,7 @@ impl Handle<'_> {
         }
     }
 
-    /// What is at a path under a tree; `None` if nothing is. The empty path is the tree itself.
+    /// The entry at a path under a tree; `None` if there is none. The empty path is the tree itself.
     pub(super) fn entry(&self, tree: ObjectId, path: &[u8]) -> Result<Option<GitEntry>, ReadError> {
         let mut entry = GitEntry { mode: gix::objs::tree::EntryKind::Tree.into(), id: tree };
         for name in uri_path::components(path) {

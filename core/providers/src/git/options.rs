@@ -1,4 +1,4 @@
-//! What is served of which repositories.
+//! Options of the git provider.
 
 use crate::named::{self, NamedPath};
 use crate::options::{Size, option_table, paths_or_options, put, texts};
@@ -108,7 +108,8 @@ impl GitOptions {
         self
     }
 
-    /// Which references can be named, as folders of `refs`. Default: `heads`, which are the branches, and `tags`.
+    /// Sets the references that can be named, as folders of `refs`. Default: `heads`, which are the branches, and
+    /// `tags`.
     #[must_use]
     pub fn refs(mut self, folders: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.settings.refs = folders.into_iter().map(Into::into).collect();

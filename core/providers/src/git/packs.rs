@@ -23,7 +23,7 @@ pub(super) const LARGEST_OBJECT: u64 = 256 << 20;
 const ID: usize = 20;
 const FAN: usize = 256 * 4;
 const CHECKSUMS: u64 = 40;
-/// How much of an entry is read at first.
+/// Number of bytes of an entry that are read at first.
 const START: usize = 512;
 /// A large index is searched in the file: so many bytes of ids are read at a time.
 const BLOCK: usize = 4096 / ID * ID;
@@ -57,7 +57,7 @@ pub(super) struct Pack {
 #[derive(Debug)]
 pub(super) struct PackIndex {
     bytes: IndexBytes,
-    /// How many objects have an id with at most this first byte.
+    /// The number of objects whose id has at most this first byte.
     fan: Vec<u32>,
     is_first_version: bool,
 }
@@ -181,7 +181,7 @@ impl PackIndex {
         Ok(Self { bytes, fan, is_first_version })
     }
 
-    /// How many bytes of memory it takes.
+    /// Its size in memory, in bytes.
     pub(super) fn in_memory(&self) -> u64 {
         match &self.bytes {
             IndexBytes::InMemory(bytes) => bytes.len() as u64,
@@ -189,7 +189,7 @@ impl PackIndex {
         }
     }
 
-    /// Where the object begins in the pack.
+    /// The offset of the object in the pack.
     pub(super) fn find(&self, id: &oid) -> Result<Option<u64>, StoreError> {
         let at = self.position(id.as_bytes())?;
         let mut found = [0; ID];
@@ -385,10 +385,10 @@ pub(super) fn inflate(
 /// A compressed part of a file.
 pub(super) struct Inflate<'f> {
     file: &'f PartFile,
-    /// Where the next compressed bytes are.
+    /// The offset of the next compressed bytes.
     at: u64,
     read: Vec<u8>,
-    /// How much of what was read is decompressed.
+    /// The number of decompressed bytes among those that were read.
     used: usize,
     chunk: usize,
     /// `None` only when it is dropped.

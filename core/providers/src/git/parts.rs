@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// How much is read at a time.
+/// Size of one read in bytes.
 pub(super) const CHUNK: usize = 64 * 1024;
 
 /// The directories that may hold the parts of a repository, without links.
@@ -44,7 +44,8 @@ pub(super) struct PartFile {
     pub(super) facts: Metadata,
 }
 
-/// What tells whether a file has been replaced or written: device, inode, size, and the times of its last changes.
+/// The metadata that changes when a file is replaced or written: device, inode, size, and the times of its last
+/// changes.
 pub(super) type Stamp = (u64, u64, u64, (i64, i64), (i64, i64));
 
 impl fmt::Display for PartError {
@@ -161,7 +162,7 @@ impl PartFile {
     }
 }
 
-/// What is compared to see whether a file is still the same.
+/// The stamp for checking whether a file is still the same.
 pub(super) fn stamp(facts: &Metadata) -> Stamp {
     let changed = (facts.ctime(), facts.ctime_nsec());
     (facts.dev(), facts.ino(), facts.len(), (facts.mtime(), facts.mtime_nsec()), changed)

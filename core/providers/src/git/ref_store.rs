@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The largest file of one reference, and the largest `packed-refs`, in bytes.
 const LOOSE: u64 = 4 * 1024;
 const PACKED: u64 = 64 << 20;
-/// How many symbolic references may follow each other: git's own limit.
+/// Maximum length of a chain of symbolic references: git's own limit.
 const SYMBOLIC: usize = 5;
 /// The most references of a folder that are visited, and the deepest nesting of their folders.
 const LARGEST: usize = 100_000;
 const DEEPEST: usize = 64;
 
-/// What a reference says.
+/// The value of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RefPointer {
     Id(ObjectId),
@@ -35,9 +35,9 @@ pub(super) enum RefPointer {
 #[derive(Debug)]
 pub(super) struct RefStore {
     areas: Areas,
-    /// Where HEAD is, and the references of one working tree.
+    /// The directory of HEAD, and of the references of one working tree.
     git_dir: PathBuf,
-    /// Where all others are.
+    /// The directory of all other references.
     common_dir: PathBuf,
     packed: Mutex<Option<(Stamp, Arc<PackedRefs>)>>,
 }
@@ -52,7 +52,7 @@ impl RefStore {
         Self { areas: areas.clone(), git_dir, common_dir, packed: Mutex::default() }
     }
 
-    /// What a reference says; `None` if it is not there. `name` is full, such as `refs/heads/main` or `HEAD`.
+    /// The value of a reference; `None` if there is none. `name` is full, such as `refs/heads/main` or `HEAD`.
     pub(super) fn find(&self, name: &str) -> Result<Option<RefPointer>, PartError> {
         let path = self.dir(name).join(name);
         match self.loose(&path) {

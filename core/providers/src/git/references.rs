@@ -28,7 +28,7 @@ pub(super) struct RefName {
     pub(super) encoded: String,
     pub(super) name: String,
     pub(super) is_tag: bool,
-    /// What it points to: for an annotated tag, the tag.
+    /// The id that it points to: for an annotated tag, that of the tag.
     pub(super) id: ObjectId,
 }
 
@@ -117,7 +117,7 @@ fn of_folder(handle: &Handle<'_>, folder: &str) -> Result<Vec<RefName>, ReadErro
     Ok(named)
 }
 
-/// Where a page begins: behind the reference with this time and this name.
+/// The position behind which a page begins: the time and the name of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct After {
     time: u64,

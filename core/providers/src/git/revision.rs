@@ -11,7 +11,7 @@ use std::fmt;
 
 /// The longest name, in bytes.
 const LONGEST: usize = 1_024;
-/// How many steps may stand behind a name, and how far each may go.
+/// Maximum number of steps behind a name, and the maximum distance of each.
 const STEPS: usize = 64;
 const FARTHEST: u32 = 10_000;
 /// The shortest abbreviation of an id, in hexadecimal digits.
@@ -22,7 +22,7 @@ pub(super) const SHORTEST_ID: usize = 4;
 pub struct GitRevision {
     /// `HEAD`, or the name of a branch or tag, or an id.
     pub name: String,
-    /// What follows it, in order.
+    /// The steps behind the name, in order.
     pub steps: Vec<RevisionStep>,
 }
 
@@ -35,7 +35,7 @@ pub enum RevisionStep {
     Parent(u32),
 }
 
-/// What a value should have been: sent to clients.
+/// The expected form of a revision, as clients see it in the error.
 pub(super) const EXPECTED: &str =
     "HEAD, a branch, a tag or an id, with ~n or ^n behind it; a slash in a name is ~2F";
 

@@ -104,7 +104,7 @@ pub(super) fn status(
 }
 
 impl WorktreeState {
-    /// What it is now. Paths that are not served are left out.
+    /// Reads the current status. Paths that are not served are left out.
     pub(super) fn new(handle: &Handle<'_>) -> Result<Self, ReadError> {
         let root = handle.open.layout.work_dir.as_deref().ok_or(ReadError::NotFound)?;
         let head = handle.head()?;

@@ -76,7 +76,7 @@ type Object = (Kind, Arc<[u8]>);
 /// Reads an object at an offset of a pack.
 type FromPack<'f, T> = dyn FnMut(&Arc<Pack>, u64) -> Result<T, StoreError> + 'f;
 
-/// What is asked for: what is something else, or larger, is refused before it is decompressed.
+/// The requested kind and size: an object of another kind, or a larger one, is refused before it is decompressed.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     /// `None`: any.

@@ -43,14 +43,14 @@ pub(super) struct WorktreeFiles<'w> {
     converter: Option<Converter>,
 }
 
-/// What `git add` would convert.
+/// The conversions of `git add`.
 struct Converter {
     pipeline: Pipeline,
     attributes: Search,
     names: MetadataCollection,
     /// The directories whose attributes are in use, from the root on.
     directories: Vec<PathBuf>,
-    /// How many lists stand before those of directories.
+    /// The number of attribute lists that precede those of directories.
     own: usize,
 }
 
@@ -60,7 +60,7 @@ impl<'w> WorktreeFiles<'w> {
         Self { handle, root, areas, directory: Vec::new(), converter: None }
     }
 
-    /// How a file differs from its entry, which is in no conflict; `None` if it does not.
+    /// The difference between a file and its entry, which has no conflict; `None` if there is none.
     pub(super) fn change(
         &mut self,
         index: &GitIndex,
@@ -114,7 +114,7 @@ impl<'w> WorktreeFiles<'w> {
         Ok((id != Some(entry.id)).then_some("modified"))
     }
 
-    /// What is at a path, if no link leads to it.
+    /// The metadata of the entry at a path, if no link leads to it.
     fn facts(&mut self, path: &[u8]) -> Option<fs::Metadata> {
         let parent =
             path.iter().rposition(|byte| *byte == b'/').and_then(|at| path.get(..at)).unwrap_or_default();
@@ -315,7 +315,7 @@ fn blob_id(bytes: &[u8]) -> Option<ObjectId> {
     gix::objs::compute_hash(hash::Kind::Sha1, Kind::Blob, bytes).ok()
 }
 
-/// What the system says of a file, as the index keeps it: the low bits of each number.
+/// The metadata of a file in the form of the index: the low bits of each number.
 fn stat_of(facts: &fs::Metadata) -> Stat {
     let time = |seconds: i64, nanoseconds: i64| stat::Time {
         secs: seconds as u32,

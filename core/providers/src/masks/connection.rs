@@ -21,7 +21,7 @@ use std::sync::LazyLock;
 /// A name with its `=`. A space within a name, as in `User Password`, changes nothing: its last word says secret.
 static NAME: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"([\p{L}_][\p{L}\p{N}_.\-]{0,127})[ \t]{0,8}=[ \t]{0,8}").ok());
-/// What begins the next name of a list, behind a space or a comma.
+/// The beginning of the next name of a list, behind a space or a comma.
 static NEXT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"[ \t,]+[\p{L}_][\p{L}\p{N}_.\-]{0,127}[ \t]{0,8}=").ok());
 /// Forms whose place says which part is the password.
@@ -34,7 +34,7 @@ static PLACED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     ];
     forms.iter().filter_map(|form| Regex::new(form).ok()).collect()
 });
-/// What stands before a `:` and is no user.
+/// Texts before a `:` that are not user names.
 const NO_USERS: [&str; 9] = ["mailto", "sip", "sips", "xmpp", "acct", "npm", "jid", "im", "http"];
 
 /// A text without the secrets of the connection strings in it.
@@ -93,7 +93,7 @@ fn is_secret_name(name: &str) -> bool {
     is_secret(name) || name.eq_ignore_ascii_case("sig")
 }
 
-/// Where the value begins in `rest`, and how long it is. `before` stands before its name.
+/// Finds the value in `rest`: its offset and its length. `before` is the character before its name.
 fn value(rest: &str, before: Option<char>) -> (usize, usize) {
     for (open, close) in [('"', '"'), ('\'', '\''), ('{', '}')] {
         if let Some(inner) = rest.strip_prefix(open) {

@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// A time is written in milliseconds.
 const TIMES: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
-/// How a series is written.
+/// The format of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SeriesFormat {
     Json,

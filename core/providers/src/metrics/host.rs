@@ -1,4 +1,4 @@
-//! What this machine does: CPU, memory, disks and network, measured by a thread.
+//! Measures this machine on a thread of its own: CPU, memory, disks and network.
 //!
 //! ```text
 //!   no thread ──request or interest──▶ measures each interval ──no interest, and no request for a while, or unmounted──▶ no thread
@@ -15,11 +15,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use sysinfo::{DiskRefreshKind, Disks, MINIMUM_CPU_UPDATE_INTERVAL, Networks, System};
 
-/// How long after the last request the thread goes on, so that a client that asks now and then sees no gaps.
+/// Time for which the thread continues after the last request, so that a client that asks now and then sees no gaps.
 const LINGER: Duration = Duration::from_secs(300);
-/// How often the thread looks whether it is still wanted.
+/// Interval at which the thread checks whether it is still needed.
 const NOTICE: Duration = Duration::from_millis(500);
-/// How long a request waits for the first measurement.
+/// Maximum time that a request waits for the first measurement.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Interfaces of the machine with itself.
 const LOOPBACK: [&str; 2] = ["lo", "lo0"];
@@ -37,11 +37,11 @@ pub(super) struct Collector {
 struct HostState {
     /// The thread: its process, and its number.
     thread: Option<(u32, u64)>,
-    /// How many threads there were.
+    /// The number of threads started so far.
     begun: u64,
-    /// How many measurements there were.
+    /// The number of measurements made so far.
     rounds: u64,
-    /// How many interests there are.
+    /// The number of current interests.
     interests: usize,
     /// When the last request was.
     requested: Option<Instant>,
@@ -188,7 +188,7 @@ impl HostState {
     }
 }
 
-/// What asks the system. What it cannot tell is not measured.
+/// Queries the system. Values that the system does not report are left out.
 struct HostProbe {
     system: Option<System>,
     disks: Option<Disks>,

@@ -123,7 +123,7 @@ impl Metrics {
         self.shared.table.push(name, Sample { at, value })
     }
 
-    /// How many pushes were refused because there were too many series.
+    /// The number of pushes refused because there were too many series.
     pub fn refused(&self) -> u64 {
         self.shared.table.refused()
     }

@@ -20,12 +20,12 @@ pub(super) struct Notifier {
     seen: Mutex<SeenSeries>,
 }
 
-/// What subscribers know of.
+/// The state that subscribers have been notified of.
 #[derive(Debug, Default)]
 struct SeenSeries {
-    /// How many samples each watched URI had.
+    /// The number of samples of each watched URI.
     samples: HashMap<Arc<str>, u64>,
-    /// How many series were listed.
+    /// The number of listed series.
     series: usize,
 }
 
@@ -87,7 +87,7 @@ impl Notifier {
     }
 }
 
-/// How many samples there have ever been in the series at a URI; in all of them at that of the index.
+/// The number of samples ever pushed to the series at a URI; to all series for the URI of the index.
 fn pushed(table: &SeriesTable, uri: &str) -> u64 {
     let path = uri.strip_prefix(INDEX).unwrap_or_default();
     let segment = path.split_once('?').map_or(path, |(segment, _)| segment);

@@ -1,4 +1,4 @@
-//! How many series there are, how much each keeps, and whether this machine is measured.
+//! Options of the metrics provider.
 
 use crate::options::{TimeSpan, option_table};
 use mcp_resources_engine::option::{FromOption, OptionError};
@@ -39,30 +39,30 @@ impl MetricsOptions {
         Self::default()
     }
 
-    /// How many series there may be, from 1 to 10,000; a push to another one is refused. Default 256.
+    /// Sets the maximum number of series, from 1 to 10,000; a push to another one is refused. Default 256.
     #[must_use]
     pub fn series(mut self, max: usize) -> Self {
         self.series = max;
         self
     }
 
-    /// How many samples each series keeps, from 1 to 1,000,000. The memory of a series is allocated with its first sample: 16
-    /// bytes for each that it may keep. Default 3,600.
+    /// Sets the maximum number of samples that each series keeps, from 1 to 1,000,000. The memory of a series is
+    /// allocated with its first sample: 16 bytes for each sample that it may keep. Default 3,600.
     #[must_use]
     pub fn samples(mut self, max: usize) -> Self {
         self.samples = max;
         self
     }
 
-    /// How many points a read has at most if it does not choose a `step`, from 2 to 10,000. Default 240.
+    /// Sets the maximum number of points of a read without a `step`, from 2 to 10,000. Default 240.
     #[must_use]
     pub fn points(mut self, max: usize) -> Self {
         self.points = max;
         self
     }
 
-    /// How often this machine is measured, and how often subscribers of a series are notified at most: from 10 ms to a day.
-    /// Default one second.
+    /// Sets how often this machine is measured, and the shortest time between two notifications about a series: from 10
+    /// ms to a day. Default one second.
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;

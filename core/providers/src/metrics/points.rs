@@ -41,7 +41,7 @@ const STEPS: [i64; 27] = [
     DAY,
 ];
 
-/// What one sample, or the samples of one bucket, come to.
+/// One sample, or the summary of the samples in one bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     /// The time of the sample, or of the beginning of the bucket, in milliseconds since 1970.
@@ -52,14 +52,14 @@ pub(super) struct Point {
     pub(super) min: f64,
     /// The greatest of them.
     pub(super) max: f64,
-    /// How many samples there are, also those that are not numbers.
+    /// The number of samples, including those that are not numbers.
     pub(super) count: usize,
 }
 
 /// The points of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Points {
-    /// How long a bucket is, in milliseconds. `None`: each point is a sample.
+    /// The length of a bucket in milliseconds. `None`: each point is a sample.
     pub(super) step: Option<i64>,
     pub(super) points: Vec<Point>,
 }

@@ -1,4 +1,4 @@
-//! Which part of a series is read, and how it is written: `from`, `to`, `step` and `format` of a URI.
+//! Parses the query of a read: `from`, `to`, `step` and `format`.
 
 use super::format::SeriesFormat;
 use super::series::TIMES;
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::FromOption;
 
-/// What is read without `from`, in milliseconds: the hour before `to`.
+/// The range of a read without `from`, in milliseconds: the hour before `to`.
 const HOUR: i64 = 3_600_000;
 
 /// The parts of a series that are read.
@@ -17,7 +17,7 @@ pub(super) struct MetricsQuery {
     pub(super) from: i64,
     /// The last millisecond that is read.
     pub(super) to: i64,
-    /// How long a bucket is, in milliseconds. `None`: as long as the limit of points needs.
+    /// The length of a bucket in milliseconds. `None`: as long as the limit of points needs.
     pub(super) step: Option<i64>,
     pub(super) format: SeriesFormat,
 }

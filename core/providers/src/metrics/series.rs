@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How long the name of a series may be, in bytes.
+/// Maximum length of a series' name in bytes.
 const NAME: usize = 256;
 /// The years 1 to 9999, in milliseconds since 1970: what RFC 3339 can write.
 pub(super) const TIMES: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;
@@ -35,7 +35,7 @@ pub enum PushError {
     Time,
     /// The series would be one too many.
     TooManySeries {
-        /// How many there may be.
+        /// The maximum number of series.
         limit: usize,
     },
     /// There is no memory for another series.
@@ -77,7 +77,7 @@ pub(super) struct Series {
     /// The name as a segment of a path, before it is percent-encoded.
     pub(super) segment: String,
     pub(super) uri: String,
-    /// What it measures, if that is known.
+    /// A description of the measured value, if known.
     pub(super) about: Option<&'static str>,
     samples: Mutex<Samples>,
 }
@@ -87,7 +87,7 @@ struct Samples {
     /// In the order of their times.
     samples: VecDeque<Sample>,
     limit: usize,
-    /// How many samples there have ever been.
+    /// The number of samples ever pushed.
     pushed: u64,
 }
 
@@ -135,12 +135,12 @@ impl SeriesTable {
         Ok(new)
     }
 
-    /// How many pushes were refused because there were too many series.
+    /// The number of pushes refused because there were too many series.
     pub(super) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// How many series there may be, if pushes were refused and the caller is the first to learn it.
+    /// Returns the maximum number of series, once, to the first caller after pushes were refused.
     pub(super) fn unlogged_refusal(&self) -> Option<usize> {
         let is_new = self.refused() > 0 && !self.is_logged.swap(true, Ordering::Relaxed);
         is_new.then_some(self.limit)
@@ -185,7 +185,7 @@ impl Series {
         self.lock().push(sample);
     }
 
-    /// How many samples there have ever been.
+    /// The number of samples ever pushed.
     pub(super) fn pushed(&self) -> u64 {
         self.lock().pushed
     }

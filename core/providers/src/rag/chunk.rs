@@ -4,7 +4,7 @@
 
 use crate::docs::DocsPage;
 
-/// How long a chunk is at most, in bytes; a paragraph that is longer is cut.
+/// Maximum length of a chunk in bytes; a longer paragraph is cut.
 const LONGEST: usize = 2_000;
 /// The most chunks of a document.
 const CHUNKS: usize = 10_000;

@@ -11,14 +11,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const MEMBERS: [&str; 3] = ["client_id", "client_secret", "refresh_token"];
-/// What a sign-in must allow: to read Drive, and what `gcloud` asks for besides.
+/// The permissions that a sign-in must grant: reading Drive, and those that `gcloud` asks for in addition.
 pub(super) const SCOPE: &str = "https://www.googleapis.com/auth/drive.readonly";
 const CLOUD: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// The largest file, in bytes.
 const LARGEST: u64 = 64 << 10;
 
-/// Where they are.
+/// The location of the credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Credentials {
     File(PathBuf),
@@ -26,9 +26,9 @@ pub(super) enum Credentials {
     Env(String),
 }
 
-/// What they say.
+/// The contents of the credentials.
 pub(super) struct Secrets {
-    /// What is sent for an access token, each with its name.
+    /// The named values that are sent for an access token.
     pub(super) form: [(&'static str, String); 3],
     /// The project that calls are counted for; without it, that of the client.
     pub(super) quota_project: Option<String>,
@@ -117,7 +117,7 @@ impl FromOption for Credentials {
     }
 }
 
-/// Where they are, for messages.
+/// Shows the location, for messages.
 impl fmt::Display for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,7 +8,7 @@ use crate::search::{Put, SearchTokens};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// What is known of a document.
+/// The description of a document.
 #[derive(Clone, Debug)]
 pub(super) struct RagDocument {
     pub(super) id: String,
@@ -20,7 +20,7 @@ pub(super) struct RagDocument {
     pub(super) digest: u64,
     /// The source's.
     pub(super) stamp: String,
-    /// How many chunks it has.
+    /// The number of its chunks.
     pub(super) chunks: usize,
 }
 

@@ -25,17 +25,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 const API: &str = "https://www.googleapis.com/drive/v3";
 const TOKEN: &str = "https://oauth2.googleapis.com/token";
-/// How long one call may take, and the largest answer other than a document.
+/// Maximum time for one call, and maximum size of an answer other than a document.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const ANSWER: u64 = 16 << 20;
-/// How often a call is made again, and how long it waits at most.
+/// Maximum number of attempts for a call, and maximum time to wait between two.
 const TRIES: u32 = 5;
 const WAIT: Duration = Duration::from_secs(60);
 /// An access token is renewed so long before it ends.
 const MARGIN: Duration = Duration::from_secs(60);
-/// How many pages of a list are asked for.
+/// Maximum number of pages of a list that are requested.
 const PAGES: usize = 1_000;
-/// How many changes are taken at once; with more, everything is listed again.
+/// Maximum number of changes taken at once; with more, everything is listed again.
 const CHANGES: usize = 5 * DOCUMENTS;
 /// The longest access token, the longest page token, and the longest part of a stamp, in bytes.
 const LONGEST_TOKEN: usize = 16 << 10;
@@ -59,7 +59,7 @@ const UNREADABLE: [&str; 8] = [
     "insufficientFilePermissions",
 ];
 
-/// Which documents of Google Drive are taken.
+/// Options that select the documents of Google Drive.
 #[derive(Clone, Debug, Default)]
 pub struct DriveOptions {
     credentials: Option<Credentials>,
@@ -158,7 +158,7 @@ pub(super) struct Drive {
     root: OnceLock<String>,
 }
 
-/// What calls are made with.
+/// The access token for calls.
 #[derive(Clone)]
 struct AccessToken {
     text: String,
@@ -301,7 +301,7 @@ impl Drive {
         Ok(token)
     }
 
-    /// What Drive is told of shared drives, whatever is asked.
+    /// The parameters about shared drives, the same in every call.
     fn scope(&self) -> Vec<(&str, &str)> {
         let mut query = vec![("supportsAllDrives", "true"), ("includeItemsFromAllDrives", "true")];
         if let Some(drive) = &self.options.drive {
@@ -394,7 +394,7 @@ impl Drive {
         Some(File { listed, mime_type, is_there })
     }
 
-    /// What has changed since a page token; `None` if Drive does not know it any longer.
+    /// The changes since a page token; `None` if Drive no longer knows the token.
     fn changes(&self, token: &str) -> Result<Option<SourceChanges>, SourceError> {
         let folder = self.folder()?;
         let fields = format!("nextPageToken,newStartPageToken,changes(fileId,removed,file({FIELDS}))");
@@ -594,7 +594,7 @@ fn retry_after(text: &str) -> Option<Duration> {
     Some(SystemTime::from(date).duration_since(SystemTime::now()).unwrap_or_default().min(LONGEST))
 }
 
-/// What is not found is no document, where all of them are asked for.
+/// Converts an error of a request about all documents: "not found" then means that the request has failed.
 fn of_all(error: SourceError) -> SourceError {
     match error {
         SourceError::NotFound => SourceError::Failed(

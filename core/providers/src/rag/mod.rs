@@ -66,7 +66,7 @@ const OF_FILE: Route = Route(4);
 /// Of the first collection; each has a number of its own.
 const OF_COLLECTIONS: u32 = 16;
 
-/// How often folders are looked at, and the most passages of a search.
+/// Interval between looks at folders, and the maximum number of passages of a search.
 const FOLDERS: Duration = Duration::from_secs(1);
 const MOST_HITS: usize = 100;
 

@@ -1,4 +1,4 @@
-//! Which collections are served.
+//! Options of the rag provider.
 
 use super::drive::DriveOptions;
 use crate::files::folder::FolderOptions;
@@ -8,7 +8,7 @@ use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, Option
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a request waits for the first documents: many clients give up after ten seconds.
+/// Maximum time that a request waits for the first documents: many clients give up after ten seconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The options of [`Rag`](super::Rag), for all collections that they name.
@@ -29,7 +29,7 @@ pub struct RagOptions {
     pub(super) index: Option<PathBuf>,
 }
 
-/// Where the documents of a collection are.
+/// The source of a collection's documents.
 #[derive(Clone, Debug)]
 pub(super) enum Origin {
     Folder(PathBuf),
@@ -105,21 +105,21 @@ impl RagOptions {
         self
     }
 
-    /// How many documents are listed at most. All can be read and searched. Default 1,000.
+    /// Sets the maximum number of listed documents. All can be read and searched. Default 1,000.
     #[must_use]
     pub fn list_max(mut self, documents: usize) -> Self {
         self.list_max = documents;
         self
     }
 
-    /// How often Drive is asked for changes: 10 ms to 1 day. Default 30 s.
+    /// Sets how often Drive is asked for changes: 10 ms to 1 day. Default 30 s.
     #[must_use]
     pub fn poll(mut self, every: Duration) -> Self {
         self.poll = every;
         self
     }
 
-    /// How long a request waits for the first documents before it is answered with those that are there: for tests.
+    /// Sets how long a request waits for the first documents before it is answered with those read so far: for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
@@ -127,7 +127,7 @@ impl RagOptions {
         self
     }
 
-    /// How many passages a search gives. Default 10, at most 100.
+    /// Sets the number of passages in the result of a search. Default 10, at most 100.
     #[must_use]
     pub fn hits(mut self, hits: usize) -> Self {
         self.hits = hits;
@@ -248,7 +248,8 @@ fn read_drive(value: OptionValue) -> Result<Origin, OptionError> {
     }
 }
 
-/// What the word `gdrive:CONFIG` or `gdrive:NAME=CONFIG` stands for. Without a name it is that of the file.
+/// Parses the shorthand `gdrive:CONFIG` or `gdrive:NAME=CONFIG`. Without a name, the collection is named after the
+/// file.
 ///
 /// # Errors
 /// There is no file, or it has no name that is a text.

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// How many candidates of each order are looked at.
+/// Maximum number of candidates of each ranking.
 const CANDIDATES: usize = 200;
-/// How many occurrences of a word are counted at most.
+/// Maximum number of occurrences of a word that are counted.
 const COUNTED: usize = 50_000;
 /// BM25's constants, a usual length of a chunk in tokens, and how much a title and a heading count.
 const K1: f64 = 1.2;
@@ -37,7 +37,7 @@ struct Passage {
     text: String,
 }
 
-/// Which documents there are that the client may see; each is asked of once.
+/// The documents that the client may see; the guard is asked once about each.
 struct Permitted<'p> {
     collection: &'p Collection,
     documents: &'p Documents,
@@ -216,7 +216,7 @@ fn content(
     Contents::text(text.clone()).with_uri(uri).with_mime_type("text/plain").with_meta(meta)
 }
 
-/// What is said of a passage, and that others may be missing while documents are not all read.
+/// The `_meta` of a passage. It says that others may be missing while some documents are still unread.
 fn meta(documents: &Documents, mut about: Value) -> String {
     if let Some(members) = about.as_object_mut().filter(|_| !documents.is_whole) {
         members.insert("incomplete".into(), true.into());

@@ -1,4 +1,4 @@
-//! Where documents come from.
+//! The interface of document sources.
 //!
 //! Law: a source reports and never judges: what changed is found by comparing stamps, so a source that reports too much
 //! costs time, and one that has lost its place lists everything again.
@@ -28,13 +28,13 @@ pub trait DocumentSource: fmt::Debug + Send + Sync + 'static {
     /// [`SourceError`].
     fn fetch(&self, id: &str) -> Result<FetchedDocument, SourceError>;
 
-    /// What has changed since `token` was given; [`SourceChanges::All`] if that cannot be said, as at the first time.
+    /// The changes since `token` was given; [`SourceChanges::All`] if they are not known, as at the first time.
     ///
     /// # Errors
     /// [`SourceError`].
     fn changes_since(&self, token: Option<&str>) -> Result<SourceChanges, SourceError>;
 
-    /// What it had to leave out since this was last called, as sentences for the log. Default: nothing.
+    /// Takes the sentences for the log about everything left out since the last call. Default: none.
     fn take_faults(&self) -> Vec<String> {
         Vec::new()
     }
@@ -43,7 +43,7 @@ pub trait DocumentSource: fmt::Debug + Send + Sync + 'static {
 /// A document that a source has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListedDocument {
-    /// What names it within its source.
+    /// Its identifier within the source.
     pub id: String,
     /// Its title, if the source has one.
     pub title: Option<String>,
@@ -64,14 +64,14 @@ pub struct FetchedDocument {
     pub mime_type: &'static str,
 }
 
-/// What has changed in a source.
+/// The changes of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceChanges {
     /// All documents; what is not among them is gone.
     All {
         /// The documents.
         documents: Vec<ListedDocument>,
-        /// What to ask with the next time.
+        /// The token for the next call.
         token: Option<String>,
     },
     /// Some documents.
@@ -80,7 +80,7 @@ pub enum SourceChanges {
         changed: Vec<ListedDocument>,
         /// The ids of those that are gone.
         gone: Vec<String>,
-        /// What to ask with the next time.
+        /// The token for the next call.
         token: Option<String>,
     },
 }
@@ -118,7 +118,7 @@ impl FolderSource {
         Self { folder }
     }
 
-    /// Where a document is on disk.
+    /// The path of a document on disk.
     fn locate(&self, id: &str) -> Option<Vec<u8>> {
         let path = crate::uri_path::decode(id).filter(|path| is_document(path))?;
         if self.folder.is_dir(&path) == Some(false) {

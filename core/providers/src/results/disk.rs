@@ -23,10 +23,10 @@ use std::time::{Duration, Instant};
 /// `mcpR`: says that a file is one of these.
 const APPLICATION: i64 = 0x6D63_7052;
 const VERSION: i64 = 1;
-/// How long a write waits for another process.
+/// Maximum time that a write waits for another process.
 const PATIENCE: Duration = Duration::from_secs(5);
 const DAMAGED: &str = "is damaged, or no SQLite database; move it away, and a new one is made";
-/// How many uses are noted before they are written.
+/// Maximum number of uses noted before they are written.
 const NOTED: usize = 4_096;
 
 /// `who` is empty for everybody and `=` with a principal for that one. `used` and `put` are readings of the clock in
@@ -64,10 +64,10 @@ struct OpenResults {
     files: OpenFiles,
     /// Its number among all that write to the file.
     writer: i64,
-    /// What was used since the last write, with the order of the uses.
+    /// The results used since the last write, with the order of the uses.
     noted: HashMap<ResultKey, u64>,
     uses: u64,
-    /// What other processes had written when they were last asked.
+    /// The version of the file, as other processes had written it at the last look.
     seen: SeenVersion,
 }
 
@@ -77,7 +77,7 @@ struct SeenVersion {
     version: Option<i64>,
     clock: i64,
     keys: i64,
-    /// What each list has: by `who`, the number of results, and the clock when the last was put. With the clock, two
+    /// The state of each list: by `who`, the number of results, and the clock of the last put. With the clock, two
     /// states of a list are equal only if nothing was added or removed.
     lists: BTreeMap<String, (i64, i64)>,
     /// This process has changed a list since.
@@ -94,7 +94,7 @@ struct Write<'t> {
     seen: &'t mut SeenVersion,
 }
 
-/// What other processes have changed.
+/// The changes made by other processes.
 #[derive(Debug, Default)]
 pub(super) struct ForeignFile {
     pub(super) changed: Vec<ResultKey>,
@@ -147,8 +147,8 @@ impl Disk {
         })
     }
 
-    /// What `principal` sees under an id at `now`: its own result, else everybody's. That counts as a use. `admits` is asked for
-    /// the size before the contents are read.
+    /// The result that `principal` sees under an id at `now`: its own, or else the one for everybody. Counts as a use.
+    /// `admits` is asked about the size before the contents are read.
     pub(super) fn get<E>(
         &mut self,
         id: &str,
@@ -200,7 +200,7 @@ impl Disk {
         self.write(|write| write.expire(now))
     }
 
-    /// What `principal` sees at `now`, by id, as long as `each` says to go on.
+    /// Visits the results that `principal` sees at `now`, ordered by id, until `each` stops.
     pub(super) fn walk(
         &mut self,
         after: Option<&str>,
@@ -236,7 +236,7 @@ impl Disk {
         Ok(usize::try_from(count).unwrap_or_default())
     }
 
-    /// What other processes have changed since the last call, of the results with the ids that are watched now.
+    /// The changes that other processes made since the last call, limited to the watched ids.
     pub(super) fn foreign<'i>(
         &mut self,
         watched: impl Iterator<Item = &'i str>,
@@ -479,7 +479,7 @@ impl Write<'_> {
     }
 }
 
-/// What a row says of a result beside its contents.
+/// The columns of a row other than its contents.
 struct FileHead {
     mime_type: Option<Arc<str>>,
     is_text: bool,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// What a result contains.
+/// The contents of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A text.
@@ -19,7 +19,7 @@ pub enum Content {
 /// A result as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultEntry {
-    /// What it contains.
+    /// Its contents.
     pub content: Content,
     /// Its media type, if one was given.
     pub mime_type: Option<Arc<str>>,
@@ -29,7 +29,7 @@ pub struct ResultEntry {
     pub expires: u64,
 }
 
-/// Which result: its id as it stands in URIs before percent-encoding, and the principal that it is for, unless it is for
+/// Identifies a result: its id as in URIs before percent-encoding, and the principal that it is for, unless it is for
 /// everybody.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ResultKey {
@@ -40,7 +40,7 @@ pub(super) struct ResultKey {
 /// The principal that a result is for; none if it is for everybody.
 pub(super) type Audience = Option<Arc<str>>;
 
-/// What a list says of a result.
+/// The entry of a result in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) id: Arc<str>,

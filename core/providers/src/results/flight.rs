@@ -13,7 +13,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-/// What a computation came to.
+/// The result of a computation.
 pub(super) type Outcome = Result<ResultEntry, ComputeError>;
 
 /// The computations of one cache.
@@ -41,7 +41,7 @@ enum FlightEnd {
     Abandoned,
 }
 
-/// Who computes, or what there is to wait for.
+/// The role of a caller: to compute, or to wait for the computation in progress.
 pub(super) enum Joined<'f> {
     Lead(ComputeLeader<'f>),
     Waits(Arc<ComputeFlight>),
@@ -67,7 +67,7 @@ impl ComputeFlights {
 }
 
 impl ComputeFlight {
-    /// What it came to; `None` if it was abandoned.
+    /// Waits for the result; `None` if the computation was abandoned.
     pub(super) async fn finished(&self) -> Option<Outcome> {
         poll_fn(|context| {
             let mut state = lock(&self.state);

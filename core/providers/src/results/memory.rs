@@ -70,7 +70,7 @@ impl ResultTable {
         (!is_new, gone)
     }
 
-    /// What `principal` sees under an id at `now`: its own result, else everybody's. That counts as a use.
+    /// The result that `principal` sees under an id at `now`: its own, or else the one for everybody. Counts as a use.
     pub(super) fn get(&mut self, id: &str, principal: Option<&str>, now: u64) -> Option<ResultEntry> {
         let item = self.shelves.get_mut(id)?.seen_mut(principal, now)?;
         self.clock += 1;
@@ -97,7 +97,7 @@ impl ResultTable {
         gone
     }
 
-    /// What `principal` sees at `now`, by id, as long as `each` says to go on.
+    /// Visits the results that `principal` sees at `now`, ordered by id, until `each` stops.
     pub(super) fn walk(
         &self,
         after: Option<&str>,

@@ -165,7 +165,7 @@ impl Results {
         self.cache.remove(&key(id, principal)?)
     }
 
-    /// How many results there are, of everybody and of all principals.
+    /// The number of results, for everybody and for all principals.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The database, its log, and the index of the log.
 const ENDS: [&str; 3] = ["", "-wal", "-shm"];
 
-/// Which files they are: device and number.
+/// Identifies the open files by device and inode number.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     path: PathBuf,

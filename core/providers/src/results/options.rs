@@ -1,4 +1,4 @@
-//! How a cache of results is set up, and how one result is put.
+//! Options of the results provider, and of a single result.
 
 use crate::options::{Size, TimeSpan, option_table};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
@@ -20,7 +20,7 @@ pub struct ResultOptions {
     pub(super) file: Option<PathBuf>,
 }
 
-/// What a cache holds at most.
+/// The limits of a cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ResultLimits {
     pub(super) entries: usize,
@@ -66,7 +66,7 @@ impl ResultOptions {
         self
     }
 
-    /// How long a result is kept that says nothing else. Default: an hour.
+    /// Sets how long a result without a time of its own is kept. Default: an hour.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
@@ -145,7 +145,7 @@ impl FromOption for ResultOptions {
     }
 }
 
-/// How one result is put: see [`Results::put`](super::Results::put).
+/// The options of one result: see [`Results::put`](super::Results::put).
 #[derive(Clone, Debug, Default)]
 pub struct PutOptions {
     pub(super) ttl: Option<Duration>,
@@ -159,7 +159,7 @@ impl PutOptions {
         Self::default()
     }
 
-    /// How long it is kept. Default: the `ttl` of the cache.
+    /// Sets how long it is kept. Default: the `ttl` of the cache.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);

@@ -1,4 +1,4 @@
-//! What clients see of a cache.
+//! Serves a cache to clients.
 
 use super::entry::{ResultsError, Summary, now};
 use super::{ResultCache, Results, audiences};
@@ -18,11 +18,11 @@ use std::time::Duration;
 
 const JSON: &str = "application/json";
 const VARIABLE: &str = "analysisId";
-/// How often a thread looks what has expired, and what other processes have put.
+/// Interval at which a thread looks for expired results, and for changes of other processes.
 const EVERY: Duration = Duration::from_millis(250);
 /// A larger result is not read on the thread that received the request, in bytes.
 const SMALL: usize = 64 * 1024;
-/// How many results the index shows; all can be listed and read.
+/// Maximum number of results in the index; all can be listed and read.
 const SHOWN: usize = 1_000;
 
 impl Provider for Results {
@@ -189,7 +189,7 @@ impl ResultCache {
         Ok(Contents::text(index.to_string()).with_mime_type(JSON).into())
     }
 
-    /// What a principal sees, by id, each with its URI.
+    /// Visits the results that a principal sees, ordered by id, each with its URI.
     fn walk(
         &self,
         after: Option<&str>,

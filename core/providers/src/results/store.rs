@@ -1,4 +1,4 @@
-//! Where the results of a cache are.
+//! The storage of a cache's results.
 
 use super::disk::{Disk, ForeignFile};
 use super::entry::{ResultEntry, ResultKey, ResultsError, Summary};
@@ -13,7 +13,7 @@ pub(super) enum ResultStore {
     Disk(Box<Disk>),
 }
 
-/// What has expired, and something else.
+/// A value, and the results that expired on the way.
 pub(super) struct GoneResult<T> {
     pub(super) gone: Vec<ResultKey>,
     pub(super) rest: T,
@@ -45,7 +45,7 @@ impl ResultStore {
         }
     }
 
-    /// What `principal` sees under an id at `now`, unless `admits` refuses its size.
+    /// The result that `principal` sees under an id at `now`, unless `admits` refuses its size.
     pub(super) fn get<E>(
         &mut self,
         id: &str,
@@ -69,7 +69,7 @@ impl ResultStore {
         }
     }
 
-    /// How many results there are, after those that have expired were taken out.
+    /// The number of results, after removing the expired ones.
     pub(super) fn len(&mut self, now: u64) -> Result<GoneResult<usize>, ResultsError> {
         let gone = self.expire(now)?;
         let rest = match self {
@@ -87,7 +87,7 @@ impl ResultStore {
         }
     }
 
-    /// What other processes have changed since the last call.
+    /// The changes that other processes made since the last call.
     pub(super) fn foreign<'i>(
         &mut self,
         watched: impl Iterator<Item = &'i str>,
@@ -98,7 +98,7 @@ impl ResultStore {
         }
     }
 
-    /// What `principal` sees at `now`, by id, as long as `each` says to go on.
+    /// Visits the results that `principal` sees at `now`, ordered by id, until `each` stops.
     pub(super) fn walk(
         &mut self,
         after: Option<&str>,

@@ -61,7 +61,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(op, 1..60)
 }
 
-/// What is kept, in the order of its last use.
+/// The kept results, in the order of their last use.
 #[derive(Default)]
 struct Model(Vec<(ResultKey, ResultEntry)>);
 

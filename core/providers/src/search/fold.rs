@@ -1,4 +1,4 @@
-//! What a character is searched as.
+//! Folding of characters for searches.
 //!
 //! ```text
 //!   Ｃａｆé   ── NFKC ──▶ Café   ── lower case ──▶ café   ── without the marks of Latin, Greek and Cyrillic ──▶ cafe
@@ -10,10 +10,10 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// How a character stands in a text.
+/// The role of a character in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CharRole {
-    /// What it is folded to says whether it is part of a word.
+    /// Its folded form decides whether it is part of a word.
     Usual,
     /// A word by itself: a superscript, a fraction, a symbol made of letters, an emoji.
     Alone,
@@ -21,7 +21,7 @@ pub(super) enum CharRole {
     Nothing,
 }
 
-/// How the first character of a cluster stands in a text.
+/// The role of a cluster, by its first character.
 pub(super) fn role(first: char) -> CharRole {
     match first {
         '™' | '℠' => CharRole::Nothing,

@@ -16,11 +16,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What SQLite's header says of a file of ours, and of which version it is.
+/// The application id and the format version in the SQLite header of our files.
 const APPLICATION: i32 = 0x4d43_5052;
 const VERSION: i32 = 3;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// Where the header says of which application a file is.
+/// The position of the application id in the header.
 const APPLICATION_AT: std::ops::Range<usize> = 68..72;
 
 const SCHEMA: &str = r#"
@@ -36,15 +36,15 @@ INSERT INTO words(words, rank) VALUES('rank', 'bm25(8.0, 3.0, 1.0)');
 INSERT INTO words(words, rank) VALUES('hashsize', 33554432);
 "#;
 
-/// How many texts are ranked among each other. Of words that more texts have, those that have them in the title or in a heading
-/// come first: to rank all of them would take longer than a search may.
+/// Maximum number of texts that are ranked among each other. For words that occur in more texts, those with the word in
+/// the title or a heading come first: ranking all of them would take too long for a search.
 const RANKED: usize = 1_000;
 /// Ranking needs the number of texts with each phrase. With more tokens that takes too long where many texts match, so the first
 /// that are found count.
 const FEW_TOKENS: usize = 3;
 /// So many texts at once are put in without merging what is there; [`Index::merge`] does that later.
 const MANY: usize = 64;
-/// How many pages of the index one step of merging writes, about.
+/// Approximate number of index pages that one step of merging writes.
 const STEP: i32 = 16;
 
 /// The ids of the texts that match, with their ranks.
@@ -68,13 +68,13 @@ pub(crate) struct Index {
 pub(crate) struct Put {
     pub(crate) key: String,
     pub(crate) lang: Option<String>,
-    /// What says whether the text has changed.
+    /// A stamp that changes with the text.
     pub(crate) stamp: String,
-    /// What is known of it, for a process that begins with an index.
+    /// Its description, for a process that starts with an existing index.
     pub(crate) head: String,
     /// The text, as the caller writes and reads it.
     pub(crate) body: String,
-    /// What is searched: tokens, as [`super::SearchTokens::into_folded`] has them.
+    /// The searched texts: tokens, as returned by [`super::SearchTokens::into_folded`].
     pub(crate) title: String,
     pub(crate) headings: String,
     pub(crate) text: String,
@@ -341,7 +341,7 @@ impl Index {
     }
 }
 
-/// What is searched for.
+/// The conditions of a search.
 struct WantedRows<'w> {
     site: &'w str,
     fts: &'w str,

@@ -1,4 +1,4 @@
-//! What is searched for: words that must all occur, each a phrase of tokens.
+//! Parses a search: words that must all occur, each a phrase of tokens.
 //!
 //! Law: no character of a query is syntax but the space and `"`, which keeps words together.
 
@@ -20,10 +20,10 @@ pub(crate) struct SearchQuery {
     is_any: bool,
 }
 
-/// Where the words of a query occur in one text.
+/// The occurrences of a query's words in one text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hits {
-    /// How often each word occurs, in their order.
+    /// The number of occurrences of each word, in their order.
     pub(crate) counts: Vec<usize>,
     /// Their places in bytes, in order; what touches is one place.
     pub(crate) places: Vec<Range<usize>>,
@@ -62,7 +62,7 @@ impl SearchQuery {
         self.phrases.is_empty()
     }
 
-    /// How many tokens it has.
+    /// Its number of tokens.
     pub(super) fn tokens(&self) -> usize {
         self.phrases.iter().map(Phrase::len).sum()
     }
@@ -89,7 +89,7 @@ impl SearchQuery {
         if self.is_any { " OR " } else { " AND " }
     }
 
-    /// Where its words occur in a text.
+    /// Finds the words in a text.
     pub(crate) fn hits(&self, words: &SearchTokens) -> Hits {
         let mut hits = Hits::default();
         let mut all: Vec<Range<usize>> = Vec::new();

@@ -1,9 +1,9 @@
-//! How well a text fits a query.
+//! Scores how well a text fits a query.
 //!
 //! Law: the formula is BM25 without the rarity of words. All words of a query must occur, so rarity would only weigh them
 //! against each other, and it would reveal what texts say that a client may not see.
 
-/// How much an occurrence in a title counts, and one in a heading.
+/// Weights of an occurrence in a title, and in a heading.
 pub(crate) const TITLE: f64 = 8.0;
 pub(crate) const HEADING: f64 = 3.0;
 /// BM25's constants, and a usual length of a text in tokens.

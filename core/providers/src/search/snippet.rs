@@ -5,9 +5,9 @@
 use super::query::Hits;
 use std::ops::Range;
 
-/// How many characters a snippet has, about.
+/// Approximate length of a snippet in characters.
 const LENGTH: usize = 160;
-/// How many characters before the first hit.
+/// Number of characters before the first hit.
 const BEFORE: usize = 40;
 const MARK: &str = "**";
 

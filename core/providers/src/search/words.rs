@@ -29,14 +29,14 @@ pub(crate) struct SearchTokens {
 /// One token.
 #[derive(Clone, Copy, Debug)]
 struct SearchToken {
-    /// Where it begins in the folded text, with its space.
+    /// The offset of its beginning in the folded text, with its space.
     at: usize,
     /// The bytes of the original text that it stands for.
     start: usize,
     end: usize,
 }
 
-/// What a folded character belongs to.
+/// The class of a folded character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CharClass {
     /// A word between spaces.
@@ -73,12 +73,12 @@ impl SearchTokens {
         self.folded
     }
 
-    /// How many tokens there are.
+    /// The number of tokens.
     pub(crate) fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Where a phrase occurs in the original text: tokens separated by spaces, the last of which may only begin so.
+    /// Finds a phrase in the original text: tokens separated by spaces, of which the last may be a prefix.
     pub(super) fn find<'w>(&'w self, phrase: &'w Phrase) -> impl Iterator<Item = Range<usize>> + 'w {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -96,7 +96,7 @@ impl SearchTokens {
         })
     }
 
-    /// Where the character behind the first of a token begins, if the token is a pair.
+    /// The offset of a token's second character, if the token is a pair.
     fn second(&self, at: usize) -> usize {
         match (self.tokens.get(at), self.tokens.get(at + 1)) {
             (Some(one), Some(next)) if next.start < one.end => next.start,
@@ -146,7 +146,7 @@ impl Phrase {
         query.push_str(if self.is_prefix { "\" *" } else { "\"" });
     }
 
-    /// How many tokens it has.
+    /// Its number of tokens.
     pub(super) fn len(&self) -> usize {
         self.tokens
     }
@@ -401,7 +401,7 @@ mod tests {
         assert_eq!(folded(&"a".repeat(1_000)), "a".repeat(LONGEST));
     }
 
-    /// What is not folded once more would not change.
+    /// Characters that the shortcut skips are their own folded form.
     #[test]
     fn folded_characters_stay() {
         for char in ('\0'..=char::MAX).filter(|char| is_folded(*char)) {

@@ -1,4 +1,4 @@
-//! What a file or a directory of a skill is read as.
+//! Reads of files and directories of a skill.
 
 use super::library::{SkillLibrary, SkillSnapshot};
 use super::skill::{self, Skill, digest};
@@ -9,7 +9,7 @@ use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_runtime::provider::{Read, Responder};
 
-/// What a URI leads to.
+/// The target of a URI.
 pub(super) struct SkillTarget<'p> {
     pub(super) snapshot: &'p SkillSnapshot,
     pub(super) skill: &'p Skill,

@@ -1,7 +1,7 @@
 //! The methods of the extension: `skills/list`, `skills/get` and `resources/directory/read`.
 //!
-//! Law: a page is bounded in entries and in bytes, an entry is never split, and a cursor says only what the client has seen.
-//! What is absent and what is hidden get the same error.
+//! Law: a page is limited in entries and in bytes, an entry is never split, and a cursor contains only data that the
+//! client has seen. Absent and hidden entries get the same error.
 
 use super::library::{SkillLibrary, SkillSnapshot};
 use super::skill::Skill;
@@ -19,9 +19,9 @@ use std::ops::Bound;
 
 /// The code of errors about parameters.
 const INVALID_PARAMS: i32 = -32602;
-/// How many bytes of entries a page has: a further entry begins the next page.
+/// Maximum size of a page's entries in bytes: a further entry begins the next page.
 const PAGE: usize = 1 << 20;
-/// How many children a directory may have: all are looked at for each page.
+/// Maximum number of children of a directory: all are looked at for each page.
 const CHILDREN: usize = 10_000;
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ struct MethodParams {
     cursor: Option<Value>,
 }
 
-/// What a method answers with.
+/// The answer of a method.
 type Answer = Result<RawResult<'static>, ReadError>;
 
 /// `skills/list`.
@@ -81,7 +81,7 @@ pub(super) fn directory(call: &Call, snapshot: &SkillSnapshot, library: &SkillLi
     result(format!("{{\"resources\":[{children}]{next},{FRESH}}}"))
 }
 
-/// What is directly in a directory of a skill. `None`: it is no directory.
+/// The children of a directory of a skill. `None` if it is not a directory.
 fn children(
     call: &Call,
     snapshot: &SkillSnapshot,

@@ -262,7 +262,7 @@ impl Skills {
 
 /// A file that is listed.
 struct ListedSkill<'s> {
-    /// What it is sorted by: the `SKILL.md` of all skills come first.
+    /// Its sort key: the `SKILL.md` of all skills come first.
     key: String,
     uri: String,
     skill: &'s Skill,

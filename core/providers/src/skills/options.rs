@@ -1,4 +1,4 @@
-//! Which folders of skills are served, and what of them.
+//! Options of the skills provider.
 
 use crate::files::folder::FolderOptions;
 use crate::named::{self, NamedPath};
@@ -77,7 +77,7 @@ impl SkillOptions {
         self
     }
 
-    /// How many files `resources/list` has at most; all can be read. Default 1,000.
+    /// Sets the maximum number of files in `resources/list`; all can be read. Default 1,000.
     #[must_use]
     pub fn list_max(mut self, files: usize) -> Self {
         self.list_max = files;

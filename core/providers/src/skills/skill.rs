@@ -26,7 +26,7 @@ pub(super) const MARKDOWN: &str = "text/markdown";
 /// The SHA-256 digest of a file's bytes.
 pub(super) type Digest = [u8; 32];
 
-/// What the front matter of a `SKILL.md` says.
+/// The front matter of a `SKILL.md`.
 #[derive(Debug, PartialEq)]
 pub(super) struct SkillHead {
     pub(super) name: String,
@@ -40,7 +40,7 @@ pub(super) struct SkillHead {
 pub(super) struct Skill {
     /// `skill://acme/billing/refunds`: the URI of its directory.
     pub(super) base: String,
-    /// Which folder it is in, and the path of its directory there.
+    /// The number of its folder, and the path of its directory there.
     pub(super) folder: usize,
     pub(super) dir: Vec<u8>,
     pub(super) head: std::sync::Arc<SkillHead>,
@@ -123,7 +123,7 @@ impl Skill {
         if path.is_empty() { self.dir.clone() } else { uri_path::join(&self.dir, path) }
     }
 
-    /// What lists say of a file at `path`. `head`: it is the `SKILL.md` of a skill.
+    /// The list entry of a file at `path`. `head` is given for the `SKILL.md` of a skill.
     pub(super) fn resource(&self, path: &[u8], stamp: &Stamp, head: Option<&SkillHead>) -> Resource {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let title = self.base.strip_prefix(super::SCHEME).unwrap_or_default();

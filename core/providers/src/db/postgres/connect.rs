@@ -30,7 +30,7 @@ pub(super) enum Unconnected {
     Postgres(tokio_postgres::Error),
 }
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     host: Host,

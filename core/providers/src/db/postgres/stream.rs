@@ -57,7 +57,7 @@ impl MessageCounts {
         }
     }
 
-    /// Which limit the server has exceeded: half a sentence.
+    /// The limit that the server has exceeded, as half a sentence.
     pub(super) fn excess(&self) -> Option<&'static str> {
         self.excess.get().copied()
     }
@@ -116,12 +116,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for BoundedStream<S> {
 #[derive(Debug, Default)]
 struct Messages {
     head: [u8; 5],
-    /// How much of the head is there.
+    /// The number of bytes of the head that have been read.
     known: usize,
-    /// How much of the body is to come.
+    /// The number of bytes of the body that are still to come.
     left: u64,
     is_ready: bool,
-    /// How often the server was ready for a query.
+    /// The number of times that the server was ready for a query.
     answers: u64,
     start: u64,
     settings: u64,

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
-/// What a server writes again and again, after the start of a message or a phase.
+/// The data that a hostile server repeats without end, after the start of a message or a phase.
 enum Flood {
     /// Nothing is sent, for as long as the client stays.
     Silence,
@@ -117,7 +117,7 @@ fn session(port: u16) -> Postgres {
     Postgres::new(source)
 }
 
-/// What a session says of a hostile server, and how much it has taken from it.
+/// The session's fault with a hostile server, and the number of bytes that it has read from it.
 fn attacked(phase: &'static str, flood: Flood) -> (SessionFault, u64) {
     let (port, serving) = serve(phase, flood);
     let mut session = session(port);

@@ -122,7 +122,7 @@ const OF_TABLES: [&str; 2] = ["index_list", "table_xinfo"];
 const REPORTS: [&str; 7] =
     ["bytecode", "completion", "dbstat", "fts3tokenize", "sqlite_dbpage", "sqlite_stmt", "tables_used"];
 
-/// What a statement is for.
+/// The purpose of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AuthorizerScope {
     /// The pragmas alone.

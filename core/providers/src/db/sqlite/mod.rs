@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long to wait for a lock of another process.
+/// Maximum time to wait for a lock of another process.
 const BUSY: Duration = Duration::from_secs(2);
 /// The number of virtual machine instructions between two checks of the time.
 const STEPS: i32 = 1_000;
@@ -44,7 +44,7 @@ pub(super) struct Sqlite {
     request: Option<Cancelled>,
 }
 
-/// Which file it is: device and number.
+/// Identifies a file: device and inode number.
 type File = (u64, u64);
 
 struct OpenDatabase {

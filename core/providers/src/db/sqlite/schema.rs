@@ -205,7 +205,7 @@ impl OpenDatabase {
     }
 }
 
-/// How SQLite stores values of a column of this type (its documentation, "Determination Of Column Affinity").
+/// SQLite's storage rule for a column of this type (its documentation, "Determination Of Column Affinity").
 fn affinity(declared: &str) -> Affinity {
     let declared = declared.to_ascii_uppercase();
     let has = |part: &str| declared.contains(part);

@@ -1,4 +1,4 @@
-//! What no statement can do, whatever its text.
+//! Tests of the actions that no statement can perform, whatever its text.
 
 use super::authorizer::AuthorizerScope;
 use super::*;
@@ -227,7 +227,7 @@ fn commits_are_seen() {
 // S-20: every function that is allowed exists, and none is left out that only computes with its arguments.
 #[test]
 fn the_functions_are_those_of_sqlite() {
-    /// What gives back state of the process or the connection, large or random values, or loads and writes.
+    /// Functions that return state of the process or the connection, return large or random values, or load and write.
     const REFUSED: &[&str] = &[
         "last_insert_rowid",
         "load_extension",

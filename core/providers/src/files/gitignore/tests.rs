@@ -1,4 +1,4 @@
-//! What rules decide, beside git itself.
+//! Tests that compare the decisions of rules with git's.
 
 use super::super::tests::Folder;
 use super::IgnoreRules;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// How many random files of rules are compared. More with `MCP_RESOURCES_RULES`, as `make soak` does.
+/// The number of random rule files that are compared. More with `MCP_RESOURCES_RULES`, as in `make soak`.
 const FILES: usize = 1_000;
 
 /// Whether a path is ignored, judged with its directories.
@@ -16,7 +16,7 @@ fn is_ignored(rules: &IgnoreRules, path: &[u8]) -> bool {
         || rules.decide(path, false) == Some(true)
 }
 
-/// What git says of paths under directories that have a `.gitignore` each: whether each is ignored.
+/// Asks git whether each of the paths is ignored, with a `.gitignore` in each of their directories.
 fn asked_of_git(rules: &[Vec<u8>], paths: &[Vec<Vec<u8>>], folds: bool) -> Vec<Vec<bool>> {
     let folder = Folder::new();
     git(&folder, &["init", "--quiet"]);

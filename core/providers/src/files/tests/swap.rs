@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// How many reads, unless the variable `MCP_RESOURCES_SWAPS` says otherwise.
+/// The number of reads, unless the variable `MCP_RESOURCES_SWAPS` sets another.
 const READS: usize = 20_000;
 
 /// Ends a thread, whatever becomes of the test.
@@ -21,7 +21,7 @@ impl Drop for Until<'_> {
     }
 }
 
-/// What `at` is becomes what `other` is, and the other way round, at once where the system can.
+/// Exchanges the entries `at` and `other`, atomically where the system can.
 fn exchange(root: &Path, at: &str, other: &str) {
     let at = root.join(at);
     let other = root.join(other);

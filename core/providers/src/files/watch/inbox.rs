@@ -1,4 +1,4 @@
-//! What the watcher's thread is given: hints of the system, and which URIs and lists clients watch.
+//! The input of the watcher's thread: hints of the system, and the URIs and lists that clients watch.
 //!
 //! Law: a hint says where to look, never what is there. So hints of one path are one entry however many come, their order
 //! does not matter, and when there are too many all of them are replaced by one: look everywhere.
@@ -10,17 +10,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// How many paths may wait to be looked at. As many events as the system's own queue holds.
+/// Maximum number of paths that wait for a check. As many events as the system's own queue holds.
 pub(super) const HINTS: usize = 16_384;
 
-/// What may have happened at a path.
+/// The possible changes at a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hint {
     /// Bytes were written.
     pub(super) data: bool,
     /// The name has come, gone, or stands for something else.
     pub(super) name: bool,
-    /// What had the name may be gone, and the system's watch with it.
+    /// The entry of this name may be gone, and the system's watch with it.
     pub(super) gone: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Hint {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileChange {
     pub(super) on: bool,
-    /// What the client may know that watches it first.
+    /// The state that the first watching client may know.
     pub(super) before: Before,
 }
 
@@ -45,7 +45,7 @@ struct InboxState {
     /// All URIs that are watched, for a thread that begins.
     wanted: HashSet<Arc<str>>,
     lists: bool,
-    /// What has changed since the thread looked.
+    /// The changes since the thread last checked.
     changes: HashMap<Arc<str>, FileChange>,
     lists_changed: bool,
     hints: HashMap<PathBuf, Hint>,
@@ -53,7 +53,7 @@ struct InboxState {
     is_running: bool,
 }
 
-/// What has come since the last time.
+/// The input since the last call.
 #[derive(Debug, Default)]
 pub(super) struct ChangeBatch {
     pub(super) changes: HashMap<Arc<str>, FileChange>,
@@ -195,7 +195,7 @@ impl WatchInbox {
     }
 }
 
-/// What the system's watcher calls, on a thread of its own.
+/// The callback of the system's watcher, called on its own thread.
 #[derive(Debug)]
 pub(super) struct EventSink(pub(super) Arc<WatchInbox>);
 
@@ -213,7 +213,7 @@ impl notify::EventHandler for EventSink {
 }
 
 impl Hint {
-    /// What an event may mean; `None` if it means nothing to a reader.
+    /// Converts an event; `None` if it does not affect a reader.
     fn from_kind(kind: EventKind) -> Option<Self> {
         let (data, name, gone) = match kind {
             EventKind::Access(_) => return None,

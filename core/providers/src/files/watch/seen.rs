@@ -1,4 +1,4 @@
-//! What was last read, so that a watcher that begins knows whether it has changed since.
+//! The state of files at their last read, so that a new watcher knows whether they have changed since.
 //!
 //! Law: forgetting is safe. What may have been read and is not known counts as changed, unless the file itself is older than
 //! that. What was read so soon after it was changed that the file system's clock may give the next change the same time is
@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// How many reads are remembered at most.
+/// Maximum number of reads remembered.
 const READS: usize = 16_384;
 
 /// The clock of a file system that counts nanoseconds moves with the kernel's ticks.
@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// The clock of one that does not may move every two seconds.
 const COARSE: Duration = Duration::from_secs(2);
 
-/// What a file or directory was like, in few bytes.
+/// A compact state of a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SeenMark {
     facts: u64,
@@ -27,10 +27,10 @@ pub(super) struct SeenMark {
     is_settled: bool,
 }
 
-/// What a client knows of something when it begins to watch it.
+/// The state of a path that a client knows when it begins to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Before {
-    /// What was last read there.
+    /// The state at the last read.
     read: Option<SeenMark>,
     /// If nothing was: what was changed from this time on counts as changed.
     since: SystemTime,
@@ -95,7 +95,7 @@ impl SeenFiles {
         reads.marks.insert(key, mark);
     }
 
-    /// What a client may know that begins to watch a path now.
+    /// The state that a client may know if it begins to watch the path now.
     pub(super) fn before(&self, tree: &str, path: &[u8]) -> Before {
         let key = self.hasher.hash_one((tree, path));
         let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);

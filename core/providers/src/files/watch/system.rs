@@ -34,7 +34,7 @@ pub(super) enum Short {
     Known,
 }
 
-/// How much there is to watch, and how much of that the system does not watch.
+/// The number of directories and files to watch, and of those that the system does not watch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Needs {
     pub(super) directories: usize,
@@ -57,7 +57,7 @@ pub(super) struct System {
     is_off: bool,
     watcher: Option<RecommendedWatcher>,
     watches: HashMap<PathBuf, SystemWatch>,
-    /// What is needed no longer and still watched by the system.
+    /// Paths that are no longer needed and still watched by the system.
     ended: HashSet<PathBuf>,
     budgets: Vec<Budget>,
     /// The system has refused a watch, and none was given back since.

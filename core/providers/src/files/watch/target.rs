@@ -16,18 +16,18 @@ pub(super) type Number = u64;
 /// One watched path.
 #[derive(Debug)]
 pub(super) struct WatchTarget {
-    /// Which root it is under, and where.
+    /// The number of its root, and the path in it.
     pub(super) root: usize,
     pub(super) path: Vec<u8>,
     /// With what the first client of each knew when it began to watch.
     pub(super) uris: Vec<(Arc<str>, Before)>,
-    /// How it was found last; `None` before the first time.
+    /// The result of the last lookup; `None` before the first.
     pub(super) found: Option<FoundPath>,
     /// The file that the system watches for it: its whole path, and which file that was.
     pub(super) file: Option<(PathBuf, (u64, u64))>,
     /// Whether the system does not watch all of it, so that it must be looked at from time to time.
     pub(super) is_polled: bool,
-    /// What the system said of its path when it was last polled: as long as it says the same, there is no reason to look.
+    /// The metadata of its path at the last poll: while it stays the same, the path need not be looked up.
     pub(super) polled: Option<Option<(EntryFacts, Changed)>>,
 }
 
@@ -170,7 +170,7 @@ fn take_out<K: std::hash::Hash + Eq>(index: &mut HashMap<K, HashSet<Number>>, ke
 }
 
 impl FoundPath {
-    /// Which file it is.
+    /// The device and inode number of the file.
     pub(super) fn inode(&self) -> Option<(u64, u64)> {
         match self.state {
             PathState::File(facts) => Some(facts.inode),
@@ -178,7 +178,7 @@ impl FoundPath {
         }
     }
 
-    /// Where that really is.
+    /// The real path of the entry, after links.
     pub(super) fn real(&self) -> Option<&[u8]> {
         match self.state {
             PathState::File(_) | PathState::Directory(_) => self.entries.last().map(|real| &**real),
@@ -186,7 +186,7 @@ impl FoundPath {
         }
     }
 
-    /// What it is like, if there is something.
+    /// The metadata of the entry, if there is one.
     pub(super) fn facts(&self) -> Option<&EntryFacts> {
         match &self.state {
             PathState::File(facts) | PathState::Directory(facts) => Some(facts),

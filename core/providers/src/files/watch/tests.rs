@@ -1,5 +1,5 @@
-//! What is heard of changes of real files, from the system and by polling. Nothing is timed: a test waits for what must come,
-//! and what must not come is shown by something that came after it.
+//! Tests of the reported changes of real files, from the system and by polling. Nothing is timed: a test waits for each
+//! expected change, and shows the absence of a change by one that came after it.
 
 mod limits;
 mod lists;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 const LIST: &str = "the list";
 const WATCHED: &str = "watched ";
-/// How long something that must come may take.
+/// Maximum time to wait for an expected change.
 const LONG: Duration = Duration::from_secs(30);
 
 const HEARS: WatchSettings =
@@ -30,7 +30,7 @@ const HEARS: WatchSettings =
 const POLLS: WatchSettings = WatchSettings { polls: true, ..HEARS };
 const BOTH: [WatchSettings; 2] = [HEARS, POLLS];
 
-/// What was reported.
+/// The reported changes.
 #[derive(Clone, Default)]
 struct Reported(Arc<(Mutex<Vec<String>>, Condvar, AtomicBool)>);
 
@@ -158,7 +158,7 @@ impl Bench {
         self.settle();
     }
 
-    /// What was reported until all that was done before must have been. When a file is polled a second time, all others were.
+    /// Returns everything reported for earlier changes: when a file has been polled twice, all others have been polled.
     fn settle(&self) -> Vec<String> {
         self.tell(&uri("sentinel"), true);
         let mut rest = Vec::new();
@@ -217,7 +217,7 @@ fn uri(path: &str) -> String {
     format!("file:///r/{path}")
 }
 
-/// What inotify watches for this process: inodes, and the events that are asked for.
+/// The inotify watches of this process: inodes, and the requested events.
 fn watches() -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc/self/fdinfo").unwrap().flatten() {

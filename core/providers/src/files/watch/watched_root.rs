@@ -24,11 +24,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How many directories of one root are known at most. What is beyond them is not looked at.
+/// Maximum number of known directories of one root. Any more are not looked at.
 pub(super) const DIRECTORIES: usize = 65_536;
-/// How many links are followed on the way to one file.
+/// Maximum number of links followed on the way to one file.
 const LINKS: usize = 40;
-/// How many bytes of a file are compared at most.
+/// Maximum number of bytes of a file that are compared.
 const COMPARED: u64 = 1024 * 1024;
 /// The names of files that have rules in them.
 const RULES: [&[u8]; 2] = [b".gitignore", b".ignore"];
@@ -46,12 +46,12 @@ pub(super) struct WatchedRoot {
     pub(super) gone: Vec<Vec<u8>>,
     /// Whether there were files in one of those.
     pub(super) has_lost_files: bool,
-    /// Where the root is, after links, and which directory it is. `None`: it is not there.
+    /// The path of the root after links, and its device and inode number. `None` if the root does not exist.
     base: Option<(PathBuf, (u64, u64))>,
-    /// What the files of rules outside of it were like; `None` before the first look.
+    /// The metadata of the rule files outside the root; `None` before the first look.
     outer_rules: Option<Vec<Option<EntryFacts>>>,
     dirs: BTreeMap<Vec<u8>, KnownDirectory>,
-    /// How many watched files each directory leads to.
+    /// The number of watched files that each directory leads to.
     needed: HashMap<Vec<u8>, usize>,
     hasher: RandomState,
 }
@@ -61,10 +61,10 @@ pub(super) struct WatchedRoot {
 struct KnownDirectory {
     /// Whether the system watches it.
     is_armed: bool,
-    /// What it was like when it was scanned, and whether a change since must show in that; `None` before the first scan.
+    /// The metadata at the last scan, and whether a change since then must show in it; `None` before the first scan.
     facts: Option<(EntryFacts, bool)>,
     entries: Entries,
-    /// What its files of rules were like; `None` before it was first looked at.
+    /// The state of its rule files; `None` before the first look.
     rules: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ struct Entries {
     all: u64,
 }
 
-/// How a directory differs from the last scan. At the first, everything in it counts as new.
+/// The difference between a directory and its last scan. In the first scan, everything counts as new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DirectoryScan {
     /// Other files.
@@ -84,7 +84,7 @@ pub(super) struct DirectoryScan {
     pub(super) entries: bool,
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathState {
     /// Nothing that is served.
@@ -162,7 +162,7 @@ impl WatchedRoot {
         Some(rest.as_os_str().as_bytes().to_vec())
     }
 
-    /// Where the system has it.
+    /// The absolute path on disk.
     pub(super) fn absolute(&self, path: &[u8]) -> Option<PathBuf> {
         let base = &self.base.as_ref()?.0;
         // Joining an empty path would append a slash, and the system would report it so.
@@ -179,7 +179,7 @@ impl WatchedRoot {
         self.dirs.range(from.to_vec()..).filter(|(_, known)| !known.is_armed).map(|(dir, _)| dir)
     }
 
-    /// How many are known.
+    /// The number of known directories.
     pub(super) fn directories(&self) -> usize {
         self.dirs.len()
     }
@@ -356,7 +356,7 @@ impl WatchedRoot {
         Some((facts, sums, below, rules))
     }
 
-    /// What the files of rules of a directory are like.
+    /// A hash of the metadata of a directory's rule files.
     fn rules_of(&self, stat: impl Fn(&[u8]) -> Option<EntryFacts>) -> u64 {
         self.hasher.hash_one(RULES.map(|name| stat(name).map(|facts| fields(&facts))))
     }
@@ -384,7 +384,7 @@ impl WatchedRoot {
         above.filter_map(|dir| self.glance(dir)).map(|(_, changed)| changed).next()
     }
 
-    /// What the system says of a path, behind links: to compare, not to believe.
+    /// The metadata of a path, behind links: only for comparing, because the path may lead outside the root.
     pub(super) fn glance(&self, path: &[u8]) -> Option<(EntryFacts, Changed)> {
         let stat = rustix::fs::stat(self.absolute(path)?).ok()?;
         Some(EntryFacts::with_change(&stat))

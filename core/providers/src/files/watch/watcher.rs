@@ -21,20 +21,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How many stale directories one turn scans.
+/// Maximum number of stale directories that one turn scans.
 const SCANS: usize = 64;
-/// How many targets one turn looks at.
+/// Maximum number of targets that one turn looks at.
 const LOOKS: usize = 256;
 /// The shortest time between two turns that had something to do.
 const PAUSE: Duration = Duration::from_millis(10);
 /// All that the system does not watch is looked at in so many slices, if that is not too much for one. So often are the roots,
 /// which may be renamed with a directory above them, or be mounted over.
 const SLICES: u32 = 10;
-/// How much one slice looks at.
+/// Maximum number of targets and directories that one slice looks at.
 const SLICE: usize = 256;
-/// How many times the time that a slice takes passes until the next one.
+/// The pause after a slice, as a multiple of the time that the slice took.
 const SHARE: u32 = 200;
-/// How many polled targets that have changed lately are looked at each second.
+/// Maximum number of recently changed polled targets that are looked at each second.
 const LATELY: usize = 64;
 
 /// See the module.
@@ -56,12 +56,12 @@ pub(super) struct FileWatcher<R> {
     is_walking: bool,
     /// Whether everything is compared, because hints were lost.
     is_recovering: bool,
-    /// Which reasons for polling were logged.
+    /// The reasons for polling that were already logged.
     said: Vec<Short>,
     slice: Duration,
     next_roots: Instant,
     next_poll: Instant,
-    /// Where the next slice begins.
+    /// The beginning of the next slice.
     polled: (usize, Vec<u8>),
     polled_target: Number,
     /// Polled targets that have changed lately, the last one at the end.
@@ -304,7 +304,7 @@ impl<R: WatchReports> FileWatcher<R> {
         }
     }
 
-    /// What leads through directories that are gone must be looked at.
+    /// Marks the targets for a look whose paths lead through directories that are gone.
     fn settle(&mut self, at: usize) {
         let Some(root) = self.roots.get_mut(at) else { return };
         let gone = std::mem::take(&mut root.gone);
@@ -414,7 +414,7 @@ impl<R: WatchReports> FileWatcher<R> {
         self.next_poll = now + pause.max(begun.elapsed().saturating_mul(SHARE));
     }
 
-    /// What has changed lately is likely to change again soon.
+    /// Polls the targets that have changed recently, because they are likely to change again soon.
     fn poll_lately(&mut self, now: Instant) {
         if now < self.next_lately {
             return;
@@ -492,7 +492,7 @@ impl<R: WatchReports> FileWatcher<R> {
         }
     }
 
-    /// How much there is to watch.
+    /// The number of directories and files to watch.
     fn needs(&self) -> Needs {
         let targets = || self.targets.iter().map(|(_, target)| target);
         let dirs = self.roots.iter().map(|root| root.polled(b"").count()).sum::<usize>();
