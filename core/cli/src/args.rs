@@ -91,7 +91,7 @@ Messages go to stderr. SIGHUP reads the file of --config again.
 
 Example: mcp-resources serve files:app=src files:docs")]
 pub(crate) struct Serve {
-    /// What to serve: KIND:ARGUMENT, or a directory
+    /// Sources to serve: KIND:ARGUMENT, or a directory
     pub(crate) provider: Vec<String>,
     /// Serve the providers of a YAML or JSON file
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "provider")]

@@ -37,7 +37,7 @@ impl Editor {
         if self == Self::Vscode { "servers" } else { "mcpServers" }
     }
 
-    /// How to make the client load a new entry.
+    /// The step that makes the client load a new entry.
     pub(crate) fn next_step(self) -> &'static str {
         match self {
             Self::ClaudeCode => "start Claude Code in this directory and approve the server",

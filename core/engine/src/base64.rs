@@ -37,7 +37,7 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
 /// Decodes base64 as other encoders write it: in either alphabet, with or without padding, with white space anywhere.
 ///
 /// # Errors
-/// What is wrong with `text`.
+/// The text is not base64; the message says why.
 pub fn decode_any(text: &str) -> Result<Vec<u8>, String> {
     if let Some(bytes) = decode(text) {
         return Ok(bytes);

@@ -68,9 +68,9 @@ limits! {
     pub list_source: usize = 100_000,
     /// Size of one resource or template of another server that a list passes on, as JSON. Default 64 KiB.
     pub list_item: usize = 64 << 10,
-    /// How long the result of a `.list` callback without paging is cached, so that a client that pages through it calls it once.
-    /// Default 0: it is called for each page. The cached result is dropped when a change of the catalogue or list is reported;
-    /// an unreported change becomes visible after this time.
+    /// Time for which the result of a `.list` callback without paging is cached, so that a client that pages through it
+    /// calls it once. Default 0: it is called for each page. The cached result is dropped when a change of the
+    /// catalogue or list is reported; an unreported change becomes visible after this time.
     pub list_ttl: Millis = 0,
     /// Cached results of `.list` callbacks, over all principals. Default 256.
     pub list_cache: usize = 256,
@@ -116,11 +116,11 @@ limits! {
     pub log_messages: usize = 1_000,
     /// Longest `requestState` that is opened, and longest sealed cursor of a `.list` callback. Default 64 KiB.
     pub state: usize = 64 << 10,
-    /// How long a sealed `requestState` is accepted. Default 600,000 ms.
+    /// Time for which a sealed `requestState` is accepted. Default 600,000 ms.
     pub state_ttl: Millis = 600_000,
     /// Pending server-to-client requests of one legacy connection. Default 64.
     pub asks: usize = 64,
-    /// How long requests in flight may still finish after the end of input. Default 1,000 ms.
+    /// Time for requests in flight to finish after the end of input. Default 1,000 ms.
     pub grace: Millis = 1_000,
     /// Names and values of an HTTP request's headers, together with its target. Default 256 KiB, because `Mcp-Name`
     /// repeats a URI.
@@ -163,7 +163,7 @@ limits! {
     pub write_timeout: Millis = 30_000,
     /// Verified tokens that are cached, by their digests. Default 10,000.
     pub token_cache: usize = 10_000,
-    /// How long a verified token is accepted without verifying it again. Default 300,000 ms.
+    /// Time for which a verified token is accepted without verifying it again. Default 300,000 ms.
     pub token_ttl: Millis = 300_000,
     /// Audit records waiting to be written; when full, the newest is dropped and counted.
     /// Default 10,000.

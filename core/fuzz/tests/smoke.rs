@@ -16,7 +16,7 @@ use std::time::SystemTime;
 
 use mcp_resources_fuzz::{Mutator, TARGETS, Target};
 
-/// How many mutated inputs each target is given by default.
+/// The default number of mutated inputs for each target.
 const ITERATIONS: u64 = 5_000;
 
 /// Other inputs every day, the same ones all day. A failure names the seed; `MCP_RESOURCES_FUZZ_SEED` sets it.

@@ -177,7 +177,7 @@ impl<H> Registry<H> {
         self.engine.get()
     }
 
-    /// How long requests in flight may still take after the end of input, in milliseconds.
+    /// Time for requests in flight to finish after the end of input, in milliseconds.
     pub fn grace(&self) -> u64 {
         self.draft().1.limits.grace
     }

@@ -30,7 +30,7 @@ struct GapState {
     left: Classes,
     /// The literal text since then, of every alternative.
     gap: Vec<u8>,
-    /// How many captures can trade characters with the nearest one, including itself.
+    /// The number of captures that can trade characters with the nearest one, including itself.
     run: usize,
 }
 

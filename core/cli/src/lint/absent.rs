@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// A URI that does not exist on any server.
 pub(super) const ABSENT: &str = "mcp-resources-lint://absent/6f1c0a52";
-/// What no name of a real resource ends with.
+/// The end of a name that no real resource has.
 const UNLIKELY: &str = "mcp-resources-lint-6f1c0a52";
 /// Maximum number of URIs of each kind.
 const MOST: usize = 5;

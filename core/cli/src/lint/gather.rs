@@ -22,7 +22,7 @@ const PAGES: usize = 5_000;
 /// The error code for an unknown method.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// How many combinations of completed values of a template are read.
+/// Maximum number of combinations of completed values of a template that are read.
 const CHOICES: usize = 3;
 
 /// All data that is checked.
@@ -53,7 +53,7 @@ pub(super) struct GatheredList {
     pub end: ListEnd,
 }
 
-/// How a list ended.
+/// The end of a list.
 #[derive(Default, PartialEq, Eq)]
 pub(super) enum ListEnd {
     #[default]

@@ -11,7 +11,7 @@ use crate::seal::{Seal, SealError, SealKey};
 pub struct Cursor {
     /// The list it belongs to.
     pub list: ListKind,
-    /// Which part of the list it continues.
+    /// The part of the list that it continues.
     pub position: CursorPosition,
     /// The key of the last item examined in that part: a canonical URI or the text of a template. Empty at the
     /// beginning of the part.

@@ -22,7 +22,7 @@ pub enum Edit {
     AddResource {
         /// The resource.
         resource: Resource,
-        /// Where its contents come from.
+        /// The source of its contents.
         source: ItemSource,
     },
     /// Removes the resource with this URI, in any spelling. Does nothing if there is none.
@@ -187,7 +187,7 @@ struct Draft {
     templates: Option<Vec<Arc<TemplateEntry>>>,
     /// The shapes of these templates, if each edit is judged by itself.
     shapes: Option<Shapes>,
-    /// How many templates were added or removed.
+    /// The number of templates that were added or removed.
     edited: usize,
     applied: Applied,
 }

@@ -29,7 +29,7 @@ impl CatalogPage {
 /// The result of appending one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListedPage {
-    /// How many items were appended.
+    /// The number of appended items.
     pub count: usize,
     /// The key after which the next page begins: of the last item appended or, if the page ended at the limit `scan`,
     /// of the last item examined. `None` if there is none.

@@ -40,9 +40,9 @@ pub struct Catalog {
     limits: Arc<Limits>,
     by_uri: ByUri,
     in_order: OrdMap<Arc<str>, Arc<ResourceEntry>>,
-    /// How many resources have children.
+    /// The number of resources with children.
     parents: usize,
-    /// How many resources need scopes.
+    /// The number of resources that need scopes.
     scoped: usize,
     templates: Arc<TemplateRoutes>,
     /// Templates of other servers, by text and mount.
@@ -173,7 +173,7 @@ impl Catalog {
         listed.chain(methods).chain(extensions).collect()
     }
 
-    /// How many resources are registered.
+    /// The number of registered resources.
     pub fn len(&self) -> usize {
         self.in_order.len()
     }

@@ -45,7 +45,7 @@ pub enum Failure {
     Timeout {
         /// The time allowed, in milliseconds.
         after: Millis,
-        /// What the server sent meanwhile that could not be used, if anything: it may be the answer.
+        /// Text from the server that could not be used, if any: it may be the answer.
         instead: Option<String>,
     },
     /// The server cannot be reached, or its connection was lost.
@@ -65,7 +65,7 @@ pub enum Failure {
     },
     /// The server's answer is invalid.
     BadAnswer {
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The server lacks the requested feature, such as subscriptions.

@@ -43,7 +43,7 @@ pub struct Page {
     pub items: Vec<Listed>,
     /// The cursor of the next page.
     pub next: Option<String>,
-    /// How many invalid entries were left out.
+    /// The number of invalid entries that were left out.
     pub odd: usize,
     /// The names that the server gives to the parts it could not list now.
     pub missing: Vec<String>,

@@ -12,7 +12,7 @@ pub struct RequestOutcome<'m> {
     pub events: Events<'m>,
     /// A handler's mistake, for the log: its answer did not fit the event.
     pub misuse: Option<String>,
-    /// How the request ended, for its record.
+    /// The outcome of the request, for its record.
     pub verdict: Verdict,
     /// The scopes that the token lacks, for [`RequestRefusal::Scope`].
     pub scopes: Vec<String>,

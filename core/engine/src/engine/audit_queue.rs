@@ -13,7 +13,7 @@ pub(super) struct AuditQueue {
     max: usize,
 }
 
-/// How many records there are.
+/// The numbers of audit records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AuditCounts {
     /// In the queue.

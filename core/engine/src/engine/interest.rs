@@ -1,4 +1,4 @@
-//! Which URIs and lists clients watch, reported in order to the runtimes that serve them.
+//! The URIs and lists that clients watch, reported in order to the runtimes that serve them.
 //!
 //! ```text
 //!   a watch is added or removed ──▶ its URI is marked, the runtime gets Event::Interest ─┐

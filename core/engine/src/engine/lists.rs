@@ -25,7 +25,7 @@ pub(super) struct KeptLists {
 struct ListCacheTable {
     cached: HashMap<(SourceKey, Box<str>), CachedList>,
     bytes: usize,
-    /// How often the whole cache was cleared.
+    /// The number of times that the whole cache was cleared.
     generation: u64,
 }
 

@@ -29,7 +29,7 @@ pub enum AuditRecord {
     Dropped {
         /// When the last of them was dropped, in milliseconds since 1970 (UTC).
         time: Millis,
-        /// How many.
+        /// The number of dropped records.
         dropped: u64,
     },
 }
@@ -51,7 +51,7 @@ pub struct RequestRecord {
     pub method: Box<str>,
     /// The requested URI, in canonical form if it has one, shortened to 2,048 bytes; for a completion, the reference.
     pub uri: Option<Box<str>>,
-    /// How it ended.
+    /// The outcome of the request.
     pub outcome: Verdict,
     /// The size of the response in bytes, with its envelope.
     pub bytes: u64,
@@ -131,7 +131,7 @@ fn bounded(text: &str, max: usize) -> Box<str> {
 /// Declares the verdicts with their names.
 macro_rules! verdicts {
     ($($(#[$doc:meta])* $name:ident $word:literal,)+) => {
-        /// How a request ended: the vocabulary of `data.kind`, and the outcomes that have no `data.kind`.
+        /// The outcome of a request: the values of `data.kind`, and the outcomes that have no `data.kind`.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Verdict {

@@ -131,7 +131,7 @@ struct RateTable<K> {
     hand: usize,
 }
 
-/// How many buckets are examined to make room for a principal.
+/// Maximum number of buckets examined to make room for a principal.
 const LOOKED_AT: usize = 16;
 
 /// The `retry_after` of a principal with too many concurrent requests: when a handler will return is unknown.

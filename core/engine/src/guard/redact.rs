@@ -13,7 +13,7 @@ pub struct Redactor {
     detectors: Vec<(&'static str, Find)>,
 }
 
-/// How one kind of secret is found.
+/// The method for finding one kind of secret.
 enum Find {
     /// The whole match is the secret.
     Whole(Regex),

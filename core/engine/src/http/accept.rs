@@ -52,7 +52,7 @@ impl<'v> MediaRange<'v> {
         Some(Self { media, taken })
     }
 
-    /// How specifically it matches `media`; `None` if it does not match.
+    /// The specificity of its match with `media`, from 0 to 2; `None` if it does not match.
     fn fit(&self, media: &str) -> Option<u8> {
         if self.media == "*/*" {
             return Some(0);

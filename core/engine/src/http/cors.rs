@@ -6,7 +6,7 @@ use std::borrow::Cow;
 const REQUEST_HEADERS: &str = "Content-Type, Accept, Authorization, MCP-Protocol-Version, Mcp-Method, Mcp-Name, \
                                Mcp-Session-Id, Last-Event-ID, traceparent, tracestate, baggage";
 const RESPONSE_HEADERS: &str = "Mcp-Session-Id, WWW-Authenticate";
-/// How long browsers may cache the answer to a preflight, in seconds.
+/// Time for which browsers may cache the answer to a preflight, in seconds.
 const MAX_AGE: &str = "600";
 
 /// Adds the headers that let a page of `origin` read the response. `origin` has been checked: it consists of a scheme,

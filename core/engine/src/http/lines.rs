@@ -121,7 +121,7 @@ impl HeaderLines {
     }
 }
 
-/// What the headers say about the end of the body.
+/// The end of the body according to the headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     /// It is clear.

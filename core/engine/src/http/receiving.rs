@@ -37,7 +37,8 @@ impl Identified {
         Receiving { limit, held: 0, total, origin: self.call.origin.clone() }
     }
 
-    /// How long the runtime waits for the whole body, in milliseconds; after that it sends [`Identified::too_late`].
+    /// Maximum time that the runtime waits for the whole body, in milliseconds; after that it sends
+    /// [`Identified::too_late`].
     pub fn body_timeout(&self) -> Millis {
         self.gate.body_timeout
     }

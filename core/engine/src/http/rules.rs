@@ -61,9 +61,9 @@ impl Default for Sse24 {
 /// Times for interrupting a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
-    /// How long a stream stays open, in milliseconds.
+    /// Time for which a stream stays open, in milliseconds.
     pub after: Millis,
-    /// How long the client waits before it reconnects, in milliseconds.
+    /// Time that the client waits before it reconnects, in milliseconds.
     pub retry: Millis,
 }
 
@@ -323,7 +323,7 @@ fn names_origin(text: &str) -> bool {
     whole_scheme(text).is_some() || if is_web() { WebOrigin::parse(text).is_some() } else { is_origin(text) }
 }
 
-/// What to write instead of a host that no request can have.
+/// A suggestion to replace a host that no request can have.
 fn expected_host(text: &str) -> &'static str {
     match text {
         text if !text.is_ascii() => {
@@ -336,7 +336,7 @@ fn expected_host(text: &str) -> &'static str {
     }
 }
 
-/// What to write instead of an origin that no request can have.
+/// A suggestion to replace an origin that no request can have.
 fn expected_origin(text: &str) -> &'static str {
     match text {
         text if !text.is_ascii() => {

@@ -288,7 +288,8 @@ fn session_until(endpoint: &Arc<Endpoint>, unix: Millis) -> (String, Exchange) {
     (id, got.exchange.unwrap())
 }
 
-/// How many listens and streams ended because a token expired, and how many because a principal was revoked.
+/// The number of listens and streams that ended because a token expired, and of those that ended because a principal
+/// was revoked.
 fn lapses(endpoint: &Endpoint) -> (u64, u64) {
     let text = endpoint.engine().metrics_text().unwrap();
     let count = |reason: &str| {

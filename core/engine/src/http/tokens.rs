@@ -15,8 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The digest of a token.
 pub(super) type Digest = [u8; 32];
 
-/// How many revoked identities are remembered for requests that began earlier. If more are revoked during one request,
-/// that request counts as revoked too.
+/// Maximum number of revoked identities remembered for requests that began earlier. If more are revoked during one
+/// request, that request counts as revoked too.
 const REMEMBERED: usize = 256;
 
 /// The cache of verified tokens, and the latest revocations.

@@ -399,11 +399,11 @@ pub struct HubDelivery<'a> {
     pub room: usize,
     /// `serverInfo` as JSON text on one line, for final results; `None` if switched off.
     pub server_info: Option<&'a str>,
-    /// How the server ends a listen on this transport.
+    /// The form in which the server ends a listen on this transport.
     pub ending: ListenEnding,
 }
 
-/// How the server ends a listen.
+/// The form in which the server ends a listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenEnding {
     /// HTTP: the result, then the stream is closed.

@@ -71,7 +71,7 @@ struct Interest {
     spelling: String,
     /// Whether it changed since the last notification.
     owed: bool,
-    /// How many notifications may still follow: one for each change.
+    /// The number of notifications that may still follow: one for each change.
     credit: usize,
 }
 

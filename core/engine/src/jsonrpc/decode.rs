@@ -231,7 +231,7 @@ struct MessageRoot<'m> {
     /// The members of `params` and of its `_meta`, if they are objects.
     members: Option<JsonMembers<'m>>,
     meta: Option<JsonMembers<'m>>,
-    /// How many members each object may have.
+    /// Maximum number of members of each object.
     max: usize,
     /// Whether a name is repeated, or there are too many members.
     broken: bool,

@@ -65,7 +65,7 @@ impl Resource {
 pub struct Template {
     /// Its URI template (RFC 6570).
     pub uri_template: String,
-    /// How its URIs are matched.
+    /// The options for matching its URIs.
     pub options: TemplateOptions,
     /// The declared parameters: checked when a resource is read, published in `_meta`.
     pub parameters: Vec<Parameter>,
@@ -134,7 +134,7 @@ impl<T: Into<String>> From<T> for Template {
     }
 }
 
-/// How a handler lists the resources of a template.
+/// Properties of the function that lists the resources of a template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListSource {
     /// Whether it takes a cursor and returns a page. Default `false`: it returns everything.

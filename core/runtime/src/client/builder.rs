@@ -24,7 +24,7 @@ pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
 pub(super) type Answers = Arc<dyn Fn(ClientQuestion) -> Answer + Send + Sync>;
 type NoteFn = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// How many list changes are queued for a slow listener; it misses older ones.
+/// Maximum number of list changes queued for a slow listener; it misses older ones.
 const LIST_CHANGES: usize = 64;
 
 /// The callbacks used by the tasks of a client.

@@ -33,7 +33,7 @@ impl Span {
     pub(super) fn failed(&self, _error: &ReadError) {}
 }
 
-/// What a span has of the sender of a request.
+/// The sender of a request, as a span shows it.
 #[cfg(feature = "tracing")]
 struct SpanCaller<'e> {
     principal: &'e str,

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long, in ms, the calendar is assumed to run in step with the monotonic clock: a jump of the calendar is noticed
-/// within this time.
+/// Time, in ms, for which the calendar is assumed to run in step with the monotonic clock: a jump of the calendar is
+/// noticed within this time.
 const STEADY: Millis = 1_000;
 
 /// The machine's clocks, or a time set by a test.

@@ -34,7 +34,7 @@ pub struct Pipe {
 struct PipeState {
     connection: Connection,
     out: Vec<u8>,
-    /// How much of `out` has been written.
+    /// The number of bytes of `out` that have been written.
     sent: usize,
     /// Whether the hub has more notifications than there was room for.
     undelivered: bool,

@@ -32,7 +32,7 @@ pub(super) fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed())
 }
 
-/// What something is that is no regular file, for messages.
+/// The kind of an entry that is not a regular file, for messages.
 pub(super) fn kind(metadata: &Metadata) -> Option<&'static str> {
     let kind = metadata.file_type();
     match () {

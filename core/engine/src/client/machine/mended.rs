@@ -11,7 +11,7 @@ use crate::jsonrpc::{Decoded, Json, JsonKind, decode, object};
 use crate::now::Now;
 use std::borrow::Cow;
 
-/// How often the lines of one message are parsed together before they are given up.
+/// Maximum number of times that the lines of one message are parsed together.
 const TRIES: u32 = 16;
 /// The byte-order mark in UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";

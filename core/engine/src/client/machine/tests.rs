@@ -24,7 +24,7 @@ pub(super) struct World {
     values: BTreeMap<String, Option<u64>>,
     /// Reads that the server has not answered.
     reads: VecDeque<(RequestToken, String)>,
-    /// How often each URI was read, and how many reads of one were in flight at most.
+    /// The number of reads of each URI, and the most that were in flight at once.
     counts: BTreeMap<String, usize>,
     most_at_once: usize,
     pub(super) now: Now,

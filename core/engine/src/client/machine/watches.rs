@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// The first pause, in ms, before a failed request is repeated.
 const PAUSE: Millis = 250;
-/// How often a first read may fail for a temporary reason.
+/// Maximum number of temporary failures of a first read.
 const TRIES: u32 = 3;
 /// A listen that lasted this long, in ms, resets the count of failures.
 const STOOD: Millis = 1_000;
@@ -48,7 +48,7 @@ pub(super) struct Watches {
     listen_failures: u32,
     /// Reads and subscriptions in flight.
     requests: usize,
-    /// How many URIs are watched only because they lie under another one.
+    /// The number of URIs watched only because they lie under another one.
     descendants: usize,
 }
 

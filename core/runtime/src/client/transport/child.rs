@@ -17,7 +17,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How long a child may take to exit after its stdin is closed, and again after SIGTERM.
+/// Maximum time for a child to exit after its stdin is closed, and again after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A program with its arguments and environment.

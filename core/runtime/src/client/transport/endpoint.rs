@@ -21,14 +21,14 @@ use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
-/// How long ending a session may take.
+/// Maximum time for ending a session.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How long the rest of a body is read after the answer, so that the connection can be reused.
+/// Maximum time for reading the rest of a body after the answer, so that the connection can be reused.
 const REST: Duration = Duration::from_millis(100);
 
 /// Maximum number of redirects of one request.
 const REDIRECTS: usize = 5;
-/// How long a server of the older transport may take to say so.
+/// Maximum time for a server of the older transport to reveal itself.
 const PROBE: Duration = Duration::from_secs(3);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -11,7 +11,7 @@ use mcp_resources_engine::client::{Failure, NotCarried};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How many failed attempts to resume a stream, or to open the notification stream, are made.
+/// Maximum number of failed attempts to resume a stream, or to open the notification stream.
 const TRIES: u32 = 5;
 /// The shortest and the longest pause before an attempt.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// How many requests are in progress at a time; others wait in order. Streams that stay open do not count.
+/// Maximum number of requests in progress at a time; others wait in order. Streams that stay open do not count.
 const EXCHANGES: usize = 256;
 
 /// An endpoint, with its exchanges.

@@ -20,9 +20,10 @@ use tokio::time::timeout;
 const CHUNK: usize = 64 * 1024;
 /// Maximum number of bytes queued for a server that does not read.
 const WAITING: usize = 64 << 20;
-/// How long to wait for the last lines of a server that has exited, or for the exit of one that has closed its output.
+/// Maximum time to wait for the last lines of a server that has exited, or for the exit of one that has closed its
+/// output.
 const LAST_LINES: Duration = Duration::from_secs(1);
-/// How long the other end of a socket may take to finish.
+/// Maximum time for the other end of a socket to finish.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An open pair of pipes, or a socket.

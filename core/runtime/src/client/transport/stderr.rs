@@ -16,7 +16,7 @@ use tokio::time::timeout;
 const KEPT: usize = 4_096;
 /// Maximum number of lines in a message, and of characters in each.
 const SHOWN: (usize, usize) = (3, 200);
-/// How long to wait for the end: descendants of the child may keep its stderr open.
+/// Maximum time to wait for the end: descendants of the child may keep its stderr open.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The last lines that a child has written to stderr.
@@ -112,7 +112,7 @@ impl TerminalText {
         }
     }
 
-    /// What is left at the end.
+    /// Returns the bytes of an incomplete character at the end, escaped.
     fn finish(&mut self) -> String {
         let held = std::mem::take(&mut self.held);
         held.iter().map(|byte| format!("\\x{byte:02x}")).collect()
@@ -152,7 +152,7 @@ fn pass_on(
 mod tests {
     use super::*;
 
-    /// What a terminal and a pipe get of `said`, which arrives `size` bytes at a time.
+    /// The output on a terminal and on a pipe for `said`, which arrives `size` bytes at a time.
     fn passed(said: &[u8], size: usize) -> (String, Vec<u8>) {
         struct Pieces<'p>(&'p [u8], usize);
         impl Read for Pieces<'_> {

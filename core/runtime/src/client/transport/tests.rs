@@ -24,7 +24,7 @@ const LONGEST: usize = 1 << 20;
 struct Talk {
     transport: ClientTransport,
     inbound: Receiver<Inbound>,
-    /// How often a notification stream was opened.
+    /// The number of times that a notification stream was opened.
     opened: usize,
     /// The id of the last request.
     sent: u64,

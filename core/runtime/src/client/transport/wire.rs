@@ -22,7 +22,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// Time-out for opening a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long an idle connection is kept. Shorter than the 5 s after which common servers close it.
+/// Time for which an idle connection is kept. Shorter than the 5 s after which common servers close it.
 const IDLE: Duration = Duration::from_secs(4);
 /// After this time a silent connection is probed.
 const ALIVE: Duration = Duration::from_secs(30);

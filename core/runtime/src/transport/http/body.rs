@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-/// How many bytes are encoded at once for a client that reads.
+/// Maximum number of bytes encoded at once for a client that reads.
 const ROOM: usize = 64 * 1024;
 
 /// The body of a response.

@@ -90,7 +90,7 @@ pub(super) struct KeyDelivery {
     keys: Option<Keys>,
 }
 
-/// How a token proceeds.
+/// The next step of a token.
 struct Plan {
     starts: bool,
     /// The keys to use; `None` if it waits.

@@ -4,9 +4,9 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 
-/// How many connections wait in the system until they are accepted. The system may allow fewer.
+/// Maximum number of connections that wait in the system until they are accepted. The system may allow fewer.
 const BACKLOG: i32 = 4_096;
-/// How often another free port is tried if one of the addresses has it taken.
+/// Maximum number of free ports tried, because a port may be taken on one of the addresses only.
 const TRIES: usize = 16;
 
 /// Listens on every address that `address` resolves to, such as `127.0.0.1` and `::1` for `localhost`, on the same port; port 0

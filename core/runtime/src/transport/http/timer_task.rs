@@ -13,7 +13,7 @@ use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long it sleeps if nothing is due, in ms.
+/// Maximum sleep if nothing is due, in ms.
 const LONGEST: Millis = 60_000;
 
 /// The task that runs the timers.

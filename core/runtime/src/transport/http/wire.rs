@@ -22,10 +22,10 @@ const LINE: usize = 64;
 pub(super) struct CheckedStream<S> {
     socket: S,
     scan: FramingScan,
-    /// How long a head may take.
+    /// Maximum time for a head.
     patience: Duration,
     alarm: Option<Pin<Box<Sleep>>>,
-    /// How long the client may accept no data. Some systems detect that themselves, but not all.
+    /// Maximum time for which the client may accept no data. Some systems detect that themselves, but not all.
     stall: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
 }

@@ -47,9 +47,9 @@ pub(super) fn document(text: &str, schema: YamlSchema, limits: YamlLimits) -> Re
 struct Composer<'t> {
     parser: Parser<'t, StrInput<'t>>,
     schema: YamlSchema,
-    /// How many nodes there may still be.
+    /// The number of nodes that are still allowed.
     values: usize,
-    /// What is complete of what has an anchor.
+    /// The completed nodes with an anchor.
     anchors: HashMap<usize, Rc<Node>>,
 }
 
@@ -174,7 +174,7 @@ fn repeated(members: &[Member]) -> Option<(usize, String)> {
     twice.min().map(|(at, key)| (at, key.to_owned()))
 }
 
-/// What the tag of a scalar makes of it.
+/// The kind of value that the tag of a scalar requires.
 fn kind(tag: Option<&Tag>) -> Kind {
     let Some(tag) = tag else { return Kind::Plain };
     match tag.suffix_in_namespace(NAMESPACE).as_deref() {

@@ -24,7 +24,7 @@ pub enum YamlSchema {
     Core,
 }
 
-/// What a document may hold.
+/// The limits of a document.
 #[derive(Clone, Copy, Debug)]
 pub struct YamlLimits {
     /// Values, those that an alias repeats counted each time.
@@ -46,7 +46,7 @@ pub enum YamlValue {
     Number {
         /// Its value.
         number: Number,
-        /// How the text writes it, if that differs: `007`, `1.10`.
+        /// Its notation in the text, if that differs: `007`, `1.10`.
         written: Option<Box<str>>,
     },
     /// A text; also what has a tag that is not one of YAML's own, and a date.
@@ -111,7 +111,7 @@ impl From<YamlValue> for serde_json::Value {
     }
 }
 
-/// Where something begins.
+/// The position of a node in the text.
 #[derive(Clone, Copy, Debug, Default)]
 struct Position {
     line: u64,
@@ -146,7 +146,7 @@ struct Member {
     value: Rc<Node>,
 }
 
-/// What is left of the limits while aliases are replaced by what they name.
+/// The remaining amounts of the limits while aliases are replaced by their nodes.
 struct Expansion {
     values: usize,
     bytes: usize,

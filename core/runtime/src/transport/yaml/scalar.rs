@@ -7,7 +7,7 @@ use super::{YamlSchema, YamlValue};
 use serde_json::Number;
 use std::borrow::Cow;
 
-/// What the tag of a scalar says of it.
+/// The kind of value that the tag of a scalar requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// It has none.

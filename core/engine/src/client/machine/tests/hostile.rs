@@ -114,7 +114,7 @@ fn contents_are_checked() {
     }
 }
 
-/// What one call that the server answers with `answer` ends with; `ID` stands for the id of its request.
+/// The results of one call that the server answers with `lines`; `ID` stands for the id of its request.
 fn answered(call: ClientCall, lines: &[&str]) -> Vec<String> {
     let mut world = World::open(Revision::V2025_11_25);
     world.read(1, "n://x");
