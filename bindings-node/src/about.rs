@@ -1,4 +1,5 @@
-//! What a handler may ask of its request, kept while the request waits. Its buffers serve one request after another.
+//! The data of a request that a handler can ask for, kept while the request waits. Its buffers serve one request after
+//! another.
 
 use mcp_resources_engine::headers::Headers;
 use mcp_resources_engine::principal::Principal;
@@ -7,7 +8,7 @@ use mcp_resources_runtime::transport::WorkRequest;
 use napi_derive::napi;
 use std::sync::Arc;
 
-/// How much of a buffer is kept for the next request.
+/// The size of a buffer that is kept for the next request.
 const KEPT: usize = 1024;
 
 /// See the module.
@@ -33,7 +34,7 @@ struct Text {
 pub struct RequestFields {
     /// The URI as the client spelled it, as text; of reads alone.
     pub uri: Option<String>,
-    /// Who asks, as text.
+    /// The principal, as text.
     pub principal: String,
     /// The scopes of its token, as texts.
     pub scopes: Vec<String>,
@@ -43,7 +44,7 @@ pub struct RequestFields {
     pub revision: &'static str,
     /// The headers of the HTTP request, by lower-case names.
     pub headers: Vec<(String, String)>,
-    /// What the client says of itself.
+    /// The client's description of itself.
     pub client_info: Option<String>,
     /// `_meta` of the request.
     pub meta: Option<String>,
@@ -79,7 +80,7 @@ impl About {
         self.texts.iter_mut().for_each(|text| text.set(None));
     }
 
-    /// What is known of a request; `None` if it is over.
+    /// The data of a request; `None` if it is over.
     pub(crate) fn fields(&self) -> Option<RequestFields> {
         if !self.is_there {
             return None;

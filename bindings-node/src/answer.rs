@@ -1,5 +1,5 @@
-//! What a handler says: its answer, and what it reports before. Reports and answers to a request that nobody waits for
-//! are dropped.
+//! The output of a handler: its answer, and its reports before. Reports and answers to a request that has ended are
+//! dropped.
 
 use crate::calls;
 use crate::error::{raise, unusable};
@@ -39,10 +39,10 @@ pub struct Entry {
 pub struct Question {
     /// Names the answer.
     pub key: String,
-    /// What is asked for.
+    /// The kind of question.
     #[napi(ts_type = "'form' | 'url' | 'sample' | 'roots'")]
     pub kind: String,
-    /// What the user reads, or the params of a sampling as JSON text.
+    /// The text for the user, or the params of a sampling as JSON text.
     pub text: String,
     /// The JSON schema of a form, or a URL.
     pub more: String,
@@ -52,7 +52,7 @@ pub struct Question {
 #[napi]
 pub struct Answers(pub(crate) Rc<dyn Driver>);
 
-/// What the chunks of an answer are pushed into.
+/// Collects the chunks of an answer.
 #[napi]
 pub struct Gather(RefCell<Option<core::ContentsGatherer>>, Env);
 

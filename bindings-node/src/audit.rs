@@ -1,4 +1,4 @@
-//! Where records of requests go: to a file, or to a function of the author's, which takes them on the event loop.
+//! The audit log: a file, or a user's function that takes the records on the event loop.
 
 use crate::error::unusable;
 use mcp_resources_runtime::transport::AuditFile;
@@ -9,7 +9,7 @@ use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-/// What is called on the event loop, from any thread, without keeping the process alive.
+/// A function called on the event loop, from any thread, without keeping the process alive.
 struct LoopWaker(ThreadsafeFunction<(), (), (), Status, false, true>);
 
 /// The file that is named, if one is.
@@ -18,7 +18,7 @@ pub(crate) fn file(given: Option<Either<String, bool>>) -> Result<Option<AuditFi
     AuditFile::open(&path).map(Some).map_err(|error| unusable(format!("audit is {path:?}: {error}")))
 }
 
-/// What calls `bell` when something is recorded.
+/// A waker that calls `bell` when there is a record.
 pub(crate) fn watcher(bell: &Function<'_, (), ()>) -> Result<Waker> {
     let bell = bell.build_threadsafe_function().weak::<true>().build()?;
     Ok(Waker::from(Arc::new(LoopWaker(bell))))

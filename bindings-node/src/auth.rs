@@ -14,9 +14,9 @@ use std::task::{Context, Poll, Wake, Waker};
 /// A verified token.
 #[napi(object)]
 pub struct VerifiedFields {
-    /// Who it stands for.
+    /// The subject of the token.
     pub subject: String,
-    /// What it may be used for.
+    /// The scopes of the token.
     pub scopes: Vec<String>,
     /// When it expires, in milliseconds since 1970.
     pub expires_ms: Option<f64>,
@@ -29,11 +29,11 @@ pub struct VerifiedFields {
 pub struct TokenFields {
     /// The token.
     pub token: String,
-    /// What it stands for.
+    /// The verified token.
     pub verified: VerifiedFields,
 }
 
-/// What JWTs must be, and where their keys are.
+/// The requirements for JWTs, and the source of their keys.
 #[napi(object, object_to_js = false)]
 pub struct JwtFields {
     /// Their `iss`.
@@ -42,20 +42,20 @@ pub struct JwtFields {
     pub audiences: Vec<String>,
     /// The keys, a JWKS as JSON text.
     pub keys: Option<String>,
-    /// Where the keys are.
+    /// The URL of the keys.
     pub jwks_url: Option<String>,
-    /// What they may be signed with.
+    /// The accepted algorithms.
     pub algorithms: Option<Vec<String>>,
-    /// How far the clocks may be apart, in seconds.
+    /// Maximum difference of the clocks, in seconds.
     pub leeway: u32,
 }
 
-/// What became of a token.
+/// The result of a verification.
 #[napi(object, object_from_js = false)]
 pub struct TokenResult {
     /// Whether it is to be asked again when the waker is called.
     pub pending: bool,
-    /// What it stands for, if it is good.
+    /// The verified token, if it is valid.
     pub verified: Option<VerifiedFields>,
     /// Whether it could not be found out.
     pub unavailable: bool,

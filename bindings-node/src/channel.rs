@@ -10,7 +10,7 @@ use napi_derive::napi;
 use std::os::fd::IntoRawFd;
 use std::rc::Rc;
 
-/// How much of the output is taken at once, where the loop writes it.
+/// Maximum size of output taken at once, if the loop writes it.
 const TAKEN: usize = 1 << 20;
 
 /// See the module.
@@ -36,7 +36,7 @@ impl Channel {
         Ok(Self { link })
     }
 
-    /// What its handlers answer with.
+    /// The object through which handlers answer.
     #[napi(catch_unwind, getter)]
     pub fn answers(&self) -> Answers {
         Answers(self.link.clone())
@@ -76,7 +76,7 @@ impl Channel {
         self.link.pump.stop(&*self.link)
     }
 
-    /// What was taken has been written.
+    /// Called when the taken output has been written.
     #[napi(catch_unwind)]
     pub fn drained(&self) -> Result<()> {
         self.link.pump.writable(&*self.link)
@@ -114,13 +114,13 @@ impl Channel {
         self.link.pump.pipe().deliver_up_to(room as usize);
     }
 
-    /// How many requests wait for a handler.
+    /// The number of requests that wait for a handler.
     #[napi(catch_unwind, getter)]
     pub fn in_flight(&self) -> f64 {
         number(self.link.pump.pipe().in_flight() as u64)
     }
 
-    /// How many bytes wait to be written.
+    /// The number of bytes that wait to be written.
     #[napi(catch_unwind, getter)]
     pub fn unwritten(&self) -> f64 {
         number(self.link.pump.pipe().pending() as u64)

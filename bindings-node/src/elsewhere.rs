@@ -1,5 +1,5 @@
-//! What other threads have for clients whose output the event loop writes: a provider's worker answers there, and this has
-//! the loop see to it.
+//! Answers from other threads, such as workers of providers, to clients whose output the event loop writes: they wake
+//! the loop.
 //!
 //! Law: nothing here enters JavaScript, or waits for it.
 

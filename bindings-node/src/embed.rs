@@ -13,7 +13,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the function may take.
+/// Maximum time for the function.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Vectors, or why there are none.
@@ -32,7 +32,7 @@ struct Waiting {
     threads: HashMap<u32, SyncSender<Outcome>>,
 }
 
-/// What a provider asks.
+/// Questions of a provider.
 pub(crate) struct Asking {
     /// `false` once the runtime is ending.
     ask: Box<dyn Fn(u32, Vec<String>) -> bool + Send + Sync>,

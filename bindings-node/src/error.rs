@@ -8,7 +8,7 @@ use mcp_resources_template::uri::InvalidUri;
 use napi::bindgen_prelude::*;
 use napi::{Env, JsValue};
 
-/// What one class of `js/errors.ts` needs besides its message.
+/// The members of one class of `js/errors.ts` besides its message.
 type Fields<'a> = &'a [(&'a str, &'a str)];
 
 /// An error of the class `class` of `js/errors.ts`.
@@ -39,7 +39,7 @@ pub(crate) fn invalid_uri(env: &Env, error: &InvalidUri) -> Error {
     raise(env, "InvalidUriError", error.to_string(), &[])
 }
 
-/// What a registration was refused for. `first` is the name of the function that is registered already.
+/// Converts a refused registration. `first` is the name of the function that is already registered.
 pub(crate) fn registration(env: &Env, error: &RegistrationError, first: Option<&str>) -> Error {
     let message = match error {
         RegistrationError::InvalidField { of, field, value, expected } if field.starts_with("limits.") => {
@@ -63,7 +63,7 @@ pub(crate) fn registration(env: &Env, error: &RegistrationError, first: Option<&
     }
 }
 
-/// What there is to add where a URI or template is registered already: by which function, and how to replace it.
+/// The hint for a URI or template that is already registered: the name of its function, and how to replace it.
 fn taken(error: &RegistrationError, first: Option<&str>) -> String {
     let (uri, is_same) = match error {
         RegistrationError::DuplicateResource { uri } => (uri, true),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// A function that held the event loop for longer is named.
 const HELD: Duration = Duration::from_millis(100);
 
-/// What is called, with its name for the author's log.
+/// A function, with its name for the log.
 pub(crate) struct Callee {
     pub(crate) name: String,
     call: FunctionRef<Arguments, Unknown<'static>>,

@@ -10,7 +10,7 @@ use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::sync::Arc;
 
-/// What a policy says.
+/// A parsed policy.
 #[napi]
 pub struct Guard(Core);
 
@@ -23,7 +23,7 @@ pub struct PolicySource {
     pub file: Option<String>,
 }
 
-/// Who asks.
+/// The sender of a request.
 #[napi(object, object_to_js = false)]
 pub struct Requester {
     /// The identity. Default: the local process.
@@ -41,7 +41,7 @@ impl Guard {
         guard.map(Self).map_err(|error| registration(env, &error.into(), None))
     }
 
-    /// What is said of a URI, in any spelling.
+    /// The decision about a URI, in any spelling.
     #[napi(catch_unwind, ts_return_type = "'allow' | 'hidden' | 'denied' | 'missing_scope'")]
     pub fn decide(&self, env: &Env, uri: String, requester: Requester) -> Result<&'static str> {
         Ok(self.decision(env, &uri, requester)?.as_str())

@@ -71,7 +71,7 @@ impl Endpoint {
         Web::new(host, driver, drive, None, |_| Ok(HttpSide::Loop(made))).map(Self)
     }
 
-    /// What its handlers answer with.
+    /// The object through which handlers answer.
     #[napi(catch_unwind, getter)]
     pub fn answers(&self) -> Answers {
         Answers(self.0.clone())
@@ -182,7 +182,7 @@ impl Admitted {
 
 #[napi]
 impl Identified {
-    /// How many bytes of body to read.
+    /// Maximum number of bytes of the body to read.
     #[napi(catch_unwind, getter)]
     pub fn body_limit(&self) -> f64 {
         number(self.0.body_limit() as u64)
@@ -194,7 +194,7 @@ impl Identified {
         Refusal::from_response(self.0.too_large())
     }
 
-    /// How many milliseconds to wait for the whole body.
+    /// Maximum time to wait for the whole body, in milliseconds.
     #[napi(catch_unwind, getter)]
     pub fn body_timeout(&self) -> f64 {
         number(self.0.body_timeout())
@@ -247,7 +247,7 @@ impl Exchange {
         }
     }
 
-    /// What the client has not been sent, up to about `room` bytes.
+    /// Takes unsent output for the client, up to about `room` bytes.
     #[napi(catch_unwind)]
     pub fn deliver(&self, room: u32) -> Result<Turned> {
         let Some(exchange) = self.client.peer.http() else {

@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-/// What is known of a request: its number, what a handler may ask of it, and the function that is to answer it.
+/// A pending request: its number, the data that a handler can ask for, and its function.
 type Known = (f64, About, Option<Arc<Callee>>);
 
 /// See the module.
@@ -25,7 +25,7 @@ pub(crate) struct Link {
     pub(crate) shared: Shared,
     pub(crate) pump: Arc<Pump>,
     peer: Rc<Peer>,
-    /// What is known of the requests that wait, with their numbers, by the index of their place.
+    /// The data of the pending requests, with their numbers, by the index of their slot.
     abouts: RefCell<Vec<Known>>,
 }
 

@@ -21,12 +21,12 @@ pub struct PlainValue(
     Either7<bool, f64, String, Uint8Array, Vec<PlainValue>, BTreeMap<String, PlainValue>, Null>,
 );
 
-/// What is set beside the options of a server.
+/// The settings besides the options of a server.
 #[napi(object, object_to_js = false)]
 pub struct HostFields {
     /// The file where each request is recorded, or whether records are kept for a function.
     pub audit: Option<Either<String, bool>>,
-    /// Who may see what.
+    /// The guard's policy.
     pub guard: Option<PolicySource>,
     /// A secret of this process.
     pub process_key: Uint8Array,

@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the event loop must do, by the numbers of `js/driver.ts`.
+/// The tasks of the event loop, by the numbers of `js/driver.ts`.
 #[derive(Clone, Copy)]
 pub(crate) enum LoopTask {
     /// Read on (1), or read no more for now (0).
@@ -54,7 +54,7 @@ pub(crate) enum LoopTask {
     LogRefused = 14,
 }
 
-/// What `js/driver.ts` is told with.
+/// The function that passes a task to `js/driver.ts`.
 pub(crate) type Drive = FunctionRef<FnArgs<(u32, f64, Option<String>)>, Unknown<'static>>;
 
 /// One client, as the code that answers it sees it.
@@ -82,9 +82,9 @@ impl Arrival {
 /// A request, in its own words.
 pub(crate) type RequestKey = (ConnectionId, RequestToken);
 
-/// What reads and writes for clients, and their requests by the numbers that JavaScript names them by.
+/// Reads and writes for clients, and keeps their requests by the numbers that JavaScript uses.
 pub(crate) trait Driver {
-    /// What it shares with JavaScript.
+    /// The state shared with JavaScript.
     fn shared(&self) -> &Shared;
     /// Takes up a request, which `callee` is to answer. Its number.
     fn begin(&self, peer: &Rc<Peer>, request: &WorkRequest<'_>, callee: &Arc<Callee>) -> f64;
@@ -94,9 +94,9 @@ pub(crate) trait Driver {
     fn cancelled(&self, _key: RequestKey) {}
     /// A request is answered. The function that was to do it.
     fn over(&self, key: RequestKey) -> Option<Arc<Callee>>;
-    /// Where the answer to a request goes; `None` if the request has ended.
+    /// The target of the answer to a request; `None` if the request has ended.
     fn find(&self, request: f64) -> Option<(Rc<Peer>, RequestToken)>;
-    /// What is known of a request.
+    /// The data of a request.
     fn about(&self, request: f64) -> Option<RequestFields>;
     /// An answer or a report was given: sees to it that it is written.
     fn appended(&self) -> Result<()>;
@@ -108,7 +108,7 @@ pub(crate) fn client(driver: &Rc<dyn Driver>, request: f64) -> Option<(Client, R
     Some((Client { peer, driver: driver.clone() }, token))
 }
 
-/// What the peers of one driver share. Lives on the thread of its JavaScript.
+/// The state shared by the peers of one driver. Lives on the thread of its JavaScript.
 pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) host: Rc<Host>,
@@ -117,9 +117,9 @@ pub(crate) struct Shared {
     /// `None` once it is closed: it holds what holds this, and neither would ever be freed.
     drive: RefCell<Option<Rc<Drive>>>,
     pub(crate) is_handling: Cell<bool>,
-    /// What came of answers while other work was done.
+    /// The results of answers that were given while other work was done.
     pub(crate) following: RefCell<Vec<(Client, Work<'static>)>>,
-    /// What other threads have for the loop.
+    /// Items from other threads for the loop.
     pub(crate) inbox: Arc<RequestInbox<DeliveryReady>>,
     /// Tokens that are being verified.
     verdicts: RefCell<HashMap<u64, TokenReply>>,
@@ -183,7 +183,7 @@ impl Shared {
         self.drive(LoopTask::Verify, number(id), Some(token))
     }
 
-    /// Where the reply on a token goes, once.
+    /// Takes the target of the answer about a token.
     pub(crate) fn token_reply(&self, id: f64) -> Option<TokenReply> {
         self.verdicts.borrow_mut().remove(&whole(id))
     }

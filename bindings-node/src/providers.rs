@@ -18,11 +18,11 @@ use std::sync::Arc;
 #[napi(js_name = "NativeProvider")]
 pub struct Provider {
     pub(crate) provider: Arc<dyn core::Provider>,
-    /// What is put into it.
+    /// The provider of entries.
     memory: Option<Memory>,
-    /// What samples are pushed to.
+    /// The provider of samples.
     metrics: Option<Metrics>,
-    /// What results are put into.
+    /// The provider of results.
     results: Option<Results>,
 }
 
@@ -82,7 +82,7 @@ impl Provider {
         })
     }
 
-    /// How many samples were refused.
+    /// The number of refused samples.
     #[napi(catch_unwind, getter)]
     pub fn refused(&self) -> f64 {
         number(self.metrics.as_ref().map_or(0, Metrics::refused))
@@ -104,7 +104,7 @@ impl Provider {
         self.memory.as_ref().is_some_and(|memory| memory.remove(&path))
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[napi(catch_unwind, getter)]
     pub fn size(&self) -> f64 {
         number(self.memory.as_ref().map_or(0, Memory::len) as u64)
@@ -147,7 +147,7 @@ impl Provider {
         self.cache()?.remove(&id, principal.as_deref()).map_err(failed)
     }
 
-    /// How many results there are.
+    /// The number of results.
     #[napi(catch_unwind)]
     pub fn count_results(&self) -> Result<f64> {
         Ok(number(self.cache()?.len().map_err(failed)? as u64))

@@ -1,4 +1,5 @@
-//! What crosses with each message, as plain functions: a method of a class costs several times as much.
+//! The functions that are called for each message: plain functions, because a method of a class costs several times as
+//! much.
 
 use crate::about::RequestFields;
 use crate::answer::Answers;
@@ -35,7 +36,7 @@ pub struct Quick<'env> {
     /// Whether somebody waits for the answer.
     #[napi(ts_type = "(request: number) => boolean")]
     pub waits: Function<'env, (), bool>,
-    /// What is known of a request; `null` once it is answered.
+    /// The data of a request; `null` once it is answered.
     #[napi(ts_type = "(request: number) => RequestFields | null")]
     pub about: Function<'env, (), Option<RequestFields>>,
 }

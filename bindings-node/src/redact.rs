@@ -39,7 +39,7 @@ impl Default for Redactions {
 }
 
 impl Redactions {
-    /// What providers call. A read fails if there is no result after `patience`.
+    /// The function for providers. A read fails if there is no result after `patience`.
     pub(crate) fn reached(self: &Arc<Self>, woken: Arc<Woken>, patience: Duration) -> Redact {
         let own = self.clone();
         Arc::new(move |peer, uri, answer| {

@@ -1,4 +1,4 @@
-//! What an author's function is called with, from what the engine asks.
+//! Converts a request of the engine into the arguments of a user's function.
 
 use crate::function::Arguments;
 use crate::template::push_value;
@@ -6,7 +6,7 @@ use mcp_resources_runtime::transport::{RequestParams, WorkRequest};
 use napi::Env;
 use napi::bindgen_prelude::Result;
 
-/// What the function is called with, besides its numbers.
+/// Sets the arguments of the function, besides its numbers.
 pub(crate) fn fill(env: &Env, request: &WorkRequest<'_>, arguments: &mut Arguments) -> Result<()> {
     match &request.params {
         RequestParams::Read { params: None, .. }

@@ -1,4 +1,4 @@
-//! What an author sets about HTTP.
+//! Options of HTTP.
 
 use crate::error::raise;
 use mcp_resources_engine::http::RulesError;
@@ -15,7 +15,7 @@ pub struct TlsFields {
     pub key: String,
 }
 
-/// What is wrong with the options of an endpoint.
+/// Converts the error about an endpoint's options.
 pub(crate) fn refused(env: &Env, error: &RulesError) -> Error {
     raise(env, "RegistrationError", error.to_string(), &[])
 }

@@ -81,7 +81,7 @@ impl HttpServer {
         Ok(Self { web, running: RefCell::default(), verifier })
     }
 
-    /// What its handlers answer with.
+    /// The object through which handlers answer.
     #[napi(catch_unwind, getter)]
     pub fn answers(&self) -> Answers {
         Answers(self.web.clone())
@@ -146,7 +146,7 @@ impl HttpServer {
     }
 }
 
-/// What the system says, with the code that Node has for it.
+/// Converts an error of the system, with Node's code for it.
 fn system(env: &Env, error: &io::Error) -> Error {
     let code = match error.kind() {
         io::ErrorKind::AddrInUse => "EADDRINUSE",

@@ -29,7 +29,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What all channels of a server share.
+/// The state shared by all channels of a server.
 pub(crate) struct Host {
     pub(crate) env: Env,
     pub(crate) clock: Arc<EngineClock>,
@@ -39,14 +39,14 @@ pub(crate) struct Host {
     /// Keeps the process alive while other threads have requests.
     held: RefCell<Option<Held>>,
     timer_registration: OnceCell<TimerRegistration>,
-    /// What providers have for the author's function, and that.
+    /// The queue of contents for the user's redaction function, and the function.
     redactions: Arc<Redactions>,
     redact: OnceCell<Look>,
     links: RefCell<HashMap<ConnectionId, Weak<Link>>>,
     webs: RefCell<Vec<Weak<Web>>>,
 }
 
-/// What may be called on any thread, and keeps the process alive.
+/// A function that can be called on any thread, and keeps the process alive.
 type Held = ThreadsafeFunction<(), (), (), Status, false>;
 
 /// See the module.
@@ -120,7 +120,7 @@ impl Server {
         Ok(Self { host })
     }
 
-    /// What to say of a name that is not among the known ones: with the one that was probably meant.
+    /// The message about an unknown name, with the known name that was probably meant.
     #[napi(catch_unwind)]
     pub fn unexpected(what: String, name: String, known: Vec<String>) -> String {
         suggest::unexpected(&what, &name, &known.iter().map(|name| &**name).collect::<Vec<_>>())
@@ -222,7 +222,7 @@ impl Server {
         self.host.delivering(|| engine.revoke(&subject))
     }
 
-    /// What was counted, in the text format of Prometheus; `null` if nothing is.
+    /// The metrics in the text format of Prometheus; `null` if they are off.
     #[napi(catch_unwind)]
     pub fn metrics_text(&self) -> Result<Option<String>> {
         Ok(self.host.engine()?.metrics_text())
@@ -249,7 +249,7 @@ impl Server {
         Ok(self.host.registry.mounts().watch_changes(&uri, audit::watcher(&bell)?).to_string())
     }
 
-    /// What clients watch from now on, or no longer, since the last call.
+    /// Takes the changes of what clients watch since the last call.
     #[napi(catch_unwind)]
     pub fn take_watches(&self) -> Vec<Watched> {
         let change = |one: WatchChange| Watched {
@@ -260,7 +260,7 @@ impl Server {
         self.host.registry.mounts().take_watches().into_iter().map(change).collect()
     }
 
-    /// What was recorded since the last call: a JSON object on each line.
+    /// Takes the audit records since the last call: a JSON object on each line.
     #[napi(catch_unwind)]
     pub fn take_audit_records(&self) -> String {
         let mut entries = Vec::new();
@@ -270,19 +270,19 @@ impl Server {
         String::from_utf8_lossy(&lines).into_owned()
     }
 
-    /// How long what is in flight may still finish after the end of input, in milliseconds.
+    /// Time for requests in flight to finish after the end of input, in milliseconds.
     #[napi(catch_unwind, getter)]
     pub fn grace(&self) -> f64 {
         number(self.host.registry.grace())
     }
 
-    /// How many functions are registered.
+    /// The number of registered functions.
     #[napi(catch_unwind, getter)]
     pub fn handlers(&self) -> f64 {
         number(self.host.registry.len() as u64)
     }
 
-    /// How many requests over HTTP wait for functions, or are remembered though nobody waits for them: for tests.
+    /// The number of HTTP requests that wait for functions, or are remembered after their client has left: for tests.
     #[napi(catch_unwind, getter)]
     pub fn waiting(&self) -> f64 {
         let webs: Vec<_> = self.host.webs.borrow().iter().filter_map(Weak::upgrade).collect();
@@ -304,14 +304,14 @@ type FunctionParts<'a> = (
     Option<ClassInstance<'a, Function>>,
 );
 
-/// What is said of a method that is not ours.
+/// The options of a custom method.
 #[napi(object, object_to_js = false)]
 pub struct ForeignFields {
     /// The member of the params that the HTTP header `Mcp-Name` repeats.
     pub name_param: Option<String>,
     /// A capability to declare: its name, and settings as JSON text.
     pub capability: Option<(String, String)>,
-    /// What it lists, if clients may listen to changes of that.
+    /// The lists of the method, if clients may listen to changes of them.
     pub lists: Option<String>,
 }
 

@@ -17,18 +17,18 @@ pub struct UriTemplate {
     pub(crate) options: TemplateOptions,
 }
 
-/// How one variable of a template matches.
+/// The matching options of one variable of a template.
 #[napi(object)]
 pub struct Variable {
     /// The type of its value. Default: a list with `*`, else a scalar.
     #[napi(ts_type = "'scalar' | 'list' | 'map'")]
     pub kind: Option<String>,
-    /// Which values are refused. Default: `path` for `{+x}`, `text` in a query or fragment, else `segment`.
+    /// The policy for refused values. Default: `path` for `{+x}`, `text` in a query or fragment, else `segment`.
     #[napi(ts_type = "'segment' | 'path' | 'text' | 'any'")]
     pub policy: Option<String>,
     /// Whether `{x}` and `{+x}` may be empty. Default `false`.
     pub empty: Option<bool>,
-    /// Which characters `{+x}` may hold: `any` lets it take `?` and `#` too. Default `operator`.
+    /// The characters that `{+x}` may contain: `any` lets it match `?` and `#` too. Default `operator`.
     #[napi(ts_type = "'operator' | 'any'")]
     pub chars: Option<String>,
     /// Whether every URI defines it: said by a template, not to be given.
@@ -39,7 +39,7 @@ pub struct Variable {
 #[napi]
 pub struct TemplateSet(core::TemplateSet);
 
-/// What matching a URI gives.
+/// The result of matching a URI.
 #[napi(object, object_from_js = false)]
 pub struct Found<'env> {
     /// Whether a template matches, none does, or the winning one refuses a value.
@@ -167,7 +167,7 @@ impl TemplateSet {
         lookup(env, &found, self.0.templates())
     }
 
-    /// How many templates there are.
+    /// The number of templates.
     #[napi(catch_unwind, getter)]
     pub fn size(&self) -> u32 {
         u32::try_from(self.0.templates().len()).unwrap_or(u32::MAX)

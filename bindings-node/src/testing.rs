@@ -15,7 +15,7 @@ pub struct TestClient(RefCell<client::TestClient>);
 /// A message of the server's.
 #[napi(object, object_from_js = false)]
 pub struct HeardFields {
-    /// What it is.
+    /// Its kind.
     pub kind: &'static str,
     /// The request that it belongs to.
     pub id: Option<f64>,

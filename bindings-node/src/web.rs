@@ -1,4 +1,4 @@
-//! What all requests of one HTTP endpoint share, and what the event loop does for them.
+//! The state shared by all requests of one HTTP endpoint, and the event loop's work for them.
 
 use crate::about::{About, RequestFields};
 use crate::calls;
@@ -21,14 +21,14 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How many requests are remembered that nobody waits for, and that their functions have not answered: such as never answer
-/// would be kept for ever.
+/// Maximum number of remembered requests whose client has left and whose function has not answered: requests that are
+/// never answered would otherwise be kept for ever.
 const LATE: usize = 1_024;
 
 /// See the module. Lives on the thread of its JavaScript.
 pub(crate) struct Web {
     pub(crate) shared: Shared,
-    /// What other threads answer through.
+    /// The handler for answers from other threads.
     elsewhere: Arc<dyn Behind>,
     pub(crate) side: HttpSide,
     /// The requests that handlers work on, by their numbers.
@@ -56,7 +56,7 @@ pub struct ResponseHead {
     pub headers: Vec<(String, String)>,
 }
 
-/// What is to be written.
+/// Output to be written.
 #[napi(object, object_from_js = false)]
 pub struct Turned {
     /// The head, if it is decided now.
@@ -129,7 +129,7 @@ impl Web {
         Client { peer: Rc::new(peer), driver: self.clone() }
     }
 
-    /// How many requests are remembered.
+    /// The number of remembered requests.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.borrow().len()
     }

@@ -1,6 +1,6 @@
-//! How what the engine wakes reaches the event loop: through a function that libuv calls, which does not keep the process
-//! alive. Inside [`Host::delivering`](crate::server::Host::delivering) nothing is rung: what was woken is delivered when the
-//! change is made, before the call returns.
+//! Wakes the event loop for the engine: through a function that libuv calls, which does not keep the process alive.
+//! Inside [`Host::delivering`](crate::server::Host::delivering) the loop is not woken: pending output is delivered
+//! after the change, before the call returns.
 //!
 //! Law: a waker waits for nothing and never enters JavaScript.
 
@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::thread::LocalKey;
 
-/// What a server's wakers have left for the loop.
+/// The signals that a server's wakers have left for the loop.
 pub(crate) struct Woken {
     waker: Arc<LoopWaker<Owner>>,
     /// The pipes that have something to deliver, in order. A connection is here once.
     pipes: Mutex<Vec<ConnectionId>>,
-    /// How many requests other threads have, that are to be written here.
+    /// The number of requests on other threads whose answers are to be written here.
     pending: AtomicUsize,
 }
 

@@ -15,13 +15,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 
-/// What all threads share of a channel.
+/// The state of a channel that all threads share.
 pub(crate) struct Link {
     pub(crate) pump: Arc<Pump>,
     pub(crate) peer: Peer,
     pub(crate) runtime: Runtime,
     waker: Arc<LoopWaker>,
-    /// What other threads have for the loop.
+    /// Items from other threads for the loop.
     pub(crate) inbox: Arc<RequestInbox<DeliveryReady>>,
     _timekeeper: TimerRegistration,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Attached<'l, 'py>(&'l Arc<Link>, Python<'py>);
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Channel {
     link: Arc<Link>,
-    /// What the loop watches.
+    /// The descriptor that the loop watches.
     #[pyo3(get)]
     wakeup: Py<Wakeup>,
 }
@@ -88,19 +88,19 @@ impl Channel {
         self.link.pump.with_stdio(Stdio::output).unwrap_or(-1)
     }
 
-    /// How many requests wait for a handler.
+    /// The number of requests that wait for a handler.
     #[getter]
     fn in_flight(&self) -> usize {
         self.link.pump.pipe().in_flight()
     }
 
-    /// How many of them are suspended on the event loop.
+    /// The number of handlers suspended on the event loop.
     #[getter]
     fn suspended(&self) -> usize {
         self.link.runtime.tasks.len()
     }
 
-    /// How many bytes wait to be written.
+    /// The number of bytes that wait to be written.
     #[getter]
     fn unwritten(&self) -> usize {
         self.link.pump.pipe().pending()
@@ -153,7 +153,7 @@ impl Channel {
         self.link.pump.close(&self.link.attached(py))
     }
 
-    /// What was written to a client in the same process.
+    /// Takes the output for a client in the same process.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.link.pump.take(&self.link.attached(py)).map(|bytes| PyBytes::new(py, &bytes))
     }

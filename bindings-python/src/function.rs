@@ -42,7 +42,7 @@ pub struct Function {
     pub(crate) gathers: bool,
 }
 
-/// What fills one argument.
+/// The source of one argument.
 struct Slot {
     fill: Fill,
     name: String,

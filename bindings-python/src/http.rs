@@ -24,7 +24,7 @@ type ResponseParts<'py> = (HeadParts, Bound<'py, PyBytes>);
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Endpoint {
     web: Arc<Web>,
-    /// What the loop watches.
+    /// The descriptor that the loop watches.
     #[pyo3(get)]
     wakeup: Py<Wakeup>,
 }
@@ -45,14 +45,14 @@ pub struct Receiving(Mutex<Option<core::Receiving>>);
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Exchange(Arc<WebPeer>);
 
-/// What an admission leads to.
+/// The result of an admission.
 #[derive(IntoPyObject)]
 pub(crate) enum Admission<'py> {
     Admitted(Bound<'py, Admitted>),
     Refused(ResponseParts<'py>),
 }
 
-/// What an identification leads to.
+/// The result of an identification.
 #[derive(IntoPyObject)]
 pub(crate) enum Identification<'py> {
     Identified(Bound<'py, Identified>),
@@ -178,7 +178,7 @@ impl Admitted {
 
 #[pymethods]
 impl Identified {
-    /// How many bytes of body to read.
+    /// Maximum number of bytes of the body to read.
     #[getter]
     fn body_limit(&self) -> usize {
         self.0.body_limit()
@@ -189,7 +189,7 @@ impl Identified {
         response_parts(py, self.0.too_large())
     }
 
-    /// How many seconds to wait for the whole body.
+    /// Maximum time to wait for the whole body, in seconds.
     #[getter]
     fn body_timeout(&self) -> f64 {
         seconds(self.0.body_timeout())
@@ -230,7 +230,7 @@ impl Exchange {
         }
     }
 
-    /// What the client has not been sent, up to about `room` bytes.
+    /// Takes unsent output for the client, up to about `room` bytes.
     fn deliver<'py>(&self, py: Python<'py>, room: usize) -> PyResult<TurnParts<'py>> {
         let Some(exchange) = self.0.peer.http() else {
             return Ok((None, PyBytes::new(py, b""), true, false));

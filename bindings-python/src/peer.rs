@@ -28,7 +28,7 @@ pub(crate) enum Client {
 }
 
 impl Client {
-    /// Where its answers go.
+    /// The peer that gets its answers.
     pub(crate) fn peer(&self) -> &Peer {
         match self {
             Self::Pipe(link) => &link.peer,
@@ -36,7 +36,7 @@ impl Client {
         }
     }
 
-    /// What it shares with the others on its event loop.
+    /// The state shared with the other clients on its event loop.
     pub(crate) fn runtime(&self) -> &Runtime {
         match self {
             Self::Pipe(link) => &link.runtime,
@@ -104,7 +104,7 @@ impl Client {
     }
 }
 
-/// What the clients of one event loop share.
+/// The state shared by the clients of one event loop.
 pub(crate) struct Runtime {
     pub(crate) host: Arc<Host>,
     /// A weak proxy: the driver holds what holds this.

@@ -28,9 +28,9 @@ pub struct Pending {
     pub(crate) client: Client,
     pub(crate) purpose: ErrorPurpose,
     pub(crate) function: Py<Function>,
-    /// What is asked, for the author's log.
+    /// The name of the request, for the log.
     pub(crate) what: String,
-    /// Where the function runs, and what converts its result.
+    /// The context in which the function runs and its result is converted.
     pub(crate) context: CallContext,
     pub(crate) reply: Arc<PendingReply>,
 }

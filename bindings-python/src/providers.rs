@@ -136,7 +136,7 @@ impl Metrics {
         pushed.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// How many samples were refused.
+    /// The number of refused samples.
     #[getter]
     fn refused(&self) -> u64 {
         self.0.refused()

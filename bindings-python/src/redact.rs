@@ -111,7 +111,7 @@ fn shown<'py>(one: Contents<'_>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>>
 }
 
 impl HandlerResult {
-    /// What `redact` makes of the contents of a read of `uri`. Its error fails the read, and nothing of them is left.
+    /// Passes the contents of a read of `uri` to `redact`. An error fails the read, and none of the contents are sent.
     pub(crate) fn redacted(
         self,
         redactor: Option<&Redactor>,

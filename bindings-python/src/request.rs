@@ -1,4 +1,4 @@
-//! What fills the arguments of an author's function, from what the engine asks.
+//! Converts a request of the engine into the arguments of a user's function.
 
 use crate::context::loads;
 use crate::function::value_to_py;
@@ -6,7 +6,7 @@ use mcp_resources_runtime::transport::{RequestParams, WorkRequest};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-/// What fills an argument of this name.
+/// The value of the argument with this name.
 pub(crate) fn value<'py>(
     py: Python<'py>,
     request: &WorkRequest<'_>,

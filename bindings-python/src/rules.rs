@@ -1,4 +1,4 @@
-//! What an author sets about HTTP, from keyword arguments.
+//! Options of HTTP, from keyword arguments.
 
 use crate::error::{self, unexpected};
 use crate::options::set;
@@ -23,7 +23,7 @@ pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
     Ok(rules)
 }
 
-/// What is wrong with them.
+/// Converts the error about the options.
 pub(crate) fn refused(py: Python<'_>, error: &RulesError) -> PyErr {
     error::raise(py, "Registration", (error.to_string(),))
 }

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct HttpServer {
     web: Arc<Web>,
-    /// What the loop watches.
+    /// The descriptor that the loop watches.
     #[pyo3(get)]
     wakeup: Py<Wakeup>,
     running: Mutex<Option<Running>>,
@@ -95,7 +95,7 @@ impl HttpServer {
         self.web.close();
     }
 
-    /// How many handlers are suspended on the event loop.
+    /// The number of handlers suspended on the event loop.
     #[getter]
     fn suspended(&self) -> usize {
         self.web.runtime.tasks.len()

@@ -29,7 +29,7 @@ use pyo3::types::{PyDict, PyString};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// What all channels share.
+/// The state shared by all channels.
 pub(crate) struct Host {
     pub(crate) clock: Arc<EngineClock>,
     pub(crate) queue: Py<Queue>,
@@ -37,7 +37,7 @@ pub(crate) struct Host {
     pub(crate) spawn: Py<PyAny>,
     /// Looks at contents before they are encoded, in the context of the request.
     pub(crate) redactor: Option<Arc<Redactor>>,
-    /// What the server's lifespan gave.
+    /// The value of the server's lifespan.
     lifespan: Mutex<Option<Py<PyAny>>>,
     recorder: Option<Recorder>,
     /// Takes what clients watch, once a function wants to know.
@@ -194,7 +194,7 @@ impl Server {
         delivering(py, || engine.revoke(subject))
     }
 
-    /// What was counted, in the text format of Prometheus; `None` if nothing is.
+    /// The metrics in the text format of Prometheus; `None` if they are off.
     fn metrics_text(&self) -> PyResult<Option<String>> {
         Ok(self.host.engine()?.metrics_text())
     }
@@ -225,13 +225,13 @@ impl Server {
         self.host.registry.forked();
     }
 
-    /// What the server's lifespan gave, for handlers.
+    /// Sets the value of the server's lifespan, for handlers.
     fn set_lifespan(&self, value: Option<Py<PyAny>>) {
         let before = std::mem::replace(&mut *lock(&self.host.lifespan), value);
         drop(before);
     }
 
-    /// How long what is in flight may still finish after the end of input, in milliseconds.
+    /// Time for requests in flight to finish after the end of input, in milliseconds.
     #[getter]
     fn grace(&self) -> Millis {
         self.host.registry.grace()
@@ -243,7 +243,7 @@ impl Server {
         self.host.queue.clone_ref(py)
     }
 
-    /// How many functions are registered.
+    /// The number of registered functions.
     #[getter]
     fn handlers(&self) -> usize {
         self.host.registry.len()
@@ -324,12 +324,12 @@ impl Host {
         self.registry.mounts()
     }
 
-    /// What the server's lifespan gave.
+    /// The value of the server's lifespan.
     pub(crate) fn lifespan(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         lock(&self.lifespan).as_ref().map(|value| value.clone_ref(py))
     }
 
-    /// What is wrong with a registration, and what it collides with.
+    /// Converts a refused registration, with the function that it collides with.
     fn refusal(&self, py: Python<'_>, error: &RegistrationError) -> PyErr {
         let first = self.registry.collides_with(error);
         let first = first.map(|functions| functions.reader.get().name.clone());

@@ -1,4 +1,4 @@
-//! How what the engine wakes reaches an event loop of Python: through a byte in a pipe that the loop watches.
+//! Wakes an event loop of Python for the engine: through a byte in a pipe that the loop watches.
 
 use crate::channel::Link;
 use crate::client::calls::Calls;
@@ -11,17 +11,17 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Weak};
 use std::thread::LocalKey;
 
-/// What other threads hold of an event loop.
+/// The handle of an event loop for other threads.
 pub(crate) type LoopWaker = pump::LoopWaker<Owner>;
 
-/// What an event loop serves.
+/// The object that an event loop serves.
 pub(crate) enum Owner {
     Link(Weak<Link>),
     Web(Weak<Web>),
     Calls(Weak<Calls>),
 }
 
-/// What the loop watches for threads that have something for it.
+/// The descriptor that the loop watches for signals of other threads.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Wakeup {
     reader: PipeReader,

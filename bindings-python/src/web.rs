@@ -1,4 +1,4 @@
-//! What all requests of one HTTP endpoint share, and what the event loop does for them.
+//! The state shared by all requests of one HTTP endpoint, and the event loop's work for them.
 
 use crate::calls;
 use crate::contextvars::CallContext;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(crate) struct Web {
     pub(crate) runtime: Runtime,
     pub(crate) side: HttpSide,
-    /// What other threads have for the loop.
+    /// Items from other threads for the loop.
     pub(crate) inbox: Arc<RequestInbox<DeliveryReady>>,
     /// Providers, then the inbox.
     host: Arc<dyn transport::EventHandler>,
@@ -29,7 +29,7 @@ pub(crate) struct Web {
     pub(crate) timer: PumpTimer,
 }
 
-/// What is to be called on the loop: there is something to deliver on a response.
+/// A function to call on the loop when output is ready to deliver on a response.
 #[derive(Clone)]
 pub(crate) struct DeliveryReady(pub(crate) Arc<Py<PyAny>>);
 

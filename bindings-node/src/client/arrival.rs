@@ -1,4 +1,4 @@
-//! What arrives at the event loop: values of the core as those of JavaScript.
+//! Converts events of the client's queue into values of JavaScript.
 
 use crate::answer::Entry;
 use crate::server::number;
@@ -9,13 +9,13 @@ use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::borrow::Cow;
 
-/// What arrives, with the numbers of `js/client-wire.ts`.
+/// One event of the client's queue, with the numbers of `js/client-wire.ts`.
 #[napi(object, object_from_js = false)]
 #[derive(Default)]
 pub struct Arrival {
     /// The call or the question.
     pub id: f64,
-    /// What it is.
+    /// Its kind.
     pub kind: u32,
     /// A text: contents, JSON text, a sentence, the message of an error.
     pub text: Option<String>,
@@ -35,14 +35,14 @@ pub struct Arrival {
     pub values: Option<Vec<String>>,
     /// The code of an error; how much there is of something.
     pub count: Option<f64>,
-    /// How much there is of it in all.
+    /// The total.
     pub total: Option<f64>,
     /// Whether there is more.
     pub has_more: Option<bool>,
 }
 
 impl Arrival {
-    /// What has arrived under this number, for JavaScript.
+    /// Converts an event of the call with this number.
     pub(super) fn from_event(call: u64, news: ClientEvent) -> Self {
         let mut arrival = converted(news);
         arrival.id = number(call);

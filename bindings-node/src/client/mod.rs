@@ -27,25 +27,25 @@ pub struct NativeClient {
     socket: RefCell<Option<OwnedFd>>,
 }
 
-/// How one call is made.
+/// The options of one call.
 #[napi(object, object_to_js = false)]
 #[derive(Default)]
 pub struct ScopeFields {
     /// The only server to ask.
     pub server: Option<String>,
-    /// How long a request may take, in milliseconds.
+    /// Maximum time for the request, in milliseconds.
     pub timeout: Option<f64>,
     /// Whether its progress is reported.
     pub progress: Option<bool>,
 }
 
-/// What crosses with each read.
+/// The functions for each read.
 #[napi(object, object_from_js = false)]
 pub struct QuickClient<'env> {
     /// Reads a resource; `whole` is whether all that contents have is wanted.
     #[napi(ts_type = "(call: number, uri: string, whole: boolean, scope?: ScopeFields) => void")]
     pub read: Function<'env, (), ()>,
-    /// What has arrived.
+    /// Takes the events.
     #[napi(ts_type = "() => Arrival[]")]
     pub take: Function<'env, (), Vec<Arrival>>,
 }
@@ -129,7 +129,7 @@ impl NativeClient {
         self.calls.queue.request(numbered(call), method, params, options(scope));
     }
 
-    /// What a server says of itself.
+    /// Asks for a server's description of itself.
     #[napi(catch_unwind)]
     pub fn about(&self, call: f64, scope: Option<ScopeFields>) {
         self.calls.queue.about(numbered(call), options(scope));

@@ -24,7 +24,7 @@ pub(crate) struct Calls {
     /// The only server, if there is one.
     only: Option<Arc<str>>,
     waiting: Mutex<HashMap<u64, Waiting>>,
-    /// What is called with the progress of calls and lists.
+    /// The functions called with the progress of calls and lists.
     reports: Mutex<HashMap<u64, Py<PyAny>>>,
     next: AtomicU64,
     pub(crate) is_closed: AtomicBool,
@@ -48,7 +48,7 @@ impl Calls {
         Arc::new(Self { queue, waker, host, only, waiting, reports, next, is_closed })
     }
 
-    /// What calls are made with, until the client is closed.
+    /// The queue for calls, until the client is closed.
     pub(crate) fn queue(&self, py: Python<'_>) -> PyResult<&ClientQueue> {
         if self.is_closed.load(Ordering::Relaxed) {
             let closed = "Failed to read resource: the client is closed; make another";

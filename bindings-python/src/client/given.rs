@@ -1,4 +1,4 @@
-//! What a call gave, as Python takes it.
+//! Converts the result of a call for Python.
 
 use crate::error::{Import, raise};
 use mcp_resources_engine::client::{Change, ClientError, Failure, ServerAbout};

@@ -19,21 +19,21 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-/// How long the end of the process waits for servers to end.
+/// Maximum time that the end of the process waits for servers to end.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// See the module.
 #[pyclass(frozen, weakref, module = "mcp_resources._core")]
 pub struct Caller {
     calls: Arc<Calls>,
-    /// What the loop watches.
+    /// The descriptor that the loop watches.
     #[pyo3(get)]
     wakeup: Py<Wakeup>,
     /// The end of the pipe for a server in this process.
     far: Mutex<Option<OwnedFd>>,
 }
 
-/// What is iterated over: a list, a watch, or the changes of lists.
+/// A stream for iteration: a list, a watch, or the changes of lists.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Stream {
     source: Mutex<Option<Owned<queue::ClientStream>>>,
@@ -42,7 +42,7 @@ pub struct Stream {
     number: u64,
 }
 
-/// Which server, how many milliseconds at most, and what is called with progress.
+/// The server, the maximum time in milliseconds, and the function called with progress.
 type RequestParams = (Option<String>, Option<Millis>, Option<Py<PyAny>>);
 
 #[pymethods]
