@@ -11,6 +11,7 @@ import links
 import metadata
 import names
 import purity
+import sentences
 import size
 import vocabulary
 from tree import Check, load
@@ -24,6 +25,7 @@ CHECKS: dict[str, Check] = {
     "hygiene": hygiene.check,
     "links": links.check,
     "names": names.check,
+    "sentences": sentences.check,
     "metadata": metadata.check,
 }
 
@@ -41,7 +43,7 @@ def main() -> int:
         print(f"{name:<14}{'ok' if not findings else f'{len(findings)} found'}")
         for finding in findings:
             print(f"  {finding}")
-    print(f"{size.figures(tree)}\n{names.figures(tree)}")
+    print(f"{size.figures(tree)}\n{names.figures(tree)}\n{sentences.figures(tree)}")
     return 1 if total else 0
 
 

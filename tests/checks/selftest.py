@@ -16,6 +16,7 @@ import purity
 import ran
 import rust_tests
 import rust_text
+import sentences
 import size
 import vocabulary
 from tree import Check, Tree, read_levels
@@ -120,6 +121,20 @@ class Names(unittest.TestCase):
 
     def test_an_exception_that_is_none_any_more(self) -> None:
         assert any("take it from the list" in line for line in core(names.check, "a.rs", "struct ReadRequest;"))
+
+
+class Sentences(unittest.TestCase):
+    def test_question_words(self) -> None:
+        plain = "/// The options.\n" * 99
+        assert core(sentences.check, "a.rs", f"{plain}/// What is served.\n") == []
+        found = core(sentences.check, "a.rs", f"{plain}\n//! How it is.\n    /// Who asks.\n")
+        assert found == [
+            "101: `//! How` begins a doc comment of core/engine",
+            "102: `/// Who` begins a doc comment of core/engine",
+        ]
+
+    def test_other_comments(self) -> None:
+        assert core(sentences.check, "a.rs", "// What is served.\n/// However it is.\n") == []
 
 
 class Dependencies(unittest.TestCase):

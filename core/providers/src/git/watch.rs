@@ -25,7 +25,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How often repositories are checked. A check that takes long is followed by a pause that is twenty times as long.
+/// Interval between checks of the repositories. A check that takes long is followed by a pause twenty times as long.
 const EVERY: Duration = Duration::from_millis(250);
 const SLOWEST: Duration = Duration::from_secs(10);
 const SHARE: u32 = 20;

@@ -21,19 +21,19 @@ use mcp_resources_template::uri;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How deep the directories of a folder may be, and how many directories and files are looked at.
+/// Maximum depth of a folder's directories, and maximum number of directories and files that are looked at.
 const DEPTH: usize = 32;
 const DIRECTORIES: usize = 10_000;
 const ENTRIES: usize = 100_000;
 /// The longest URI, in bytes: as the default of the limit `uri`.
 const LONGEST: usize = 8_192;
-/// How many URIs are remembered as read, and how many messages as logged.
+/// Maximum number of URIs remembered as read, and of messages remembered as logged.
 const REMEMBERED: usize = 4_096;
 
 /// A folder that holds skills.
 #[derive(Debug)]
 pub(super) struct SkillRoot {
-    /// What stands before the paths of its skills; empty without a prefix.
+    /// The prefix of its skills' paths; empty without one.
     pub(super) prefix: String,
     /// The path of the folder itself, if it is a skill.
     own: String,
@@ -55,7 +55,7 @@ pub(super) struct SkillLibrary {
 pub(super) struct SkillSnapshot {
     /// By the URIs of their directories.
     pub(super) skills: BTreeMap<String, Skill>,
-    /// What was read of which file of which folder.
+    /// The parsed manifests, by folder and path.
     known: HashMap<(usize, Vec<u8>), KnownSkill>,
     /// Why something is not served: a sentence each.
     faults: Vec<String>,

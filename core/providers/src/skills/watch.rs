@@ -1,4 +1,4 @@
-//! Which skills have changed: looked at while somebody watches one of their files, or the lists.
+//! Watches skills for changes, as long as a client watches one of their files or the lists.
 //!
 //! Law: the digest of what is there is compared with the digest of what was there. A file that was last read here with the same
 //! bytes has not changed. The lists count as changed once when they are first watched, and after that with every change of an
