@@ -1,4 +1,4 @@
-//! From an event of the core to the author's function.
+//! Dispatch of the engine's events to user functions.
 
 use crate::elsewhere::DeliveryReady;
 use crate::function::Arguments;

@@ -1,4 +1,4 @@
-//! One client, for `js/driver.ts`: what the event loop calls.
+//! One client of a server over a pipe, for `js/driver.ts`: the functions that the event loop calls.
 
 use crate::answer::Answers;
 use crate::link::Link;

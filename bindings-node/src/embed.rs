@@ -1,5 +1,5 @@
-//! The author's function that makes vectors. It runs on the event loop: a thread of a provider asks for them here and
-//! waits, a bounded time, until they are there.
+//! The user's embedding function. It runs on the event loop; a provider's thread asks it for vectors and waits for
+//! them, for a limited time.
 //!
 //! Law: the thread of the loop never waits. What JavaScript holds to answer holds neither the provider nor the function.
 

@@ -1,5 +1,5 @@
-//! Errors over the border. One is thrown as an `Error` with the name of its class in `mcpError`; `js/errors.ts` makes
-//! the class of it.
+//! Converts errors for JavaScript. Each is thrown as an `Error` with the name of its class in `mcpError`;
+//! `js/errors.ts` creates the class from it.
 
 use crate::options::camel_case;
 use mcp_resources_engine::resource::RegistrationError;

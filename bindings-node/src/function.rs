@@ -1,4 +1,4 @@
-//! An author's function as the runtime wraps it: called with numbers and texts, it answers by its return value or later.
+//! A user function as the runtime calls it: with numbers and texts; it answers by its return value or later.
 
 use crate::peer::Shared;
 use mcp_resources_runtime::registry::Number;

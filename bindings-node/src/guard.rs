@@ -1,4 +1,4 @@
-//! The guard on its own: a policy, and what it says of a URI.
+//! The guard outside of a server: applies a policy to URIs.
 
 use crate::error::{invalid_template, invalid_uri, registration};
 use mcp_resources_engine::guard::{Decision, Guard as Core, Policy};

@@ -1,5 +1,5 @@
-//! HTTP without a socket: what `node:http` calls, or any caller that has a `Request`. Every rule is the core's; this moves its
-//! turns.
+//! HTTP without a socket: the functions that `node:http` calls, or any caller that has a `Request`. The core has every
+//! rule; this module passes on its turns.
 
 use crate::answer::Answers;
 use crate::auth::VerifiedFields;

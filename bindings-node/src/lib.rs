@@ -1,4 +1,4 @@
-//! The Node binding: a list of modules whose exports `js/` wraps. Every protocol word, code and rule is the core's.
+//! The Node binding: a list of modules whose exports `js/` wraps. Every protocol word, code and rule is in the core.
 
 mod about;
 mod answer;

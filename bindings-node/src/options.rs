@@ -1,5 +1,5 @@
-//! Options from objects: the values of JavaScript as those of the core. Which options there are, and what they may be, is
-//! the core's to say.
+//! Options from objects: converts values of JavaScript to those of the core. The core decides which options exist and
+//! which values they take.
 
 use crate::error::unusable;
 use crate::guard::PolicySource;

@@ -1,4 +1,5 @@
-//! A client, and what reads and writes for it: a pipe, or an endpoint. What a driver of JavaScript shares with them.
+//! A client, and the driver that reads and writes for it: a pipe or an endpoint. Also the state that drivers share with
+//! JavaScript.
 //!
 //! Law: nothing is borrowed while JavaScript runs: a handler may call anything here.
 

@@ -1,4 +1,4 @@
-//! Sources of resources that are ready to serve. What they do is the core's.
+//! Providers, for JavaScript. All logic is in the core.
 
 use crate::embed::{Ask, Embeddings};
 use crate::error::unusable;

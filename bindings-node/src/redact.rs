@@ -1,5 +1,5 @@
-//! The author's `redact` for contents that providers read. Providers answer on threads of their own, and the function runs on
-//! the thread of the event loop: a provider's thread queues its contents here and waits, a bounded time, for the result.
+//! The user's `redact` function for contents of providers. Providers answer on threads of their own, and the function
+//! runs on the event loop: a provider's thread queues its contents here and waits for the result, for a limited time.
 //!
 //! Law: the thread of the loop never waits. Contents that were not redacted are never sent.
 

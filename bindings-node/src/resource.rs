@@ -1,4 +1,4 @@
-//! Descriptions of resources and templates. What is wrong with a value is the core's to say.
+//! Descriptions of resources and templates. The core checks their values.
 
 use crate::options::{PlainValue, set};
 use crate::template::UriTemplate;

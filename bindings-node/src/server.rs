@@ -1,4 +1,4 @@
-//! The server: an engine, the functions behind its numbers, and the channels to tell of changes.
+//! The server: an engine, its functions by number, and the channels that deliver changes.
 
 use crate::audit;
 use crate::error::{raise, registration, unusable};

@@ -1,4 +1,4 @@
-//! URI templates on their own: expansion, matching, and several of them at once.
+//! URI templates outside of a server: expansion, matching, and sets of templates.
 
 use crate::error::{invalid_template, invalid_uri, raise, unusable};
 use crate::function::Arguments;

@@ -1,4 +1,4 @@
-//! The client of an author's tests, for `mcp-resources/testing`.
+//! The compiled part of the client of `mcp-resources/testing`.
 
 use crate::error::unusable;
 use crate::options::read;

@@ -1,4 +1,4 @@
-//! From an event of the core to the author's function: on the loop, as a task, or on a worker thread.
+//! Dispatch of the engine's events to user functions: on the event loop, as a task, or on a worker thread.
 
 use crate::context::{self, Context};
 use crate::contextvars::{CallContext, with_function};

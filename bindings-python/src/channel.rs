@@ -1,4 +1,4 @@
-//! One client: what the event loop calls, and what handlers answer to.
+//! One client over a pipe: the methods that the event loop calls, and the target of handlers' answers.
 
 use crate::calls;
 use crate::peer::{self, Client, Runtime};

@@ -1,4 +1,4 @@
-//! The context variables (`contextvars`) that functions of the author see: those of the request that they answer.
+//! The context variables (`contextvars`) of user functions: those of the request that they answer.
 //!
 //! Law: every function runs in a copy of the context in which its request arrived, on whichever thread. So a variable that
 //! a middleware sets for one request never reaches another.

@@ -1,4 +1,4 @@
-//! Results of handlers as the core takes them: read once with the interpreter, serialized without it.
+//! Converts results of handlers to those of the core: read once while holding the interpreter, serialized without it.
 
 use crate::contextvars::CallContext;
 use crate::error::{self, Import};

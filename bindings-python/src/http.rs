@@ -1,4 +1,5 @@
-//! HTTP without a socket: what an ASGI server calls. Every rule is the core's; this moves its turns.
+//! HTTP without a socket: the methods that an ASGI server calls. The core has every rule; this module passes on its
+//! turns.
 
 use crate::auth::VerifiedParts;
 use crate::error;

@@ -1,4 +1,4 @@
-//! The Python binding: a list of exports. Every protocol word, code and rule is the core's.
+//! The Python binding: a list of exports. Every protocol word, code and rule is in the core.
 
 mod audit;
 mod auth;

@@ -1,4 +1,4 @@
-//! One client, as handlers of this event loop meet it, and how what they answer is written here.
+//! One client, as the handlers of this event loop see it, and the writing of their answers.
 
 use crate::calls;
 use crate::channel::Link;

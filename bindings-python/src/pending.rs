@@ -1,4 +1,4 @@
-//! A request whose handler is still at work: what takes its outcome, from the loop or from a worker thread.
+//! A request whose handler is still running: takes its outcome, from the event loop or from a worker thread.
 
 use crate::contextvars::CallContext;
 use crate::convert::{Gather, HandlerResult, is_plain};

@@ -1,4 +1,4 @@
-//! Providers, as authors hold them.
+//! Providers, for Python.
 
 use crate::convert::Data;
 use crate::embed::Embedder;

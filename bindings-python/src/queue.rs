@@ -1,5 +1,5 @@
-//! The jobs of the worker threads: calls of `def` handlers. Threads stay attached to the interpreter for life and detach while
-//! they wait. Which thread takes what is decided in `Jobs`.
+//! The jobs of the worker threads: calls of `def` handlers. Threads stay attached to the interpreter for life and
+//! detach while they wait. `Jobs` decides which thread takes which job.
 
 use crate::peer::Client;
 use crate::pending::Pending;

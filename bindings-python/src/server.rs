@@ -1,4 +1,4 @@
-//! The server: an engine, the handlers behind its numbers, and the channels to tell of changes.
+//! The server: an engine, its handlers by number, and the channels that deliver changes.
 
 use crate::audit::{Audit, Recorder};
 use crate::contextvars::CallContext;

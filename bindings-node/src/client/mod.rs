@@ -1,4 +1,4 @@
-//! A client of servers, for `js/client.ts`. It works on a thread of its own; what it has for the event loop waits on a queue.
+//! A client of servers, for `js/client.ts`. It works on a thread of its own and queues its events for the event loop.
 //!
 //! Law: what is decided about servers is decided by the core. Here calls get numbers, and news of them cross.
 

@@ -1,4 +1,4 @@
-//! The open calls of a client, as one event loop waits for them.
+//! The open calls of a client, for the event loop that waits for them.
 //!
 //! Law: the native thread touches no object of Python, and no callback of an author runs on it.
 

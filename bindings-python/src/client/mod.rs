@@ -1,4 +1,4 @@
-//! A client of servers, as one event loop uses it.
+//! A client of servers, used from one event loop.
 
 pub(crate) mod calls;
 mod given;

@@ -1,4 +1,4 @@
-//! Pages of lists and values of completions, as all providers give them.
+//! Pages of lists and values of completions, shared by all providers.
 
 use mcp_resources_engine::connection::{Completion, ListPage};
 use mcp_resources_engine::resource::Resource;

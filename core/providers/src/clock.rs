@@ -1,5 +1,6 @@
-//! The time: `clock:///now`, and `clock:///{+zone}` for a time zone of the IANA database, such as `clock:///Asia/Tokyo`. Few
-//! zones are listed: UTC and that of this machine, or those that are declared. All can be read and completed.
+//! The clock provider: `clock:///now`, and `clock:///{+zone}` for a time zone of the IANA database, such as
+//! `clock:///Asia/Tokyo`. Few zones are listed: UTC and that of this machine, or those that are declared. All can be
+//! read and completed.
 //!
 //! While somebody watches, a thread marks each second as a change.
 

@@ -1,4 +1,4 @@
-//! Variables of the environment: `env:///{name}`, those that are allowed.
+//! The env provider: `env:///{name}`, for the variables that are allowed.
 //!
 //! Law: the environment is read once, when the provider is made, and nothing is kept but what is allowed, with its masks. Not at
 //! each read: another language may change its environment while a thread of ours looks at it, and no lock is common to both,

@@ -1,4 +1,4 @@
-//! Resources that are ready to serve: a folder, a git repository, configuration, metrics, documents, a database.
+//! Ready-made providers of resources: a folder, a git repository, configuration, metrics, documents, a database.
 //!
 //! ```text
 //!  mcp-resources-cli        mcp-resources-providers            mcp-resources-runtime      mcp-resources-engine

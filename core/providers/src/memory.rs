@@ -1,4 +1,5 @@
-//! A folder in memory: `memory:///{+path}`. A program puts entries in and takes them out; clients list, read and watch them.
+//! The memory provider, a folder in memory: `memory:///{+path}`. A program adds and removes entries; clients list, read
+//! and watch them.
 //!
 //! Law: an entry is never copied: reads share what was put. The lock is a leaf: nothing is told while it is held.
 

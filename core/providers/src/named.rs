@@ -1,4 +1,4 @@
-//! Paths that are served under names: `NAME: PATH`, or a path alone, which has its own name.
+//! Paths that are served under names: `NAME: PATH`, or a path alone, which is named after its last part.
 
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
 use std::path::{Component, Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A file that holds the options of a provider, in YAML or JSON.
+//! Reads the options of a provider from a file in YAML or JSON.
 //!
 //! Law: the file is of bounded size. No text of it is in an error: it may be a secret.
 

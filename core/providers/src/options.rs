@@ -1,4 +1,4 @@
-//! The options of providers as data: what documentation, the command's help and the bindings' stubs are made of.
+//! The options of providers as data: the source of documentation, the command's help and the bindings' stubs.
 //!
 //! Law: an option stands in one table, with its type, its default and a sentence; what sets it stands beside them.
 

@@ -1,4 +1,5 @@
-//! Paths as the end of a URI. Not an expansion of `{+path}`, which would leave a `?` or `#` of the path as it is.
+//! Encodes paths at the end of a URI. Not an expansion of `{+path}`, which would leave a `?` or `#` of the path
+//! unencoded.
 //!
 //! Law: a segment has one text. What a URI or the guard would not let through in it is `~` and two hexadecimal digits for each
 //! byte: a control, a backslash, bytes that are not UTF-8, a slash within a name. A `~` before two such digits is `~7E`.

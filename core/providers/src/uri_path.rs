@@ -1,4 +1,5 @@
-//! Paths as the end of URIs, and back. Every URI and every completion of a path of files or of git is spelled here.
+//! Encodes paths as the end of URIs, and decodes them: every URI and every completion of a path of files, git, docs or
+//! skills.
 //!
 //! ```text
 //!   bytes of a path ──text──▶ a text that every URI can hold ──percent-encoding──▶ the URI       a\b ▶ a~5Cb ▶ a~5Cb

@@ -1,4 +1,4 @@
-//! JSON, YAML and TOML as one kind of value, with keys in the order of the text.
+//! Values of JSON, YAML and TOML in one type, with keys in the order of the text.
 //!
 //! Law: the text is hostile. The size, the depth and the number of values are limited, aliases counted each time they are used.
 //! An error has one of a few sentences and a line; it never quotes the text, which may hold a secret.

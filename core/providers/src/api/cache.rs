@@ -1,4 +1,4 @@
-//! Answers that are kept: for as long as a server says, and after that to be revalidated, or served while it is down.
+//! A cache of answers: kept for as long as the server allows, then revalidated, or served while the server is down.
 //!
 //! Law: at most [`ENTRIES`] and [`BYTES`]; the one that was used least recently makes room.
 

@@ -1,4 +1,4 @@
-//! Finds secrets that an answer repeats, in whatever form it has them.
+//! Finds secrets that an answer repeats, in any encoding.
 //!
 //! ```text
 //!   secret ──▶ its words, and what they decode to ──▶ one automaton

@@ -1,4 +1,4 @@
-//! One request to an API, and what its answer means.
+//! Sends one request to an API and interprets its answer.
 //!
 //! Law: the URL comes from the operator, but for an id that is one segment of it. Headers of the operator's go to its
 //! origin alone. Nothing of a client's is sent, and no proxy of the environment is used. No message has a URL, a header

@@ -1,4 +1,4 @@
-//! For how long an answer may be kept (RFC 9111), and when a server wants to be asked again.
+//! The lifetime of an answer (RFC 9111), and the time at which a server wants to be asked again.
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;

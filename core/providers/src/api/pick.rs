@@ -1,4 +1,5 @@
-//! A part of a JSON text, by a JSON pointer (RFC 6901): the text of the part as it was sent, so that no number loses digits.
+//! Selects a part of a JSON text by a JSON pointer (RFC 6901). The part keeps its original text, so that no number
+//! loses digits.
 
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Resources that somebody watches are requested again and again; subscribers are notified if what is served has changed.
+//! Requests watched resources at intervals, and notifies subscribers if the served contents have changed.
 //!
 //! Law: a request that fails changes nothing, and is made less and less often, and not before the time that the server gave.
 

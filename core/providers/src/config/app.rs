@@ -1,4 +1,4 @@
-//! One application: its file, and what was last read of it.
+//! One application: its file, and the last state read from it.
 //!
 //! ```text
 //!   Good ──the file is changed and makes sense──▶ Good, anew

@@ -1,4 +1,4 @@
-//! Files of `NAME=VALUE` lines, as `.env`.
+//! Parses files of `NAME=VALUE` lines, such as `.env`.
 //!
 //! Law: nothing is expanded: `${NAME}` stays as it is written, so no other variable of this machine comes in. Not a crate: the
 //! usual one expands from the environment. Of a name that stands twice the last value counts, as for a shell. A line that is no

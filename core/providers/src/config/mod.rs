@@ -1,4 +1,4 @@
-//! Configuration: `config:///{app}` and `config:///{app}/{+key}`, for files in YAML, TOML, JSON or `.env` form.
+//! The config provider: `config:///{app}` and `config:///{app}/{+key}`, for files in YAML, TOML, JSON or `.env` form.
 //!
 //! ```text
 //!   Options ──▶ Config ──▶ App, one for each file: read when it has changed ──▶ Tree: what is allowed, with its masks

@@ -1,4 +1,4 @@
-//! Files of configuration as JSON values.
+//! Parses configuration files into JSON values.
 //!
 //! Law: whatever a file holds, the answer is an object of bounded size, or one of a few sentences and a line. No text of the
 //! file is in an error: it may be a secret.

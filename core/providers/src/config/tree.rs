@@ -1,4 +1,4 @@
-//! The keys of an application that are served, as they are served.
+//! The served keys of an application, with masked values.
 //!
 //! ```text
 //!   members of the file ──allow──▶ ──masks──▶ Tree      what is not allowed and what is masked is not in it

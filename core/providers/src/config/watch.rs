@@ -1,4 +1,4 @@
-//! The notifications that a change of a file causes. A request may see the change first, or the thread that polls.
+//! Notifies subscribers of changed files. A request may notice the change first, or the thread that polls.
 //!
 //! Law: the thread polls. A few calls of `stat` cost less than the system's watches, which see neither a file behind a changed
 //! link, as a mounted ConfigMap is, nor one on a network's disk, and which can run out.

@@ -1,4 +1,4 @@
-//! Keys of rows in URIs: the values, with a comma between them, as `3` or `2,3`.
+//! Keys of rows in URIs: their values, separated by commas, such as `3` or `2,3`.
 //!
 //! ```text
 //!  a text      its characters; `/` is ~2F, `,` is ~2C, other characters that a path may not hold likewise

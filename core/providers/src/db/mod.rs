@@ -1,4 +1,4 @@
-//! Databases: `db:///{name}/schema`, `db:///{name}/{table}`, `db:///{name}/{table}/{key}` and
+//! The db provider: `db:///{name}/schema`, `db:///{name}/{table}`, `db:///{name}/{table}/{key}` and
 //! `db:///{name}/query/VIEW`, for SQLite and Postgres.
 //!
 //! ```text

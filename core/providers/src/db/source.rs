@@ -1,4 +1,4 @@
-//! The declaration of one database. Nothing is open.
+//! The declaration of one database, before anything is opened.
 
 use super::catalog::{DbCatalog, some};
 use super::options::{Database, DbEngine, Secret};

@@ -1,4 +1,4 @@
-//! The operator's statements: where their parameters `:name` are, and that each text is one statement.
+//! Parses the operator's statements: finds their parameters `:name`, and checks that each text is one statement.
 //!
 //! Law: quoted text, comments and what follows `::` have no parameters. Whether the statement is a SELECT is checked by
 //! the database: see `sqlite` and `postgres`.

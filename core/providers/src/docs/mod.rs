@@ -1,5 +1,5 @@
-//! Documentation: `docs:///{site}/{+page}`, with a section as `#section`, and `docs:///{site}/search/{+query}` in Japanese and
-//! English.
+//! The docs provider: `docs:///{site}/{+page}`, with a section as `#section`, and `docs:///{site}/search/{+query}` in
+//! Japanese and English.
 //!
 //! ```text
 //!   Options ──▶ Docs ──▶ Site, one for each directory: names of pages, by the rules of files

@@ -1,4 +1,4 @@
-//! A page of Markdown: what its front matter says, and its sections.
+//! A page of Markdown: its front matter and its sections.
 //!
 //! ```text
 //!   ---                          description of the page: title, priority, lang, …

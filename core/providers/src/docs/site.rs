@@ -1,4 +1,4 @@
-//! One site: the names of its pages, as URIs have them.
+//! One site, and the names of its pages in URIs.
 //!
 //! ```text
 //!   name on disk, any bytes ──key──▶ normalised text (NFC), as the value of `page` ──uri──▶ docs:///handbook/ガイド.md, encoded

@@ -1,4 +1,4 @@
-//! A directory for other providers: what they read and watch of it, by the rules of `files`.
+//! A directory for other providers, which read and watch it by the rules of `files`.
 //!
 //! ```text
 //!   Folder::walk ──▶ each file that is served, with its facts        Folder::read ──▶ its bytes, as many as may be

@@ -1,4 +1,4 @@
-//! A file of ignore rules, read and asked as git does.
+//! A file of ignore rules, parsed and applied as git does.
 //!
 //! ```text
 //!   lines ──▶ Rule { negated, directories only, Matcher }        names and endings are looked up, the rest is tried

@@ -1,4 +1,4 @@
-//! The list of the files of all roots: walked lazily, a page at a time.
+//! The list of the files of all roots: a lazy walk, one page at a time.
 //!
 //! ```text
 //!   a directory ──▶ its files by name ──▶ its subdirectories by name, each in the same way

@@ -1,5 +1,5 @@
-//! Files: `file:///{root}/{+path}`, where `root` is the name of a directory that is served, so that no path of the machine
-//! is seen.
+//! The files provider: `file:///{root}/{+path}`, where `root` is the name of a served directory, so that no path of the
+//! machine is visible.
 //!
 //! ```text
 //!   Options ──▶ Files ──▶ Tree, one for each root: opens under it, judges, spells; nothing stays open between two requests

@@ -1,4 +1,4 @@
-//! Opening what is under a root, and nothing else, whatever others do to the tree meanwhile.
+//! Opens files and directories under a root, and nothing outside it, even if others change the tree meanwhile.
 //!
 //! ```text
 //!   Root::at(dir) ──open(path)──▶ Opened { file, facts, real }

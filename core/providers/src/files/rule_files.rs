@@ -1,4 +1,4 @@
-//! The files that rules are in: opened only if they are files, read up to a limit, and kept while they do not change.
+//! Reads rule files: opens regular files only, up to a size limit, and keeps the rules while the files do not change.
 //!
 //! ```text
 //!   look at the name ──▶ nothing, a directory, a link ──▶ no rules

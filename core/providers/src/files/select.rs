@@ -1,4 +1,4 @@
-//! The first names of a directory, however many it has.
+//! Selects the first names of a directory, however many entries it has.
 //!
 //! Law: what is held is bounded by what is asked for.
 

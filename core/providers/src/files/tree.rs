@@ -1,4 +1,4 @@
-//! One root at run time: what reads, lists, completes and watches all stand on.
+//! One root at run time: the common part of reads, lists, completion and watches.
 //!
 //! ```text
 //!   Tree::open ──▶ Root ──open(path)──▶ Opened ──into_dir──▶ Dir     under the root, by its descriptor

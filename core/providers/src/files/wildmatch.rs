@@ -1,4 +1,4 @@
-//! One pattern of git's ignore rules, as git's own matcher reads it.
+//! One pattern of git's ignore rules, interpreted like git's own matcher.
 //!
 //! ```text
 //!   src/**/[a-z]?.c  ──▶  Literal("src/") Directories Set([a-z]) Any Literal(".c")

@@ -1,4 +1,4 @@
-//! Binary files in a patch, as git writes them: deflated, in base 85.
+//! The text form of binary files in a patch, as git writes it: deflated, in base 85.
 //!
 //! ```text
 //!   literal 5                 the size of the file

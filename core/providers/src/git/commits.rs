@@ -1,4 +1,4 @@
-//! Commits as JSON: one, and the log of a revision.
+//! Commits as JSON: a single one, and the log of a revision.
 //!
 //! ```text
 //!   heap by time of commit ──newest──▶ commit ──▶ with a path: skipped if a parent has the same there

@@ -1,4 +1,4 @@
-//! Completion of variables.
+//! Completion of the git provider's variables.
 //!
 //! Law: a client can expand the template with a value as it is. Names have `~2F` for a slash. Paths are whole, and
 //! percent-encoded where the template takes them as they are; those of directories end with a slash. Only names and paths that

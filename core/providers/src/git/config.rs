@@ -1,4 +1,4 @@
-//! The configuration of a repository, as far as it decides what is read.
+//! The configuration of a repository, as far as it affects reading.
 //!
 //! Law: it is not trusted. Settings that name a program or a path, and includes, are not read. What would make git refuse the
 //! repository makes this provider refuse it.

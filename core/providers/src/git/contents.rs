@@ -1,4 +1,4 @@
-//! Files as they were committed, and the children of directories.
+//! Committed files, and the children of directories.
 //!
 //! Law: a blob has the bytes of the object database. Filters for the working tree are not applied.
 

@@ -1,4 +1,4 @@
-//! Deltas of packs: instructions that make an object of another one.
+//! Deltas of packs: instructions that build an object from another one.
 //!
 //! Law: nothing of a delta is believed: each instruction must stay within the base and within the size of the result.
 

@@ -1,4 +1,4 @@
-//! The index: what the next commit has, and what the files of the working tree were like.
+//! The index: the entries of the next commit, with the state of the working tree's files when they were added.
 //!
 //! ```text
 //!   index ──▶ entries ◀── sharedindex.ID, of a split one          a sparse directory ──▶ an entry for each file in it

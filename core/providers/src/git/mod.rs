@@ -1,4 +1,4 @@
-//! Git repositories, read-only: `git:///{repo}/…`.
+//! The git provider: read-only repositories as `git:///{repo}/…`.
 //!
 //! ```text
 //!   git:///                       the repositories, with their URIs          JSON

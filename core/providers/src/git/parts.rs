@@ -1,4 +1,4 @@
-//! Opening the files of a repository.
+//! Opens the files of a repository.
 //!
 //! ```text
 //!   path ──looked at──▶ a file? ──open, without waiting──▶ still a file? ──where it really lies──▶ under one of the areas?

@@ -1,4 +1,4 @@
-//! References as they are kept: files under `refs`, lines of `packed-refs`, and HEAD.
+//! The storage of references: files under `refs`, lines of `packed-refs`, and HEAD.
 //!
 //! ```text
 //!   refs/heads/main ──a file──▶ ID, or ref: refs/heads/other ──▶ …

@@ -1,4 +1,4 @@
-//! The objects of a repository: in packs, in files of their own, and in the directories that it borrows from.
+//! The storage of objects: in packs, in files of their own, and in the directories from which a repository borrows.
 //!
 //! ```text
 //!   id ──▶ packs ──▶ loose files ──▶ packs again, if there are other ones now ──▶ absent

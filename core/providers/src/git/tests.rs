@@ -1,4 +1,4 @@
-//! Work that stops when nobody waits for it any longer.
+//! Tests of work that stops when its request is cancelled.
 
 use super::*;
 use crate::named::NamedPath;

@@ -1,4 +1,4 @@
-//! The files of a working tree that are not in the index.
+//! Finds the files of a working tree that are not in the index.
 //!
 //! ```text
 //!   directory ──▶ its .gitignore ──▶ each entry: in the index? ignored? ──▶ untracked: a file, or a directory as a whole

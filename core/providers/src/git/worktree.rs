@@ -1,4 +1,4 @@
-//! The files of a working tree beside the index.
+//! Compares the files of a working tree with the index.
 //!
 //! ```text
 //!   entry ──lstat──▶ as in the index? ──no──▶ its contents, converted as `git add` would ──hash──▶ as in the index?

@@ -1,4 +1,4 @@
-//! Secrets in connection strings: in each of the usual forms, the value of a name that says secret.
+//! Finds secrets in connection strings: in each of the usual forms, the value of a name that stands for a secret.
 //!
 //! ```text
 //!   Server=x;Pwd=hunter2;                    ADO.NET, ODBC, storage accounts: to the `;`

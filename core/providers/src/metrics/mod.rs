@@ -1,4 +1,5 @@
-//! Metrics: `metrics:///{name}` is the last hour of a series, with `{?from,to,step,format}` another part of it.
+//! The metrics provider: `metrics:///{name}` is the last hour of a series, and `{?from,to,step,format}` selects another
+//! part of it.
 //!
 //! ```text
 //!   push ──▶ Table of Series: rings of samples ──read──▶ Query ──▶ Points: samples, or buckets of them ──▶ Format

@@ -1,5 +1,5 @@
-//! The notifications that pushes cause. A thread compares how many samples a series has had with how many it had at the last
-//! notification, so there is at most one for each interval, however many samples come.
+//! Notifies subscribers of pushed samples. A thread compares the number of samples of each series with the number at
+//! the last notification, so there is at most one notification in each interval, however many samples come.
 //!
 //! Law: a count is recorded before the interest is, so a sample that comes while a client subscribes is not missed. The lock
 //! is a leaf.

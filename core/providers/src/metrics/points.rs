@@ -1,4 +1,4 @@
-//! Samples to points: each sample as it is, or buckets of one length.
+//! Converts samples to points: each sample as it is, or buckets of one length.
 //!
 //! Law: a bucket has the least and the greatest of its samples, so a spike of one sample is in every answer. Buckets begin at
 //! multiples of their length, not at the beginning of what is asked for, so a later answer has the same buckets.

@@ -1,4 +1,4 @@
-//! Series of samples in bounded memory.
+//! Series of samples in limited memory.
 //!
 //! Law: a push to a series that exists allocates nothing, notifies nobody and calls no host: notifications are sent,
 //! and refusals logged, by the threads of the provider. So any thread may push at any time, also one that holds an

@@ -1,4 +1,4 @@
-//! The rings, the points, the forms and the words of queries, without a server.
+//! Tests of series, points, formats and queries, without a server.
 
 use super::format::SeriesFormat;
 use super::points::{Point, Points};

@@ -1,4 +1,4 @@
-//! A document in chunks: by its headings, and where a section is long, by its paragraphs.
+//! Splits a document into chunks: by its headings, and a long section by its paragraphs.
 //!
 //! Law: a chunk has a bounded length, never cuts a character, and says which heading it stands under.
 

@@ -1,4 +1,4 @@
-//! A document as a collection knows it, and as an index keeps it: a row for each chunk.
+//! A document in a collection, and its rows in an index: one for each chunk.
 //!
 //! Law: what is known of a document stands in the row of its first chunk. A row that cannot be read is no document; its source is
 //! asked again.

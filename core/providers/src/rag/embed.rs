@@ -1,4 +1,4 @@
-//! Vectors of chunks, if the program has something that makes them; and how two orders become one.
+//! Vectors of chunks, if the program has an embedding function, and the combination of both rankings.
 
 use std::collections::HashMap;
 use std::fmt;

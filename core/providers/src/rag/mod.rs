@@ -1,5 +1,6 @@
-//! Documents through retrieval: `rag:///{collection}/doc/{+id}` and `rag:///{collection}/search/{+query}`, of folders
-//! and of Google Drive, whose files are `gdrive:///{fileId}` too.
+//! The rag provider, documents through retrieval: `rag:///{collection}/doc/{+id}` and
+//! `rag:///{collection}/search/{+query}`, from folders and from Google Drive, whose files are also available as
+//! `gdrive:///{fileId}`.
 //!
 //! ```text
 //!   Options ──▶ Rag ──▶ Collection, one for each name: a DocumentSource ── Folder, Drive, or the program's own

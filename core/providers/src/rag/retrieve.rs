@@ -1,4 +1,4 @@
-//! The passages that answer a question.
+//! Finds the passages that answer a question.
 //!
 //! ```text
 //!   question ──▶ words, any of which may occur ──▶ index: candidates ──▶ BM25 ──┐

@@ -1,4 +1,4 @@
-//! Results in a SQLite file, which several processes may share.
+//! Stores results in a SQLite file, which several processes may share.
 //!
 //! ```text
 //!   put ──▶ BEGIN IMMEDIATE ─ uses that were noted, what has expired, the result, what makes room ─ COMMIT ──▶ acknowledged

@@ -1,4 +1,4 @@
-//! One result: its name, its contents and its time.
+//! One result: its name, its contents and its lifetime.
 
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::resource::{CacheHint, CacheScope};

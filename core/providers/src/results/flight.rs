@@ -1,4 +1,4 @@
-//! Computations that are under way, for those who wait for the same result.
+//! Computations in progress, shared by all callers that wait for the same result.
 //!
 //! ```text
 //!   join ──first──▶ ComputeLeader ──finish──▶ everybody who waits has the same end

@@ -1,4 +1,4 @@
-//! Results in memory.
+//! Stores results in memory.
 //!
 //! Law: every operation costs the logarithm of the number of results, but for a page of a list.
 

@@ -1,5 +1,5 @@
-//! A cache of results: `results:///` and `results:///{analysisId}`, or another scheme. A program puts what it
-//! has computed; clients list, read and watch it for as long as it holds.
+//! The results provider, a cache of results: `results:///` and `results:///{analysisId}`, or another scheme. A program
+//! stores what it has computed; clients list, read and watch the results until they expire.
 //!
 //! ```text
 //!   put, get, get_or_compute ──▶ Results ──▶ Store: in memory, or a SQLite file

@@ -1,4 +1,4 @@
-//! The files of an open SQLite database, which may be removed or replaced while it is open.
+//! Checks whether the files of an open SQLite database were removed or replaced.
 //!
 //! Law: SQLite finds the log of a database by its name. So the log of a file that is gone must not stay where another file would
 //! take it for its own, and the log of another file must not be removed when a connection to the one that is gone is closed.

@@ -1,4 +1,4 @@
-//! The two stores against a naive model, what a file may be, and computations that are shared.
+//! Tests of the two stores against a naive model, of damaged files, and of shared computations.
 
 use super::entry::{Content, ResultEntry, ResultKey};
 use super::options::ResultLimits;

@@ -1,4 +1,4 @@
-//! The index in SQLite: in memory, or in a file that outlives the process.
+//! The search index in SQLite: in memory, or in a file that outlives the process.
 //!
 //! ```text
 //!   doc    id, site, key, lang, stamp, head, body      what is known of each text, and the text itself

@@ -1,4 +1,5 @@
-//! Full-text search for providers, in Japanese and English: an index in SQLite (FTS5) over words that are folded here.
+//! Full-text search for providers, in Japanese and English: an index in SQLite (FTS5) over words that are folded by
+//! this module.
 //!
 //! ```text
 //!   text ──Tokens──▶ folded tokens ──▶ Index (FTS5)          query ──Query──▶ phrases ──▶ Index ──▶ candidates, best first

@@ -1,4 +1,4 @@
-//! A few words around what was found.
+//! Cuts a snippet around the hits of a search.
 //!
 //! Law: a cut never falls into a character, and what was found is between `**`.
 

@@ -1,4 +1,4 @@
-//! The words of a text, folded and cut so that Japanese and English are searched alike.
+//! Splits a text into folded words, so that Japanese and English are searched alike.
 //!
 //! ```text
 //!   ＡＰＩサーバーの検索  ──── fold ────▶  apiサーバーの検索  ── `ー` at the end of a katakana word ──▶  apiサーバの検索

@@ -1,4 +1,4 @@
-//! The methods of the extension: `skills/list`, `skills/get` and `resources/directory/read`.
+//! The methods of the skills extension: `skills/list`, `skills/get` and `resources/directory/read`.
 //!
 //! Law: a page is limited in entries and in bytes, an entry is never split, and a cursor contains only data that the
 //! client has seen. Absent and hidden entries get the same error.

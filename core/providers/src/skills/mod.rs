@@ -1,5 +1,5 @@
-//! Agent Skills: `skill://{+path}`, for folders of skills, with the methods of the extension `io.modelcontextprotocol/skills`
-//! (SEP-2640).
+//! The skills provider, Agent Skills: `skill://{+path}`, for folders of skills, with the methods of the extension
+//! `io.modelcontextprotocol/skills` (SEP-2640).
 //!
 //! ```text
 //!   Options ──▶ Skills ──▶ Library: the folders ──refresh──▶ Snapshot: each Skill with its front matter and digests

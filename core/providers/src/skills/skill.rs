@@ -1,4 +1,4 @@
-//! One skill: what its `SKILL.md` says, and its files with their digests.
+//! One skill: the front matter of its `SKILL.md`, and its files with their digests.
 //!
 //! Law: a skill that is served conforms to the Agent Skills specification. A file's digest and size come from one read of it.
 

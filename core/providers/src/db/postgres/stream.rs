@@ -1,4 +1,4 @@
-//! The bytes that a Postgres server sends, limited before anything is kept of them.
+//! Limits the bytes that a Postgres server sends, before any of them are stored.
 //!
 //! ```text
 //!   socket ──▶ BoundedStream: heads of messages, bytes and messages of a phase ──▶ tokio-postgres, which keeps whole messages

@@ -1,4 +1,5 @@
-//! Servers that are hostile in every phase: what they send is left after a limited part of it, and the log says why.
+//! Tests with servers that are hostile in every phase: the session ends after a limited part of their data, and the log
+//! says why.
 
 use super::*;
 use crate::db::options::Database;

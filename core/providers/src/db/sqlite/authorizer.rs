@@ -1,4 +1,5 @@
-//! Decides what a statement may do. SQLite asks about each table, column and function while it compiles the statement.
+//! Decides which actions a statement may perform. SQLite asks about each table, column and function while it compiles
+//! the statement.
 //!
 //! Law: only the actions listed here are allowed.
 

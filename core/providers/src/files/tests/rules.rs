@@ -1,4 +1,4 @@
-//! Rules that are not in the tree that is served, and files of rules that cannot be read.
+//! Tests of rules outside the served tree, and of rule files that cannot be read.
 
 use super::*;
 use std::process::Command;

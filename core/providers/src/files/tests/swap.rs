@@ -1,4 +1,4 @@
-//! Reads while another thread swaps what is read for links to the outside.
+//! Tests of reads while another thread replaces the files by links to the outside.
 
 use super::{Folder, WAYS, all, context, shown};
 use crate::files::Symlinks;

@@ -1,4 +1,4 @@
-//! The watches that the system keeps for us, and how many it may.
+//! The watches of the system, and their maximum number.
 //!
 //! Law: a watch is counted for each that needs it, by its path, and given back with the last. What the system does not watch
 //! is looked at from time to time; the reason is reported once.

@@ -1,4 +1,4 @@
-//! The files and directories that clients watch, found by all that a change may be reported under.
+//! The files and directories that clients watch, indexed by every path under which a change may be reported.
 //!
 //! Law: URIs of the same path, such as those of different lines of a file, are one target. A file with several names is
 //! reported by the system under one of them only, so targets are found by inode too.

@@ -1,4 +1,4 @@
-//! The directories of one root that matter to somebody, and what their entries were.
+//! The watched directories of one root, and the state of their entries.
 //!
 //! ```text
 //!   hold(dir) ── watched by the system from now on ──▶ scan(dir) ──▶ does it differ from the last scan? which directories are new?

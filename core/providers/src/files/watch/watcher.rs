@@ -1,4 +1,4 @@
-//! The thread that looks: what it does between two waits.
+//! The work of the watcher's thread between two waits.
 //!
 //! ```text
 //!   Inbox ──▶ hints, interests ──▶ which targets are due, which directories are stale ──▶ look, compare ──▶ Reports

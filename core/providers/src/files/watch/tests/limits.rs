@@ -1,4 +1,4 @@
-//! Too many directories, too many events.
+//! Tests with too many directories, and with too many events.
 
 use super::*;
 use notify::EventHandler;

@@ -1,4 +1,4 @@
-//! The lists, directories, and what decides which files are in them.
+//! Tests of lists and directories, and of the rules that decide which files are in them.
 
 use super::*;
 

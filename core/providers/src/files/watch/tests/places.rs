@@ -1,4 +1,4 @@
-//! Files that are somewhere else than they were: renamed, replaced, linked, not there yet.
+//! Tests of files that move: renamed, replaced, linked, or not there yet.
 
 use super::super::super::Symlinks;
 use super::*;
