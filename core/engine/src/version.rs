@@ -21,7 +21,7 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// The sets of fields that revisions share in list items (requirements 5.1): items are encoded once for each.
+/// The sets of fields that revisions share in list items: items are encoded once for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldSet {
     /// 2024-11-05 and 2025-03-26: no `title`, `_meta`, `icons` or `lastModified`.
@@ -113,7 +113,7 @@ impl Revision {
         self == Self::V2025_11_25
     }
 
-    /// Whether contents may carry `_meta` (requirements 5.1).
+    /// Whether contents may carry `_meta`.
     pub fn has_contents_meta(self) -> bool {
         self >= Self::V2025_06_18
     }
@@ -206,7 +206,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The methods that the library serves itself (requirements 0.1).
+/// The methods that the library serves itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolMethod {
     /// `initialize`.

@@ -1,5 +1,5 @@
-//! The sets of characters that captures may contain, by operator and section. The table is normative (2.5 of the
-//! matching rules in ARCHITECTURE.md). Percent-triplets are units, represented here by their `%`.
+//! The sets of characters that captures may contain, by operator and section. Percent-triplets are units, represented here
+//! by their `%`.
 
 use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in};
 

@@ -1,4 +1,4 @@
-//! List items as JSON, for each set of fields that revisions share (requirements 5.1).
+//! List items as JSON, for each set of fields that revisions share.
 //!
 //! Law: only [`FieldSet`] decides which fields are written. Absent values are omitted, never written as null.
 

@@ -1,4 +1,4 @@
-//! From the bytes of one message to the method that serves it: era, terms, method, in the order of requirements §2.
+//! Dispatches one message: determines its era, its terms, and the method that serves it.
 
 use super::batch::BatchId;
 use super::cached;
@@ -305,7 +305,7 @@ impl Connection {
         }
     }
 
-    /// Serves a modern request: requirements §2, stdio, step 2.
+    /// Serves a modern request.
     fn modern<'m>(
         &mut self,
         raw: &Raw<'m>,
@@ -329,7 +329,7 @@ impl Connection {
         self.offered(&raw.under(terms, step), &raw.method, out)
     }
 
-    /// Serves a legacy request: requirements §2, stdio, steps 5 and 6.
+    /// Serves a legacy request.
     fn legacy<'m>(
         &mut self,
         raw: &Raw<'m>,
@@ -470,7 +470,7 @@ impl Connection {
     }
 }
 
-/// Compares the headers of an HTTP request with its message (requirements §2, steps 7 to 9).
+/// Compares the headers of an HTTP request with its message.
 impl Connection {
     /// Compares the headers with a request that claims to be modern (§2, step 8).
     fn refuse_mirror<'m>(

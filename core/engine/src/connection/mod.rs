@@ -86,7 +86,7 @@ pub enum ConnectionKind {
     Request,
     /// One legacy HTTP request to a server without sessions; the connection ends with it.
     Stateless,
-    /// A component inside another server (`design` section 12): results without an envelope.
+    /// A component inside another server: results without an envelope.
     Bare,
 }
 

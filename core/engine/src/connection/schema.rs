@@ -1,4 +1,4 @@
-//! Validates form answers against the flat schemas of elicitation (requirements 14.3).
+//! Validates form answers against the flat schemas of elicitation.
 
 use serde_json::{Map, Value};
 

@@ -17,7 +17,7 @@ pub(super) struct Terms<'m> {
     pub(super) progress_token: Option<Json<'m>>,
 }
 
-/// The kinds of input that a client supports (requirements 14.3). An open set: unknown members are ignored.
+/// The kinds of input that a client supports. An open set: unknown members are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Capabilities {
     pub(super) form: bool,
@@ -114,7 +114,7 @@ impl<'m> Claim<'m> {
         Self { version, capabilities, client_info, log_level, progress_token }
     }
 
-    /// Whether the request claims to be modern (requirements, section 2).
+    /// Whether the request claims to be modern.
     pub(super) fn is_modern(&self) -> bool {
         self.version.is_some() || self.capabilities.is_some()
     }

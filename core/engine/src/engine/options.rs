@@ -9,7 +9,7 @@ use crate::resource::{CacheHint, Icon};
 use crate::seal::SealKey;
 use crate::version::Revision;
 
-/// The server's description of itself (requirements, section 3).
+/// The server's description of itself.
 #[derive(Clone, Debug, Default)]
 pub struct ServerInfo {
     /// `name`; required.

@@ -1,4 +1,4 @@
-//! Checks the head of a request (requirements §2, steps 1 to 5), in this order: limits, `Host`, `Origin`, path, verb,
+//! Checks the head of a request, in this order: limits, `Host`, `Origin`, path, verb,
 //! authorization, size, content type, `Accept`. The path of health checks is answered before all of them but the limits.
 //!
 //! Law: the first failing check determines the answer. Checks after the authorization run together with the others, but

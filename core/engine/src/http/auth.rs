@@ -1,4 +1,4 @@
-//! The HTTP parts of a resource server (requirements, section 13): challenges, metadata documents, scopes.
+//! The HTTP parts of a resource server: challenges, metadata documents, scopes.
 //!
 //! Law: a token is read from the head and passed to the runtime, and stored nowhere. The runtime decides whether it is valid;
 //! this module decides how the client is answered.

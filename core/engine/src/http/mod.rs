@@ -1,5 +1,4 @@
-//! The rules of Streamable HTTP, both eras, without a socket: a head and a body in, turns out (requirements, sections 2,
-//! 12 and 13).
+//! The rules of Streamable HTTP, both eras, without a socket: a head and a body in, turns out.
 //!
 //! ```text
 //!  head ──▶ Endpoint::admit ──▶ Admitted ──(the runtime verifies the token)──▶ identify ──▶ Identified
@@ -150,7 +149,7 @@ impl Endpoint {
         self.gate.paths()
     }
 
-    /// Checks the head of a request (requirements §2, steps 1 to 3).
+    /// Checks the head of a request.
     ///
     /// # Errors
     /// The response to send instead: 431, 400 or 501 if the end of the body is in doubt, 403, 404 or 405; 401 or 400 if the
@@ -173,7 +172,7 @@ impl Endpoint {
     }
 
     /// Handles a request with its body (empty for `GET` and `DELETE`): appends the beginning of the response's body to
-    /// `out`, and returns what to do next (requirements §2, steps 6 to 9).
+    /// `out`, and returns what to do next.
     pub fn open<'m>(
         self: &Arc<Self>,
         request: &'m Identified,

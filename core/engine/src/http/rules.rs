@@ -28,7 +28,7 @@ pub struct Rules {
     /// Further headers that such pages may send, such as `X-Team`. The headers of the protocol, `Authorization` and those
     /// of the W3C trace context are always among them. Default none.
     pub cors_headers: Vec<String>,
-    /// The requirements for bearer tokens (requirements, section 13). Default none: no token is required.
+    /// The requirements for bearer tokens. Default none: no token is required.
     pub auth: Option<Auth>,
     /// Whether legacy clients get sessions. Without sessions every legacy request is independent, and there are no
     /// subscriptions and no notification streams. Default `true`.

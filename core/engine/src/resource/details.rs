@@ -1,6 +1,6 @@
 //! The properties that resources and templates share: presentation, access and caching.
 
-/// The properties that resources and templates share. Each revision gets the fields it defines (requirements 5.1).
+/// The properties that resources and templates share. Each revision gets the fields it defines.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Details {

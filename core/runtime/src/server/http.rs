@@ -102,7 +102,7 @@ impl HttpBuilder {
         self
     }
 
-    /// Requires a bearer token accepted by `verifier` on every request (requirements, section 13). Default: no token is
+    /// Requires a bearer token accepted by `verifier` on every request. Default: no token is
     /// required.
     pub fn auth(mut self, auth: Auth, verifier: impl Verifier) -> Self {
         self.options.rules.auth = Some(auth);

@@ -2,7 +2,7 @@
 //! hub has notifications, or unwritten output can be written.
 //!
 //! Law: the reader waits only for input and for room to write, so a request costs one read and one write. Above
-//! `Limits::output` it stops reading (design 3.2); at the end of input, requests in flight get `Limits::grace`.
+//! `Limits::output` it stops reading; at the end of input, requests in flight get `Limits::grace`.
 
 use super::calls;
 use super::client::CallerHandle;

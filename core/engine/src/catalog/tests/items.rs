@@ -1,4 +1,4 @@
-//! List items, byte for byte, in each set of fields (requirements 5.1).
+//! List items, byte for byte, in each set of fields.
 
 use super::*;
 use crate::resource::{Annotations, Audience, Icon, Parameter, ParameterKind, Theme};
