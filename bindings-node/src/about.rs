@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The size of a buffer that is kept for the next request.
 const KEPT: usize = 1024;
 
-/// See the module.
+/// The data of one request, in reused buffers.
 #[derive(Default)]
 pub(crate) struct About {
     /// Whether it is a request that waits.

@@ -48,7 +48,7 @@ pub struct Question {
     pub more: String,
 }
 
-/// See the module: for the handlers of one driver.
+/// Answers for the handlers of one driver.
 #[napi]
 pub struct Answers(pub(crate) Rc<dyn Driver>);
 
@@ -122,8 +122,8 @@ impl Answers {
         self.answer(request, Answer::Raw(result))
     }
 
-    /// Answers that it failed: by the word of `js/errors.ts` for it, and its members. Without a word and a code it is the
-    /// author's own failure, sent without its text.
+    /// Answers with an error: `kind` is its name in `js/errors.ts`, and `facts` its members. Without a kind and a code
+    /// it is a failure of the user's code, sent without its text.
     #[napi(catch_unwind)]
     pub fn fail(&self, request: f64, kind: Option<String>, facts: PlainValue) -> Result<()> {
         self.answer(request, Answer::Failed(failure(kind.as_deref(), facts.into())))
@@ -229,7 +229,7 @@ pub struct Whole {
 }
 
 impl Entry {
-    /// For JavaScript; `None` if it is not what it says.
+    /// Converts contents for JavaScript; `None` if a blob is not base64.
     pub(crate) fn from_contents(contents: Contents<'static>) -> Option<Self> {
         let Contents { uri, mime_type, body, meta } = contents;
         let (text, bytes) = match body.into_plain()? {

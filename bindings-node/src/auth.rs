@@ -61,7 +61,7 @@ pub struct TokenResult {
     pub unavailable: bool,
 }
 
-/// A verifier of the core's.
+/// A token verifier of the core.
 #[napi]
 pub struct TokenVerifier(Arc<dyn Verifier>);
 
@@ -112,7 +112,7 @@ impl TokenVerifier {
 
 #[napi]
 impl TokenCheck {
-    /// Looks whether it is verified. `waker` is called when this is to be asked again.
+    /// Returns the result, or registers `waker`, which is called when this should be called again.
     #[napi(catch_unwind)]
     pub fn poll(&self, waker: Function<'_, (), ()>) -> Result<TokenResult> {
         // Most tokens are verified at once: no function is made then that other threads could call.

@@ -13,7 +13,7 @@ use napi::{JsValue, ValueType};
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// Has providers answer what is theirs, and functions the rest.
+/// Passes requests to the providers that serve them, and the others to functions.
 pub(crate) fn handle_all(client: &Client, events: Events<'_>) -> Result<()> {
     let host = &client.driver.shared().host;
     host.delivering(|| {
@@ -22,8 +22,8 @@ pub(crate) fn handle_all(client: &Client, events: Events<'_>) -> Result<()> {
     })?
 }
 
-/// Does work, then what comes of it. A handler that answers at once has answered inside of this: what comes of that waits
-/// here, so that nothing recurses.
+/// Does `work`, then the work that follows from it. A handler may answer inside this call; the work that follows from
+/// such an answer is queued here, so that nothing recurses.
 fn do_all<'m>(client: &Client, work: impl IntoIterator<Item = Work<'m>>) -> Result<()> {
     let shared = client.driver.shared();
     let is_outermost = !shared.is_handling.replace(true);
@@ -43,7 +43,7 @@ fn do_all<'m>(client: &Client, work: impl IntoIterator<Item = Work<'m>>) -> Resu
     result
 }
 
-/// Does what was left for the loop.
+/// Handles an item that another thread left for the loop.
 pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: InboxItem<DeliveryReady>) -> Result<()> {
     let shared = driver.shared();
     match item {
@@ -59,7 +59,7 @@ pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: InboxItem<DeliveryReady>) -
     }
 }
 
-/// Answers a request. What comes of that is handled too.
+/// Answers a request, and handles the events that follow.
 pub(crate) fn respond(client: &Client, token: RequestToken, answer: Answer<'_>) -> Result<()> {
     let shared = client.driver.shared();
     shared.host.delivering(|| {

@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// Maximum size of output taken at once, if the loop writes it.
 const TAKEN: usize = 1 << 20;
 
-/// See the module.
+/// One client of a server over a pipe.
 #[napi]
 pub struct Channel {
     pub(crate) link: Rc<Link>,
@@ -21,8 +21,8 @@ pub struct Channel {
 
 #[napi]
 impl Channel {
-    /// Connects a client. `driver` is the number that functions are called with, `drive` is told what the event loop must
-    /// do, with the numbers of `js/driver.ts`.
+    /// Connects a client. `driver` is the number that functions are called with; `drive` is called with the tasks of
+    /// the event loop, by the numbers of `js/driver.ts`.
     #[napi(catch_unwind, constructor)]
     pub fn new(
         server: &Server,
@@ -88,7 +88,7 @@ impl Channel {
         self.link.pump.timer(&*self.link)
     }
 
-    /// Cancels what is in flight.
+    /// Cancels the requests in flight.
     #[napi(catch_unwind)]
     pub fn cancel_all(&self) -> Result<()> {
         self.link.pump.cancel_all(&*self.link)
@@ -100,7 +100,7 @@ impl Channel {
         self.link.close()
     }
 
-    /// Takes what waits to be written: where the loop writes it, a part; in the same process all, and what follows.
+    /// Takes output: a part if the loop writes it; all of it in the same process, and any that follows.
     #[napi(catch_unwind)]
     pub fn take(&self) -> Result<Buffer> {
         let pump = &self.link.pump;

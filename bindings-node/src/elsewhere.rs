@@ -11,7 +11,7 @@ use mcp_resources_runtime::transport::http::{InboxItem, RequestInbox};
 use mcp_resources_runtime::transport::{EventHandler, Peer, Work};
 use std::sync::{Arc, Weak};
 
-/// See the module.
+/// Leaves answers of other threads in the loop's inbox, and wakes the loop.
 pub(crate) struct Elsewhere {
     woken: Arc<Woken>,
     /// It holds nothing: answers of a client that is gone go nowhere.

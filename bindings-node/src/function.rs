@@ -20,7 +20,7 @@ pub(crate) struct Callee {
 /// The functions behind one number.
 pub(crate) type Functions = mcp_resources_runtime::transport::WorkFunctions<Arc<Callee>>;
 
-/// See the module.
+/// A user function.
 #[napi(js_name = "NativeFunction")]
 pub struct Function {
     pub(crate) callee: Arc<Callee>,
@@ -33,8 +33,8 @@ pub struct Arguments(Vec<sys::napi_value>);
 
 #[napi]
 impl Function {
-    /// `call` is called with the number of a channel, the number of a request, and what there is to say of it. It
-    /// returns a text that is the answer, or `undefined` if it has answered or will.
+    /// `call` is called with the number of a channel, the number of a request, and the request's data. It returns a
+    /// text as the answer, or `undefined` if it has answered or will answer later.
     #[napi(constructor)]
     pub fn new(
         name: String,

@@ -57,7 +57,7 @@ pub struct Refusal {
 
 #[napi]
 impl Endpoint {
-    /// `driver` is the number that functions are called with, `drive` is told what the event loop must do.
+    /// `driver` is the number that functions are called with; `drive` is called with the tasks of the event loop.
     #[napi(catch_unwind, constructor)]
     pub fn new(
         server: &Server,
@@ -77,8 +77,8 @@ impl Endpoint {
         Answers(self.0.clone())
     }
 
-    /// Looks at the head of a request: the target is what follows `mount`. `headers` are names and values in turn. `client`
-    /// is the address that the request comes from, if that is known.
+    /// Checks the head of a request: the target is the part behind `mount`. `headers` has names and values in turn.
+    /// `client` is the sender's address, if known.
     #[napi(catch_unwind)]
     pub fn admit(
         &self,
@@ -140,14 +140,14 @@ impl Endpoint {
         self.0.shutdown()
     }
 
-    /// Ends every session: what is in flight is cancelled.
+    /// Ends every session and cancels the requests in flight.
     #[napi(catch_unwind)]
     pub fn close(&self) -> Result<()> {
         let turns = self.0.side.endpoint().close(self.0.now());
         self.0.turns(turns)
     }
 
-    /// Its driver is told nothing more.
+    /// Stops calling the driver.
     #[napi(catch_unwind)]
     pub fn release(&self) {
         self.0.shared.release();
@@ -156,14 +156,14 @@ impl Endpoint {
 
 #[napi]
 impl Admitted {
-    /// The bearer token to verify; `null` where none is asked for.
+    /// The bearer token to verify; `null` if none is required.
     #[napi(catch_unwind, getter)]
     pub fn token(&self) -> Option<String> {
         self.0.borrow().as_ref().and_then(|(admitted, _)| admitted.token()).map(str::to_owned)
     }
 
-    /// Goes on when it is known whose request it is: what the token stands for; nothing where there is none to verify.
-    /// `denied`: the token is not valid (`false`), or that could not be found out (`true`).
+    /// Continues with the sender: the verified token, or nothing if none is required. `denied`: the token is invalid
+    /// (`false`), or could not be verified (`true`).
     #[napi(catch_unwind)]
     pub fn identify(
         &self,
@@ -237,7 +237,7 @@ impl Receiving {
 
 #[napi]
 impl Exchange {
-    /// Has the driver told once, with this number, when there is something to deliver.
+    /// Calls the driver once, with this number, when there is output to deliver.
     #[napi(catch_unwind)]
     pub fn register(&self, response: f64) {
         if let Some(exchange) = self.client.peer.http() {

@@ -1,6 +1,6 @@
 //! One client at the other end of a pipe, and its requests by their numbers. Lives on the thread of its JavaScript.
 //!
-//! Law: nothing is borrowed while JavaScript runs: a handler may call anything here.
+//! Law: no value is borrowed while JavaScript runs, because a handler may call anything here.
 
 use crate::about::{About, RequestFields};
 use crate::calls;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// A pending request: its number, the data that a handler can ask for, and its function.
 type Known = (f64, About, Option<Arc<Callee>>);
 
-/// See the module.
+/// One client at the other end of a pipe.
 pub(crate) struct Link {
     own: Weak<Self>,
     pub(crate) shared: Shared,
@@ -51,7 +51,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Ends the connection: what is in flight is cancelled.
+    /// Ends the connection and cancels the requests in flight.
     pub(crate) fn close(&self) -> Result<()> {
         let left = self.shared.host.leave(self.pump.pipe().id());
         let result = self.pump.close(self).and(left);

@@ -15,7 +15,8 @@ const MOST_IN_FLIGHT: usize = 1 << 20;
 /// Whole numbers beyond it are not exact.
 const MOST_WHOLE: f64 = 9_007_199_254_740_991.0;
 
-/// The value of an option. The names of an object are those of options: what an author names stands in lists of pairs.
+/// The value of an option. The names of an object are option names; names that the user chooses stand in lists of
+/// pairs.
 #[napi(transparent)]
 pub struct PlainValue(
     Either7<bool, f64, String, Uint8Array, Vec<PlainValue>, BTreeMap<String, PlainValue>, Null>,
@@ -48,7 +49,7 @@ pub(crate) fn server(
     Ok((info, options))
 }
 
-/// Sets what an object has.
+/// Sets the options that an object has.
 pub(crate) fn set<T: NamedOptions>(options: &mut T, fields: PlainValue) -> Result<()> {
     set_all(options, fields.into()).map_err(|error| refused(&error))
 }

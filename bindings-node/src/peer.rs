@@ -1,7 +1,7 @@
 //! A client, and the driver that reads and writes for it: a pipe or an endpoint. Also the state that drivers share with
 //! JavaScript.
 //!
-//! Law: nothing is borrowed while JavaScript runs: a handler may call anything here.
+//! Law: no value is borrowed while JavaScript runs, because a handler may call anything here.
 
 use crate::about::RequestFields;
 use crate::elsewhere::DeliveryReady;
@@ -25,7 +25,7 @@ use std::time::Duration;
 pub(crate) enum LoopTask {
     /// Read on (1), or read no more for now (0).
     Read = 0,
-    /// Take the output and see to it: nothing is written here before that is done.
+    /// Take the output and write it: no other output is written before that is done.
     Output = 1,
     /// Call `timer` in so many milliseconds, instead of when it was to be called.
     Alarm = 2,
@@ -33,13 +33,13 @@ pub(crate) enum LoopTask {
     Flush = 3,
     /// The client has closed its end, or is gone.
     Ended = 4,
-    /// After the end: nothing is in flight, and all is written.
+    /// The input has ended, no request is in flight, and all output is written.
     Idle = 5,
-    /// Nobody waits for the answer to this request any longer.
+    /// The answer to this request is no longer wanted.
     Cancelled = 6,
     /// Log that the function in the text held the loop for so many milliseconds.
     LogHeld = 7,
-    /// Log what the author did wrong.
+    /// Log a mistake of the user's code.
     LogMisuse = 8,
     /// The client has answered this question with a result, or not at all.
     Replied = 9,
@@ -91,7 +91,7 @@ pub(crate) trait Driver {
     fn begin(&self, peer: &Rc<Peer>, request: &WorkRequest<'_>, callee: &Arc<Callee>) -> f64;
     /// The number of a request that was taken up.
     fn number(&self, key: RequestKey) -> Option<f64>;
-    /// Nobody waits for the answer to a request any longer. Its function may never give one.
+    /// The answer to a request is no longer wanted. Its function may never give one.
     fn cancelled(&self, _key: RequestKey) {}
     /// A request is answered. The function that was to do it.
     fn over(&self, key: RequestKey) -> Option<Arc<Callee>>;
@@ -150,13 +150,13 @@ impl Shared {
         drive.borrow_back(&self.env)?.call(FnArgs::from((task as u32, value, text))).map(drop)
     }
 
-    /// The driver is told nothing more.
+    /// Stops calling the driver.
     pub(crate) fn release(&self) {
         let drive = self.drive.take();
         drop(drive);
     }
 
-    /// Logs what the author did wrong, in the function that was to answer.
+    /// Logs a mistake of the function that was to answer.
     pub(crate) fn log_misuse(&self, callee: Option<&Callee>, misuse: Option<String>) -> Result<()> {
         let Some(misuse) = misuse else { return Ok(()) };
         let named = callee.map(|callee| format!("{}: {misuse}", callee.name));

@@ -14,7 +14,7 @@ use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::sync::Arc;
 
-/// See the module.
+/// A provider.
 #[napi(js_name = "NativeProvider")]
 pub struct Provider {
     pub(crate) provider: Arc<dyn core::Provider>,
@@ -98,7 +98,7 @@ impl Provider {
         }
     }
 
-    /// Takes out what is at a path; `false` if nothing is.
+    /// Removes the entry at a path; `false` if there is none.
     #[napi(catch_unwind)]
     pub fn remove(&self, path: String) -> bool {
         self.memory.as_ref().is_some_and(|memory| memory.remove(&path))
@@ -141,7 +141,7 @@ impl Provider {
         }))
     }
 
-    /// Takes out what is under an id; `false` if nothing is.
+    /// Removes the result under an id; `false` if there is none.
     #[napi(catch_unwind)]
     pub fn remove_result(&self, id: String, principal: Option<String>) -> Result<bool> {
         self.cache()?.remove(&id, principal.as_deref()).map_err(failed)

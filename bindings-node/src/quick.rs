@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// For the input of one channel.
 #[napi(object, object_from_js = false)]
 pub struct QuickInput<'env> {
-    /// So many bytes are in the buffer: answers what can be answered, starts handlers, writes.
+    /// Handles the bytes in the buffer, of this number: answers requests, starts handlers, writes output.
     #[napi(ts_type = "(count: number) => void")]
     pub received: Function<'env, (), ()>,
     /// Writes what waits.
@@ -33,7 +33,7 @@ pub struct Quick<'env> {
     /// Answers a read with bytes.
     #[napi(ts_type = "(request: number, bytes: Uint8Array) => void")]
     pub blob: Function<'env, (), ()>,
-    /// Whether somebody waits for the answer.
+    /// Whether the answer is still wanted.
     #[napi(ts_type = "(request: number) => boolean")]
     pub waits: Function<'env, (), bool>,
     /// The data of a request; `null` once it is answered.

@@ -15,13 +15,13 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The author's function, as `js/redact.ts` wraps it: `null` if it has failed.
+/// The user's function, as wrapped by `js/redact.ts`: `null` if it has failed.
 pub(crate) type Look = FunctionRef<LookArgs, Option<Vec<Entry>>>;
 
 /// The URI and its contents; the numbers of the driver and the response that the request belongs to.
 type LookArgs = FnArgs<(String, Vec<Entry>, Option<u32>, Option<f64>)>;
 
-/// See the module. `None` once the loop has ended.
+/// The queue of contents for the user's function. `None` once the loop has ended.
 pub(crate) struct Redactions(Mutex<Option<Vec<Redaction>>>);
 
 /// Contents that a provider has read at `uri`, and where its thread waits for the result.

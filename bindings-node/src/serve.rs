@@ -1,6 +1,6 @@
 //! The native HTTP server: its threads read, answer what the engine can, and write; the event loop runs the handlers.
 //!
-//! Law: a thread of the server never waits for JavaScript. It leaves what it has in the loop's inbox.
+//! Law: a thread of the server never waits for JavaScript. It leaves its requests in the loop's inbox.
 
 use crate::answer::Answers;
 use crate::auth::{TokenVerifier, VerifiedFields};
@@ -23,7 +23,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-/// See the module.
+/// The native HTTP server.
 #[napi]
 pub struct HttpServer {
     web: Rc<Web>,
@@ -31,7 +31,7 @@ pub struct HttpServer {
     verifier: Arc<OnceLock<Arc<dyn Verifier>>>,
 }
 
-/// A verifier of the core's, if one was set; else the driver.
+/// The verifier: one of the core if it was set, else the driver.
 struct Chosen {
     own: Arc<OnceLock<Arc<dyn Verifier>>>,
     driver: Arc<dyn Verifier>,
@@ -129,7 +129,7 @@ impl HttpServer {
         }
     }
 
-    /// No new request comes in; what is in flight has its grace. The driver hears of the end.
+    /// Accepts no further requests; those in flight get the grace period. The driver is called at the end.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) {
         if let Some(running) = &*self.running.borrow() {

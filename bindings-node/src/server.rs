@@ -49,7 +49,7 @@ pub(crate) struct Host {
 /// A function that can be called on any thread, and keeps the process alive.
 type Held = ThreadsafeFunction<(), (), (), Status, false>;
 
-/// See the module.
+/// A server of resources.
 #[napi]
 pub struct Server {
     pub(crate) host: Rc<Host>,
@@ -66,7 +66,7 @@ pub struct Watched {
     pub is_watched: bool,
 }
 
-/// One change of what is registered.
+/// One change of the registrations.
 #[napi]
 pub struct Edit(RegistryChange<Functions>);
 
@@ -145,7 +145,7 @@ impl Server {
         Err(raise(&self.host.env, "RegistrationError", late, &[]))
     }
 
-    /// Applies edits, all or none. Returns warnings for the author.
+    /// Applies edits, all or none. Returns warnings for the log.
     #[napi(catch_unwind)]
     pub fn publish(&self, edits: Vec<ClassInstance<'_, Edit>>) -> Result<Vec<String>> {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();

@@ -81,7 +81,7 @@ impl UriTemplate {
         Ok(Self { template, options })
     }
 
-    /// The names of the variables, in template order, and what is known of each.
+    /// The names of the variables, in template order, with their options.
     #[napi(catch_unwind, getter)]
     pub fn variables(&self) -> Vec<(String, Variable)> {
         let describe = |variable: &core::TemplateVariable| {

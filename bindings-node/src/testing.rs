@@ -8,11 +8,11 @@ use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::RefCell;
 
-/// See the module.
+/// A client for tests.
 #[napi]
 pub struct TestClient(RefCell<client::TestClient>);
 
-/// A message of the server's.
+/// A message of the server.
 #[napi(object, object_from_js = false)]
 pub struct HeardFields {
     /// Its kind.
@@ -58,7 +58,7 @@ impl TestClient {
         self.0.borrow_mut().output().into()
     }
 
-    /// Takes bytes of the server's, and hands out the messages in them.
+    /// Takes bytes from the server, and returns the messages in them.
     #[napi(catch_unwind)]
     pub fn received(&self, bytes: &[u8]) -> Vec<HeardFields> {
         let mut client = self.0.borrow_mut();

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// never answered would otherwise be kept for ever.
 const LATE: usize = 1_024;
 
-/// See the module. Lives on the thread of its JavaScript.
+/// The state of one endpoint. Lives on the thread of its JavaScript.
 pub(crate) struct Web {
     pub(crate) shared: Shared,
     /// The handler for answers from other threads.
@@ -34,7 +34,7 @@ pub(crate) struct Web {
     /// The requests that handlers work on, by their numbers.
     waiting: RefCell<HashMap<u64, Waiting>>,
     numbers: RefCell<HashMap<RequestKey, u64>>,
-    /// Those of them that nobody waits for any longer, oldest first. Some may have been answered since.
+    /// The remembered requests that are no longer wanted, oldest first. Some may have been answered since.
     late: RefCell<VecDeque<u64>>,
     last: Cell<u64>,
     pub(crate) timer: PumpTimer,
@@ -70,7 +70,7 @@ pub struct Turned {
 }
 
 impl Web {
-    /// `make` gives the side that reads and writes, from what a native server leaves things in.
+    /// `make` builds the side that reads and writes from the inbox in which a native server leaves its requests.
     pub(crate) fn new(
         host: Rc<Host>,
         driver: u32,
@@ -103,7 +103,7 @@ impl Web {
         self.rest()
     }
 
-    /// Does what was left for the loop.
+    /// Handles the items that other threads left for the loop.
     pub(crate) fn work(self: &Rc<Self>) -> Result<()> {
         let mut result = Ok(());
         let driver: Rc<dyn Driver> = self.clone();
@@ -134,7 +134,7 @@ impl Web {
         self.waiting.borrow().len()
     }
 
-    /// Nobody waits for this request any longer. Of too many such, the oldest is let go.
+    /// Remembers that the answer to this request is no longer wanted. If there are too many, the oldest is forgotten.
     fn is_late(&self, request: u64) {
         let mut late = self.late.borrow_mut();
         late.push_back(request);
@@ -150,7 +150,7 @@ impl Web {
         peer.abandon(token);
     }
 
-    /// Does what a turn asks for, and gives the rest to the writer.
+    /// Performs the actions of a turn, and passes its output to the writer.
     pub(crate) fn turn(&self, turn: Turn<'_>, out: Vec<u8>, own: &Client) -> Result<Turned> {
         let Turn { head, events, end, more, misuse, .. } = turn;
         self.shared.log_misuse(None, misuse)?;
@@ -159,7 +159,7 @@ impl Web {
         Ok(Turned { head: head.map(ResponseHead::from_head), body: out.into(), end, more })
     }
 
-    /// Turns of sessions that nobody writes.
+    /// Performs the turns of sessions without a writer.
     pub(crate) fn turns(self: &Rc<Self>, turns: Vec<Turn<'static>>) -> Result<()> {
         turns.into_iter().try_for_each(|turn| {
             let own = self.client(turn.connection, None, None);
@@ -167,8 +167,8 @@ impl Web {
         })
     }
 
-    /// Has the loop look at what was left, and arms its timer for the earliest deadline of the sessions and the hub, unless
-    /// it rings before that anyway.
+    /// Makes the loop check its inbox, and arms its timer for the earliest deadline of the sessions and the hub, unless
+    /// it fires earlier anyway.
     pub(crate) fn rest(&self) -> Result<()> {
         if self.side.is_on_loop() && self.shared.inbox.is_due() {
             self.shared.drive(LoopTask::Work, 0.0, None)?;

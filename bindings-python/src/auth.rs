@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 #[derive(FromPyObject, IntoPyObject)]
 pub(crate) struct VerifiedParts(String, Vec<String>, Option<u64>, Option<String>);
 
-/// A verifier of the core's.
+/// A token verifier of the core.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct TokenVerifier(Arc<dyn Verifier>);
 

@@ -36,7 +36,7 @@ pub(crate) fn handle_all(py: Python<'_>, client: &Client, events: Events<'_>) ->
     delivering(py, || work_off(py, client, client.taken(events).into_iter().map(Work::from_event)))?
 }
 
-/// Does work, and what comes of it.
+/// Does `work`, and the work that follows from it.
 pub(crate) fn do_all<'m>(
     py: Python<'_>,
     client: &Client,
@@ -74,7 +74,7 @@ fn one(py: Python<'_>, client: &Client, work: &Work<'_>) -> PyResult<Events<'sta
     }
 }
 
-/// Calls one of the author's functions.
+/// Calls a user function.
 fn ask(py: Python<'_>, client: &Client, request: &WorkRequest<'_>) -> PyResult<Events<'static>> {
     let functions = client.runtime().host.functions(request.handler);
     let Some(function) = functions.as_deref().and_then(|functions| functions.called(&request.params)) else {
@@ -195,7 +195,7 @@ impl Call<'_, '_> {
         })
     }
 
-    /// Answers on the loop's thread, or once what the function has returned is awaited.
+    /// Answers on the loop's thread, or after awaiting the function's return value.
     fn settle(
         &self,
         py: Python<'_>,

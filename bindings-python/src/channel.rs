@@ -29,7 +29,7 @@ pub(crate) struct Link {
 /// A link, and that this thread is in the interpreter.
 pub(crate) struct Attached<'l, 'py>(&'l Arc<Link>, Python<'py>);
 
-/// See the module.
+/// One client of a server over a pipe.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Channel {
     link: Arc<Link>,
@@ -106,7 +106,7 @@ impl Channel {
         self.link.pump.pipe().pending()
     }
 
-    /// There is input: reads it, answers what can be answered, starts handlers, writes.
+    /// Reads input, answers requests, starts handlers, writes output.
     fn readable(&self, py: Python<'_>) -> PyResult<()> {
         self.link.pump.readable(&self.link.attached(py))
     }
@@ -141,7 +141,7 @@ impl Channel {
         self.link.pump.timer(&self.link.attached(py))
     }
 
-    /// Cancels what is in flight.
+    /// Cancels the requests in flight.
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
         self.link.pump.cancel_all(&self.link.attached(py))
     }
@@ -169,7 +169,7 @@ impl Link {
         Attached(self, py)
     }
 
-    /// Does what the loop was woken for: on the loop, or at the end of a change, which only delivers and looks at the time.
+    /// Handles the loop's wake-up: on the loop, or at the end of a change, which only delivers and checks the time.
     pub(crate) fn work(self: &Arc<Self>, py: Python<'_>, is_change: bool) -> PyResult<()> {
         let pump = &self.pump;
         let attached = self.attached(py);

@@ -27,7 +27,7 @@ static COMPLETION: Import = Import::new("mcp_resources.results", "completion");
 static PAGE: Import = Import::new("mcp_resources.results", "page");
 static METHOD: Import = Import::new("mcp_resources.results", "method");
 
-/// See the module.
+/// The result of a handler.
 pub(crate) enum HandlerResult {
     /// Contents in Python objects.
     Contents {
@@ -74,8 +74,8 @@ impl HandlerResult {
         given.redacted(host.redactor.as_deref(), function, what, py)
     }
 
-    /// The same in the context of the call: a conversion may run code of the author, such as an encoder, `redact`, or the
-    /// generator behind a list.
+    /// Converts the result in the context of the call: a conversion may run user code, such as an encoder, `redact`, or
+    /// the generator behind a list.
     pub(crate) fn within(
         context: &CallContext,
         purpose: ErrorPurpose,
@@ -201,7 +201,7 @@ impl Data {
     }
 }
 
-/// Whether reading it runs no code of the author.
+/// Whether reading it runs no user code.
 pub(crate) fn is_plain(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyString>() || value.is_exact_instance_of::<PyBytes>()
 }

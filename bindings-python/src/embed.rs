@@ -4,7 +4,7 @@ use crate::redact::GATE;
 use mcp_resources_providers::rag;
 use pyo3::prelude::*;
 
-/// See the module.
+/// The user's embedding function.
 #[derive(Debug)]
 pub(crate) struct Embedder(pub(crate) Py<PyAny>);
 

@@ -22,7 +22,7 @@ pub(crate) enum Mode {
     Pool,
 }
 
-/// See the module.
+/// A function of the program.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Function {
     pub(crate) name: String,

@@ -79,8 +79,8 @@ impl Endpoint {
         made.map(drop).map_err(|error| rules::refused(options.py(), &error))
     }
 
-    /// Looks at the head of a request: its verb and target, and what the target was mounted below. `client` is the address
-    /// that it comes from, if that is known.
+    /// Checks the head of a request: its verb, its target, and the path under which the target is mounted. `client` is
+    /// the sender's address, if known.
     fn admit<'py>(
         &self,
         py: Python<'py>,
@@ -143,7 +143,7 @@ impl Endpoint {
         self.web.side.endpoint().shutdown();
     }
 
-    /// Ends every session: what is in flight is cancelled.
+    /// Ends every session and cancels the requests in flight.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let turns = self.web.side.endpoint().close(self.web.runtime.host.clock.now());
         self.web.turns(py, turns)
@@ -152,14 +152,14 @@ impl Endpoint {
 
 #[pymethods]
 impl Admitted {
-    /// The bearer token to verify; `None` where none is asked for.
+    /// The bearer token to verify; `None` if none is required.
     #[getter]
     fn token(&self) -> Option<&str> {
         self.0.as_ref().and_then(|(admitted, _)| admitted.token())
     }
 
-    /// Goes on when it is known whose request it is: what the token stands for; `None` where there is none to verify.
-    /// `denied`: the token is not valid (`False`), or that could not be found out (`True`).
+    /// Continues with the sender: the verified token, or `None` if none is required. `denied`: the token is invalid
+    /// (`False`), or could not be verified (`True`).
     #[pyo3(signature = (verified = None, denied = None))]
     fn identify<'py>(
         &mut self,

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
 
-/// See the module. No method blocks, and none waits for the interpreter with a lock held.
+/// One client of this event loop. No method blocks, and none waits for the interpreter with a lock held.
 #[derive(Clone)]
 pub(crate) enum Client {
     /// At the end of a pipe.
@@ -160,13 +160,13 @@ impl Runtime {
     }
 }
 
-/// The events of an outcome, after what the author did wrong in the function `name` is logged.
+/// The events of an outcome, after logging a mistake of the function `name`.
 pub(crate) fn events<'m>(py: Python<'_>, name: &str, outcome: RequestOutcome<'m>) -> Events<'m> {
     logged(py, name, outcome.misuse.as_deref());
     outcome.events
 }
 
-/// Logs what the author did wrong.
+/// Logs a mistake of the user's code.
 pub(crate) fn logged(py: Python<'_>, name: &str, misuse: Option<&str>) {
     if let Some(misuse) = misuse {
         error::log(py, &error::MISUSED, (name, misuse));

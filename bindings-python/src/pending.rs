@@ -22,7 +22,7 @@ static PARTIAL: Import = Import::new("functools", "partial");
 /// An answer whose contents are larger is worded without the interpreter.
 const LARGE: usize = 32 * 1024;
 
-/// See the module.
+/// A request whose handler is still running.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Pending {
     pub(crate) client: Client,
@@ -73,7 +73,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Awaits on the loop what the function has returned, and answers with the result.
+    /// Awaits the function's return value on the loop, and answers with the result.
     pub(crate) fn finish_later(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let own = slf.get();
         let started = FINISHED

@@ -77,7 +77,7 @@ impl Provider {
 
 #[pymethods]
 impl Memory {
-    /// Puts a text or bytes at a path, in the place of what was there.
+    /// Stores a text or bytes at a path, and replaces an earlier entry.
     #[pyo3(signature = (path, body, mime_type = None))]
     fn put(
         &self,
@@ -97,7 +97,7 @@ impl Memory {
         delivering(py, || py.detach(put))
     }
 
-    /// Takes out what is at a path. `False` if nothing is.
+    /// Removes the entry at a path. `False` if there is none.
     fn remove(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<bool> {
         let path = text(path, "path", "notes/today.md")?;
         delivering(py, || py.detach(|| self.0.remove(&path)))
@@ -152,7 +152,7 @@ impl ResultCache {
         Ok(PyClassInitializer::from(provider).add_subclass(Self(results)))
     }
 
-    /// Puts a text or bytes under an id, in the place of what was there.
+    /// Stores a text or bytes under an id, and replaces an earlier result.
     #[pyo3(signature = (id, body, *, ttl = None, mime_type = None, principal = None))]
     fn put(
         &self,
@@ -191,7 +191,7 @@ impl ResultCache {
         }))
     }
 
-    /// Takes out what is under an id. `False` if nothing is.
+    /// Removes the result under an id. `False` if there is none.
     #[pyo3(signature = (id, *, principal = None))]
     fn remove(&self, id: &Bound<'_, PyAny>, principal: Option<&str>) -> PyResult<bool> {
         let py = id.py();

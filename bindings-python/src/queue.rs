@@ -17,7 +17,7 @@ pub(crate) struct Job {
 
 type JobParts = (Py<PyAny>, Py<PyTuple>, Option<Py<PyDict>>, Py<Pending>);
 
-/// See the module.
+/// The queue of jobs.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Queue {
     pub(crate) jobs: Jobs<Job>,

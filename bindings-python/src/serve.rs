@@ -1,7 +1,7 @@
 //! The native HTTP server: its threads read, answer what the engine can, and write; the event loop runs the handlers.
 //!
-//! Law: a thread of the server never waits for the interpreter. It leaves what it has in the loop's inbox and rings a
-//! bell that the loop watches, once for a batch.
+//! Law: a thread of the server never waits for the interpreter. It leaves its requests in the loop's inbox and wakes
+//! the loop through a descriptor, once for a batch.
 
 use crate::auth::{TokenVerifier, VerifiedParts};
 use crate::error;
@@ -20,7 +20,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// See the module.
+/// The native HTTP server.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct HttpServer {
     web: Arc<Web>,
@@ -80,7 +80,7 @@ impl HttpServer {
         Ok(port)
     }
 
-    /// No new request comes in; what is in flight has its grace. The driver hears of the end.
+    /// Accepts no further requests; those in flight get the grace period. The driver is called at the end.
     fn shutdown(&self, py: Python<'_>) {
         // A thread that holds the GIL may wait for this lock, so the lock is never held while taking the GIL.
         py.detach(|| {

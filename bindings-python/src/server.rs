@@ -49,13 +49,13 @@ pub(crate) struct Host {
 /// The functions behind one number.
 pub(crate) type Functions = mcp_resources_runtime::transport::WorkFunctions<Py<Function>>;
 
-/// See the module.
+/// A server of resources.
 #[pyclass(frozen, weakref, module = "mcp_resources._core")]
 pub struct Server {
     pub(crate) host: Arc<Host>,
 }
 
-/// One change of what is registered.
+/// One change of the registrations.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Edit(RegistryChange<Functions>);
 
@@ -64,7 +64,8 @@ type HandlerParts = (Py<Function>, HashMap<String, Py<Function>>, Option<Py<Func
 
 #[pymethods]
 impl Server {
-    /// `spawn` starts a worker thread for `queue`; `audit` is the path or the function that takes what is recorded.
+    /// `spawn` starts a worker thread for `queue`; `audit` is the path of the audit log, or the function that takes its
+    /// records.
     #[new]
     #[pyo3(signature = (name, version, fields, queue, spawn, audit = None))]
     fn new(
@@ -136,7 +137,7 @@ impl Server {
         Err(error::raise(py, "Registration", (late,)))
     }
 
-    /// Applies edits, all or none. Returns warnings for the author.
+    /// Applies edits, all or none. Returns warnings for the log.
     fn publish(&self, py: Python<'_>, edits: Vec<PyRef<'_, Edit>>) -> PyResult<Vec<String>> {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
         let registry = &self.host.registry;
@@ -207,7 +208,7 @@ impl Server {
         });
     }
 
-    /// The interpreter ends: so do the threads, after what is recorded was taken.
+    /// Ends the threads when the interpreter ends, after the audit records were taken.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
             self.host.queue.get().jobs.stop();

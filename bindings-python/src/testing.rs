@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
-/// See the module.
+/// A client for tests.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct TestClient(Mutex<client::TestClient>);
 

@@ -50,7 +50,7 @@ pub(crate) fn delivering<R>(py: Python<'_>, change: impl FnOnce() -> R) -> PyRes
 }
 
 impl Owner {
-    /// Does what the loop was woken for, on the loop or at the end of a change. `false` if nothing is served any longer.
+    /// Handles the loop's wake-up, on the loop or at the end of a change. `false` if the owner no longer exists.
     fn work(&self, py: Python<'_>, is_change: bool) -> PyResult<bool> {
         let worked = match self {
             Self::Link(link) => link.upgrade().map(|link| link.work(py, is_change)),
@@ -79,7 +79,7 @@ impl Wakeup {
         self.reader.as_raw_fd()
     }
 
-    /// Does what the loop was woken for. Whether to watch on.
+    /// Handles the loop's wake-up. Returns whether to keep watching.
     fn work(&self, py: Python<'_>) -> PyResult<bool> {
         // Returns at once: the loop has seen that there is something.
         let _ = (&self.reader).read(&mut [0; 2])?;

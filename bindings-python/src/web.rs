@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 
-/// See the module.
+/// The state of one endpoint.
 pub(crate) struct Web {
     pub(crate) runtime: Runtime,
     pub(crate) side: HttpSide,
@@ -45,7 +45,8 @@ pub(crate) type HeadParts = (u16, Vec<(Vec<u8>, Vec<u8>)>);
 pub(crate) type TurnParts<'py> = (Option<HeadParts>, Bound<'py, PyBytes>, bool, bool);
 
 impl Web {
-    /// `make` gives the side that reads and writes, from what the threads of a native server leave things in and answer through.
+    /// `make` builds the side that reads and writes from the inbox of a native server's threads and their event
+    /// handler.
     pub(crate) fn new(
         py: Python<'_>,
         runtime: Runtime,
@@ -85,7 +86,7 @@ impl Web {
         result
     }
 
-    /// Does what a turn asks for, and gives the rest to the writer.
+    /// Performs the actions of a turn, and passes its output to the writer.
     pub(crate) fn turn<'py>(
         self: &Arc<Self>,
         py: Python<'py>,
@@ -117,7 +118,7 @@ impl Web {
         Ok(Arc::new(WebPeer { web: self.clone(), peer }))
     }
 
-    /// Turns of sessions that nobody writes.
+    /// Performs the turns of sessions without a writer.
     pub(crate) fn turns(self: &Arc<Self>, py: Python<'_>, turns: Vec<Turn<'static>>) -> PyResult<()> {
         turns.into_iter().try_for_each(|turn| {
             let clock = self.runtime.host.clock.clone();

@@ -113,7 +113,7 @@ fn of_contents(contents: Vec<Contents<'static>>, arrival: Arrival) -> Arrival {
     }
 }
 
-/// All of them, with what they have besides their bodies.
+/// All contents, with their fields besides the bodies.
 fn entries(contents: Vec<Contents<'static>>) -> Vec<Entry> {
     contents.into_iter().filter_map(Entry::from_contents).collect()
 }

@@ -1,6 +1,6 @@
 //! A client of servers, for `js/client.ts`. It works on a thread of its own and queues its events for the event loop.
 //!
-//! Law: what is decided about servers is decided by the core. Here calls get numbers, and news of them cross.
+//! Law: the core makes all decisions about servers. This module numbers calls and passes on their events.
 
 mod arrival;
 
@@ -20,7 +20,7 @@ use std::os::fd::{IntoRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// See the module.
+/// A client of servers.
 #[napi]
 pub struct NativeClient {
     calls: Rc<Calls>,
@@ -185,13 +185,13 @@ pub struct NativeStream {
 
 #[napi]
 impl NativeStream {
-    /// Asks for what comes next.
+    /// Asks for the next item.
     #[napi(catch_unwind)]
     pub fn next(&self, call: f64) {
         self.calls.queue.next(numbered(call), &self.stream);
     }
 
-    /// Ends it, once no call asks for what comes next: nothing is watched for it any more.
+    /// Ends the stream, when no call asks for its next item: the watch then ends.
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.calls.queue.end(&self.stream);
@@ -211,7 +211,7 @@ fn options(scope: Option<ScopeFields>) -> QueuedCallOptions {
     QueuedCallOptions { server, timeout: timeout.map(numbered), progress: progress == Some(true) }
 }
 
-/// A number of JavaScript's, which counts.
+/// Converts a number of JavaScript that counts something.
 fn numbered(number: f64) -> u64 {
     crate::peer::whole(number)
 }

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// See the module.
+/// The open calls.
 pub(crate) struct Calls {
     queue: Owned<ClientQueue>,
     pub(crate) waker: Arc<LoopWaker>,
@@ -79,7 +79,7 @@ impl Calls {
         queue.cancel(number);
     }
 
-    /// Ends the calls that somebody waits for.
+    /// Ends the calls that are still waited for.
     pub(crate) fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
         let numbers: Vec<_> = lock(&self.waiting).keys().copied().collect();
         let cancelled = || ClientEvent::Failed(ClientError::from(Failure::Cancelled));
@@ -98,7 +98,7 @@ impl Calls {
         Ok(failures.map(|(name, error)| (name.to_string(), failure(py, &error, Some(&name)))).collect())
     }
 
-    /// Works off what has arrived. On the loop's thread.
+    /// Handles the queued events, on the loop's thread.
     pub(crate) fn work(&self, py: Python<'_>) -> PyResult<()> {
         self.waker.take();
         let Some(queue) = self.queue.get() else { return Ok(()) };

@@ -72,7 +72,7 @@ fn body<'py>(py: Python<'py>, plain: Option<PlainContents<'_>>) -> PyResult<Boun
     }
 }
 
-/// The exception for an error of the core's.
+/// The exception for an error of the core.
 pub(crate) fn failure(py: Python<'_>, error: &ClientError, server: Option<&str>) -> PyErr {
     let (code, data) = match error {
         ClientError::Failed(Failure::Server { code, data, .. }) => (Some(*code), data.as_deref()),

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Maximum time that the end of the process waits for servers to end.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// A client of servers.
 #[pyclass(frozen, weakref, module = "mcp_resources._core")]
 pub struct Caller {
     calls: Arc<Calls>,
@@ -47,7 +47,7 @@ type RequestParams = (Option<String>, Option<Millis>, Option<Py<PyAny>>);
 
 #[pymethods]
 impl Caller {
-    /// `host` is told of questions, notes and progress.
+    /// `host` is called with questions, notes and progress.
     #[new]
     fn new(py: Python<'_>, host: Py<PyAny>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (waker, wakeup) = watched(py)?;
@@ -155,7 +155,7 @@ impl Caller {
         self.calls.answer(number, answer.ok_or_else(|| reason.into()));
     }
 
-    /// Ends the client; `future` hears when its servers have ended. Returns `None` if it was closed before.
+    /// Ends the client; `future` is resolved when its servers have ended. Returns `None` if it was closed before.
     fn close(&self, future: Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         if self.calls.is_closed.load(Ordering::Relaxed) {
             return Ok(None);

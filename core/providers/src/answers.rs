@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// Maximum number of values to look for: one more than is sent, so that the answer can say that there are more.
 pub(crate) const COMPLETED: usize = 101;
 
-/// A page of what is listed in the order of its keys. `rest` is what comes behind the cursor; the key of the last item is the
+/// One page of items in the order of their keys. `rest` has the items after the cursor; the key of the last item is the
 /// next cursor.
 pub(crate) fn page<T>(
     limit: usize,

@@ -2,7 +2,7 @@
 //! `clock:///Asia/Tokyo`. Few zones are listed: UTC and that of this machine, or those that are declared. All can be
 //! read and completed.
 //!
-//! While somebody watches, a thread marks each second as a change.
+//! While a client watches, a thread marks each second as a change.
 
 use crate::answers::{completion, page};
 use crate::declared::{self, Declare};
@@ -76,8 +76,8 @@ impl FromOption for ClockOptions {
     }
 }
 
-/// The clock. It tells of each second while somebody watches a time, or listens to the lists: they have the
-/// second as `lastModified`. It is in one server at a time.
+/// The clock. While clients watch a time or listen to the lists, it reports each second as a change: the entries have
+/// the second as `lastModified`. It is in one server at a time.
 #[derive(Debug)]
 pub struct Clock {
     /// Those that are listed, sorted.
@@ -93,7 +93,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// A clock that nobody looks at yet. It lists UTC and the zone of this machine.
+    /// A clock without watchers. It lists UTC and the zone of this machine.
     pub fn new() -> Self {
         let local = TimeZone::system();
         let local = local.iana_name().filter(|name| tz::db().get(name).is_ok());

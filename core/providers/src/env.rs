@@ -1,8 +1,8 @@
 //! The env provider: `env:///{name}`, for the variables that are allowed.
 //!
-//! Law: the environment is read once, when the provider is made, and nothing is kept but what is allowed, with its masks. Not at
-//! each read: another language may change its environment while a thread of ours looks at it, and no lock is common to both,
-//! so that the process would crash. Who changes a variable mounts another provider.
+//! Law: the environment is read once, when the provider is made, and only allowed variables are kept, already masked.
+//! It is not read again with each request: another language may change the environment while our thread reads it,
+//! without a common lock, and the process would crash. To serve changed variables, mount another provider.
 
 use crate::answers::{completion, page};
 use crate::config::{JSON, TEXT};
@@ -125,7 +125,7 @@ impl Env {
     /// The variables of this process that `options` allow.
     ///
     /// # Errors
-    /// Nothing was said of what is allowed, or a name or a detector is wrong.
+    /// No variable is allowed, or a name or a detector is wrong.
     pub fn new(options: EnvOptions) -> Result<Self, OptionError> {
         Self::from_variables(options, std::env::vars_os())
     }

@@ -67,7 +67,7 @@ fn fenced(text: &str) -> Option<Split<'_>> {
     None
 }
 
-/// The first line of a text with its end, and what follows it.
+/// The first line of a text with its end, and the rest.
 fn line(text: &str) -> (&str, &str) {
     let end = text.find(['\n', '\r']).map_or(text.len(), |at| {
         let is_pair = text.get(at..).is_some_and(|rest| rest.starts_with("\r\n"));

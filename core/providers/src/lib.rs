@@ -5,11 +5,11 @@
 //!  serve files:DIR    ──▶   files, git, config, metrics, … ──▶ the providers' seam ──▶ catalogue, guard, hub
 //! ```
 //!
-//! A provider is a module and a cargo feature of the same name, so that a program compiles what it serves and no more. The
-//! features and what they need stand in the manifest. Two are small enough to be read as examples of
-//! [`Provider`](mcp_resources_runtime::provider::Provider): [`clock`], which answers from memory and tells of the time as it
-//! passes, and [`memory`], whose entries come and go. A program that names its providers in a file or on a command line makes
-//! them with [`declared`]; their options as data are [`options`].
+//! A provider is a module and a cargo feature of the same name, so that a program compiles only the providers that it
+//! serves. The manifest lists the features and their dependencies. Two are small enough to be read as examples of
+//! [`Provider`](mcp_resources_runtime::provider::Provider): [`clock`], which answers from memory and reports the
+//! passing time, and [`memory`], whose entries come and go. A program that names its providers in a file or on a
+//! command line makes them with [`declared`]; their options as data are [`options`].
 //!
 //! - [`files`] serves directories, [`git`] repositories, [`skills`] folders of Agent Skills.
 //! - [`config`] serves files of configuration and, with the same feature, [`env`](mod@env) the environment.

@@ -1,7 +1,8 @@
 //! Masks values that may be secrets.
 //!
-//! Law: a value is masked unless it is revealed by name; what a mask hides is not kept anywhere. A false alarm costs a line
-//! `reveal`, a miss costs a secret, so names are judged by what they contain, but for a few usual words that mean something else.
+//! Law: a value is masked unless its name is revealed; hidden text is not kept anywhere. A false alarm costs a line
+//! `reveal`, a miss costs a secret, so names are judged by the words in them, except for a few usual words with another
+//! meaning.
 
 mod connection;
 
@@ -130,12 +131,12 @@ impl Masks {
         Ok(Self { redactor, reveal: globs("reveal", reveal)? })
     }
 
-    /// Whether what is at `path` is shown as it is.
+    /// Whether the value at `path` is shown as it is.
     pub(crate) fn reveals(&self, path: &str) -> bool {
         self.reveal.is_match(path)
     }
 
-    /// A text without what the detectors find, and without the passwords of connection strings.
+    /// A text without the matches of the detectors, and without the passwords of connection strings.
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.redactor.redact(Cow::Borrowed(text)) {
             Cow::Borrowed(text) => connection::covered(text),

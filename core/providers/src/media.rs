@@ -5,8 +5,8 @@
 //!   mime_type(path, bytes) text stays text whatever its name says, and bytes are never called text
 //! ```
 //!
-//! Law: the table of media types is believed where a name has one meaning. It knows `go.mod` as a video and `notes.org` as an
-//! office document; for such names, what they are in the tree of a program wins.
+//! Law: the table of media types is used where a name has one meaning. It takes `go.mod` for a video and `notes.org`
+//! for an office document; for such names, their meaning in a program's tree wins.
 
 /// The media type of a directory.
 pub(crate) const DIRECTORY: &str = "inode/directory";

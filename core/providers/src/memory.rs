@@ -1,7 +1,8 @@
 //! The memory provider, a folder in memory: `memory:///{+path}`. A program adds and removes entries; clients list, read
 //! and watch them.
 //!
-//! Law: an entry is never copied: reads share what was put. The lock is a leaf: nothing is told while it is held.
+//! Law: an entry is never copied: reads share the stored bytes. The lock is a leaf: no notification is sent while it is
+//! held.
 
 use crate::answers::{completion, page};
 use crate::declared::{self, Declare};
@@ -57,8 +58,8 @@ impl Memory {
         Self::default()
     }
 
-    /// Puts a text at `path`, such as `notes/today.md`, in the place of what was there. Clients that watch it are told, and
-    /// those who listen to the lists if it is new. `mime_type` is `text/plain` if there is none.
+    /// Stores a text at `path`, such as `notes/today.md`, and replaces an earlier entry. Clients that watch it are
+    /// notified, and if it is new, those that listen to the lists. `mime_type` is `text/plain` if there is none.
     pub fn put_text(&self, path: &str, text: impl Into<Arc<str>>, mime_type: Option<&str>) {
         self.put(path, Bytes::Text(text.into()), mime_type);
     }
@@ -68,7 +69,7 @@ impl Memory {
         self.put(path, Bytes::Blob(bytes.into()), mime_type);
     }
 
-    /// Takes out what is at `path`; `false` if nothing is.
+    /// Removes the entry at `path`; `false` if there is none.
     pub fn remove(&self, path: &str) -> bool {
         let removed = self.shared.write().remove(path).is_some();
         if removed {
@@ -167,7 +168,7 @@ impl Provider for Memory {
         reply.send(Ok(page));
     }
 
-    /// The paths that begin with what was typed.
+    /// The paths that begin with the typed text.
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
         let typed = request.value();
         let values = {

@@ -5,7 +5,7 @@
 #[cfg(any(feature = "_options", feature = "_units"))]
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
 
-/// One kind of provider: what a program declares by a word, as `files`.
+/// One kind of provider, which a program declares by a name such as `files`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionKind {
     /// The word.
@@ -90,7 +90,7 @@ macro_rules! paths_or_options {
 #[cfg(feature = "_named")]
 pub(crate) use paths_or_options;
 
-/// Sets an option to what was read.
+/// Sets an option to a parsed value.
 ///
 /// # Errors
 /// The value is wrong.

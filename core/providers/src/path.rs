@@ -1,13 +1,14 @@
 //! Encodes paths at the end of a URI. Not an expansion of `{+path}`, which would leave a `?` or `#` of the path
 //! unencoded.
 //!
-//! Law: a segment has one text. What a URI or the guard would not let through in it is `~` and two hexadecimal digits for each
-//! byte: a control, a backslash, bytes that are not UTF-8, a slash within a name. A `~` before two such digits is `~7E`.
+//! Law: a segment has one text form. Characters that a URI or the guard would not let through are written as `~` and
+//! two hexadecimal digits for each byte: controls, backslashes, bytes that are not UTF-8, slashes within a name. A `~`
+//! before two such digits is `~7E`.
 
 #[cfg(feature = "_options")]
 use mcp_resources_engine::guard;
 
-/// Appends `path`, with all percent-encoded but what a path may hold as it is (RFC 3986, section 3.3).
+/// Appends `path`, and percent-encodes all characters but those that a path may contain (RFC 3986, section 3.3).
 pub(crate) fn append(uri: &mut String, path: &str) {
     const PLAIN: &[u8] = b"-._~/!$&'()*+,;=:@";
     for byte in path.bytes() {

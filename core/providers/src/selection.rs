@@ -1,7 +1,7 @@
 //! Decides by their names alone which paths are served: the options `include`, `exclude` and `hidden`, the same for
 //! files and git.
 //!
-//! Law: a path is judged with all its parents: under what is hidden or excluded nothing is served.
+//! Law: a path is judged with all its parents: nothing under a hidden or excluded directory is served.
 
 use crate::uri_path::components;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -47,7 +47,7 @@ impl Selection {
         Ok(Self { hidden, exclude: set(kind, "exclude", exclude)?, include })
     }
 
-    /// Whether what is at `path` is served, judged with the directories above it.
+    /// Whether the entry at `path` is served, judged with the directories above it.
     pub(crate) fn admits(&self, path: &[u8], is_dir: bool) -> bool {
         let mut end = 0;
         components(path).all(|name| {
@@ -96,7 +96,7 @@ fn set(
         .map_err(|_| OptionError::sentence(format!("{kind}: the globs of {option} are too large together")))
 }
 
-/// A glob, and what is under it if it is the plain name of a directory.
+/// The glob, and one for everything under it if it is the plain name of a directory.
 fn with_descendants(glob: &str) -> Vec<String> {
     let plain = glob.trim_end_matches('/');
     let is_plain = !plain.contains(['*', '?', '[', '{', '\\']);
@@ -107,7 +107,7 @@ fn with_descendants(glob: &str) -> Vec<String> {
     }
 }
 
-/// The globs of the directories that lead to what a glob matches.
+/// The globs of the directories that lead to the matches of a glob.
 fn leading(glob: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut so_far = String::new();

@@ -60,7 +60,7 @@ impl Subscribers {
         self.watched.is_empty() && !self.lists
     }
 
-    /// Keeps the digest of what was read at a canonical URI, for a later [`watch`](Self::watch) of it.
+    /// Keeps the digest of the contents read at a canonical URI, for a later [`watch`](Self::watch) of it.
     pub(crate) fn has_read(&mut self, uri: &str, seen: u64) {
         if self.reads.len() >= READS {
             self.reads.clear();

@@ -1,7 +1,8 @@
 //! Converts the body of an answer into served contents: decoded text, or bytes.
 //!
-//! Law: a byte order mark decides, then the `charset` of the media type, then UTF-8. Text is served without both. What cannot
-//! be decoded is served as bytes, with the charset in its media type, so that a client can decode it.
+//! Law: a byte order mark decides the encoding, then the `charset` of the media type, then UTF-8. Text is served
+//! without mark and charset. Text that cannot be decoded is served as bytes, with the charset in its media type, so
+//! that a client can decode it.
 
 use super::cache::CachedBody;
 use super::pick::{Picked, Pointer};
@@ -68,7 +69,7 @@ pub(super) fn coding(headers: &HeaderMap) -> Option<String> {
 
 /// The media type of an answer.
 struct MediaType {
-    /// `type/subtype` in lower case, or what stands in its place.
+    /// `type/subtype` in lower case, or the text in its place.
     name: String,
     /// As it is given, if it is a name.
     charset: Option<String>,
@@ -106,7 +107,7 @@ impl MediaType {
         Some(text.into_owned())
     }
 
-    /// For what is served as bytes; `is_undecoded` if they are a text.
+    /// The media type of contents served as bytes; `is_undecoded` if they are text.
     fn of_bytes(&self, is_undecoded: bool) -> String {
         match (is_media_type(&self.name), &self.charset) {
             (true, Some(charset)) if is_undecoded => format!("{}; charset={charset}", self.name),

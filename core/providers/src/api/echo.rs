@@ -5,9 +5,10 @@
 //!   answer ──▶ as it is ─ unescaped ─ unescaped again … ──▶ searched
 //! ```
 //!
-//! Law: an API that echoes its request writes it the way its format does, so an answer is searched as it is and as readers
-//! of JSON, XML, HTML, forms, mail and base64 see it, also one in the other. This finds what a server repeats unknowingly.
-//! It cannot find what a server hides on purpose: that one has the secret anyway.
+//! Law: an API that echoes its request encodes it in the notation of its format. So an answer is searched as it is, and
+//! as readers of JSON, XML, HTML, forms, mail and base64 decode it, also with one encoding inside another. This finds
+//! secrets that a server repeats by accident. It does not protect against a server that hides them on purpose, which
+//! has the secret anyway.
 
 use aho_corasick::{AhoCorasick, BuildError};
 use std::borrow::Cow;
@@ -103,7 +104,7 @@ impl SecretWords {
     }
 }
 
-/// Adds a value, its words, and the parts of those: what is behind a `=` or between separators.
+/// Adds a value, its words, and the parts of those: the text behind a `=` or between separators.
 fn collect(value: &[u8], words: &mut HashSet<Vec<u8>>) {
     let mut add = |word: &[u8]| {
         let word = word.trim_ascii();
@@ -370,7 +371,8 @@ fn hex_decoded(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Replaces what begins with `sign` by the character that `read` finds in what follows, with the length that it has there.
+/// Replaces each sequence that begins with `sign` by the character that `read` decodes from the text behind it. `read`
+/// also returns the length of the sequence.
 fn replaced(text: &[u8], sign: u8, read: impl Fn(&[u8]) -> Option<(u32, usize)>) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;

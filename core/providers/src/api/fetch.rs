@@ -66,7 +66,7 @@ impl Fetcher {
         }
     }
 
-    /// Requests a resource. `copy` is what is known of it.
+    /// Requests a resource. `copy` is the kept answer, if there is one.
     pub(super) fn fetch(
         &self,
         endpoint: &CheckedService,

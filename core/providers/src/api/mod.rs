@@ -6,9 +6,9 @@
 //!   while somebody watches a resource, a thread requests it again and again, and compares
 //! ```
 //!
-//! Law: only what is declared is requested. Credentials are the operator's, and stay here: no answer, error or log line
-//! has one. An answer that cannot be had is replaced by a stale copy, which says so, or is an error without a word of
-//! the server's.
+//! Law: only declared URLs are requested. Credentials are the operator's and stay in this process: no answer, error or
+//! log line contains one. If an answer cannot be fetched, a stale copy marked as such is served, or an error without
+//! any text of the server.
 
 mod address;
 mod body;
@@ -66,7 +66,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// The endpoints of `options`. Variables of the environment are read here; nothing is requested.
+    /// Makes a provider of the endpoints of `options`. Reads variables of the environment; sends no request.
     ///
     /// # Errors
     /// There is no endpoint, two have the same name, a URL, header or pointer is wrong, or a variable is not set.
@@ -267,7 +267,7 @@ impl ServedAnswer {
         Resource::new(self.item(id)).name(name)
     }
 
-    /// The URI of what it has under an id.
+    /// The URI of the resource with this id.
     fn item(&self, id: &str) -> String {
         format!("{}/{}", self.uri, self.encode_id(id))
     }

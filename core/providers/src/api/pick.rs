@@ -16,7 +16,7 @@ pub(super) enum Picked<'a> {
     Text(String),
     /// Anything else, as it was sent.
     Json(&'a str),
-    /// Nothing is there.
+    /// The pointer leads to no value.
     Nothing,
 }
 

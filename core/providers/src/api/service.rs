@@ -38,7 +38,7 @@ pub(super) struct ServedAnswer {
     pub(super) checked: CheckedService,
 }
 
-/// See the module.
+/// The endpoints of one declaration at run time.
 #[derive(Debug)]
 pub(super) struct Service {
     pub(super) endpoints: Vec<ServedAnswer>,
@@ -334,7 +334,7 @@ impl FetchFlights {
 }
 
 impl FetchFlight<'_> {
-    /// Those who wait for it. It is over: what comes from now on is a flight of its own.
+    /// Ends the flight and returns the reads that wait for it. Later reads start a flight of their own.
     fn land(self) -> WaitingReads {
         let waiting = self.take();
         std::mem::forget(self);

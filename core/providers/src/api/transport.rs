@@ -19,7 +19,7 @@ const STEP: Duration = Duration::from_millis(250);
 const BUFFERS: (usize, usize) = (128 << 10, 16 << 10);
 
 thread_local! {
-    /// Says whether anybody waits for the request of this thread.
+    /// Reports whether the request of this thread is still wanted.
     static IS_WANTED: RefCell<Option<Box<dyn Fn() -> bool>>> = const { RefCell::new(None) };
 }
 
@@ -43,7 +43,7 @@ pub(super) fn while_wanted<T>(is_wanted: impl Fn() -> bool + 'static, request: i
     done
 }
 
-/// See the module.
+/// Connector whose transports watch for cancelled requests.
 #[derive(Debug)]
 pub(super) struct Watching;
 
@@ -63,7 +63,7 @@ pub(super) struct WatchedTransport<T> {
     inner: T,
     buffers: LazyBuffers,
     unfolding: Unfolding,
-    /// When it was last asked whether anybody waits.
+    /// The time of the last check whether the request is still wanted.
     looked: Instant,
 }
 
@@ -125,7 +125,7 @@ impl<T: Transport> Transport for WatchedTransport<T> {
 }
 
 impl<T: Transport> WatchedTransport<T> {
-    /// Takes over what the connection has received; how much of it can be read.
+    /// Moves the received bytes into the buffer; returns the number of readable bytes.
     fn take(&mut self) -> Result<usize, Error> {
         let room = self.buffers.input_append_buf();
         // What is held back may come with the next byte.

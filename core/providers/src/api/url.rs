@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use ureq::http::Uri;
 
-/// See the module.
+/// A URL with a place for an id.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UrlTemplate {
     /// The texts around the places.

@@ -6,8 +6,8 @@
 //!    │ └──it cannot be opened──▶ Down: reads fail ──it is there again──▶ Good
 //! ```
 //!
-//! Law: a request looks at the file as it is now. The lock is held while the file is read, so it is only taken where blocking is
-//! allowed, and no notification is sent and nothing is logged while it is held.
+//! Law: every request checks the current state of the file. The lock is held while the file is read, so it is only
+//! taken where blocking is allowed, and no notification is sent and no message logged while it is held.
 
 use super::parse::{ConfigFormat, MOST, Parsed};
 use super::tree::{ConfigNode, TreeSettings};
@@ -24,7 +24,7 @@ const SETTLED: Duration = Duration::from_secs(3);
 /// Maximum number of messages that wait for a log.
 const WAITING: usize = 8;
 
-/// See the module.
+/// One application at run time.
 #[derive(Debug)]
 pub(super) struct App {
     /// As in URIs, before percent-encoding: it needs no escape.
@@ -176,7 +176,7 @@ impl App {
         }
     }
 
-    /// Serves what a file says from now on.
+    /// Serves the contents of a file from now on.
     fn put(&self, state: &mut AppState, parsed: Parsed, digest: u64, facts: ConfigFacts) {
         let Parsed { members, left_out } = parsed;
         if let Some(left_out) = left_out {
@@ -208,7 +208,7 @@ impl App {
         }
     }
 
-    /// Keeps what was there before a text that makes no sense.
+    /// Keeps the previous contents, because the new text is invalid.
     fn keep(&self, state: &mut AppState, digest: u64, fault: &str) {
         if state.bad.replace(digest) != Some(digest) {
             state.say(format!("{}: {fault}; what it said before is still served", self.file.display()));

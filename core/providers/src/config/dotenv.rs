@@ -1,8 +1,9 @@
 //! Parses files of `NAME=VALUE` lines, such as `.env`.
 //!
-//! Law: nothing is expanded: `${NAME}` stays as it is written, so no other variable of this machine comes in. Not a crate: the
-//! usual one expands from the environment. Of a name that stands twice the last value counts, as for a shell. A line that is no
-//! assignment is left out, as python-dotenv and Node do; a quote that does not close is half of a file.
+//! Law: nothing is expanded: `${NAME}` stays as it is, so no other variable of this machine gets in. Not a crate,
+//! because the usual one expands from the environment. If a name occurs twice, the last value counts, as in a shell. A
+//! line that is no assignment is left out, as in python-dotenv and Node; an unclosed quote makes the file invalid,
+//! because it may be incomplete.
 
 use serde_json::{Map, Value};
 
@@ -49,7 +50,7 @@ pub(super) fn parse(text: &str, max: usize) -> Result<Variables, Unreadable> {
     Ok(found)
 }
 
-/// The name in a line, which may be in single quotes, and what follows its `=`.
+/// The name in a line, which may be in single quotes, and the text behind its `=`.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let line = match line.strip_prefix("export") {
         Some(after) if after.starts_with([' ', '\t']) => after.trim_start(),
@@ -131,7 +132,8 @@ impl<'t> DotenvLines<'t> {
     }
 }
 
-/// Whether a line goes on behind a backslash with a single quote and has no other: a path such as 'C:\dir\' ends so.
+/// Whether a line has text behind a backslash and a single quote, and no other quote: a path such as 'C:\dir\' ends
+/// like this.
 fn is_last_quote(rest: &str, quote: char) -> bool {
     quote == '\'' && rest.strip_prefix(quote).is_some_and(|rest| !rest.contains(quote))
 }

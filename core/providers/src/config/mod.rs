@@ -71,11 +71,11 @@ pub struct Config {
 }
 
 impl Config {
-    /// The files of `options`. Each is read here once, so that what is wrong is known at the start.
+    /// Makes a provider of the files of `options`. Each is read once, so that mistakes are reported at the start.
     ///
     /// # Errors
-    /// There is no file, one cannot be read or makes no sense, two have the same name, or nothing was said of what is allowed:
-    /// a server that shows nothing would look as if it did not work.
+    /// There is no file, a file cannot be read or is invalid, two have the same name, or no key is allowed: a server
+    /// without any key would look as if it did not work.
     pub fn new(options: ConfigOptions) -> Result<Self, OptionError> {
         if options.apps.is_empty() {
             let reason = "config: there is no file; name one: `apps: {NAME: FILE}`, or config:FILE";
@@ -141,7 +141,7 @@ impl Declare for Config {
         other.apps.into_iter().try_for_each(|app| self.add(app)).inspect_err(|_| self.apps.truncate(before))
     }
 
-    /// `FILE,GLOB,…` or `NAME=FILE,GLOB,…`: the file, and the globs of what is allowed.
+    /// `FILE,GLOB,…` or `NAME=FILE,GLOB,…`: the file, and globs of the allowed keys.
     fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
         if rest.is_empty() {
             return Err(OptionError::sentence(
@@ -311,7 +311,7 @@ impl Config {
         ListPage { next: last.filter(|_| more), missing, ..ListPage::new(items) }
     }
 
-    /// The paths of keys that begin with what was typed, percent-encoded or not.
+    /// The paths of keys that begin with the typed text, percent-encoded or not.
     fn complete_keys(
         &self,
         app: &App,
@@ -372,7 +372,7 @@ pub fn served(file: &Path, bytes: &[u8]) -> Result<Vec<(String, Value)>, String>
     Ok(all)
 }
 
-/// A key as it is listed. An object has no size there: its size depends on what the client may see.
+/// The list entry of a key. An object has no size there: its size depends on the keys that the client may see.
 fn item(visit: &tree::TreeVisit<'_>, modified: Option<&str>) -> Resource {
     // A name has something to see in it.
     let name = if visit.path.trim().is_empty() { visit.uri } else { visit.path };
@@ -400,7 +400,7 @@ fn uri_of(app: &App, key: &str) -> String {
     uri
 }
 
-/// Whether what somebody watches has changed.
+/// Whether a change affects the watched URI.
 fn differs(app: &App, uri: &str, change: &Change) -> bool {
     let Some(key) = uri.strip_prefix(&*app.uri).map(|rest| rest.strip_prefix('/').unwrap_or(rest)) else {
         return false;

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The longest path of a key, in bytes; what has a longer one is not served.
+/// Maximum length of a key's path in bytes; keys with a longer one are not served.
 const LONGEST: usize = 1_024;
 
 /// The settings shared by the applications of one declaration.
@@ -67,7 +67,7 @@ impl ConfigNode {
         (Self { name: String::new(), is_allowed: true, body }, maker.hollow)
     }
 
-    /// Whether it is an object of which nothing is served.
+    /// Whether it is an object without any served key.
     pub(super) fn is_hollow(&self) -> bool {
         matches!(&self.body, ValueBody::Members(members) if members.is_empty())
     }

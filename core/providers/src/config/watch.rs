@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Interval between looks at the files.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// See the module.
+/// The watch of a provider's files, and its subscribers.
 #[derive(Debug, Default)]
 pub(super) struct ConfigWatch {
     watching: Arc<ProviderWatching>,
@@ -25,7 +25,7 @@ impl ConfigWatch {
         self.watching.begin_anew();
     }
 
-    /// Records a change of interest. The thread compares with what was read last.
+    /// Records a change of interest. The thread compares later states with the last read.
     pub(super) fn interest(
         self: &Arc<Self>,
         change: InterestChange<'_>,
@@ -54,8 +54,8 @@ impl ConfigWatch {
         now
     }
 
-    /// Notifies the subscribers of what has changed, and that the lists have if keys were added or removed. A value alone changes
-    /// no list: a client that lists anew with each edit would gain a size.
+    /// Notifies the subscribers of changed values, and of the lists if keys were added or removed. A changed value
+    /// alone does not change the lists: otherwise clients would list again after each edit, only for a new size.
     fn notify(&self, app: &App, change: &Change, feed: &Feed) {
         let watched = self.watching.watched();
         for uri in watched.uris.iter().filter(|uri| is_of(uri, app) && differs(app, uri, change)) {

@@ -7,7 +7,7 @@ use mcp_resources_engine::json_text;
 use mcp_resources_engine::suggest::closest;
 use serde_json::json;
 
-/// See the module. It is read again after the schema has changed.
+/// The served tables and statements. Read again after the schema has changed.
 #[derive(Debug, Default)]
 pub(super) struct DbCatalog {
     /// In the order in which they are declared.
@@ -54,7 +54,7 @@ pub(super) struct Column {
 /// The representation of a value that comes from the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TableForm {
-    /// As what it is.
+    /// Its own type.
     Plain,
     /// As a text, for which it is cast.
     Text,

@@ -8,8 +8,8 @@
 //!                                                   └─ sqlite | postgres
 //! ```
 //!
-//! Law: clients never send SQL. What they read is declared: tables, and statements of the operator's with bound
-//! parameters. Nothing is written: see `sqlite` and `postgres`.
+//! Law: clients never send SQL. They read declared tables, and the operator's statements with bound parameters. Nothing
+//! is written: see `sqlite` and `postgres`.
 
 mod catalog;
 mod contents;
@@ -64,8 +64,9 @@ pub struct Db {
 }
 
 impl Db {
-    /// The databases of `options`. Each is opened here once and closed again, so that what is wrong is known at the
-    /// start. A Postgres server that cannot be reached is waited for 5 seconds; that is logged, and reads fail until it is back.
+    /// Makes a provider of the databases of `options`. Each is opened once and closed again, so that mistakes are
+    /// reported at the start. A Postgres server that does not answer within 5 seconds is logged, and reads fail until
+    /// it is back.
     ///
     /// # Errors
     /// There is no database, two have the same name, a URL or a name cannot be served, a SQLite file cannot be opened, a
@@ -352,7 +353,7 @@ impl Db {
         }
     }
 
-    /// The keys that begin with what was typed.
+    /// The keys that begin with the typed text.
     fn complete_keys(
         &self,
         request: &Complete,

@@ -59,7 +59,7 @@ const STOP: Duration = Duration::from_millis(500);
 /// The longest text of a server's in the log, in characters.
 const SAID: usize = 300;
 
-/// See the module.
+/// A session with a Postgres server.
 pub(super) struct Postgres {
     source: Arc<DbSource>,
     runtime: Option<Runtime>,
@@ -426,7 +426,7 @@ impl PostgresConnection {
         self.client.batch_execute(SETTINGS).await.map_err(Unconnected::Postgres)
     }
 
-    /// Asks for rows of the system's tables: at most so many.
+    /// Queries system tables, up to a maximum number of rows.
     async fn rows(
         &self,
         sql: &str,

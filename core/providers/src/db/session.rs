@@ -91,7 +91,7 @@ pub(super) enum DbChange {
 /// Receives a row; `false` stops the query.
 pub(super) type Visit<'v> = dyn FnMut(CatalogRow) -> Result<bool, SessionFault> + 'v;
 
-/// See the module.
+/// An open database.
 pub(super) trait DbSession: Send {
     /// Sets the request that the next queries are for. They end soon after it is cancelled.
     fn attend(&mut self, request: Option<Cancelled>);
@@ -106,7 +106,7 @@ pub(super) trait DbSession: Send {
     fn changed(&mut self) -> Result<DbChange, SessionFault>;
 }
 
-/// Opens a session. Nothing is connected yet.
+/// Makes a session. It connects with its first use.
 pub(super) fn open(source: &Arc<DbSource>) -> Box<dyn DbSession> {
     match source.engine() {
         DbEngine::Sqlite => Box::new(Sqlite::new(source.clone())),

@@ -18,7 +18,7 @@ use tokio_postgres::config::SslMode;
 /// Maximum time to wait for a connection to Postgres.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// One declared database.
 #[derive(Debug)]
 pub(super) struct DbSource {
     /// No other source of this process has the same.
@@ -209,9 +209,9 @@ impl DbSource {
     /// Opens the database once to check the declaration, and closes it again.
     ///
     /// # Errors
-    /// A file is absent, a table or statement cannot be served, or nothing is declared; or a Postgres server refuses the user,
-    /// the password or the name of the database. An unreachable server is not an error here; requests will fail until
-    /// it is back.
+    /// A file is absent, a table or statement cannot be served, or nothing is declared; or a Postgres server refuses
+    /// the user, the password or the name of the database. An unreachable server is not an error here; requests will
+    /// fail until it is back.
     pub(super) fn check(self: &Arc<Self>) -> Result<(), OptionError> {
         let wrong =
             |what: &str| Err(OptionError::sentence(format!("db: the database {:?}: {what}", self.name)));

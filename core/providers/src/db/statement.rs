@@ -1,7 +1,7 @@
 //! Parses the operator's statements: finds their parameters `:name`, and checks that each text is one statement.
 //!
-//! Law: quoted text, comments and what follows `::` have no parameters. Whether the statement is a SELECT is checked by
-//! the database: see `sqlite` and `postgres`.
+//! Law: quoted text, comments and the text behind `::` have no parameters. The database checks whether the statement is
+//! a SELECT: see `sqlite` and `postgres`.
 
 use super::options::DbEngine;
 

@@ -1,6 +1,6 @@
 //! Answers about many pages: lists, the contents of a site, and completion.
 //!
-//! Law: nothing is listed or suggested that a client may not read. What follows a cursor is found by its place in the order, so
+//! Law: only pages that the client may read are listed or suggested. A cursor is a position in the order of pages, so
 //! pages that come and go move nothing, and no page of a list looks again at the pages before it.
 
 use super::MARKDOWN;
@@ -31,7 +31,7 @@ struct PageCursor {
     listed: Vec<usize>,
 }
 
-/// A page of the list of all pages. What it costs depends on the pages that it looks at, not on those before them.
+/// One page of the list of all pages. Its cost depends on the pages it looks at, not on those before them.
 pub(super) fn page(
     sites: &[Arc<DocsSite>],
     snapshots: &[Arc<SiteSnapshot>],
@@ -214,7 +214,7 @@ pub(super) struct Typed<'a> {
     pub(super) permits: &'a Permits<'a>,
 }
 
-/// The values of a variable that begin with what was typed.
+/// The values of a variable that begin with the typed text.
 pub(super) fn complete(typed: &Typed<'_>, variable: &str) -> Vec<String> {
     let begins = |value: &&str| value.starts_with(typed.text);
     match variable {

@@ -7,8 +7,8 @@
 //!                 └─ Library: all pages and the search index, kept up to date by a thread while it is used or watched
 //! ```
 //!
-//! Law: a page that is absent, ignored, hidden, excluded or that the guard hides is one and the same: not found. A hit is
-//! permitted before anything is said of it.
+//! Law: a page that is absent, ignored, hidden, excluded or denied by the guard is not found; all cases look the same.
+//! The guard permits a hit before the answer says anything about it.
 
 mod library;
 mod list;
@@ -75,7 +75,7 @@ pub struct Docs {
 }
 
 impl Docs {
-    /// The sites of `options`. No file is opened and nothing is indexed here: the first request begins with it.
+    /// Makes a provider of the sites of `options`. No file is opened and nothing is indexed before the first request.
     ///
     /// # Errors
     /// There is no site, one is not a directory, two have the same name, or the file of the index is something else.

@@ -84,7 +84,7 @@ impl DocsOptions {
         self
     }
 
-    /// Serves no page whose path within its site matches one of `globs`, nor what is under it. Default: none.
+    /// Serves no page whose path within its site matches one of `globs`, nor anything under it. Default: none.
     #[must_use]
     pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.folder.exclude = globs.into_iter().map(Into::into).collect();
@@ -127,7 +127,7 @@ impl DocsOptions {
         self
     }
 
-    /// The largest page that is read, in bytes. Default: what an answer of the server may have.
+    /// Sets the maximum size of a page in bytes. Default: the limit of the server's answers.
     #[must_use]
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = Some(bytes);

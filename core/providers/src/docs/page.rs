@@ -69,7 +69,7 @@ pub(crate) struct Description {
 #[derive(Clone, Debug)]
 pub(crate) struct DocsPage {
     pub(crate) description: Description,
-    /// The first is what stands before the first heading, and has no slug.
+    /// The first section is the text before the first heading, and has no slug.
     pub(crate) sections: Vec<PageSection>,
     /// A problem with its front matter, for the log.
     pub(crate) fault: Option<String>,
@@ -134,7 +134,7 @@ impl DocsPage {
 }
 
 impl Description {
-    /// The members that are known, and what is wrong with one of them.
+    /// Reads the known members; also returns a problem with one of them.
     fn from_members(members: &ValueMembers) -> (Self, Option<String>) {
         let mut fault = None;
         let mut wrong = |name: &str, expected: &str| {
@@ -265,7 +265,7 @@ fn sections(body: &str, offset: usize) -> Vec<PageSection> {
     sections
 }
 
-/// Gathers sections from what the parser finds.
+/// Gathers sections from the events of the parser.
 #[derive(Default)]
 struct PageReader {
     sections: Vec<PageSection>,

@@ -1,7 +1,7 @@
 //! The answer to a search: pages, best first, each with the section that fits best.
 //!
-//! Law: a page or section that a client may not see is not counted, scored or mentioned. The index gives candidates; all that is
-//! said of them is computed from what may be seen.
+//! Law: a page or section that a client may not see is not counted, scored or mentioned. The index gives candidates;
+//! everything in the answer about them is computed from the text that the client may see.
 
 use super::library::{SiteLibrary, SiteSnapshot};
 use super::site::DocsSite;

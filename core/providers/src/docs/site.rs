@@ -19,7 +19,7 @@ pub(super) const SCHEME: &str = "docs:///";
 /// The segment that searches a site.
 const SEARCH: &str = "search";
 
-/// See the module.
+/// One site at run time.
 #[derive(Debug)]
 pub(super) struct DocsSite {
     pub(super) folder: Folder,

@@ -1,7 +1,7 @@
 //! Completion of roots and paths.
 //!
-//! Law: a value is one that can be put into the template as it is: of a path, all of it, percent-encoded, and a directory with
-//! its slash, to go on with. Nothing is suggested that is not served.
+//! Law: a value can be put into the template as it is: a whole path, percent-encoded, a directory with its slash so
+//! that completion can continue. Only served paths are suggested.
 
 use super::contents::resolve;
 use super::root_directory::{DirectoryEntry, FileKind};
@@ -12,13 +12,13 @@ use crate::path;
 use crate::uri_path;
 use std::sync::Arc;
 
-/// The names of roots that begin with what was typed.
+/// The names of roots that begin with the typed text.
 pub(super) fn roots(trees: &[Arc<Tree>], typed: &str) -> Vec<String> {
     let fits = trees.iter().filter(|tree| tree.name().starts_with(typed));
     fits.map(|tree| tree.name().to_owned()).take(COMPLETED).collect()
 }
 
-/// The paths of `root` that begin with what was typed, percent-encoded or not: those in one directory.
+/// The paths of `root` that begin with the typed text, percent-encoded or not, in one directory.
 pub(super) fn paths(
     tree: &Tree,
     typed: &str,

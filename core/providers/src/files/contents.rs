@@ -165,7 +165,7 @@ fn pieces(
     Err(ReadError::Failed)
 }
 
-/// Takes some lines out of what is read.
+/// Selects a range of lines while reading.
 struct Cut {
     lines: LineRange,
     /// The line that the next byte is on.

@@ -41,7 +41,7 @@ pub(crate) struct FolderOptions {
     pub(crate) watch_dirs: usize,
 }
 
-/// See the module.
+/// A directory that a provider serves.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     tree: Arc<Tree>,
@@ -65,7 +65,7 @@ pub(crate) trait FolderChanges: Clone + Send + 'static {
     fn moved(&self);
     /// For the log.
     fn log(&self, what: &str);
-    /// Whether anybody hears.
+    /// Whether the receiver still exists.
     fn is_alive(&self) -> bool;
 }
 
@@ -79,7 +79,8 @@ impl FolderOptions {
 }
 
 impl Folder {
-    /// Those of `paths`. `kind` and `what` are words for messages: of the provider, and of what a folder is to it.
+    /// Opens the folders of `paths`. `kind` and `what` are for messages: the provider's kind, and its term for a
+    /// folder.
     ///
     /// # Errors
     /// One is not there, has no name that a URI can have, or a glob cannot be read.

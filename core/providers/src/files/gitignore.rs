@@ -5,9 +5,9 @@
 //!   IgnoreRules::decide(path, is_dir) ──▶ by the last rule that matches: ignored, not ignored, or no rule
 //! ```
 //!
-//! Law: byte for byte what `git check-ignore --no-index` says of the same file. A line ends with a line feed, before which one
-//! carriage return counts for nothing. Of white space, only spaces are trimmed, and only at the end. A line is cut at its first
-//! NUL.
+//! Law: every decision equals that of `git check-ignore --no-index` for the same file. A line ends with a line feed;
+//! one carriage return before it is ignored. Of white space, only spaces are trimmed, and only at the end. A line is
+//! cut at its first NUL.
 
 use super::wildmatch::{SPECIAL, WildPattern};
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ pub(super) struct IgnoreRules {
     rules: Vec<Rule>,
     /// Of the rules that are one name: which they are, ascending.
     names: HashMap<Vec<u8>, Vec<usize>>,
-    /// Of the rules such as `*.o`: by what follows the star, from its only dot on.
+    /// The rules such as `*.o`, by the text behind the star, from its only dot on.
     endings: HashMap<Vec<u8>, Vec<usize>>,
     /// All others, ascending.
     others: Vec<usize>,

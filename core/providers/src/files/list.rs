@@ -5,9 +5,9 @@
 //!   cursor = files so far . directories so far : root / path        `…/` begins with that directory, else behind that file
 //! ```
 //!
-//! Law: a page holds in memory what it gives, the first names of one directory, and as many names of subdirectories for
-//! each level. The cursor is a place in an order, not in a directory: what comes and goes moves nothing. At most
-//! `list_max` files are listed of the roots that were declared together, and a walk looks into a bounded number of
+//! Law: a page holds in memory its own entries, the first names of one directory, and a limited number of subdirectory
+//! names for each level. The cursor is a position in an order, so files that come and go move nothing. At most
+//! `list_max` files are listed of the roots that were declared together, and a walk visits a limited number of
 //! directories.
 
 use super::contents::{by_name, modified, priority, resolve};

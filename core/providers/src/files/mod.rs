@@ -9,8 +9,8 @@
 //! No answer may be kept (`ttlMs` is 0): whatever has just written a file on this machine may be who reads it next, and a file
 //! is read again at little cost.
 //!
-//! Law: what is judged is what was opened. A file that is absent, ignored, hidden, excluded, reached by a link that may not
-//! be followed, or no file at all is one and the same: not found.
+//! Law: the opened file is the one that was judged. A file that is absent, ignored, hidden, excluded, reached by a link
+//! that may not be followed, or not a regular file is not found; all cases look the same.
 
 mod complete;
 mod contents;
@@ -294,7 +294,7 @@ impl Files {
         self.trees.iter().flat_map(|tree| tree.take_faults()).for_each(|fault| log(&fault));
     }
 
-    /// Says of a root that it is not there now.
+    /// Logs that a root does not exist at present.
     fn log_root(&self, name: &str, log: impl Fn(&str)) {
         if let Some(tree) = self.tree(name) {
             log(&format!("the root {name:?} cannot be opened: {}", tree.dir().display()));

@@ -5,7 +5,7 @@
 //!                       └─ read(path) ──▶ bytes, Stamp
 //! ```
 //!
-//! Law: no symbolic link is followed. A stamp is compared with what the system says of the same file later.
+//! Law: no symbolic link is followed. A stamp is compared with the later metadata of the same file.
 
 use super::folder::Folder;
 use super::root_directory::{EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
@@ -21,7 +21,7 @@ const COARSE: Duration = Duration::from_secs(2);
 /// Those that count nanoseconds move with the kernel's ticks.
 const TICK: Duration = Duration::from_millis(20);
 
-/// See the module.
+/// An open folder.
 #[derive(Debug)]
 pub(crate) struct OpenFolder<'f> {
     tree: &'f Tree,
@@ -36,7 +36,7 @@ pub(crate) struct FolderLevel(Chain);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     facts: EntryFacts,
-    /// When its contents, or what is said of it, last changed.
+    /// The time of the last change of its contents or metadata.
     changed: (i64, i64),
 }
 

@@ -105,7 +105,7 @@ impl FileOptions {
         self
     }
 
-    /// Serves nothing whose path within its root matches one of `globs`, nor what is under it. Default: none.
+    /// Serves nothing whose path within its root matches one of `globs`, nor anything under it. Default: none.
     #[must_use]
     pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.settings.exclude = globs.into_iter().map(Into::into).collect();
@@ -155,7 +155,7 @@ impl FileOptions {
         self
     }
 
-    /// The largest file that is read, in bytes. Default: what an answer of the server may have.
+    /// Sets the maximum size of a file in bytes. Default: the limit of the server's answers.
     #[must_use]
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.settings.max_bytes = Some(bytes);

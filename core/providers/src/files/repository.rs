@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// See the module.
+/// A repository that contains a root, or is under one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Repository {
     exclude: PathBuf,
@@ -59,7 +59,7 @@ impl Repository {
         &self.config
     }
 
-    /// The files that decide what it ignores.
+    /// The files with its ignore rules outside the tree.
     pub(super) fn rule_files(&self) -> [PathBuf; 2] {
         [self.exclude.clone(), self.config.clone()]
     }
@@ -70,7 +70,7 @@ fn path_of(text: &[u8]) -> Option<&Path> {
     (!text.is_empty() && !text.contains(&0)).then(|| Path::new(OsStr::from_bytes(text)))
 }
 
-/// Whether a configuration has `core.ignorecase`: upper and lower case are the same. What it includes is not read.
+/// Whether a configuration has `core.ignorecase`: upper and lower case are the same. Included files are not read.
 pub(super) fn folds_case(config: &[u8]) -> bool {
     let mut is_core = false;
     let mut folds = false;

@@ -6,9 +6,9 @@
 //!     steps:   a descriptor for each component, links read and followed here        elsewhere; where a sandbox refuses openat2
 //! ```
 //!
-//! Law: a path is resolved once, from a descriptor, and what is judged afterwards is what was opened. A link whose target is
-//! absolute, or climbs above the root, leads nowhere. Only files and directories are opened: a FIFO, a socket or a device is
-//! not found, and nothing waits for its other end.
+//! Law: a path is resolved once, from a descriptor, and all checks apply to the opened file. A link whose target is
+//! absolute, or leads above the root, is not followed. Only files and directories are opened: a FIFO, a socket or a
+//! device is not found, so no open waits for its other end.
 
 use super::options::Symlinks;
 use crate::uri_path::PATH;
@@ -73,7 +73,8 @@ pub(super) struct EntryFacts {
     pub(super) size: u64,
 }
 
-/// When a file's contents, or what is said of it, last changed: seconds since 1970, and nanoseconds. Programs cannot set it.
+/// The time of the last change of a file's contents or metadata: seconds since 1970, and nanoseconds. Programs cannot
+/// set it.
 pub(super) type Changed = (i64, i64);
 
 /// A root that is open for one request.
@@ -112,7 +113,7 @@ impl RootDirectory {
         Ok(Self { fd, symlinks, way })
     }
 
-    /// Opens what is at `path`: relative, without `.` and `..`; the empty one is the root itself.
+    /// Opens the entry at `path`: relative, without `.` and `..`; the empty path is the root itself.
     pub(super) fn open(&self, path: &[u8]) -> Result<OpenedFile, Missing> {
         if path.len() > PATH || path.contains(&0) || !is_relative(path) {
             return Err(Missing::NotFound);
@@ -201,7 +202,7 @@ impl RootDirectory {
         self.look(directory, name).ok().map(|(facts, _)| facts)
     }
 
-    /// The same, with when it last changed, or why nothing is said.
+    /// Like [`stat`](Self::stat), with the time of the last change, or the reason for failing.
     pub(super) fn look(&self, directory: &[u8], name: &[u8]) -> Result<(EntryFacts, Changed), Errno> {
         let path = if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() };
         let stat = again(|| fs::statat(&self.fd, &*path, AtFlags::SYMLINK_NOFOLLOW))?;
@@ -325,7 +326,7 @@ fn is_relative(path: &[u8]) -> bool {
     path.is_empty() || components(path).all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
-/// Of a descriptor: what it is, if it may be served.
+/// The metadata of a descriptor, if its kind may be served.
 fn admit(fd: &OwnedFd) -> Result<EntryFacts, Missing> {
     let facts = EntryFacts::from_stat(&again(|| fs::fstat(fd)).map_err(missing)?);
     matches!(facts.kind, FileKind::File | FileKind::Directory).then_some(facts).ok_or(Missing::NotFound)

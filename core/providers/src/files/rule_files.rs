@@ -38,7 +38,7 @@ const FAULTS: usize = 64;
 /// A file that was changed less than this before it was read may change again without a trace.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// See the module.
+/// The rule files of one root, with a cache.
 #[derive(Debug, Default)]
 pub(super) struct RuleFiles {
     kept: Mutex<KeptRules>,
@@ -284,7 +284,7 @@ impl From<(EntryFacts, Changed)> for RuleFileStamp {
 }
 
 impl UnreadableRules {
-    /// For the log: what, what follows from it, and the fix.
+    /// A message for the log: the problem, its effect, and the fix.
     fn message(self, path: &Path) -> String {
         let (reason, fix) = match self {
             Self::NoFile => ("it is no file".into(), "remove it"),
@@ -329,7 +329,7 @@ fn open(path: &Path) -> Result<(File, RuleFileStamp), UnreadableRules> {
     }
 }
 
-/// All of a small file, with what it was like before it was read.
+/// Reads a small file as a whole; also returns its stamp before the read.
 fn text(path: &Path) -> Option<(Vec<u8>, RuleFileStamp)> {
     looked(path).ok()??;
     let (file, stamp) = open(path).ok()?;

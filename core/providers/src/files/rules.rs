@@ -7,9 +7,9 @@
 //!                  · nearest rule of .ignore, else of .gitignore, else of info/exclude of the repository
 //! ```
 //!
-//! Law: a path is judged with all its parents, one after another: what is under something ignored cannot come back. Rules
-//! are read anew when their file has changed, watcher or not. Rules that are there and cannot be read hide everything that they
-//! could hide, and the log says so.
+//! Law: a path is judged with all its parents, one after another: nothing under an ignored directory is served. A rule
+//! file is read again when it has changed, with or without a watcher. If it exists and cannot be read, everything that
+//! it could hide is hidden, and the log says so.
 
 use super::gitignore::IgnoreRules;
 use super::options::FileSettings;
@@ -39,7 +39,8 @@ pub(super) struct FolderRules {
     files: RuleFiles,
 }
 
-/// The repository that the root is in, or is: where its rules are, with what is put before a path under the root for them.
+/// The repository that contains the root, or is it: the location of its rules, and the prefix of the root's paths for
+/// them.
 #[derive(Debug, Default)]
 struct Outer {
     /// The directories above the root, from the outermost on.
@@ -80,7 +81,7 @@ impl FolderRules {
         })
     }
 
-    /// Whether what is at `path` is served, as far as the rules say. The root itself is.
+    /// Whether the rules let the entry at `path` be served. The root itself always is.
     pub(super) fn admits(&self, root: &RootDirectory, path: &[u8], is_dir: bool) -> bool {
         if path.is_empty() {
             return true;
@@ -206,7 +207,7 @@ impl Chain {
 }
 
 impl RulesLevel {
-    /// Whether a rule has the path ignored; `None` if none is about it.
+    /// Whether a rule ignores the path; `None` if no rule matches.
     fn asks(&self, rules: &IgnoreRules, path: &[u8], is_dir: bool) -> Option<bool> {
         let rest = path.get(self.skip..)?;
         if self.before.is_empty() {

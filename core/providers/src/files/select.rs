@@ -1,6 +1,6 @@
 //! Selects the first names of a directory, however many entries it has.
 //!
-//! Law: what is held is bounded by what is asked for.
+//! Law: memory is limited by the number of requested names.
 
 use std::collections::BinaryHeap;
 
@@ -26,7 +26,7 @@ impl Smallest {
         is_wanted
     }
 
-    /// Takes a name with what is known of it.
+    /// Offers a name with its kind.
     pub(super) fn push(&mut self, name: Vec<u8>, is_dir: bool) {
         self.heap.push((name, is_dir));
         if self.heap.len() > self.max {

@@ -23,8 +23,8 @@ use std::sync::Arc;
 
 pub(super) const INDEX: &str = "file:///";
 
-/// One root: its name, where it is, and what is served of it. Nothing is open in it between two requests: it may be
-/// replaced, disappear and come back, and a process may fork.
+/// One root: its name, its directory, and the rules for serving it. Nothing stays open between two requests: the root
+/// may be replaced, disappear and come back, and a process may fork.
 #[derive(Debug)]
 pub(super) struct Tree {
     /// As it stands in URIs, decoded.
@@ -80,7 +80,7 @@ impl Tree {
         RootDirectory::at(&self.dir, self.settings.symlinks, self.way)
     }
 
-    /// The URI of what is at `path`.
+    /// The URI of the entry at `path`.
     pub(super) fn uri(&self, path: &[u8], is_dir: bool) -> String {
         let mut uri = self.uri.clone();
         if !path.is_empty() {
@@ -111,7 +111,7 @@ impl Tree {
         path(std::str::from_utf8(&bytes).ok()?)
     }
 
-    /// Opens what a client has asked for, if it is served: what `permits` says is asked of where it really is too.
+    /// Opens the requested entry, if it is served. `permits` is also asked about its real path.
     pub(super) fn find(
         &self,
         root: &RootDirectory,
@@ -136,7 +136,7 @@ impl Tree {
         is_served.then_some(opened).ok_or(Missing::NotFound)
     }
 
-    /// Whether what is at `path` is served, as far as the rules say.
+    /// Whether the rules let the entry at `path` be served.
     pub(super) fn admits(&self, root: &RootDirectory, path: &[u8], is_dir: bool) -> bool {
         self.rules.admits(root, path, is_dir)
     }

@@ -8,30 +8,31 @@
 //!   Targets: the paths that are watched       ── look, compare ──▶ updated(uri)
 //! ```
 //!
-//! Law: what the system reports is a hint where to look, and never believed: what is there is compared with what was there.
-//! So a hint too many costs a look, and lost hints a comparison of everything. A directory is watched before it is
-//! looked at. What is not known, or could have changed without a trace, counts as changed.
+//! Law: an event of the system is only a hint; the current state is always compared with the known one. So an
+//! unnecessary hint costs one check, and lost hints cost a comparison of everything. A directory is watched before it
+//! is read. An entry whose state is not known, or could have changed without a trace, counts as changed.
 //!
-//! **What is watched.** For a URI: each directory on its way, so that it is heard of when any of them is renamed, and when a
-//! path comes that was not there; and the file itself, which may be written under another name. For the lists: every
-//! directory that is served. Never recursively: ignored directories, which may be large and busy, cost nothing.
+//! **Watched directories.** For a URI: each directory on its path, so that renaming any of them and creating missing
+//! ones is noticed; and the file itself, which may be written under another name. For the lists: every served
+//! directory. Never recursively: ignored directories, which may be large and busy, cost nothing.
 //!
-//! **What a change of the lists is.** A file comes, goes, or is a directory from now on. Not its size and date, though lists
-//! have them: a log file would have all clients walk all pages again with each line. A client that needs a file subscribes to it.
+//! **Changes of the lists.** A file is created, is removed, or becomes a directory. Sizes and dates do not count,
+//! although lists have them: each line of a log file would make all clients walk all pages again. A client that needs a
+//! file subscribes to it.
 //!
-//! **What a first interest hears.** A client may have read what it watches long ago. If what was last read here is what is
-//! there once it is watched, nothing is reported; if it is not, one change is. What was never read here is reported if it was
-//! changed after the client asked, or shortly before: the clocks of file systems are coarse. The lists count as changed
-//! once when they are watched from the first time on.
+//! **The first interest.** A client may have read long ago what it starts to watch. If the state at the last read
+//! equals the state when the watch starts, nothing is reported; otherwise one change is. A file that was never read is
+//! reported if it changed after the client asked, or shortly before, because clocks of file systems are coarse. The
+//! lists count as changed once, when they are watched for the first time.
 //!
-//! **What is not served is silent.** A path that is hidden, ignored or excluded is one at which there is nothing, whatever
-//! happens there. If it was served and is not any longer, that is one change, as if it were removed.
+//! **Paths that are not served cause no events.** A hidden, ignored or excluded path counts as absent, whatever happens
+//! to it. If a served path becomes one of these, that is one change, like its removal.
 //!
-//! **Without the system's help.** Directories beyond `watch_dirs` or the system's own limits are polled in slices, and between
-//! two slices there is two hundred times the time that one takes: few are all looked at within a second, and many cost no
-//! more than half a percent of a processor. What has changed lately is looked at each second. The log says so once for each
-//! reason, with the numbers. Roots are looked at each second in any case: nothing tells that a directory above
-//! one was renamed, and a root that is gone leaves nothing to watch. So are rules outside of the root.
+//! **Polling.** Directories beyond `watch_dirs` or the system's own limits are polled in slices, with a pause of two
+//! hundred times the duration of a slice: a few directories are all checked within a second, and many take at most half
+//! a percent of a processor. Recently changed files are checked each second. The log says so once for each reason, with
+//! the numbers. Roots are checked each second in any case, because no event reports that a directory above one was
+//! renamed, and a root that is gone leaves nothing to watch. The same applies to rules outside the root.
 
 mod inbox;
 mod seen;
@@ -62,7 +63,7 @@ pub(super) trait WatchReports: Clone + Send + 'static {
     /// The system has reported something of a path.
     fn touched(&self, _tree: &Tree, _path: &[u8]) {}
     fn log(&self, what: &str);
-    /// Whether anybody hears.
+    /// Whether the receiver still exists.
     fn is_alive(&self) -> bool;
 }
 
@@ -92,7 +93,7 @@ struct WatchSettings {
     polls: bool,
     /// Maximum number of waiting hints.
     hints: usize,
-    /// The time between two slices of what the system does not watch; ten of it pass between two looks at the roots.
+    /// The time between two slices of polling; the roots are checked after every tenth.
     slice: Duration,
 }
 
@@ -106,7 +107,7 @@ impl Default for WatchSettings {
 pub(super) struct FileWatch {
     settings: WatchSettings,
     seen: Arc<SeenFiles>,
-    /// The process that the thread is in, and what it shares with others.
+    /// The process of the thread, and the inbox shared with it.
     inbox: Mutex<(u32, Arc<WatchInbox>)>,
 }
 
@@ -122,7 +123,8 @@ impl FileWatch {
         Self { settings, seen: Arc::default(), inbox }
     }
 
-    /// `facts` were those of what was read at `path`, before it was read. `contents` gives all of it, if it is known.
+    /// Records a read: `facts` are the metadata of the file at `path` before the read. `contents` returns all of its
+    /// contents, if they are known.
     pub(super) fn saw<'c>(
         &self,
         tree: &Tree,

@@ -20,7 +20,7 @@ const CHUNK: usize = 256 * 1024;
 /// Appends `bytes` as one `literal`, with the empty line that ends it.
 ///
 /// # Errors
-/// Deflated, they have more than `limit` bytes, or nobody waits for them.
+/// The deflated data exceeds `limit` bytes, or the request was cancelled.
 pub(super) fn literal(
     out: &mut String,
     bytes: &[u8],

@@ -360,7 +360,7 @@ impl<'h> CommitWalk<'h> {
 /// The result of comparing a commit with its parents at the path of a log.
 enum Same {
     No,
-    /// A parent has the same: history goes on there alone.
+    /// A parent has the same entry: history continues with that parent only.
     As(ObjectId),
     /// A first commit without the path.
     AsNothing,

@@ -14,7 +14,7 @@ use crate::path;
 use crate::uri_path::{self, join};
 use mcp_resources_engine::error::ReadError;
 
-/// The names of references that begin with what was typed, with a slash or with `~2F`.
+/// The names of references that begin with the typed text, with a slash or with `~2F`.
 pub(super) fn revisions(
     handle: &Handle<'_>,
     typed: &str,
@@ -35,7 +35,7 @@ pub(super) fn revisions(
     Ok(values)
 }
 
-/// The ids of the newest commits that begin with what was typed.
+/// The ids of the newest commits that begin with the typed text.
 pub(super) fn ids(
     handle: &Handle<'_>,
     typed: &str,
@@ -71,7 +71,7 @@ pub(super) enum PathOf {
     Log,
 }
 
-/// The paths of a revision that begin with what was typed, percent-encoded or not: those in one directory.
+/// The paths of a revision that begin with the typed text, percent-encoded or not, in one directory.
 pub(super) fn paths(
     handle: &Handle<'_>,
     (revision, typed, of): (&str, &str, PathOf),

@@ -22,7 +22,7 @@ const SINCE_VERSION_1: [&str; 6] = [
     "submodulepathconfig",
 ];
 
-/// See the module.
+/// The configuration of one repository.
 #[derive(Debug)]
 pub(super) struct RepositoryConfig {
     /// Whether objects may not have been fetched.

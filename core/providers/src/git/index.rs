@@ -52,7 +52,7 @@ impl IndexEntry {
 }
 
 impl GitIndex {
-    /// Whether the index says of itself that it is what this tree is. Git writes that with each commit, and takes it away with
+    /// Whether the index records that it equals this tree. Git writes that record with each commit, and removes it with
     /// each change of an entry.
     pub(super) fn is_all_of(&self, tree: ObjectId) -> bool {
         self.tree == Some(tree)

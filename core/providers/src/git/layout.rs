@@ -6,8 +6,8 @@
 //!   DIR/.git a file               a linked worktree, if the directory that it names points back to DIR; refused otherwise
 //! ```
 //!
-//! Law: everything that is read lies under the declared directory or, for a linked worktree, under the repository that the
-//! worktree belongs to. Otherwise a directory from somebody else could show any repository of this machine.
+//! Law: only files under the declared directory are read or, for a linked worktree, under the repository that the
+//! worktree belongs to. Otherwise a prepared directory could expose any repository of this machine.
 
 use super::parts::Areas;
 use std::collections::HashSet;
@@ -51,7 +51,7 @@ pub(super) struct GitLayout {
     pub(super) work_dir: Option<PathBuf>,
 }
 
-/// Why a directory is not served: what is wrong, and what to do.
+/// The reason for not serving a directory, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LayoutRefusal(String);
 
@@ -67,7 +67,7 @@ pub(super) type Part = (u64, u64, i64, i64, u64);
 /// Identifies the checked state of a repository, to notice when it is another one or has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
-    /// Of the parts that decide what is read: others are another repository.
+    /// The parts that decide what is read: if they differ, it is another repository.
     pub(super) identity: Vec<Option<Part>>,
     /// When an entry of its directories was last added, replaced or removed: it must be checked again. Programs cannot set
     /// these times.
@@ -231,7 +231,7 @@ fn is_git_dir(dir: &Path) -> bool {
     dir.join("HEAD").symlink_metadata().is_ok() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
 }
 
-/// Refuses what is neither absent nor a file, without opening it.
+/// Refuses an existing entry that is not a file, without opening it.
 fn check_file(path: &Path, name: &str) -> Result<(), LayoutRefusal> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(refusal(format!(

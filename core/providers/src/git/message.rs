@@ -91,7 +91,7 @@ impl CommitText {
         }
     }
 
-    /// The author and the subject: a log shows no more.
+    /// The author and the subject, for a log.
     pub(super) fn brief(data: &[u8]) -> (Person, String) {
         let text = decoded(data);
         let (headers, message) = parts(&text);
@@ -118,7 +118,7 @@ impl TagText {
 }
 
 impl Person {
-    /// Parses what follows `author `, such as `Ada <ada@example.org> 1700000000 +0100`.
+    /// Parses the text behind `author `, such as `Ada <ada@example.org> 1700000000 +0100`.
     fn parse(line: &str) -> Self {
         let Some((name, rest)) = line.split_once('<') else { return Self::default() };
         let Some((email, _)) = rest.split_once('>') else { return Self::default() };

@@ -10,7 +10,7 @@
 //!   Options ──▶ Git ──▶ Repository, one for each: opened with the first request ──▶ gix, without configuration, children, network
 //! ```
 //!
-//! Law: nothing is run and nothing is written. A file that is absent, hidden, excluded or denied by the guard is not
+//! Law: no program is run and no file is written. A file that is absent, hidden, excluded or denied by the guard is not
 //! found, and is missing from every tree, diff, log and status.
 
 mod base85;

@@ -4,8 +4,8 @@
 //!   put ──▶ young ──full──▶ old ──full again──▶ gone        an object that is used moves to the young ones again
 //! ```
 //!
-//! Law: an object never changes, so what is cached is right as long as the repository is the same one. Sizes are checked before
-//! anything is decompressed. Blobs are not cached: they are large.
+//! Law: an object never changes, so cached objects are valid as long as the repository is the same one. Sizes are
+//! checked before anything is decompressed. Blobs are not cached, because they are large.
 
 use super::message::CommitHeader;
 use super::packs::{LARGEST_OBJECT, StoreError};

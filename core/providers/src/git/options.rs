@@ -80,7 +80,7 @@ impl GitOptions {
         self
     }
 
-    /// Serves nothing whose path within the repository matches one of `globs`, nor what is under it. Default: none.
+    /// Serves nothing whose path within the repository matches one of `globs`, nor anything under it. Default: none.
     #[must_use]
     pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.settings.exclude = globs.into_iter().map(Into::into).collect();

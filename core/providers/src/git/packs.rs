@@ -4,8 +4,8 @@
 //!   id ──index──▶ offset ──▶ Chunk { kind, base, compressed bytes } ──▶ the object, or a delta to another one
 //! ```
 //!
-//! Law: nothing of a file is believed. Offsets and sizes are checked against the file, chains of deltas are limited, and work
-//! stops when nobody waits for it. Multi-pack indexes are not read: each pack has an index of its own.
+//! Law: no data of a file is trusted. Offsets and sizes are checked against the file, chains of deltas are limited, and
+//! work stops when the request is cancelled. Multi-pack indexes are not read: each pack has an index of its own.
 
 use super::parts::{Areas, CHUNK, PartError, PartFile};
 use gix::objs::Kind;
@@ -408,7 +408,7 @@ impl Drop for Inflate<'_> {
 }
 
 impl<'f> Inflate<'f> {
-    /// `expected` is the size of what it decompresses to, about.
+    /// `expected` is the approximate decompressed size.
     pub(super) fn new(file: &'f PartFile, bytes: Compressed, expected: u64) -> Self {
         let chunk = usize::try_from(expected.saturating_add(64)).unwrap_or(CHUNK).clamp(64, CHUNK);
         let mut stream = STREAM.try_with(Cell::take).ok().flatten().unwrap_or_default();

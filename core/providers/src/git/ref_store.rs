@@ -5,7 +5,8 @@
 //!          └────────a line of packed-refs──▶ ID
 //! ```
 //!
-//! Law: a file that is no reference is skipped in a list, and is an error where it is asked for. What is read is limited.
+//! Law: a file that is not a reference is skipped in a list, and is an error when it is requested. All reads are
+//! limited in size.
 
 use super::parts::{Areas, PartError, Stamp, stamp};
 use gix::ObjectId;
@@ -31,7 +32,7 @@ pub(super) enum RefPointer {
     Name(String),
 }
 
-/// See the module.
+/// The references of one repository.
 #[derive(Debug)]
 pub(super) struct RefStore {
     areas: Areas,

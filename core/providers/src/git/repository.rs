@@ -4,8 +4,9 @@
 //!   Repository::with ──▶ Handle ──resolve(revision)──▶ id ──tree, entry, object──▶ bytes of the object database
 //! ```
 //!
-//! Law: nothing is run and nothing is written. The repository's configuration is not trusted: its filters, hooks, text converters
-//! and fsmonitor are ignored, and replaced objects are not followed. Nothing is open before the first request.
+//! Law: no program is run and no file is written. The repository's configuration is not trusted: its filters, hooks,
+//! text converters and fsmonitor are ignored, and replaced objects are not followed. Nothing is opened before the first
+//! request.
 
 use super::config::RepositoryConfig;
 use super::index::GitIndex;
@@ -46,7 +47,7 @@ pub(super) struct GitContext<'a> {
     pub(super) log: &'a dyn Fn(&str),
 }
 
-/// A repository: its name, its directory, and the settings that decide what is served.
+/// A repository: its name, its directory, and the settings for serving it.
 #[derive(Debug)]
 pub(super) struct GitRepository {
     /// As it stands in URIs, decoded.
@@ -61,7 +62,7 @@ pub(super) struct GitRepository {
     objects: Mutex<ObjectCache<ObjectId>>,
 }
 
-/// An open repository: where its parts are, and what is kept of them.
+/// An open repository: the location of its parts, and its caches.
 pub(super) struct OpenRepository {
     pub(super) layout: GitLayout,
     pub(super) areas: Areas,
@@ -122,7 +123,7 @@ impl GitRepository {
         self.is_bare
     }
 
-    /// Calls `work` with an open handle. What is open stays so as long as the repository is the same.
+    /// Calls `work` with an open handle. The handle stays open as long as the repository is the same.
     pub(super) fn with<T>(
         &self,
         context: &GitContext<'_>,
@@ -151,7 +152,7 @@ impl GitRepository {
         Ok(open)
     }
 
-    /// The URI of what is at `path` in the tree or blob of a revision. `kind` is `tree` or `blob`.
+    /// The URI of the entry at `path` in the tree or blob of a revision. `kind` is `tree` or `blob`.
     pub(super) fn uri_at(&self, kind: &str, revision: &str, path: &[u8]) -> String {
         let mut uri = format!("{}{kind}/", self.uri);
         path::append(&mut uri, revision);
@@ -380,12 +381,12 @@ impl Handle<'_> {
         }
     }
 
-    /// An error, if nobody waits for the answer any longer.
+    /// An error if the request was cancelled.
     pub(super) fn check(&self) -> Result<(), ReadError> {
         if (self.context.is_cancelled)() { Err(ReadError::Failed) } else { Ok(()) }
     }
 
-    /// Logs what is wrong with the repository.
+    /// Logs a problem with the repository.
     pub(super) fn fault(&self, what: &str) -> ReadError {
         if !(self.context.is_cancelled)() {
             (self.context.log)(&format!("the repository {:?} cannot be read: {what}", self.own.name));

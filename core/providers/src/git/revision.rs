@@ -4,8 +4,9 @@
 //!   feature~2Fx~3^2 ──parse──▶ Revision { name: "feature/x", steps: [Ancestor(3), Parent(2)] } ──resolve──▶ an object's id
 //! ```
 //!
-//! Law: a value is HEAD, a name or an id, each with `~n` and `^n` behind it, and nothing else of git's syntax: no reflog, no
-//! search, no range, no option. Only [`spell`] and [`parse`](GitRevision::parse) know that a slash is `~2F`.
+//! Law: a value is HEAD, a name or an id, each followed by any number of `~n` and `^n`, and no other syntax of git: no
+//! reflog, no search, no range, no option. Only [`encode_name`] and [`parse`](GitRevision::parse) know that a slash is
+//! `~2F`.
 
 use std::fmt;
 

@@ -135,7 +135,7 @@ impl WorktreeState {
         hasher.finish()
     }
 
-    /// Compares HEAD with the index: what the next commit would change.
+    /// Compares HEAD with the index: the changes of the next commit.
     fn compare_index(
         &mut self,
         handle: &Handle<'_>,

@@ -5,7 +5,7 @@
 //!            └─ a delta ──▶ its base ──▶ … ──▶ a whole object, from which the deltas lead back      (kept: bases)
 //! ```
 //!
-//! Law: an object that one place has damaged is looked for in the others. Work stops when nobody waits for it.
+//! Law: if an object is damaged in one place, it is looked up in the others. Work stops when the request is cancelled.
 
 use super::delta;
 use super::objects::ObjectCache;
@@ -43,7 +43,7 @@ const NO_END: StoreError = StoreError::Corrupt("a chain of deltas does not end")
 /// The most objects that are looked at for one abbreviated id.
 const CANDIDATES: usize = 1_000;
 
-/// See the module.
+/// The objects of one repository.
 pub(super) struct ObjectStore {
     areas: Areas,
     /// Directories of objects: the repository's own, and those that it borrows from.
@@ -96,7 +96,7 @@ impl Wanted {
 }
 
 impl ObjectStore {
-    /// The objects in `objects`. Nothing is opened before the first one is read.
+    /// The objects in `objects`. No file is opened before the first read.
     pub(super) fn new(areas: &Areas, objects: &Path) -> Self {
         let mut dirs = vec![objects.to_owned()];
         borrowed(areas, objects, &mut dirs, DEEPEST);

@@ -4,8 +4,8 @@
 //!   directory ──▶ its .gitignore ──▶ each entry: in the index? ignored? ──▶ untracked: a file, or a directory as a whole
 //! ```
 //!
-//! Law: rules are read from regular files alone, so nothing waits for the other end of a FIFO. Symbolic links are not followed.
-//! The walk stops when nobody waits for it, and visits a limited number of entries.
+//! Law: rules are read from regular files only, so no read waits for the other end of a FIFO. Symbolic links are not
+//! followed. The walk stops when the request is cancelled, and visits a limited number of entries.
 
 use super::index::GitIndex;
 use super::parts::{Areas, PartError};
@@ -30,7 +30,7 @@ const DEPTH: usize = 512;
 /// Called with the path of something untracked, and whether it is a directory.
 type Found<'f> = dyn FnMut(&[u8], bool) + 'f;
 
-/// See the module.
+/// A walk over the untracked files.
 pub(super) struct UntrackedWalk<'w> {
     handle: &'w Handle<'w>,
     index: &'w GitIndex,

@@ -33,7 +33,7 @@ const ATTRIBUTES: u64 = 16 << 20;
 /// The largest file that is converted, in bytes, because that takes memory. Larger ones are compared as they are.
 const CONVERTED: u64 = 256 << 20;
 
-/// See the module.
+/// The working tree of one repository.
 pub(super) struct WorktreeFiles<'w> {
     handle: &'w Handle<'w>,
     root: &'w Path,
@@ -272,7 +272,7 @@ impl Converter {
     }
 }
 
-/// A file that ends with an error when nobody waits for its contents.
+/// A file whose reads fail when the request is cancelled.
 struct CancellableReader<'f> {
     file: &'f super::parts::PartFile,
     at: u64,

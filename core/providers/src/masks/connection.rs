@@ -112,7 +112,7 @@ fn value(rest: &str, before: Option<char>) -> (usize, usize) {
     (0, line.get(..length).unwrap_or_default().trim_end().len())
 }
 
-/// The passwords of forms whose place says what they are.
+/// The passwords of forms in which the position identifies them.
 fn placed(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (at, form) in PLACED.iter().enumerate() {

@@ -131,7 +131,7 @@ fn write_open_metrics(out: &mut String, series: &Series, points: &Points) {
     out.push_str("# EOF\n");
 }
 
-/// A number in JSON, which has neither infinity nor what is not a number.
+/// A number in JSON, which has neither infinity nor not-a-number.
 pub(super) struct JsonFormat(pub(super) f64);
 
 impl std::fmt::Display for JsonFormat {

@@ -123,7 +123,7 @@ impl Collector {
         self.start(&mut state, feed);
     }
 
-    /// Records a request that reads what is measured: where nothing was measured for a while, it waits for a measurement.
+    /// Records a request for measured values: if nothing was measured for a while, it waits for a measurement.
     pub(super) fn request_now(self: &Arc<Self>, feed: Option<&Feed>) {
         let mut state = self.lock();
         state.requested = Some(Instant::now());

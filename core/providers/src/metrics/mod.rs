@@ -7,7 +7,7 @@
 //!                 └─ Collector, with the option `host`: a thread measures this machine while somebody looks
 //! ```
 //!
-//! Law: memory is bounded by series × samples. A push notifies nobody by itself.
+//! Law: memory is limited by series × samples. A push sends no notification itself.
 
 mod format;
 mod host;
@@ -314,7 +314,7 @@ fn item(series: &Series) -> Resource {
     }
 }
 
-/// Logs once that pushes were refused. Not in the push itself: a log may need what the thread that pushes holds.
+/// Logs once that pushes were refused. Not in the push itself: the log may need a lock that the pushing thread holds.
 fn log_refusals(table: &SeriesTable, log: &dyn Fn(&str)) {
     if let Some(limit) = table.unlogged_refusal() {
         log(&format!(

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// See the module.
+/// The thread that notifies subscribers of pushed samples.
 #[derive(Debug, Default)]
 pub(super) struct Notifier {
     watching: Arc<ProviderWatching>,

@@ -1,7 +1,7 @@
 //! Converts samples to points: each sample as it is, or buckets of one length.
 //!
-//! Law: a bucket has the least and the greatest of its samples, so a spike of one sample is in every answer. Buckets begin at
-//! multiples of their length, not at the beginning of what is asked for, so a later answer has the same buckets.
+//! Law: a bucket has the minimum and the maximum of its samples, so a spike of one sample is in every answer. Buckets
+//! begin at multiples of their length, not at the beginning of the range, so a later answer has the same buckets.
 
 use super::series::Sample;
 
@@ -10,7 +10,7 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// The lengths that a bucket may have if none is chosen, in milliseconds. Above a day they double.
+/// The possible lengths of a bucket if none is chosen, in milliseconds. Above a day they double.
 const STEPS: [i64; 27] = [
     1,
     2,
@@ -46,7 +46,7 @@ const STEPS: [i64; 27] = [
 pub(super) struct Point {
     /// The time of the sample, or of the beginning of the bucket, in milliseconds since 1970.
     pub(super) at: i64,
-    /// The mean of those samples that are numbers; not a number if none is.
+    /// The mean of the samples that are numbers; not a number if there are none.
     pub(super) mean: f64,
     /// The least of them.
     pub(super) min: f64,

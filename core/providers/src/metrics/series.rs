@@ -1,8 +1,8 @@
 //! Series of samples in limited memory.
 //!
-//! Law: a push to a series that exists allocates nothing, notifies nobody and calls no host: notifications are sent,
-//! and refusals logged, by the threads of the provider. So any thread may push at any time, also one that holds an
-//! interpreter's lock. The locks are leaves; that of the table is taken before that of a series.
+//! Law: a push to an existing series allocates nothing, sends no notification and calls no other code: notifications
+//! are sent, and refusals logged, by the threads of the provider. So any thread may push at any time, even one that
+//! holds an interpreter's lock. The locks are leaves; that of the table is taken before that of a series.
 
 use super::INDEX;
 use crate::path;

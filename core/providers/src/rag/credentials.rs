@@ -43,7 +43,7 @@ impl Credentials {
     }
 
     /// # Errors
-    /// A sentence that says where they should be, what is wrong with them, and what helps.
+    /// A sentence with the expected location, the problem, and the fix.
     pub(super) fn read(&self) -> Result<Secrets, String> {
         let text = match self {
             Self::File(file) => match read_file(file) {

@@ -1,7 +1,7 @@
 //! A document in a collection, and its rows in an index: one for each chunk.
 //!
-//! Law: what is known of a document stands in the row of its first chunk. A row that cannot be read is no document; its source is
-//! asked again.
+//! Law: the description of a document is in the row of its first chunk. A document whose row cannot be read is
+//! requested from its source again.
 
 use super::chunk::Chunk;
 use crate::search::{Put, SearchTokens};

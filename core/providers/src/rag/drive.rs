@@ -146,7 +146,7 @@ impl NamedOptions for DriveOptions {
     }
 }
 
-/// See the module.
+/// A collection in Google Drive.
 pub(super) struct Drive {
     options: DriveOptions,
     credentials: Credentials,
@@ -166,7 +166,7 @@ struct AccessToken {
     until: Instant,
 }
 
-/// An answer of Drive's.
+/// An answer of Drive.
 struct DriveAnswer {
     status: u16,
     retry_after: Option<Duration>,
@@ -537,7 +537,7 @@ impl DriveAnswer {
         }
     }
 
-    /// Google's word for what is wrong. Nothing else of an answer is logged.
+    /// Google's term for the problem. Nothing else of an answer is logged.
     fn reason(&self) -> Option<String> {
         let body: Value = serde_json::from_slice(&self.body).ok()?;
         let error = body.get("error")?;

@@ -8,8 +8,8 @@ pub(super) const VECTORS: usize = 100_000;
 /// The constant of reciprocal-rank fusion.
 const K: f64 = 60.0;
 
-/// Makes a vector of a text, so that texts of like meaning have like vectors. Called on a thread of the provider's, where it may
-/// block.
+/// Makes a vector of a text, so that texts of like meaning have like vectors. Called on a thread of the provider, where
+/// it may block.
 pub trait Embedder: fmt::Debug + Send + Sync + 'static {
     /// One vector for each text, all of one length.
     ///

@@ -7,8 +7,9 @@
 //!                └─ Store: documents in chunks, in the search index; a thread asks the sources for changes while they are used
 //! ```
 //!
-//! Law: a search finds what has the words of a question, by BM25; only with an [`Embedder`] of the program's does it
-//! know meanings. Each passage says how it was ranked. What the guard hides is neither listed, found nor counted.
+//! Law: a search finds documents with the words of a question, ranked by BM25; only with an [`Embedder`] of the program
+//! does it compare meanings. Each passage says how it was ranked. A document that the guard hides is neither listed,
+//! found nor counted.
 
 mod chunk;
 mod collection;
@@ -117,7 +118,8 @@ impl Rag {
         Ok(rag)
     }
 
-    /// The same with a collection whose documents come from a source of the program's. It is asked for changes once a second.
+    /// Adds a collection whose documents come from a source of the program. The source is asked for changes once a
+    /// second.
     ///
     /// # Errors
     /// There is a collection of this name, or the name is none.

@@ -98,7 +98,7 @@ impl RagOptions {
         self
     }
 
-    /// Takes no file of folders whose path matches one of `globs`, nor what is under it. Default: none.
+    /// Takes no file of folders whose path matches one of `globs`, nor anything under it. Default: none.
     #[must_use]
     pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.folder.exclude = globs.into_iter().map(Into::into).collect();

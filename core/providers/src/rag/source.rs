@@ -67,7 +67,7 @@ pub struct FetchedDocument {
 /// The changes of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceChanges {
-    /// All documents; what is not among them is gone.
+    /// All documents; any other document is gone.
     All {
         /// The documents.
         documents: Vec<ListedDocument>,

@@ -4,9 +4,9 @@
 //!   put ──▶ BEGIN IMMEDIATE ─ uses that were noted, what has expired, the result, what makes room ─ COMMIT ──▶ acknowledged
 //! ```
 //!
-//! Law: what was acknowledged is in the write-ahead log, so it survives the end of the process, however it ends; a power cut
-//! may take the last commits and leaves the file whole (`synchronous = NORMAL`). A file that is damaged or of something else is
-//! refused, and never deleted. A connection is used only in the process that has opened it.
+//! Law: an acknowledged result is in the write-ahead log, so it survives the end of the process, however it ends; a
+//! power cut may lose the last commits but leaves the file intact (`synchronous = NORMAL`). A damaged file, or one of
+//! another application, is refused and never deleted. A connection is used only in the process that opened it.
 
 use super::entry::{Audience, Content, ResultEntry, ResultKey, ResultsError, Summary};
 use super::open_files::{OpenFiles, create};
@@ -30,8 +30,8 @@ const DAMAGED: &str = "is damaged, or no SQLite database; move it away, and a ne
 const NOTED: usize = 4_096;
 
 /// `who` is empty for everybody and `=` with a principal for that one. `used` and `put` are readings of the clock in
-/// `state`, which counts puts and uses; `keys` there counts the changes of the set of results. `writer` says which
-/// connection has put it.
+/// `state`, which counts puts and uses; `keys` there counts the changes of the set of results. `writer` identifies the
+/// connection that stored the row.
 const TABLES: [&str; 5] = [
     "CREATE TABLE result (id TEXT NOT NULL, who TEXT NOT NULL, mime_type TEXT, is_text INTEGER NOT NULL, \
      created INTEGER NOT NULL, expires INTEGER NOT NULL, put INTEGER NOT NULL, writer INTEGER NOT NULL, \
@@ -41,14 +41,14 @@ const TABLES: [&str; 5] = [
     "CREATE INDEX result_used ON result (used)",
     "CREATE TABLE state (entries INTEGER NOT NULL, bytes INTEGER NOT NULL, clock INTEGER NOT NULL, keys INTEGER NOT NULL)",
 ];
-/// Counts what is there.
+/// Counts the results and their bytes.
 const TOTALS: &str =
     "UPDATE state SET (entries, bytes) = (SELECT count(*), coalesce(sum(length(body)), 0) FROM result)";
 const COLUMNS: &str = "mime_type, is_text, created, expires, length(body)";
 
 type Failure = rusqlite::Error;
 
-/// See the module.
+/// A store in a SQLite file.
 #[derive(Debug)]
 pub(super) struct Disk {
     file: PathBuf,
@@ -112,7 +112,8 @@ struct Totals {
 }
 
 impl Disk {
-    /// Looks whether a file can be used, and makes it if it is not there. It is closed again: the process may fork.
+    /// Checks that a file can be used, and creates it if it is absent. It is closed again, because the process may
+    /// fork.
     ///
     /// # Errors
     /// Why it cannot be used.
@@ -123,8 +124,8 @@ impl Disk {
         Ok(Self { file: file.into(), limits, open: None })
     }
 
-    /// Puts a result, which is not larger than the limit. Returns whether it replaces one, and what is gone: what had
-    /// expired, and what made room.
+    /// Stores a result, which must not exceed the limit. Returns whether it replaces one, and the results that are
+    /// gone: the expired ones, and those removed to make room.
     pub(super) fn put(
         &mut self,
         key: &ResultKey,
@@ -188,7 +189,7 @@ impl Disk {
         self.write(|write| Ok(write.take(key)?.is_some_and(|expires| expires > signed(now))))
     }
 
-    /// Takes out what has expired. Nothing is written if nothing has.
+    /// Removes expired results. Writes nothing if there are none.
     pub(super) fn expire(&mut self, now: u64) -> Result<Vec<ResultKey>, ResultsError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM result WHERE expires <= ?1)";
         let some = self.with(|open| {
@@ -294,7 +295,7 @@ impl Disk {
         })
     }
 
-    /// The file at the path, opened. If another one has taken its place, or none, it gets what was acknowledged before.
+    /// The open file at the path. If the file was replaced or removed, the new one gets the acknowledged results.
     fn current(&mut self) -> Result<&mut OpenResults, ResultsError> {
         let failed = |file: &Path, what: &str| {
             ResultsError::File(format!("results: the file {} {what}", file.display()))
@@ -416,7 +417,7 @@ impl OpenResults {
 }
 
 impl Write<'_> {
-    /// Writes what was used since the last write, in the order of the uses.
+    /// Writes the noted uses, in their order.
     fn uses(&mut self, noted: &HashMap<ResultKey, u64>) -> Result<(), Failure> {
         let mut uses: Vec<(&ResultKey, &u64)> = noted.iter().collect();
         uses.sort_by_key(|(_, order)| **order);

@@ -75,7 +75,7 @@ pub enum ResultsError {
 pub enum ComputeError {
     /// It cannot be put or taken.
     Results(ResultsError),
-    /// The computation failed. Everybody who waited for it has the same error.
+    /// The computation failed. Every caller that waited for it gets the same error.
     Failed(Arc<dyn Error + Send + Sync>),
 }
 
@@ -186,7 +186,7 @@ impl From<ResultsError> for ComputeError {
     }
 }
 
-/// The time, in milliseconds since 1970. Not a clock that never goes back: what a file holds outlives the process.
+/// The time, in milliseconds since 1970. Not a monotonic clock, because the contents of a file outlive the process.
 pub(super) fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     millis(since)

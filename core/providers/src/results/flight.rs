@@ -37,7 +37,7 @@ struct FlightProgress {
 #[derive(Clone, Debug)]
 enum FlightEnd {
     Finished(Outcome),
-    /// Nobody computes it any longer.
+    /// The computation was abandoned.
     Abandoned,
 }
 

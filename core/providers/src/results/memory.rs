@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// See the module.
+/// A store in memory.
 #[derive(Debug)]
 pub(super) struct ResultTable {
     limits: ResultLimits,
@@ -86,7 +86,7 @@ impl ResultTable {
         self.take(key).is_some_and(|item| item.entry.expires > now)
     }
 
-    /// Takes out what has expired.
+    /// Removes expired results.
     pub(super) fn expire(&mut self, now: u64) -> Vec<ResultKey> {
         let mut gone = Vec::new();
         while let Some((_, key)) = self.by_expiry.first_key_value().filter(|((at, _), _)| *at <= now) {

@@ -6,9 +6,9 @@
 //!   read, list, complete ──────────┘           └─ while somebody watches, a thread looks what has expired
 //! ```
 //!
-//! Law: a result is for everybody or for one principal. What has expired, what is absent and what is another
-//! principal's is one and the same: not found, and changes of a principal's own results are notified to its clients
-//! alone. The lock of a store is a leaf: no notification is sent while it is held.
+//! Law: a result is for everybody or for one principal. A result that is expired, absent or another principal's is not
+//! found; all cases look the same. Changes of a principal's own results are notified to its clients only. The lock of a
+//! store is a leaf: no notification is sent while it is held.
 
 mod disk;
 mod entry;
@@ -70,7 +70,7 @@ struct ResultCache {
 }
 
 impl Results {
-    /// An empty cache, or what a file has.
+    /// An empty cache, or the contents of its file.
     ///
     /// # Errors
     /// The scheme is none, a limit is 0, or the file cannot be used: it is damaged, of something else, or cannot be written.
@@ -103,7 +103,7 @@ impl Results {
         self.cache.put(key, id, content.into(), &options).map(drop)
     }
 
-    /// The result with this id that everybody sees; with a principal, what that one sees. It counts as a use.
+    /// The result with this id that everybody sees; with a principal, the one that it sees. Counts as a use.
     ///
     /// # Errors
     /// The id is none, or the file cannot be read.
@@ -111,9 +111,9 @@ impl Results {
         self.cache.get(&key(id, principal)?)
     }
 
-    /// The result with this id, or what `compute` gives, which is put. Concurrent calls with the same id and principal run one
-    /// computation and have the same end. Nothing is kept of one that fails. If the call that computes is dropped, another one
-    /// that waits computes. With a file, this blocks for as long as the file takes.
+    /// The result with this id, or the one that `compute` returns, which is then stored. Concurrent calls with the same
+    /// id and principal share one computation and its outcome. A failed computation stores nothing. If the computing
+    /// call is dropped, another waiting call computes. With a file, this blocks for as long as the file takes.
     ///
     /// # Errors
     /// The computation failed, or its result cannot be put: see [`Results::put`].
@@ -157,7 +157,7 @@ impl Results {
         }
     }
 
-    /// Takes out the result of everybody, or of a principal; whether it was there.
+    /// Removes the result of everybody, or of a principal; returns whether it existed.
     ///
     /// # Errors
     /// The id is none, or the file cannot be written.

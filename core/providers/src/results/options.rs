@@ -154,7 +154,7 @@ pub struct PutOptions {
 }
 
 impl PutOptions {
-    /// For everybody, for as long as the cache says.
+    /// The default: for everybody, with the cache's time.
     pub fn new() -> Self {
         Self::default()
     }

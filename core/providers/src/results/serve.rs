@@ -102,7 +102,7 @@ impl Provider for Results {
         reply.send(page);
     }
 
-    /// The ids that begin with what was typed, percent-encoded or not.
+    /// The ids that begin with the typed text, percent-encoded or not.
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
         let mut values = Vec::new();
         if let Some((cache, false)) = self.cache(request.route()) {
@@ -202,7 +202,7 @@ impl ResultCache {
         })
     }
 
-    /// Notifies of what has expired, and of what other processes have changed.
+    /// Notifies subscribers of expired results, and of changes by other processes.
     fn look(&self, watched: &WatchedValue) -> Result<(), ResultsError> {
         let ids: Vec<String> = watched.uris.iter().filter_map(|uri| self.id_of(uri)).collect();
         let (gone, foreign) = {

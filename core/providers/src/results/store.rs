@@ -27,7 +27,8 @@ impl ResultStore {
             .map_err(|what| OptionError::sentence(format!("results: the file {} {what}", file.display())))
     }
 
-    /// Puts a result, which is not larger than the limit. Returns whether it replaces one, and what is gone.
+    /// Stores a result, which must not exceed the limit. Returns whether it replaces one, and the results that are
+    /// gone.
     pub(super) fn put(
         &mut self,
         key: &ResultKey,
@@ -79,7 +80,7 @@ impl ResultStore {
         Ok(GoneResult { gone, rest })
     }
 
-    /// Takes out what has expired.
+    /// Removes expired results.
     pub(super) fn expire(&mut self, now: u64) -> Result<Vec<ResultKey>, ResultsError> {
         match self {
             Self::Memory(table) => Ok(table.expire(now)),

@@ -4,8 +4,8 @@
 //!   Ｃａｆé   ── NFKC ──▶ Café   ── lower case ──▶ café   ── without the marks of Latin, Greek and Cyrillic ──▶ cafe
 //! ```
 //!
-//! Law: whether a character belongs to the word before it is decided by the character as it is written. What it is folded to
-//! may look like letters: `™` becomes `tm`, and is no part of `Docker`.
+//! Law: the original character decides whether it belongs to the word before it. Its folded form may look like letters:
+//! `™` becomes `tm`, and is no part of `Docker`.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;

@@ -6,8 +6,8 @@
 //!   heads  rowid = id: title, headings                 the same without the body, for words that most texts have
 //! ```
 //!
-//! Law: the file is a cache. One that is damaged, or of another version, is set aside and built again; nothing is ever
-//! lost with it.
+//! Law: the file is a cache. A damaged file, or one of another version, is set aside and built again; no data is lost
+//! with it.
 
 use super::query::SearchQuery;
 use rusqlite::{Connection, Error, OptionalExtension, ffi, params};
@@ -42,7 +42,7 @@ const RANKED: usize = 1_000;
 /// Ranking needs the number of texts with each phrase. With more tokens that takes too long where many texts match, so the first
 /// that are found count.
 const FEW_TOKENS: usize = 3;
-/// So many texts at once are put in without merging what is there; [`Index::merge`] does that later.
+/// If at least this many texts are added at once, the index is not merged; [`Index::merge`] does that later.
 const MANY: usize = 64;
 /// Approximate number of index pages that one step of merging writes.
 const STEP: i32 = 16;
@@ -55,7 +55,7 @@ const BY_RANK: &str = "SELECT doc.id, words.rank FROM words CROSS JOIN doc INDEX
 const AS_FOUND: &str = "SELECT doc.id, 0.0 FROM words CROSS JOIN doc INDEXED BY doc_by_id ON doc.id = words.rowid \
     WHERE words MATCH ?1 AND doc.site = ?2 AND (?3 IS NULL OR doc.lang = ?3 OR doc.lang >= ?4 AND doc.lang < ?5)";
 
-/// See the module.
+/// A search index.
 #[derive(Debug)]
 pub(crate) struct Index {
     db: Connection,
@@ -328,7 +328,7 @@ impl Index {
         Ok(false)
     }
 
-    /// Merges a little of what was put in many texts at once. Whether there may be more to merge.
+    /// Merges a part of the texts added in bulk. Returns whether there may be more to merge.
     pub(crate) fn merge(&mut self) -> Result<bool, Error> {
         if !self.is_scattered {
             return Ok(false);

@@ -11,7 +11,7 @@ pub(crate) const QUERY: usize = 1_024;
 const PHRASES: usize = 16;
 const TOKENS: usize = 256;
 
-/// See the module.
+/// A parsed search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SearchQuery {
     phrases: Vec<Phrase>,

@@ -1,6 +1,6 @@
 //! Cuts a snippet around the hits of a search.
 //!
-//! Law: a cut never falls into a character, and what was found is between `**`.
+//! Law: a cut never splits a character, and hits are between `**`.
 
 use super::query::Hits;
 use std::ops::Range;

@@ -161,8 +161,8 @@ struct WordCutter {
 }
 
 impl WordCutter {
-    /// Takes a word in ASCII, or one other character of it, from the beginning of a text; returns its length. `None` if what
-    /// follows may belong to it.
+    /// Reads a word in ASCII, or one other ASCII character, from the beginning of a text; returns its length. `None` if
+    /// the following text may belong to it.
     fn ascii(&mut self, rest: &str, start: usize) -> Option<usize> {
         let bytes = rest.as_bytes();
         let word = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();

@@ -11,8 +11,8 @@
 //! `acme/billing/refunds`. Skills may be nested; the files of the inner one are files of the outer one too. Which part of a URI
 //! is the path of the skill is known from the skills that there are.
 //!
-//! Law: nothing is served that is not in a skill, and no skill that a conforming host might refuse: one that does not follow the
-//! Agent Skills specification or exceeds its limits is logged and left out.
+//! Law: only files of skills are served, and no skill that a conforming host might refuse: a skill that does not follow
+//! the Agent Skills specification or exceeds its limits is logged and left out.
 
 mod contents;
 mod library;
@@ -71,7 +71,7 @@ pub struct Skills {
 }
 
 impl Skills {
-    /// The folders of `options`. Nothing is opened before the first request.
+    /// Makes a provider of the folders of `options`. Nothing is opened before the first request.
     ///
     /// # Errors
     /// There is no folder, one is not a directory, or an option cannot be used.

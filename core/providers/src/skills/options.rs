@@ -56,7 +56,7 @@ impl SkillOptions {
         self
     }
 
-    /// Serves nothing whose path within its folder matches one of `globs`, nor what is under it. Default: none.
+    /// Serves nothing whose path within its folder matches one of `globs`, nor anything under it. Default: none.
     #[must_use]
     pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.folder.exclude = globs.into_iter().map(Into::into).collect();

@@ -113,12 +113,12 @@ impl Skill {
         format!("{}/SKILL.md", self.base)
     }
 
-    /// The URI of what is at `path` within it.
+    /// The URI of the entry at `path` within the skill.
     pub(super) fn uri_of(&self, path: &[u8]) -> String {
         if path.is_empty() { self.base.clone() } else { format!("{}/{}", self.base, uri_path::encode(path)) }
     }
 
-    /// The path within its folder of what is at `path` within it.
+    /// The path within the folder of the entry at `path` within the skill.
     pub(super) fn path_in_folder(&self, path: &[u8]) -> Vec<u8> {
         if path.is_empty() { self.dir.clone() } else { uri_path::join(&self.dir, path) }
     }

@@ -24,7 +24,7 @@ const SMALL: u64 = 64 << 10;
 const START: u64 = 1 << 20;
 /// The most bytes of settings that a server reports in a connection: each is kept by its name.
 const SETTINGS: u64 = 1 << 20;
-/// The most bytes that are received for one query, or one check, with what comes on the side.
+/// Maximum number of bytes received for one query or one check, including notices.
 const ANSWER: u64 = crate::db::session::LARGEST + (8 << 20);
 
 /// The most answers for one query: one for each chunk of its rows, and for each type of its columns that is looked up. Types may
@@ -40,13 +40,13 @@ pub(super) struct MessageCounts {
 }
 
 impl MessageCounts {
-    /// A query begins: what it receives counts anew.
+    /// Resets the counters at the beginning of a query.
     pub(super) fn begin(&self) {
         self.bytes.store(0, Ordering::Relaxed);
         self.answers.store(0, Ordering::Relaxed);
     }
 
-    /// Counts what has come; which limit it exceeds, if any.
+    /// Counts received bytes and answers; returns the exceeded limit, if any.
     fn add(&self, bytes: u64, answers: u64) -> Option<&'static str> {
         let all = self.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let answered = self.answers.fetch_add(answers, Ordering::Relaxed).saturating_add(answers);
@@ -63,7 +63,7 @@ impl MessageCounts {
     }
 }
 
-/// See the module.
+/// A stream of Postgres messages with limits.
 #[derive(Debug)]
 pub(super) struct BoundedStream<S> {
     inner: S,
@@ -128,7 +128,7 @@ struct Messages {
 }
 
 impl Messages {
-    /// Goes through bytes; what is wrong with them, as half a sentence.
+    /// Scans received bytes; returns the problem, if any, as half a sentence.
     fn take(&mut self, mut bytes: &[u8]) -> Option<&'static str> {
         while let Some((first, rest)) = bytes.split_first() {
             if self.left > 0 {

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 /// The data that a hostile server repeats without end, after the start of a message or a phase.
 enum Flood {
-    /// Nothing is sent, for as long as the client stays.
+    /// Sends nothing for as long as the client stays.
     Silence,
     /// These bytes, without an end.
     Endless(Vec<u8>),

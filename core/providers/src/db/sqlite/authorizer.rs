@@ -134,7 +134,7 @@ pub(super) enum AuthorizerScope {
     Statement,
 }
 
-/// See the module.
+/// The tables and columns that statements may use.
 pub(super) struct AllowedTables {
     source: Arc<DbSource>,
     scope: Mutex<AuthorizerScope>,

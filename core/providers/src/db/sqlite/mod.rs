@@ -35,7 +35,7 @@ const STEPS: i32 = 1_000;
 /// The most compiled statements of a connection.
 const COMPILED: usize = 64;
 
-/// See the module.
+/// A session with a SQLite file.
 pub(super) struct Sqlite {
     source: Arc<DbSource>,
     open: Option<OpenDatabase>,
@@ -312,5 +312,5 @@ impl ToSql for DbValue {
     }
 }
 
-/// All values come as what they are.
+/// Every value has its own type.
 const FORM: TableForm = TableForm::Plain;

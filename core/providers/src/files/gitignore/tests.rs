@@ -219,7 +219,7 @@ fn line(random: &mut Random) -> Vec<u8> {
     line
 }
 
-/// A path that a line may be about: its special parts are replaced by what they may stand for.
+/// A path that a line may match: its special parts are replaced by possible matches.
 fn path_like(line: &[u8], random: &mut Random) -> Vec<u8> {
     let mut path = Vec::new();
     let mut bytes = line.iter().copied();

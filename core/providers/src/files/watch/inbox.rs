@@ -1,7 +1,7 @@
 //! The input of the watcher's thread: hints of the system, and the URIs and lists that clients watch.
 //!
-//! Law: a hint says where to look, never what is there. So hints of one path are one entry however many come, their order
-//! does not matter, and when there are too many all of them are replaced by one: look everywhere.
+//! Law: a hint says where to look, not what has changed. So any number of hints about one path are one entry, their
+//! order does not matter, and when there are too many, all of them are replaced by one for everything.
 
 use super::seen::Before;
 use notify::event::{EventKind, ModifyKind, RenameMode};
@@ -69,8 +69,8 @@ impl WatchInbox {
         Arc::new(Self { state: Mutex::default(), ready: Condvar::new(), max })
     }
 
-    /// The same interests, for the process that was forked from the one of this inbox: nothing of it is running here.
-    /// A lock that was held at the fork is never free again, so what it guards is left behind then.
+    /// The same interests for a forked process, in which no thread of this inbox is running. A lock that was held at
+    /// the fork is never released, so its data are left behind.
     pub(super) fn forked(&self) -> Arc<Self> {
         let own = Self::new(self.max);
         if let Ok(state) = self.state.try_lock() {

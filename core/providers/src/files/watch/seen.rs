@@ -1,8 +1,8 @@
 //! The state of files at their last read, so that a new watcher knows whether they have changed since.
 //!
-//! Law: forgetting is safe. What may have been read and is not known counts as changed, unless the file itself is older than
-//! that. What was read so soon after it was changed that the file system's clock may give the next change the same time is
-//! compared by its contents.
+//! Law: forgetting is safe. A file that may have been read and is not remembered counts as changed, unless the file
+//! itself is older than that. If a file was read so soon after a change that the file system's clock may give the next
+//! change the same time, its contents are compared.
 
 use super::super::root_directory::{Changed, EntryFacts};
 use std::collections::HashMap;
@@ -32,11 +32,11 @@ pub(super) struct SeenMark {
 pub(super) struct Before {
     /// The state at the last read.
     read: Option<SeenMark>,
-    /// If nothing was: what was changed from this time on counts as changed.
+    /// If there was no read: changes from this time on count.
     since: SystemTime,
 }
 
-/// A table of what was read.
+/// A table of the last reads.
 #[derive(Debug)]
 pub(super) struct SeenFiles {
     hasher: RandomState,
@@ -67,15 +67,15 @@ impl Before {
         self.read.is_some()
     }
 
-    /// Whether what was changed at this time may have been changed after the client knew it.
+    /// Whether a change at this time may be later than the state that the client knows.
     pub(super) fn is_older_than(&self, changed: Changed) -> bool {
         time_of(changed).is_none_or(|(at, margin)| at + margin >= self.since)
     }
 }
 
 impl SeenFiles {
-    /// `facts` were those of what was read at `path` of the root `tree`, before it was read. `contents` gives all of it, if
-    /// it is known.
+    /// Records a read: `facts` are the metadata of the file at `path` of the root `tree` before the read. `contents`
+    /// returns all of its contents, if they are known.
     pub(super) fn saw<'c>(
         &self,
         tree: &str,
@@ -103,7 +103,7 @@ impl SeenFiles {
         Before { read: reads.marks.get(&key).copied(), since }
     }
 
-    /// Whether what is there now is something else than a client knows. `digest` is that of its contents.
+    /// Whether the current state differs from the one that a client knows. `digest` is that of the current contents.
     pub(super) fn is_changed(
         &self,
         before: &Before,

@@ -1,7 +1,7 @@
 //! The watches of the system, and their maximum number.
 //!
-//! Law: a watch is counted for each that needs it, by its path, and given back with the last. What the system does not watch
-//! is looked at from time to time; the reason is reported once.
+//! Law: watches are counted by path, and each is removed with its last user. Paths that the system does not watch are
+//! polled; the reason is reported once.
 
 use super::inbox::{EventSink, WatchInbox};
 use super::watched_root::DIRECTORIES;
@@ -49,7 +49,7 @@ struct SystemWatch {
     budget: Option<usize>,
 }
 
-/// See the module.
+/// The system's watches.
 #[derive(Debug)]
 pub(super) struct System {
     inbox: Arc<WatchInbox>,
@@ -66,7 +66,7 @@ pub(super) struct System {
 }
 
 impl System {
-    /// Nothing is watched yet. With `is_off` nothing ever is.
+    /// No path is watched yet. With `is_off` none ever is.
     pub(super) fn new(inbox: Arc<WatchInbox>, budgets: Vec<Budget>, is_off: bool) -> Self {
         Self {
             inbox,
@@ -103,7 +103,8 @@ impl System {
         is_armed
     }
 
-    /// Watches again what the system may have ceased to watch, or watches under another name. `false` if it cannot be.
+    /// Watches a path again that the system may have stopped watching, or watches under another name. `false` if that
+    /// fails.
     pub(super) fn rearm(&mut self, path: &Path) -> bool {
         if !self.watches.contains_key(path) {
             return false;
@@ -131,8 +132,8 @@ impl System {
         }
     }
 
-    /// Has the system cease to watch what is needed no longer. To end one watch takes as long as there are watches, so many are
-    /// ended together with their watcher, once another one watches the rest.
+    /// Removes watches that are no longer needed. Removing a single watch takes time proportional to the number of
+    /// watches, so many are removed together with their watcher, once another one watches the rest.
     pub(super) fn tidy(&mut self, is_idle: bool) {
         let is_worth = self.ended.len() >= self.watches.len() || is_idle && self.ended.len() > FEW;
         if self.ended.is_empty() || !is_worth && !is_idle {
@@ -164,7 +165,7 @@ impl System {
         true
     }
 
-    /// Forgets all watches: what the system reports may not be all that it has seen.
+    /// Forgets all watches, because events may have been lost.
     pub(super) fn reset(&mut self) {
         self.close();
         self.watches.clear();

@@ -19,7 +19,7 @@ pub(super) struct WatchTarget {
     /// The number of its root, and the path in it.
     pub(super) root: usize,
     pub(super) path: Vec<u8>,
-    /// With what the first client of each knew when it began to watch.
+    /// The URIs of the file, with the state that the first client of each knew when it began to watch.
     pub(super) uris: Vec<(Arc<str>, Before)>,
     /// The result of the last lookup; `None` before the first.
     pub(super) found: Option<FoundPath>,

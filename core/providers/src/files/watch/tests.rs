@@ -153,7 +153,7 @@ impl Bench {
         assert!(rest.iter().all(|what| *what == uri("sentinel")), "{rest:?}");
     }
 
-    /// Waits until what was done before is all reported, and forgets it.
+    /// Waits until all earlier changes are reported, and forgets them.
     fn expect_quiet(&self) {
         self.settle();
     }

@@ -4,8 +4,8 @@
 //!   hold(dir) ── watched by the system from now on ──▶ scan(dir) ──▶ does it differ from the last scan? which directories are new?
 //! ```
 //!
-//! Law: a directory is watched before it is looked at, so that what comes after the look is heard. Of its entries two sums of
-//! hashes are kept, not their names: a directory costs the same however many files are in it.
+//! Law: a directory is watched before it is read, so that later changes are noticed. Two sums of hashes are kept of its
+//! entries, not their names: a directory costs the same however many files it has.
 
 use super::super::contents::resolve;
 use super::super::options::Symlinks;
@@ -33,12 +33,12 @@ const COMPARED: u64 = 1024 * 1024;
 /// The names of files that have rules in them.
 const RULES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 
-/// See the module.
+/// The watched directories of one root.
 #[derive(Debug)]
 pub(super) struct WatchedRoot {
     pub(super) tree: Arc<Tree>,
     pub(super) budget: usize,
-    /// Whether all directories matter: somebody watches the lists.
+    /// Whether a client watches the lists, so that all directories matter.
     pub(super) is_listed: bool,
     /// Directories that must be scanned.
     pub(super) stale: BTreeSet<Vec<u8>>,
@@ -95,11 +95,11 @@ pub(super) enum PathState {
     Directory(EntryFacts),
 }
 
-/// The way to what a path leads to.
+/// The result of following a path.
 #[derive(Debug)]
 pub(super) struct FoundPath {
-    /// The entries that it goes through, links and what they lead to, whether they are there or not. If it leads to something,
-    /// the last is where that really is.
+    /// The entries on the path, links and their targets, whether they exist or not. If the path leads to a file, the
+    /// last entry is its real path.
     pub(super) entries: Vec<Vec<u8>>,
     /// The directories among them, which are watched now.
     pub(super) dirs: Vec<Vec<u8>>,
@@ -127,8 +127,8 @@ impl WatchedRoot {
         }
     }
 
-    /// Looks whether the root is another directory than it was, or gone. If so, or if `is_forced`, nothing is known any longer,
-    /// and `true` is returned.
+    /// Checks whether the root is another directory than before, or gone. If so, or if `is_forced`, forgets everything
+    /// and returns `true`.
     pub(super) fn find_root(&mut self, is_forced: bool, system: &mut System) -> bool {
         let dir = self.tree.dir();
         let found = std::fs::metadata(dir).ok().filter(std::fs::Metadata::is_dir);
@@ -156,7 +156,7 @@ impl WatchedRoot {
         is_other
     }
 
-    /// The path under the root of what the system reports.
+    /// The path under the root of a path reported by the system.
     pub(super) fn relative(&self, path: &Path) -> Option<Vec<u8>> {
         let rest = path.strip_prefix(&self.base.as_ref()?.0).ok()?;
         Some(rest.as_os_str().as_bytes().to_vec())
@@ -215,7 +215,7 @@ impl WatchedRoot {
         }
     }
 
-    /// Watches again what is known at `dir` and under it: the name may stand for something else now.
+    /// Watches the known directories at `dir` and under it again, because the name may mean another directory now.
     pub(super) fn rearm(&mut self, dir: &[u8], system: &mut System) {
         let below: Vec<_> = self.known_below(dir);
         for at in &below {
@@ -234,7 +234,7 @@ impl WatchedRoot {
         keys.filter(|at| is_within(dir, at)).cloned().collect()
     }
 
-    /// Nothing is known of `dir` any longer, nor of what is under it.
+    /// Forgets `dir` and everything under it.
     fn forget(&mut self, dir: &[u8], system: &mut System) {
         for at in self.known_below(dir) {
             self.has_lost_files |= self.dirs.get(&at).is_some_and(|known| known.entries.files != 0);
@@ -390,8 +390,8 @@ impl WatchedRoot {
         Some(EntryFacts::with_change(&stat))
     }
 
-    /// Follows a path a component at a time and watches each directory on the way before it looks into it. So what is not
-    /// there yet is heard of when it comes, and what is renamed, whichever part of the path it is.
+    /// Follows a path one component at a time, and watches each directory on the way before reading it. So the creation
+    /// of a missing entry is noticed, and the renaming of any part of the path.
     pub(super) fn follow(&mut self, path: &[u8], system: &mut System) -> FoundPath {
         let mut found = FoundPath {
             entries: Vec::new(),
@@ -411,7 +411,7 @@ impl WatchedRoot {
         found
     }
 
-    /// Looks at what a path leads to once more, if it leads to the same place.
+    /// Checks the target of a path again, if it is still the same.
     pub(super) fn look_again(&self, path: &[u8], found: &mut FoundPath) {
         if let Ok(root) = self.tree.open() {
             found.entries.pop();

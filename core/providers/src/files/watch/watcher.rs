@@ -37,7 +37,7 @@ const SHARE: u32 = 200;
 /// Maximum number of recently changed polled targets that are looked at each second.
 const LATELY: usize = 64;
 
-/// See the module.
+/// The watcher's state, owned by its thread.
 pub(super) struct FileWatcher<R> {
     reports: R,
     inbox: Arc<WatchInbox>,
@@ -52,7 +52,7 @@ pub(super) struct FileWatcher<R> {
     begun: Vec<Arc<str>>,
     /// Whether the lists have changed.
     is_list_new: bool,
-    /// Whether the directories are walked for the first time: what is found then is not new.
+    /// Whether the directories are walked for the first time: entries found then are not new.
     is_walking: bool,
     /// Whether everything is compared, because hints were lost.
     is_recovering: bool,
@@ -208,7 +208,7 @@ impl<R: WatchReports> FileWatcher<R> {
         }
     }
 
-    /// The system has dropped events: everything is watched anew, and compared with what was known.
+    /// Handles events dropped by the system: watches everything again, and compares it with the known state.
     fn lost(&mut self) {
         self.system.reset();
         for root in &mut self.roots {
@@ -398,7 +398,7 @@ impl<R: WatchReports> FileWatcher<R> {
         }
     }
 
-    /// Looks at a slice of what the system does not watch, and at what has changed there lately.
+    /// Polls a slice of the unwatched paths, and those that have changed recently.
     fn poll(&mut self, now: Instant) {
         let begun = Instant::now();
         let targets = self.targets.iter().filter(|(_, target)| target.is_polled).count();
@@ -469,7 +469,7 @@ impl<R: WatchReports> FileWatcher<R> {
         }
     }
 
-    /// Reports what has changed, each once.
+    /// Reports each change once.
     fn report(&mut self) {
         for uri in self.changed.drain() {
             self.reports.updated(&uri);
@@ -504,7 +504,7 @@ impl<R: WatchReports> FileWatcher<R> {
     }
 }
 
-/// Whether what is found is something else than a client knows that begins to watch it.
+/// Whether the found state differs from the one that a new watcher knows.
 fn is_changed(seen: &SeenFiles, root: &WatchedRoot, path: &[u8], found: &FoundPath, before: &Before) -> bool {
     let Some(facts) = found.facts() else {
         // It may have been removed before the first look.
