@@ -14,7 +14,7 @@ fn queue(options: Vec<(String, OptionValue)>) -> (ClientQueue, OwnedFd, Receiver
         // Fails if the test is over.
         let _ = bell.send(());
     };
-    let (queue, far) = ClientQueue::open(settings, crate::client::runtime().unwrap(), ring).unwrap();
+    let (queue, far) = ClientQueue::open(settings, crate::runtime().unwrap(), ring).unwrap();
     (queue, far.unwrap(), rings)
 }
 

@@ -15,8 +15,14 @@ mod tests;
 pub use owned::Owned;
 pub use settings::ClientSettings;
 
-use super::{Client, ClientError, ConfigError, ListChanges, ListScope, Listing, ProgressFn, Watch};
-use mcp_resources_engine::client::{Change, ClientQuestion, Failure, Listed, Progress, ServerAbout};
+use crate::config::ConfigError;
+use crate::handle::{Client, ListChanges, ListScope};
+use crate::hooks::ProgressFn;
+use crate::listing::Listing;
+use crate::watch::Watch;
+use mcp_resources_engine::client::{
+    Change, ClientError, ClientQuestion, Failure, Listed, Progress, ServerAbout,
+};
 use mcp_resources_engine::connection::{Completion, Contents};
 use mcp_resources_engine::now::Millis;
 use std::collections::HashMap;
@@ -127,7 +133,7 @@ impl ClientQueue {
         let news = Default::default();
         let questions = Default::default();
         let tray = Arc::new(EventTable { ring: Box::new(ring), news, questions });
-        let (builder, far) = settings::builder(settings, &tray)?;
+        let (builder, far) = settings::builder(settings, &runtime, &tray)?;
         let client = builder.runtime(runtime.clone()).connect()?;
         Ok((Self { client, runtime, tray, tasks: Mutex::default() }, far))
     }
