@@ -341,7 +341,7 @@ impl ListChanges {
 
 impl fmt::Debug for ListScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope")
+        f.debug_struct("ListScope")
             .field("server", &self.server)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()

@@ -1,7 +1,7 @@
 //! A client of one or more servers: lists, reads, completes and watches the resources that an allow-list permits.
 //!
 //! ```text
-//!  Client ── a call ──▶ ServerHandle (a task for each server) ──▶ Machine (engine) ──▶ a child's pipes, HTTP, a stream
+//!  Client ── a call ──▶ ServerHandle (a task for each server) ──▶ Machine (engine) ──▶ ClientTransport: pipes, HTTP, a stream
 //!         ◀─ a result ─┘                              ◀── messages ───────────┘
 //! ```
 //!

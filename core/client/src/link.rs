@@ -163,7 +163,7 @@ impl Drop for TakenBack<'_> {
     }
 }
 
-type OpeningCarrier = Pin<Box<dyn Future<Output = Result<ClientTransport, String>> + Send>>;
+type OpeningTransport = Pin<Box<dyn Future<Output = Result<ClientTransport, String>> + Send>>;
 
 /// The task of one server.
 struct LinkTask {
@@ -175,7 +175,7 @@ struct LinkTask {
     /// For answers to questions. Weak, so that it does not keep the task alive.
     back: WeakUnboundedSender<LinkCommand>,
     transport: Option<ClientTransport>,
-    opening: Option<OpeningCarrier>,
+    opening: Option<OpeningTransport>,
     inbound: Option<Receiver<Inbound>>,
     /// The next check of the machine, in ms of its clock. May be too early, which saves resetting the timer for each
     /// request.
@@ -240,7 +240,7 @@ impl LinkTask {
                 self.opening = None;
                 LinkEvent::Opened(opened)
             }
-            () = rung(alarm) => {
+            () = fired(alarm) => {
                 self.alarm = None;
                 LinkEvent::Due
             }
@@ -446,14 +446,14 @@ async fn next(inbound: &mut Option<Receiver<Inbound>>) -> Option<Inbound> {
     }
 }
 
-async fn rung(alarm: &mut Option<(Millis, Pin<Box<Sleep>>)>) {
+async fn fired(alarm: &mut Option<(Millis, Pin<Box<Sleep>>)>) {
     match alarm {
         Some((_, sleep)) => sleep.await,
         None => std::future::pending().await,
     }
 }
 
-async fn opened(opening: &mut Option<OpeningCarrier>) -> Result<ClientTransport, String> {
+async fn opened(opening: &mut Option<OpeningTransport>) -> Result<ClientTransport, String> {
     match opening {
         Some(opening) => opening.await,
         None => std::future::pending().await,

@@ -115,7 +115,7 @@ impl std::error::Error for ConfigError {}
 impl fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let agents = self.agents.iter().map(|(name, agent)| (name, agent.servers.keys().collect::<Vec<_>>()));
-        f.debug_struct("Config")
+        f.debug_struct("ClientConfig")
             .field("folder", &self.folder)
             .field("servers", &self.servers.keys().collect::<Vec<_>>())
             .field("agents", &agents.collect::<BTreeMap<_, _>>())

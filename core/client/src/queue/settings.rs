@@ -81,7 +81,7 @@ impl NamedOptions for ClientSettings {
 pub(super) fn builder(
     mut settings: ClientSettings,
     runtime: &Handle,
-    tray: &Arc<EventTable>,
+    table: &Arc<EventTable>,
 ) -> Result<(ClientBuilder, Option<OwnedFd>), ConfigError> {
     let (mut builder, far) = match settings.config.take() {
         Some(path) => (ClientBuilder::from_config(path, settings.agent.as_deref())?, None),
@@ -99,18 +99,18 @@ pub(super) fn builder(
         builder = builder.revision(revision);
     }
     if settings.notes {
-        let tray = tray.clone();
+        let table = table.clone();
         builder = builder
-            .on_note(move |server, note| tray.put(0, ClientEvent::Note(server.to_owned(), note.to_owned())));
+            .on_note(move |server, note| table.put(0, ClientEvent::Note(server.to_owned(), note.to_owned())));
     }
     for name in &settings.answers {
         let found = QUESTIONS.into_iter().find(|(_, capability)| capability == name);
         let known = QUESTIONS.map(|(_, capability)| capability);
         let unknown = || wrong(suggest::unexpected("answers: question", name, &known));
         let (method, capability) = found.ok_or_else(unknown)?;
-        let tray = tray.clone();
+        let table = table.clone();
         builder =
-            builder.answer_with(method, move |question| Box::pin(tray.clone().ask(question, capability)));
+            builder.answer_with(method, move |question| Box::pin(table.clone().ask(question, capability)));
     }
     Ok((builder, far))
 }

@@ -101,7 +101,7 @@ impl HttpTransport {
             Ok(()) => return true,
             Err(StreamFault::NotCarried(fault)) => {
                 if let Some(id) = id {
-                    self.tell(Inbound::NotCarried(id, fault)).await;
+                    self.report(Inbound::NotCarried(id, fault)).await;
                 }
             }
             Err(StreamFault::SessionEnded(ended)) => self.end_session(&ended).await,
@@ -149,11 +149,11 @@ impl HttpTransport {
             session.id.as_ref() == Some(ended) && !std::mem::replace(&mut session.has_ended, true)
         };
         if is_news {
-            self.tell(Inbound::SessionEnded).await;
+            self.report(Inbound::SessionEnded).await;
         }
     }
 
-    pub(super) async fn tell(&self, inbound: Inbound) {
+    pub(super) async fn report(&self, inbound: Inbound) {
         // Fails if the client no longer exists.
         let _ = self.inbound.send(inbound).await;
     }
@@ -190,7 +190,7 @@ impl HttpTransport {
         let status = response.status();
         let body = self.whole(response.into_body(), status).await?;
         let is_answer = wire::answers(&body, id);
-        self.tell(Inbound::Message(body)).await;
+        self.report(Inbound::Message(body)).await;
         if is_answer { Ok(()) } else { Err(bad(status, "it does not answer the request".into())) }
     }
 
@@ -227,7 +227,7 @@ impl HttpTransport {
         let Some(id) = expected.id.filter(|_| wire::is_type(&head.headers, JSON)) else { return Err(fault) };
         let Ok(body) = self.whole(body, head.status).await else { return Err(fault) };
         if wire::answers(&body, id) {
-            self.tell(Inbound::Message(body)).await;
+            self.report(Inbound::Message(body)).await;
             return Ok(());
         }
         match wire::error_without_id(&body).filter(|_| head.status != StatusCode::UNAUTHORIZED) {

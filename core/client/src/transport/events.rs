@@ -64,7 +64,7 @@ impl HttpTransport {
                 Ok(mut body) => {
                     // Nothing is lost if the stream was resumed after an event.
                     if stream.events.id().is_none() {
-                        self.tell(Inbound::StreamOpened).await;
+                        self.report(Inbound::StreamOpened).await;
                     }
                     match self.pour(&mut stream, &mut body).await {
                         Ok(fault) => fault.unwrap_or_else(|| self.ended("the stream has ended")),
@@ -87,7 +87,7 @@ impl HttpTransport {
             StreamFault::SessionEnded(ended) => self.end_session(&ended).await,
             StreamFault::NotCarried(fault) => {
                 let reason = format!("the stream of notifications broke: {}", fault.failure);
-                self.tell(Inbound::Lost(reason)).await;
+                self.report(Inbound::Lost(reason)).await;
             }
         }
     }
@@ -111,7 +111,7 @@ impl HttpTransport {
             let read = stream.events.push(&data);
             while let Some(message) = stream.events.next() {
                 let is_answer = stream.id.is_some_and(|id| wire::answers(&message, id));
-                self.tell(Inbound::Message(message)).await;
+                self.report(Inbound::Message(message)).await;
                 if is_answer {
                     return Ok(None);
                 }

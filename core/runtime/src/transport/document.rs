@@ -201,6 +201,6 @@ pub fn yaml(text: &str) -> Result<serde_json::Value, String> {
 /// # Errors
 /// Always.
 #[cfg(not(feature = "yaml"))]
-pub fn yaml(_: &str) -> Result<serde_json::Value, String> {
+pub(crate) fn yaml(_: &str) -> Result<serde_json::Value, String> {
     Err("YAML needs the feature `yaml`".into())
 }

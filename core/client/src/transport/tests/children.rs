@@ -102,7 +102,7 @@ async fn a_child_may_end_on_sigterm() {
 
 /// A dropped transport leaves no process, even if its runtime ends at the same time.
 #[test]
-fn a_dropped_carrier_leaves_no_process() {
+fn a_dropped_transport_leaves_no_process() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (alive, pid, talk) = runtime.block_on(async {
         let alive = Alive::new("dropped");

@@ -111,7 +111,7 @@ async fn many_requests_take_turns() {
 /// for a process, so the first half runs in another one.
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_trusts_the_certificates_of_the_system() {
-    const TRUSTS: &str = "MCP_CARRIER_TRUSTS";
+    const TRUSTS: &str = "MCP_TRANSPORT_TRUSTS";
     let keys = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rust/src/sockets/keys");
     let certificate = keys.join("certificate.pem");
     let key = keys.join("tls.pem");
