@@ -86,7 +86,7 @@ pub use mcp_resources_providers as providers;
 
 // A client of servers, with access control.
 #[cfg(all(feature = "client", unix))]
-pub use mcp_resources_runtime::client;
+pub use mcp_resources_client as client;
 
 // HTTP: the rules of an endpoint, TLS and tokens.
 pub use mcp_resources_engine::http::{

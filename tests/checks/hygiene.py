@@ -11,6 +11,7 @@ _SHIPPED = (
     "core/template/src",
     "core/engine/src",
     "core/runtime/src",
+    "core/client/src",
     "core/providers/src",
     "core/cli/src",
     "bindings-python/src",

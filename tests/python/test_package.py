@@ -25,6 +25,7 @@ LICENSES = {"LICENSE-MIT", "LICENSE-APACHE"}
 CRATES = {
     "mcp-resources": "core",
     "mcp-resources-cli": "core/cli",
+    "mcp-resources-client": "core/client",
     "mcp-resources-engine": "core/engine",
     "mcp-resources-runtime": "core/runtime",
     "mcp-resources-providers": "core/providers",

@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::args::CompleteArgs;
 use crate::output;
-use mcp_resources_runtime::client::Client;
+use mcp_resources_client::Client;
 use serde_json::json;
 use std::io::{self, Write};
 

@@ -7,9 +7,9 @@ use crate::args::{Cli, Command, CompletionCandidates, Completions, ServerArgs, S
 use crate::{Outcome, connect, files, select};
 use clap::{CommandFactory, Parser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use mcp_resources_client::Client;
 use mcp_resources_engine::client::Listed;
 use mcp_resources_engine::safe_text::is_unsafe;
-use mcp_resources_runtime::client::Client;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::time::Duration;

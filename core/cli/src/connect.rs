@@ -4,7 +4,7 @@ use crate::args::ServerArgs;
 use crate::error::Failed;
 use crate::select::{Selected, select};
 use crate::{Outcome, output};
-use mcp_resources_runtime::client::Client;
+use mcp_resources_client::Client;
 use std::io;
 use tokio::signal::unix::{SignalKind, signal};
 

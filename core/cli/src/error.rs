@@ -1,8 +1,8 @@
 //! The errors of commands, with their messages and exit statuses.
 
 use crate::output;
+use mcp_resources_client::ConfigError;
 use mcp_resources_engine::client::{ClientError, Failure};
-use mcp_resources_runtime::client::ConfigError;
 use std::fmt::Display;
 use std::io;
 

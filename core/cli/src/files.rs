@@ -1,7 +1,7 @@
 //! The configuration files of known clients: their paths, their keys and the form of an entry.
 
 use clap::ValueEnum;
-use mcp_resources_runtime::client::{ClientConfig, ConfigError};
+use mcp_resources_client::{ClientConfig, ConfigError};
 use mcp_resources_runtime::transport::document_text;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use crate::output::{self, plain};
 use crate::select::{self, Selected};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
-use mcp_resources_runtime::client::Target;
+use mcp_resources_client::Target;
 use mcp_resources_runtime::transport::document_text;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};

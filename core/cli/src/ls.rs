@@ -3,8 +3,8 @@
 use crate::Outcome;
 use crate::args::Ls;
 use crate::output::{self, plain};
+use mcp_resources_client::Client;
 use mcp_resources_engine::client::{ClientError, Failure, Listed};
-use mcp_resources_runtime::client::Client;
 use serde_json::Value;
 use std::io::{self, BufWriter, IsTerminal, Write};
 

@@ -5,8 +5,8 @@ use crate::args::ReadArgs;
 use crate::error::Failed;
 use crate::output::{self, plain};
 use anstream::adapter::strip_str;
+use mcp_resources_client::Client;
 use mcp_resources_engine::connection::{Contents, PlainContents};
-use mcp_resources_runtime::client::Client;
 use std::io::{self, Write};
 use std::path::Path;
 

@@ -3,9 +3,9 @@
 use crate::args::{HeaderPair, ServerArgs};
 use crate::error::Failed;
 use crate::{files, output};
+use mcp_resources_client::{ClientConfig, ServerConfig, Target};
 use mcp_resources_engine::client::AllowList;
 use mcp_resources_engine::suggest::{closest, unexpected};
-use mcp_resources_runtime::client::{ClientConfig, ServerConfig, Target};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -31,8 +31,6 @@
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(all(feature = "client", unix))]
-pub mod client;
 #[cfg(any(feature = "http", feature = "pipe"))]
 pub mod provider;
 #[cfg(any(feature = "http", feature = "pipe"))]

@@ -124,10 +124,7 @@ impl Client {
     }
 
     fn new(server: &ResourceServer, revision: Revision) -> io::Result<Self> {
-        let (socket, theirs) = UnixStream::pair()?;
-        let server = server.clone();
-        let input = theirs.try_clone()?;
-        tokio::spawn(async move { server.run_on(input, theirs).await });
+        let socket = server.connect_blocking()?;
         let (sender, chunks) = unbounded_channel();
         let mut reader = socket.try_clone()?;
         std::thread::spawn(move || {

@@ -1,8 +1,12 @@
 //! The canonical form of URIs, by which the engine routes, subscribes, caches and compares.
 //!
-//! Law: URIs are only compared in normal form; the spelling of a peer is only ever echoed. Nothing here resolves dot
-//! segments, drops default ports or lower-cases the host of an unknown scheme: that would hide a traversal from the
+//! Law: URIs are only compared in normal form; the spelling of a peer is only ever echoed. Normalizing resolves no dot
+//! segments, drops no default port and lower-cases no host of an unknown scheme: that would hide a traversal from the
 //! policy of a template, or merge two different resources of a server.
+
+mod reference;
+
+pub use reference::resolve;
 
 use std::borrow::Cow;
 use std::fmt;

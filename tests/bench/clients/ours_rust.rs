@@ -1,7 +1,7 @@
 //! A client of the benchmark on `mcp-resources` in Rust. What it is told and what it prints: `../README.md`.
 
 use mcp_resources::{Body, Contents, Revision};
-use mcp_resources_runtime::client::{Client, Target};
+use mcp_resources_client::{Client, Target};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
 use std::error::Error;

@@ -1,7 +1,7 @@
 //! A client whose server is killed again and again while what it watches changes (S-13).
 
+use mcp_resources_client::{Client, Target};
 use mcp_resources_engine::version::Revision;
-use mcp_resources_runtime::client::{Client, Target};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::Ipv4Addr;

@@ -3,10 +3,10 @@
 use super::absent::{self, Probe};
 use crate::error::Failed;
 use crate::output;
+use mcp_resources_client::Client;
 use mcp_resources_engine::client::{ClientError, Failure};
 use mcp_resources_engine::connection::PlainContents;
 use mcp_resources_engine::version::Revision;
-use mcp_resources_runtime::client::Client;
 use mcp_resources_template::{UriTemplate, Value as TemplateValue, Values};
 use serde_json::{Value, json};
 use std::collections::HashSet;

@@ -15,7 +15,7 @@ use crate::output::{self, plain};
 use clap::builder::styling::AnsiColor;
 use gather::SeenResource;
 use judge::{Finding, Severity};
-use mcp_resources_runtime::client::Client;
+use mcp_resources_client::Client;
 use serde_json::json;
 use std::io::{BufWriter, Write};
 

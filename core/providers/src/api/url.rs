@@ -2,6 +2,7 @@
 //!
 //! Law: an id is one segment, or one value, whatever it contains. It never changes the scheme, the host or the path before it.
 
+use mcp_resources_template::uri;
 use std::fmt::Write;
 use ureq::http::Uri;
 
@@ -76,81 +77,17 @@ impl UrlTemplate {
 /// Bytes that no URL has, such as those of raw UTF-8, are percent-encoded, as other clients do.
 pub(super) fn redirected(from: &Uri, location: &[u8]) -> Option<Uri> {
     let location = encoded(location.trim_ascii());
-    let location = location.split('#').next().filter(|location| !location.is_empty())?;
-    let scheme = from.scheme_str()?;
-    let reference = Reference::split(location);
-    let to_scheme = reference.scheme.map_or_else(|| scheme.to_owned(), str::to_ascii_lowercase);
-    let is_safe = match &*to_scheme {
+    let reference = location.split('#').next().filter(|reference| !reference.is_empty())?;
+    let to: Uri = uri::resolve(&from.to_string(), reference)?.parse().ok()?;
+    let is_safe = match to.scheme_str()? {
         "https" => true,
         // What was encrypted stays so.
-        "http" => scheme == "http",
+        "http" => from.scheme_str() == Some("http"),
         _ => false,
     };
-    let (authority, path, query) = match reference {
-        Reference { scheme: Some(_), authority: None, .. } => return None,
-        Reference { authority: Some(authority), path, query, .. } => (authority, without_dots(path), query),
-        Reference { path: "", query, .. } => {
-            (from.authority()?.as_str(), from.path().to_owned(), query.or(from.query()))
-        }
-        Reference { path, query, .. } => {
-            let folder = from.path().rsplit_once('/').map_or("", |(folder, _)| folder);
-            let whole = if path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") };
-            (from.authority()?.as_str(), without_dots(&whole), query)
-        }
-    };
+    let authority = to.authority()?.as_str();
     let is_named = !authority.is_empty() && !authority.starts_with(':') && !authority.contains('@');
-    let path = if path.is_empty() { "/" } else { &*path };
-    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-    let to: Uri = format!("{to_scheme}://{authority}{path}{query}").parse().ok()?;
     (is_safe && is_named).then_some(to)
-}
-
-/// The parts of a URI reference (RFC 3986, appendix B). It has no fragment.
-struct Reference<'r> {
-    scheme: Option<&'r str>,
-    authority: Option<&'r str>,
-    path: &'r str,
-    query: Option<&'r str>,
-}
-
-impl<'r> Reference<'r> {
-    fn split(text: &'r str) -> Self {
-        let is_scheme = |scheme: &str| {
-            scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-                && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-        };
-        let (scheme, rest) = match text.split_once(':') {
-            Some((scheme, rest)) if is_scheme(scheme) => (Some(scheme), rest),
-            _ => (None, text),
-        };
-        let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
-        let (authority, path) = match rest.strip_prefix("//") {
-            Some(rest) => {
-                let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-                (Some(authority), path)
-            }
-            None => (None, rest),
-        };
-        Self { scheme, authority, path, query }
-    }
-}
-
-/// A path without the segments `.` and `..` (RFC 3986, 5.2.4).
-fn without_dots(path: &str) -> String {
-    let mut kept: Vec<&str> = Vec::new();
-    let mut segments = path.split('/').skip(1).peekable();
-    while let Some(segment) = segments.next() {
-        let is_last = segments.peek().is_none();
-        match segment {
-            "." => {}
-            ".." => drop(kept.pop()),
-            _ => kept.push(segment),
-        }
-        if is_last && matches!(segment, "." | "..") {
-            kept.push("");
-        }
-    }
-    kept.iter().fold(String::new(), |path, segment| path + "/" + segment)
 }
 
 /// A reference without the bytes that no URL has.

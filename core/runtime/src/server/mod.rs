@@ -72,6 +72,7 @@ use shared::ServerState;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::runtime::Handle;
@@ -181,6 +182,44 @@ impl ResourceServer {
     /// As [`ResourceServer::run_stdio`].
     pub async fn run_on(&self, input: impl Into<OwnedFd>, output: impl Into<OwnedFd>) -> io::Result<()> {
         self.serve(Stdio::new(input.into(), output.into())?, false).await
+    }
+
+    /// Connects a client in the same process: returns its end of a pair of sockets, and serves the other end until the
+    /// client drops its own. Needs a tokio runtime with I/O.
+    ///
+    /// # Errors
+    /// The system's error, if there are too many descriptors.
+    ///
+    /// # Examples
+    /// ```
+    /// use mcp_resources::{Resource, ResourceServer};
+    /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = ResourceServer::builder("notes", "1.0.0").build()?;
+    /// let mut client = server.connect()?;
+    /// client.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await?;
+    /// client.shutdown().await?;
+    /// let mut answer = String::new();
+    /// client.read_to_string(&mut answer).await?;
+    /// assert_eq!(answer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    /// # Ok(()) }
+    /// ```
+    pub fn connect(&self) -> io::Result<tokio::net::UnixStream> {
+        let socket = self.connect_blocking()?;
+        socket.set_nonblocking(true)?;
+        tokio::net::UnixStream::from_std(socket)
+    }
+
+    /// The same with a socket that blocks. Needs a tokio runtime.
+    pub(crate) fn connect_blocking(&self) -> io::Result<UnixStream> {
+        let (socket, theirs) = UnixStream::pair()?;
+        let input = theirs.try_clone()?;
+        let server = self.clone();
+        // The reason for which it ends also ends its socket.
+        tokio::spawn(async move { server.run_on(input, theirs).await });
+        Ok(socket)
     }
 
     async fn serve(&self, stdio: Stdio, is_process: bool) -> io::Result<()> {

@@ -29,7 +29,6 @@ pub fn text(path: &Path) -> Result<String, String> {
 }
 
 /// Whether the file's extension is `.yaml` or `.yml`.
-#[cfg(feature = "client")]
 fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("yaml") || ext.eq_ignore_ascii_case("yml"))
 }
@@ -38,7 +37,6 @@ fn is_yaml(path: &Path) -> bool {
 ///
 /// # Errors
 /// The reason, without the path and without an excerpt, which may contain secrets.
-#[cfg(feature = "client")]
 pub fn value(path: &Path) -> Result<serde_json::Value, String> {
     let text = text(path)?;
     if is_yaml(path) {
@@ -55,8 +53,7 @@ pub fn value(path: &Path) -> Result<serde_json::Value, String> {
 ///
 /// # Errors
 /// The reason and the position.
-#[cfg(feature = "client")]
-pub(crate) fn json(text: &str) -> Result<serde_json::Value, String> {
+pub fn json(text: &str) -> Result<serde_json::Value, String> {
     use serde::de::DeserializeSeed as _;
     let mut from = serde_json::Deserializer::from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
     let read = unique::Unique.deserialize(&mut from).and_then(|value| from.end().map(|()| value));
@@ -67,7 +64,6 @@ pub(crate) fn json(text: &str) -> Result<serde_json::Value, String> {
 }
 
 /// JSON values without repeated keys. The usual reader takes the last of two, so that a mistake would go unnoticed.
-#[cfg(feature = "client")]
 mod unique {
     use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
     use serde_json::{Map, Value, map::Entry};
@@ -139,7 +135,7 @@ mod unique {
     }
 }
 
-#[cfg(all(test, feature = "client"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::{Value, json};
@@ -204,7 +200,7 @@ pub fn yaml(text: &str) -> Result<serde_json::Value, String> {
 ///
 /// # Errors
 /// Always.
-#[cfg(all(feature = "client", not(feature = "yaml")))]
+#[cfg(not(feature = "yaml"))]
 pub(crate) fn yaml(_: &str) -> Result<serde_json::Value, String> {
     Err("YAML needs the feature `yaml`".into())
 }

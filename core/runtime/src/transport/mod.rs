@@ -38,13 +38,10 @@ pub use policy::{load_policy, read_policy};
 // Hidden, for bindings: their threads take records, and their interpreter runs one thread at a time.
 #[doc(hidden)]
 pub use jobs::{Job, JobWorker, Jobs, ThreadNeed};
-// Hidden, for the command, which reads files of other programs.
+// Hidden, for the client and the command: their configuration files.
 #[doc(hidden)]
-pub use document::text as document_text;
+pub use document::{json as document_json, text as document_text, value as document_value};
 // Hidden, for providers, whose options name files.
-#[cfg(feature = "client")]
-#[doc(hidden)]
-pub use document::value as document_value;
 #[doc(hidden)]
 pub use regular::open_to_read;
 // Hidden, for the fuzz target.

@@ -5,13 +5,13 @@
 mod entry;
 mod expand;
 
-use super::Target;
-use crate::transport::document;
+use crate::target::Target;
 use entry::{JsonEntry, join, kind, object};
 use expand::ExpandScope;
 use mcp_resources_engine::client::AllowList;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::suggest::{closest, unexpected};
+use mcp_resources_runtime::transport::{document_json, document_value};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -115,7 +115,7 @@ impl std::error::Error for ConfigError {}
 impl fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let agents = self.agents.iter().map(|(name, agent)| (name, agent.servers.keys().collect::<Vec<_>>()));
-        f.debug_struct("Config")
+        f.debug_struct("ClientConfig")
             .field("folder", &self.folder)
             .field("servers", &self.servers.keys().collect::<Vec<_>>())
             .field("agents", &agents.collect::<BTreeMap<_, _>>())
@@ -132,7 +132,7 @@ impl ClientConfig {
         let path = path.as_ref();
         let source = format!("{}: ", path.display());
         let failed = |reason: String| ConfigError { message: format!("{source}{reason}") };
-        let value = document::value(path).map_err(failed)?;
+        let value = document_value(path).map_err(failed)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // A child may run in another directory, so relative paths are made absolute now.
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
@@ -147,7 +147,7 @@ impl ClientConfig {
     /// [`ConfigError`] for an unknown key, a value of the wrong type, neither or both of `command` and `url`, an
     /// invalid glob, and a server of an agent without a definition.
     pub fn parse(text: &str, folder: impl Into<PathBuf>) -> Result<Self, ConfigError> {
-        let config = document::json(text).and_then(|value| Self::checked(value, folder.into()));
+        let config = document_json(text).and_then(|value| Self::checked(value, folder.into()));
         config.map_err(|message| ConfigError { message })
     }
 

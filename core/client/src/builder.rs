@@ -1,58 +1,19 @@
-//! The builder of a client, and the callbacks of its host.
+//! The builder of a client.
 
-use super::handle::Inner;
-use super::link::ServerHandle;
-use super::{Client, ClientConfig, ConfigError, ServerConfig, Target};
-use mcp_resources_engine::client::{
-    Access, AllowList, ClientLimits, ClientQuestion, MachineOptions, Progress,
-};
+use crate::config::{ClientConfig, ConfigError, ServerConfig};
+use crate::handle::{Client, Inner};
+use crate::hooks::{Answer, Answers, Hooks, LIST_CHANGES, NoteFn};
+use crate::link::ServerHandle;
+use crate::target::Target;
+use mcp_resources_engine::client::{Access, AllowList, ClientLimits, ClientQuestion, MachineOptions};
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::version::{QUESTIONS, Revision};
 use std::collections::HashMap;
 use std::fmt;
-use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
-
-/// The future answer to a server's question: the result, a JSON object, or the reason for which there is none.
-pub type Answer = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
-/// A callback for the progress of requests.
-pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
-pub(super) type Answers = Arc<dyn Fn(ClientQuestion) -> Answer + Send + Sync>;
-type NoteFn = Arc<dyn Fn(&str, &str) + Send + Sync>;
-
-/// Maximum number of list changes queued for a slow listener; it misses older ones.
-const LIST_CHANGES: usize = 64;
-
-/// The callbacks used by the tasks of a client.
-pub(super) struct Hooks {
-    pub(super) answers: HashMap<String, Answers>,
-    note: Option<NoteFn>,
-    left_out: Option<NoteFn>,
-    pub(super) lists: broadcast::Sender<Arc<str>>,
-}
-
-impl Hooks {
-    pub(super) fn note(&self, server: &str, note: &str) {
-        if let Some(call) = &self.note {
-            call(server, note);
-        }
-    }
-
-    pub(super) fn left_out(&self, server: &str, what: &str) {
-        if let Some(call) = self.left_out.as_ref().or(self.note.as_ref()) {
-            call(server, what);
-        }
-    }
-
-    pub(super) fn list_changed(&self, server: &Arc<str>) {
-        // An error means that there is no listener.
-        let _ = self.lists.send(server.clone());
-    }
-}
 
 /// Builds a [`Client`].
 #[derive(Default)]

@@ -2,13 +2,13 @@
 
 mod children;
 mod hostile;
-#[cfg(feature = "http")]
 mod http;
 
 use super::{ClientTransport, Inbound, Target};
 use mcp_resources_engine::client::{NotCarried, Outgoing};
 use mcp_resources_engine::resource::Resource;
 use mcp_resources_engine::version::Revision;
+use mcp_resources_runtime::server::ResourceServer;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -110,36 +110,37 @@ fn outgoing(id: Option<u64>, method: &str, body: &str) -> Outgoing {
     Outgoing { id, method, revision: None, is_modern: false, name: None, body }
 }
 
-#[cfg(feature = "server")]
-fn server() -> crate::server::ResourceServer {
-    crate::server::ResourceServer::builder("carried", "1.0.0")
+fn server() -> ResourceServer {
+    ResourceServer::builder("carried", "1.0.0")
         .resource(Resource::new("note://a"), |_| async { "A" })
         .build()
         .unwrap()
 }
 
 // R-145: line framing within one process, and the end of the transport.
-#[cfg(feature = "server")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_in_memory_answers() {
-    let mut talk = Talk::open(&Target::Memory(server())).await.unwrap();
-    let id = talk.ask(Revision::V2026_07_28, "resources/read", json!({ "uri": "note://a" }));
-    let answer = talk.message().await;
-    assert_eq!((&answer["id"], &answer["result"]["contents"][0]["text"]), (&json!(id), &json!("A")));
-    timeout(DEADLINE, talk.transport.close()).await.unwrap();
-    assert!(timeout(DEADLINE, talk.inbound.recv()).await.unwrap().is_none());
+async fn a_server_in_this_process_answers() {
+    let server = server();
+    let target = Target::connector(move || server.connect());
+    for _ in 0..2 {
+        let mut talk = Talk::open(&target).await.unwrap();
+        let id = talk.ask(Revision::V2026_07_28, "resources/read", json!({ "uri": "note://a" }));
+        let answer = talk.message().await;
+        assert_eq!((&answer["id"], &answer["result"]["contents"][0]["text"]), (&json!(id), &json!("A")));
+        timeout(DEADLINE, talk.transport.close()).await.unwrap();
+        assert!(timeout(DEADLINE, talk.inbound.recv()).await.unwrap().is_none());
+    }
 }
 
-// a pair of sockets serves once, and its end is reported.
+// a stream, whatever its kind, is opened once, and its end is reported.
 #[tokio::test]
-async fn a_socket_is_opened_once() {
-    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-    let target = Target::Socket(Arc::new(Mutex::new(Some(ours))));
+async fn a_stream_is_opened_once() {
+    let (ours, mut theirs) = tokio::io::duplex(16);
+    let target = Target::stream(ours);
     let mut talk = Talk::open(&target).await.unwrap();
-    assert!(Talk::open(&target).await.err().unwrap().contains("second time"));
+    let error = Talk::open(&target).await.err().unwrap();
+    assert_eq!(error, "its stream cannot be opened: it was opened before; give each client a new one");
     talk.transport.send(outgoing(None, "x", "{}"));
-    theirs.set_nonblocking(true).unwrap();
-    let mut theirs = tokio::net::UnixStream::from_std(theirs).unwrap();
     let mut line = [0; 3];
     tokio::io::AsyncReadExt::read_exact(&mut theirs, &mut line).await.unwrap();
     assert_eq!(&line, b"{}\n");

@@ -1,13 +1,13 @@
 //! A client and a server of this library in one process, in both eras.
 
 use super::{Client, ClientBuilder, ListScope, Target};
-use crate::server::{ResourceServer, ServerChanges};
 use mcp_resources_engine::client::{AllowList, Change, ClientError};
 use mcp_resources_engine::connection::{Body, Contents};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::{CacheHint, CacheScope, Resource, Template};
 use mcp_resources_engine::version::Revision;
+use mcp_resources_runtime::server::{ResourceServer, ServerChanges};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -55,8 +55,14 @@ fn server_watched(count: &Arc<AtomicU64>, watched: &Arc<AtomicU64>) -> ResourceS
     builder.limits(limits).on_watch(hear).build().unwrap()
 }
 
+/// The server in this process.
+fn target(server: &ResourceServer) -> Target {
+    let server = server.clone();
+    Target::connector(move || server.connect())
+}
+
 fn client(server: &ResourceServer, revision: Revision) -> ClientBuilder {
-    Client::builder().revision(revision).server("shop", Target::Memory(server.clone()))
+    Client::builder().revision(revision).server("shop", target(server))
 }
 
 fn text<'a>(contents: &'a [Contents<'_>]) -> &'a str {
@@ -200,7 +206,7 @@ async fn one_of_many_may_fail() {
         .resource(Resource::new("other://x"), |_| async { "other" })
         .build()
         .unwrap();
-    let builder = client(&server, ERAS[0]).server("other", Target::Memory(other));
+    let builder = client(&server, ERAS[0]).server("other", target(&other));
     let client =
         builder.server("broken", Target::command("/nonexistent/program", [""; 0])).connect().unwrap();
     assert_eq!(client.list().all().await.unwrap().len(), 9);
@@ -240,7 +246,6 @@ async fn requests_end_in_time() {
 
 // changes while a legacy session has no stream are read when the stream is open; watching works over HTTP in
 // either era.
-#[cfg(feature = "http")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn watches_over_http() {
     for era in ERAS {

@@ -3,16 +3,16 @@
 //! Law: the task contains no protocol logic. It carries out the machine's effects in order, and waits only for its own
 //! event sources.
 
-use super::Target;
-use super::builder::{Answers, Hooks, ProgressFn};
-use super::transport::{ClientTransport, Inbound};
-use super::watching::ClientWatching;
-use crate::transport::EngineClock;
+use crate::hooks::{Answers, Hooks, ProgressFn};
+use crate::target::Target;
+use crate::transport::{ClientTransport, Inbound};
+use crate::watching::ClientWatching;
 use mcp_resources_engine::client::{
     Access, CallOptions, ClientCall, ClientError, ClientOutcome, ClientQuestion, Effect, Failure, Lost,
     Machine, MachineOptions, ServerAbout,
 };
 use mcp_resources_engine::now::{Millis, Now};
+use mcp_resources_runtime::transport::EngineClock;
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;

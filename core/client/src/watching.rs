@@ -1,10 +1,10 @@
 //! The changes of a watch that are not taken yet: the newest one for each URI.
 
-use super::link::ServerHandle;
 use mcp_resources_engine::client::{Change, ClientError};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 /// Changes that are not taken yet. A newer change replaces an older one of the same URI, so a slow reader costs one
 /// change for each URI.
@@ -44,8 +44,13 @@ impl ClientWatching {
         self.arrived.notify_one();
     }
 
+    /// Completes when something has arrived since this was called.
+    pub(super) fn arrived(&self) -> Notified<'_> {
+        self.arrived.notified()
+    }
+
     /// Takes a queued change; `Err` if nothing will follow.
-    fn take(&self) -> Result<Option<Result<Change, ClientError>>, ()> {
+    pub(super) fn take(&self) -> Result<Option<Result<Change, ClientError>>, ()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(change) = state.changes.pop_front() {
             return Ok(Some(Ok(change)));
@@ -54,46 +59,6 @@ impl ClientWatching {
             Some(error) => Ok(Some(Err(error))),
             None if state.is_over => Err(()),
             None => Ok(None),
-        }
-    }
-}
-
-/// The server of a watch and its number there, once known.
-pub(super) type WatchLocation = Arc<Mutex<Option<(Arc<ServerHandle>, u64)>>>;
-
-/// A watched resource: [`Client::watch`](super::Client::watch). Dropping it ends the watch; the last watch of a URI
-/// ends its subscription.
-#[derive(Debug)]
-pub struct Watch {
-    pub(super) watching: Arc<ClientWatching>,
-    pub(super) at: WatchLocation,
-    /// The task that finds the right server, if several may have the resource.
-    pub(super) search: Option<tokio::task::AbortHandle>,
-}
-
-impl Watch {
-    /// The next change: first the current contents, then the contents after each change. A slow caller gets the newest
-    /// one for each URI. An error ends the watch. `None` once the watch has ended, or the client was closed.
-    pub async fn next(&mut self) -> Option<Result<Change, ClientError>> {
-        loop {
-            let arrived = self.watching.arrived.notified();
-            match self.watching.take() {
-                Ok(Some(change)) => return Some(change),
-                Ok(None) => arrived.await,
-                Err(()) => return None,
-            }
-        }
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if let Some(search) = &self.search {
-            search.abort();
-        }
-        let at = self.at.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((link, id)) = at {
-            link.unwatch(id);
         }
     }
 }

@@ -1,16 +1,22 @@
 //! The settings of a client for another language, as options by name.
 
 use super::{ClientEvent, EventTable};
-use crate::client::{AllowList, Client, ClientBuilder, ConfigError, ServerConfig, Target};
+use crate::builder::ClientBuilder;
+use crate::config::{ConfigError, ServerConfig};
+use crate::handle::Client;
+use crate::target::Target;
+use mcp_resources_engine::client::AllowList;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
 use mcp_resources_engine::suggest;
 use mcp_resources_engine::version::{QUESTIONS, Revision};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use tokio::runtime::Handle;
 
 /// A configuration file, or one server: a command, a URL, or neither for a server in the same process.
 #[derive(Debug, Default)]
@@ -71,15 +77,16 @@ impl NamedOptions for ClientSettings {
     }
 }
 
-/// Makes a builder, and the other end of the pipe for a server in the same process.
+/// Makes a builder, and the other end of the pipe for a server in the same process. The client runs on `runtime`.
 pub(super) fn builder(
     mut settings: ClientSettings,
-    tray: &Arc<EventTable>,
+    runtime: &Handle,
+    table: &Arc<EventTable>,
 ) -> Result<(ClientBuilder, Option<OwnedFd>), ConfigError> {
     let (mut builder, far) = match settings.config.take() {
         Some(path) => (ClientBuilder::from_config(path, settings.agent.as_deref())?, None),
         None => {
-            let (target, far) = target(&mut settings)?;
+            let (target, far) = target(&mut settings, runtime)?;
             let name = settings.name.as_deref().unwrap_or("server");
             let allowed = settings.resources.take().map_or(AllowList::Everything, AllowList::Globs);
             (Client::builder().server_with(ServerConfig::new(name, target, allowed)), far)
@@ -92,36 +99,45 @@ pub(super) fn builder(
         builder = builder.revision(revision);
     }
     if settings.notes {
-        let tray = tray.clone();
+        let table = table.clone();
         builder = builder
-            .on_note(move |server, note| tray.put(0, ClientEvent::Note(server.to_owned(), note.to_owned())));
+            .on_note(move |server, note| table.put(0, ClientEvent::Note(server.to_owned(), note.to_owned())));
     }
     for name in &settings.answers {
         let found = QUESTIONS.into_iter().find(|(_, capability)| capability == name);
         let known = QUESTIONS.map(|(_, capability)| capability);
         let unknown = || wrong(suggest::unexpected("answers: question", name, &known));
         let (method, capability) = found.ok_or_else(unknown)?;
-        let tray = tray.clone();
+        let table = table.clone();
         builder =
-            builder.answer_with(method, move |question| Box::pin(tray.clone().ask(question, capability)));
+            builder.answer_with(method, move |question| Box::pin(table.clone().ask(question, capability)));
     }
     Ok((builder, far))
 }
 
-fn target(settings: &mut ClientSettings) -> Result<(Target, Option<OwnedFd>), ConfigError> {
+fn target(settings: &mut ClientSettings, runtime: &Handle) -> Result<(Target, Option<OwnedFd>), ConfigError> {
     if let Some(url) = settings.url.take() {
         let headers = std::mem::take(&mut settings.headers).into_iter().collect();
         return Ok((Target::Url { url, headers }, None));
     }
     let Some(command) = settings.command.take() else {
-        let pair = UnixStream::pair().map_err(|error| wrong(format!("no socket can be made: {error}")))?;
-        return Ok((Target::Socket(Arc::new(Mutex::new(Some(pair.0)))), Some(pair.1.into())));
+        let (ours, theirs) =
+            sockets(runtime).map_err(|error| wrong(format!("no socket can be made: {error}")))?;
+        return Ok((Target::stream(ours), Some(theirs.into())));
     };
     let mut words = command.into_iter();
     let empty = || wrong("the command is empty: give a list such as [\"program\", \"argument\"]".into());
     let program = words.next().ok_or_else(empty)?;
     let env = std::mem::take(&mut settings.env).into_iter().collect();
     Ok((Target::Command { program, args: words.collect(), env, directory: settings.cwd.take() }, None))
+}
+
+/// A pair of sockets: one for the client, and one that blocks.
+fn sockets(runtime: &Handle) -> io::Result<(tokio::net::UnixStream, UnixStream)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let _entered = runtime.enter();
+    Ok((tokio::net::UnixStream::from_std(ours)?, theirs))
 }
 
 /// Parses a path: a text, or bytes in the system's encoding.

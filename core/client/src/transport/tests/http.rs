@@ -2,8 +2,9 @@
 
 use super::super::TransportKind;
 use super::*;
-use crate::server::ResourceServer;
 use mcp_resources_engine::http::Answers;
+use mcp_resources_runtime::server::ResourceServer;
+use mcp_resources_runtime::transport::http::Tls;
 
 const LEGACY: Revision = Revision::V2025_11_25;
 const MODERN: Revision = Revision::V2026_07_28;
@@ -108,14 +109,13 @@ async fn many_requests_take_turns() {
 
 /// A TLS server is accepted if and only if the system trusts its certificate. The set of trusted certificates is fixed
 /// for a process, so the first half runs in another one.
-#[cfg(feature = "tls")]
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_trusts_the_certificates_of_the_system() {
-    const TRUSTS: &str = "MCP_CARRIER_TRUSTS";
+    const TRUSTS: &str = "MCP_TRANSPORT_TRUSTS";
     let keys = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rust/src/sockets/keys");
     let certificate = keys.join("certificate.pem");
     let key = keys.join("tls.pem");
-    let tls = crate::transport::http::Tls::from_pem(&certificate, key).unwrap();
+    let tls = Tls::from_pem(&certificate, key).unwrap();
     let listener = server().http().tls(tls).bind("127.0.0.1:0").await.unwrap();
     let port = listener.address().port();
     tokio::spawn(listener.serve());

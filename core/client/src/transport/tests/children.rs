@@ -1,7 +1,6 @@
 //! Children that behave well or badly. In every case none of their processes is left over.
 
 use super::super::TransportKind;
-use super::super::pipe::Far;
 use super::*;
 use rustix::process::{Pid, test_kill_process};
 use std::io::Read;
@@ -200,10 +199,7 @@ async fn a_child_has_what_the_target_says_and_no_more() {
     assert_eq!(first.message().await, json!({}));
     let Talk { transport, .. } = first;
     let TransportKind::Pipe(pipe) = transport.0 else { panic!() };
-    let mut exited = match &pipe.far {
-        Far::Child(child) => child.exited(),
-        _ => panic!(),
-    };
+    let mut exited = pipe.child.as_ref().unwrap().exited();
     let closed = tokio::spawn(pipe.close());
     let sentence = timeout(DEADLINE, exited.wait()).await.unwrap();
     assert_eq!(sentence, "the server ended with exit status 0: does its program run the server?");

@@ -1,7 +1,7 @@
 //! Replaces variables in the strings of a configuration: environment variables, names of folders, and files of
 //! variables.
 
-use crate::transport::document;
+use mcp_resources_runtime::transport::document_text;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -93,7 +93,7 @@ impl<'s> ExpandScope<'s> {
     /// A sentence with `key` if the file cannot be read, or with the number of an invalid line.
     pub(super) fn env_file(&self, path: &str, key: &str) -> Result<BTreeMap<String, String>, String> {
         let path = self.path(path, key)?;
-        let text = document::text(&path)
+        let text = document_text(&path)
             .map_err(|reason| format!("{key}: {} cannot be read: {reason}", path.display()))?;
         let mut variables = BTreeMap::new();
         for (number, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {

@@ -16,7 +16,6 @@ fn one(entry: &str) -> Result<ServerConfig, String> {
 
 // S-10, S-11: the example of the issue, unchanged.
 #[test]
-#[cfg(feature = "yaml")]
 fn the_example_of_the_issue_is_read() {
     let text = r#"mcpServers:
   filesystem:

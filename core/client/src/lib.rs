@@ -1,15 +1,16 @@
 //! A client of one or more servers: lists, reads, completes and watches the resources that an allow-list permits.
 //!
 //! ```text
-//!  Client ── a call ──▶ ServerHandle (a task for each server) ──▶ Machine (engine) ──▶ ClientTransport: a child's pipes, HTTP, memory
+//!  Client ── a call ──▶ ServerHandle (a task for each server) ──▶ Machine (engine) ──▶ ClientTransport: pipes, HTTP, a stream
 //!         ◀─ a result ─┘                              ◀── messages ───────────┘
 //! ```
 //!
-//! A server is started, or connected to, when it is first needed. Watches survive a lost connection.
+//! A server is started, or connected to, when it is first needed. Watches survive a lost connection. Programs use this crate
+//! as `mcp_resources::client`, with the feature `client` of `mcp-resources`.
 //!
 //! # Examples
 //! ```no_run
-//! use mcp_resources_runtime::client::{Client, Target};
+//! use mcp_resources_client::{Client, Target};
 //!
 //! # async fn show() -> Result<(), Box<dyn std::error::Error>> {
 //! let client = Client::builder().server("notes", Target::command("notes-server", ["--all"])).connect()?;
@@ -23,13 +24,17 @@
 //! }
 //! # Ok(()) }
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
+// As for the server, Linux and macOS: elsewhere this crate is empty.
+#![cfg(unix)]
 
 mod builder;
 mod config;
 mod handle;
+mod hooks;
 mod link;
 mod listing;
-/// A client for an event loop: used by the bindings, which have one each.
+// Hidden, for the bindings: a client for an event loop, which each of them has.
 #[doc(hidden)]
 pub mod queue;
 mod runtime;
@@ -37,15 +42,17 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod transport;
+mod watch;
 mod watching;
 
-pub use builder::{Answer, ClientBuilder, ProgressFn};
+pub use builder::ClientBuilder;
 pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use handle::{Client, ListChanges, ListScope};
+pub use hooks::{Answer, ProgressFn};
 pub use listing::Listing;
 pub use mcp_resources_engine::client::{
     AllowList, Change, ClientError, ClientLimits, ClientQuestion, Failure, Listed, Progress, ServerAbout,
 };
 pub use runtime::runtime;
-pub use target::Target;
-pub use watching::Watch;
+pub use target::{StreamConnector, Target};
+pub use watch::Watch;

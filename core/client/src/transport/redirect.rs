@@ -6,6 +6,7 @@ use super::wire::SHOWN;
 use hyper::header::{HeaderMap, LOCATION};
 use hyper::{StatusCode, Uri};
 use mcp_resources_engine::safe_text::shortened;
+use mcp_resources_template::uri::resolve;
 
 /// Whether a redirect with this status repeats the request as it is. Others turn a POST into a GET.
 pub(super) fn keeps_request(status: StatusCode) -> bool {
@@ -33,49 +34,7 @@ pub(super) fn shown_target(headers: &HeaderMap, from: &Uri) -> String {
 fn target(headers: &HeaderMap, from: &Uri) -> Option<Uri> {
     let location = headers.get(LOCATION)?.to_str().ok()?.trim();
     let reference = location.split('#').next().unwrap_or_default();
-    let scheme = from.scheme_str()?;
-    let authority = from.authority()?;
-    let path_end = reference.find('?').unwrap_or(reference.len());
-    let (path, query) = reference.split_at(path_end);
-    if path.starts_with("//") {
-        return format!("{scheme}:{reference}").parse().ok();
-    }
-    // A colon in the first segment ends a scheme.
-    if path.split('/').next().is_some_and(|first| first.contains(':')) {
-        return reference.parse().ok();
-    }
-    let own = from.path();
-    let path = match path {
-        "" => own.to_owned(),
-        path if path.starts_with('/') => without_dots(path),
-        path => without_dots(&format!("{}/{path}", own.rsplit_once('/').map_or("", |(folder, _)| folder))),
-    };
-    let query = match (reference.is_empty(), from.query()) {
-        (true, Some(query)) => format!("?{query}"),
-        _ => query.to_owned(),
-    };
-    format!("{scheme}://{authority}{path}{query}").parse().ok()
-}
-
-/// An absolute path without dot segments (RFC 3986, 5.2.4).
-fn without_dots(path: &str) -> String {
-    let mut kept: Vec<&str> = Vec::new();
-    let mut segments = path.split('/').skip(1).peekable();
-    while let Some(segment) = segments.next() {
-        let is_last = segments.peek().is_none();
-        match segment {
-            ".." => drop(kept.pop()),
-            "." => {}
-            segment => {
-                kept.push(segment);
-                continue;
-            }
-        }
-        if is_last {
-            kept.push("");
-        }
-    }
-    format!("/{}", kept.join("/"))
+    resolve(&from.to_string(), reference)?.parse().ok()
 }
 
 fn is_same_origin(one: &Uri, other: &Uri) -> bool {

@@ -1,15 +1,17 @@
-//! Messages as lines, over the pipes of a child or a socket.
+//! Messages as lines, over the pipes of a child or another stream.
 //!
 //! Law: one task reads and writes, and only this task reports that the transport is lost, as its last event.
 
 use super::Inbound;
-use super::child::{Child, Exited};
+use super::child::{self, Child, Exited};
+use crate::target::BoxedStream;
 use mcp_resources_engine::jsonrpc::{Line, Lines};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
@@ -23,34 +25,23 @@ const WAITING: usize = 64 << 20;
 /// Maximum time to wait for the last lines of a server that has exited, or for the exit of one that has closed its
 /// output.
 const LAST_LINES: Duration = Duration::from_secs(1);
-/// Maximum time for the other end of a socket to finish.
+/// Maximum time for the other end of a stream to finish.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// An open pair of pipes, or a socket.
+/// An open pair of pipes, or another stream.
 #[derive(Debug)]
 pub(super) struct ClientPipe {
     queue: UnboundedSender<Vec<u8>>,
     waiting: Arc<AtomicUsize>,
     phase: watch::Sender<PipePhase>,
     task: PipeTask,
-    pub(super) far: Far,
-}
-
-/// The other end, if it ends together with the pipe.
-#[derive(Debug)]
-pub(super) enum Far {
-    /// A process.
-    Child(Child),
-    /// A server in this process.
-    #[cfg(feature = "server")]
-    Server(PipeTask),
-    /// Something started elsewhere.
-    Other,
+    /// The process at the other end, if this client has started it.
+    pub(super) child: Option<Child>,
 }
 
 /// A task that is aborted when this is dropped.
 #[derive(Debug)]
-pub(super) struct PipeTask(pub(super) JoinHandle<()>);
+struct PipeTask(JoinHandle<()>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PipePhase {
@@ -62,7 +53,7 @@ enum PipePhase {
 }
 
 /// Returns how many written bytes the other end has not read.
-pub(super) type Unread<W> = fn(&W) -> u64;
+type Unread<W> = fn(&W) -> u64;
 
 /// Writes lines.
 struct PipeWriter<W> {
@@ -83,27 +74,42 @@ struct ClientPump {
 }
 
 impl ClientPipe {
+    /// Starts reading the output of a child and writing its input.
+    pub(super) fn from_child(
+        child: Child,
+        stdin: ChildStdin,
+        stdout: ChildStdout,
+        inbound: Sender<Inbound>,
+        longest: usize,
+    ) -> Self {
+        Self::open(stdout, stdin, Some(child::unread), Some(child), inbound, longest)
+    }
+
+    /// Starts reading and writing a stream.
+    pub(super) fn from_stream(stream: BoxedStream, inbound: Sender<Inbound>, longest: usize) -> Self {
+        let (input, output) = tokio::io::split(stream);
+        Self::open(input, output, None, None, inbound, longest)
+    }
+
     /// Starts reading `input` and writing `output`. `unread` returns how many bytes the other side has not read, if
     /// that can be determined.
-    pub(super) fn open<W: AsyncWrite + Send + Unpin + 'static>(
+    fn open<W: AsyncWrite + Send + Unpin + 'static>(
         input: impl AsyncRead + Send + Unpin + 'static,
-        (output, unread): (W, Option<Unread<W>>),
-        far: Far,
+        output: W,
+        unread: Option<Unread<W>>,
+        child: Option<Child>,
         inbound: Sender<Inbound>,
         longest: usize,
     ) -> Self {
         let (queue, queued) = unbounded_channel();
         let (phase, seen) = watch::channel(PipePhase::Open);
         let waiting = Arc::new(AtomicUsize::new(0));
-        let exited = match &far {
-            Far::Child(child) => Some(child.exited()),
-            _ => None,
-        };
+        let exited = child.as_ref().map(Child::exited);
         let pump = ClientPump { inbound, longest, phase: seen, exited };
         let waits = waiting.clone();
         let writer = PipeWriter { output: Some(output), unread, queued, waiting: waits, written: 0 };
         let task = PipeTask(tokio::spawn(pump.run(input, writer)));
-        Self { queue, waiting, phase, task, far }
+        Self { queue, waiting, phase, task, child }
     }
 
     /// Queues a line.
@@ -127,12 +133,9 @@ impl ClientPipe {
     pub(super) async fn close(self) {
         self.phase.send_replace(PipePhase::Closing);
         drop(self.queue);
-        match self.far {
-            Far::Child(child) => child.end().await,
-            // The server ends after its socket.
-            #[cfg(feature = "server")]
-            Far::Server(server) => drop(timeout(PATIENCE, server.ended()).await),
-            Far::Other => drop(timeout(PATIENCE, self.task.ended()).await),
+        match self.child {
+            Some(child) => child.end().await,
+            None => drop(timeout(PATIENCE, self.task.ended()).await),
         }
     }
 }

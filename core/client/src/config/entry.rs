@@ -1,7 +1,8 @@
 //! One entry of `mcpServers`: its permitted keys, and its values after variables are replaced.
 
+use super::ServerConfig;
 use super::expand::ExpandScope;
-use super::{ServerConfig, Target};
+use crate::target::Target;
 use mcp_resources_engine::client::{Access, AllowList};
 use mcp_resources_engine::suggest::unexpected;
 use serde_json::{Map, Value};

@@ -1,8 +1,8 @@
 //! Lists of several servers as one, page by page.
 
-use super::Client;
-use super::builder::ProgressFn;
-use super::link::ServerHandle;
+use crate::handle::Client;
+use crate::hooks::ProgressFn;
+use crate::link::ServerHandle;
 use mcp_resources_engine::client::{
     CallOptions, ClientCall, ClientError, ClientOutcome, Failure, Listed, Page,
 };

@@ -1,4 +1,4 @@
-//! The transport between a client and one server, once it is open: the pipes of a child, HTTP, or a pair of sockets.
+//! The transport between a client and one server, once it is open: the pipes of a child, HTTP, or another stream.
 
 mod child;
 mod endpoint;
@@ -12,13 +12,11 @@ mod stderr;
 mod tests;
 mod wire;
 
-use super::Target;
+use crate::target::Target;
 use child::ChildProgram;
 use http::Http;
 use mcp_resources_engine::client::{NotCarried, Outgoing};
-use pipe::{ClientPipe, Far};
-use std::os::unix::net::UnixStream;
-use std::sync::PoisonError;
+use pipe::ClientPipe;
 use tokio::sync::mpsc::Sender;
 
 /// A message of the server, or an event of its transport.
@@ -63,40 +61,15 @@ impl ClientTransport {
             Target::Command { program, args, env, directory } => {
                 let program = ChildProgram { program, args, env, directory: directory.as_deref() };
                 let (child, input, output) = program.start()?;
-                let writer = (input, Some(child::unread as pipe::Unread<_>));
-                let pipe = ClientPipe::open(output, writer, Far::Child(child), inbound, longest);
-                Ok(Self(TransportKind::Pipe(pipe)))
+                Ok(Self(TransportKind::Pipe(ClientPipe::from_child(child, input, output, inbound, longest))))
             }
             Target::Url { url, headers } => {
                 Ok(Self(TransportKind::Http(Http::open(url, headers, inbound, longest)?)))
             }
-            #[cfg(feature = "server")]
-            Target::Memory(server) => {
-                let (ours, theirs) = UnixStream::pair().map_err(|error| no_socket(&error))?;
-                let again = theirs.try_clone().map_err(|error| no_socket(&error))?;
-                let server = server.clone();
-                let serve = async move {
-                    // The reason for which it ends also ends its socket.
-                    let _ = server.run_on(again, theirs).await;
-                };
-                let far = Far::Server(pipe::PipeTask(tokio::spawn(serve)));
-                Self::over(ours, far, inbound, longest)
-            }
-            Target::Socket(socket) => {
-                let socket = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let socket = socket.ok_or(
-                    "its socket was opened before, and cannot be opened a second time: give each client a new pair",
-                )?;
-                Self::over(socket, Far::Other, inbound, longest)
+            Target::Stream(connector) => {
+                Ok(Self(TransportKind::Pipe(ClientPipe::from_stream(connector.open()?, inbound, longest))))
             }
         }
-    }
-
-    fn over(socket: UnixStream, far: Far, inbound: Sender<Inbound>, longest: usize) -> Result<Self, String> {
-        socket.set_nonblocking(true).map_err(|error| no_socket(&error))?;
-        let socket = tokio::net::UnixStream::from_std(socket).map_err(|error| no_socket(&error))?;
-        let (input, output) = socket.into_split();
-        Ok(Self(TransportKind::Pipe(ClientPipe::open(input, (output, None), far, inbound, longest))))
     }
 
     /// Sends a message without waiting. A failure is reported as [`Inbound`].
@@ -123,8 +96,4 @@ impl ClientTransport {
             TransportKind::Http(http) => http.close().await,
         }
     }
-}
-
-fn no_socket(error: &std::io::Error) -> String {
-    format!("no socket can be made: {error}")
 }

@@ -6,51 +6,51 @@ use std::time::Duration;
 /// Generous, because it only limits how long a failing test hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A queue whose server never answers, the other end of the pipe, and a receiver for its rings.
+/// A queue whose server never answers, the other end of the pipe, and a receiver for its calls of `notify`.
 fn queue(options: Vec<(String, OptionValue)>) -> (ClientQueue, OwnedFd, Receiver<()>) {
-    let (bell, rings) = channel();
+    let (sender, notified) = channel();
     let settings = ClientSettings::from_option(OptionValue::Members(options)).unwrap();
     let notify = move || {
         // Fails if the test is over.
-        let _ = bell.send(());
+        let _ = sender.send(());
     };
-    let (queue, far) = ClientQueue::open(settings, crate::client::runtime().unwrap(), notify).unwrap();
-    (queue, far.unwrap(), rings)
+    let (queue, far) = ClientQueue::open(settings, crate::runtime().unwrap(), notify).unwrap();
+    (queue, far.unwrap(), notified)
 }
 
-fn failed(news: &[(u64, ClientEvent)], call: u64) -> &'static str {
-    match news {
+fn failed(events: &[(u64, ClientEvent)], call: u64) -> &'static str {
+    match events {
         [(number, ClientEvent::Failed(error))] if *number == call => error.kind(),
         other => panic!("{other:?}"),
     }
 }
 
-// S-14: every call ends with news under its number, however it ends.
+// S-14: every call ends with an event under its number, however it ends.
 #[test]
 fn each_call_ends_once() {
-    let (queue, far, rings) = queue(Vec::new());
+    let (queue, far, notified) = queue(Vec::new());
     queue.read(7, "a:b".into(), false, QueuedCallOptions::default());
     queue.cancel(7);
-    rings.recv_timeout(DEADLINE).unwrap();
+    notified.recv_timeout(DEADLINE).unwrap();
     assert_eq!(failed(&queue.take(), 7), "cancelled");
     queue.read(9, "a:b".into(), true, QueuedCallOptions::default());
     drop(far);
-    rings.recv_timeout(DEADLINE).unwrap();
+    notified.recv_timeout(DEADLINE).unwrap();
     assert_eq!(failed(&queue.take(), 9), "unreachable");
     assert!(locked(&queue.tasks).is_empty());
 }
 
-/// A loop that takes nothing does not use unlimited memory for droppable news; ends of calls are kept.
+/// A loop that takes nothing does not use unlimited memory for droppable events; ends of calls are kept.
 #[test]
-fn droppable_news_is_limited() {
+fn droppable_events_are_limited() {
     let (queue, _far, _rings) = queue(Vec::new());
     for _ in 0..2 * MOST_WAITING {
-        queue.tray.put(0, ClientEvent::Note("server".into(), "a note".into()));
+        queue.table.put(0, ClientEvent::Note("server".into(), "a note".into()));
     }
-    queue.tray.put(1, ClientEvent::Done);
-    let news = queue.take();
-    assert_eq!(news.len(), MOST_WAITING + 1);
-    assert!(matches!(news.last(), Some((1, ClientEvent::Done))));
+    queue.table.put(1, ClientEvent::Done);
+    let events = queue.take();
+    assert_eq!(events.len(), MOST_WAITING + 1);
+    assert!(matches!(events.last(), Some((1, ClientEvent::Done))));
 }
 
 // S-10: the error about a wrong option names it, and what is allowed.

@@ -1,8 +1,8 @@
 //! A client for an event loop of another language. Calls have numbers; their results are queued until the loop takes them.
 //!
 //! ```text
-//!   the loop: Desk::read(call, …) ──▶ a task of the client's thread ──▶ News, in their order ──▶ `notify`, for the loop
-//!   the loop wakes ──▶ Desk::take ──▶ futures, promises, user callbacks
+//!   the loop: ClientQueue::read(call, …) ──▶ a task of the client's thread ──▶ ClientEvent, in their order ──▶ `notify`
+//!   the loop wakes ──▶ ClientQueue::take ──▶ futures, promises, user callbacks
 //! ```
 //!
 //! Law: the client's thread never blocks here, and never runs code of the other language.
@@ -15,8 +15,14 @@ mod tests;
 pub use owned::Owned;
 pub use settings::ClientSettings;
 
-use super::{Client, ClientError, ConfigError, ListChanges, ListScope, Listing, ProgressFn, Watch};
-use mcp_resources_engine::client::{Change, ClientQuestion, Failure, Listed, Progress, ServerAbout};
+use crate::config::ConfigError;
+use crate::handle::{Client, ListChanges, ListScope};
+use crate::hooks::ProgressFn;
+use crate::listing::Listing;
+use crate::watch::Watch;
+use mcp_resources_engine::client::{
+    Change, ClientError, ClientQuestion, Failure, Listed, Progress, ServerAbout,
+};
 use mcp_resources_engine::connection::{Completion, Contents};
 use mcp_resources_engine::now::Millis;
 use std::collections::HashMap;
@@ -36,7 +42,7 @@ const MOST_WAITING: usize = 1_000;
 pub struct ClientQueue {
     client: Client,
     runtime: Handle,
-    tray: Arc<EventTable>,
+    table: Arc<EventTable>,
     tasks: Mutex<HashMap<u64, AbortHandle>>,
 }
 
@@ -101,20 +107,20 @@ type Reply = oneshot::Sender<Result<String, String>>;
 /// The state shared by both threads.
 struct EventTable {
     notify: Box<dyn Fn() + Send + Sync>,
-    news: Mutex<Vec<(u64, ClientEvent)>>,
+    events: Mutex<Vec<(u64, ClientEvent)>>,
     /// The number of the last question, and the open questions.
     questions: Mutex<(u64, HashMap<u64, Reply>)>,
 }
 
 impl ClientEvent {
-    /// Whether it is the last news of its call.
+    /// Whether it is the last event of its call.
     pub fn is_end(&self) -> bool {
         !matches!(self, Self::Progress(_) | Self::Question(..) | Self::Withdrawn | Self::Note(..))
     }
 }
 
 impl ClientQueue {
-    /// Makes a client; nothing is started yet. `notify` is called on the client's thread for each piece of news. For a
+    /// Makes a client; nothing is started yet. `notify` is called on the client's thread for each event. For a
     /// server in the same process, also returns the other end of the pipe.
     ///
     /// # Errors
@@ -124,12 +130,14 @@ impl ClientQueue {
         runtime: Handle,
         notify: impl Fn() + Send + Sync + 'static,
     ) -> Result<(Self, Option<OwnedFd>), ConfigError> {
-        let news = Default::default();
-        let questions = Default::default();
-        let tray = Arc::new(EventTable { notify: Box::new(notify), news, questions });
-        let (builder, far) = settings::builder(settings, &tray)?;
+        let table = Arc::new(EventTable {
+            notify: Box::new(notify),
+            events: Mutex::default(),
+            questions: Mutex::default(),
+        });
+        let (builder, far) = settings::builder(settings, &runtime, &table)?;
         let client = builder.runtime(runtime.clone()).connect()?;
-        Ok((Self { client, runtime, tray, tasks: Mutex::default() }, far))
+        Ok((Self { client, runtime, table, tasks: Mutex::default() }, far))
     }
 
     /// The client, for information that needs no request.
@@ -232,20 +240,20 @@ impl ClientQueue {
 
     /// Answers a question with the text of a JSON object, or with the reason for which there is no answer.
     pub fn answer(&self, question: u64, answer: Result<String, String>) {
-        if let Some(reply) = self.tray.reply(question) {
+        if let Some(reply) = self.table.reply(question) {
             // Fails if the server has withdrawn the question.
             let _ = reply.send(answer);
         }
     }
 
-    /// Takes all news in order, each with the number of its call or question.
+    /// Takes all events in order, each with the number of its call or question.
     pub fn take(&self) -> Vec<(u64, ClientEvent)> {
-        let news = std::mem::take(&mut *locked(&self.tray.news));
+        let events = std::mem::take(&mut *locked(&self.table.events));
         let mut tasks = locked(&self.tasks);
-        for (call, _) in news.iter().filter(|(_, news)| news.is_end()) {
+        for (call, _) in events.iter().filter(|(_, event)| event.is_end()) {
             tasks.remove(call);
         }
-        news
+        events
     }
 
     fn scoped(
@@ -253,8 +261,8 @@ impl ClientQueue {
         call: u64,
         QueuedCallOptions { server, timeout, progress }: QueuedCallOptions,
     ) -> Client {
-        let tray = self.tray.clone();
-        let report = move |progress| tray.put(call, ClientEvent::Progress(progress));
+        let table = self.table.clone();
+        let report = move |progress| table.put(call, ClientEvent::Progress(progress));
         let progress = progress.then(|| Arc::new(report) as ProgressFn);
         self.client.with(ListScope { server, timeout, progress })
     }
@@ -265,10 +273,10 @@ impl ClientQueue {
         call: u64,
         work: impl Future<Output = Result<ClientEvent, ClientError>> + Send + 'static,
     ) {
-        let ending = CallEnding { tray: self.tray.clone(), call, news: None };
+        let ending = CallEnding { table: self.table.clone(), call, event: None };
         let task = self.runtime.spawn(async move {
             let mut ending = ending;
-            ending.news = Some(work.await.unwrap_or_else(ClientEvent::Failed));
+            ending.event = Some(work.await.unwrap_or_else(ClientEvent::Failed));
         });
         locked(&self.tasks).insert(call, task.abort_handle());
     }
@@ -288,7 +296,7 @@ impl ClientStream {
 
 impl ClientSource {
     async fn next(&mut self) -> Result<ClientEvent, ClientError> {
-        let news = match self {
+        let event = match self {
             Self::Listing(listing) => listing.next().await.transpose()?.map(|first| {
                 // The rest of the page is passed on together with its first entry.
                 ClientEvent::Listed(std::iter::once(first).chain(listing.ready()).collect())
@@ -296,16 +304,16 @@ impl ClientSource {
             Self::Watch(watch) => watch.next().await.transpose()?.map(ClientEvent::Change),
             Self::ListChanges(changes) => changes.next().await.map(ClientEvent::ListChanged),
         };
-        Ok(news.unwrap_or(ClientEvent::Done))
+        Ok(event.unwrap_or(ClientEvent::Done))
     }
 }
 
 impl EventTable {
-    fn put(&self, number: u64, news: ClientEvent) {
-        let may_be_lost = matches!(news, ClientEvent::Note(..) | ClientEvent::Progress(_));
-        let mut waiting = locked(&self.news);
+    fn put(&self, number: u64, event: ClientEvent) {
+        let may_be_lost = matches!(event, ClientEvent::Note(..) | ClientEvent::Progress(_));
+        let mut waiting = locked(&self.events);
         if !may_be_lost || waiting.len() < MOST_WAITING {
-            waiting.push((number, news));
+            waiting.push((number, event));
         }
         drop(waiting);
         (self.notify)();
@@ -325,8 +333,8 @@ impl EventTable {
             questions.1.insert(number, reply);
             number
         };
-        let open = OpenQuestion { tray: self, number };
-        open.tray.put(number, ClientEvent::Question(question, capability));
+        let open = OpenQuestion { table: self, number };
+        open.table.put(number, ClientEvent::Question(question, capability));
         answer.await.unwrap_or_else(|_| Err("the client was closed before it answered".into()))
     }
 
@@ -337,35 +345,35 @@ impl EventTable {
 
 /// Reports the end of a call, even if its task was aborted.
 struct CallEnding {
-    tray: Arc<EventTable>,
+    table: Arc<EventTable>,
     call: u64,
-    news: Option<ClientEvent>,
+    event: Option<ClientEvent>,
 }
 
 impl Drop for CallEnding {
     fn drop(&mut self) {
-        let news = self.news.take().unwrap_or_else(|| ClientEvent::Failed(Failure::Cancelled.into()));
-        self.tray.put(self.call, news);
+        let event = self.event.take().unwrap_or_else(|| ClientEvent::Failed(Failure::Cancelled.into()));
+        self.table.put(self.call, event);
     }
 }
 
 /// An open question. It is withdrawn if this is dropped before the answer.
 struct OpenQuestion {
-    tray: Arc<EventTable>,
+    table: Arc<EventTable>,
     number: u64,
 }
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        if self.tray.reply(self.number).is_some() {
-            self.tray.put(self.number, ClientEvent::Withdrawn);
+        if self.table.reply(self.number).is_some() {
+            self.table.put(self.number, ClientEvent::Withdrawn);
         }
     }
 }
 
 impl fmt::Debug for EventTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tray").finish_non_exhaustive()
+        f.debug_struct("EventTable").finish_non_exhaustive()
     }
 }
 

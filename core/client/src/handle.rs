@@ -1,10 +1,12 @@
 //! The client: chooses the servers for a request, and returns their results.
 
-use super::ConfigError;
-use super::builder::{ClientBuilder, Hooks, ProgressFn};
-use super::link::ServerHandle;
-use super::listing::{Listing, ListingKind};
-use super::watching::{ClientWatching, Watch, WatchLocation};
+use crate::builder::ClientBuilder;
+use crate::config::ConfigError;
+use crate::hooks::{Hooks, ProgressFn};
+use crate::link::ServerHandle;
+use crate::listing::{Listing, ListingKind};
+use crate::watch::{Watch, WatchLocation};
+use crate::watching::ClientWatching;
 use mcp_resources_engine::client::{
     CallOptions, ClientCall, ClientError, ClientOutcome, Failure, ServerAbout,
 };
@@ -339,7 +341,7 @@ impl ListChanges {
 
 impl fmt::Debug for ListScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope")
+        f.debug_struct("ListScope")
             .field("server", &self.server)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
