@@ -4,10 +4,11 @@
 
 mod arrival;
 
-use crate::error::raise;
-use crate::options::{PlainValue, read};
-use crate::quick::function;
-use crate::woken::Woken;
+use crate::calls::quick::function;
+use crate::calls::woken::Woken;
+use crate::values::error::raise;
+use crate::values::options::{PlainValue, read};
+use crate::values::spelling::whole;
 use arrival::Arrival;
 use mcp_resources_engine::client::ClientError;
 use mcp_resources_runtime::client::queue::{ClientEvent, ClientQueue, ClientStream, QueuedCallOptions};
@@ -213,5 +214,5 @@ fn options(scope: Option<ScopeFields>) -> QueuedCallOptions {
 
 /// A number of JavaScript's, which counts.
 fn numbered(number: f64) -> u64 {
-    crate::peer::whole(number)
+    whole(number)
 }

@@ -3,9 +3,9 @@
 //! Law: the native thread touches no object of Python, and no callback of an author runs on it.
 
 use super::given::{failure, forked, object};
-use super::lock;
-use crate::error::raise;
-use crate::waker::LoopWaker;
+use crate::calls::waker::{LoopOwner, LoopWaker};
+use crate::values::error::raise;
+use crate::values::lock::lock;
 use mcp_resources_engine::client::{ClientError, ClientQuestion, Failure, Progress};
 use mcp_resources_runtime::client::queue::{ClientEvent, ClientQueue, Owned};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -98,19 +98,6 @@ impl Calls {
         Ok(failures.map(|(name, error)| (name.to_string(), failure(py, &error, Some(&name)))).collect())
     }
 
-    /// Works off what has arrived. On the loop's thread.
-    pub(crate) fn work(&self, py: Python<'_>) -> PyResult<()> {
-        self.waker.take();
-        let Some(queue) = self.queue.get() else { return Ok(()) };
-        for (number, news) in queue.take() {
-            // One that fails, such as a future of a loop that is closed, does not stop the others.
-            if let Err(error) = self.tell(py, number, news) {
-                error.write_unraisable(py, None);
-            }
-        }
-        Ok(())
-    }
-
     fn tell(&self, py: Python<'_>, number: u64, news: ClientEvent) -> PyResult<()> {
         let host = self.host.bind(py);
         match news {
@@ -161,6 +148,21 @@ impl Calls {
         if let Some(queue) = self.queue.get() {
             calls.0.keys().for_each(|number| queue.cancel(*number));
         }
+    }
+}
+
+impl LoopOwner for Calls {
+    /// Works off what has arrived. On the loop's thread.
+    fn work(self: Arc<Self>, py: Python<'_>, _is_change: bool) -> PyResult<()> {
+        self.waker.take();
+        let Some(queue) = self.queue.get() else { return Ok(()) };
+        for (number, news) in queue.take() {
+            // One that fails, such as a future of a loop that is closed, does not stop the others.
+            if let Err(error) = self.tell(py, number, news) {
+                error.write_unraisable(py, None);
+            }
+        }
+        Ok(())
     }
 }
 

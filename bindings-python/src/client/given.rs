@@ -1,6 +1,6 @@
 //! What a call gave, as Python takes it.
 
-use crate::error::{Import, raise};
+use crate::values::error::{Import, raise};
 use mcp_resources_engine::client::{Change, ClientError, Failure, ServerAbout};
 use mcp_resources_engine::connection::{Contents, PlainContents};
 use mcp_resources_runtime::client::queue::ClientEvent;
