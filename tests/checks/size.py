@@ -33,7 +33,7 @@ def figures(tree: Tree) -> str:
 
 
 def _bindings(tree: Tree) -> Iterator[Finding]:
-    core = sum(code_lines(tree, f"core/{crate}/src") for crate in ("template", "engine", "runtime"))
+    core = sum(code_lines(tree, f"core/{crate}/src") for crate in ("template", "engine", "runtime", "client"))
     for binding, most in BINDING_SHARE.items():
         own = code_lines(tree, f"{binding}/src")
         if own > most * core:
