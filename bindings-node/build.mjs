@@ -36,6 +36,6 @@ const library = { darwin: 'libmcp_resources_node.dylib' };
 const built = join(target, 'debug', library[platform] ?? 'libmcp_resources_node.so');
 copyFileSync(built, join(here, `mcp-resources.${platformArchABI}.node`));
 
-const { dts } = await generateTypeDef({ typeDefDir: types, cwd: root });
+const { dts } = await generateTypeDef({ typeDefDir: types, cwd: root, constEnum: false });
 // A type may not refer to itself in a `Record`; and with an index signature, no interface and no readonly array would be one.
 writeFileSync(join(here, 'binding.d.ts'), dts.replaceAll('Record<string, PlainValue>', 'object'));

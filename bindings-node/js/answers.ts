@@ -18,7 +18,8 @@ import {
 import { jsonText } from './json.js';
 import { absent, failed } from './log.js';
 import { checkItem } from './option-checks.js';
-import { describe, type Resource } from './options.js';
+import { describe } from './option-fields.js';
+import type { Resource } from './options.js';
 import {
   type CacheHint,
   Completion,

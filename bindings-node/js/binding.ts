@@ -47,6 +47,11 @@ const BUILDS: Record<string, readonly string[]> = {
 
 export const binding: typeof Binding = load();
 
+/** The actions for the event loop, and the kinds of arrivals of a client. */
+export const { LoopTask, ArrivalKind } = binding;
+export type LoopTask = Binding.LoopTask;
+export type ArrivalKind = Binding.ArrivalKind;
+
 /** A build in this package, else the package of the platform. */
 function load(): typeof Binding {
   const failures: unknown[] = [];

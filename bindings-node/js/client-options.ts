@@ -1,10 +1,34 @@
 /** The options of a client and of its calls, with their checks. */
 import type { PlainValue } from './binding.js';
 import { CALL, COUNT, checkOptions, isObject, type Shape, said, shown, TEXT, TEXTS } from './check.js';
-import type { Answerer, Callbacks, CallOptions } from './client-wire.js';
+import type { Progress, Question } from './client-values.js';
 import { ConfigError } from './errors.js';
 import type { Logger } from './log.js';
 import { ResourceServer } from './server.js';
+
+/** The options of a call. */
+export interface CallOptions {
+  /** The name of the only server to ask. Default: every server whose allow-list has the URI. */
+  readonly server?: string;
+  /**
+   * The longest time for a request, in milliseconds; each progress report restarts it. Default: that of the client.
+   */
+  readonly timeout?: number;
+  /** Called with each progress report of the server. Default: nothing is called. */
+  readonly onProgress?: (progress: Progress) => unknown;
+  /** Cancels the request when it is aborted; the call rejects with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** Answers a request of a server: returns the result, a JSON object. */
+export type Answerer = (question: Question) => object | PromiseLike<object>;
+
+/** The functions of the options of a client. */
+export interface Callbacks {
+  readonly answers: ReadonlyMap<string, Answerer>;
+  readonly onNote: ((server: string, note: string) => unknown) | undefined;
+  readonly logger: Logger;
+}
 
 /** Functions that answer requests of servers. The client declares the capabilities of those that are given. */
 export interface Answers {

@@ -1,6 +1,7 @@
 /** The iterators of a client: lists, changes of a resource, changes of lists. */
-import type { Arrival, NativeStream, ScopeFields } from './binding.js';
-import { type CallOptions, DONE, scopeOf, type Wire } from './client-wire.js';
+import { type Arrival, ArrivalKind, type NativeStream, type ScopeFields } from './binding.js';
+import type { CallOptions } from './client-options.js';
+import { scopeOf, type Wire } from './client-wire.js';
 
 /** Where a stream comes from. */
 export interface Origin<T> {
@@ -90,7 +91,7 @@ export class Stream<T> implements AsyncIterableIterator<T> {
     };
     try {
       const arrival = await this.#wire.call(start, (arrival) => arrival, options, true);
-      if (arrival.kind === DONE) this.#end();
+      if (arrival.kind === ArrivalKind.Done) this.#end();
       // In turn from the end, as each is taken from there.
       else this.#ready = [...values(arrival)].reverse();
     } finally {

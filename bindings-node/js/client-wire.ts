@@ -2,9 +2,16 @@
  * Numbers the calls of the compiled client and resolves them as answers arrive. An open call keeps the process alive; an idle
  * client does not, and is closed when it is garbage-collected.
  */
-import { type Arrival, binding, type NativeClient, type QuickClient, type ScopeFields } from './binding.js';
+import {
+  type Arrival,
+  ArrivalKind,
+  binding,
+  type NativeClient,
+  type QuickClient,
+  type ScopeFields,
+} from './binding.js';
 import { isObject, shown } from './check.js';
-import type { ClientFields } from './client-options.js';
+import type { Callbacks, CallOptions, ClientFields } from './client-options.js';
 import { Progress, Question } from './client-values.js';
 import {
   AccessDeniedError,
@@ -15,39 +22,7 @@ import {
   translated,
 } from './errors.js';
 import { jsonText } from './json.js';
-import { failed, type Logger } from './log.js';
-
-/** The kinds of arrivals: the numbers of `bindings-node/src/client/arrival.rs`. */
-export const DONE = 0;
-const FAILED = 1;
-const PROGRESS = 9;
-const QUESTION = 10;
-const WITHDRAWN = 11;
-const NOTE = 12;
-
-/** The options of a call. */
-export interface CallOptions {
-  /** The name of the only server to ask. Default: every server whose allow-list has the URI. */
-  readonly server?: string;
-  /**
-   * The longest time for a request, in milliseconds; each progress report restarts it. Default: that of the client.
-   */
-  readonly timeout?: number;
-  /** Called with each progress report of the server. Default: nothing is called. */
-  readonly onProgress?: (progress: Progress) => unknown;
-  /** Cancels the request when it is aborted; the call rejects with its reason. */
-  readonly signal?: AbortSignal;
-}
-
-/** Answers a request of a server: returns the result, a JSON object. */
-export type Answerer = (question: Question) => object | PromiseLike<object>;
-
-/** The functions of the options of a client. */
-export interface Callbacks {
-  readonly answers: ReadonlyMap<string, Answerer>;
-  readonly onNote: ((server: string, note: string) => unknown) | undefined;
-  readonly logger: Logger;
-}
+import { failed } from './log.js';
 
 interface Call {
   readonly end: (arrival: Arrival) => void;
@@ -103,7 +78,7 @@ export class Wire {
       signal?.addEventListener('abort', abort, { once: true });
       const end = (arrival: Arrival): void => {
         signal?.removeEventListener('abort', abort);
-        if (arrival.kind === FAILED) reject(failure(arrival, server));
+        if (arrival.kind === ArrivalKind.Failed) reject(failure(arrival, server));
         else resolve(value(arrival));
       };
       this.#hold(call, { end, reject, onProgress: options?.onProgress, isNext });
@@ -123,7 +98,7 @@ export class Wire {
     const found = this.#release(call);
     if (found === undefined) return;
     this.native.cancel(call);
-    found.end({ id: call, kind: DONE });
+    found.end({ id: call, kind: ArrivalKind.Done });
   }
 
   /** Ends all calls after the client was closed. */
@@ -161,16 +136,16 @@ export class Wire {
   #look(): void {
     for (const arrival of this.quick.take()) {
       switch (arrival.kind) {
-        case PROGRESS:
+        case ArrivalKind.Progress:
           this.#progressed(arrival);
           break;
-        case QUESTION:
+        case ArrivalKind.Question:
           this.#answer(arrival);
           break;
-        case WITHDRAWN:
+        case ArrivalKind.Withdrawn:
           this.#asked.get(arrival.id)?.abort();
           break;
-        case NOTE:
+        case ArrivalKind.Note:
           this.#noted(arrival);
           break;
         default:

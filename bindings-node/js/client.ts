@@ -12,6 +12,7 @@ import type { Arrival, NativeStream, ScopeFields } from './binding.js';
 import { checkText, isObject, shown } from './check.js';
 import { MemoryServer } from './client-memory.js';
 import {
+  type CallOptions,
   type ClientOptions,
   type ClientTarget,
   ConfigFile,
@@ -36,7 +37,7 @@ import {
   type ServerAbout,
   templatesOf,
 } from './client-values.js';
-import { type CallOptions, failure, Wire } from './client-wire.js';
+import { failure, Wire } from './client-wire.js';
 import { ReadFailedError } from './errors.js';
 import { jsonText } from './json.js';
 import type { Completion, Contents, JsonObject } from './results.js';

@@ -1,6 +1,6 @@
 /** The event loop as the compiled part uses it, for one client or for all clients of an HTTP endpoint. */
 import type { AsyncResource } from 'node:async_hooks';
-import { type Answers, binding, type Channel, type Quick, type QuickInput, type Server } from './binding.js';
+import { type Answers, binding, type Channel, LoopTask, type Quick, type QuickInput, type Server } from './binding.js';
 import { AskFailedError } from './errors.js';
 import type { ToJson } from './json.js';
 import { held, type Logger, misused, refused } from './log.js';
@@ -8,25 +8,8 @@ import type { Redact } from './options.js';
 import { scopeFrom, scopeHere } from './request-scopes.js';
 import { Watchdog, type Work } from './watchdog.js';
 
-/** The actions of the event loop: the numbers of `bindings-node/src/peer.rs`. */
-const READ = 0;
-const OUTPUT = 1;
-const ALARM = 2;
-const FLUSH = 3;
-const ENDED = 4;
-const IDLE = 5;
-const CANCELLED = 6;
-const LOG_HELD = 7;
-const LOG_MISUSE = 8;
-const REPLIED = 9;
-const REFUSED = 10;
-const WORK = 11;
-const RING = 12;
-const VERIFY = 13;
-const LOG_REFUSED = 14;
-
 /** Called by the compiled part with an action, a number and a text. */
-export type Drive = (task: number, value: number, text: string | null) => void;
+export type Drive = (task: LoopTask, value: number, text: string | null) => void;
 
 /** Who waits for the answer of a client. */
 interface QuestionSource {
@@ -189,7 +172,7 @@ export abstract class Driver {
   }
 
   /** Actions that only some drivers have. */
-  protected abstract task(task: number, value: number, text: string): void;
+  protected abstract task(task: LoopTask, value: number, text: string): void;
 
   /** It is time. */
   protected abstract onTimer(): void;
@@ -200,29 +183,29 @@ export abstract class Driver {
     this.#timer = setTimeout(() => this.onTimer(), milliseconds).unref();
   }
 
-  #drive(task: number, value: number, text: string | null): void {
+  #drive(task: LoopTask, value: number, text: string | null): void {
     switch (task) {
-      case ALARM:
+      case LoopTask.Alarm:
         this.alarm(value);
         break;
-      case CANCELLED:
+      case LoopTask.Cancelled:
         for (const callback of this.#cancelled.get(value) ?? []) callback();
         this.#cancelled.delete(value);
         break;
-      case LOG_HELD:
+      case LoopTask.LogHeld:
         this.watchdog.excuse();
         held(this.logger, text ?? '', value);
         break;
-      case LOG_MISUSE:
+      case LoopTask.LogMisuse:
         misused(this.logger, text ?? '');
         break;
-      case LOG_REFUSED:
+      case LoopTask.LogRefused:
         refused(this.logger, text ?? '');
         break;
-      case REPLIED:
+      case LoopTask.Replied:
         this.#reply(value, text);
         break;
-      case REFUSED:
+      case LoopTask.Refused:
         this.#refuse(value, text ?? '{}');
         break;
       default:
@@ -295,12 +278,12 @@ export class PipeDriver extends Driver {
   /** After the end: nothing is in flight, and all is written. */
   protected idle(): void {}
 
-  protected override task(task: number, value: number): void {
-    if (task === READ) this.read(value === 1);
-    else if (task === OUTPUT) this.output();
-    else if (task === FLUSH) this.soon(value === 1);
-    else if (task === ENDED) this.ended();
-    else if (task === IDLE) this.idle();
+  protected override task(task: LoopTask, value: number): void {
+    if (task === LoopTask.Read) this.read(value === 1);
+    else if (task === LoopTask.Output) this.output();
+    else if (task === LoopTask.Flush) this.soon(value === 1);
+    else if (task === LoopTask.Ended) this.ended();
+    else if (task === LoopTask.Idle) this.idle();
   }
 
   readonly #flush = (): void => this.input.flush();
@@ -308,11 +291,11 @@ export class PipeDriver extends Driver {
 
 /** All clients of an HTTP endpoint. */
 export abstract class WebDriver extends Driver {
-  protected override task(task: number, value: number, text: string): void {
-    if (task === RING) this.onDeliver(value);
-    else if (task === WORK) queueMicrotask(() => this.work());
-    else if (task === VERIFY) this.verify(value, text);
-    else if (task === ENDED) this.ended();
+  protected override task(task: LoopTask, value: number, text: string): void {
+    if (task === LoopTask.Deliver) this.onDeliver(value);
+    else if (task === LoopTask.Work) queueMicrotask(() => this.work());
+    else if (task === LoopTask.Verify) this.verify(value, text);
+    else if (task === LoopTask.Ended) this.ended();
   }
 
   /** Does the work that other threads have queued for the loop. */

@@ -20,7 +20,8 @@ import {
 import { type Peers, WebDriver } from './driver.js';
 import { translated } from './errors.js';
 import { refused } from './log.js';
-import { type HttpOptions, httpFields } from './options.js';
+import { httpFields } from './option-fields.js';
+import type { HttpOptions } from './options.js';
 import { RequestScopes } from './request-scopes.js';
 
 /** The most bytes that are taken from a response at a time. */

@@ -115,3 +115,8 @@ function weakly(kept: WeakRef<Called>): (peer: number, request: number, ...given
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return value instanceof Promise || typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function';
 }
+
+/** The name of a function; `undefined` for an anonymous one. */
+export function nameOf(call: AnyFunction): string | undefined {
+  return call.name === '' || call.name === 'anonymous' ? undefined : call.name;
+}

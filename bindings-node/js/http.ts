@@ -14,7 +14,8 @@ import {
 } from './binding.js';
 import { type Peers, WebDriver } from './driver.js';
 import { translated } from './errors.js';
-import { httpFields, type ListenOptions, tlsFields } from './options.js';
+import { httpFields, tlsFields } from './option-fields.js';
+import type { ListenOptions } from './options.js';
 import { type Ending, exitAfter, onSignals } from './signals.js';
 
 /** Serves until a signal or `ending`; then lets open requests finish. */

@@ -22,7 +22,15 @@ export {
   type Verified,
 } from './auth.js';
 export { Client, type WatchOptions } from './client.js';
-export type { Answers, ClientOptions, ClientTarget, CommonClientOptions, ConfigOptions } from './client-options.js';
+export type {
+  Answerer,
+  Answers,
+  CallOptions,
+  ClientOptions,
+  ClientTarget,
+  CommonClientOptions,
+  ConfigOptions,
+} from './client-options.js';
 export {
   Change,
   ListedResource,
@@ -32,7 +40,6 @@ export {
   type ReadValue,
   ServerAbout,
 } from './client-values.js';
-export type { Answerer, CallOptions } from './client-wire.js';
 export { Context } from './context.js';
 export {
   AccessDeniedError,
@@ -64,17 +71,17 @@ export {
   type Rates,
   type Requester,
 } from './guard.js';
-export {
-  type Completer,
-  type Jsonable,
-  type Listable,
-  type Listed,
-  type Lister,
-  type Readable,
-  type Reader,
-  ResourceHandler,
-  type ResourceOptions,
-} from './handler.js';
+export { ResourceHandler } from './handler.js';
+export type {
+  Completer,
+  Jsonable,
+  Listable,
+  Listed,
+  Lister,
+  Readable,
+  Reader,
+  ResourceOptions,
+} from './handler-types.js';
 export type { ToJson } from './json.js';
 export type { Log, Logger, LogLevel } from './log.js';
 export type { NodeHandler } from './node-handler.js';
@@ -85,9 +92,11 @@ export type {
   Icon,
   Limits,
   ListenOptions,
+  MethodOptions,
   Param,
   Redact,
   Resource,
+  RunOptions,
   ServerInfo,
   ServerOptions,
   Tls,
@@ -115,22 +124,25 @@ export type { StandardIssue, StandardResult, StandardSchema } from './schema.js'
 export {
   type Lists,
   type Method,
-  type MethodOptions,
   ResourceServer,
   type ResourceSource,
-  type RunOptions,
 } from './server.js';
 export type { WireContents, WireResult } from './shapes.js';
 export type { Stream } from './streams.js';
-export type { Expandable, TemplateValue, VariableName, Variables } from './template-types.js';
+export type {
+  Expandable,
+  TemplateOptions,
+  TemplateValue,
+  Variable,
+  VariableInfo,
+  VariableName,
+  Variables,
+} from './template-types.js';
 export {
   Match,
   NoMatch,
   Rejected,
-  type TemplateOptions,
   TemplateSet,
   UriTemplate,
-  type Variable,
-  type VariableInfo,
 } from './templates.js';
 export type { Watcher } from './watches.js';

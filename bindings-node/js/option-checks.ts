@@ -19,11 +19,20 @@ import {
   TEXT,
   TEXTS,
 } from './check.js';
-import type { ResourceOptions } from './handler.js';
-import type { Details, HttpOptions, ListenOptions, Param, Resource, ServerInfo, ServerOptions } from './options.js';
+import type { ResourceOptions } from './handler-types.js';
+import type {
+  Details,
+  HttpOptions,
+  ListenOptions,
+  MethodOptions,
+  Param,
+  Resource,
+  RunOptions,
+  ServerInfo,
+  ServerOptions,
+} from './options.js';
 import { isSchema } from './schema.js';
-import type { MethodOptions, RunOptions } from './server.js';
-import type { TemplateOptions, VariableInfo } from './templates.js';
+import type { TemplateOptions, VariableInfo } from './template-types.js';
 
 const DATE = { is: (value: unknown) => value instanceof Date, expected: 'a Date' };
 const HOST = {

@@ -1,13 +1,9 @@
-/** The options of `ResourceServer`, its resources and its HTTP endpoints. */
+/** The options of `ResourceServer`, its resources, its methods and its HTTP endpoints: types only. */
 import type { AuditFunction } from './audit.js';
-import { type Auth, authFields } from './auth.js';
-import type { PlainValue, TlsFields } from './binding.js';
-import { checkOptions, TEXT } from './check.js';
-import type { AnyFunction } from './functions.js';
+import type { Auth } from './auth.js';
 import type { Policy } from './guard.js';
-import { jsonText, type ToJson } from './json.js';
+import type { ToJson } from './json.js';
 import type { Logger } from './log.js';
-import { checkHttp, DETAILS } from './option-checks.js';
 import type { CacheHint, CacheScope, Contents, JsonObject } from './results.js';
 import type { StandardSchema } from './schema.js';
 
@@ -390,38 +386,20 @@ export interface ListenOptions extends HttpOptions {
   readonly onListening?: (url: string) => void;
 }
 
-/** The options of an HTTP endpoint as the compiled part takes them. */
-export function httpFields(options: HttpOptions): PlainValue {
-  checkHttp(options);
-  const { auth, sse24, ...rest } = options;
-  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined && value !== null));
-  return {
-    ...given,
-    ...(sse24 && { sse24: sse24 === true ? true : [...sse24] }),
-    ...(auth && { auth: authFields(auth) }),
-  } as PlainValue;
+/** The options of a custom method. */
+export interface MethodOptions {
+  /** The member of the params that the HTTP header `Mcp-Name` repeats. Default: none. */
+  readonly nameParam?: string;
+  /** A capability to declare, as its name and its settings. Default: none. */
+  readonly capability?: readonly [name: string, settings: JsonObject];
+  /**
+   * `tools` or `prompts` if the method returns that list, so that clients can subscribe to its changes. Default: none.
+   */
+  readonly lists?: 'tools' | 'prompts';
 }
 
-/** The files to serve `https` with, as the compiled part takes them. */
-export function tlsFields(tls: Tls): TlsFields {
-  checkOptions('tls', tls, { cert: TEXT, key: TEXT });
-  if (typeof tls.cert !== 'string' || typeof tls.key !== 'string') {
-    throw new TypeError('tls: expected { cert, key }, each the path of a PEM file');
-  }
-  return { cert: tls.cert, key: tls.key };
-}
-
-/** A resource, or the details of a template, as the compiled part takes them. */
-export function describe(resource: Details & { readonly uri?: string }): Record<string, PlainValue> {
-  const { lastModified, meta } = resource;
-  const fields: Record<string, unknown> = { uri: resource.uri };
-  for (const name of DETAILS) fields[name] = resource[name];
-  if (lastModified instanceof Date) fields.lastModified = lastModified.toISOString();
-  if (meta !== undefined) fields.meta = jsonText(meta, undefined, 'meta');
-  return fields as Record<string, PlainValue>;
-}
-
-/** The name of a function; `undefined` for an anonymous one. */
-export function nameOf(call: AnyFunction): string | undefined {
-  return call.name === '' || call.name === 'anonymous' ? undefined : call.name;
+/** The options of `ResourceServer.run`. */
+export interface RunOptions {
+  /** Serves Streamable HTTP with these options. Default: standard input and output are served. */
+  readonly http?: ListenOptions;
 }

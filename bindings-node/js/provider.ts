@@ -9,11 +9,13 @@ import {
   type ApiOptions,
   type ClockOptions,
   CONFIG_SHAPE,
+  type Collection,
   type ConfigOptions,
   type Database,
   DB_SHAPE,
   DOCS_SHAPE,
   type DocsOptions,
+  type Embedder,
   ENV_SHAPE,
   type EnvOptions,
   FILES_SHAPE,
@@ -32,7 +34,7 @@ import {
   type SkillsOptions,
   TIME,
 } from './provider-options.js';
-import { type Collection, type Embedder, embedded } from './rag.js';
+import { embedded } from './rag.js';
 
 /** The compiled part of a provider. Throws for any other value. */
 export let nativeOf: (provider: unknown, call: string) => NativeProvider;

@@ -36,10 +36,13 @@ export type {
   ApiEndpoints,
   ApiOptions,
   ClockOptions,
+  Collection,
   ConfigOptions,
   Database,
   DbOptions,
   DocsOptions,
+  DriveCollection,
+  Embedder,
   EnvOptions,
   EnvVariable,
   FilesOptions,
@@ -49,5 +52,5 @@ export type {
   ResultsOptions,
   Root,
   SkillsOptions,
+  Vectors,
 } from './provider-options.js';
-export type { Collection, DriveCollection, Embedder, Vectors } from './rag.js';

@@ -9,30 +9,30 @@ import { Peers } from './driver.js';
 import { Endpoint } from './endpoint.js';
 import { translated } from './errors.js';
 import { type FetchHandler, fetchHandler } from './fetch.js';
-import { type AnyFunction, method, reader } from './functions.js';
+import { type AnyFunction, method, nameOf, reader } from './functions.js';
 import { policySource } from './guard.js';
-import { type Reader, type Registrar, ResourceHandler, type ResourceOptions } from './handler.js';
+import { type Registrar, ResourceHandler } from './handler.js';
+import type { Reader, ResourceOptions } from './handler-types.js';
 import { jsonText } from './json.js';
 import { Lifespan } from './lifespan.js';
 import { warned } from './log.js';
 import { type NodeHandler, nodeHandler } from './node-handler.js';
 import { checkInfo, checkItem, checkMethod, checkRun, checkServerOptions } from './option-checks.js';
-import {
-  type AnyParameter,
-  describe,
-  type HttpOptions,
-  type ListenOptions,
-  nameOf,
-  type Resource,
-  type ServerInfo,
-  type ServerOptions,
+import { describe } from './option-fields.js';
+import type {
+  AnyParameter,
+  HttpOptions,
+  MethodOptions,
+  Resource,
+  RunOptions,
+  ServerInfo,
+  ServerOptions,
 } from './options.js';
 import { nativeOf, type Provider } from './provider.js';
 import { redactor } from './redact.js';
 import type { JsonObject, MethodResult } from './results.js';
 import type { Ending } from './signals.js';
-import type { Variables } from './template-types.js';
-import type { Variable } from './templates.js';
+import type { Variable, Variables } from './template-types.js';
 import { Watches } from './watches.js';
 
 /** The lists whose changes clients can be notified of. */
@@ -57,24 +57,6 @@ export interface ReadSource {
   readonly read: Reader<Record<string, never>>;
   readonly text?: never;
   readonly bytes?: never;
-}
-
-/** The options of a custom method. */
-export interface MethodOptions {
-  /** The member of the params that the HTTP header `Mcp-Name` repeats. Default: none. */
-  readonly nameParam?: string;
-  /** A capability to declare, as its name and its settings. Default: none. */
-  readonly capability?: readonly [name: string, settings: JsonObject];
-  /**
-   * `tools` or `prompts` if the method returns that list, so that clients can subscribe to its changes. Default: none.
-   */
-  readonly lists?: 'tools' | 'prompts';
-}
-
-/** The options of `ResourceServer.run`. */
-export interface RunOptions {
-  /** Serves Streamable HTTP with these options. Default: standard input and output are served. */
-  readonly http?: ListenOptions;
 }
 
 /** Answers a custom method: called with its params, returns the members of the result. */

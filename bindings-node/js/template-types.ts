@@ -1,10 +1,38 @@
 /**
- * From the text of a URI template (RFC 6570) to the types of its variables: types only, nothing at run time.
+ * The options of a URI template (RFC 6570), and from its text to the types of its variables: types only, nothing at run
+ * time.
  *
  * They say what the engine gives a handler: a text, or a list where the variable is exploded, or what `vars` says; and
  * a variable that a URI may leave out is optional. A template that is not a literal has variables of any name.
  */
 import type { StandardSchema } from './schema.js';
+
+/** The rules by which one variable of a template matches. */
+export interface Variable {
+  /** The type of the value. Default: `list` for a variable with `*`, else `scalar`. */
+  readonly kind?: 'scalar' | 'list' | 'map';
+  /**
+   * The values that are accepted: `segment`, `path` and `text` refuse values that are dangerous in such a place; `any`
+   * accepts all. Default: `path` for `{+x}`, `text` in a query or fragment, else `segment`.
+   */
+  readonly policy?: 'segment' | 'path' | 'text' | 'any';
+  /** Whether the value of `{x}` and `{+x}` may be empty. Default `false`. */
+  readonly empty?: boolean;
+  /** The characters of `{+x}`: `any` also accepts `?` and `#`. Default `operator`: those that RFC 6570 gives the operator. */
+  readonly chars?: 'operator' | 'any';
+}
+
+/** The rules of a variable in a template. */
+export interface VariableInfo extends Required<Variable> {
+  /** Whether every URI of the template has a value for it. */
+  readonly required: boolean;
+}
+
+/** The options of a template. */
+export interface TemplateOptions {
+  /** Whether a URI with query parameters that the template does not have still matches. Default `ignore`: it does. */
+  readonly extraQuery?: 'ignore' | 'reject';
+}
 
 /** The value of a variable as the engine matches it: percent-decoded once. */
 export type TemplateValue = string | string[] | Record<string, string>;

@@ -4,34 +4,7 @@ import { binding, type Found } from './binding.js';
 import { checkText, ITERABLE, isObject, shown } from './check.js';
 import { translated } from './errors.js';
 import { checkMatching } from './option-checks.js';
-import type { Expandable, TemplateValue } from './template-types.js';
-
-/** The rules by which one variable of a template matches. */
-export interface Variable {
-  /** The type of the value. Default: `list` for a variable with `*`, else `scalar`. */
-  readonly kind?: 'scalar' | 'list' | 'map';
-  /**
-   * The values that are accepted: `segment`, `path` and `text` refuse values that are dangerous in such a place; `any`
-   * accepts all. Default: `path` for `{+x}`, `text` in a query or fragment, else `segment`.
-   */
-  readonly policy?: 'segment' | 'path' | 'text' | 'any';
-  /** Whether the value of `{x}` and `{+x}` may be empty. Default `false`. */
-  readonly empty?: boolean;
-  /** The characters of `{+x}`: `any` also accepts `?` and `#`. Default `operator`: those that RFC 6570 gives the operator. */
-  readonly chars?: 'operator' | 'any';
-}
-
-/** The rules of a variable in a template. */
-export interface VariableInfo extends Required<Variable> {
-  /** Whether every URI of the template has a value for it. */
-  readonly required: boolean;
-}
-
-/** The options of a template. */
-export interface TemplateOptions {
-  /** Whether a URI with query parameters that the template does not have still matches. Default `ignore`: it does. */
-  readonly extraQuery?: 'ignore' | 'reject';
-}
+import type { Expandable, TemplateOptions, TemplateValue, Variable, VariableInfo } from './template-types.js';
 
 /** A URI matches `template`, with these values of its variables. */
 export class Match {

@@ -1,31 +1,8 @@
 //! The Node binding: a list of modules whose exports `js/` wraps. Every protocol word, code and rule is in the core.
 
-mod about;
-mod answer;
-mod audit;
-mod auth;
 mod calls;
-mod channel;
 mod client;
 mod command;
-mod elsewhere;
-mod embed;
-mod error;
-mod function;
-mod guard;
-mod http;
-mod link;
-mod options;
-mod peer;
-mod providers;
-mod quick;
-mod redact;
-mod request;
-mod resource;
-mod rules;
 mod serve;
-mod server;
-mod template;
 mod testing;
-mod web;
-mod woken;
+mod values;

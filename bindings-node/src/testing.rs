@@ -1,8 +1,8 @@
 //! The compiled part of the client of `mcp-resources/testing`.
 
-use crate::error::unusable;
-use crate::options::read;
-use crate::server::number;
+use crate::values::error::unusable;
+use crate::values::options::read;
+use crate::values::spelling::number;
 use mcp_resources_engine::client::{self, Heard};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;

@@ -1,6 +1,6 @@
 //! The compiled part of the client of `mcp_resources.testing`.
 
-use crate::client::lock;
+use crate::values::lock::lock;
 use mcp_resources_engine::client::{self, ClientError};
 use mcp_resources_engine::option::{FromOption, OptionError};
 use mcp_resources_engine::version::Revision;

@@ -1,10 +1,14 @@
-"""Within a crate a module uses modules of lower levels and of its own folder only. Between crates, cargo sees to it."""
+"""Within a crate a module uses modules of lower levels and of its own folder only. Between crates, cargo sees to it.
+
+Within a binding a file uses files of its own floor and of lower ones, and circles of files stay small.
+"""
 
 import re
 from collections.abc import Iterator
 
+import imports
 import rust_text
-from tree import Finding, Tree, line_at, module_of
+from tree import Finding, Floors, Tree, line_at, module_of
 
 _PATH = re.compile(r"\bcrate::(?P<first>\w+|\{)|\b(?P<supers>(?:super::)+)(?P<name>\w+|\{)")
 
@@ -31,6 +35,32 @@ def _crate(tree: Tree, crate: str) -> Iterator[Finding]:
             message = _breach(here[0], used, level_of)
             if message and not any({here[0], used} <= family for family in families):
                 yield Finding(path, line_at(bare, offset), message)
+    for floors in tree.floors:
+        is_rust = floors.folder.endswith("/src")
+        graph = imports.rust(tree, floors.folder) if is_rust else imports.typescript(tree, floors.folder)
+        yield from _climbs(graph, floors)
+        for circle in imports.circles(graph):
+            if len(circle) > floors.circle:
+                names = ", ".join(path.removeprefix(floors.folder + "/") for path in sorted(circle))
+                message = f"{len(circle)} files import each other, at most {floors.circle}: {names}"
+                yield Finding(min(circle), 1, message)
+
+
+def _climbs(graph: imports.Graph, floors: Floors) -> Iterator[Finding]:
+    """The files of a binding that import a file of a higher floor, or of another folder of their own floor."""
+    height = {name: number for number, names in enumerate(floors.floors) for name in names}
+    for path, used in graph.items():
+        here = _folder(path, floors)
+        for other in sorted(used):
+            there = _folder(other, floors)
+            if here in height and here != there and height.get(there, len(height)) >= height[here]:
+                own, above = path.removeprefix(floors.folder + "/"), other.removeprefix(floors.folder + "/")
+                yield Finding(path, 1, f"`{own}` imports `{above}`, which is not on a lower floor")
+
+
+def _folder(path: str, floors: Floors) -> str:
+    """The folder of a file in its binding; its own name outside of folders."""
+    return path.removeprefix(floors.folder + "/").split("/")[0]
 
 
 def _used(bare: str, here: tuple[str, ...]) -> Iterator[tuple[int, str]]:

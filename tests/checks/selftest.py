@@ -19,7 +19,7 @@ import rust_text
 import sentences
 import size
 import vocabulary
-from tree import Check, Tree, read_levels
+from tree import Check, Floors, Tree, read_levels
 
 LEVELS = read_levels("""
 engine = [
@@ -153,6 +153,37 @@ class Dependencies(unittest.TestCase):
 
 
 class Layering(unittest.TestCase):
+    def floors(self, **files: str) -> list[str]:
+        floors = (Floors("bindings-python/src", (("values",), ("calls",), ("client", "serve")), 1),)
+        scripts = (Floors("bindings-node/js", (), 1),)
+        tree = Tree({spell(name): text for name, text in files.items()}, LEVELS, floors + scripts)
+        return [finding.message for finding in layering.check(tree)]
+
+    def test_a_lower_floor_imports_no_higher_one(self) -> None:
+        files = {
+            "bindings_python__src__values__a_rs": "",
+            "bindings_python__src__calls__b_rs": "use crate::{lib, values::a::A};",
+            "bindings_python__src__serve__c_rs": "use crate::calls::{self, b::{B, C}};",
+            "bindings_python__src__client__mod_rs": "",
+        }
+        assert self.floors(**files) == []
+        upwards = self.floors(**files, bindings_python__src__values__d_rs="use crate::calls::b::B;")
+        assert upwards == ["`values/d.rs` imports `calls/b.rs`, which is not on a lower floor"]
+        sideways = self.floors(**files, bindings_python__src__serve__d_rs="\nuse super::super::client::Caller;")
+        assert sideways == ["`serve/d.rs` imports `client/mod.rs`, which is not on a lower floor"]
+
+    def test_files_in_a_circle(self) -> None:
+        rust = {"calls__a_rs": "use super::b::B;", "calls__b_rs": "use crate::calls::a::A;"}
+        found = self.floors(**{f"bindings_python__src__{name}": text for name, text in rust.items()})
+        assert found == ["2 files import each other, at most 1: calls/a.rs, calls/b.rs"]
+        script = {
+            "a_ts": "import type { B } from './b.js';",
+            "b_ts": "export * from './c.js';",
+            "c_ts": "import './a.js';",
+        }
+        found = self.floors(**{f"bindings_node__js__{name}": text for name, text in script.items()})
+        assert found == ["3 files import each other, at most 1: a.ts, b.ts, c.ts"]
+
     def test_upwards(self) -> None:
         assert core(layering.check, "uri.rs", "\nuse crate::hub::Hub;") == ["2: `uri` reaches upwards to `hub`"]
 

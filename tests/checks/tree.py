@@ -35,11 +35,21 @@ class Level:
 
 
 @dataclass(frozen=True)
+class Floors:
+    """The folders of one binding, lowest first, and the most files that may import each other in a circle."""
+
+    folder: str
+    floors: tuple[tuple[str, ...], ...]
+    circle: int
+
+
+@dataclass(frozen=True)
 class Tree:
-    """File texts by path (relative to the root, with slashes), and the table of layers."""
+    """File texts by path (relative to the root, with slashes), and the tables of layers and floors."""
 
     files: dict[str, str]
     levels: tuple[Level, ...] = field(default_factory=lambda: read_levels(LAYERS.read_text("utf-8")))
+    floors: tuple[Floors, ...] = field(default_factory=lambda: read_floors(LAYERS.read_text("utf-8")))
 
     def under(self, *folders: str, ext: tuple[str, ...] = (".rs",)) -> Iterator[tuple[str, str]]:
         """The files below any of `folders` (all when none is named) that end in one of `ext`."""
@@ -59,6 +69,12 @@ def read_levels(table: str) -> tuple[Level, ...]:
         for crate, rows in tomllib.loads(table).items()
         for row in rows
     )
+
+
+def read_floors(table: str) -> tuple[Floors, ...]:
+    """Parses the table of floors."""
+    rows = tomllib.loads(table).get("floors", [])
+    return tuple(Floors(row["folder"], tuple(map(tuple, row["floors"])), row["circle"]) for row in rows)
 
 
 def load(root: Path) -> Tree:

@@ -1,22 +1,55 @@
 //! Converts events of the client's queue into values of JavaScript.
 
-use crate::answer::Entry;
-use crate::server::number;
-use mcp_resources_client::queue::ClientEvent;
+use crate::values::contents::Entry;
+use crate::values::spelling::number;
 use mcp_resources_engine::client::{Change, ClientError, Failure, Listed, Progress, ServerAbout};
 use mcp_resources_engine::connection::{Completion, Contents, PlainContents};
+use mcp_resources_client::queue::ClientEvent;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::borrow::Cow;
 
-/// One event of the client's queue, with the numbers of `js/client-wire.ts`.
+/// The kind of an arrival. JavaScript imports its numbers from here.
+#[napi]
+#[derive(Default)]
+pub enum ArrivalKind {
+    /// The call has ended without a value.
+    #[default]
+    Done,
+    /// The call has failed.
+    Failed,
+    /// The contents of a resource.
+    Contents,
+    /// JSON text.
+    Json,
+    /// A page of a list.
+    Listed,
+    /// A change of a watched resource.
+    Change,
+    /// The values of a completion.
+    Completion,
+    /// The description of a server.
+    About,
+    /// A list has changed.
+    ListChanged,
+    /// A report of progress.
+    Progress,
+    /// A question of a server.
+    Question,
+    /// A question that is no longer asked.
+    Withdrawn,
+    /// A note of a server, for the log.
+    Note,
+}
+
+/// What arrives at the event loop.
 #[napi(object, object_from_js = false)]
 #[derive(Default)]
 pub struct Arrival {
     /// The call or the question.
     pub id: f64,
     /// Its kind.
-    pub kind: u32,
+    pub kind: ArrivalKind,
     /// A text: contents, JSON text, a sentence, the message of an error.
     pub text: Option<String>,
     /// Contents that are bytes.
@@ -54,32 +87,42 @@ fn converted(news: ClientEvent) -> Arrival {
     match news {
         ClientEvent::Done => Arrival::default(),
         ClientEvent::Failed(error) => failed(&error),
-        ClientEvent::Contents(contents) => of_contents(contents, Arrival { kind: 2, ..Arrival::default() }),
-        ClientEvent::Entries(contents) => {
-            Arrival { kind: 2, entries: Some(entries(contents)), ..Arrival::default() }
+        ClientEvent::Contents(contents) => {
+            of_contents(contents, Arrival { kind: ArrivalKind::Contents, ..Arrival::default() })
         }
-        ClientEvent::Json(text) => Arrival { kind: 3, text: Some(text), ..Arrival::default() },
+        ClientEvent::Entries(contents) => {
+            Arrival { kind: ArrivalKind::Contents, entries: Some(entries(contents)), ..Arrival::default() }
+        }
+        ClientEvent::Json(text) => {
+            Arrival { kind: ArrivalKind::Json, text: Some(text), ..Arrival::default() }
+        }
         ClientEvent::Listed(items) => listed(&items),
         ClientEvent::Change(change) => changed(change),
         ClientEvent::Completion(completion) => completed(completion),
         ClientEvent::About(about) => described(&about),
-        ClientEvent::ListChanged(server) => {
-            Arrival { kind: 8, text: Some(server.as_ref().into()), ..Arrival::default() }
-        }
-        ClientEvent::Progress(Progress { progress, total, message }) => {
-            Arrival { kind: 9, count: Some(progress), total, text: message, ..Arrival::default() }
-        }
+        ClientEvent::ListChanged(server) => Arrival {
+            kind: ArrivalKind::ListChanged,
+            text: Some(server.as_ref().into()),
+            ..Arrival::default()
+        },
+        ClientEvent::Progress(Progress { progress, total, message }) => Arrival {
+            kind: ArrivalKind::Progress,
+            count: Some(progress),
+            total,
+            text: message,
+            ..Arrival::default()
+        },
         ClientEvent::Question(question, capability) => Arrival {
-            kind: 10,
+            kind: ArrivalKind::Question,
             details: Some(vec![capability.into()]),
             server: Some(question.server.as_ref().into()),
             word: Some(question.method),
             text: Some(question.params),
             ..Arrival::default()
         },
-        ClientEvent::Withdrawn => Arrival { kind: 11, ..Arrival::default() },
+        ClientEvent::Withdrawn => Arrival { kind: ArrivalKind::Withdrawn, ..Arrival::default() },
         ClientEvent::Note(server, note) => {
-            Arrival { kind: 12, server: Some(server), text: Some(note), ..Arrival::default() }
+            Arrival { kind: ArrivalKind::Note, server: Some(server), text: Some(note), ..Arrival::default() }
         }
     }
 }
@@ -91,7 +134,7 @@ fn failed(error: &ClientError) -> Arrival {
         _ => (None, None),
     };
     Arrival {
-        kind: 1,
+        kind: ArrivalKind::Failed,
         text: Some(error.to_string()),
         word: Some(error.kind().into()),
         uri: error.uri().map(Into::into),
@@ -129,12 +172,16 @@ fn listed(items: &[Listed]) -> Arrival {
     }
     text.push(']');
     let server = items.first().map(|item| item.server.as_ref().into());
-    Arrival { kind: 4, text: Some(text), server, ..Arrival::default() }
+    Arrival { kind: ArrivalKind::Listed, text: Some(text), server, ..Arrival::default() }
 }
 
 fn changed(Change { server, uri, contents }: Change) -> Arrival {
-    let arrival =
-        Arrival { kind: 5, server: Some(server.as_ref().into()), uri: Some(uri), ..Arrival::default() };
+    let arrival = Arrival {
+        kind: ArrivalKind::Change,
+        server: Some(server.as_ref().into()),
+        uri: Some(uri),
+        ..Arrival::default()
+    };
     match contents {
         Some(contents) => of_contents(contents, arrival),
         None => arrival,
@@ -143,12 +190,18 @@ fn changed(Change { server, uri, contents }: Change) -> Arrival {
 
 fn completed(Completion { values, total, has_more }: Completion<'static>) -> Arrival {
     let values = values.into_iter().map(Cow::into_owned).collect();
-    Arrival { kind: 6, values: Some(values), total: total.map(number), has_more, ..Arrival::default() }
+    Arrival {
+        kind: ArrivalKind::Completion,
+        values: Some(values),
+        total: total.map(number),
+        has_more,
+        ..Arrival::default()
+    }
 }
 
 fn described(about: &ServerAbout) -> Arrival {
     Arrival {
-        kind: 7,
+        kind: ArrivalKind::About,
         word: Some(about.revision.as_str().into()),
         text: about.instructions.clone(),
         details: Some(vec![about.info.clone(), about.capabilities.clone()]),

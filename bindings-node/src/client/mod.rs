@@ -4,10 +4,11 @@
 
 mod arrival;
 
-use crate::error::raise;
-use crate::options::{PlainValue, read};
-use crate::quick::function;
-use crate::woken::Woken;
+use crate::calls::quick::function;
+use crate::calls::woken::Woken;
+use crate::values::error::raise;
+use crate::values::options::{PlainValue, read};
+use crate::values::spelling::whole;
 use arrival::Arrival;
 use mcp_resources_client::queue::{ClientEvent, ClientQueue, ClientStream, QueuedCallOptions};
 use mcp_resources_client::{ConfigError, runtime};
@@ -213,5 +214,5 @@ fn options(scope: Option<ScopeFields>) -> QueuedCallOptions {
 
 /// Converts a number of JavaScript that counts something.
 fn numbered(number: f64) -> u64 {
-    crate::peer::whole(number)
+    whole(number)
 }

@@ -357,11 +357,10 @@ class Client:
         future = self._future()
         for name, given in (("template", template), ("argument", argument), ("value", value)):
             checks.text(name, given)
-        what = (template, argument, value)
         if context is not None:
             checks.mapping("context", context, "{'day': 'monday'}")
         chosen = list((context or {}).items())
-        number = self._caller.complete(future, what, chosen, _scope(server, timeout, None))
+        number = self._caller.complete(future, template, argument, value, chosen, _scope(server, timeout, None))
         values, total, has_more = await self._wait(future, number)
         return Completion(values, total=total, has_more=has_more)
 

@@ -3,11 +3,11 @@
 //! Law: the native thread touches no object of Python, and no callback of an author runs on it.
 
 use super::given::{failure, forked, object};
-use super::lock;
-use crate::error::raise;
-use crate::waker::LoopWaker;
-use mcp_resources_client::queue::{ClientEvent, ClientQueue, Owned};
+use crate::calls::waker::{LoopOwner, LoopWaker};
+use crate::values::error::raise;
+use crate::values::lock::lock;
 use mcp_resources_engine::client::{ClientError, ClientQuestion, Failure, Progress};
+use mcp_resources_client::queue::{ClientEvent, ClientQueue, Owned};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The open calls.
+/// The data of one request, in reused buffers.
 pub(crate) struct Calls {
     queue: Owned<ClientQueue>,
     pub(crate) waker: Arc<LoopWaker>,
@@ -98,19 +98,6 @@ impl Calls {
         Ok(failures.map(|(name, error)| (name.to_string(), failure(py, &error, Some(&name)))).collect())
     }
 
-    /// Handles the queued events, on the loop's thread.
-    pub(crate) fn work(&self, py: Python<'_>) -> PyResult<()> {
-        self.waker.take();
-        let Some(queue) = self.queue.get() else { return Ok(()) };
-        for (number, news) in queue.take() {
-            // One that fails, such as a future of a loop that is closed, does not stop the others.
-            if let Err(error) = self.deliver(py, number, news) {
-                error.write_unraisable(py, None);
-            }
-        }
-        Ok(())
-    }
-
     fn deliver(&self, py: Python<'_>, number: u64, news: ClientEvent) -> PyResult<()> {
         let host = self.host.bind(py);
         match news {
@@ -161,6 +148,21 @@ impl Calls {
         if let Some(queue) = self.queue.get() {
             calls.0.keys().for_each(|number| queue.cancel(*number));
         }
+    }
+}
+
+impl LoopOwner for Calls {
+    /// Handles the queued events, on the loop's thread.
+    fn work(self: Arc<Self>, py: Python<'_>, _is_change: bool) -> PyResult<()> {
+        self.waker.take();
+        let Some(queue) = self.queue.get() else { return Ok(()) };
+        for (number, news) in queue.take() {
+            // One that fails, such as a future of a loop that is closed, does not stop the others.
+            if let Err(error) = self.deliver(py, number, news) {
+                error.write_unraisable(py, None);
+            }
+        }
+        Ok(())
     }
 }
 

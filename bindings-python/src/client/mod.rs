@@ -3,26 +3,27 @@
 pub(crate) mod calls;
 mod given;
 
-use crate::options::convert;
-use crate::waker::{Owner, Wakeup, watched};
+use crate::calls::waker::{LoopOwner, Owner, Wakeup, watched};
+use crate::values::lock::lock;
+use crate::values::options::convert;
 use calls::Calls;
 use given::{forked, misconfigured};
-use mcp_resources_client::queue::{self, ClientQueue, ClientSettings, Owned};
-use mcp_resources_client::runtime;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::option::FromOption;
+use mcp_resources_client::queue::{self, ClientQueue, ClientSettings, Owned};
+use mcp_resources_client::runtime;
 use mcp_resources_runtime::transport::pump::WORK;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, Weak, mpsc};
 use std::time::Duration;
 
 /// Maximum time that the end of the process waits for servers to end.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// A client of servers.
+/// The data of one request, in reused buffers.
 #[pyclass(frozen, weakref, module = "mcp_resources._core")]
 pub struct Caller {
     calls: Arc<Calls>,
@@ -42,8 +43,19 @@ pub struct Stream {
     number: u64,
 }
 
-/// The server, the maximum time in milliseconds, and the function called with progress.
-type RequestParams = (Option<String>, Option<Millis>, Option<Py<PyAny>>);
+/// The options of one call.
+#[derive(Default, FromPyObject)]
+struct CallScope {
+    /// The only server to ask.
+    #[pyo3(item(0))]
+    server: Option<String>,
+    /// The longest time for a request, in milliseconds.
+    #[pyo3(item(1))]
+    timeout: Option<Millis>,
+    /// Called with progress.
+    #[pyo3(item(2))]
+    report: Option<Py<PyAny>>,
+}
 
 #[pymethods]
 impl Caller {
@@ -57,7 +69,8 @@ impl Caller {
         let opened = ClientQueue::open(settings, runtime()?, move || woken.wake(WORK));
         let (queue, far) = opened.map_err(|error| misconfigured(py, &error.message))?;
         let calls = Calls::new(queue, waker.clone(), host);
-        waker.belongs_to(Owner::Calls(Arc::downgrade(&calls)));
+        let served: Weak<Calls> = Arc::downgrade(&calls);
+        waker.belongs_to(Owner::new(served, false));
         Ok(Self { calls, wakeup, far: Mutex::new(far) })
     }
 
@@ -84,24 +97,21 @@ impl Caller {
     }
 
     /// Reads into `future`, as a list of contents if `whole`. The number is for `cancel`.
-    fn read(
-        &self,
-        future: Bound<'_, PyAny>,
-        uri: String,
-        whole: bool,
-        asked: RequestParams,
-    ) -> PyResult<u64> {
-        self.call(future, asked, |queue, number, asked| queue.read(number, uri, whole, asked))
+    fn read(&self, future: Bound<'_, PyAny>, uri: String, whole: bool, scope: CallScope) -> PyResult<u64> {
+        self.call(future, scope, |queue, number, options| queue.read(number, uri, whole, options))
     }
 
     fn complete(
         &self,
         future: Bound<'_, PyAny>,
-        what: (String, String, String),
+        template: String,
+        variable: String,
+        value: String,
         context: Vec<(String, String)>,
-        asked: RequestParams,
+        scope: CallScope,
     ) -> PyResult<u64> {
-        self.call(future, asked, |queue, number, asked| queue.complete(number, what, context, asked))
+        let what = (template, variable, value);
+        self.call(future, scope, |queue, number, options| queue.complete(number, what, context, options))
     }
 
     fn request(
@@ -109,26 +119,26 @@ impl Caller {
         future: Bound<'_, PyAny>,
         method: String,
         params: String,
-        asked: RequestParams,
+        scope: CallScope,
     ) -> PyResult<u64> {
-        self.call(future, asked, |queue, number, asked| queue.request(number, method, params, asked))
+        self.call(future, scope, |queue, number, options| queue.request(number, method, params, options))
     }
 
-    fn about(&self, future: Bound<'_, PyAny>, asked: RequestParams) -> PyResult<u64> {
-        self.call(future, asked, ClientQueue::about)
+    fn about(&self, future: Bound<'_, PyAny>, scope: CallScope) -> PyResult<u64> {
+        self.call(future, scope, ClientQueue::about)
     }
 
     /// All resources, or all templates.
-    fn list(&self, py: Python<'_>, templates: bool, asked: RequestParams) -> PyResult<Stream> {
-        self.stream(py, asked, |queue, number, asked| queue.list(number, templates, asked))
+    fn list(&self, py: Python<'_>, templates: bool, scope: CallScope) -> PyResult<Stream> {
+        self.stream(py, scope, |queue, number, options| queue.list(number, templates, options))
     }
 
-    fn watch(&self, py: Python<'_>, uri: &str, asked: RequestParams) -> PyResult<Stream> {
-        self.stream(py, asked, |queue, _, asked| queue.watch(uri, asked))
+    fn watch(&self, py: Python<'_>, uri: &str, scope: CallScope) -> PyResult<Stream> {
+        self.stream(py, scope, |queue, _, options| queue.watch(uri, options))
     }
 
     fn list_changes(&self, py: Python<'_>) -> PyResult<Stream> {
-        self.stream(py, (None, None, None), |queue, _, _| queue.list_changes())
+        self.stream(py, CallScope::default(), |queue, _, _| queue.list_changes())
     }
 
     /// Gives the next of a stream to `future`; `None` if the stream or the client was closed.
@@ -160,14 +170,14 @@ impl Caller {
         if self.calls.is_closed.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let number = self.call(future, (None, None, None), |queue, number, _| queue.close(number));
+        let number = self.call(future, CallScope::default(), |queue, number, _| queue.close(number));
         self.calls.is_closed.store(true, Ordering::Relaxed);
         number.map(Some)
     }
 
     /// After the end: every call that still waits gets an error, and the loop watches no longer.
     fn end(&self, py: Python<'_>) -> PyResult<()> {
-        self.calls.work(py)?;
+        self.calls.clone().work(py, false)?;
         self.calls.cancel_all(py)?;
         self.calls.waker.close();
         Ok(())
@@ -194,10 +204,11 @@ impl Caller {
     fn call(
         &self,
         future: Bound<'_, PyAny>,
-        (server, timeout, report): RequestParams,
+        scope: CallScope,
         begin: impl FnOnce(&ClientQueue, u64, queue::QueuedCallOptions),
     ) -> PyResult<u64> {
         let queue = self.calls.queue(future.py())?;
+        let CallScope { server, timeout, report } = scope;
         let progress = report.is_some();
         let number = self.calls.number(report);
         self.calls.wait(number, future, server.as_deref());
@@ -208,10 +219,11 @@ impl Caller {
     fn stream(
         &self,
         py: Python<'_>,
-        (server, timeout, report): RequestParams,
+        scope: CallScope,
         open: impl FnOnce(&ClientQueue, u64, queue::QueuedCallOptions) -> queue::ClientStream,
     ) -> PyResult<Stream> {
         let queue = self.calls.queue(py)?;
+        let CallScope { server, timeout, report } = scope;
         let progress = report.is_some();
         let number = self.calls.number(report);
         let source = Owned::new(open(queue, number, queue::QueuedCallOptions { server, timeout, progress }));
@@ -239,8 +251,4 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.calls.cancel(self.number);
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,6 +13,8 @@ mod api;
 #[cfg(test)]
 mod audit;
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod chaos;
 #[cfg(test)]
 mod config;

@@ -63,7 +63,7 @@ impl Connection {
     ) -> Sharing {
         let Some(cache) = self.engine.cache() else { return Sharing::None };
         let is_open = served.cache().ttl_ms > 0;
-        match cache.begin(normal, &request.principal.authority(), is_open, (self.id, &self.waker), epoch) {
+        match cache.begin(normal, &request.principal.authority(), is_open, self.id, &self.waker, epoch) {
             Ok(leader) => Sharing::Leads(leader),
             Err(flight) => Sharing::Waits(flight),
         }

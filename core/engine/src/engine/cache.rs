@@ -156,16 +156,17 @@ impl ReadCache {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Makes the caller the leader of a new flight, for a read by the connection `by` that was routed in this epoch.
+    /// Makes the caller the leader of a new flight, for a read by `connection` that was routed in this epoch.
     ///
     /// # Errors
-    /// The existing flight to wait for, if `is_open` allows joining one. Its end calls the waker of `by`.
+    /// The existing flight to wait for, if `is_open` allows joining one. Its end calls `waker`.
     pub(crate) fn begin(
         self: &Arc<Self>,
         uri: &str,
         authority: &str,
         is_open: bool,
-        by: (ConnectionId, &Waker),
+        connection: ConnectionId,
+        waker: &Waker,
         epoch: u64,
     ) -> Result<ReadLeader, Arc<ReadFlight>> {
         let mut table = self.table();
@@ -174,7 +175,7 @@ impl ReadCache {
         let open = if is_open && !is_stale { table.shelf(uri).open.get(authority) } else { None };
         if let Some(flight) = open {
             // Under the same lock, so the flight cannot finish between being found and being joined.
-            flight.state().waiting.entry(by.0).or_insert_with(|| by.1.clone());
+            flight.state().waiting.entry(connection).or_insert_with(|| waker.clone());
             self.shared.fetch_add(1, Ordering::Relaxed);
             return Err(flight.clone());
         }

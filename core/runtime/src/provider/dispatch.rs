@@ -53,6 +53,10 @@ impl Mounts {
 }
 
 impl<H: EventHandler> EventHandler for Providers<H> {
+    fn take<'m>(&self, peer: &Peer, events: Events<'m>) -> Events<'m> {
+        self.rest.take(peer, self.mounts.take(peer, events))
+    }
+
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         let rest = self.mounts.take(peer, events);
         if !rest.is_empty() {

@@ -19,6 +19,12 @@ use mcp_resources_engine::connection::Events;
 /// `Event::Cancelled` and still answers, or calls [`Peer::abandon`]. Tokens are unique within one connection, so a
 /// table of tasks needs the connection and the token as its key.
 pub trait EventHandler: Send + Sync + 'static {
+    /// Handles those of `events` that need no function of another language, such as those of providers. Returns the
+    /// others.
+    fn take<'m>(&self, _peer: &Peer, events: Events<'m>) -> Events<'m> {
+        events
+    }
+
     /// Handles `events` in order.
     fn handle(&self, peer: &Peer, events: Events<'_>);
 

@@ -9,7 +9,6 @@ pub(crate) mod document;
 mod event_handler;
 #[cfg(feature = "http")]
 pub mod http;
-mod jobs;
 mod peer;
 mod pipe;
 mod policy;
@@ -35,9 +34,6 @@ pub use event_handler::EventHandler;
 pub use peer::{Peer, PeerData};
 pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
-// Hidden, for bindings: their threads take records, and their interpreter runs one thread at a time.
-#[doc(hidden)]
-pub use jobs::{Job, JobWorker, Jobs, ThreadNeed};
 // Hidden, for the client and the command: their configuration files.
 #[doc(hidden)]
 pub use document::{json as document_json, text as document_text, value as document_value};
@@ -48,7 +44,7 @@ pub use regular::open_to_read;
 #[cfg(feature = "yaml")]
 #[doc(hidden)]
 pub use document::yaml as document_yaml;
-// Hidden, for the providers, which serve YAML.
+// Hidden, for the Python binding, a thread of which takes records.
 #[doc(hidden)]
 pub use record_signal::RecordSignal;
 #[cfg(all(feature = "pipe", unix))]
@@ -56,6 +52,7 @@ pub use stdio::{Received, Stdio};
 #[cfg(all(feature = "pipe", unix))]
 pub use wait::{DescriptorWaiter, PollInterest, ReadyDescriptors, Wake};
 pub use work::{RequestParams, Who, Work, WorkFunctions, WorkRequest};
+// Hidden, for the providers, which serve YAML.
 #[cfg(feature = "yaml")]
 #[doc(hidden)]
 pub use yaml::{YamlFault, YamlLimits, YamlSchema, YamlValue, read_yaml};

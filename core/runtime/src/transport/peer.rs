@@ -1,6 +1,6 @@
 //! One client, as its handlers see it: the other end of a pipe, or one exchange over HTTP.
 
-use crate::transport::{EngineClock, EventHandler, Pipe};
+use crate::transport::{EngineClock, EventHandler, Pipe, Work};
 use mcp_resources_engine::connection::{
     Answer, AskError, AskId, Cancelled, EncodedReply, Events, Reply, RequestOutcome, RequestToken,
 };
@@ -193,6 +193,13 @@ impl Peer {
     /// Lets the runtime handle `events`.
     pub fn handle(&self, events: Events<'_>) {
         self.host.handle(self, events);
+    }
+
+    /// The work that `events` leave for functions of another language, on the thread that runs them. Providers answer
+    /// theirs before this returns.
+    pub fn work<'m>(&self, events: Events<'m>) -> impl Iterator<Item = Work<'m>> + use<'m> {
+        let rest = if events.is_empty() { events } else { self.host.take(self, events) };
+        rest.into_iter().map(Work::from_event)
     }
 
     /// The runtime that answers its requests.

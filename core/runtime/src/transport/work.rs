@@ -99,8 +99,9 @@ pub struct WorkFunctions<F> {
 }
 
 impl<'m> Work<'m> {
-    /// The action for `event`.
-    pub fn from_event(event: Event<'m>) -> Self {
+    /// The action for `event`. Bindings get it from [`Peer::work`](crate::transport::Peer::work), which asks providers
+    /// first.
+    pub(super) fn from_event(event: Event<'m>) -> Self {
         let (token, handler, params, who) = match event {
             Event::Read(read) => {
                 let who = Who::round(read.caller, read.inputs, read.state);

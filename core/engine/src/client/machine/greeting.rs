@@ -45,7 +45,7 @@ impl Greeting {
 }
 
 /// The member `clientInfo`.
-pub(super) fn info((name, version): &(String, String)) -> String {
+pub(super) fn info(name: &str, version: &str) -> String {
     text_of(|info| {
         info.str("name", name);
         info.str("version", version);

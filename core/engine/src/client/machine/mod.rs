@@ -175,7 +175,8 @@ impl Machine {
             seed,
             is_testing,
         } = options;
-        let speaker = Speaker::new(greeting::info(&info), greeting::capabilities(&answers));
+        let (name, version) = &info;
+        let speaker = Speaker::new(greeting::info(name, version), greeting::capabilities(&answers));
         Self {
             speaker,
             pinned: revision,

@@ -44,7 +44,7 @@ fn connection() -> ConnectionId {
 
 /// Routes a read and joins or starts its flight in one step.
 fn begin(cache: &Arc<ReadCache>, uri: &str, authority: &str) -> Result<ReadLeader, Arc<ReadFlight>> {
-    cache.begin(uri, authority, true, (connection(), Waker::noop()), cache.epoch())
+    cache.begin(uri, authority, true, connection(), Waker::noop(), cache.epoch())
 }
 
 fn name(what: &str, number: usize) -> String {
@@ -212,7 +212,7 @@ fn waiting_connections_are_woken_once() {
     let one = hub.connect();
     let other = hub.connect();
     let lead = begin(&cache, "a", "").unwrap();
-    let join = |by| cache.begin("a", "", true, by, cache.epoch()).err().unwrap();
+    let join = |(id, waker)| cache.begin("a", "", true, id, waker, cache.epoch()).err().unwrap();
     let [flight, ..] = [(one, &wakers[0]), (one, &wakers[0]), (other, &wakers[1])].map(join);
     flight.wake_with(other, &wakers[2]);
     assert_eq!(woken(), [0; 3]);
@@ -231,7 +231,7 @@ fn a_purge_between_routing_and_joining_is_not_missed() {
     let cache = ReadCache::new(&Limits::default());
     let epoch = cache.epoch();
     cache.purge("a");
-    let old = cache.begin("a", "", true, (connection(), Waker::noop()), epoch).unwrap();
+    let old = cache.begin("a", "", true, connection(), Waker::noop(), epoch).unwrap();
     let new = begin(&cache, "a", "").unwrap();
     old.finish(FlightOutcome::Contents(kept(1_000, false)), Now::default());
     assert!(cache.get("a", "", Now::default()).is_none());
@@ -247,8 +247,8 @@ fn a_leader_that_leaves_after_it_was_found_goes_on() {
     let hub = crate::hub::Hub::new(&Limits::default());
     let leader = hub.connect();
     let reader = hub.connect();
-    let lead = cache.begin("a", "", true, (leader, Waker::noop()), cache.epoch()).unwrap();
-    let flight = cache.begin("a", "", true, (reader, Waker::noop()), cache.epoch()).err().unwrap();
+    let lead = cache.begin("a", "", true, leader, Waker::noop(), cache.epoch()).unwrap();
+    let flight = cache.begin("a", "", true, reader, Waker::noop(), cache.epoch()).err().unwrap();
     assert!(cache.has_waiters(lead.flight(), Some(leader)));
     lead.finish(FlightOutcome::Contents(kept(1_000, false)), Now::default());
     assert!(matches!(flight.finished().unwrap().outcome, FlightOutcome::Contents(_)));
@@ -259,7 +259,7 @@ fn a_leader_that_leaves_after_it_was_found_goes_on() {
 fn unshared_calls_of_one_uri_are_independent() {
     let cache = ReadCache::new(&Limits::default());
     let leads: Vec<ReadLeader> = (0..1_000)
-        .map(|_| cache.begin("a", "", false, (connection(), Waker::noop()), cache.epoch()).unwrap())
+        .map(|_| cache.begin("a", "", false, connection(), Waker::noop(), cache.epoch()).unwrap())
         .collect();
     assert_eq!(cache.table().shelves["a"].flights.len(), 1_000);
     assert!(cache.table().shelves["a"].open.is_empty());

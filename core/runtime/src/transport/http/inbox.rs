@@ -74,6 +74,14 @@ impl<X> RequestInbox<X> {
         lock(&self.items).push(item);
     }
 
+    /// Adds the work that `events` of `peer` leave for the loop, without waking it. Returns whether there is any.
+    pub fn leave_events(&self, peer: &Peer, events: Events<'_>) -> bool {
+        let items = work_items(peer, events);
+        let is_any = !items.is_empty();
+        lock(&self.items).extend(items);
+        is_any
+    }
+
     /// Whether the loop must still be woken.
     pub fn is_due(&self) -> bool {
         !lock(&self.items).is_empty() && !self.is_due.swap(true, Ordering::AcqRel)
@@ -152,8 +160,7 @@ impl<X> PeerReach<X> {
 
 impl<X: Send + 'static> EventHandler for PeerReach<X> {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
-        let work = events.into_iter().filter_map(|event| Work::from_event(event).into_owned());
-        let items: Vec<_> = work.map(|work| InboxItem::Work(peer.clone(), Box::new(work))).collect();
+        let items = work_items(peer, events);
         if !items.is_empty() {
             self.leave(items);
         }
@@ -166,6 +173,12 @@ impl<X: Send + 'static> EventHandler for PeerReach<X> {
     fn misuse(&self, what: &str) {
         self.leave([InboxItem::Misuse(what.to_owned())]);
     }
+}
+
+/// The work of `events`, each with the peer that gets its answer.
+fn work_items<X>(peer: &Peer, events: Events<'_>) -> Vec<InboxItem<X>> {
+    let work = events.into_iter().filter_map(|event| Work::from_event(event).into_owned());
+    work.map(|work| InboxItem::Work(peer.clone(), Box::new(work))).collect()
 }
 
 impl<X: Send + 'static> Verifier for PeerReach<X> {

@@ -9,20 +9,16 @@
 //!
 //! Law: no lock is held while [`EventLoop`] is called, because user code may call anything here.
 
-mod gate;
 mod handler;
 mod pending;
-mod records;
 mod serving;
 #[cfg(test)]
 mod tests;
 mod timer;
 mod waker;
 
-pub use gate::{Inside, PumpGate};
 pub use handler::PumpHandler;
 pub use pending::{PendingCalls, PendingReply};
-pub use records::RecordThread;
 pub use serving::{HttpSide, ServingRegistry};
 pub use timer::PumpTimer;
 pub use waker::{DELIVER, LoopWaker, TIME, WORK, WakerOwner, Woken, collect};

@@ -1,0 +1,310 @@
+//! The server: an engine, its functions by number, and the channels that deliver changes.
+
+use crate::calls::function::{Function, Functions};
+use crate::calls::host::Host;
+use crate::calls::redact::Look;
+use crate::serve::audit;
+use crate::serve::providers::Provider;
+use crate::values::error::{raise, registration, unusable};
+use crate::values::options::{self, HostFields, PlainValue};
+use crate::values::resource;
+use crate::values::spelling::number;
+use crate::values::template::UriTemplate;
+use mcp_resources_engine::catalog::ItemSource;
+use mcp_resources_engine::engine::ServerInfo;
+use mcp_resources_engine::hub::ListKinds;
+use mcp_resources_engine::now::{Millis, Now};
+use mcp_resources_engine::suggest;
+use mcp_resources_runtime::provider::WatchChange;
+use mcp_resources_runtime::registry::{ForeignFunction, Registry, RegistryChange};
+use napi::Env;
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The data of one request, in reused buffers.
+#[napi]
+pub struct Server {
+    pub(crate) host: Rc<Host>,
+}
+
+/// Whether clients watch a URI from now on.
+#[napi(object)]
+pub struct Watched {
+    /// The name of what serves it.
+    pub name: String,
+    /// In canonical form.
+    pub uri: String,
+    /// From now on.
+    pub is_watched: bool,
+}
+
+/// One change of the registrations.
+#[napi]
+pub struct Edit(RegistryChange<Functions>);
+
+#[napi]
+impl Server {
+    /// Nothing registered yet.
+    #[napi(catch_unwind, constructor)]
+    pub fn new(
+        env: Env,
+        name: String,
+        version: String,
+        fields: PlainValue,
+        mut host: HostFields,
+    ) -> Result<Self> {
+        let file = audit::file(host.audit.take())?;
+        let info = ServerInfo { name, version, ..ServerInfo::default() };
+        let (info, options) = options::server(&env, info, fields, host)?;
+        let registry = Registry::new(info, options).map_err(|error| registration(&env, &error, None))?;
+        if let Some(file) = file {
+            registry.audit(Box::new(file));
+        }
+        Ok(Self { host: Host::new(env, registry)? })
+    }
+
+    /// The message about an unknown name, with the known name that was probably meant.
+    #[napi(catch_unwind)]
+    pub fn unexpected(what: String, name: String, known: Vec<String>) -> String {
+        suggest::unexpected(&what, &name, &known.iter().map(|name| &**name).collect::<Vec<_>>())
+    }
+
+    /// The template that was probably meant by a text in the notation of a web framework.
+    #[napi(catch_unwind)]
+    pub fn suggested_template(text: String) -> Option<String> {
+        suggest::template(&text)
+    }
+
+    /// Declares a method that is not ours, before the engine is made.
+    #[napi(catch_unwind)]
+    pub fn extend(&self, method: String, callee: &Function, about: ForeignFields) -> Result<()> {
+        let list_kind = about.lists.map(|word| list_kinds(&word)).transpose()?;
+        let late = format!("the method {method:?} must be declared before the first resource is registered");
+        let foreign =
+            ForeignFunction { method, name_param: about.name_param, capability: about.capability, list_kind };
+        if self.host.registry.extend(foreign, Arc::new(callee.callee.clone().into())) {
+            return Ok(());
+        }
+        Err(raise(&self.host.env, "RegistrationError", late, &[]))
+    }
+
+    /// Applies edits, all or none. Returns warnings for the log.
+    #[napi(catch_unwind)]
+    pub fn publish(&self, edits: Vec<ClassInstance<'_, Edit>>) -> Result<Vec<String>> {
+        let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
+        let registry = &self.host.registry;
+        let published = self.host.delivering(|| registry.publish(&changes))?;
+        published.map_err(|error| {
+            let first = self.host.registry.collides_with(&error);
+            let reader = first.as_ref().map(|functions| &*functions.reader.name);
+            registration(&self.host.env, &error, reader)
+        })
+    }
+
+    /// Mounts providers, all or none.
+    #[napi(catch_unwind)]
+    pub fn mount(&self, providers: Vec<ClassInstance<'_, Provider>>) -> Result<()> {
+        self.host.engine()?;
+        let providers: Vec<_> = providers.iter().map(|given| given.provider.clone()).collect();
+        let mounts = self.host.registry.mounts();
+        let mounted = self.host.delivering(|| mounts.mount_all(&providers))?;
+        mounted.map_err(|error| registration(&self.host.env, &error, None))
+    }
+
+    /// Ends the mount of a provider; `false` if it is not mounted here.
+    #[napi(catch_unwind)]
+    pub fn unmount(&self, given: &Provider) -> Result<bool> {
+        self.host.delivering(|| self.host.registry.mounts().unmount_provider(&given.provider))
+    }
+
+    /// Has `look` look at what providers give before it is sent, for so many milliseconds at most.
+    #[napi(catch_unwind)]
+    pub fn redact_with(
+        &self,
+        #[napi(
+            ts_arg_type = "(uri: string, contents: Entry[], driver: number | null, response: number | null) => Entry[] | null"
+        )]
+        look: Look,
+    ) {
+        let patience = Duration::from_millis(self.host.registry.read_timeout());
+        let redact = self.host.redactions.reached(self.host.woken.clone(), patience);
+        self.host.registry.mounts().redact_with(redact);
+        let _ = self.host.redact.set(look);
+    }
+
+    /// Tells those who watch this URI that its contents have changed.
+    #[napi(catch_unwind)]
+    pub fn notify_updated(&self, uri: String) -> Result<()> {
+        let engine = self.host.engine()?;
+        let now = self.host.clock.now();
+        let updated = self.host.delivering(|| engine.updated(&uri, now))?;
+        updated.map_err(|error| registration(&self.host.env, &error, None))
+    }
+
+    /// Tells clients that a list has changed.
+    #[napi(catch_unwind)]
+    pub fn notify_list_changed(&self, lists: String) -> Result<()> {
+        let engine = self.host.engine()?;
+        let lists = list_kinds(&lists)?;
+        self.host.delivering(|| engine.list_changed(lists, self.host.clock.now()))
+    }
+
+    /// Ends every listen that is open now with its result.
+    #[napi(catch_unwind)]
+    pub fn shutdown(&self) -> Result<()> {
+        self.host.delivering(|| self.host.shutdown())?
+    }
+
+    /// The tokens of a subject are no longer valid: ends its listens and streams.
+    #[napi(catch_unwind)]
+    pub fn revoke(&self, subject: String) -> Result<()> {
+        let engine = self.host.engine()?;
+        self.host.delivering(|| engine.revoke(&subject))
+    }
+
+    /// The metrics in the text format of Prometheus; `null` if they are off.
+    #[napi(catch_unwind)]
+    pub fn metrics_text(&self) -> Result<Option<String>> {
+        Ok(self.host.engine()?.metrics_text())
+    }
+
+    /// Waits, not for long, until the file has all that is recorded.
+    #[napi(catch_unwind)]
+    pub fn flush_audit(&self) {
+        self.host.registry.flush_audit();
+    }
+
+    /// Has `bell` called when there is something for `takeAuditRecords`. It does not keep the process alive.
+    #[napi(catch_unwind)]
+    pub fn watch_audit_records(&self, bell: napi::bindgen_prelude::Function<'_, (), ()>) -> Result<()> {
+        self.host.registry.watch_audit_records(audit::watcher(&bell)?);
+        Ok(())
+    }
+
+    /// Has `bell` called when there is something for `takeWatches`: changes of who watches `uri`, a resource or
+    /// template. Only the first bell counts. Returns the name under which they are given.
+    #[napi(catch_unwind)]
+    pub fn watch(&self, uri: String, bell: napi::bindgen_prelude::Function<'_, (), ()>) -> Result<String> {
+        self.host.engine()?;
+        Ok(self.host.registry.mounts().watch_changes(&uri, audit::watcher(&bell)?).to_string())
+    }
+
+    /// Takes the changes of what clients watch since the last call.
+    #[napi(catch_unwind)]
+    pub fn take_watches(&self) -> Vec<Watched> {
+        let change = |one: WatchChange| Watched {
+            name: one.name.to_string(),
+            uri: one.uri.to_string(),
+            is_watched: one.is_watched,
+        };
+        self.host.registry.mounts().take_watches().into_iter().map(change).collect()
+    }
+
+    /// Takes the audit records since the last call: a JSON object on each line.
+    #[napi(catch_unwind)]
+    pub fn take_audit_records(&self) -> String {
+        let mut entries = Vec::new();
+        let mut lines = Vec::new();
+        self.host.registry.take_audit_records(&mut entries);
+        entries.iter().for_each(|entry| entry.write_line(&mut lines));
+        String::from_utf8_lossy(&lines).into_owned()
+    }
+
+    /// Time for requests in flight to finish after the end of input, in milliseconds.
+    #[napi(catch_unwind, getter)]
+    pub fn grace(&self) -> f64 {
+        number(self.host.registry.grace())
+    }
+
+    /// The number of registered functions.
+    #[napi(catch_unwind, getter)]
+    pub fn handlers(&self) -> f64 {
+        number(self.host.registry.len() as u64)
+    }
+
+    /// The number of HTTP requests that wait for functions, or are remembered after their client has left: for tests.
+    #[napi(catch_unwind, getter)]
+    pub fn waiting(&self) -> f64 {
+        number(self.host.waiting() as u64)
+    }
+
+    /// Stops the clock at so many milliseconds, for tests.
+    #[napi(catch_unwind)]
+    pub fn set_time(&self, tick: i64, unix: i64) {
+        let [tick, unix] = [tick, unix].map(|time| Millis::try_from(time).unwrap_or_default());
+        self.host.clock.set(Some(Now { tick, unix }));
+    }
+}
+
+/// The options of a custom method.
+#[napi(object, object_to_js = false)]
+pub struct ForeignFields {
+    /// The member of the params that the HTTP header `Mcp-Name` repeats.
+    pub name_param: Option<String>,
+    /// A capability to declare: its name, and settings as JSON text.
+    pub capability: Option<(String, String)>,
+    /// The lists of the method, if clients may listen to changes of them.
+    pub lists: Option<String>,
+}
+
+#[napi]
+impl Edit {
+    /// Adds a resource that a function reads, or whose text or bytes never change.
+    #[napi(catch_unwind, factory)]
+    pub fn add_resource(
+        resource: PlainValue,
+        source: Either3<String, ClassInstance<'_, Function>, Uint8Array>,
+    ) -> Result<Self> {
+        let resource = resource::resource(resource)?;
+        Ok(Self(match source {
+            Either3::A(text) => RegistryChange::AddConstant(resource, ItemSource::Text(text.into())),
+            Either3::B(function) => {
+                let functions = Arc::new(function.callee.clone().into());
+                RegistryChange::AddResource(resource, functions, function.number.clone())
+            }
+            Either3::C(bytes) => RegistryChange::AddConstant(resource, ItemSource::Bytes((&*bytes).into())),
+        }))
+    }
+
+    /// Removes a resource.
+    #[napi(catch_unwind, factory)]
+    pub fn remove_resource(uri: String) -> Self {
+        Self(RegistryChange::RemoveResource(uri))
+    }
+
+    /// Adds a template with its reader, its completers by variable, and its lister.
+    #[napi(catch_unwind, factory)]
+    pub fn add_template(
+        template: &UriTemplate,
+        fields: PlainValue,
+        reader: ClassInstance<'_, Function>,
+        #[napi(ts_arg_type = "[string, NativeFunction][]")] completers: Vec<(
+            String,
+            ClassInstance<'_, Function>,
+        )>,
+        #[napi(ts_arg_type = "NativeFunction | null")] lister: Option<ClassInstance<'_, Function>>,
+    ) -> Result<Self> {
+        let completes = completers.iter().map(|(name, _)| name.clone()).collect();
+        let template = resource::template(template, fields, completes)?;
+        let functions = Functions {
+            reader: reader.callee.clone(),
+            completers: completers.iter().map(|(name, own)| (name.clone(), own.callee.clone())).collect(),
+            lister: lister.map(|lister| lister.callee.clone()),
+        };
+        Ok(Self(RegistryChange::AddTemplate(template, Arc::new(functions))))
+    }
+
+    /// Removes a template.
+    #[napi(catch_unwind, factory)]
+    pub fn remove_template(uri_template: String) -> Self {
+        Self(RegistryChange::RemoveTemplate(uri_template))
+    }
+}
+
+fn list_kinds(word: &str) -> Result<ListKinds> {
+    let refused = || unusable(format!("{word:?} is no list: resources, tools or prompts"));
+    ListKinds::parse(word).ok_or_else(refused)
+}

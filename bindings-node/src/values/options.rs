@@ -1,0 +1,92 @@
+//! Options from objects: converts values of JavaScript to those of the core. The core decides which options exist and
+//! which values they take.
+
+use crate::values::error::unusable;
+use crate::values::guard::PolicySource;
+use crate::values::spelling::{camel_case, snake_case};
+use mcp_resources_engine::engine::{EngineOptions, ServerInfo, Setup};
+use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, set_all};
+use napi::Env;
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+use std::collections::BTreeMap;
+
+/// The most requests of one connection that a number can name exactly.
+const MOST_IN_FLIGHT: usize = 1 << 20;
+/// Whole numbers beyond it are not exact.
+const MOST_WHOLE: f64 = 9_007_199_254_740_991.0;
+
+/// The value of an option. The names of an object are option names; names that the user chooses stand in lists of
+/// pairs.
+#[napi(transparent)]
+pub struct PlainValue(
+    Either7<bool, f64, String, Uint8Array, Vec<PlainValue>, BTreeMap<String, PlainValue>, Null>,
+);
+
+/// The settings besides the options of a server.
+#[napi(object, object_to_js = false)]
+pub struct HostFields {
+    /// The file where each request is recorded, or whether records are kept for a function.
+    pub audit: Option<Either<String, bool>>,
+    /// The guard's policy.
+    pub guard: Option<PolicySource>,
+    /// A secret of this process.
+    pub process_key: Uint8Array,
+}
+
+/// Reads the options of a server.
+pub(crate) fn server(
+    env: &Env,
+    info: ServerInfo,
+    fields: PlainValue,
+    host: HostFields,
+) -> Result<(ServerInfo, EngineOptions)> {
+    let mut setup = Setup { info, options: EngineOptions::default() };
+    set(&mut setup, fields)?;
+    let Setup { info, mut options } = setup;
+    options.limits.in_flight = options.limits.in_flight.min(MOST_IN_FLIGHT);
+    options.guard = host.guard.map(|policy| policy.read(env)).transpose()?.unwrap_or_default();
+    options.process_key = Some(read(OptionValue::Bytes(host.process_key.to_vec()))?);
+    Ok((info, options))
+}
+
+/// Sets the options that an object has.
+pub(crate) fn set<T: NamedOptions>(options: &mut T, fields: PlainValue) -> Result<()> {
+    set_all(options, fields.into()).map_err(|error| refused(&error))
+}
+
+/// Reads one value.
+pub(crate) fn read<T: FromOption>(value: impl Into<OptionValue>) -> Result<T> {
+    T::from_option(value.into()).map_err(|error| refused(&error))
+}
+
+/// The `TypeError` for a wrong option.
+pub(crate) fn refused(error: &OptionError) -> Error {
+    unusable(error.message(error.given(), camel_case))
+}
+
+impl From<PlainValue> for OptionValue {
+    fn from(PlainValue(given): PlainValue) -> Self {
+        match given {
+            Either7::A(truth) => Self::Bool(truth),
+            #[expect(clippy::cast_possible_truncation, reason = "it is a whole number of at most 53 bits")]
+            Either7::B(number) if number.fract() == 0.0 && number.abs() <= MOST_WHOLE => {
+                Self::Integer(number as i128)
+            }
+            Either7::B(number) => Self::Number(number),
+            Either7::C(text) => Self::Text(text),
+            Either7::D(bytes) => Self::Bytes(bytes.to_vec()),
+            Either7::E(items) => Self::List(items.into_iter().map(Self::from).collect()),
+            Either7::F(members) => {
+                let member = |(name, value): (String, PlainValue)| (snake_case(&name), value.into());
+                Self::Members(members.into_iter().map(member).collect())
+            }
+            Either7::G(_) => Self::None,
+        }
+    }
+}
+
+/// A number that cannot be negative.
+pub(crate) fn unsigned<T: TryFrom<i64>>(name: &str, value: i64) -> Result<T> {
+    T::try_from(value).map_err(|_| unusable(format!("{name} is {value}, expected a whole number from 0")))
+}

@@ -1,0 +1,25 @@
+//! Descriptions of resources and templates. The core checks their values.
+
+use crate::values::options::{PlainValue, set};
+use crate::values::template::UriTemplate;
+use mcp_resources_engine::resource as core;
+use napi::bindgen_prelude::*;
+
+/// A resource from its URI and fields.
+pub(crate) fn resource(fields: PlainValue) -> Result<core::Resource> {
+    let mut made = core::Resource::new("");
+    set(&mut made, fields)?;
+    Ok(made)
+}
+
+/// A template with its fields.
+pub(crate) fn template(
+    template: &UriTemplate,
+    fields: PlainValue,
+    completes: Vec<String>,
+) -> Result<core::Template> {
+    let mut made = core::Template::new(template.template.as_str()).options(template.options.clone());
+    made.completes = completes;
+    set(&mut made, fields)?;
+    Ok(made)
+}

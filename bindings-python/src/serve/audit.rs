@@ -1,0 +1,105 @@
+//! The destination of audit records: a file, or the audit function.
+//!
+//! Law: writing the log never blocks a request. The function runs on a Python thread without Rust frames below it,
+//! because the interpreter stops such threads wherever they are when it exits.
+
+use crate::calls::host::Host;
+use mcp_resources_engine::guard::AuditRecord;
+use mcp_resources_runtime::provider::WatchChange;
+use mcp_resources_runtime::transport::{AuditFile, RecordSignal};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+/// The value of the option `audit`.
+pub(crate) enum Audit {
+    File(AuditFile),
+    /// Starts a thread that takes the records.
+    Function(Py<PyAny>),
+}
+
+/// The changes of what clients watch, for the thread that takes them.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct Watches {
+    host: Weak<Host>,
+    bell: Arc<RecordSignal>,
+}
+
+/// The audit records, for the thread that takes them.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct Records {
+    host: Weak<Host>,
+    bell: Arc<RecordSignal>,
+}
+
+impl Audit {
+    /// A path, or a function that starts the thread.
+    pub(crate) fn read(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if given.is_callable() {
+            return Ok(Self::Function(given.clone().unbind()));
+        }
+        match given.extract::<PathBuf>() {
+            Ok(path) => Ok(Self::File(AuditFile::open(path)?)),
+            Err(_) => {
+                let given = given.repr()?;
+                Err(PyTypeError::new_err(format!("audit is {given}, expected a path or a function")))
+            }
+        }
+    }
+}
+
+/// Called when the server begins to serve: starts the threads of this process that take records and changes of watches.
+pub(crate) fn begin(py: Python<'_>, host: &Arc<Host>) -> PyResult<()> {
+    if let Some(watcher) = host.watcher.get() {
+        let watches = |bell| Watches { host: Arc::downgrade(host), bell };
+        watcher.thread.begin(|bell| watcher.start.call1(py, (watches(bell),)).map(drop))?;
+    }
+    let Some(recorder) = &host.recorder else { return Ok(()) };
+    let records = |bell| Records { host: Arc::downgrade(host), bell };
+    recorder.thread.begin(|bell| recorder.start.call1(py, (records(bell),)).map(drop))
+}
+
+#[pymethods]
+impl Records {
+    /// Waits for the next lines of JSON, oldest first. `None` ends the thread.
+    fn next<'py>(&self, py: Python<'py>) -> Option<Vec<Bound<'py, PyBytes>>> {
+        loop {
+            let mut entries = Vec::new();
+            if let Some(host) = self.host.upgrade() {
+                host.take_audit_records(&mut entries);
+            }
+            if !entries.is_empty() {
+                return Some(entries.iter().map(|entry| line(py, entry)).collect());
+            }
+            if !py.detach(|| self.bell.wait()) {
+                return None;
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Watches {
+    /// The next changes: the name of what serves a URI, the URI, and whether it is watched from now on. Waits for some;
+    /// `None` ends the thread.
+    fn next(&self, py: Python<'_>) -> Option<Vec<(String, String, bool)>> {
+        loop {
+            let taken = self.host.upgrade().map(|host| host.mounts().take_watches()).unwrap_or_default();
+            if !taken.is_empty() {
+                let change = |one: &WatchChange| (one.name.to_string(), one.uri.to_string(), one.is_watched);
+                return Some(taken.iter().map(change).collect());
+            }
+            if !py.detach(|| self.bell.wait()) {
+                return None;
+            }
+        }
+    }
+}
+
+fn line<'py>(py: Python<'py>, entry: &AuditRecord) -> Bound<'py, PyBytes> {
+    let mut line = Vec::new();
+    entry.write_line(&mut line);
+    PyBytes::new(py, &line)
+}

@@ -1,0 +1,11 @@
+//! Serving on an event loop of Python: the server, pipes, endpoints, and the native HTTP server.
+
+pub(crate) mod audit;
+pub(crate) mod auth;
+pub(crate) mod channel;
+pub(crate) mod http;
+pub(crate) mod inbox;
+pub(crate) mod native;
+pub(crate) mod providers;
+pub(crate) mod server;
+pub(crate) mod web;

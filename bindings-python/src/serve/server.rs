@@ -1,0 +1,301 @@
+//! The server: an engine, its handlers by number, and the channels that deliver changes.
+
+use crate::calls::function::Function;
+use crate::calls::host::{Functions, Host, Recorder};
+use crate::calls::queue::Queue;
+use crate::calls::records::RecordThread;
+use crate::calls::redact::{PROVIDER_CALLS, Redactor};
+use crate::calls::waker::delivering;
+use crate::serve::audit::Audit;
+use crate::serve::providers::Provider;
+use crate::values::contents::Data;
+use crate::values::error;
+use crate::values::lock::lock;
+use crate::values::options;
+use crate::values::resource::{Resource, template};
+use crate::values::template::UriTemplate;
+use mcp_resources_engine::catalog::ItemSource;
+use mcp_resources_engine::engine::ServerInfo;
+use mcp_resources_engine::hub::ListKinds;
+use mcp_resources_engine::now::{Millis, Now};
+use mcp_resources_runtime::registry::{ForeignFunction, Registry, RegistryChange};
+use mcp_resources_runtime::transport::pump::ServingRegistry;
+use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// The data of one request, in reused buffers.
+#[pyclass(frozen, weakref, module = "mcp_resources._core")]
+pub struct Server {
+    pub(crate) host: Arc<Host>,
+}
+
+/// One change of the registrations.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct Edit(RegistryChange<Functions>);
+
+/// A capability to declare: its name, and its settings as JSON text.
+#[derive(FromPyObject)]
+struct CapabilityParts {
+    #[pyo3(item(0))]
+    name: String,
+    #[pyo3(item(1))]
+    settings: String,
+}
+
+/// The functions of a template.
+#[derive(FromPyObject)]
+struct HandlerParts {
+    #[pyo3(item(0))]
+    reader: Py<Function>,
+    /// Completers, by variable.
+    #[pyo3(item(1))]
+    completers: HashMap<String, Py<Function>>,
+    #[pyo3(item(2))]
+    lister: Option<Py<Function>>,
+}
+
+#[pymethods]
+impl Server {
+    /// `spawn` starts a worker thread for `queue`; `audit` is the path of the audit log, or the function that takes its
+    /// records.
+    #[new]
+    #[pyo3(signature = (name, version, fields, queue, spawn, audit = None))]
+    fn new(
+        py: Python<'_>,
+        name: String,
+        version: String,
+        fields: &Bound<'_, PyDict>,
+        queue: Py<Queue>,
+        spawn: Py<PyAny>,
+        audit: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (info, options) = options::read(ServerInfo { name, version, ..ServerInfo::default() }, fields)?;
+        let registry = Registry::new(info, options).map_err(|error| error::registration(py, &error, None))?;
+        let recorder = match audit.map(Audit::read).transpose()? {
+            Some(Audit::File(file)) => {
+                registry.audit(Box::new(file));
+                None
+            }
+            Some(Audit::Function(start)) => {
+                let thread = RecordThread::default();
+                registry.watch_audit_records(thread.bell().clone().into());
+                Some(Recorder { start, thread })
+            }
+            None => None,
+        };
+        let redact = fields.get_item("redact")?.filter(|redact| !redact.is_none());
+        let redactor = redact.map(|redact| Redactor::new(redact.unbind()));
+        if let Some(redactor) = redactor.clone() {
+            registry
+                .mounts()
+                .redact_with(Arc::new(move |peer, uri, answer| redactor.provided(peer, uri, answer)));
+        }
+        let host = Host {
+            clock: registry.clock().clone(),
+            queue,
+            spawn,
+            redactor,
+            lifespan: Mutex::default(),
+            recorder,
+            watcher: OnceLock::new(),
+            registry,
+            serving: ServingRegistry::default(),
+        };
+        Ok(Self { host: Arc::new(host) })
+    }
+
+    /// Rust holds the functions, which may close over the server, so the collector must visit them. A running host
+    /// references the server, so a server in use is never collected.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.host.traverse(&visit)
+    }
+
+    /// Declares a method that is not ours, before the engine is made.
+    fn extend(
+        &self,
+        py: Python<'_>,
+        method: String,
+        function: Py<Function>,
+        name_param: Option<String>,
+        capability: Option<CapabilityParts>,
+        lists: Option<String>,
+    ) -> PyResult<()> {
+        let list_kind = lists.map(|word| list_kinds(&word)).transpose()?;
+        let late = format!("the method {method:?} must be declared before the first resource is registered");
+        let capability = capability.map(|CapabilityParts { name, settings }| (name, settings));
+        let foreign = ForeignFunction { method, name_param, capability, list_kind };
+        if self.host.registry.extend(foreign, Arc::new(function.into())) {
+            return Ok(());
+        }
+        Err(error::raise(py, "Registration", (late,)))
+    }
+
+    /// Applies edits, all or none. Returns warnings for the log.
+    fn publish(&self, py: Python<'_>, edits: Vec<PyRef<'_, Edit>>) -> PyResult<Vec<String>> {
+        let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
+        let registry = &self.host.registry;
+        // An edit of templates builds their index anew: other threads go on meanwhile.
+        let published = delivering(py, || py.detach(|| registry.publish(&changes)))?;
+        published.map_err(|error| self.host.refusal(py, &error))
+    }
+
+    /// Mounts providers, all or none.
+    fn mount(&self, py: Python<'_>, providers: Vec<PyRef<'_, Provider>>) -> PyResult<()> {
+        let _ = self.host.engine()?;
+        let mounts = self.host.mounts();
+        let providers: Vec<_> = providers.iter().map(|provider| provider.provider.clone()).collect();
+        let mounted = delivering(py, || py.detach(|| mounts.mount_all(&providers)))?;
+        mounted.map_err(|error| error::registration(py, &error, None))
+    }
+
+    /// Has changes of who watches `uri`, a resource or template, taken by the thread that `start` starts when the
+    /// server begins to serve. Returns the name under which they are given.
+    fn watch(&self, uri: &str, start: Py<PyAny>) -> PyResult<String> {
+        let watcher = self.host.watcher.get_or_init(|| Recorder { start, thread: RecordThread::default() });
+        self.host.engine()?;
+        Ok(self.host.mounts().watch_changes(uri, watcher.thread.bell().clone().into()).to_string())
+    }
+
+    /// Ends the mount of a provider. `False` if it is not mounted here.
+    fn unmount(&self, py: Python<'_>, provider: &Provider) -> PyResult<bool> {
+        let mounts = self.host.mounts();
+        let provider = &provider.provider;
+        delivering(py, || py.detach(|| mounts.unmount_provider(provider)))
+    }
+
+    fn notify_updated(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
+        let engine = self.host.engine()?;
+        let now = self.host.clock.now();
+        let updated = delivering(py, || engine.updated(uri, now))?;
+        updated.map_err(|error| error::registration(py, &error, None))
+    }
+
+    fn notify_list_changed(&self, py: Python<'_>, lists: &str) -> PyResult<()> {
+        let engine = self.host.engine()?;
+        let now = self.host.clock.now();
+        let lists = list_kinds(lists)?;
+        delivering(py, || engine.list_changed(lists, now))
+    }
+
+    /// Ends every listen that is open now with its result.
+    fn shutdown(&self, py: Python<'_>) -> PyResult<()> {
+        delivering(py, || self.host.serving.shutdown())
+    }
+
+    /// The tokens of a subject are no longer valid: ends its listens and streams.
+    fn revoke(&self, py: Python<'_>, subject: &str) -> PyResult<()> {
+        let engine = self.host.engine()?;
+        delivering(py, || engine.revoke(subject))
+    }
+
+    /// The metrics in the text format of Prometheus; `None` if they are off.
+    fn metrics_text(&self) -> PyResult<Option<String>> {
+        Ok(self.host.engine()?.metrics_text())
+    }
+
+    /// Waits, not for long, until all that is recorded was taken.
+    fn flush_audit(&self, py: Python<'_>) {
+        py.detach(|| {
+            self.host.registry.flush_audit();
+            self.host.recorder.iter().for_each(|recorder| recorder.thread.flush());
+        });
+    }
+
+    /// Ends the threads when the interpreter ends, after the audit records were taken.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| {
+            self.host.queue.get().jobs.stop();
+            PROVIDER_CALLS.close();
+            self.host.registry.end_audit();
+            let recorders = self.host.recorder.iter().chain(self.host.watcher.get());
+            recorders.for_each(|recorder| recorder.thread.end());
+        });
+    }
+
+    /// This process was forked from one that had threads.
+    fn forked(&self) {
+        self.host.queue.get().jobs.forked();
+        PROVIDER_CALLS.forked();
+        self.host.registry.forked();
+    }
+
+    /// Sets the value of the server's lifespan, for handlers.
+    fn set_lifespan(&self, value: Option<Py<PyAny>>) {
+        let before = std::mem::replace(&mut *lock(&self.host.lifespan), value);
+        drop(before);
+    }
+
+    /// Time for requests in flight to finish after the end of input, in milliseconds.
+    #[getter]
+    fn grace(&self) -> Millis {
+        self.host.registry.grace()
+    }
+
+    /// The jobs of the worker threads.
+    #[getter]
+    fn queue(&self, py: Python<'_>) -> Py<Queue> {
+        self.host.queue.clone_ref(py)
+    }
+
+    /// The number of registered functions.
+    #[getter]
+    fn handlers(&self) -> usize {
+        self.host.registry.len()
+    }
+
+    /// Stops the clock at so many milliseconds, for tests.
+    fn set_time(&self, tick: Millis, unix: Millis) {
+        self.host.clock.set(Some(Now { tick, unix }));
+    }
+}
+
+#[pymethods]
+impl Edit {
+    #[staticmethod]
+    fn add_resource(resource: &Resource, source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let resource = resource.resource.clone();
+        if let Ok(function) = source.cast::<Function>() {
+            let functions = Arc::new(function.clone().unbind().into());
+            return Ok(Self(RegistryChange::AddResource(resource, functions, function.get().number.clone())));
+        }
+        let source = if let Ok(text) = source.cast::<PyString>() {
+            ItemSource::Text(text.to_str()?.into())
+        } else {
+            match Data::read(source)? {
+                Some(Data::Bytes(bytes)) => ItemSource::Bytes((&*bytes).into()),
+                _ => return Err(PyTypeError::new_err("the source of a constant is no text and no bytes")),
+            }
+        };
+        Ok(Self(RegistryChange::AddConstant(resource, source)))
+    }
+
+    #[staticmethod]
+    fn remove_resource(uri: String) -> Self {
+        Self(RegistryChange::RemoveResource(uri))
+    }
+
+    #[staticmethod]
+    fn add_template(
+        uri_template: &UriTemplate,
+        fields: &Bound<'_, PyDict>,
+        functions: HandlerParts,
+    ) -> PyResult<Self> {
+        let HandlerParts { reader, completers, lister } = functions;
+        let functions = Arc::new(Functions { reader, completers, lister });
+        Ok(Self(RegistryChange::AddTemplate(template(uri_template, fields)?, functions)))
+    }
+
+    #[staticmethod]
+    fn remove_template(uri_template: String) -> Self {
+        Self(RegistryChange::RemoveTemplate(uri_template))
+    }
+}
+
+fn list_kinds(word: &str) -> PyResult<ListKinds> {
+    let refused = || PyTypeError::new_err(format!("{word:?} is no list: resources, tools or prompts"));
+    ListKinds::parse(word).ok_or_else(refused)
+}

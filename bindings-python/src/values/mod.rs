@@ -1,0 +1,14 @@
+//! Values of Python as those of the core, and back: options, descriptions, templates, contents, errors.
+//!
+//! Law: nothing here knows a server, a request or an event loop.
+
+pub(crate) mod contents;
+pub(crate) mod error;
+pub(crate) mod guard;
+pub(crate) mod json;
+pub(crate) mod lock;
+pub(crate) mod options;
+pub(crate) mod raised;
+pub(crate) mod resource;
+pub(crate) mod rules;
+pub(crate) mod template;

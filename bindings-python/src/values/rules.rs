@@ -1,0 +1,29 @@
+//! Options of HTTP, from keyword arguments.
+
+use crate::values::error::{self, unexpected};
+use crate::values::options::set;
+use mcp_resources_engine::http::{Rules, RulesError};
+use mcp_resources_engine::option::NamedOptions;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+/// The options of the HTTP server that are set in Python.
+const OF_HOST: &[&str] = &["host", "port"];
+
+/// Reads the options of an endpoint.
+pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
+    let mut rules = Rules::default();
+    for (name, value) in fields {
+        let name = name.cast::<PyString>()?.to_str()?;
+        if !Rules::NAMES.contains(&name) {
+            return Err(unexpected("option", name, &[OF_HOST, Rules::NAMES].concat()));
+        }
+        set(&mut rules, name, &value)?;
+    }
+    Ok(rules)
+}
+
+/// Converts the error about the options.
+pub(crate) fn refused(py: Python<'_>, error: &RulesError) -> PyErr {
+    error::raise(py, "Registration", (error.to_string(),))
+}
