@@ -221,7 +221,7 @@ impl Machine {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// Handles timers: ends what has timed out and resumes what was delayed.
+    /// Handles timers: ends calls that have timed out and resumes delayed ones.
     pub fn tick(&mut self, now: Now, out: &mut Effects) {
         while let Some((at, timer)) = self.timers.first().cloned().filter(|(at, _)| *at <= now.tick) {
             self.timers.remove(&(at, timer.clone()));
