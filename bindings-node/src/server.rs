@@ -409,7 +409,7 @@ impl Host {
         webs.push(Rc::downgrade(web));
     }
 
-    /// Delivers to the pipes that have something to hear, and has the loop see to responses and to the time.
+    /// Delivers to the pipes with pending output, and makes the loop handle responses and to the time.
     fn look(&self) -> Result<()> {
         let Some(pipes) = self.woken.take() else { return Ok(()) };
         self.hold()?;

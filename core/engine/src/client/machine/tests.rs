@@ -114,7 +114,7 @@ impl World {
                 }
                 Effect::LeftOut(what) => self.log.push(what),
                 Effect::Noted(note) => self.log.push(format!("noted: {note}")),
-                Effect::Heard(heard) => self.log.push(format!("heard: {heard:?}")),
+                Effect::Message(message) => self.log.push(format!("message: {message:?}")),
             }
             queue.extend(more);
         }

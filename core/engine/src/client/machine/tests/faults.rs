@@ -484,7 +484,7 @@ fn an_ended_session_is_begun_anew() {
 fn changes_of_lists_are_reported() {
     for era in ERAS {
         let mut world = World::open(era);
-        world.act(Machine::hear_lists);
+        world.act(Machine::watch_lists);
         world.pass(100);
         world.list_changes();
         world.pass(100);
