@@ -183,7 +183,7 @@ impl Connection {
         if self.kind == ConnectionKind::Session {
             self.know(arrival.principal);
         }
-        let outcome = self.climb(arrival, now, out);
+        let outcome = self.dispatch(arrival, now, out);
         if self.kind != ConnectionKind::Session {
             for (_, mut line) in self.take_completed() {
                 out.append(&mut line);

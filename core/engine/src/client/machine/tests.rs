@@ -102,7 +102,7 @@ impl World {
                 Effect::Disconnect { .. } => self.drop_connection(),
                 Effect::Send(message) => self.serve(message),
                 Effect::Abort(_) => {}
-                Effect::Finished { call, outcome } => self.log.push(format!("{call}: {}", worded(&outcome))),
+                Effect::Finished { call, outcome } => self.log.push(format!("{call}: {}", described(&outcome))),
                 Effect::Changed { watch, change } => self.changed(watch, change),
                 Effect::ListChanged => self.log.push("list changed".into()),
                 Effect::Asked(question) => {
@@ -258,7 +258,7 @@ impl World {
     }
 }
 
-pub(super) fn worded(outcome: &Result<ClientOutcome, ClientError>) -> String {
+pub(super) fn described(outcome: &Result<ClientOutcome, ClientError>) -> String {
     match outcome {
         Ok(ClientOutcome::Contents(contents)) => text(contents),
         Ok(ClientOutcome::Page(page)) => {

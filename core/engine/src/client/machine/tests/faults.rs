@@ -56,7 +56,7 @@ impl Alone {
     /// The outcome of the call `1`.
     fn finished(&mut self) -> String {
         let finished = self.effects.iter().find_map(|effect| match effect {
-            Effect::Finished { call: 1, outcome } => Some(super::worded(outcome)),
+            Effect::Finished { call: 1, outcome } => Some(super::described(outcome)),
             _ => None,
         });
         finished.unwrap_or_else(|| panic!("not finished: {:?}", self.effects))
