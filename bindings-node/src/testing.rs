@@ -3,7 +3,7 @@
 use crate::values::error::unusable;
 use crate::values::options::read;
 use crate::values::spelling::number;
-use mcp_resources_engine::client::{self, Heard};
+use mcp_resources_engine::client::{self, ServerMessage};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ pub struct TestClient(RefCell<client::TestClient>);
 
 /// A message of the server.
 #[napi(object, object_from_js = false)]
-pub struct HeardFields {
+pub struct MessageFields {
     /// Its kind.
     pub kind: &'static str,
     /// The request that it belongs to.
@@ -60,14 +60,14 @@ impl TestClient {
 
     /// Takes bytes from the server, and returns the messages in them.
     #[napi(catch_unwind)]
-    pub fn received(&self, bytes: &[u8]) -> Vec<HeardFields> {
+    pub fn received(&self, bytes: &[u8]) -> Vec<MessageFields> {
         let mut client = self.0.borrow_mut();
         client.received(bytes);
-        let fields = |heard: Heard| HeardFields {
-            kind: heard.kind.as_str(),
-            id: heard.id.map(number),
-            body: heard.body,
+        let fields = |message: ServerMessage| MessageFields {
+            kind: message.kind.as_str(),
+            id: message.id.map(number),
+            body: message.body,
         };
-        client.heard().into_iter().map(fields).collect()
+        client.take_messages().into_iter().map(fields).collect()
     }
 }

@@ -45,6 +45,10 @@ impl TestClient {
     fn received(&self, bytes: &[u8]) -> Vec<(&'static str, Option<u64>, String)> {
         let mut client = lock(&self.0);
         client.received(bytes);
-        client.heard().into_iter().map(|heard| (heard.kind.as_str(), heard.id, heard.body)).collect()
+        client
+            .take_messages()
+            .into_iter()
+            .map(|message| (message.kind.as_str(), message.id, message.body))
+            .collect()
     }
 }

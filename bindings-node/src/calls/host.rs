@@ -128,7 +128,7 @@ impl Host {
         self.endpoints().iter().map(|endpoint| endpoint.waiting()).sum()
     }
 
-    /// Delivers to the pipes that have something to hear, and has the loop see to responses and to the time.
+    /// Delivers to the pipes that have something to hear, and makes the loop look at responses and at the time.
     fn look(&self) -> Result<()> {
         let Some(pipes) = self.woken.take() else { return Ok(()) };
         self.hold()?;

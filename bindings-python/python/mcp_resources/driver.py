@@ -93,7 +93,7 @@ class _Listener:
         self._loop = loop
         self._wakeup = wakeup
         self._context = contextvars.copy_context()  # the thread has one of its own, which is empty
-        self._heard = threading.Semaphore(0)
+        self._signals = threading.Semaphore(0)
         self._watches = True
         threading.Thread(target=self._run, name="mcp-resources-wakeup", daemon=True).start()
 
@@ -104,10 +104,10 @@ class _Listener:
             while self._watches:
                 poll.poll()
                 self._loop.call_soon_threadsafe(self._work, context=self._context)
-                self._heard.acquire()
+                self._signals.acquire()
 
     def _work(self) -> None:
         try:
             self._watches = self._wakeup.work()
         finally:
-            self._heard.release()
+            self._signals.release()

@@ -270,7 +270,7 @@ fn no_port(text: &str) -> Result<String, String> {
     Err(format!("there is no option --port; write --http {text}"))
 }
 
-/// A name and a value, or what is wrong with the text.
+/// A name and a value, or the mistake in the text.
 ///
 /// The text is judged after it is parsed: clap repeats a wrong argument in its message, and this one can be a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]

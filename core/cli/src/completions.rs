@@ -1,7 +1,7 @@
 //! Completion in shells: the scripts, and the command that they call for candidates.
 //!
-//! Law: a candidate comes from a server. It has no control character, and what a shell would not take for plain text is
-//! quoted. A server that does not answer in time completes nothing.
+//! Law: candidates come from a server. A candidate contains no control character, and text that a shell would interpret
+//! is quoted. A server that does not answer in time completes nothing.
 
 use crate::args::{Cli, Command, CompletionCandidates, Completions, ServerArgs, Shell};
 use crate::{Outcome, connect, files, select};

@@ -32,7 +32,7 @@ pub(crate) fn with(args: ServerArgs, work: impl AsyncFnOnce(&Client) -> Outcome)
     status
 }
 
-/// A client of the one server. Needs a runtime; nothing is started yet.
+/// A client of one server. Requires a runtime; connects with the first call.
 pub(crate) fn connect(selected: &Selected, args: &ServerArgs) -> Result<Client, Failed> {
     let mut builder = Client::builder()
         .server(&selected.name, selected.target.clone())

@@ -101,8 +101,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Calls `note` with the name of a server and a sentence about anything that was ignored, and, without
-    /// [`ClientBuilder::on_left_out`], about what was left out. For logging.
+    /// Calls `note` with the name of a server and a sentence about anything that was ignored and, without
+    /// [`ClientBuilder::on_left_out`], about invalid entries that were left out. For logging.
     #[must_use]
     pub fn on_note(mut self, note: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
         self.note = Some(Arc::new(note));

@@ -175,7 +175,7 @@ impl Client {
     /// exists.
     pub fn list_changes(&self) -> ListChanges {
         for link in self.links() {
-            link.hear_lists();
+            link.watch_lists();
         }
         ListChanges(self.inner.hooks.lists.subscribe())
     }

@@ -46,7 +46,7 @@ enum LinkCommand {
     Cancel(u64),
     Watch { id: u64, uri: String, watching: Arc<ClientWatching> },
     Unwatch(u64),
-    HearLists,
+    WatchLists,
     About(AboutSender),
     Answer { question: u64, answer: Result<String, String> },
     Close(oneshot::Sender<()>),
@@ -125,8 +125,8 @@ impl ServerHandle {
     }
 
     /// Starts listening for changes of the server's lists.
-    pub(super) fn hear_lists(&self) {
-        self.send(LinkCommand::HearLists);
+    pub(super) fn watch_lists(&self) {
+        self.send(LinkCommand::WatchLists);
     }
 
     /// The server's description of itself, once there is a connection.
@@ -292,7 +292,7 @@ impl LinkTask {
                 self.watchings.remove(&id);
                 self.machine.unwatch(id, now, out);
             }
-            LinkCommand::HearLists => self.machine.hear_lists(now, out),
+            LinkCommand::WatchLists => self.machine.watch_lists(now, out),
             LinkCommand::About(about_senders) => {
                 self.about_senders.push(about_senders);
                 self.machine.connect_now(out);
@@ -385,7 +385,7 @@ impl LinkTask {
                 }
                 Effect::ListChanged => self.hooks.list_changed(self.machine.server()),
                 // Only a test machine reports this.
-                Effect::Heard(_) => {}
+                Effect::Message(_) => {}
                 Effect::LeftOut(what) => self.hooks.left_out(self.machine.server(), &what),
                 Effect::Noted(note) => self.hooks.note(self.machine.server(), &note),
             }

@@ -183,7 +183,7 @@ pub enum ErrorPurpose {
 }
 
 impl ErrorPurpose {
-    /// The message for the peer. It names the failed operation and reveals nothing about the host.
+    /// The message for the peer. It names the failed operation and reveals nothing about the server.
     pub fn message(self, error: &ReadError) -> String {
         match (self, error) {
             (Self::Complete, ReadError::Failed) => "Failed to complete the argument".into(),

@@ -246,7 +246,7 @@ impl<H> Registry<H> {
         self.handlers.load().len()
     }
 
-    /// Whether none is.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

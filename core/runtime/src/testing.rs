@@ -23,7 +23,7 @@
 pub use mcp_resources_engine::client::MessageKind;
 
 use crate::server::ResourceServer;
-use mcp_resources_engine::client::{Heard, TestClient};
+use mcp_resources_engine::client::{ServerMessage, TestClient};
 use mcp_resources_engine::version::Revision;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -44,7 +44,7 @@ pub struct Client {
     /// The server's output.
     chunks: UnboundedReceiver<Vec<u8>>,
     /// Messages that arrived while waiting for another one.
-    waiting: VecDeque<Heard>,
+    waiting: VecDeque<ServerMessage>,
 }
 
 /// An error response of the server.
@@ -236,7 +236,7 @@ impl Client {
     pub async fn listen(&mut self, uris: &[&str], list_changed: bool) -> Result<Listen, ServerError> {
         let wanted = json!({ "resourceSubscriptions": uris, "resourcesListChanged": list_changed });
         let id = self.send("listen", json!({ "notifications": wanted }))?;
-        let first = self.heard(|heard| heard.id == Some(id)).await.ok_or_else(gone)?;
+        let first = self.next_message(|message| message.id == Some(id)).await.ok_or_else(gone)?;
         match first.kind {
             MessageKind::Acknowledged => Ok(Listen { id, honoured: body(&first)["notifications"].take() }),
             _ => outcome(&first).and_then(|result| Err(unexpected("not acknowledged", result))),
@@ -245,9 +245,10 @@ impl Client {
 
     /// The next notification of a listen; `None` if the listen has ended, or the server has disconnected.
     pub async fn next(&mut self, listen: &Listen) -> Option<Notification> {
-        let heard = self.heard(|heard| heard.id == Some(listen.id)).await?;
-        let is_over = matches!(heard.kind, MessageKind::Result | MessageKind::Error | MessageKind::Cancelled);
-        (!is_over).then(|| Notification { kind: heard.kind, id: heard.id, params: body(&heard) })
+        let message = self.next_message(|message| message.id == Some(listen.id)).await?;
+        let is_over =
+            matches!(message.kind, MessageKind::Result | MessageKind::Error | MessageKind::Cancelled);
+        (!is_over).then(|| Notification { kind: message.kind, id: message.id, params: body(&message) })
     }
 
     /// Cancels a request, or ends a listen.
@@ -305,8 +306,8 @@ impl Client {
     /// # Errors
     /// The server's error, or that it has disconnected.
     pub async fn answer(&mut self, id: u64) -> Result<Value, ServerError> {
-        let answers = |heard: &Heard| is_answer(heard) && heard.id == Some(id);
-        let answered = self.heard(answers).await.ok_or_else(gone)?;
+        let answers = |message: &ServerMessage| is_answer(message) && message.id == Some(id);
+        let answered = self.next_message(answers).await.ok_or_else(gone)?;
         outcome(&answered)
     }
 
@@ -322,19 +323,19 @@ impl Client {
 
     /// The next notification, complete; `None` if the server has disconnected.
     pub async fn notification(&mut self) -> Option<Value> {
-        let heard = self.heard(|heard| !is_answer(heard)).await?;
-        Some(json!({ "jsonrpc": "2.0", "method": heard.method, "params": body(&heard) }))
+        let message = self.next_message(|message| !is_answer(message)).await?;
+        Some(json!({ "jsonrpc": "2.0", "method": message.method, "params": body(&message) }))
     }
 
     /// The first message that `wanted` accepts. Other messages are kept.
-    async fn heard(&mut self, wanted: impl Fn(&Heard) -> bool) -> Option<Heard> {
+    async fn next_message(&mut self, wanted: impl Fn(&ServerMessage) -> bool) -> Option<ServerMessage> {
         loop {
             if let Some(at) = self.waiting.iter().position(&wanted) {
                 return self.waiting.remove(at);
             }
             let chunk = self.chunks.recv().await?;
             self.client.received(&chunk);
-            self.waiting.extend(self.client.heard());
+            self.waiting.extend(self.client.take_messages());
             // If it fails, the server has disconnected, and the next chunk says so.
             let _ = self.write();
         }
@@ -352,8 +353,8 @@ impl Drop for Client {
     }
 }
 
-fn is_answer(heard: &Heard) -> bool {
-    matches!(heard.kind, MessageKind::Result | MessageKind::Error)
+fn is_answer(message: &ServerMessage) -> bool {
+    matches!(message.kind, MessageKind::Result | MessageKind::Error)
 }
 
 fn completion(result: &Value) -> Option<TestCompletion> {
@@ -364,13 +365,13 @@ fn completion(result: &Value) -> Option<TestCompletion> {
     Some(TestCompletion { values, total: found.get("total").and_then(Value::as_u64), has_more })
 }
 
-fn body(heard: &Heard) -> Value {
-    serde_json::from_str(&heard.body).unwrap_or_default()
+fn body(message: &ServerMessage) -> Value {
+    serde_json::from_str(&message.body).unwrap_or_default()
 }
 
-fn outcome(heard: &Heard) -> Result<Value, ServerError> {
-    let mut body = body(heard);
-    if heard.kind != MessageKind::Error {
+fn outcome(message: &ServerMessage) -> Result<Value, ServerError> {
+    let mut body = body(message);
+    if message.kind != MessageKind::Error {
         return Ok(body);
     }
     Err(ServerError {

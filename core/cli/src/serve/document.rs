@@ -28,7 +28,7 @@ const GUARD_KEYS: [&str; 11] = [
     "audit",
 ];
 
-/// The providers and the rules of a server. Nothing is opened yet.
+/// The providers and the rules of a server, before anything is opened.
 #[derive(Debug)]
 pub struct ServeDocument {
     pub(super) about: ServerSection,

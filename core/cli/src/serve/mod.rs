@@ -5,8 +5,8 @@
 //!                          ▲ SIGHUP: reads the file again, and replaces the kinds that have changed
 //! ```
 //!
-//! Law: stdout has only messages of the protocol. A file with a mistake does not change what is served. The thread that answers
-//! never waits for a source or a file: a reload runs on a thread of its own.
+//! Law: stdout contains protocol messages only. A file with a mistake leaves the served resources unchanged. The thread
+//! that answers never waits for a source or a file: a reload runs on a thread of its own.
 
 mod document;
 mod pushed;
@@ -271,7 +271,7 @@ impl ServeState {
         }
     }
 
-    /// Says what of a file takes effect later.
+    /// Reports the changes of a file that need a restart.
     fn warn_of_restart(&self, document: &ServeDocument) {
         for (what, is_same) in [
             ("guard", document.guard.source == self.guard),

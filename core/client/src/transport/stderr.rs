@@ -77,7 +77,7 @@ struct TerminalText {
 }
 
 impl TerminalText {
-    /// The next bytes, with everything escaped that moves a terminal, and what is not UTF-8.
+    /// The printable form of the next bytes: control sequences of terminals and bytes that are not UTF-8 are escaped.
     fn push(&mut self, piece: &[u8]) -> String {
         let mut bytes = std::mem::take(&mut self.held);
         bytes.extend_from_slice(piece);

@@ -148,7 +148,7 @@ pub struct Applied {
     pub fallback_changed: bool,
     /// The canonical URIs of removed and replaced resources. Watchers are notified of them as updated.
     pub removed: Vec<Arc<str>>,
-    /// The handlers of what was removed, once for each removal, also of a resource or template that the same edits
+    /// The handlers of removed entries, once for each removal, including resources and templates that the same edits
     /// added.
     pub freed: Vec<HandlerId>,
     /// Warnings for the log, one sentence each.

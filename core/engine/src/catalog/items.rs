@@ -94,8 +94,8 @@ impl TemplateEntry {
         self.checks.iter().try_for_each(|check| check.check(params.get(&check.parameter().name)))
     }
 
-    /// Checks that the values of a match are spelled as their types are: for URIs of the author, who may know values that
-    /// the declaration does not have.
+    /// Checks that the values of a match are in the canonical form of their types: for URIs from the program, which may
+    /// know values that the declaration does not have.
     ///
     /// # Errors
     /// As [`ParameterCheck::check_spelling`], for the first value that fails.

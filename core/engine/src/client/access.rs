@@ -1,7 +1,7 @@
 //! The allow-list of a client: globs over canonical URIs.
 //!
-//! Law: without an entry nothing is allowed. Every URI that is requested, and every one that a server returns, is
-//! checked in its canonical form.
+//! Law: without an entry no URI is allowed. Every requested URI, and every URI that a server returns, is checked in its
+//! canonical form.
 //!
 //! Servers list texts that are not URIs: with spaces, backslashes, a single `%`, or without a scheme. They are sent as they
 //! were listed. Globs are compared with the text in which the characters that no URI has are percent-encoded; a text

@@ -250,7 +250,7 @@ pub(super) fn is_unsupported(error: &ClientError) -> bool {
     matches!(error, ClientError::Failed(Failure::Server { code, .. }) if *code == i64::from(METHOD_NOT_FOUND))
 }
 
-/// Prepares a server's text for display: shortens it and removes what a terminal would obey.
+/// Prepares a server's text for display: shortens it and removes characters that a terminal would interpret.
 pub(super) fn shown(text: &str) -> String {
     shortened(text, SHOWN)
 }
@@ -263,7 +263,7 @@ pub(super) fn text(members: &JsonMembers<'_>, name: &str) -> Option<String> {
     members.get(name)?.as_lossy_str().map(Cow::into_owned)
 }
 
-/// Removes the line breaks between the tokens of `json`, and replaces what is not Unicode text in it.
+/// Removes the line breaks between the tokens of `json`, and replaces text that is not Unicode.
 pub(super) fn one_line(json: Json<'_>) -> String {
     json.without_lone_surrogates().replace(['\n', '\r'], " ")
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 const FAILED: &str = "Failed to read resource";
 
-/// An error of a client. Its message is the reason, then the URI, then what the server said.
+/// An error of a client. Its message is the reason, then the URI, then the server's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientError {

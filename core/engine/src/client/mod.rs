@@ -25,7 +25,7 @@ pub use access::{Access, AllowList};
 pub use error::{ClientError, Failure};
 pub use limits::ClientLimits;
 pub use machine::{Machine, MachineOptions};
-pub use testing::{Heard, MessageKind, TestClient};
+pub use testing::{MessageKind, ServerMessage, TestClient};
 pub use types::{
     CallOptions, Change, ClientCall, ClientOutcome, ClientQuestion, Effect, Listed, Lost, NotCarried,
     Outgoing, Page, Progress, ServerAbout,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   a request ──▶ TestClient ─ Machine ──▶ output: bytes ──▶ a connection in memory ──▶ the server
-//!   heard: results, errors, notifications ◀── received(bytes) ◀───────────────────────
+//!   messages: results, errors, notifications ◀── received(bytes) ◀───────────────────────
 //! ```
 //!
 //! Law: messages of the server are classified and returned unchecked. Nothing is sent unless the test asks for it, except the
@@ -30,13 +30,13 @@ pub struct TestClient {
     lines: Lines,
     effects: Vec<Effect>,
     output: Vec<u8>,
-    heard: Vec<Heard>,
+    messages: Vec<ServerMessage>,
     handshake: Option<u64>,
 }
 
 /// A message of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct ServerMessage {
     /// Its kind.
     pub kind: MessageKind,
     /// The request that it answers or belongs to.
@@ -83,7 +83,7 @@ impl TestClient {
             lines: Lines::new(ClientLimits::default().message),
             effects: Vec::new(),
             output: Vec::new(),
-            heard: Vec::new(),
+            messages: Vec::new(),
             handshake: None,
         };
         client.declare(capabilities);
@@ -177,8 +177,8 @@ impl TestClient {
     }
 
     /// Takes the messages received since the last call, in order.
-    pub fn heard(&mut self) -> Vec<Heard> {
-        std::mem::take(&mut self.heard)
+    pub fn take_messages(&mut self) -> Vec<ServerMessage> {
+        std::mem::take(&mut self.messages)
     }
 
     /// Takes the lines to send.
@@ -194,14 +194,14 @@ impl TestClient {
                     self.output.extend_from_slice(&body);
                     self.output.push(b'\n');
                 }
-                Effect::Heard(heard) => self.heard.push(heard),
+                Effect::Message(message) => self.messages.push(message),
                 _ => {}
             }
         }
     }
 }
 
-impl Heard {
+impl ServerMessage {
     pub(super) fn answer(id: Option<u64>, result: Result<Json<'_>, Json<'_>>) -> Self {
         let (kind, body) = match result {
             Ok(result) => (MessageKind::Result, result),
@@ -332,7 +332,7 @@ mod tests {
         let answer = json!({ "jsonrpc": "2.0", "id": hello["id"], "result": {
             "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": { "name": "x", "version": "1" } } });
         client.received(format!("{answer}\n").as_bytes());
-        assert_eq!(client.heard()[0].kind, MessageKind::Result);
+        assert_eq!(client.take_messages()[0].kind, MessageKind::Result);
         assert_eq!(sent(&mut client)[0]["method"], "notifications/initialized");
         client.send("resources/list", "{}", "{}").unwrap();
         assert_eq!(sent(&mut client)[0].get("params"), None);
@@ -355,12 +355,15 @@ mod tests {
         let (first, rest) = text.as_bytes().split_at(20);
         client.received(first);
         client.received(rest);
-        let heard: Vec<_> =
-            client.heard().into_iter().map(|heard| (heard.kind, heard.id, heard.body)).collect();
-        assert_eq!(heard[0], (MessageKind::Result, Some(ids[1]), r#"{"a": 1}"#.to_owned()));
-        assert_eq!((heard[1].0, heard[1].1), (MessageKind::Error, Some(ids[0])));
-        assert_eq!((heard[2].0, heard[2].1), (MessageKind::Updated, Some(ids[2])));
-        assert_eq!(heard.len(), 3);
+        let messages: Vec<_> = client
+            .take_messages()
+            .into_iter()
+            .map(|message| (message.kind, message.id, message.body))
+            .collect();
+        assert_eq!(messages[0], (MessageKind::Result, Some(ids[1]), r#"{"a": 1}"#.to_owned()));
+        assert_eq!((messages[1].0, messages[1].1), (MessageKind::Error, Some(ids[0])));
+        assert_eq!((messages[2].0, messages[2].1), (MessageKind::Updated, Some(ids[2])));
+        assert_eq!(messages.len(), 3);
         ids.into_iter().chain(ids).for_each(|id| client.cancel(id));
         let taken_back = sent(&mut client);
         assert_eq!((taken_back.len(), &taken_back[0]["params"]["requestId"]), (1, &json!(ids[2])));

@@ -1,6 +1,6 @@
 //! The types that a client's machine and its runtime exchange.
 
-use super::{ClientError, Failure, Heard};
+use super::{ClientError, Failure, ServerMessage};
 use crate::connection::{Completion, Contents};
 use crate::jsonrpc::{Json, JsonKind};
 use crate::now::Millis;
@@ -218,7 +218,7 @@ pub enum Effect {
     ListChanged,
     /// A message of the server, unchanged, before the machine handles it. Only for [`TestClient`](super::TestClient).
     #[doc(hidden)]
-    Heard(Heard),
+    Message(ServerMessage),
     /// Something that a result had and its caller does not get: an entry that cannot be used, and why. For people.
     LeftOut(String),
     /// A note for the log about a mistake of the server, such as an invalid message.

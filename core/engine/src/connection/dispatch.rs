@@ -48,7 +48,7 @@ enum Unasked {
 }
 
 impl Connection {
-    pub(super) fn climb<'m>(
+    pub(super) fn dispatch<'m>(
         &mut self,
         arrival: Arrival<'m>,
         now: Now,

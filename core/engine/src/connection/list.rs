@@ -93,8 +93,8 @@ pub(super) struct ListTask {
 pub(super) struct ListWalk {
     fields: FieldSet,
     principal: Arc<Principal>,
-    /// The principal whose rights decide what is listed. For pages that clients may share it is a principal without
-    /// scopes.
+    /// The principal whose rights decide the contents of the list. For pages that clients may share it is a principal
+    /// without scopes.
     viewer: Arc<Principal>,
     /// [`Engine::lists_generation`] before the callback was called.
     generation: u64,

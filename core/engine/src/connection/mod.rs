@@ -183,7 +183,7 @@ impl Connection {
         if self.kind == ConnectionKind::Session {
             self.know(arrival.principal);
         }
-        let outcome = self.climb(arrival, now, out);
+        let outcome = self.dispatch(arrival, now, out);
         if self.kind != ConnectionKind::Session {
             for (_, mut line) in self.take_completed() {
                 out.append(&mut line);
@@ -459,7 +459,7 @@ impl Connection {
         self.engine.hub().dismiss(self.id);
     }
 
-    /// Ends the connection: frees its subscriptions and cancels what is in flight.
+    /// Ends the connection: frees its subscriptions and cancels the requests in flight.
     pub fn close(&mut self, now: Now) -> Events<'static> {
         let mut events = self.cancel_all(now);
         events.extend(self.engine.mark_interest(self.engine.hub().disconnect(self.id)));

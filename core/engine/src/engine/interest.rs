@@ -133,7 +133,7 @@ impl Engine {
             state.marked.remove(&uri);
             return Some(NextComparison::Uri(uri));
         }
-        let wanted = self.hub.hears_of_lists();
+        let wanted = self.hub.has_list_watchers();
         if wanted != state.lists || std::mem::take(&mut state.again) {
             state.lists = wanted;
             return Some(NextComparison::Lists(wanted));

@@ -164,7 +164,7 @@ impl Engine {
         MountId(self.mounts.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Applies all edits or none, and announces the changes: `list_changed`, and `updated` for what was removed.
+    /// Applies all edits or none, and announces the changes: `list_changed`, and `updated` for removed resources.
     /// Returns warnings for the log.
     ///
     /// # Errors

@@ -46,7 +46,7 @@ impl Refused {
         Self::Origin(value).response(403, &message)
     }
 
-    /// A path at which nothing is served.
+    /// A path without an endpoint.
     pub(super) fn path(head: &RequestHead<'_>, endpoint: &str) -> Response {
         let value = shortened(format!("{}{}", head.mount, head.path()).as_bytes());
         let served = format!("{}{endpoint}", head.mount);

@@ -86,8 +86,8 @@ impl SubscriptionTable {
     /// Handles a change of a topic: its watchers are marked now, or when its interval has passed; a timer is then
     /// needed.
     pub(super) fn changed(&mut self, topic: usize, now: Millis, woken: &mut Wakers) {
-        let Topic { watchers, gate, is_unheard, .. } = &mut self.topics[topic];
-        if *is_unheard || watchers.is_empty() {
+        let Topic { watchers, gate, is_marked, .. } = &mut self.topics[topic];
+        if *is_marked || watchers.is_empty() {
             return;
         }
         let before = self.schedule.deadline();
@@ -155,7 +155,7 @@ impl SubscriptionTable {
     }
 
     fn mark(&mut self, topic: usize, woken: &mut Wakers) {
-        self.topics[topic].is_unheard = true;
+        self.topics[topic].is_marked = true;
         for key in &self.topics[topic].watchers {
             self.subscribers[*key].mark(*key, topic, &mut self.connections, woken);
         }

@@ -276,7 +276,7 @@ impl Hub {
     }
 
     /// Whether any connection is notified of changed lists of resources and templates.
-    pub fn hears_of_lists(&self) -> bool {
+    pub fn has_list_watchers(&self) -> bool {
         self.lock().has_watchers(0)
     }
 

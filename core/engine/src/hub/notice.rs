@@ -73,7 +73,7 @@ impl SubscriptionTable {
     fn next_notice(&mut self, connection: usize, key: usize) -> Option<Notice> {
         let subscriber = &mut self.subscribers[key];
         let what = if let Some(topic) = subscriber.dirty.pop_front() {
-            self.topics[topic].is_unheard = false;
+            self.topics[topic].is_marked = false;
             let spelling = subscriber.watches.get_mut(&topic).and_then(|watch| {
                 watch.dirty = false;
                 watch.spelling.clone()

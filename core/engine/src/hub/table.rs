@@ -111,7 +111,7 @@ pub(super) struct Topic {
     pub(super) watchers: Vec<usize>,
     pub(super) gate: CoalesceGate,
     /// All watchers are already dirty; further changes need no marking.
-    pub(super) is_unheard: bool,
+    pub(super) is_marked: bool,
 }
 
 /// The subject of a topic.
@@ -434,8 +434,8 @@ impl SubscriptionTable {
     }
 
     fn watch(&mut self, key: usize, topic: usize, spelling: Option<Spelling>) {
-        let Topic { subject, watchers, is_unheard, .. } = &mut self.topics[topic];
-        *is_unheard = false;
+        let Topic { subject, watchers, is_marked, .. } = &mut self.topics[topic];
+        *is_marked = false;
         let own = length(spelling.as_ref());
         let watch = HubWatch { place: watchers.len(), dirty: false, gate: CoalesceGate::Open, spelling };
         watchers.push(key);
@@ -552,6 +552,6 @@ fn length(spelling: Option<&Spelling>) -> usize {
 
 impl Topic {
     fn new(subject: HubSubject) -> Self {
-        Self { subject, watchers: Vec::new(), gate: CoalesceGate::Open, is_unheard: false }
+        Self { subject, watchers: Vec::new(), gate: CoalesceGate::Open, is_marked: false }
     }
 }

@@ -39,7 +39,7 @@ impl Mount {
         }
     }
 
-    /// Adds a template. The [`Template`] declares whether it lists and what it completes.
+    /// Adds a template. The [`Template`] declares whether it lists and which variables it completes.
     pub fn template(mut self, route: Route, template: Template) -> Self {
         self.templates.push((route, template));
         self

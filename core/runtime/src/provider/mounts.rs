@@ -217,7 +217,7 @@ impl Mounts {
         self.mounted().len()
     }
 
-    /// Whether none is.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

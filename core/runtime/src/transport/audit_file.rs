@@ -76,7 +76,7 @@ impl AuditFile {
         Ok(Self { file: Arc::new(file), place, lines: Vec::new(), is_torn })
     }
 
-    /// Goes on in a new file if the old one is no longer at its path: it was rotated, or deleted. If no new one can be made, the
+    /// Opens a new file if the old one is no longer at its path, because it was rotated or deleted. If that fails, the
     /// old one is used further.
     fn follow(&mut self) {
         let Some(place) = &self.place else { return };

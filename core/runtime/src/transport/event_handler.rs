@@ -45,7 +45,7 @@ pub trait EventHandler: Send + Sync + 'static {
         self.misuse(what);
     }
 
-    /// A provider reports a problem with what it serves, such as a file that it cannot parse: for the log.
+    /// Logs a provider's problem with its resources, such as a file that it cannot parse.
     fn report(&self, what: &str) {
         self.misuse(what);
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The notifications up to that of `last`, or up to a time-out.
-async fn told(client: &mut Client, listen: &Listen) -> BTreeSet<String> {
+async fn notified(client: &mut Client, listen: &Listen) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     while let Ok(Some(notification)) =
         tokio::time::timeout(Duration::from_millis(1_500), client.next(listen)).await
@@ -60,11 +60,11 @@ async fn only_what_changed_is_told() {
     uris.push(fixed);
     settle().await;
     let listen = client.listen(&uris.iter().map(String::as_str).collect::<Vec<_>>(), true).await.unwrap();
-    assert_eq!(told(&mut client, &listen).await, BTreeSet::new(), "nothing has changed yet");
+    assert_eq!(notified(&mut client, &listen).await, BTreeSet::new(), "nothing has changed yet");
     let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
 
     folder.write("project/src/main.rs", "fn main() { again() }\n");
-    assert_eq!(told(&mut client, &listen).await, set(&["status"]), "an edit");
+    assert_eq!(notified(&mut client, &listen).await, set(&["status"]), "an edit");
     folder.commit("project", "Again");
     let expected = set(&[
         "status",
@@ -75,16 +75,16 @@ async fn only_what_changed_is_told() {
         "tree/main/",
         "blob/main/src/main.rs",
     ]);
-    assert_eq!(told(&mut client, &listen).await, expected, "a commit");
+    assert_eq!(notified(&mut client, &listen).await, expected, "a commit");
     folder.git("project", &["tag", "v3"]);
-    assert_eq!(told(&mut client, &listen).await, set(&["tags", "lists"]), "a tag");
+    assert_eq!(notified(&mut client, &listen).await, set(&["tags", "lists"]), "a tag");
     folder.git("project", &["update-ref", "refs/heads/feature/x", "main~1"]);
     let expected = set(&["branches", "log/feature~2Fx", "diff/v1/feature~2Fx"]);
-    assert_eq!(told(&mut client, &listen).await, expected, "a fetch into a branch");
+    assert_eq!(notified(&mut client, &listen).await, expected, "a fetch into a branch");
     folder.git("project", &["pack-refs", "--all"]);
-    assert_eq!(told(&mut client, &listen).await, set(&[]), "nothing but where references are kept");
+    assert_eq!(notified(&mut client, &listen).await, set(&[]), "nothing but where references are kept");
     folder.git("project", &["checkout", "-q", "-b", "new"]);
-    assert_eq!(told(&mut client, &listen).await, set(&["status", "branches", "lists"]), "a branch");
+    assert_eq!(notified(&mut client, &listen).await, set(&["status", "branches", "lists"]), "a branch");
 }
 
 /// S-02, R-076: what changed between a read and the subscription is reported, in a legacy session too, each time.
@@ -119,5 +119,5 @@ async fn watching_can_be_off() {
     let mut client = client(options(&folder).watch(false));
     let listen = client.listen(&["git:///project/log"], true).await.unwrap();
     folder.commit("project", "More");
-    assert_eq!(told(&mut client, &listen).await, BTreeSet::new());
+    assert_eq!(notified(&mut client, &listen).await, BTreeSet::new());
 }

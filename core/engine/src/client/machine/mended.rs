@@ -57,7 +57,7 @@ impl BrokenLines {
 }
 
 impl Machine {
-    /// Handles a message that breaks a rule: as what it means, if that is clear.
+    /// Handles a message that breaks a rule by its meaning, if that is clear.
     pub(super) fn mend(&mut self, bytes: &[u8], now: Now, out: &mut Effects) {
         if !self.is_testing {
             if self.handle_mended(bytes, now, out) {

@@ -24,8 +24,8 @@ use super::cache::ClientCache;
 use super::decode::{ResultReader, one_line, shown};
 use super::speak::Speaker;
 use super::{
-    Access, CallOptions, ClientCall, ClientError, ClientLimits, Effect, Failure, Heard, Lost, NotCarried,
-    Outgoing, Progress, ServerAbout,
+    Access, CallOptions, ClientCall, ClientError, ClientLimits, Effect, Failure, Lost, NotCarried, Outgoing,
+    Progress, ServerAbout, ServerMessage,
 };
 use crate::jsonrpc::{DecodeLimits, Decoded, Id, Json, JsonMembers, Message, RawParams, decode};
 use crate::meta;
@@ -59,7 +59,7 @@ pub struct MachineOptions {
     pub limits: ClientLimits,
     /// Seeds the jitter of pauses. Use another number for each client.
     pub seed: u64,
-    /// For [`TestClient`](super::TestClient): reports every message as [`Effect::Heard`], and uses a modern revision
+    /// For [`TestClient`](super::TestClient): reports every message as [`Effect::Message`], and uses a modern revision
     /// without sending `server/discover`. Default `false`.
     #[doc(hidden)]
     pub is_testing: bool,
@@ -222,7 +222,7 @@ impl Machine {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// Handles timers: ends what has timed out and resumes what was delayed.
+    /// Handles timers: ends calls that have timed out and resumes delayed ones.
     pub fn tick(&mut self, now: Now, out: &mut Effects) {
         while let Some((at, timer)) = self.timers.first().cloned().filter(|(at, _)| *at <= now.tick) {
             self.timers.remove(&(at, timer.clone()));
@@ -245,8 +245,8 @@ impl Machine {
     }
 
     /// Connects and stays connected, to report changes of the server's lists: [`Effect::ListChanged`].
-    pub fn hear_lists(&mut self, now: Now, out: &mut Effects) {
-        if !std::mem::replace(&mut self.watches.hears_lists, true) {
+    pub fn watch_lists(&mut self, now: Now, out: &mut Effects) {
+        if !std::mem::replace(&mut self.watches.watches_lists, true) {
             self.watches.must_listen = true;
             self.connect(out);
             self.reconcile(now, out);
@@ -424,7 +424,7 @@ impl Machine {
             false => id.raw().trim_matches('"').parse().ok(),
         });
         if self.is_testing {
-            out.push(Effect::Heard(Heard::answer(id, result)));
+            out.push(Effect::Message(ServerMessage::answer(id, result)));
         }
         let Some((id, flight)) = id.and_then(|id| Some((id, self.take_flight(id)?))) else {
             // An error without an id is about a message that the server could not parse.
@@ -448,7 +448,7 @@ impl Machine {
 
     fn notified(&mut self, method: &str, params: &RawParams<'_>, now: Now, out: &mut Effects) {
         if self.is_testing {
-            out.push(Effect::Heard(Heard::notification(method, params)));
+            out.push(Effect::Message(ServerMessage::notification(method, params)));
         }
         match version::ServerNotification::parse(method) {
             Some(version::ServerNotification::Updated) => {
@@ -503,7 +503,7 @@ impl Machine {
     }
 
     fn wants_connection(&self) -> bool {
-        self.calls.wait() || !self.watches.is_empty() || self.watches.hears_lists
+        self.calls.wait() || !self.watches.is_empty() || self.watches.watches_lists
     }
 
     /// Sends a request and stores its purpose.

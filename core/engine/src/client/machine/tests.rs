@@ -102,7 +102,7 @@ impl World {
                 Effect::Disconnect { .. } => self.drop_connection(),
                 Effect::Send(message) => self.serve(message),
                 Effect::Abort(_) => {}
-                Effect::Finished { call, outcome } => self.log.push(format!("{call}: {}", worded(&outcome))),
+                Effect::Finished { call, outcome } => self.log.push(format!("{call}: {}", described(&outcome))),
                 Effect::Changed { watch, change } => self.changed(watch, change),
                 Effect::ListChanged => self.log.push("list changed".into()),
                 Effect::Asked(question) => {
@@ -114,7 +114,7 @@ impl World {
                 }
                 Effect::LeftOut(what) => self.log.push(what),
                 Effect::Noted(note) => self.log.push(format!("noted: {note}")),
-                Effect::Heard(heard) => self.log.push(format!("heard: {heard:?}")),
+                Effect::Message(message) => self.log.push(format!("message: {message:?}")),
             }
             queue.extend(more);
         }
@@ -258,7 +258,7 @@ impl World {
     }
 }
 
-pub(super) fn worded(outcome: &Result<ClientOutcome, ClientError>) -> String {
+pub(super) fn described(outcome: &Result<ClientOutcome, ClientError>) -> String {
     match outcome {
         Ok(ClientOutcome::Contents(contents)) => text(contents),
         Ok(ClientOutcome::Page(page)) => {

@@ -44,7 +44,7 @@ pub(super) struct Watches {
     /// Whether the set of URIs has changed since the last listen was sent.
     pub(super) must_listen: bool,
     /// Whether the runtime wants changes of the lists reported even if nothing is watched.
-    pub(super) hears_lists: bool,
+    pub(super) watches_lists: bool,
     listen_failures: u32,
     /// Reads and subscriptions in flight.
     requests: usize,
@@ -417,7 +417,7 @@ impl Machine {
         }
         self.watches.must_listen = false;
         let wanted = self.watches.wanted();
-        if wanted.is_empty() && !(self.watches.hears_lists && list_changes) {
+        if wanted.is_empty() && !(self.watches.watches_lists && list_changes) {
             if let Some(listen) = self.watches.listen.take()
                 && self.take_flight(listen.id).is_some()
             {

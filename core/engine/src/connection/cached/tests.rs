@@ -135,7 +135,7 @@ fn text(text: &str) -> Answer<'_> {
     Answer::Contents(Contents::text(text).into())
 }
 
-fn told(pairs: &[(u64, &str)]) -> Vec<(u64, String)> {
+fn pairs_of(pairs: &[(u64, &str)]) -> Vec<(u64, String)> {
     pairs.iter().map(|(id, text)| (*id, (*text).to_owned())).collect()
 }
 
@@ -188,7 +188,7 @@ fn concurrent_reads_make_one_call() {
     assert_eq!(host.answer(0, token, text("one")), [0, 1]);
     host.deliver(0);
     host.deliver(1);
-    assert_eq!(host.texts(0), told(&[(1, "one"), (2, "one")]));
+    assert_eq!(host.texts(0), pairs_of(&[(1, "one"), (2, "one")]));
     let sent = host.sent(1);
     assert_eq!(sent[0]["result"]["contents"][0]["uri"], "TEST://kept");
     assert_eq!(host.clients[1].connection.in_flight(), 0);
@@ -219,13 +219,13 @@ fn an_update_parts_before_from_after_r_117() {
     let after = host.read(0, 2, "test://kept").unwrap();
     assert_eq!(host.answer(0, before, text("before")), [1]);
     host.deliver(1);
-    assert_eq!(host.texts(1), told(&[(1, "before")]));
+    assert_eq!(host.texts(1), pairs_of(&[(1, "before")]));
     assert_eq!(host.read(1, 2, "test://kept"), None, "it waits for the later call");
     host.answer(0, after, text("after"));
     host.deliver(1);
-    assert_eq!(host.texts(1), told(&[(2, "after")]));
+    assert_eq!(host.texts(1), pairs_of(&[(2, "after")]));
     assert_eq!(host.read(1, 3, "test://kept"), None);
-    assert_eq!(host.texts(1), told(&[(3, "after")]));
+    assert_eq!(host.texts(1), pairs_of(&[(3, "after")]));
     host.updated("test://kept");
     assert!(host.read(1, 4, "test://kept").is_some());
 }
@@ -262,7 +262,7 @@ fn a_call_goes_on_for_others_r_128() {
     assert!(host.clients[0].connection.cancel_all(Now::default()).is_empty());
     assert_eq!(host.answer(0, token, text("one")), [1]);
     host.deliver(1);
-    assert_eq!(host.texts(1), told(&[(1, "one")]));
+    assert_eq!(host.texts(1), pairs_of(&[(1, "one")]));
 
     host.updated("test://kept");
     let token = host.read(0, 2, "test://kept").unwrap();
@@ -318,7 +318,7 @@ fn rounds_of_input_pass_by_r_219() {
     host.answer(0, token, text("kept"));
     assert_eq!(host.send(0, &request(4, round)).len(), 1);
     assert_eq!(host.read(0, 5, "test://kept"), None);
-    assert_eq!(host.texts(0), told(&[(1, "round"), (2, "kept"), (5, "kept")]));
+    assert_eq!(host.texts(0), pairs_of(&[(1, "round"), (2, "kept"), (5, "kept")]));
 }
 
 /// A result may carry its own caching time where the resource has none.

@@ -6,8 +6,8 @@
 //!                                    any thread: Exchange::finish ─▶ wakes the task, which writes the answer
 //! ```
 //!
-//! Law: it passes on [`Turn`](mcp_resources_engine::http::Turn)s and knows nothing about the protocol. What the engine can
-//! answer never leaves the task that read it.
+//! Law: it passes on [`Turn`](mcp_resources_engine::http::Turn)s and knows nothing about the protocol. A request that
+//! the engine can answer never leaves the task that read it.
 
 mod body;
 mod check;

@@ -405,7 +405,7 @@ impl Pump {
         self.is_pumping.load(Ordering::Acquire) && self.is_on_loop()
     }
 
-    /// Writes, and updates what the loop waits for.
+    /// Writes output, and updates the descriptors and deadlines that the loop waits for.
     ///
     /// # Errors
     /// See [`Pump::readable`].

@@ -1,7 +1,7 @@
 //! From the parser's events to nodes.
 //!
-//! Law: the number of nodes and their depth are limited while they are made, and nothing is made of an alias but another
-//! reference to what it names.
+//! Law: the number of nodes and their depth are limited while they are built, and an alias is only a reference to its
+//! node.
 
 use super::scalar::{self, Kind};
 use super::{

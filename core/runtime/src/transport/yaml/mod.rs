@@ -49,7 +49,7 @@ pub enum YamlValue {
         /// Its notation in the text, if that differs: `007`, `1.10`.
         written: Option<Box<str>>,
     },
-    /// A text; also what has a tag that is not one of YAML's own, and a date.
+    /// A text; also a value with a tag that is not YAML's own, and a date.
     Text(String),
     /// A list.
     List(Vec<Self>),
@@ -219,7 +219,8 @@ impl Expansion {
         members.collect::<Result<_, _>>().map(YamlValue::Object)
     }
 
-    /// Appends the members of an object, weakest first: what is merged, the first of a list last, and then its own.
+    /// Appends the members of an object, weakest first: merged objects, the first of a list last, and then its own
+    /// members.
     fn flatten(
         &mut self,
         members: &[Member],

@@ -1,6 +1,6 @@
 //! The type of a scalar.
 //!
-//! Law: what has no type by the rules of its schema is a text, as it is written. No number is rounded to fit: one that JSON
+//! Law: a scalar without a type in its schema is a text, kept as it is. No number is rounded: a number that JSON
 //! readers would change is a text too.
 
 use super::{YamlSchema, YamlValue};
@@ -231,7 +231,7 @@ fn decimal(digits: &str, is_1_1: bool) -> bool {
     is_mantissa && is_exponent
 }
 
-/// Whether a number is negative, and what follows its sign.
+/// Whether a number is negative, and the text behind its sign.
 fn sign(text: &str) -> (bool, &str) {
     match text.strip_prefix('-') {
         Some(rest) => (true, rest),

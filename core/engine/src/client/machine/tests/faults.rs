@@ -56,7 +56,7 @@ impl Alone {
     /// The outcome of the call `1`.
     fn finished(&mut self) -> String {
         let finished = self.effects.iter().find_map(|effect| match effect {
-            Effect::Finished { call: 1, outcome } => Some(super::worded(outcome)),
+            Effect::Finished { call: 1, outcome } => Some(super::described(outcome)),
             _ => None,
         });
         finished.unwrap_or_else(|| panic!("not finished: {:?}", self.effects))
@@ -484,7 +484,7 @@ fn an_ended_session_is_begun_anew() {
 fn changes_of_lists_are_reported() {
     for era in ERAS {
         let mut world = World::open(era);
-        world.act(Machine::hear_lists);
+        world.act(Machine::watch_lists);
         world.pass(100);
         world.list_changes();
         world.pass(100);
