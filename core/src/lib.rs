@@ -36,8 +36,8 @@
 //! ```
 //!
 //! This crate re-exports the names that servers need, and has no code of its own: `mcp-resources-template` matches URIs,
-//! `mcp-resources-engine` is the protocol without I/O, clock or runtime, and `mcp-resources-runtime` provides those. A program
-//! with an event loop of its own can drive the engine itself.
+//! `mcp-resources-engine` is the protocol without I/O, clock or runtime, `mcp-resources-runtime` provides those, and
+//! `mcp-resources-client` is the client. A program with an event loop of its own can drive the engine itself.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // Resources, templates, and what handlers return.
