@@ -23,10 +23,18 @@ pub(super) struct KeptLists {
 
 #[derive(Default)]
 struct ListCacheTable {
-    cached: HashMap<(SourceKey, Box<str>), CachedList>,
+    cached: HashMap<CachedListKey, CachedList>,
     bytes: usize,
     /// The number of times that the whole cache was cleared.
     generation: u64,
+}
+
+/// A list as one client sees it.
+#[derive(PartialEq, Eq, Hash)]
+struct CachedListKey {
+    source: SourceKey,
+    /// What the policy knows of the principal.
+    authority: Box<str>,
 }
 
 struct CachedList {
@@ -59,7 +67,7 @@ impl KeptLists {
             return None;
         }
         let table = self.lock();
-        let found = table.cached.get(&(source.clone(), principal.authority().into()))?;
+        let found = table.cached.get(&CachedListKey::new(source, principal))?;
         (now.tick < found.until).then(|| found.listed.clone())
     }
 
@@ -72,7 +80,7 @@ impl KeptLists {
         if size > self.most_bytes || table.generation != given.generation {
             return;
         }
-        let key = (source.clone(), principal.authority().into());
+        let key = CachedListKey::new(source, principal);
         table.remove(&key);
         if !self.has_room(&table, size) {
             table.expire(now);
@@ -101,8 +109,14 @@ impl KeptLists {
     }
 }
 
+impl CachedListKey {
+    fn new(source: &SourceKey, principal: &Principal) -> Self {
+        Self { source: source.clone(), authority: principal.authority().into() }
+    }
+}
+
 impl ListCacheTable {
-    fn remove(&mut self, key: &(SourceKey, Box<str>)) {
+    fn remove(&mut self, key: &CachedListKey) {
         if let Some(before) = self.cached.remove(key) {
             self.bytes -= before.size;
         }

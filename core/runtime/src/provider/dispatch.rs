@@ -22,7 +22,7 @@ impl<H: EventHandler> Providers<H> {
 
 impl Mounts {
     /// Passes to providers those of `events` that are theirs, and reports watches to them. Returns the other events.
-    pub fn take<'m>(&self, peer: &Peer, events: Events<'m>) -> Events<'m> {
+    pub(super) fn take<'m>(&self, peer: &Peer, events: Events<'m>) -> Events<'m> {
         if !self.is_used() && !events.iter().any(|event| matches!(event, Event::Interest)) {
             return events;
         }

@@ -2,6 +2,7 @@
 
 mod calling;
 mod mounting;
+mod work;
 
 use super::*;
 use crate::transport::{EngineClock, EventHandler, Peer, Pipe};
