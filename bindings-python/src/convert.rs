@@ -68,7 +68,7 @@ impl HandlerResult {
             ErrorPurpose::Read => read(&value, function.json_type.as_deref(), &function.shape),
             ErrorPurpose::Complete => completion(&value),
             ErrorPurpose::List => page(&value, &function.shape),
-            ErrorPurpose::Call => method(&value, &function.shape),
+            ErrorPurpose::Call | ErrorPurpose::Tool | ErrorPurpose::Prompt => method(&value, &function.shape),
         });
         let given = given.unwrap_or_else(|error| Self::raised(function, what, error, py));
         given.redacted(host.redactor.as_deref(), function, what, py)

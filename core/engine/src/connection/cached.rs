@@ -134,7 +134,11 @@ impl ReadTask {
             }
             Answer::InputRequired(ask) => FlightOutcome::Input(Box::new(ask.to_owned())),
             Answer::Failed(error) => FlightOutcome::Failed(error.clone()),
-            Answer::Completion(_) | Answer::Listed(_) | Answer::Raw(_) => {
+            Answer::Completion(_)
+            | Answer::Listed(_)
+            | Answer::Tool(_)
+            | Answer::Prompt(_)
+            | Answer::Raw(_) => {
                 FlightOutcome::Failed(ReadError::Failed)
             }
         }

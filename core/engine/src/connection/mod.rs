@@ -14,6 +14,7 @@ mod call;
 mod complete;
 mod handshake;
 mod list;
+mod named;
 mod read;
 mod subscribe;
 
@@ -26,6 +27,7 @@ mod record;
 
 // The types that the connection and its host exchange.
 mod answer;
+mod blocks;
 mod event;
 mod gather;
 mod outcome;
@@ -39,6 +41,7 @@ mod schema;
 mod words;
 
 pub use answer::*;
+pub use blocks::{BlockKind, ContentBlock, PromptMessage, PromptResult, ToolResult};
 pub use ask::AskError;
 pub use event::*;
 pub use gather::ContentsGatherer;

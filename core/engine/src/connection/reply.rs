@@ -10,6 +10,7 @@ use super::inflight::Ticket;
 use super::inputs::{self, InputAsks, InputRequests};
 use super::list::{ListQuestion, ListTask};
 use super::logs;
+use super::named::NamedTask;
 use super::read::ReadTask;
 use super::words::{self, ResponseWriter};
 use crate::engine::Engine;
@@ -60,6 +61,7 @@ pub(super) enum ReplyTask {
     Complete(CompletionTask),
     List(Box<ListTask>),
     Call(Box<CallTask>),
+    Named(Box<NamedTask>),
 }
 
 /// The notifications that a handler may send before its answer.
@@ -203,6 +205,7 @@ impl Reply {
             ReplyTask::Read(task) => task.write(&self.context, answer, now, out),
             ReplyTask::Complete(task) => task.write(&self.context, answer, out),
             ReplyTask::Call(task) => task.write(&self.context, answer, now, out),
+            ReplyTask::Named(task) => task.write(&self.context, answer, now, out),
             ReplyTask::List(task) => {
                 let ListTask { walk, caller } = &mut **task;
                 let (written, question) = walk.write(&self.context, answer, now, out);
@@ -237,7 +240,10 @@ impl ReplyContext {
                 verdict = Verdict::Hidden;
                 (ReadError::NotFound, None)
             }
-            ReadError::Custom { code, .. } if !version::is_custom_code(code) => {
+            // A custom method may be one of another specification, with its own codes.
+            ReadError::Custom { code, .. }
+                if self.purpose != ErrorPurpose::Call && !version::is_custom_code(code) =>
+            {
                 verdict = Verdict::ReadError;
                 (ReadError::Failed, Some(format!("the error code {code} is reserved")))
             }
@@ -284,6 +290,8 @@ impl ReplyTask {
             Self::Complete(_) => ErrorPurpose::Complete,
             Self::List(_) => ErrorPurpose::List,
             Self::Call(_) => ErrorPurpose::Call,
+            Self::Named(task) if task.is_tool() => ErrorPurpose::Tool,
+            Self::Named(_) => ErrorPurpose::Prompt,
         }
     }
 }

@@ -248,9 +248,8 @@ impl Mounts {
             pages,
         });
         let methods = methods.into_iter().map(|(route, method)| Edit::AddMethod {
-            mount: mount_id,
-            method,
-            handler: handler(route),
+            mount: Some(mount_id),
+            extension: Extension { method, handler: handler(route), ..Extension::default() },
         });
         let extensions =
             extensions.into_iter().map(|(id, settings)| Edit::AddExtension { mount: mount_id, id, settings });
