@@ -4,7 +4,7 @@
 //! straight from the handler's buffers.
 
 use super::answer::{Body, Contents, ReadResult};
-use super::contents::{self, write_entry};
+use super::contents::{self, BYTES, write_entry};
 use super::words;
 use crate::base64;
 use crate::catalog::{write_annotations, write_item};
@@ -164,6 +164,27 @@ impl<'a> ContentBlock<'a> {
     /// The contents of the resource at `uri`.
     pub fn embedded(contents: Contents<'a>, uri: impl Into<Cow<'a, str>>) -> Self {
         Self::new(BlockKind::Embedded(contents.with_uri(uri)))
+    }
+
+    /// Makes a block from a binding's name for its kind: `text`, `image`, `audio`, or `resource` for the contents of the
+    /// resource at `uri`. `None` for another name, for a text without text, and for contents without a URI.
+    pub fn from_parts(
+        kind: &str,
+        body: Body<'a>,
+        mime_type: Option<Cow<'a, str>>,
+        uri: Option<Cow<'a, str>>,
+    ) -> Option<Self> {
+        let or_bytes = |mime_type: Option<Cow<'a, str>>| mime_type.unwrap_or(Cow::Borrowed(BYTES));
+        Some(Self::new(match (kind, body) {
+            ("text", Body::Text(text)) => BlockKind::Text(text),
+            ("text", Body::SharedText(text)) => BlockKind::Text(Cow::Owned(text.to_string())),
+            ("image", body) => BlockKind::Image(body, or_bytes(mime_type)),
+            ("audio", body) => BlockKind::Audio(body, or_bytes(mime_type)),
+            ("resource", body) => {
+                BlockKind::Embedded(Contents { uri: Some(uri?), mime_type, body, meta: None })
+            }
+            _ => return None,
+        }))
     }
 
     /// The contents of the resource at `uri` as a model can use them: a text as it is, images and sounds as such, and
