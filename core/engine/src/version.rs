@@ -466,7 +466,7 @@ impl ProtocolMethod {
 
 /// A set of lists with change notifications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ListKinds(u8);
+pub struct ListKinds(pub(crate) u8);
 
 impl ListKinds {
     /// No list.
