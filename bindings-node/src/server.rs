@@ -1,7 +1,7 @@
 //! The server: an engine, the functions behind its numbers, and the channels to tell of changes.
 
 use crate::audit;
-use crate::error::{raise, registration, unusable};
+use crate::error::{registration, unusable};
 use crate::function::{Function, Functions};
 use crate::link::Link;
 use crate::options::{self, HostFields, PlainValue};

@@ -101,6 +101,9 @@ limits! {
     pub contents_total: usize = 256 << 20,
     /// Above this, a host stops reading until the output has drained. Default 1 MiB.
     pub output: usize = 1 << 20,
+    /// Characters of text that the tools `list_resources` and `read_resource` return; the text then says how to get the
+    /// rest. Default 40,000.
+    pub tool_text: usize = 40_000,
     /// A call of a tool, and the request for a prompt, fail with `timeout` after this time. Default 0: never.
     pub call_timeout: Millis = 0,
     /// A read, list or custom call fails with `timeout` after this time. Default 30,000 ms.

@@ -8,7 +8,7 @@ use crate::provider::Mounts;
 use crate::transport::{AuditLog, AuditSink, EngineClock};
 use arc_swap::ArcSwap;
 use imbl::OrdMap;
-use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource};
+use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource, ToolSource};
 use mcp_resources_engine::engine::{Engine, EngineOptions, Extension, ServerInfo};
 use mcp_resources_engine::guard::AuditEntry;
 use mcp_resources_engine::hub::ListKinds;
@@ -300,7 +300,8 @@ impl<H> Registry<H> {
             RegistryChange::AddTool(tool, handler) => {
                 let number = engine.new_handler();
                 self.insert(number, handler.clone());
-                (Edit::AddTool { tool: tool.clone(), handler: number, mount: None }, Some(number))
+                let source = ToolSource::Handler(number);
+                (Edit::AddTool { tool: tool.clone(), source, mount: None }, Some(number))
             }
             RegistryChange::RemoveTool(name) => (Edit::RemoveTool { name: name.clone() }, None),
             RegistryChange::AddPrompt(prompt, handler) => {

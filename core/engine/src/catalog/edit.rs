@@ -8,7 +8,7 @@ use crate::catalog::check::{CheckedTemplate, check_resource, check_template, inv
 use crate::catalog::extensions::{Extension, ExtensionEntry, MethodEntry};
 use crate::catalog::foreign::ForeignTemplate;
 use crate::catalog::items::{HandlerId, ItemSource, MountId, ResourceEntry, TemplateEntry};
-use crate::catalog::named::{PromptEntry, ToolEntry};
+use crate::catalog::named::{PromptEntry, ToolEntry, ToolSource};
 use crate::catalog::routes::{Shapes, TemplateRoutes, position, warning};
 use crate::catalog::sources::SourceEntry;
 use crate::resource::{Prompt, RegistrationError, Resource, Template, Tool};
@@ -99,8 +99,8 @@ pub enum Edit {
     AddTool {
         /// The tool.
         tool: Tool,
-        /// The handler that is called.
-        handler: HandlerId,
+        /// The origin of its results.
+        source: ToolSource,
         /// The mount that it belongs to.
         mount: Option<MountId>,
     },
@@ -251,7 +251,7 @@ impl Draft {
             Edit::AddSource { key, handler, mount, pages } => {
                 return self.add_source(SourceEntry { key: key.into(), handler, mount, pages });
             }
-            Edit::AddTool { tool, handler, mount } => return self.add_tool(tool, handler, mount),
+            Edit::AddTool { tool, source, mount } => return self.add_tool(tool, source, mount),
             Edit::AddPrompt { prompt, handler, mount } => return self.add_prompt(prompt, handler, mount),
             Edit::AddMethod { mount, extension } => return self.add_method(mount, extension),
             Edit::AddExtension { mount, id, settings } => return self.add_extension(mount, id, &settings),
@@ -419,11 +419,11 @@ impl Draft {
     fn add_tool(
         &mut self,
         tool: Tool,
-        handler: HandlerId,
+        source: ToolSource,
         mount: Option<MountId>,
     ) -> Result<(), RegistrationError> {
         let catalog = &mut self.catalog;
-        let entry = ToolEntry::new(tool, handler, mount, &catalog.limits)?;
+        let entry = ToolEntry::new(tool, source, mount, &catalog.limits)?;
         let name = &*entry.tool.name;
         if catalog.tools.contains_key(name) {
             return Err(RegistrationError::DuplicateTool { name: name.to_owned() });
@@ -438,7 +438,7 @@ impl Draft {
     fn remove_tool(&mut self, name: &str) {
         if let Some(removed) = self.catalog.tools.remove(name) {
             self.catalog.scoped -= usize::from(!removed.tool.scopes.is_empty());
-            self.applied.freed.push(removed.handler);
+            self.applied.freed.extend(removed.source.handler());
             self.applied.tools_changed = true;
         }
     }

@@ -28,7 +28,7 @@ pub use foreign::ForeignTemplate;
 pub(crate) use foreign::checked as check_foreign;
 pub use items::{Completer, HandlerId, ItemSource, ListedTemplate, MountId, ResourceEntry, TemplateEntry};
 pub use list::{CatalogPage, ListedPage};
-pub use named::{PromptEntry, ToolEntry};
+pub use named::{PromptEntry, ToolEntry, ToolSource};
 pub use routes::{CatalogRoute, HashKey};
 pub use sources::{Lister, SourceEntry, SourceKey};
 

@@ -17,13 +17,34 @@ const MAX_TOOL_NAME: usize = 128;
 /// Longest name of a prompt, in bytes.
 const MAX_PROMPT_NAME: usize = 1024;
 
+/// The answer to a call of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolSource {
+    /// A handler answers.
+    Handler(HandlerId),
+    /// The engine answers with a list of resources, as lines of text.
+    ListResources,
+    /// The engine answers with the contents of a resource.
+    ReadResource,
+}
+
+impl ToolSource {
+    /// The handler, if there is one.
+    pub fn handler(self) -> Option<HandlerId> {
+        match self {
+            Self::Handler(handler) => Some(handler),
+            Self::ListResources | Self::ReadResource => None,
+        }
+    }
+}
+
 /// A registered tool.
 #[derive(Debug)]
 pub struct ToolEntry {
     /// The tool as it was registered, its schemas without white space.
     pub tool: Tool,
-    /// The handler that is called.
-    pub handler: HandlerId,
+    /// The origin of its results.
+    pub source: ToolSource,
     /// The mount that it belongs to.
     pub mount: Option<MountId>,
     output: Option<ToolSchema>,
@@ -49,7 +70,7 @@ impl ToolEntry {
     /// [`RegistrationError`] for the first field that is invalid.
     pub(super) fn new(
         mut tool: Tool,
-        handler: HandlerId,
+        source: ToolSource,
         mount: Option<MountId>,
         limits: &Limits,
     ) -> Result<Self, RegistrationError> {
@@ -69,7 +90,7 @@ impl ToolEntry {
             ),
         };
         check_shared(&field, &tool.icons, &mut tool.meta, &tool.scopes, limits)?;
-        Ok(Self { tool, handler, mount, output, encoded: EncodedTool::default() })
+        Ok(Self { tool, source, mount, output, encoded: EncodedTool::default() })
     }
 
     /// Whether its structured result is the member `result` of an object, where the result must be an object: `None`

@@ -74,7 +74,7 @@ impl Connection {
         match message {
             Message::Request { id, method, params } => {
                 let raw = Raw { id, method, params };
-                if self.engine.observes() {
+                if self.engine.observes() && !self.is_inner {
                     self.observed(&raw, step, out)
                 } else {
                     self.request(&raw, step, out)

@@ -399,6 +399,11 @@ impl ListWalk {
 }
 
 impl ListQuestion {
+    pub(super) fn from_request(request: ListRequest<'_>) -> Self {
+        let ListRequest { handler, cursor, limit, principal, .. } = request;
+        Self { handler, cursor, limit, principal }
+    }
+
     pub(super) fn event<'m>(self, token: RequestToken, caller: ListCaller<'m>) -> Event<'m> {
         let Self { handler, cursor, limit, principal } = self;
         Event::List(ListRequest { token, handler, cursor, limit, principal, caller })

@@ -16,6 +16,7 @@ mod handshake;
 mod list;
 mod named;
 mod read;
+mod resource_tools;
 mod subscribe;
 
 // Pending work: for the host, for the rest of a batch, for an identical read, for the client. And its records.
@@ -38,6 +39,7 @@ mod inputs;
 mod logs;
 mod reply;
 mod schema;
+mod tool_text;
 mod words;
 
 pub use answer::*;
@@ -51,6 +53,7 @@ pub use reply::{Cancelled, EncodedReply, Reply};
 
 pub(crate) use cached::EncodedContents;
 pub(crate) use list::Listed;
+pub(crate) use resource_tools::tools as resource_tools;
 pub(crate) use words::SERVER_INFO;
 
 use crate::engine::{Engine, OpenConnection, ReadFlight};
@@ -134,6 +137,8 @@ pub struct Connection {
     principal: Option<Arc<Principal>>,
     /// Set by [`Connection::shutdown`].
     closing: bool,
+    /// Whether it serves the requests inside a call of a tool, which are not recorded and do not wait for other reads.
+    is_inner: bool,
 }
 
 impl Connection {
@@ -158,6 +163,7 @@ impl Connection {
             _open: open,
             principal: None,
             closing: false,
+            is_inner: false,
         }
     }
 

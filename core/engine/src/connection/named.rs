@@ -12,7 +12,7 @@ use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
 use super::words;
 use super::{Connection, RequestOutcome, RequestRefusal};
-use crate::catalog::{CatalogPage, Cursor, ListKind, PromptEntry, ToolEntry};
+use crate::catalog::{CatalogPage, Cursor, HandlerId, ListKind, PromptEntry, ToolEntry};
 use crate::error::ReadError;
 use crate::guard::{RateClass, Verdict};
 use crate::jsonrpc::{Json, JsonKind};
@@ -132,7 +132,10 @@ impl Connection {
             Ok(retry) => retry,
             Err(message) => return self.refuse(request, INVALID_PARAMS, &message, out),
         };
-        let handler = entry.handler();
+        let Some(handler) = entry.handler() else {
+            let NamedEntry::Tool(entry) = entry else { return RequestOutcome::nothing() };
+            return self.call_resource_tool(request, entry, arguments, out);
+        };
         let is_tool = matches!(entry, NamedEntry::Tool(_));
         let task = ReplyTask::Named(Box::new(NamedTask { entry, asker: request.asker() }));
         let timeout = or_never(self.engine.limits().call_timeout);
@@ -219,10 +222,10 @@ fn check_arguments(entry: &PromptEntry, arguments: Option<Json<'_>>) -> Result<(
 }
 
 impl NamedEntry {
-    fn handler(&self) -> crate::catalog::HandlerId {
+    fn handler(&self) -> Option<HandlerId> {
         match self {
-            Self::Tool(entry) => entry.handler,
-            Self::Prompt(entry) => entry.handler,
+            Self::Tool(entry) => entry.source.handler(),
+            Self::Prompt(entry) => Some(entry.handler),
         }
     }
 
@@ -296,7 +299,7 @@ fn fail_tool(
     WrittenReply { verdict, ..write_tool(context, entry, ToolResult::error(sentence), out) }
 }
 
-fn write_tool(
+pub(super) fn write_tool(
     context: &ReplyContext,
     entry: &ToolEntry,
     mut result: ToolResult<'_>,

@@ -36,6 +36,16 @@ struct RecordSubject {
     trace: Option<Box<str>>,
 }
 
+impl PendingRecord {
+    /// Adds the URI that a tool reads.
+    pub(super) fn name_uri(&mut self, text: &str, max: usize) {
+        if let Some(subject) = &mut self.subject {
+            let normal = uri::normalize(text, max).unwrap_or(Cow::Borrowed(text));
+            subject.uri = Some(guard::recorded_uri(&normal));
+        }
+    }
+}
+
 impl Connection {
     /// Serves a request, and records it if it has ended.
     pub(super) fn observed<'m>(

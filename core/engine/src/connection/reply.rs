@@ -12,6 +12,7 @@ use super::list::{ListQuestion, ListTask};
 use super::logs;
 use super::named::NamedTask;
 use super::read::ReadTask;
+use super::resource_tools::ResourceToolTask;
 use super::words::{self, ResponseWriter};
 use crate::engine::Engine;
 use crate::error::{ErrorPurpose, ReadError};
@@ -62,6 +63,7 @@ pub(super) enum ReplyTask {
     List(Box<ListTask>),
     Call(Box<CallTask>),
     Named(Box<NamedTask>),
+    ResourceTool(Box<ResourceToolTask>),
 }
 
 /// The notifications that a handler may send before its answer.
@@ -125,6 +127,9 @@ impl Reply {
     pub fn most_bytes(&self) -> usize {
         match &self.task {
             ReplyTask::Read(task) => task.max,
+            ReplyTask::ResourceTool(task) => {
+                task.most_bytes().unwrap_or(self.context.engine.limits().contents)
+            }
             _ => self.context.engine.limits().contents,
         }
     }
@@ -206,6 +211,11 @@ impl Reply {
             ReplyTask::Complete(task) => task.write(&self.context, answer, out),
             ReplyTask::Call(task) => task.write(&self.context, answer, now, out),
             ReplyTask::Named(task) => task.write(&self.context, answer, now, out),
+            ReplyTask::ResourceTool(task) => {
+                let (written, asked) = task.write(&self.context, answer, now, out);
+                let next = asked.map(|(question, caller)| NextRead { reply: self, question, caller });
+                return (written, next);
+            }
             ReplyTask::List(task) => {
                 let ListTask { walk, caller } = &mut **task;
                 let (written, question) = walk.write(&self.context, answer, now, out);
@@ -292,6 +302,7 @@ impl ReplyTask {
             Self::Call(_) => ErrorPurpose::Call,
             Self::Named(task) if task.is_tool() => ErrorPurpose::Tool,
             Self::Named(_) => ErrorPurpose::Prompt,
+            Self::ResourceTool(_) => ErrorPurpose::Tool,
         }
     }
 }

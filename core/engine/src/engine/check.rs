@@ -64,6 +64,7 @@ fn limits(limits: &Limits) -> Result<(), RegistrationError> {
         (limits.in_flight == 0, "limits.in_flight", "at least 1 request"),
         (limits.list_scan == 0, "limits.list_scan", "at least 1 item"),
         (limits.output == 0, "limits.output", "at least 1 byte"),
+        (limits.tool_text == 0, "limits.tool_text", "at least 1 character"),
         (limits.read_timeout == 0, "limits.read_timeout", "at least 1 ms"),
         (limits.completion_timeout == 0, "limits.completion_timeout", "at least 1 ms"),
         (limits.keep_alive == 0, "limits.keep_alive", "at least 1 ms"),

@@ -29,7 +29,7 @@ use crate::catalog::{
     Applied, Catalog, CatalogRoute, Cursor, CursorPosition, CursorScope, Edit, HandlerId, HashKey,
     ItemSource, ListKind, MountId, SourceKey, invalid_uri,
 };
-use crate::connection::{Connection, ConnectionKind, Listed};
+use crate::connection::{Connection, ConnectionKind, Listed, resource_tools};
 use crate::error::ReadError;
 use crate::guard::{Amounts, Guard};
 use crate::hub::{Counts, Hub, ListKinds};
@@ -90,8 +90,13 @@ impl Engine {
         let words = ServerDescription::new(info)?;
         let (guard, amounts) = check::guard(&options)?;
         let limits = &options.limits;
+        let mut catalog = Catalog::keyed(limits, hash_key(&options));
+        if options.expose_as_tools {
+            let add = |(tool, source)| Edit::AddTool { tool, source, mount: None };
+            catalog = catalog.apply(resource_tools().map(add).into())?.0;
+        }
         Ok(Arc::new(Self {
-            catalog: ArcSwap::from_pointee(Catalog::keyed(limits, hash_key(&options))),
+            catalog: ArcSwap::from_pointee(catalog),
             edits: Mutex::new(()),
             hub: Hub::new(limits),
             guard,
@@ -148,7 +153,7 @@ impl Engine {
             RegistrationError::DuplicateMethod { method } => {
                 Some(catalog.method(method)?.extension.handler)
             }
-            RegistrationError::DuplicateTool { name } => Some(catalog.tool(name)?.handler),
+            RegistrationError::DuplicateTool { name } => catalog.tool(name)?.source.handler(),
             RegistrationError::DuplicatePrompt { name } => Some(catalog.prompt(name)?.handler),
             _ => None,
         }

@@ -41,6 +41,9 @@ pub struct EngineOptions {
     pub list_changed: bool,
     /// Whether completion is offered; `None`, the default: when a template has a completer.
     pub completions: Option<bool>,
+    /// Whether the tools `list_resources` and `read_resource` give the resources to hosts that show a model nothing but
+    /// tools. Default `false`.
+    pub expose_as_tools: bool,
     /// Whether tools are offered before one is registered; with one they are in any case. Default `false`.
     pub tools: bool,
     /// As `tools`, for prompts. Default `false`.
@@ -105,6 +108,7 @@ by_name!(Setup, "options of a server" {
     "subscribe" => options.subscribe,
     "list_changed" => options.list_changed,
     "completions" => options.completions,
+    "expose_as_tools" => options.expose_as_tools,
     "tools" => options.tools,
     "prompts" => options.prompts,
     "logging" => options.logging,
@@ -127,6 +131,7 @@ impl Default for EngineOptions {
             subscribe: true,
             list_changed: true,
             completions: None,
+            expose_as_tools: false,
             tools: false,
             prompts: false,
             logging: true,

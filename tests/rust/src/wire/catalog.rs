@@ -1,7 +1,7 @@
 //! An engine made from a catalogue fixture.
 
 use super::write;
-use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource};
+use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource, ToolSource};
 use mcp_resources_engine::engine::{Engine, EngineOptions, Extension, Interest, Observer, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::hub::ListKinds;
@@ -154,7 +154,10 @@ const ENTRIES: [&str; 4] = ["resources", "templates", "tools", "prompts"];
 fn added(kind: &str, entry: &Value, engine: &Engine, handlers: &mut Handlers) -> Edit {
     let mut handler = || handlers.number(entry["handler"].as_str().expect("a handler"), engine);
     match kind {
-        "tools" => return Edit::AddTool { tool: tool(entry), handler: handler(), mount: None },
+        "tools" => {
+            let source = ToolSource::Handler(handler());
+            return Edit::AddTool { tool: tool(entry), source, mount: None };
+        }
         "prompts" => return Edit::AddPrompt { prompt: prompt(entry), handler: handler(), mount: None },
         _ => {}
     }
@@ -332,6 +335,7 @@ fn options(given: &Value) -> EngineOptions {
             "list_changed" => options.list_changed = switch(),
             "completions" => options.completions = Some(switch()),
             "tools" => options.tools = switch(),
+            "expose_as_tools" => options.expose_as_tools = switch(),
             "prompts" => options.prompts = switch(),
             "logging" => options.logging = switch(),
             "server_info_in_results" => options.server_info_in_results = switch(),
@@ -379,6 +383,7 @@ fn limits(limits: &mut Limits, given: &Map<String, Value>) {
             "read_timeout" => limits.read_timeout = number,
             "call_timeout" => limits.call_timeout = number,
             "tools" => limits.tools = size,
+            "tool_text" => limits.tool_text = size,
             "output" => limits.output = size,
             "head" => limits.head = size,
             "headers" => limits.headers = size,
