@@ -204,8 +204,7 @@ impl<H> Registry<H> {
     /// [`RegistrationError`] if the method is one that the library serves, or was added before.
     pub fn extend(&self, foreign: ForeignFunction, handler: Arc<H>) -> Result<(), RegistrationError> {
         let ForeignFunction { method, name_param, capability, list_kind, timeout } = foreign;
-        let mut extension =
-            Extension { method, handler: 0, name_param, capability, list_kind, timeout };
+        let mut extension = Extension { method, handler: 0, name_param, capability, list_kind, timeout };
         extension.check()?;
         let mut draft = self.draft();
         let Some(engine) = self.engine.get() else {

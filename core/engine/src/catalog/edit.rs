@@ -470,11 +470,7 @@ impl Draft {
         }
     }
 
-    fn add_method(
-        &mut self,
-        mount: Option<MountId>,
-        extension: Extension,
-    ) -> Result<(), RegistrationError> {
+    fn add_method(&mut self, mount: Option<MountId>, extension: Extension) -> Result<(), RegistrationError> {
         let entry = MethodEntry::new(extension, mount)?;
         let method = &*entry.extension.method;
         if self.catalog.methods.contains_key(method) {

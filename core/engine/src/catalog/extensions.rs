@@ -5,8 +5,8 @@
 use crate::catalog::items::{HandlerId, MountId};
 use crate::limits::Limits;
 use crate::meta::{self, InvalidMeta};
-use crate::resource::RegistrationError;
 use crate::now::Millis;
+use crate::resource::RegistrationError;
 use crate::version::{COMPLETE, ListKinds, ProtocolMethod};
 use std::sync::Arc;
 

@@ -235,7 +235,9 @@ impl Catalog {
 
     /// Whether any variable of a template, an argument of a prompt, or a reference to the fallback, has a completer.
     pub fn has_completers(&self) -> bool {
-        self.templates.has_completers || self.fallback.is_some() || self.prompts().any(|entry| entry.has_completers())
+        self.templates.has_completers
+            || self.fallback.is_some()
+            || self.prompts().any(|entry| entry.has_completers())
     }
 
     /// Whether a template declares parameters, whose values are checked.

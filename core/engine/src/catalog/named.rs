@@ -136,9 +136,8 @@ impl PromptEntry {
     ) -> Result<Self, RegistrationError> {
         let name = prompt.name.clone();
         let field = CheckedField { of: &name };
-        let is_valid = |name: &str| {
-            (1..=MAX_PROMPT_NAME).contains(&name.len()) && !name.contains(char::is_control)
-        };
+        let is_valid =
+            |name: &str| (1..=MAX_PROMPT_NAME).contains(&name.len()) && !name.contains(char::is_control);
         let expected = "1 to 1,024 bytes of text without control characters";
         field.ensure(is_valid(&name), "name", &name, expected)?;
         for (at, argument) in prompt.arguments.iter().enumerate() {

@@ -42,7 +42,11 @@ impl ToolSchema {
             schema.object("properties", |properties| {
                 properties.object("result", |result| {
                     for (name, value) in root.iter().filter(|(name, _)| !HOISTED.contains(&&**name)) {
-                        if name == "$ref" { moved_reference(value, result.named(&name)) } else { moved(value, result.named(&name)) }
+                        if name == "$ref" {
+                            moved_reference(value, result.named(&name))
+                        } else {
+                            moved(value, result.named(&name))
+                        }
                     }
                 });
             });
@@ -157,7 +161,11 @@ fn moved(value: Json<'_>, out: &mut Vec<u8>) {
             let members = value.object();
             object(out, |writer| {
                 for (name, value) in members.iter().flat_map(|members| members.iter()) {
-                    if name == "$ref" { moved_reference(value, writer.named(&name)) } else { moved(value, writer.named(&name)) }
+                    if name == "$ref" {
+                        moved_reference(value, writer.named(&name))
+                    } else {
+                        moved(value, writer.named(&name))
+                    }
                 }
             });
         }
@@ -172,7 +180,9 @@ fn moved(value: Json<'_>, out: &mut Vec<u8>) {
 
 fn moved_reference(value: Json<'_>, out: &mut Vec<u8>) {
     let text = value.as_str().unwrap_or_default();
-    let stays = |rest: &str| HOISTED.iter().any(|name| rest.strip_prefix('/').is_some_and(|rest| rest.starts_with(name)));
+    let stays = |rest: &str| {
+        HOISTED.iter().any(|name| rest.strip_prefix('/').is_some_and(|rest| rest.starts_with(name)))
+    };
     match text.strip_prefix('#').filter(|rest| (rest.is_empty() || rest.starts_with('/')) && !stays(rest)) {
         Some(rest) => crate::json_text::escape_into(&format!("#/properties/result{rest}"), out),
         None => out.extend_from_slice(value.raw().as_bytes()),
@@ -196,7 +206,8 @@ mod tests {
 
     #[test]
     fn an_input_schema_is_of_an_object() {
-        let text = r#"{ "type": "object", "properties": { "b": true, "a": { "type": "string" }, "c": false } }"#;
+        let text =
+            r#"{ "type": "object", "properties": { "b": true, "a": { "type": "string" }, "c": false } }"#;
         let expected = r#"{"type":"object","properties":{"b":{},"a":{"type":"string"},"c":{"not":{}}}}"#;
         assert_eq!(input(text, 8).unwrap(), expected);
         for wrong in ["", "[]", "true", "{}", r#"{"type":"array"}"#, r#"{"type":"object","properties":[]}"#] {

@@ -8,8 +8,8 @@ use crate::version::FieldSet;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The answer to a `Read`, `Complete`, `List`, `Tool`, `Prompt` or `Call` event. If the variant does not fit the event, the client gets
-/// an internal error, and [`Encoded::misuse`](super::EncodedReply) describes the mistake.
+/// The answer to a `Read`, `Complete`, `List`, `Tool`, `Prompt` or `Call` event. If the variant does not fit the event,
+/// the client gets an internal error, and [`Encoded::misuse`](super::EncodedReply) describes the mistake.
 #[derive(Debug)]
 pub enum Answer<'a> {
     /// For a read: the contents. For a tool: blocks, as [`ContentBlock::from_contents`](super::ContentBlock) makes them.

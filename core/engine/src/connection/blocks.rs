@@ -325,7 +325,11 @@ fn link_text(resource: &Resource) -> String {
 
 /// The structured result on one line, as a member: the value itself, or an object with the member `result`. `None` if
 /// it is not JSON, or is nested more than `nesting` deep.
-pub(super) fn structured(json: &str, nesting: usize, is_wrapped: impl FnOnce(Json<'_>) -> bool) -> Option<String> {
+pub(super) fn structured(
+    json: &str,
+    nesting: usize,
+    is_wrapped: impl FnOnce(Json<'_>) -> bool,
+) -> Option<String> {
     let value = Json::parse(json.as_bytes(), nesting)?;
     let text = meta::compact(value.raw());
     Some(if is_wrapped(value) { format!(r#"{{"result":{text}}}"#) } else { text })

@@ -138,9 +138,7 @@ impl ReadTask {
             | Answer::Listed(_)
             | Answer::Tool(_)
             | Answer::Prompt(_)
-            | Answer::Raw(_) => {
-                FlightOutcome::Failed(ReadError::Failed)
-            }
+            | Answer::Raw(_) => FlightOutcome::Failed(ReadError::Failed),
         }
     }
 }

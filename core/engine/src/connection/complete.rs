@@ -50,7 +50,8 @@ impl Connection {
         let (found, exhausted) = params.target(&catalog, self, request.principal);
         let Some(target) = found.filter(|target| target.is_seen(&self.engine, request.principal)) else {
             let why = if params.is_prompt { "prompt" } else { "ref" };
-            let outcome = self.refuse(request, INVALID_PARAMS, &format!("Invalid params: unknown {why}"), out);
+            let outcome =
+                self.refuse(request, INVALID_PARAMS, &format!("Invalid params: unknown {why}"), out);
             return if exhausted {
                 RequestOutcome { verdict: Verdict::Exhausted, ..outcome }
             } else {

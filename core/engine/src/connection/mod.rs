@@ -43,8 +43,8 @@ mod tool_text;
 mod words;
 
 pub use answer::*;
-pub use blocks::{BlockKind, ContentBlock, PromptMessage, PromptResult, ToolResult};
 pub use ask::AskError;
+pub use blocks::{BlockKind, ContentBlock, PromptMessage, PromptResult, ToolResult};
 pub use event::*;
 pub use gather::ContentsGatherer;
 pub use header_check::{HeaderCheck, HeaderField, Standing};

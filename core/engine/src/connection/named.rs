@@ -65,7 +65,8 @@ impl Connection {
             ("prompts", catalog.list_prompts(after, page, &mut visible, &mut items))
         };
         let shared = begin.shared;
-        let rest = listed.last.filter(|_| listed.more).map(|last| Cursor { after: last.to_string(), ..begin });
+        let rest =
+            listed.last.filter(|_| listed.more).map(|last| Cursor { after: last.to_string(), ..begin });
         let next = rest.and_then(|rest| engine.seal_cursor(&rest, request.principal));
         let wording = self.wording(request);
         wording.complete(out, |result| {
@@ -178,7 +179,8 @@ impl Connection {
             return Err(self.unknown_name(request, is_tool, name, Verdict::Hidden, out));
         }
         let code = request.terms.revision.code(&ReadError::AccessDenied);
-        self.wording(request).error(out, code, "Insufficient scope", |data| data.str("kind", "access_denied"));
+        self.wording(request)
+            .error(out, code, "Insufficient scope", |data| data.str("kind", "access_denied"));
         let scopes = missing.into_iter().map(str::to_owned).collect();
         Err(Box::new(RequestOutcome { scopes, ..RequestOutcome::refused(RequestRefusal::Scope) }))
     }
@@ -325,11 +327,11 @@ pub(super) fn write_tool(
     let mut structured = None;
     if let Some(json) = result.structured.as_deref() {
         let wraps = entry.wraps_output();
-        let is_wrapped = |value: Json<'_>| {
-            fields.has_object_output() && wraps.unwrap_or(value.kind() != JsonKind::Object)
-        };
+        let is_wrapped =
+            |value: Json<'_>| fields.has_object_output() && wraps.unwrap_or(value.kind() != JsonKind::Object);
         let Some(text) = blocks::structured(json, limits.nesting, is_wrapped) else {
-            let why = format!("its structured result is not JSON, or is nested more than {} deep", limits.nesting);
+            let why =
+                format!("its structured result is not JSON, or is nested more than {} deep", limits.nesting);
             return context.misuse(format!("the tool {}: {why}", entry.tool.name), out);
         };
         if fields.has_object_output() && !text.starts_with('{') {

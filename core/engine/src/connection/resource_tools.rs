@@ -10,7 +10,7 @@ use super::list::ListQuestion;
 use super::named;
 use super::reply::{EncodedReply, NextRead, Reply, ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
-use super::tool_text::{self, LIST, LinePage, LineRange, READ, ToolRefusal, UNKNOWN_CURSOR};
+use super::tool_text::{self, LIST, LinePage, TextRange, READ, ToolRefusal, UNKNOWN_CURSOR};
 use super::words;
 use super::{Arrival, Connection, ConnectionKind, OutcomeStatus, RequestOutcome};
 use crate::catalog::{HandlerId, ToolEntry, ToolSource};
@@ -75,7 +75,7 @@ enum ResourceCall {
     },
     Read {
         uri: String,
-        range: Option<LineRange>,
+        range: Option<TextRange>,
     },
 }
 
@@ -179,11 +179,7 @@ impl Connection {
         let ticket = Arc::new(self.ticket(request, self.engine.limits().read_timeout));
         let context = ReplyContext { ticket, engine: self.engine.clone(), purpose: ErrorPurpose::Tool };
         let written = named::write_tool(&context, entry, result, out);
-        RequestOutcome {
-            misuse: written.misuse,
-            verdict,
-            ..RequestOutcome::new(OutcomeStatus::Answered)
-        }
+        RequestOutcome { misuse: written.misuse, verdict, ..RequestOutcome::new(OutcomeStatus::Answered) }
     }
 }
 
@@ -253,9 +249,9 @@ impl ResourceCall {
         }
         let uri = first.ok_or_else(|| invalid("uri", "it is missing"))?;
         let expected = r#"expected lines, such as "1-200""#;
-        let range = second.filter(|range| !range.is_empty()).map(|range| {
-            LineRange::parse(&range).ok_or_else(|| invalid("range", expected))
-        });
+        let range = second
+            .filter(|range| !range.is_empty())
+            .map(|range| TextRange::parse(&range).ok_or_else(|| invalid("range", expected)));
         Ok((Self::Read { uri, range: range.transpose()? }, None))
     }
 
@@ -277,7 +273,12 @@ impl ResourceCall {
     }
 
     /// Goes on to the next pages of a list as long as no line contains the query.
-    fn continued(mut self, client: &InnerClient<'_>, response: Vec<u8>, verdict: Verdict) -> (Self, InnerStep) {
+    fn continued(
+        mut self,
+        client: &InnerClient<'_>,
+        response: Vec<u8>,
+        verdict: Verdict,
+    ) -> (Self, InnerStep) {
         let mut response = response;
         let mut verdict = verdict;
         loop {
@@ -315,12 +316,10 @@ impl ResourceCall {
             Err(refusal) => return (ToolResult::error(self.refusal(&refusal)), verdict),
         };
         match self {
-            Self::Read { uri, range } => {
-                match tool_text::blocks(&result, uri, *range, limits.tool_text) {
-                    Ok(blocks) => (blocks, verdict),
-                    Err(sentence) => (ToolResult::error(sentence), Verdict::InvalidParameter),
-                }
-            }
+            Self::Read { uri, range } => match tool_text::blocks(&result, uri, *range, limits.tool_text) {
+                Ok(blocks) => (blocks, verdict),
+                Err(sentence) => (ToolResult::error(sentence), Verdict::InvalidParameter),
+            },
             Self::List { query, is_first, .. } => {
                 let longest = (limits.tool_text / limits.page.max(1)).max(SHORTEST_LINE);
                 let query = query.as_deref();

@@ -26,7 +26,7 @@ pub(super) struct LinePage {
 
 /// The part of a resource that a model asks for: from a character of the first line to the end of the last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LineRange {
+pub(super) struct TextRange {
     /// The number of the first line, from 1.
     first: usize,
     /// The characters of the first line to leave out.
@@ -50,9 +50,8 @@ pub(super) fn answered(response: &[u8]) -> Result<JsonMembers<'_>, ToolRefusal> 
         return Ok(result);
     }
     let error = member("error");
-    let text = |members: &JsonMembers<'_>, name: &str| {
-        members.get(name).and_then(Json::as_str).map(Cow::into_owned)
-    };
+    let text =
+        |members: &JsonMembers<'_>, name: &str| members.get(name).and_then(Json::as_str).map(Cow::into_owned);
     let message = error.as_ref().and_then(|error| text(error, "message")).unwrap_or_default();
     let data = error.as_ref().and_then(|error| error.get("data")?.object());
     Err(ToolRefusal { message, kind: data.and_then(|data| text(&data, "kind")) })
@@ -109,7 +108,7 @@ fn line(item: &JsonMembers<'_>, id: &str, longest: usize) -> String {
     }
 }
 
-impl LineRange {
+impl TextRange {
     /// Parses `FIRST-LAST` or `FIRST:CHARACTER-LAST`, all counted from 1.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (begin, last) = text.split_once('-')?;
@@ -133,7 +132,7 @@ fn number(text: &str) -> Option<usize> {
 pub(super) fn blocks<'a>(
     result: &JsonMembers<'a>,
     uri: &str,
-    range: Option<LineRange>,
+    range: Option<TextRange>,
     limit: usize,
 ) -> Result<ToolResult<'a>, String> {
     let contents: Vec<Contents<'a>> =
@@ -146,8 +145,9 @@ pub(super) fn blocks<'a>(
         }
         range => range,
     };
-    let wanted = range.unwrap_or(LineRange { first: 1, skip: 0, last: usize::MAX });
-    let mut cut = TextCut { wanted: LineRange { last: wanted.last.min(total), ..wanted }, room: limit, next: None };
+    let wanted = range.unwrap_or(TextRange { first: 1, skip: 0, last: usize::MAX });
+    let mut cut =
+        TextCut { wanted: TextRange { last: wanted.last.min(total), ..wanted }, room: limit, next: None };
     let mut before = 0;
     let mut blocks = Vec::with_capacity(contents.len() + 1);
     for entry in contents {
@@ -186,7 +186,7 @@ fn count_lines(text: &str) -> usize {
 
 /// The texts of a resource that are still wanted, and the room for them.
 struct TextCut {
-    wanted: LineRange,
+    wanted: TextRange,
     /// Characters.
     room: usize,
     /// The line where the next part begins, and the characters of it that were shown.
@@ -229,7 +229,7 @@ impl TextCut {
 
     /// The text that says how to get the lines after these, out of `total`.
     fn hint(&self, total: usize) -> Option<String> {
-        let LineRange { first, last, .. } = self.wanted;
+        let TextRange { first, last, .. } = self.wanted;
         let (line, shown) = match self.next {
             Some(next) => next,
             None if last < total => (last + 1, 0),
@@ -273,7 +273,7 @@ mod tests {
     fn read(contents: &Value, range: Option<&str>, limit: usize) -> Result<Vec<String>, String> {
         let response = json!({ "jsonrpc": "2.0", "id": 0, "result": { "contents": contents } }).to_string();
         let result = answered(response.as_bytes()).unwrap();
-        let range = range.map(|range| LineRange::parse(range).unwrap());
+        let range = range.map(|range| TextRange::parse(range).unwrap());
         let shown = |block: ContentBlock<'_>| match block.kind {
             BlockKind::Text(text) => text.into_owned(),
             BlockKind::Image(..) => "image".into(),
@@ -289,11 +289,11 @@ mod tests {
 
     #[test]
     fn ranges() {
-        let range = |first, skip, last| Some(LineRange { first, skip, last });
-        assert_eq!(LineRange::parse("813-1624"), range(813, 0, 1624));
-        assert_eq!(LineRange::parse("5:40001-9"), range(5, 40_000, 9));
+        let range = |first, skip, last| Some(TextRange { first, skip, last });
+        assert_eq!(TextRange::parse("813-1624"), range(813, 0, 1624));
+        assert_eq!(TextRange::parse("5:40001-9"), range(5, 40_000, 9));
         for wrong in ["", "1", "0-1", "2-1", "1-", "-1", "1:0-2", "a-b", "1-2-3", "+1-2", "1-9999999999"] {
-            assert_eq!(LineRange::parse(wrong), None, "{wrong}");
+            assert_eq!(TextRange::parse(wrong), None, "{wrong}");
         }
     }
 
@@ -330,7 +330,9 @@ mod tests {
     // S-62: the union of the ranges is the resource, whatever its lines.
     #[test]
     fn the_ranges_together_are_the_resource() {
-        for whole in ["", "a", "\n", "\n\n\n", "a\nb", "a\n", "ä\r\nöö\nü\n\n", "0123456789\nabc\n0123456789x"] {
+        for whole in
+            ["", "a", "\n", "\n\n\n", "a\nb", "a\n", "ä\r\nöö\nü\n\n", "0123456789\nabc\n0123456789x"]
+        {
             for limit in 1..25 {
                 assert_eq!(followed(whole, limit), whole, "{whole:?} at {limit}");
             }
@@ -341,8 +343,14 @@ mod tests {
     fn bytes_have_no_lines() {
         let image = json!([{ "uri": "a:b", "mimeType": "image/png", "blob": "AA==" }, { "uri": "a:c", "blob": "AA==" }]);
         assert_eq!(read(&image, None, 9).unwrap(), ["image", "embedded"]);
-        assert_eq!(read(&image, Some("1-2"), 9).unwrap_err(), "a:b has no lines: call read_resource without range");
-        assert_eq!(read(&text("a"), Some("2-3"), 9).unwrap_err(), r#"range is "FIRST-LAST": a:b has the lines 1-1"#);
+        assert_eq!(
+            read(&image, Some("1-2"), 9).unwrap_err(),
+            "a:b has no lines: call read_resource without range"
+        );
+        assert_eq!(
+            read(&text("a"), Some("2-3"), 9).unwrap_err(),
+            r#"range is "FIRST-LAST": a:b has the lines 1-1"#
+        );
     }
 
     #[test]

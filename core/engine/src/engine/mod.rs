@@ -13,11 +13,11 @@ mod time;
 mod visibility;
 mod words;
 
+pub use crate::catalog::Extension;
 pub use cache::CacheCounts;
 pub use interest::{Interest, Observer, ResourceInterest};
 pub(crate) use lists::ListedItems;
 pub(crate) use metrics::{Lapse, OpenConnection};
-pub use crate::catalog::Extension;
 pub use options::{EngineOptions, ServerInfo, Setup};
 pub(crate) use principal_caches::PrincipalCache;
 pub use time::Timekeeper;
@@ -150,9 +150,7 @@ impl Engine {
                 }
             }
             RegistrationError::TemplateConflict { with, .. } => Some(catalog.template_by_text(with)?.handler),
-            RegistrationError::DuplicateMethod { method } => {
-                Some(catalog.method(method)?.extension.handler)
-            }
+            RegistrationError::DuplicateMethod { method } => Some(catalog.method(method)?.extension.handler),
             RegistrationError::DuplicateTool { name } => catalog.tool(name)?.source.handler(),
             RegistrationError::DuplicatePrompt { name } => Some(catalog.prompt(name)?.handler),
             _ => None,
@@ -488,8 +486,7 @@ impl Engine {
             writer.object("logging", |_| ());
         }
         let mut own = vec!["resources", "completions", "logging"];
-        let offered =
-            [("tools", self.offers_tools(principal)), ("prompts", self.offers_prompts(principal))];
+        let offered = [("tools", self.offers_tools(principal)), ("prompts", self.offers_prompts(principal))];
         for (name, _) in offered.into_iter().filter(|(_, is_offered)| *is_offered) {
             own.push(name);
             writer.object(name, |named| {

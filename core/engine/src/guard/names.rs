@@ -45,7 +45,8 @@ impl NameGlob {
 
     fn new(path: &str, text: &str) -> Result<Self, PolicyError> {
         if text.is_empty() || text.len() > Self::MAX_BYTES || text.contains(char::is_control) {
-            let reason = format!("{text:?} matches no name: it is empty, too long, or has a control character");
+            let reason =
+                format!("{text:?} matches no name: it is empty, too long, or has a control character");
             return Err(PolicyError::new(path, reason));
         }
         Ok(Self(text.into()))

@@ -13,9 +13,7 @@ use mcp_resources_engine::connection::Contents;
 use mcp_resources_engine::engine::{EngineOptions, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::limits::Limits;
-use mcp_resources_engine::resource::{
-    CacheHint, Icon, Prompt, RegistrationError, Resource, Template, Tool,
-};
+use mcp_resources_engine::resource::{CacheHint, Icon, Prompt, RegistrationError, Resource, Template, Tool};
 use mcp_resources_engine::seal::SealKey;
 use mcp_resources_engine::version::Revision;
 use std::sync::Arc;
@@ -98,8 +96,8 @@ impl Builder {
         self.change(|changes| changes.prompt_with(prompt, handler))
     }
 
-    /// Completes a variable of the last added template, or an argument of the last added prompt: an async function from [`CompletionRequest`] to a
-    /// result listed at [`Complete`].
+    /// Completes a variable of the last added template, or an argument of the last added prompt: an async function
+    /// from [`CompletionRequest`] to a result listed at [`Complete`].
     pub fn complete<F, Fut>(self, variable: impl Into<String>, handler: F) -> Self
     where
         F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,
@@ -140,7 +138,7 @@ impl Builder {
         self
     }
 
-    fn change(mut self, change: impl FnOnce(ServerChanges) -> ServerChanges) -> Self {
+    pub(super) fn change(mut self, change: impl FnOnce(ServerChanges) -> ServerChanges) -> Self {
         self.changes = change(self.changes);
         self
     }
@@ -222,6 +220,13 @@ impl Builder {
     /// Sets whether completion is offered. Default: if any template has a completer.
     pub fn completions(mut self, completions: bool) -> Self {
         self.options.completions = Some(completions);
+        self
+    }
+
+    /// Sets whether the tools `list_resources` and `read_resource` give the resources to hosts that show a model nothing
+    /// but tools. Default `false`.
+    pub fn expose_as_tools(mut self, expose: bool) -> Self {
+        self.options.expose_as_tools = expose;
         self
     }
 

@@ -81,9 +81,7 @@ fn handle(client: &Arc<CallerHandle>, event: Event<'_>) -> RequestOutcome<'stati
             let link = HandlerLink::new(client.clone(), request.token, span);
             let entry = registry.get(request.handler);
             let request = CompletionRequest::new(request, link.clone());
-            start(&link, || {
-                entry.as_ref()?.completer(&request.variable).map(|complete| complete(request))
-            })
+            start(&link, || entry.as_ref()?.completer(&request.variable).map(|complete| complete(request)))
         }
         Event::List(request) => {
             let link = HandlerLink::new(client.clone(), request.token, span);

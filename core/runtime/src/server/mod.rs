@@ -47,6 +47,8 @@ mod shared;
 mod span;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "tools")]
+mod tools;
 
 pub use answer::{
     Call, Complete, Handled, HandlerError, IntoAnswer, List, PromptOutput, Read, ToolError, ToolOutput,
@@ -61,6 +63,8 @@ pub use changes::ServerChanges;
 pub use http::{HttpBuilder, HttpListener};
 pub use request::{CallRequest, CompletionRequest, Context, ListRequest, NamedCall, ReadRequest};
 pub use shared::Diagnostic;
+#[cfg(feature = "tools")]
+pub use tools::{Structured, ToolReturn};
 
 use crate::provider::Provider;
 use crate::transport::{DescriptorWaiter, Stdio};

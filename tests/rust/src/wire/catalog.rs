@@ -7,8 +7,8 @@ use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::{
-    Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterKind, Prompt,
-    PromptArgument, RegistrationError, Resource, Template, Theme, Tool, ToolAnnotations,
+    Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterKind,
+    Prompt, PromptArgument, RegistrationError, Resource, Template, Theme, Tool, ToolAnnotations,
 };
 use mcp_resources_engine::seal::SealKey;
 use mcp_resources_engine::version::Revision;

@@ -1,9 +1,7 @@
 //! Events as the format writes them.
 
 use super::catalog::Handlers;
-use mcp_resources_engine::connection::{
-    CompletionRequest, Event, NamedRequest, ReadRequest, RequestToken,
-};
+use mcp_resources_engine::connection::{CompletionRequest, Event, NamedRequest, ReadRequest, RequestToken};
 use mcp_resources_engine::jsonrpc::Json;
 use mcp_resources_template::{MatchedParams, Value as Param};
 use serde_json::{Map, Value, json};
