@@ -155,6 +155,9 @@ mod guides {
     mod templates {}
     #[doc = include_str!("../../docs/testing.md")]
     mod testing {}
+    #[cfg(feature = "tools")]
+    #[doc = include_str!("../../docs/tools.md")]
+    mod tools {}
 }
 
 /// Programs keep what the API returns and take what it takes, so each type of a signature has a name here.

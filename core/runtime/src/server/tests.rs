@@ -21,6 +21,8 @@ mod replicas;
 mod signals;
 #[cfg(feature = "http")]
 mod tokens;
+#[cfg(feature = "tools")]
+mod tools;
 
 fn quiet() -> Builder {
     ResourceServer::builder("test", "1").diagnostics(|_| ())
