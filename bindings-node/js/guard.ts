@@ -16,6 +16,10 @@ export interface Policy {
   readonly scopes?: Readonly<Record<string, OneOrMany>>;
   /** Restrictions for single principals, by their identity; the client on stdio is `""`. Default: none. */
   readonly principals?: Readonly<Record<string, PrincipalPolicy>>;
+  /** The tools that clients see. Default: all. */
+  readonly tools?: NamePolicy;
+  /** The prompts that clients see. Default: all. */
+  readonly prompts?: NamePolicy;
   /** The rate limits of each principal. Default: see {@link Rates}. */
   readonly rate?: Rates;
   /** The largest number of unanswered requests of one principal. Default: no limit. */
@@ -24,6 +28,16 @@ export interface Policy {
   readonly max_size?: Readonly<Record<string, number>>;
   /** The names of the detectors whose finds in texts are replaced by `[redacted:NAME]`. Default: none. */
   readonly redact?: OneOrMany;
+}
+
+/**
+ * The names of tools or prompts that clients see. In a glob `*` is any run of characters, and `?` one character.
+ */
+export interface NamePolicy {
+  /** Globs: the names that clients see; to them, others do not exist. Default `*`: all. */
+  readonly allow?: OneOrMany | null;
+  /** Globs: names that clients do not see, even if `allow` has them. Default: none. */
+  readonly deny?: OneOrMany;
 }
 
 /** A rate limit of one principal. */
@@ -54,6 +68,10 @@ export interface PrincipalPolicy {
   readonly allow?: OneOrMany | null;
   /** Globs: URIs that are hidden from the principal, in addition to those of the policy. Default: none. */
   readonly deny?: OneOrMany;
+  /** The tools that the principal sees, among those of the policy. Default: the same. */
+  readonly tools?: NamePolicy;
+  /** The prompts that the principal sees, among those of the policy. Default: the same. */
+  readonly prompts?: NamePolicy;
   /** Scopes that the principal has in addition to those of its token. Default: none. */
   readonly scopes?: OneOrMany;
 }

@@ -64,6 +64,7 @@ export {
 export type { FetchHandler } from './fetch.js';
 export {
   Guard,
+  type NamePolicy,
   type OneOrMany,
   type Policy,
   type PrincipalPolicy,

@@ -55,6 +55,8 @@ export interface Limits {
   readonly resources?: number;
   /** The most registered templates. Default 10,000. */
   readonly templates?: number;
+  /** The most registered tools, and the most registered prompts. Default 10,000. */
+  readonly tools?: number;
   /** The most unanswered requests of one connection. Default 1,024, at most 1,048,576. */
   readonly inFlight?: number;
   /** The items on one page of a list. Default 100. */
@@ -100,6 +102,10 @@ export interface Limits {
   readonly output?: number;
   /** The longest time for a read, in milliseconds. Default 30,000. */
   readonly readTimeout?: number;
+  /** The most characters of text that the tools of `exposeAsTools` return at once. Default 40,000. */
+  readonly toolText?: number;
+  /** The longest time for a tool or prompt, in milliseconds. Default 0: no limit. */
+  readonly callTimeout?: number;
   /** The longest time for a completion, in milliseconds. Default 5,000. */
   readonly completionTimeout?: number;
   /** The longest `context.arguments` of a completion, in bytes of JSON text. Default 64 KiB. */
@@ -192,6 +198,15 @@ export interface ServerOptions {
    * Whether the server declares the capability `completions`. Default: if a variable has a completer or known values.
    */
   readonly completions?: boolean;
+  /** Whether tools are offered before the first one is added, so that clients hear of later ones. Default `false`. */
+  readonly tools?: boolean;
+  /** As `tools`, for prompts. Default `false`. */
+  readonly prompts?: boolean;
+  /**
+   * Whether the tools `list_resources` and `read_resource` give the resources to hosts that show a model nothing but
+   * tools. Default `false`.
+   */
+  readonly exposeAsTools?: boolean;
   /** Whether `ctx.log` is sent to clients that asked for log messages. Default `true`. */
   readonly logging?: boolean;
   /** Whether each result has the name and version of the server in its `_meta`. Default `true`. */

@@ -43,13 +43,15 @@
 // Resources, templates, and what handlers return.
 pub use mcp_resources_engine::catalog::MountId;
 pub use mcp_resources_engine::connection::{
-    Answer, AskError, Body, Completion, Contents, ContentsGatherer, InputAsk, InputRequest, InputRequired,
-    Item, ListPage, LogLevel, PlainContents, RawResult, ReadResult,
+    Answer, AskError, BlockKind, Body, Completion, ContentBlock, Contents, ContentsGatherer, InputAsk,
+    InputRequest, InputRequired, Item, ListPage, LogLevel, PlainContents, PromptMessage, PromptResult,
+    RawResult, ReadResult, ToolResult,
 };
 pub use mcp_resources_engine::error::ReadError;
 pub use mcp_resources_engine::resource::{
     Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterCheck,
-    ParameterKind, RegistrationError, Resource, Template, Theme,
+    ParameterKind, Prompt, PromptArgument, RegistrationError, Resource, Template, Theme, Tool,
+    ToolAnnotations,
 };
 pub use mcp_resources_template::{self as template, MatchedParams, TemplateOptions, UriTemplate, uri};
 
@@ -72,9 +74,11 @@ pub use mcp_resources_runtime::server::HttpBuilder;
 #[cfg(all(feature = "server", unix))]
 pub use mcp_resources_runtime::server::{
     self, AskFailed, Builder, Call, CallRequest, CompletionRequest, Context, Diagnostic, Handled,
-    HandlerError, IntoAnswer, ListRequest, Method, Read, ReadRequest, ResourceServer, ServerChanges,
-    blocking,
+    HandlerError, IntoAnswer, ListRequest, Method, NamedCall, PromptOutput, Read, ReadRequest,
+    ResourceServer, ServerChanges, ToolError, ToolOutput, blocking,
 };
+#[cfg(all(feature = "tools", unix))]
+pub use mcp_resources_runtime::server::{Structured, ToolReturn};
 #[cfg(all(feature = "server", unix))]
 pub use mcp_resources_runtime::testing;
 #[cfg(any(feature = "http", feature = "pipe"))]
@@ -151,6 +155,9 @@ mod guides {
     mod templates {}
     #[doc = include_str!("../../docs/testing.md")]
     mod testing {}
+    #[cfg(feature = "tools")]
+    #[doc = include_str!("../../docs/tools.md")]
+    mod tools {}
 }
 
 /// Programs keep what the API returns and take what it takes, so each type of a signature has a name here.

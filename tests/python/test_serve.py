@@ -317,7 +317,7 @@ async def test_sighup_reads_the_file_again(serve: Start, project: Path) -> None:
             config(project.parent, guard={"deny": "**"}, instructions="Read less.")
             served.process.send_signal(signal.SIGHUP)
             served.wait_for("a change of guard takes effect when the server is started again")
-            served.wait_for("a change of name, version, title, description or instructions takes effect")
+            served.wait_for("a change of name, version, title, description, instructions or tools takes effect")
             served.wait_for("read again")
             with pytest.raises(LookupError):
                 await client.read("file:///code/main.py")

@@ -28,6 +28,9 @@ pub(crate) fn fill(env: &Env, request: &WorkRequest<'_>, arguments: &mut Argumen
             }
         }
         RequestParams::List { cursor: Some(cursor) } => arguments.push_text(env, cursor)?,
+        RequestParams::Tool { arguments: given, .. } | RequestParams::Prompt { arguments: given, .. } => {
+            arguments.push_text(env, given)?;
+        }
         RequestParams::Call { params: Some(params), .. } => arguments.push_text(env, params)?,
     }
     Ok(())

@@ -5,7 +5,7 @@ use crate::calls::host::Host;
 use crate::calls::redact::Look;
 use crate::serve::audit;
 use crate::serve::providers::Provider;
-use crate::values::error::{raise, registration, unusable};
+use crate::values::error::{registration, unusable};
 use crate::values::options::{self, HostFields, PlainValue};
 use crate::values::resource;
 use crate::values::spelling::number;
@@ -78,17 +78,14 @@ impl Server {
         suggest::template(&text)
     }
 
-    /// Declares a method that is not ours, before the engine is made.
+    /// Declares a method that is not ours.
     #[napi(catch_unwind)]
     pub fn extend(&self, method: String, callee: &Function, about: ForeignFields) -> Result<()> {
         let list_kind = about.lists.map(|word| list_kinds(&word)).transpose()?;
-        let late = format!("the method {method:?} must be declared before the first resource is registered");
-        let foreign =
-            ForeignFunction { method, name_param: about.name_param, capability: about.capability, list_kind };
-        if self.host.registry.extend(foreign, Arc::new(callee.callee.clone().into())) {
-            return Ok(());
-        }
-        Err(raise(&self.host.env, "RegistrationError", late, &[]))
+        let ForeignFields { name_param, capability, .. } = about;
+        let foreign = ForeignFunction { method, name_param, capability, list_kind, timeout: None };
+        let added = self.host.registry.extend(foreign, Arc::new(callee.callee.clone().into()));
+        added.map_err(|error| registration(&self.host.env, &error, None))
     }
 
     /// Applies edits, all or none. Returns warnings for the log.

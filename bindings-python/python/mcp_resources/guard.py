@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, TypedDict
 
 from . import _core, checks
 
-__all__ = ["Decision", "Guard", "Policy", "PrincipalPolicy", "Rate", "Rates"]
+__all__ = ["Decision", "Guard", "NamePolicy", "Policy", "PrincipalPolicy", "Rate", "Rates"]
 
 Decision: TypeAlias = Literal["allow", "hidden", "denied", "missing_scope"]
 _OneOrMany: TypeAlias = str | Sequence[str]
@@ -33,7 +33,16 @@ class Rates(TypedDict, total=False):
     subscribe: Rate | None
     """Subscriptions and listens. Default: no limit."""
     call: Rate | None
-    """Custom methods. Default: no limit."""
+    """Tools, prompts and custom methods. Default: no limit."""
+
+
+class NamePolicy(TypedDict, total=False):
+    """The names of tools or prompts that clients see. In a glob `*` is any run of characters, and `?` one character."""
+
+    allow: _OneOrMany | None
+    """Globs: the names that clients see; to them, others do not exist. Default `*`: all."""
+    deny: _OneOrMany
+    """Globs: names that clients do not see, even if `allow` has them. Default: none."""
 
 
 class PrincipalPolicy(TypedDict, total=False):
@@ -43,6 +52,10 @@ class PrincipalPolicy(TypedDict, total=False):
     """Globs: the principal sees the URIs that both this and the policy allow. Default: those of the policy."""
     deny: _OneOrMany
     """Globs: URIs that are hidden from the principal, in addition to those of the policy. Default: none."""
+    tools: NamePolicy
+    """The tools that the principal sees, among those of the policy. Default: the same."""
+    prompts: NamePolicy
+    """The prompts that the principal sees, among those of the policy. Default: the same."""
     scopes: _OneOrMany
     """Scopes that the principal has in addition to those of its token. Default: none."""
 
@@ -58,6 +71,10 @@ class Policy(TypedDict, total=False):
     """The scopes that a token must have for the URIs of a glob. Default: none."""
     principals: Mapping[str, PrincipalPolicy]
     """Restrictions for single principals, by their identity; the client on stdio is `""`. Default: none."""
+    tools: NamePolicy
+    """The tools that clients see. Default: all."""
+    prompts: NamePolicy
+    """The prompts that clients see. Default: all."""
     rate: Rates
     """The rate limits of each principal. Default: see `Rates`."""
     concurrency: int | None

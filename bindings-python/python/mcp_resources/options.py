@@ -35,6 +35,8 @@ class Limits(TypedDict, total=False):
     """The most registered resources. Default 1,000,000."""
     templates: int
     """The most registered templates. Default 10,000."""
+    tools: int
+    """The most registered tools, and the most registered prompts. Default 10,000."""
     in_flight: int
     """The most unanswered requests of one connection. Default 1,024, at most 1,048,576."""
     page: int
@@ -77,6 +79,10 @@ class Limits(TypedDict, total=False):
     MiB."""
     read_timeout: int
     """The longest time for a read, in milliseconds. Default 30,000."""
+    tool_text: int
+    """The most characters of text that the tools of `expose_as_tools` return at once. Default 40,000."""
+    call_timeout: int
+    """The longest time for a tool or prompt, in milliseconds. Default 0: no limit."""
     completion_timeout: int
     """The longest time for a completion, in milliseconds. Default 5,000."""
     arguments: int
@@ -167,6 +173,13 @@ class ServerOptions(TypedDict, total=False):
     completions: bool
     """Whether the server declares the capability `completions`. Default: if a variable has a completer or known
     values."""
+    tools: bool
+    """Whether tools are offered before the first one is added, so that clients hear of later ones. Default `False`."""
+    prompts: bool
+    """As `tools`, for prompts. Default `False`."""
+    expose_as_tools: bool
+    """Whether the tools `list_resources` and `read_resource` give the resources to hosts that show a model nothing but
+    tools. Default `False`."""
     logging: bool
     """Whether `ctx.log` is sent to clients that asked for log messages. Default `True`."""
     server_info_in_results: bool

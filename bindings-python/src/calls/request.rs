@@ -30,6 +30,9 @@ pub(crate) fn value<'py>(
         RequestParams::List { cursor } => {
             Ok(cursor.as_ref().map(|cursor| PyString::new(py, cursor).into_any()))
         }
+        RequestParams::Tool { arguments, .. } | RequestParams::Prompt { arguments, .. } => {
+            loads(py, Some(arguments)).map(Some)
+        }
         RequestParams::Call { params: None, .. } => Ok(Some(PyDict::new(py).into_any())),
         RequestParams::Call { params, .. } => loads(py, params.as_deref()).map(Some),
     }

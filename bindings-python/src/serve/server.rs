@@ -114,7 +114,7 @@ impl Server {
         self.host.traverse(&visit)
     }
 
-    /// Declares a method that is not ours, before the engine is made.
+    /// Declares a method that is not ours.
     fn extend(
         &self,
         py: Python<'_>,
@@ -125,13 +125,10 @@ impl Server {
         lists: Option<String>,
     ) -> PyResult<()> {
         let list_kind = lists.map(|word| list_kinds(&word)).transpose()?;
-        let late = format!("the method {method:?} must be declared before the first resource is registered");
         let capability = capability.map(|CapabilityParts { name, settings }| (name, settings));
-        let foreign = ForeignFunction { method, name_param, capability, list_kind };
-        if self.host.registry.extend(foreign, Arc::new(function.into())) {
-            return Ok(());
-        }
-        Err(error::raise(py, "Registration", (late,)))
+        let foreign = ForeignFunction { method, name_param, capability, list_kind, timeout: None };
+        let added = self.host.registry.extend(foreign, Arc::new(function.into()));
+        added.map_err(|error| error::registration(py, &error, None))
     }
 
     /// Applies edits, all or none. Returns warnings for the log.

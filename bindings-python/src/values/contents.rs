@@ -64,7 +64,7 @@ impl HandlerResult {
             ErrorPurpose::Read => read(value, json_type, shape),
             ErrorPurpose::Complete => completion(value),
             ErrorPurpose::List => page(value, shape),
-            ErrorPurpose::Call => method(value, shape),
+            ErrorPurpose::Call | ErrorPurpose::Tool | ErrorPurpose::Prompt => method(value, shape),
         }
     }
 

@@ -99,6 +99,9 @@ pub(crate) struct Serve {
     /// Serve at http://127.0.0.1:PORT/mcp; 0: a free port
     #[arg(long, value_name = "PORT", value_parser = port)]
     pub(crate) http: Option<u16>,
+    /// Do not offer the resources as tools too
+    #[arg(long)]
+    pub(crate) no_tools: bool,
     /// Not an option: explains where the command listens.
     #[arg(long, hide = true, value_parser = no_host)]
     host: Option<String>,

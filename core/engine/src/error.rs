@@ -6,7 +6,7 @@ use crate::now::Millis;
 use crate::option::{FromOption, OptionError, OptionValue, PathStep};
 use std::fmt;
 
-/// The reason for which a read, completion, list or custom method failed. The peer gets `kind` and the fields,
+/// The reason for which a read, completion, list, tool, prompt or custom method failed. The peer gets `kind` and the fields,
 /// never any text of the runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -58,7 +58,7 @@ pub enum ReadError {
     InputDeclined,
     /// A custom error: for custom methods, or a code documented by the server.
     Custom {
-        /// A JSON-RPC code outside -32768…-32000, or one of the standard five.
+        /// A JSON-RPC code outside -32768…-32000, or one of the standard five; for a custom method any code.
         code: i32,
         /// One short sentence.
         message: String,
@@ -180,6 +180,10 @@ pub enum ErrorPurpose {
     List,
     /// A custom method.
     Call,
+    /// A call of a tool.
+    Tool,
+    /// The request for a prompt.
+    Prompt,
 }
 
 impl ErrorPurpose {
@@ -189,6 +193,9 @@ impl ErrorPurpose {
             (Self::Complete, ReadError::Failed) => "Failed to complete the argument".into(),
             (Self::List, ReadError::Failed) => "Failed to list resources".into(),
             (Self::Call, ReadError::Failed) => "Failed to answer the request".into(),
+            (Self::Tool, ReadError::Failed) => "Failed to call the tool".into(),
+            (Self::Prompt, ReadError::Failed) => "Failed to get the prompt".into(),
+            (Self::Tool | Self::Prompt, ReadError::SizeExceeded { .. }) => "Result too large".into(),
             _ => error.to_string(),
         }
     }

@@ -95,13 +95,14 @@ pub use catalog::{Edit, HandlerId};
 pub use engine::{Engine, EngineOptions, ServerInfo};
 pub use limits::Limits;
 pub use resource::{
-    Annotations, Audience, CacheHint, CacheScope, Icon, RegistrationError, Resource, Template,
+    Annotations, Audience, CacheHint, CacheScope, Icon, Prompt, PromptArgument, RegistrationError, Resource,
+    Template, Tool, ToolAnnotations,
 };
 
 // One connection.
 pub use connection::{
-    Answer, Arrival, Body, Completion, Connection, ConnectionKind, Contents, Event, Events, Item, ListPage,
-    ReadResult, RequestOutcome, RequestToken,
+    Answer, Arrival, Body, Completion, Connection, ConnectionKind, ContentBlock, Contents, Event, Events,
+    Item, ListPage, PromptResult, ReadResult, RequestOutcome, RequestToken, ToolResult,
 };
 pub use error::ReadError;
 pub use hub::{ConnectionId, ListKinds};

@@ -58,6 +58,8 @@ limits! {
     pub resources: usize = 1_000_000,
     /// Templates in the catalogue, with templates of other servers and list sources without a template. Default 10,000.
     pub templates: usize = 10_000,
+    /// Tools in the catalogue, and prompts in the catalogue, each. Default 10,000.
+    pub tools: usize = 10_000,
     /// Most pending requests of one connection; cancelled ones count until their handler returns. Default 1,024.
     pub in_flight: usize = 1_024,
     /// Items on a page of a list. Default 100.
@@ -99,6 +101,11 @@ limits! {
     pub contents_total: usize = 256 << 20,
     /// Above this, a runtime stops reading until the output has drained. Default 1 MiB.
     pub output: usize = 1 << 20,
+    /// Characters of text that the tools `list_resources` and `read_resource` return; the text then says how to get the
+    /// rest. Default 40,000.
+    pub tool_text: usize = 40_000,
+    /// A call of a tool, and the request for a prompt, fail with `timeout` after this time. Default 0: never.
+    pub call_timeout: Millis = 0,
     /// A read, list or custom call fails with `timeout` after this time. Default 30,000 ms.
     pub read_timeout: Millis = 30_000,
     /// Like `read_timeout`, for `completion/complete`. Default 5,000 ms.

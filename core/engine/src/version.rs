@@ -5,6 +5,7 @@
 use crate::error::ReadError;
 use crate::option::{FromOption, OptionError, OptionValue};
 use std::fmt;
+use std::ops::BitOr;
 
 /// A dated revision of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +40,51 @@ impl FieldSet {
     /// Its index in tables.
     pub fn index(self) -> usize {
         self as usize
+    }
+}
+
+/// The sets of fields that revisions share in descriptions of tools: items are encoded once for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ToolFields {
+    /// 2024-11-05: name, description and input schema.
+    Basic,
+    /// 2025-03-26: with annotations.
+    Annotated,
+    /// 2025-06-18: with `title`, `_meta` and an output schema, which describes an object.
+    Titled,
+    /// 2025-11-25: with `icons`.
+    Iconic,
+    /// 2026-07-28: with an output schema of any type.
+    AnyOutput,
+}
+
+impl ToolFields {
+    /// The number of sets: the size of a table indexed by [`ToolFields::index`].
+    pub const COUNT: usize = 5;
+
+    /// Its index in tables.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Whether tools have hints for clients.
+    pub fn has_annotations(self) -> bool {
+        self >= Self::Annotated
+    }
+
+    /// Whether tools have a title, `_meta` and an output schema.
+    pub fn has_output(self) -> bool {
+        self >= Self::Titled
+    }
+
+    /// Whether tools have icons.
+    pub fn has_icons(self) -> bool {
+        self >= Self::Iconic
+    }
+
+    /// Whether an output schema, and the structured result, must be an object.
+    pub fn has_object_output(self) -> bool {
+        self < Self::AnyOutput
     }
 }
 
@@ -81,6 +127,27 @@ impl Revision {
             Self::V2025_06_18 => FieldSet::Titled,
             Self::V2025_11_25 | Self::V2026_07_28 => FieldSet::Full,
         }
+    }
+
+    /// The fields that descriptions of tools have.
+    pub fn tool_fields(self) -> ToolFields {
+        match self {
+            Self::V2024_11_05 => ToolFields::Basic,
+            Self::V2025_03_26 => ToolFields::Annotated,
+            Self::V2025_06_18 => ToolFields::Titled,
+            Self::V2025_11_25 => ToolFields::Iconic,
+            Self::V2026_07_28 => ToolFields::AnyOutput,
+        }
+    }
+
+    /// Whether results of tools and prompts may have audio.
+    pub fn has_audio(self) -> bool {
+        self >= Self::V2025_03_26
+    }
+
+    /// Whether results of tools and prompts may link to resources.
+    pub fn has_resource_links(self) -> bool {
+        self >= Self::V2025_06_18
     }
 
     /// Whether arrays of messages are accepted.
@@ -231,10 +298,22 @@ pub enum ProtocolMethod {
     Listen,
     /// `logging/setLevel`.
     SetLevel,
+    /// `tools/list`.
+    ListTools,
+    /// `tools/call`.
+    CallTool,
+    /// `prompts/list`.
+    ListPrompts,
+    /// `prompts/get`.
+    GetPrompt,
 }
 
-/// The method that may return `input_required`.
+/// A method that may return `input_required`, like [`CALL_TOOL`] and [`GET_PROMPT`].
 pub const READ: &str = "resources/read";
+/// Calls a tool.
+pub const CALL_TOOL: &str = "tools/call";
+/// Gets a prompt.
+pub const GET_PROMPT: &str = "prompts/get";
 /// The method that is shared: custom handlers may get its references that do not name resources.
 pub const COMPLETE: &str = "completion/complete";
 
@@ -281,8 +360,7 @@ impl ServerNotification {
     }
 }
 
-/// Whether the results of a custom method may be cached like those of the protocol's own lists: `tools/list`,
-/// `prompts/list` and similar ones.
+/// Whether the results of a custom method may be cached like those of the protocol's own lists.
 pub fn is_list(method: &str) -> bool {
     method.ends_with("/list")
 }
@@ -302,12 +380,16 @@ impl ProtocolMethod {
             "logging/setLevel" => Self::SetLevel,
             "ping" => Self::Ping,
             "initialize" => Self::Initialize,
+            "tools/list" => Self::ListTools,
+            CALL_TOOL => Self::CallTool,
+            "prompts/list" => Self::ListPrompts,
+            GET_PROMPT => Self::GetPrompt,
             _ => return None,
         })
     }
 
     /// All methods, in the order of [`ProtocolMethod::index`].
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::Initialize,
         Self::Ping,
         Self::Discover,
@@ -319,6 +401,10 @@ impl ProtocolMethod {
         Self::Complete,
         Self::Listen,
         Self::SetLevel,
+        Self::ListTools,
+        Self::CallTool,
+        Self::ListPrompts,
+        Self::GetPrompt,
     ];
 
     /// Its name, as on the wire.
@@ -335,6 +421,10 @@ impl ProtocolMethod {
             Self::Complete => COMPLETE,
             Self::Listen => "subscriptions/listen",
             Self::SetLevel => "logging/setLevel",
+            Self::ListTools => "tools/list",
+            Self::CallTool => CALL_TOOL,
+            Self::ListPrompts => "prompts/list",
+            Self::GetPrompt => GET_PROMPT,
         }
     }
 
@@ -343,15 +433,90 @@ impl ProtocolMethod {
         self as usize
     }
 
+    /// The member of `params` that the header `Mcp-Name` repeats.
+    pub fn name_param(self) -> Option<&'static str> {
+        match self {
+            Self::Read => Some("uri"),
+            Self::CallTool | Self::GetPrompt => Some("name"),
+            _ => None,
+        }
+    }
+
+    /// The part of an author's interface that answers it, for errors about registering it as a custom method.
+    pub fn registered_with(self) -> Option<&'static str> {
+        match self {
+            Self::ListTools | Self::CallTool => Some("tool"),
+            Self::ListPrompts | Self::GetPrompt => Some("prompt"),
+            _ => None,
+        }
+    }
+
     /// Whether the revision defines it.
     pub fn exists_in(self, revision: Revision) -> bool {
         match self {
             Self::List | Self::ListTemplates | Self::Read | Self::Complete => true,
+            Self::ListTools | Self::CallTool | Self::ListPrompts | Self::GetPrompt => true,
             Self::Discover | Self::Listen => revision.is_modern(),
             Self::Initialize | Self::Ping | Self::Subscribe | Self::Unsubscribe | Self::SetLevel => {
                 !revision.is_modern()
             }
         }
+    }
+}
+
+/// A set of lists with change notifications.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListKinds(pub(crate) u8);
+
+impl ListKinds {
+    /// No list.
+    pub const NONE: Self = Self(0);
+    /// Resources and templates: `notifications/resources/list_changed`.
+    pub const RESOURCES: Self = Self(1);
+    /// Tools: `notifications/tools/list_changed`.
+    pub const TOOLS: Self = Self(2);
+    /// Prompts: `notifications/prompts/list_changed`.
+    pub const PROMPTS: Self = Self(4);
+
+    /// Each list as a set of its own.
+    pub(crate) const EACH: [Self; 3] = [Self::RESOURCES, Self::TOOLS, Self::PROMPTS];
+
+    /// Parses the name of a list: `resources`, `tools` or `prompts`.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "resources" => Some(Self::RESOURCES),
+            "tools" => Some(Self::TOOLS),
+            "prompts" => Some(Self::PROMPTS),
+            _ => None,
+        }
+    }
+
+    /// The lists that are in both sets.
+    #[must_use]
+    pub fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether all of `other` is in this set.
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The method of the notification for a set of one list.
+    pub(crate) fn method(self) -> &'static str {
+        match self {
+            Self::RESOURCES => "notifications/resources/list_changed",
+            Self::TOOLS => "notifications/tools/list_changed",
+            _ => "notifications/prompts/list_changed",
+        }
+    }
+}
+
+impl BitOr for ListKinds {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 }
 

@@ -8,11 +8,12 @@ use crate::provider::Mounts;
 use crate::transport::{AuditLog, AuditSink, EngineClock};
 use arc_swap::ArcSwap;
 use imbl::OrdMap;
-use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource};
+use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource, ToolSource};
 use mcp_resources_engine::engine::{Engine, EngineOptions, Extension, ServerInfo};
 use mcp_resources_engine::guard::AuditRecord;
 use mcp_resources_engine::hub::ListKinds;
-use mcp_resources_engine::resource::{RegistrationError, Resource, Template};
+use mcp_resources_engine::now::Millis;
+use mcp_resources_engine::resource::{Prompt, RegistrationError, Resource, Template, Tool};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
@@ -34,7 +35,7 @@ pub struct Registry<H> {
 /// Handlers with their number of uses.
 type Table<H> = OrdMap<HandlerId, (Arc<H>, usize)>;
 
-/// One change of the registered resources and templates.
+/// One change of the registered resources, templates, tools and prompts.
 #[derive(Debug)]
 pub enum RegistryChange<H> {
     /// Adds a resource with constant contents.
@@ -47,6 +48,14 @@ pub enum RegistryChange<H> {
     AddTemplate(Template, Arc<H>),
     /// Removes the template with exactly this text. Does nothing if there is none.
     RemoveTemplate(String),
+    /// Adds a tool.
+    AddTool(Tool, Arc<H>),
+    /// Removes the tool of this name. Does nothing if there is none.
+    RemoveTool(String),
+    /// Adds a prompt. The completers of the handler are those of its arguments.
+    AddPrompt(Prompt, Arc<H>),
+    /// Removes the prompt of this name. Does nothing if there is none.
+    RemovePrompt(String),
 }
 
 /// The number of a handler, once assigned.
@@ -64,6 +73,8 @@ pub struct ForeignFunction {
     pub capability: Option<(String, String)>,
     /// See [`Extension::list_kind`].
     pub list_kind: Option<ListKinds>,
+    /// See [`Extension::timeout`].
+    pub timeout: Option<Millis>,
 }
 
 impl<H> Registry<H> {
@@ -187,21 +198,34 @@ impl<H> Registry<H> {
         self.draft().1.limits.read_timeout
     }
 
-    /// Declares a custom method. `false` if the engine was already made.
-    #[must_use]
-    pub fn extend(&self, foreign: ForeignFunction, handler: Arc<H>) -> bool {
-        if self.engine.get().is_some() {
-            return false;
-        }
+    /// Adds a custom method, at any time.
+    ///
+    /// # Errors
+    /// [`RegistrationError`] if the method is one that the library serves, or was added before.
+    pub fn extend(&self, foreign: ForeignFunction, handler: Arc<H>) -> Result<(), RegistrationError> {
+        let ForeignFunction { method, name_param, capability, list_kind, timeout } = foreign;
+        let mut extension = Extension { method, handler: 0, name_param, capability, list_kind, timeout };
+        extension.check()?;
         let mut draft = self.draft();
-        let extensions = &mut draft.1.extensions;
-        // Counted down from the maximum, because the engine's own numbers count up from 0.
-        let number = HandlerId::MAX - HandlerId::try_from(extensions.len()).unwrap_or_default();
-        let ForeignFunction { method, name_param, capability, list_kind } = foreign;
-        extensions.push(Extension { method, handler: number, name_param, capability, list_kind });
+        let Some(engine) = self.engine.get() else {
+            let extensions = &mut draft.1.extensions;
+            if extensions.iter().any(|other| other.method == extension.method) {
+                return Err(RegistrationError::DuplicateMethod { method: extension.method });
+            }
+            // Counted down from the maximum, because the engine's own numbers count up from 0.
+            extension.handler = HandlerId::MAX - HandlerId::try_from(extensions.len()).unwrap_or_default();
+            let number = extension.handler;
+            extensions.push(extension);
+            drop(draft);
+            self.insert(number, handler);
+            return Ok(());
+        };
         drop(draft);
+        let number = engine.new_handler();
+        extension.handler = number;
         self.insert(number, handler);
-        true
+        let added = engine.apply(vec![Edit::AddMethod { mount: None, extension }], self.clock.now());
+        added.map(drop).inspect_err(|_| self.release(number))
     }
 
     /// Applies all changes or none. Returns warnings for the log.
@@ -272,6 +296,19 @@ impl<H> Registry<H> {
             RegistryChange::RemoveTemplate(text) => {
                 (Edit::RemoveTemplate { uri_template: text.clone() }, None)
             }
+            RegistryChange::AddTool(tool, handler) => {
+                let number = engine.new_handler();
+                self.insert(number, handler.clone());
+                let source = ToolSource::Handler(number);
+                (Edit::AddTool { tool: tool.clone(), source, mount: None }, Some(number))
+            }
+            RegistryChange::RemoveTool(name) => (Edit::RemoveTool { name: name.clone() }, None),
+            RegistryChange::AddPrompt(prompt, handler) => {
+                let number = engine.new_handler();
+                self.insert(number, handler.clone());
+                (Edit::AddPrompt { prompt: prompt.clone(), handler: number, mount: None }, Some(number))
+            }
+            RegistryChange::RemovePrompt(name) => (Edit::RemovePrompt { name: name.clone() }, None),
         }
     }
 

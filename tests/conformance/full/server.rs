@@ -1,9 +1,9 @@
 //! The second fixture server in Rust: what it has stands in `methods.json`, for every language; here is how that is done.
 
 use mcp_resources::{
-    Answer, Builder, Call, CallRequest, Contents, Handled, HandlerError, InputAsk, InputRequest,
-    InputRequired, IntoAnswer, ListKinds, LogLevel, Method, Polling, ReadError, ReadRequest, Resource,
-    ResourceServer, Revision, Rules, Template,
+    Answer, Builder, CacheHint, CacheScope, Call, Contents, Handled, HandlerError, InputAsk, InputRequest,
+    InputRequired, IntoAnswer, ListKinds, LogLevel, NamedCall, Polling, Prompt, PromptArgument, ReadError,
+    ReadRequest, Resource, ResourceServer, Rules, Template, Tool,
 };
 use serde_json::{Map, Value, json};
 use std::error::Error;
@@ -21,25 +21,35 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let ["--http", port] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] else {
         return Err("usage: conformance-full --http PORT".into());
     };
+    let hint = CacheHint { ttl_ms: 60_000, scope: CacheScope::Public };
     let server =
-        add_resources(add_methods(ResourceServer::builder("conformance-full", "1.0.0").logging(true)))?;
+        add_resources(add_named(ResourceServer::builder("conformance-full", "1.0.0").logging(true)))?;
     let mut rules = Rules::default();
     rules.polling = Some(Polling { after: 200, retry: 100 });
-    Ok(server.build()?.http().rules(rules).run((Ipv4Addr::LOCALHOST, port.parse()?)).await?)
+    Ok(server.list_cache(hint).build()?.http().rules(rules).run((Ipv4Addr::LOCALHOST, port.parse()?)).await?)
 }
 
-fn add_methods(mut server: Builder) -> Builder {
-    for (kind, lists) in [("tools", ListKinds::TOOLS), ("prompts", ListKinds::PROMPTS)] {
-        let list = Method::new(format!("{kind}/list"));
-        let list = list.capability(kind, r#"{"listChanged":true}"#).list_kind(lists);
-        server = server.method(list, move |request| async move { listed(kind, &request) });
+fn add_named(mut server: Builder) -> Builder {
+    let entries = |kind: &str| METHODS[kind].as_object().into_iter().flatten();
+    let said = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+    for (name, entry) in entries("tools") {
+        let schema = entry["inputSchema"].to_string();
+        let tool = Tool::new(name).description(said(entry, "description")).input_schema(schema);
+        server = server.tool_with(tool, |call| perform("tools", call));
+    }
+    for (name, entry) in entries("prompts") {
+        let arguments: Vec<&Value> = entry["arguments"].as_array().into_iter().flatten().collect();
+        let mut prompt = Prompt::new(name).description(said(entry, "description"));
+        for argument in &arguments {
+            let own = PromptArgument::new(said(argument, "name")).description(said(argument, "description"));
+            prompt = prompt.argument(own.required(argument["required"] == true));
+        }
+        server = server.prompt_with(prompt, |call| perform("prompts", call));
+        for argument in &arguments {
+            server = server.complete(said(argument, "name"), |_| async { Vec::<String>::new() });
+        }
     }
     server
-        .method(Method::new("tools/call").name_param("name"), |request| perform("tools", request))
-        .method(Method::new("prompts/get").name_param("name"), |request| perform("prompts", request))
-        .method(Method::new("completion/complete"), |_| async {
-            json!({ "completion": { "values": [], "total": 0, "hasMore": false } })
-        })
 }
 
 fn add_resources(mut server: Builder) -> Result<Builder, Box<dyn Error>> {
@@ -61,29 +71,11 @@ fn add_resources(mut server: Builder) -> Result<Builder, Box<dyn Error>> {
     }))
 }
 
-/// Those that have a description; with caching hints, which lists have since 2026-07-28.
-fn listed(kind: &str, request: &CallRequest) -> Value {
-    let entries = METHODS[kind].as_object().into_iter().flatten();
-    let said = entries.filter(|(_, entry)| entry.get("description").is_some()).map(|(name, entry)| {
-        let mut members = entry.as_object().cloned().unwrap_or_default();
-        members.remove("steps");
-        members.insert("name".into(), json!(name));
-        Value::from(members)
-    });
-    let mut result = json!({ kind: said.collect::<Vec<_>>() });
-    if request.context.revision().is_some_and(Revision::is_modern) {
-        result["ttlMs"] = json!(60_000);
-        result["cacheScope"] = json!("public");
-    }
-    result
-}
-
 /// Takes the steps of a tool or prompt until one answers.
-async fn perform(kind: &'static str, request: CallRequest) -> Handled {
-    let params: Value = request.params()?;
-    let name = params["name"].as_str().unwrap_or_default();
+async fn perform(kind: &'static str, request: NamedCall) -> Handled {
+    let name = request.name.as_str();
     let parsed = |text: Option<&str>| text.and_then(|text| serde_json::from_str::<Value>(text).ok());
-    let arguments = params.get("arguments").cloned().unwrap_or_else(|| json!({}));
+    let arguments = parsed(Some(&request.arguments));
     let mut scope = json!({
         "arguments": arguments,
         "meta": parsed(request.context.meta()),
@@ -123,7 +115,7 @@ fn holds(when: &Value, scope: &Value) -> bool {
 async fn take(
     step: &Map<String, Value>,
     scope: &mut Value,
-    request: &CallRequest,
+    request: &NamedCall,
 ) -> Result<Option<Answer<'static>>, HandlerError> {
     let context = &request.context;
     if let Some(line) = step.get("log") {

@@ -150,17 +150,14 @@ fn wrong_declarations_are_refused() {
     }
     let door = |method: &str| {
         let mut options = EngineOptions::default();
-        let extension = Extension {
-            method: method.into(),
-            handler: 0,
-            name_param: None,
-            capability: None,
-            list_kind: None,
-        };
-        options.extensions = vec![extension];
+        options.extensions = vec![Extension { method: method.into(), ..Extension::default() }];
         Engine::new(info(), options).err()
     };
-    assert_eq!(door("tools/list"), None);
+    assert_eq!(door("com.example/list"), None);
+    for (method, part) in [("tools/list", "tool"), ("tools/call", "tool"), ("prompts/get", "prompt")] {
+        let refused = door(method).unwrap().to_string();
+        assert!(refused.contains(&format!("register a {part} instead")), "{refused}");
+    }
     for own in ["resources/read", "initialize", "server/discover", "ping", ""] {
         assert!(door(own).is_some(), "{own}");
     }

@@ -194,8 +194,8 @@ impl<'s> Witness<'s> {
         {
             return Err(format!("{leak} does not belong to {revision} (DEC-09)"));
         }
-        let asks =
-            revision.is_modern() && method == "resources/read" && result["resultType"] == "input_required";
+        let can_ask = ["resources/read", "tools/call", "prompts/get"].contains(&method.as_str());
+        let asks = revision.is_modern() && can_ask && result["resultType"] == "input_required";
         let definition = if asks { "InputRequiredResult" } else { own.unwrap_or("Result") };
         self.schemas.check(revision, definition, result)
     }
@@ -210,6 +210,10 @@ fn definition(method: &str) -> Option<&'static str> {
         "resources/templates/list" => "ListResourceTemplatesResult",
         "resources/read" => "ReadResourceResult",
         "completion/complete" => "CompleteResult",
+        "tools/list" => "ListToolsResult",
+        "tools/call" => "CallToolResult",
+        "prompts/list" => "ListPromptsResult",
+        "prompts/get" => "GetPromptResult",
         "server/discover" => "DiscoverResult",
         "subscriptions/listen" => "SubscriptionsListenResult",
         _ => return None,

@@ -12,13 +12,16 @@ use mcp_resources_runtime::transport::{document_value, read_policy};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-const KEYS: [&str; 7] = ["name", "version", "title", "description", "instructions", "providers", "guard"];
+const KEYS: [&str; 8] =
+    ["name", "version", "title", "description", "instructions", "tools", "providers", "guard"];
 /// The keys of `guard`: those of a policy, and behind them three more.
-const GUARD_KEYS: [&str; 11] = [
+const GUARD_KEYS: [&str; 13] = [
     "allow",
     "deny",
     "scopes",
     "principals",
+    "tools",
+    "prompts",
     "rate",
     "concurrency",
     "max_size",
@@ -49,6 +52,8 @@ pub(super) struct ServerSection {
     pub(super) title: Option<String>,
     pub(super) description: Option<String>,
     pub(super) instructions: Option<String>,
+    /// Whether the resources are offered as tools too. Default `true`.
+    pub(super) tools: bool,
 }
 
 /// All entries of one kind.
@@ -133,6 +138,11 @@ impl ServeDocument {
         document.about.title = text("title")?;
         document.about.description = text("description")?;
         document.about.instructions = text("instructions")?;
+        document.about.tools = match members.get("tools") {
+            None => true,
+            Some(Value::Bool(tools)) => *tools,
+            Some(other) => return Err(format!("tools is {}, expected true or false", options_of(other))),
+        };
         let providers = members.get("providers").ok_or("the key \"providers\" is missing")?;
         let Value::Array(providers) = providers else {
             return Err("providers must be a list, such as [{files: {roots: {project: .}}}]".into());
@@ -154,7 +164,7 @@ impl ServeDocument {
 
     fn empty(name: String) -> Self {
         Self {
-            about: ServerSection { name, ..ServerSection::default() },
+            about: ServerSection { name, tools: true, ..ServerSection::default() },
             providers: Vec::new(),
             guard: GuardSection::default(),
             file: None,

@@ -101,7 +101,7 @@ async fn serve(document: ServeDocument, args: &Serve) -> Outcome {
     };
     let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
     let rules = document.guard.rules.clone();
-    let serving = ServeState::begin(document, folder)?;
+    let serving = ServeState::begin(document, folder, !args.no_tools)?;
     let server = serving.server.clone();
     let end: std::pin::Pin<Box<dyn Future<Output = io::Result<()>>>> = match args.http {
         Some(port) => Box::pin(async move {
@@ -207,7 +207,8 @@ struct MountedSource {
 }
 
 impl ServeState {
-    fn begin(document: ServeDocument, folder: PathBuf) -> Result<Self, Failed> {
+    /// With `tools` the resources are offered as tools too, unless the document says otherwise.
+    fn begin(document: ServeDocument, folder: PathBuf, tools: bool) -> Result<Self, Failed> {
         let made: Vec<_> = document
             .providers
             .iter()
@@ -218,7 +219,7 @@ impl ServeState {
         let about = document.about.clone();
         let guard = document.guard.source.clone();
         let version = about.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
-        let mut builder = ResourceServer::builder(&about.name, version);
+        let mut builder = ResourceServer::builder(&about.name, version).expose_as_tools(tools && about.tools);
         if let Some(title) = &about.title {
             builder = builder.title(title);
         }
@@ -275,7 +276,7 @@ impl ServeState {
     fn warn_of_restart(&self, document: &ServeDocument) {
         for (what, is_same) in [
             ("guard", document.guard.source == self.guard),
-            ("name, version, title, description or instructions", document.about == self.about),
+            ("name, version, title, description, instructions or tools", document.about == self.about),
         ] {
             if !is_same {
                 let text = format!("a change of {what} takes effect when the server is started again");

@@ -104,12 +104,12 @@ fn is_rfc_3986(uri: &str) -> bool {
 }
 
 /// The registration that a field belongs to; its methods return errors that name both.
-struct CheckedField<'a> {
-    of: &'a str,
+pub(super) struct CheckedField<'a> {
+    pub(super) of: &'a str,
 }
 
 impl CheckedField<'_> {
-    fn invalid(
+    pub(super) fn invalid(
         &self,
         field: impl Into<String>,
         value: impl ToString,
@@ -124,7 +124,7 @@ impl CheckedField<'_> {
         }
     }
 
-    fn ensure(
+    pub(super) fn ensure(
         &self,
         is_valid: bool,
         field: &str,
@@ -162,7 +162,19 @@ impl CheckedField<'_> {
     }
 
     fn objects(&self, details: &mut Details, limits: &Limits) -> Result<(), RegistrationError> {
-        if let Some(object) = &mut details.meta {
+        self.meta(&mut details.meta, limits)?;
+        if let Some(object) = &mut details.annotations.extra {
+            let Some(checked) = meta::object_text(object, limits.nesting) else {
+                return Err(self.invalid("annotations", &object, "the text of a JSON object"));
+            };
+            *object = checked;
+        }
+        Ok(())
+    }
+
+    /// Checks the members of `_meta`, and removes their white space.
+    pub(super) fn meta(&self, object: &mut Option<String>, limits: &Limits) -> Result<(), RegistrationError> {
+        if let Some(object) = object {
             *object = meta::check_object(object, limits.nesting).map_err(|error| match error {
                 InvalidMeta::NotAnObject => self.invalid("_meta", &object, "the text of a JSON object"),
                 InvalidMeta::Key(key) => {
@@ -173,16 +185,10 @@ impl CheckedField<'_> {
                 }
             })?;
         }
-        if let Some(object) = &mut details.annotations.extra {
-            let Some(checked) = meta::object_text(object, limits.nesting) else {
-                return Err(self.invalid("annotations", &object, "the text of a JSON object"));
-            };
-            *object = checked;
-        }
         Ok(())
     }
 
-    fn icon(&self, icon: &Icon, at: usize, limits: &Limits) -> Result<(), RegistrationError> {
+    pub(super) fn icon(&self, icon: &Icon, at: usize, limits: &Limits) -> Result<(), RegistrationError> {
         let path = |member: &str| format!("icons[{at}].{member}");
         let expected = "an http:, https: or data: URI";
         self.ensure(is_icon_src(&icon.src, limits), &path("src"), &icon.src, expected)?;

@@ -13,7 +13,7 @@ pub struct Cursor {
     pub list: ListKind,
     /// The part of the list that it continues.
     pub position: CursorPosition,
-    /// The key of the last item examined in that part: a canonical URI or the text of a template. Empty at the
+    /// The key of the last item examined in that part: a canonical URI, the text of a template, or a name. Empty at the
     /// beginning of the part.
     pub after: String,
     /// Whether clients may share the pages of this walk; all of them then show only what every principal may see
@@ -28,6 +28,10 @@ pub enum ListKind {
     Resources,
     /// `resources/templates/list`.
     Templates,
+    /// `tools/list`.
+    Tools,
+    /// `prompts/list`.
+    Prompts,
 }
 
 /// A part of a list.
@@ -134,6 +138,8 @@ impl CursorScope<'_> {
         let list: &[u8] = match list {
             ListKind::Resources => b"resources",
             ListKind::Templates => b"templates",
+            ListKind::Tools => b"tools",
+            ListKind::Prompts => b"prompts",
         };
         with(&[list, self.server.as_bytes(), self.principal.as_bytes()])
     }
@@ -177,7 +183,12 @@ mod tests {
     }
 
     fn any_cursor() -> impl Strategy<Value = Cursor> {
-        let list = prop_oneof![Just(ListKind::Resources), Just(ListKind::Templates)];
+        let list = prop_oneof![
+            Just(ListKind::Resources),
+            Just(ListKind::Templates),
+            Just(ListKind::Tools),
+            Just(ListKind::Prompts)
+        ];
         let source = ("\\PC*", proptest::option::of("\\PC*"));
         let position = prop_oneof![
             Just(CursorPosition::Catalog),

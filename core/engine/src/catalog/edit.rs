@@ -5,12 +5,13 @@
 
 use crate::catalog::Catalog;
 use crate::catalog::check::{CheckedTemplate, check_resource, check_template, invalid_uri};
-use crate::catalog::extensions::{ExtensionEntry, MethodEntry};
+use crate::catalog::extensions::{Extension, ExtensionEntry, MethodEntry};
 use crate::catalog::foreign::ForeignTemplate;
 use crate::catalog::items::{HandlerId, ItemSource, MountId, ResourceEntry, TemplateEntry};
+use crate::catalog::named::{PromptEntry, ToolEntry, ToolSource};
 use crate::catalog::routes::{Shapes, TemplateRoutes, position, warning};
 use crate::catalog::sources::SourceEntry;
-use crate::resource::{RegistrationError, Resource, Template};
+use crate::resource::{Prompt, RegistrationError, Resource, Template, Tool};
 use crate::suggest;
 use mcp_resources_template::uri;
 use std::sync::Arc;
@@ -94,19 +95,45 @@ pub enum Edit {
         /// Its key.
         key: String,
     },
-    /// Adds a custom method. A method belongs to one mount only.
+    /// Adds a tool.
+    AddTool {
+        /// The tool.
+        tool: Tool,
+        /// The origin of its results.
+        source: ToolSource,
+        /// The mount that it belongs to.
+        mount: Option<MountId>,
+    },
+    /// Removes the tool of this name. Does nothing if there is none.
+    RemoveTool {
+        /// Its name.
+        name: String,
+    },
+    /// Adds a prompt.
+    AddPrompt {
+        /// The prompt.
+        prompt: Prompt,
+        /// The handler that answers, and completes arguments.
+        handler: HandlerId,
+        /// The mount that it belongs to.
+        mount: Option<MountId>,
+    },
+    /// Removes the prompt of this name. Does nothing if there is none.
+    RemovePrompt {
+        /// Its name.
+        name: String,
+    },
+    /// Adds a custom method. A method has one handler only.
     AddMethod {
         /// The mount that it belongs to.
-        mount: MountId,
-        /// Its name, for example `skills/list`. Must not be a method of the protocol.
-        method: String,
-        /// The handler that answers it.
-        handler: HandlerId,
+        mount: Option<MountId>,
+        /// The method and its handler.
+        extension: Extension,
     },
     /// Removes a custom method. Does nothing if the mount has none of this name.
     RemoveMethod {
         /// The mount that it belongs to.
-        mount: MountId,
+        mount: Option<MountId>,
         /// Its name.
         method: String,
     },
@@ -142,6 +169,10 @@ pub struct Applied {
     pub resources_changed: bool,
     /// Whether a template was added or removed.
     pub templates_changed: bool,
+    /// Whether a tool was added or removed.
+    pub tools_changed: bool,
+    /// Whether a prompt was added or removed.
+    pub prompts_changed: bool,
     /// Whether a list source was added or removed.
     pub sources_changed: bool,
     /// Whether the fallback was set, replaced or removed.
@@ -220,8 +251,12 @@ impl Draft {
             Edit::AddSource { key, handler, mount, pages } => {
                 return self.add_source(SourceEntry { key: key.into(), handler, mount, pages });
             }
-            Edit::AddMethod { mount, method, handler } => return self.add_method(mount, &method, handler),
+            Edit::AddTool { tool, source, mount } => return self.add_tool(tool, source, mount),
+            Edit::AddPrompt { prompt, handler, mount } => return self.add_prompt(prompt, handler, mount),
+            Edit::AddMethod { mount, extension } => return self.add_method(mount, extension),
             Edit::AddExtension { mount, id, settings } => return self.add_extension(mount, id, &settings),
+            Edit::RemoveTool { name } => self.remove_tool(&name),
+            Edit::RemovePrompt { name } => self.remove_prompt(&name),
             Edit::RemoveMethod { mount, method } => self.remove_method(mount, &method),
             Edit::RemoveExtension { mount, id } => self.remove_extension(mount, &id),
             Edit::RemoveTemplate { uri_template } => self.remove_template(&uri_template),
@@ -381,27 +416,76 @@ impl Draft {
         }
     }
 
-    fn add_method(
+    fn add_tool(
         &mut self,
-        mount: MountId,
-        method: &str,
-        handler: HandlerId,
+        tool: Tool,
+        source: ToolSource,
+        mount: Option<MountId>,
     ) -> Result<(), RegistrationError> {
-        MethodEntry::check(method)?;
+        let catalog = &mut self.catalog;
+        let entry = ToolEntry::new(tool, source, mount, &catalog.limits)?;
+        let name = &*entry.tool.name;
+        if catalog.tools.contains_key(name) {
+            return Err(RegistrationError::DuplicateTool { name: name.to_owned() });
+        }
+        ensure_room("tools", catalog.tools.len(), catalog.limits.tools)?;
+        catalog.scoped += usize::from(!entry.tool.scopes.is_empty());
+        catalog.tools.insert(name.into(), Arc::new(entry));
+        self.applied.tools_changed = true;
+        Ok(())
+    }
+
+    fn remove_tool(&mut self, name: &str) {
+        if let Some(removed) = self.catalog.tools.remove(name) {
+            self.catalog.scoped -= usize::from(!removed.tool.scopes.is_empty());
+            self.applied.freed.extend(removed.source.handler());
+            self.applied.tools_changed = true;
+        }
+    }
+
+    fn add_prompt(
+        &mut self,
+        prompt: Prompt,
+        handler: HandlerId,
+        mount: Option<MountId>,
+    ) -> Result<(), RegistrationError> {
+        let catalog = &mut self.catalog;
+        let entry = PromptEntry::new(prompt, handler, mount, &catalog.limits)?;
+        let name = &*entry.prompt.name;
+        if catalog.prompts.contains_key(name) {
+            return Err(RegistrationError::DuplicatePrompt { name: name.to_owned() });
+        }
+        ensure_room("tools", catalog.prompts.len(), catalog.limits.tools)?;
+        catalog.scoped += usize::from(!entry.prompt.scopes.is_empty());
+        catalog.prompts.insert(name.into(), Arc::new(entry));
+        self.applied.prompts_changed = true;
+        Ok(())
+    }
+
+    fn remove_prompt(&mut self, name: &str) {
+        if let Some(removed) = self.catalog.prompts.remove(name) {
+            self.catalog.scoped -= usize::from(!removed.prompt.scopes.is_empty());
+            self.applied.freed.push(removed.handler);
+            self.applied.prompts_changed = true;
+        }
+    }
+
+    fn add_method(&mut self, mount: Option<MountId>, extension: Extension) -> Result<(), RegistrationError> {
+        let entry = MethodEntry::new(extension, mount)?;
+        let method = &*entry.extension.method;
         if self.catalog.methods.contains_key(method) {
             return Err(RegistrationError::DuplicateMethod { method: method.to_owned() });
         }
         ensure_room("templates", self.catalog.methods.len(), self.catalog.limits.templates)?;
-        let method: Arc<str> = method.into();
-        self.catalog.methods.insert(method.clone(), Arc::new(MethodEntry { method, handler, mount }));
+        self.catalog.methods.insert(method.into(), Arc::new(entry));
         Ok(())
     }
 
-    fn remove_method(&mut self, mount: MountId, method: &str) {
+    fn remove_method(&mut self, mount: Option<MountId>, method: &str) {
         if self.catalog.methods.get(method).is_some_and(|entry| entry.mount == mount)
             && let Some(removed) = self.catalog.methods.remove(method)
         {
-            self.applied.freed.push(removed.handler);
+            self.applied.freed.push(removed.extension.handler);
         }
     }
 

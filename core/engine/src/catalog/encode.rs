@@ -11,14 +11,17 @@ use mcp_resources_template::{Kind, UriTemplate};
 
 /// Appends a resource as a list item. It must have passed [`check_resource`](super::check_resource).
 pub fn encode_item(resource: &Resource, fields: FieldSet, out: &mut Vec<u8>) {
-    object(out, |item| {
-        item.str("uri", &resource.uri);
-        write_details(item, &resource.details, &resource.uri, fields);
-        if let Some(size) = resource.size {
-            item.u64("size", size);
-        }
-        write_meta(item, &resource.details, fields, |_| {});
-    });
+    object(out, |item| write_item(item, resource, fields));
+}
+
+/// Writes the members of a resource as a list item.
+pub(crate) fn write_item(item: &mut ObjectWriter<'_>, resource: &Resource, fields: FieldSet) {
+    item.str("uri", &resource.uri);
+    write_details(item, &resource.details, &resource.uri, fields);
+    if let Some(size) = resource.size {
+        item.u64("size", size);
+    }
+    write_meta(item, &resource.details, fields, |_| {});
 }
 
 /// Appends the member `icons` of list items and `serverInfo`, unless there are none.
@@ -59,7 +62,7 @@ fn write_details(item: &mut ObjectWriter<'_>, details: &Details, default_name: &
     }
 }
 
-fn write_annotations(object: &mut ObjectWriter<'_>, annotations: &Annotations, fields: FieldSet) {
+pub(crate) fn write_annotations(object: &mut ObjectWriter<'_>, annotations: &Annotations, fields: FieldSet) {
     if !annotations.audience.is_empty() {
         object.array("audience", |array| {
             annotations.audience.iter().for_each(|audience| array.str(audience.as_str()));
@@ -150,7 +153,7 @@ fn write_icon(object: &mut ObjectWriter<'_>, icon: &Icon) {
     write_str(object, "theme", icon.theme.map(|theme| theme.as_str()));
 }
 
-fn write_str(object: &mut ObjectWriter<'_>, name: &'static str, value: Option<&str>) {
+pub(super) fn write_str(object: &mut ObjectWriter<'_>, name: &'static str, value: Option<&str>) {
     if let Some(value) = value {
         object.str(name, value);
     }

@@ -5,19 +5,36 @@
 use crate::catalog::items::{HandlerId, MountId};
 use crate::limits::Limits;
 use crate::meta::{self, InvalidMeta};
+use crate::now::Millis;
 use crate::resource::RegistrationError;
-use crate::version::ProtocolMethod;
+use crate::version::{COMPLETE, ListKinds, ProtocolMethod};
 use std::sync::Arc;
 
-/// A custom method of a mount.
+/// A custom method with its own handler.
+#[derive(Clone, Debug, Default)]
+pub struct Extension {
+    /// The method. Not a method of the protocol, except `completion/complete`, whose handler then gets the references
+    /// that do not name resources or prompts of this library.
+    pub method: String,
+    /// The handler.
+    pub handler: HandlerId,
+    /// The member of `params` that the header `Mcp-Name` repeats, if any.
+    pub name_param: Option<String>,
+    /// A capability to declare: its name and settings (a JSON object), such as `("tasks", "{}")`.
+    pub capability: Option<(String, String)>,
+    /// The list that this method returns, if clients may listen for its changes.
+    pub list_kind: Option<ListKinds>,
+    /// The time-out in milliseconds, 0 for none. Default: that of a read.
+    pub timeout: Option<Millis>,
+}
+
+/// A custom method, of a mount or of the server.
 #[derive(Debug)]
 pub struct MethodEntry {
-    /// Its name, for example `skills/list`.
-    pub method: Arc<str>,
-    /// The handler that answers it.
-    pub handler: HandlerId,
+    /// Its description.
+    pub extension: Extension,
     /// The mount that it belongs to.
-    pub mount: MountId,
+    pub mount: Option<MountId>,
 }
 
 /// An extension of a mount.
@@ -32,17 +49,48 @@ pub struct ExtensionEntry {
 }
 
 impl MethodEntry {
-    /// Refuses names of methods that the protocol defines.
+    /// Checks a method that is added to a catalogue.
     ///
     /// # Errors
     /// [`RegistrationError::InvalidField`].
-    pub(super) fn check(method: &str) -> Result<(), RegistrationError> {
+    pub(super) fn new(extension: Extension, mount: Option<MountId>) -> Result<Self, RegistrationError> {
+        let method = &extension.method;
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'.');
-        if !method.is_empty() && method.bytes().all(is_name) && ProtocolMethod::parse(method).is_none() {
-            return Ok(());
+        let is_ours = method.is_empty() || ProtocolMethod::parse(method).is_some();
+        if mount.is_some() && (is_ours || !method.bytes().all(is_name)) {
+            return Err(invalid(method, "method", method, "a name that is not a method of the protocol"));
         }
-        Err(invalid(method, "method", method, "a name that is not a method of the protocol"))
+        extension.check()?;
+        Ok(Self { extension, mount })
     }
+}
+
+impl Extension {
+    /// Refuses methods that the protocol defines, and a capability that is not a JSON object.
+    ///
+    /// # Errors
+    /// [`RegistrationError::InvalidField`].
+    pub fn check(&self) -> Result<(), RegistrationError> {
+        let method = &self.method;
+        let own = ProtocolMethod::parse(method).filter(|_| method != COMPLETE);
+        if let Some(part) = own.and_then(ProtocolMethod::registered_with) {
+            let expected = format!("a method that is not served by this library: register a {part} instead");
+            return Err(invalid(method, "method", method, &expected));
+        }
+        if method.is_empty() || own.is_some() {
+            return Err(invalid(method, "method", method, "a method that is not served by this library"));
+        }
+        match &self.capability {
+            Some((name, settings)) if settings.contains(['\n', '\r']) || !is_object(settings) => {
+                Err(invalid(method, name, settings, "a JSON object on one line"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_object(settings: &str) -> bool {
+    meta::object_text(settings, usize::MAX).is_some()
 }
 
 impl ExtensionEntry {

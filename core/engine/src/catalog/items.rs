@@ -8,7 +8,7 @@ use crate::catalog::foreign::ForeignTemplate;
 use crate::catalog::query;
 use crate::error::ReadError;
 use crate::resource::{Parameter, ParameterCheck, ParameterKind, Resource, Template};
-use crate::version::FieldSet;
+use crate::version::{FieldSet, ToolFields};
 use mcp_resources_template::{Kind, MatchedParams, TemplateVariable, UriTemplate};
 use std::sync::{Arc, OnceLock};
 
@@ -169,23 +169,29 @@ pub enum ListedTemplate<'c> {
 
 /// An item of a list.
 pub(super) trait CatalogItem<'c>: Copy {
+    /// The sets of fields that it is encoded with.
+    type Fields: Copy;
     /// Its sort key.
     fn key(self) -> &'c str;
     /// The item, encoded.
-    fn encoded(self, fields: FieldSet) -> &'c [u8];
+    fn encoded(self, fields: Self::Fields) -> &'c [u8];
 }
 
 impl<'c> CatalogItem<'c> for &'c ResourceEntry {
+    type Fields = FieldSet;
+
     fn key(self) -> &'c str {
         &self.canonical
     }
 
     fn encoded(self, fields: FieldSet) -> &'c [u8] {
-        self.encoded.get(fields, |out| encode_item(&self.resource, fields, out))
+        self.encoded.get(fields.index(), |out| encode_item(&self.resource, fields, out))
     }
 }
 
 impl<'c> CatalogItem<'c> for ListedTemplate<'c> {
+    type Fields = FieldSet;
+
     fn key(self) -> &'c str {
         match self {
             Self::Own(entry) => &entry.template.uri_template,
@@ -195,22 +201,33 @@ impl<'c> CatalogItem<'c> for ListedTemplate<'c> {
 
     fn encoded(self, fields: FieldSet) -> &'c [u8] {
         match self {
-            Self::Own(entry) => entry.encoded.get(fields, |out| encode_template(entry, fields, out)),
+            Self::Own(entry) => entry.encoded.get(fields.index(), |out| encode_template(entry, fields, out)),
             Self::Foreign(foreign) => foreign.json.as_bytes(),
         }
     }
 }
 
-/// The encoded item for each [`FieldSet`], filled when the item is first listed.
-#[derive(Debug, Default)]
-struct EncodedItem([OnceLock<Box<[u8]>>; FieldSet::COUNT]);
+/// The encoded item for each of `N` sets of fields, filled when the item is first listed.
+#[derive(Debug)]
+pub(super) struct EncodedItem<const N: usize = { FieldSet::COUNT }>([OnceLock<Box<[u8]>>; N]);
 
-impl EncodedItem {
-    fn get(&self, fields: FieldSet, encode: impl FnOnce(&mut Vec<u8>)) -> &[u8] {
-        self.0[fields.index()].get_or_init(|| {
+/// The encoded item of a tool.
+pub(super) type EncodedTool = EncodedItem<{ ToolFields::COUNT }>;
+
+impl<const N: usize> Default for EncodedItem<N> {
+    fn default() -> Self {
+        Self([const { OnceLock::new() }; N])
+    }
+}
+
+impl<const N: usize> EncodedItem<N> {
+    /// The item with the set of fields that has this `index`.
+    pub(super) fn get(&self, index: usize, encode: impl FnOnce(&mut Vec<u8>)) -> &[u8] {
+        let encode = || {
             let mut out = Vec::new();
             encode(&mut out);
             out.into_boxed_slice()
-        })
+        };
+        self.0.get(index).map_or(&[], |item| item.get_or_init(encode))
     }
 }

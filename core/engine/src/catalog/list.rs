@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 /// The limits and fields of one page.
 #[derive(Clone, Copy, Debug)]
-pub struct CatalogPage {
+pub struct CatalogPage<Fields = FieldSet> {
     /// Maximum number of items to append.
     pub items: usize,
     /// Maximum number of items to examine, hidden ones included.
     pub scan: usize,
     /// The fields of the revision.
-    pub fields: FieldSet,
+    pub fields: Fields,
 }
 
-impl CatalogPage {
+impl<Fields> CatalogPage<Fields> {
     /// A page with the limits `page` and `list_scan` of `limits`, each at least 1, so that every page makes progress.
-    pub fn new(limits: &Limits, fields: FieldSet) -> Self {
+    pub fn new(limits: &Limits, fields: Fields) -> Self {
         Self { items: limits.page.max(1), scan: limits.list_scan.max(1), fields }
     }
 }
@@ -44,7 +44,7 @@ pub struct ListedPage {
 /// no trace in the cursor and cause no empty page.
 pub(super) fn append<'c, I: CatalogItem<'c>>(
     entries: impl Iterator<Item = I>,
-    page: CatalogPage,
+    page: CatalogPage<I::Fields>,
     mut visible: impl FnMut(I) -> bool,
     out: &mut Vec<u8>,
 ) -> ListedPage {

@@ -11,24 +11,29 @@ mod extensions;
 mod foreign;
 mod items;
 mod list;
+mod named;
 mod query;
 mod routes;
 mod sources;
+mod tool_schema;
 
 pub use check::check_resource;
 pub(crate) use check::{check_uri, invalid_uri};
 pub use cursor::{Cursor, CursorPosition, CursorScope, ListKind};
 pub use edit::{Applied, Edit};
 pub use encode::{encode_item, write_icons};
-pub use extensions::{ExtensionEntry, MethodEntry};
+pub(crate) use encode::{write_annotations, write_item};
+pub use extensions::{Extension, ExtensionEntry, MethodEntry};
 pub use foreign::ForeignTemplate;
 pub(crate) use foreign::checked as check_foreign;
 pub use items::{Completer, HandlerId, ItemSource, ListedTemplate, MountId, ResourceEntry, TemplateEntry};
 pub use list::{CatalogPage, ListedPage};
+pub use named::{PromptEntry, ToolEntry, ToolSource};
 pub use routes::{CatalogRoute, HashKey};
 pub use sources::{Lister, SourceEntry, SourceKey};
 
 use crate::limits::Limits;
+use crate::version::ToolFields;
 use imbl::OrdMap;
 use routes::{ByUri, TemplateRoutes};
 use std::ops::Bound;
@@ -42,14 +47,18 @@ pub struct Catalog {
     in_order: OrdMap<Arc<str>, Arc<ResourceEntry>>,
     /// The number of resources with children.
     parents: usize,
-    /// The number of resources that need scopes.
+    /// The number of resources, tools and prompts that need scopes.
     scoped: usize,
     templates: Arc<TemplateRoutes>,
     /// Templates of other servers, by text and mount.
     foreign: OrdMap<Arc<str>, Arc<ForeignTemplate>>,
     /// List sources without a template, by key.
     sources: OrdMap<Arc<str>, Arc<SourceEntry>>,
-    /// Custom methods of mounts, by name.
+    /// Tools, by name.
+    tools: OrdMap<Arc<str>, Arc<ToolEntry>>,
+    /// Prompts, by name.
+    prompts: OrdMap<Arc<str>, Arc<PromptEntry>>,
+    /// Custom methods, by name.
     methods: OrdMap<Arc<str>, Arc<MethodEntry>>,
     /// Extensions of mounts, by identifier.
     extensions: OrdMap<Arc<str>, Arc<ExtensionEntry>>,
@@ -73,6 +82,8 @@ impl Catalog {
             templates: Arc::default(),
             foreign: OrdMap::new(),
             sources: OrdMap::new(),
+            tools: OrdMap::new(),
+            prompts: OrdMap::new(),
             methods: OrdMap::new(),
             extensions: OrdMap::new(),
             fallback: None,
@@ -141,9 +152,34 @@ impl Catalog {
         self.fallback
     }
 
-    /// The handler of a custom method of a mount.
-    pub fn method(&self, method: &str) -> Option<HandlerId> {
-        self.methods.get(method).map(|entry| entry.handler)
+    /// The custom method of this name.
+    pub fn method(&self, method: &str) -> Option<&Arc<MethodEntry>> {
+        self.methods.get(method)
+    }
+
+    /// All custom methods, in the order of their names.
+    pub fn methods(&self) -> impl Iterator<Item = &Arc<MethodEntry>> {
+        self.methods.values()
+    }
+
+    /// The tool of this name.
+    pub fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
+        self.tools.get(name)
+    }
+
+    /// All tools, in the order of their names.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
+        self.tools.values()
+    }
+
+    /// The prompt of this name.
+    pub fn prompt(&self, name: &str) -> Option<&Arc<PromptEntry>> {
+        self.prompts.get(name)
+    }
+
+    /// All prompts, in the order of their names.
+    pub fn prompts(&self) -> impl Iterator<Item = &Arc<PromptEntry>> {
+        self.prompts.values()
     }
 
     /// The extensions of mounts, in the order of their identifiers.
@@ -165,12 +201,18 @@ impl Catalog {
             .map(|entry| Edit::RemoveForeignTemplate { mount, uri_template: entry.uri_template.clone() });
         let sources = self.sources.values().filter(|entry| entry.mount == mount);
         let sources = sources.map(|entry| Edit::RemoveSource { mount, key: entry.key.to_string() });
-        let methods = self.methods.values().filter(|entry| entry.mount == mount);
-        let methods = methods.map(|entry| Edit::RemoveMethod { mount, method: entry.method.to_string() });
+        let own = Some(mount);
+        let tools = self.tools().filter(|entry| entry.mount == own);
+        let tools = tools.map(|entry| Edit::RemoveTool { name: entry.tool.name.clone() });
+        let prompts = self.prompts().filter(|entry| entry.mount == own);
+        let prompts = prompts.map(|entry| Edit::RemovePrompt { name: entry.prompt.name.clone() });
+        let methods = self.methods().filter(|entry| entry.mount == own);
+        let methods =
+            methods.map(|entry| Edit::RemoveMethod { mount: own, method: entry.extension.method.clone() });
         let extensions = self.extensions.values().filter(|entry| entry.mount == mount);
         let extensions = extensions.map(|entry| Edit::RemoveExtension { mount, id: entry.id.to_string() });
         let listed = resources.chain(templates).chain(foreign).chain(sources);
-        listed.chain(methods).chain(extensions).collect()
+        listed.chain(tools).chain(prompts).chain(methods).chain(extensions).collect()
     }
 
     /// The number of registered resources.
@@ -184,14 +226,18 @@ impl Catalog {
             && self.templates.entries.is_empty()
             && self.foreign.is_empty()
             && self.sources.is_empty()
+            && self.tools.is_empty()
+            && self.prompts.is_empty()
             && self.methods.is_empty()
             && self.extensions.is_empty()
             && self.fallback.is_none()
     }
 
-    /// Whether any variable of a template, or a reference to the fallback, has a completer.
+    /// Whether any variable of a template, an argument of a prompt, or a reference to the fallback, has a completer.
     pub fn has_completers(&self) -> bool {
-        self.templates.has_completers || self.fallback.is_some()
+        self.templates.has_completers
+            || self.fallback.is_some()
+            || self.prompts().any(|entry| entry.has_completers())
     }
 
     /// Whether a template declares parameters, whose values are checked.
@@ -199,7 +245,7 @@ impl Catalog {
         self.templates.has_checks
     }
 
-    /// Whether any registered resource or template requires scopes.
+    /// Whether any registered resource, template, tool or prompt requires scopes.
     pub fn has_scopes(&self) -> bool {
         self.scoped > 0 || self.templates.has_scopes
     }
@@ -237,6 +283,32 @@ impl Catalog {
         let foreign = foreign.map(|(_, entry)| ListedTemplate::Foreign(entry));
         let own = self.templates.after(after).iter().map(|entry| ListedTemplate::Own(entry));
         list::append(list::merged(own, foreign), page, visible, out)
+    }
+
+    /// Appends a page of `tools/list` to `out`, in the order of names; otherwise like [`Catalog::list_resources`].
+    pub fn list_tools(
+        &self,
+        after: Option<&str>,
+        page: CatalogPage<ToolFields>,
+        visible: &mut dyn FnMut(&ToolEntry) -> bool,
+        out: &mut Vec<u8>,
+    ) -> ListedPage {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let entries = self.tools.range::<_, str>((start, Bound::Unbounded));
+        list::append(entries.map(|(_, entry)| &**entry), page, visible, out)
+    }
+
+    /// Appends a page of `prompts/list` to `out`, in the order of names; otherwise like [`Catalog::list_resources`].
+    pub fn list_prompts(
+        &self,
+        after: Option<&str>,
+        page: CatalogPage,
+        visible: &mut dyn FnMut(&PromptEntry) -> bool,
+        out: &mut Vec<u8>,
+    ) -> ListedPage {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let entries = self.prompts.range::<_, str>((start, Bound::Unbounded));
+        list::append(entries.map(|(_, entry)| &**entry), page, visible, out)
     }
 
     /// The resources with [`children`](crate::resource::Resource::children) that are ancestors of `normal` by the

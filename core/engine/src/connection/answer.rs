@@ -1,5 +1,6 @@
 //! The answers of a runtime to events.
 
+use super::blocks::{PromptResult, ToolResult};
 use crate::catalog::encode_item;
 use crate::error::ReadError;
 use crate::resource::{CacheHint, Resource};
@@ -7,21 +8,25 @@ use crate::version::FieldSet;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The answer to a `Read`, `Complete`, `List` or `Call` event. If the variant does not fit the event, the client gets
-/// an internal error, and [`Encoded::misuse`](super::EncodedReply) describes the mistake.
+/// The answer to a `Read`, `Complete`, `List`, `Tool`, `Prompt` or `Call` event. If the variant does not fit the event,
+/// the client gets an internal error, and [`Encoded::misuse`](super::EncodedReply) describes the mistake.
 #[derive(Debug)]
 pub enum Answer<'a> {
-    /// For a read: the contents.
+    /// For a read: the contents. For a tool: blocks, as [`ContentBlock::from_contents`](super::ContentBlock) makes them.
     Contents(ReadResult<'a>),
     /// For a read: contents gathered chunk by chunk.
     Gathered(super::ContentsGatherer),
-    /// For a read (2026-07-28): the client must provide input first.
+    /// For a read, tool, prompt or custom method (2026-07-28): the client must provide input first.
     InputRequired(InputRequired<'a>),
     /// For a completion.
     Completion(Completion<'a>),
     /// For a list.
     Listed(ListPage),
-    /// For a custom method.
+    /// For a tool.
+    Tool(ToolResult<'a>),
+    /// For a prompt.
+    Prompt(PromptResult<'a>),
+    /// For a custom method. For a tool or prompt: a result that is sent as it is, whatever the revision.
     Raw(RawResult<'a>),
     /// For any event: an error.
     Failed(ReadError),
@@ -121,7 +126,7 @@ impl<'a> Contents<'a> {
         Self::from_body(Body::Base64(text.into()))
     }
 
-    fn from_body(body: Body<'a>) -> Self {
+    pub(super) fn from_body(body: Body<'a>) -> Self {
         Self { uri: None, mime_type: None, body, meta: None }
     }
 
@@ -330,7 +335,7 @@ impl<'a> InputAsk<'a> {
 #[derive(Debug, Default)]
 pub struct RawResult<'a> {
     /// A JSON object with the members of the result, without `resultType` and `_meta`. Sent without the white space
-    /// between its tokens, otherwise unchanged. For list methods such as `tools/list`, modern results without `ttlMs`
+    /// between its tokens, otherwise unchanged. For methods whose name ends with `/list`, modern results without `ttlMs`
     /// and `cacheScope` get those of [`Options::list_cache`](crate::engine::EngineOptions::list_cache).
     pub members: Cow<'a, str>,
     /// `resultType` for 2026-07-28; `None` for `complete`.

@@ -61,7 +61,7 @@ impl Connection {
         served: &ServedBy,
         epoch: u64,
     ) -> Sharing {
-        let Some(cache) = self.engine.cache() else { return Sharing::None };
+        let Some(cache) = self.engine.cache().filter(|_| !self.is_inner) else { return Sharing::None };
         let is_open = served.cache().ttl_ms > 0;
         match cache.begin(normal, &request.principal.authority(), is_open, self.id, &self.waker, epoch) {
             Ok(leader) => Sharing::Leads(leader),
@@ -134,9 +134,11 @@ impl ReadTask {
             }
             Answer::InputRequired(ask) => FlightOutcome::Input(Box::new(ask.to_owned())),
             Answer::Failed(error) => FlightOutcome::Failed(error.clone()),
-            Answer::Completion(_) | Answer::Listed(_) | Answer::Raw(_) => {
-                FlightOutcome::Failed(ReadError::Failed)
-            }
+            Answer::Completion(_)
+            | Answer::Listed(_)
+            | Answer::Tool(_)
+            | Answer::Prompt(_)
+            | Answer::Raw(_) => FlightOutcome::Failed(ReadError::Failed),
         }
     }
 }

@@ -4,12 +4,14 @@ use super::answer::{Answer, RawResult};
 use super::contents;
 use super::event::{CallRequest, Event};
 use super::inputs::{InputClient, Retry};
+use super::named::or_never;
 use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request, unknown_method};
 use super::response;
 use super::{Connection, RequestOutcome};
 use crate::engine::Engine;
 use crate::guard::RateClass;
+use crate::jsonrpc::ObjectWriter;
 use crate::now::Now;
 use crate::resource::CacheHint;
 use crate::version::{self, INVALID_PARAMS};
@@ -33,13 +35,16 @@ impl Connection {
         method: Cow<'m, str>,
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
-        let Some((handler, named)) = self.engine.custom_method(&method) else {
+        let Some(extension) = self.engine.custom_method(&method) else {
             return unknown_method(&self.response_writer(request), &method, out);
         };
-        let name = named.and_then(|named| request.optional_text(named).ok().flatten()).unwrap_or_default();
+        let handler = extension.handler;
+        let named = extension.name_param.as_deref().unwrap_or_default();
+        let name = request.optional_text(named).ok().flatten().filter(|_| !named.is_empty());
+        let name = name.unwrap_or_default();
         let max = self.engine.limits().uri;
         if name.len() > max {
-            let why = format!("Invalid params: {} is longer than {max} bytes", named.unwrap_or_default());
+            let why = format!("Invalid params: {named} is longer than {max} bytes");
             return self.refuse(request, INVALID_PARAMS, &why, out);
         }
         if let Some(refused) = self.refuse_rate(request, RateClass::Call, None, out) {
@@ -56,7 +61,7 @@ impl Connection {
             retried: retry.retried,
         };
         let params = request.object();
-        let timeout = self.engine.limits().read_timeout;
+        let timeout = extension.timeout.map_or(self.engine.limits().read_timeout, or_never);
         let pending =
             PendingRequest { task: ReplyTask::Call(Box::new(task)), timeout, uri: None, flight: None };
         self.wait(request, pending, out, |token, caller| {
@@ -80,29 +85,17 @@ impl CallTask {
                 context.input(&self.asker.ask(&request, &self.method, &self.name), now, out)
             }
             Answer::Failed(error) => context.fail(error, out),
-            Answer::Contents(_) | Answer::Gathered(_) | Answer::Completion(_) | Answer::Listed(_) => {
-                context.wrong_sort(out)
-            }
+            _ => context.wrong_sort(out),
         }
     }
 
     fn result(&self, context: &ReplyContext, result: &RawResult<'_>, out: &mut Vec<u8>) -> WrittenReply {
-        let members = response::members_of(&result.members);
-        let meta = response::members_of(result.meta.as_deref().unwrap_or("{}"));
-        let (Some(members), Some(meta)) = (members, meta) else {
-            return context.misuse("the result and its _meta must be JSON objects".into(), out);
-        };
-        let result_type = result.result_type.as_deref().unwrap_or(response::COMPLETE);
-        let response = context.response_writer();
-        response.result(out, result_type, &meta, |writer| {
-            writer.members(members.as_bytes());
-            if let Some(cache) =
-                self.list_cache(&context.engine).filter(|_| result_type == response::COMPLETE)
-            {
-                contents::missing_hint(writer, &response, &result.members, cache);
+        write_raw(context, result, out, |writer| {
+            let is_complete = result.result_type.as_deref().is_none_or(|own| own == response::COMPLETE);
+            if let Some(cache) = self.list_cache(&context.engine).filter(|_| is_complete) {
+                contents::missing_hint(writer, &context.response_writer(), &result.members, cache);
             }
-        });
-        WrittenReply::default()
+        })
     }
 
     /// The caching hint for the result of a custom list method that has none itself.
@@ -110,4 +103,24 @@ impl CallTask {
         let hint = if self.retried { CacheHint::default() } else { engine.options().list_cache };
         version::is_list(&self.method).then(|| engine.shared(hint))
     }
+}
+
+/// Writes a result as the handler gave it, and the members that `more` adds.
+pub(super) fn write_raw(
+    context: &ReplyContext,
+    result: &RawResult<'_>,
+    out: &mut Vec<u8>,
+    more: impl FnOnce(&mut ObjectWriter<'_>),
+) -> WrittenReply {
+    let members = response::members_of(&result.members);
+    let meta = response::members_of(result.meta.as_deref().unwrap_or("{}"));
+    let (Some(members), Some(meta)) = (members, meta) else {
+        return context.misuse("the result and its _meta must be JSON objects".into(), out);
+    };
+    let result_type = result.result_type.as_deref().unwrap_or(response::COMPLETE);
+    context.response_writer().result(out, result_type, &meta, |writer| {
+        writer.members(members.as_bytes());
+        more(writer);
+    });
+    WrittenReply::default()
 }

@@ -6,7 +6,7 @@ use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
 use super::response::ResponseWriter;
 use super::{Connection, RequestOutcome};
-use crate::catalog::{Catalog, CatalogRoute, Completer, HandlerId, TemplateEntry};
+use crate::catalog::{Catalog, CatalogRoute, Completer, HandlerId, PromptEntry, TemplateEntry};
 use crate::engine::{Engine, Suggested};
 use crate::guard::{Decision, Effort, RateClass, Verdict};
 use crate::jsonrpc::{Json, JsonMembers};
@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// The type of references to resources and templates.
 const OURS: &str = "ref/resource";
+/// The type of references to prompts.
+const PROMPT: &str = "ref/prompt";
 
 /// A completion that waits for its handler.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ impl Connection {
         request: &Request<'_, 'm>,
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
-        if self.engine.custom_method(COMPLETE).is_some() && !names_resource(request) {
+        if self.engine.has_custom_method(COMPLETE) && !self.names_own(request) {
             return self.call(request, COMPLETE.into(), out);
         }
         let params = match CompleteParams::parse(request, self.engine.limits()) {
@@ -47,7 +49,9 @@ impl Connection {
         let catalog = self.engine.catalog();
         let (found, exhausted) = params.target(&catalog, self, request.principal);
         let Some(target) = found.filter(|target| target.is_seen(&self.engine, request.principal)) else {
-            let outcome = self.refuse(request, INVALID_PARAMS, "Invalid params: unknown ref", out);
+            let why = if params.is_prompt { "prompt" } else { "ref" };
+            let outcome =
+                self.refuse(request, INVALID_PARAMS, &format!("Invalid params: unknown {why}"), out);
             return if exhausted {
                 RequestOutcome { verdict: Verdict::Exhausted, ..outcome }
             } else {
@@ -84,6 +88,21 @@ impl Connection {
                 caller,
             })
         })
+    }
+
+    /// Whether the reference names a resource, a template, or a prompt of this server.
+    fn names_own(&self, request: &Request<'_, '_>) -> bool {
+        let reference = request.params.get("ref").and_then(Json::object);
+        let text = |name: &str| reference.as_ref().and_then(|reference| reference.get(name)?.as_str());
+        match text("type").as_deref() {
+            Some(OURS) => true,
+            Some(PROMPT) => text("name").is_some_and(|name| {
+                let catalog = self.engine.catalog();
+                let prompt = catalog.prompt(&name);
+                prompt.is_some_and(|entry| self.engine.sees_prompt(request.principal, entry))
+            }),
+            _ => false,
+        }
     }
 
     /// Answers for a variable whose values are known without a handler.
@@ -125,18 +144,13 @@ impl CompletionTask {
     }
 }
 
-/// Whether the reference names a resource or template.
-fn names_resource(request: &Request<'_, '_>) -> bool {
-    let reference = request.params.get("ref").and_then(Json::object);
-    let sort = reference.and_then(|reference| reference.get("type")?.as_str());
-    sort.as_deref() == Some(OURS)
-}
-
 /// Names and values, as in [`CompletionRequest::arguments`].
 type Arguments<'m> = Vec<(Cow<'m, str>, Cow<'m, str>)>;
 
 /// The params of the request.
 struct CompleteParams<'m> {
+    /// Whether the reference is the name of a prompt, as opposed to a URI or template.
+    is_prompt: bool,
     reference: Cow<'m, str>,
     variable: Cow<'m, str>,
     value: Cow<'m, str>,
@@ -150,19 +164,21 @@ impl<'m> CompleteParams<'m> {
         let argument = request.params.get("argument").and_then(Json::object);
         let argument = argument.ok_or("Invalid params: argument is missing")?;
         let text = |members: &JsonMembers<'m>, name| members.get(name).and_then(Json::as_str);
-        let reference = match text(&reference, "type").as_deref() {
+        let sort = text(&reference, "type");
+        let is_prompt = sort.as_deref() == Some(PROMPT);
+        let reference = match sort.as_deref() {
             Some(OURS) => text(&reference, "uri").ok_or("Invalid params: ref.uri must be a string")?,
-            Some("ref/prompt") => return Err("Invalid params: unknown prompt".into()),
+            Some(PROMPT) => text(&reference, "name").ok_or("Invalid params: ref.name must be a string")?,
             _ => return Err("Invalid params: unknown ref type".into()),
         };
         let variable = text(&argument, "name").ok_or("Invalid params: argument.name must be a string")?;
         let value = text(&argument, "value").ok_or("Invalid params: argument.value must be a string")?;
-        if value.len() > limits.uri || value.chars().any(char::is_control) {
+        if value.len() > limits.uri || (!is_prompt && value.chars().any(char::is_control)) {
             return Err("Invalid params: argument.value has characters that a URI cannot contain".into());
         }
         let has_context = request.terms.revision.has_completion_context();
         let arguments = if has_context { context(request, limits.arguments)? } else { Vec::new() };
-        Ok(Self { reference, variable, value, arguments })
+        Ok(Self { is_prompt, reference, variable, value, arguments })
     }
 
     /// Resolves `ref.uri`: to a template, by its text or by a URI that it matches, else to the fallback. Also returns
@@ -173,6 +189,9 @@ impl<'m> CompleteParams<'m> {
         connection: &Connection,
         principal: &Principal,
     ) -> (Option<CompletionTarget<'c>>, bool) {
+        if self.is_prompt {
+            return (catalog.prompt(&self.reference).map(CompletionTarget::Prompt), false);
+        }
         if let Some(entry) = catalog.template_by_text(&self.reference) {
             return (Some(CompletionTarget::Template(entry)), false);
         }
@@ -202,6 +221,7 @@ impl<'m> CompleteParams<'m> {
 
 /// The entry that completes a reference.
 enum CompletionTarget<'c> {
+    Prompt(&'c Arc<PromptEntry>),
     Template(&'c Arc<TemplateEntry>),
     /// The fallback, with the text parsed as a template if possible: it may be one of another server.
     Fallback(HandlerId, Option<UriTemplate>),
@@ -212,6 +232,7 @@ impl<'c> CompletionTarget<'c> {
     fn is_seen(&self, engine: &Engine, principal: &Principal) -> bool {
         let guard = engine.guard();
         match self {
+            Self::Prompt(entry) => engine.sees_prompt(principal, entry),
             Self::Template(entry) => engine.sees_template(principal, entry),
             Self::Fallback(_, parsed) => {
                 guard.is_open() || parsed.as_ref().is_some_and(|own| guard.knows_template(principal, own))
@@ -222,6 +243,7 @@ impl<'c> CompletionTarget<'c> {
     /// The completer of the variable `name` and its handler; `None` if there is no such variable.
     fn completer(&self, name: &str) -> Option<(HandlerId, Completer<'c>)> {
         match self {
+            Self::Prompt(entry) => Some((entry.handler, entry.completer(name)?)),
             Self::Template(entry) => Some((entry.handler, entry.completer(name)?)),
             Self::Fallback(handler, _) => Some((*handler, Completer::Handler)),
         }
@@ -229,6 +251,7 @@ impl<'c> CompletionTarget<'c> {
 
     fn template(&self) -> Option<&UriTemplate> {
         match self {
+            Self::Prompt(_) => None,
             Self::Template(entry) => Some(&entry.parsed),
             Self::Fallback(_, parsed) => parsed.as_ref(),
         }

@@ -29,16 +29,19 @@ pub(super) fn check(result: &ReadResult<'_>, max: usize) -> Result<(), ReadError
 
 /// Replaces the parts of texts that the detectors find.
 pub(super) fn redact(result: &mut ReadResult<'_>, redactor: &Redactor) {
-    for contents in &mut result.contents {
-        match &mut contents.body {
-            Body::Text(text) => *text = redactor.redact(std::mem::take(text)),
-            Body::SharedText(text) => {
-                if let Cow::Owned(redacted) = redactor.redact(Cow::Borrowed(&**text)) {
-                    contents.body = Body::Text(Cow::Owned(redacted));
-                }
+    result.contents.iter_mut().for_each(|contents| redact_entry(contents, redactor));
+}
+
+/// Replaces the parts of one text that the detectors find.
+pub(super) fn redact_entry(contents: &mut Contents<'_>, redactor: &Redactor) {
+    match &mut contents.body {
+        Body::Text(text) => *text = redactor.redact(std::mem::take(text)),
+        Body::SharedText(text) => {
+            if let Cow::Owned(redacted) = redactor.redact(Cow::Borrowed(&**text)) {
+                contents.body = Body::Text(Cow::Owned(redacted));
             }
-            Body::Blob(_) | Body::SharedBlob(_) | Body::Base64(_) => {}
         }
+        Body::Blob(_) | Body::SharedBlob(_) | Body::Base64(_) => {}
     }
 }
 
@@ -125,7 +128,7 @@ pub(super) fn missing_hint(
     }
 }
 
-fn write_entry(
+pub(super) fn write_entry(
     entry: &mut ObjectWriter<'_>,
     contents: &Contents<'_>,
     uri: &str,

@@ -74,7 +74,7 @@ impl Connection {
         match message {
             Message::Request { id, method, params } => {
                 let raw = Raw { id, method, params };
-                if self.engine.observes() {
+                if self.engine.observes() && !self.is_inner {
                     self.observed(&raw, step, out)
                 } else {
                     self.request(&raw, step, out)
@@ -364,7 +364,7 @@ impl Connection {
         let offered = match known {
             Some(ProtocolMethod::Subscribe | ProtocolMethod::Unsubscribe) if !self.can_notify() => false,
             Some(known) => self.engine.offers(known, request.terms.revision, request.principal),
-            None => self.engine.custom_method(method).is_some(),
+            None => self.engine.has_custom_method(method),
         };
         if !offered {
             return unknown_method(&self.response_writer(request), method, out);
@@ -394,6 +394,10 @@ impl Connection {
             ProtocolMethod::Listen => self.listen(request, out),
             ProtocolMethod::Discover => self.discover(request, out),
             ProtocolMethod::SetLevel => self.set_level(request, out),
+            ProtocolMethod::ListTools => self.list_named(request, ListKind::Tools, out),
+            ProtocolMethod::ListPrompts => self.list_named(request, ListKind::Prompts, out),
+            ProtocolMethod::CallTool => self.call_tool(request, out),
+            ProtocolMethod::GetPrompt => self.get_prompt(request, out),
             // `initialize` is not a method of a session; it was answered above.
             ProtocolMethod::Ping | ProtocolMethod::Initialize => {
                 self.response_writer(request).complete(out, |_| ());
@@ -482,18 +486,17 @@ impl Connection {
     ) -> Option<RequestOutcome<'m>> {
         let header_check = step.arrival.header_check?;
         let name =
-            self.name_param(&raw.method).and_then(|param| raw.params.get(param)).and_then(Json::as_str);
+            self.name_param(&raw.method).and_then(|param| raw.params.get(&param)).and_then(Json::as_str);
         let why = header_check.check(version, &raw.method, name.as_deref()).err()?;
         let message = format!("Header mismatch: {why}");
         Some(self.reject(raw, HEADER_MISMATCH, &message, RequestRefusal::Header, out))
     }
 
     /// The member of `params` that `Mcp-Name` repeats.
-    fn name_param(&self, method: &str) -> Option<&str> {
+    fn name_param(&self, method: &str) -> Option<Cow<'static, str>> {
         match ProtocolMethod::parse(method) {
-            Some(ProtocolMethod::Read) => Some("uri"),
-            Some(_) => None,
-            None => self.engine.custom_method(method)?.1,
+            Some(known) => known.name_param().map(Cow::Borrowed),
+            None => self.engine.custom_method(method)?.name_param.map(Cow::Owned),
         }
     }
 

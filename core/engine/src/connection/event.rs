@@ -17,17 +17,21 @@ use std::sync::Arc;
 /// The events of one call: usually one, stored inline; several only for a batch or a tick.
 pub type Events<'m> = SmallVec<[Event<'m>; 1]>;
 
-/// An action for the runtime. Answer every `Read`, `Complete`, `List` and `Call` exactly once, with
+/// An action for the runtime. Answer every `Read`, `Complete`, `List`, `Tool`, `Prompt` and `Call` exactly once, with
 /// [`Connection::respond`](super::Connection::respond) or [`Connection::finish`](super::Connection::finish), even after
 /// `Cancelled`.
 #[derive(Debug)]
 pub enum Event<'m> {
     /// Read a resource with its handler.
     Read(ReadRequest<'m>),
-    /// Complete a variable of a template.
+    /// Complete a variable of a template, or an argument of a prompt.
     Complete(CompletionRequest<'m>),
     /// List the resources of a list source: of a template, or of a mount.
     List(ListRequest<'m>),
+    /// Call a tool.
+    Tool(NamedRequest<'m>),
+    /// Get a prompt.
+    Prompt(NamedRequest<'m>),
     /// Call a method that an [`Extension`](crate::engine::Extension) declares.
     Call(CallRequest<'m>),
     /// The client answered a request made with [`Connection::ask`](super::Connection::ask).
@@ -62,6 +66,7 @@ impl Event<'_> {
             Self::Read(request) => Some(request.handler),
             Self::Complete(request) => Some(request.handler),
             Self::List(request) => Some(request.handler),
+            Self::Tool(request) | Self::Prompt(request) => Some(request.handler),
             Self::Call(request) => Some(request.handler),
             _ => None,
         }
@@ -73,6 +78,7 @@ impl Event<'_> {
             Self::Read(request) => Some(request.token),
             Self::Complete(request) => Some(request.token),
             Self::List(request) => Some(request.token),
+            Self::Tool(request) | Self::Prompt(request) => Some(request.token),
             Self::Call(request) => Some(request.token),
             Self::Shared(token) => Some(*token),
             _ => None,
@@ -215,11 +221,11 @@ pub struct ReadRequest<'m> {
 pub struct CompletionRequest<'m> {
     /// The request to answer.
     pub token: RequestToken,
-    /// The handler of the template, or the fallback.
+    /// The handler of the template or prompt, or the fallback.
     pub handler: HandlerId,
-    /// The reference as the client wrote it: the text of a template, or a URI. A fallback needs it.
+    /// The reference as the client wrote it: the text of a template, a URI, or the name of a prompt. A fallback needs it.
     pub reference: Cow<'m, str>,
-    /// The variable to complete.
+    /// The variable or argument to complete.
     pub variable: Cow<'m, str>,
     /// The text typed so far.
     pub value: Cow<'m, str>,
@@ -244,6 +250,26 @@ pub struct ListRequest<'m> {
     pub principal: Arc<Principal>,
     /// The sender and terms of the request, also when the list continues with its next source.
     pub caller: ListCaller<'m>,
+}
+
+/// `tools/call` or `prompts/get`, for the handler of the tool or prompt.
+#[derive(Debug)]
+pub struct NamedRequest<'m> {
+    /// The request to answer.
+    pub token: RequestToken,
+    /// The handler to call.
+    pub handler: HandlerId,
+    /// The name of the tool or prompt.
+    pub name: Cow<'m, str>,
+    /// The arguments, if there are any: a JSON object, not checked against the schema of the tool. Those of a prompt are
+    /// texts, and its required ones are there.
+    pub arguments: Option<Json<'m>>,
+    /// The client's answers to an earlier `InputRequired`, as for a read.
+    pub inputs: Option<Json<'m>>,
+    /// The handler's own state from that `InputRequired`, authenticated.
+    pub state: Option<Vec<u8>>,
+    /// The sender and terms of the request.
+    pub caller: Caller<'m>,
 }
 
 /// A custom method, for the handler given with its extension.

@@ -46,7 +46,7 @@ impl Connection {
             engine.hub().legacy(
                 self.id,
                 step.arrival.principal.clone(),
-                engine.announced_lists(),
+                engine.announced_lists(step.arrival.principal),
                 &self.waker,
             );
         }

@@ -34,23 +34,9 @@ impl Connection {
         kind: ListKind,
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
-        let Ok(cursor) = request.optional_text("cursor") else {
-            return self.refuse(request, INVALID_PARAMS, "Invalid params: cursor must be a string", out);
-        };
-        if let Some(refused) = self.refuse_rate(request, RateClass::List, None, out) {
-            return refused;
-        }
-        let rest = match cursor {
-            None => {
-                let shared = self.engine.shares_lists();
-                Cursor { list: kind, position: CursorPosition::Catalog, after: String::new(), shared }
-            }
-            Some(text) => match self.engine.open_cursor(kind, &text, request.principal) {
-                Some(cursor) => cursor,
-                None => {
-                    return self.refuse(request, INVALID_PARAMS, "Invalid params: unknown cursor", out);
-                }
-            },
+        let rest = match self.list_begin(request, kind, out) {
+            Ok(rest) => rest,
+            Err(refused) => return *refused,
         };
         let fields = request.terms.revision.field_set();
         let room = match self.room(request, None, out) {
@@ -76,6 +62,34 @@ impl Connection {
                 let list = question.event(token, ListCaller::Message(request.caller()));
                 RequestOutcome::with_one(OutcomeStatus::Pending, list)
             }
+        }
+    }
+}
+
+impl Connection {
+    /// The position in the list `kind` that the request asks for, once its rate is counted.
+    pub(super) fn list_begin<'m>(
+        &self,
+        request: &Request<'_, '_>,
+        kind: ListKind,
+        out: &mut Vec<u8>,
+    ) -> Result<Cursor, Box<RequestOutcome<'m>>> {
+        let refuse = |why: &str, out: &mut Vec<u8>| Box::new(self.refuse(request, INVALID_PARAMS, why, out));
+        let Ok(cursor) = request.optional_text("cursor") else {
+            return Err(refuse("Invalid params: cursor must be a string", out));
+        };
+        if let Some(refused) = self.refuse_rate(request, RateClass::List, None, out) {
+            return Err(Box::new(refused));
+        }
+        match cursor {
+            None => {
+                let shared = self.engine.shares_lists();
+                Ok(Cursor { list: kind, position: CursorPosition::Catalog, after: String::new(), shared })
+            }
+            Some(text) => self
+                .engine
+                .open_cursor(kind, &text, request.principal)
+                .ok_or_else(|| refuse("Invalid params: unknown cursor", out)),
         }
     }
 }
@@ -259,8 +273,8 @@ impl ListWalk {
         out: &mut Vec<u8>,
     ) {
         let name = match self.rest.list {
-            ListKind::Resources => "resources",
             ListKind::Templates => "resourceTemplates",
+            _ => "resources",
         };
         let meta = self.missing_member();
         response.result(out, response::COMPLETE, &meta, |result| {
@@ -308,13 +322,13 @@ impl ListWalk {
         let viewer = &self.viewer;
         let all = !engine.restricts();
         let listed = match self.rest.list {
-            ListKind::Resources => {
-                let mut visible = |entry: &ResourceEntry| all || engine.sees(viewer, &entry.canonical);
-                catalog.list_resources(after, page, &mut visible, &mut self.items)
-            }
             ListKind::Templates => {
                 let mut visible = |listed: ListedTemplate<'_>| all || engine.sees_listed(viewer, listed);
                 catalog.list_templates(after, page, &mut visible, &mut self.items)
+            }
+            _ => {
+                let mut visible = |entry: &ResourceEntry| all || engine.sees(viewer, &entry.canonical);
+                catalog.list_resources(after, page, &mut visible, &mut self.items)
             }
         };
         self.count += listed.count;
@@ -385,6 +399,11 @@ impl ListWalk {
 }
 
 impl ListQuestion {
+    pub(super) fn from_request(request: ListRequest<'_>) -> Self {
+        let ListRequest { handler, cursor, limit, principal, .. } = request;
+        Self { handler, cursor, limit, principal }
+    }
+
     pub(super) fn event<'m>(self, token: RequestToken, caller: ListCaller<'m>) -> Event<'m> {
         let Self { handler, cursor, limit, principal } = self;
         Event::List(ListRequest { token, handler, cursor, limit, principal, caller })

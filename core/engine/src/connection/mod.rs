@@ -14,7 +14,9 @@ mod call;
 mod complete;
 mod handshake;
 mod list;
+mod named;
 mod read;
+mod resource_tools;
 mod subscribe;
 
 // Pending work: for the runtime, for the rest of a batch, for an identical read, for the client. And its records.
@@ -26,6 +28,7 @@ mod request_record;
 
 // The types that the connection and its runtime exchange.
 mod answer;
+mod blocks;
 mod event;
 mod gather;
 mod outcome;
@@ -37,9 +40,11 @@ mod logs;
 mod reply;
 mod response;
 mod schema;
+mod tool_text;
 
 pub use answer::*;
 pub use ask::AskError;
+pub use blocks::{BlockKind, ContentBlock, PromptMessage, PromptResult, ToolResult};
 pub use event::*;
 pub use gather::ContentsGatherer;
 pub use header_check::{HeaderCheck, HeaderField, Standing};
@@ -48,6 +53,7 @@ pub use reply::{Cancelled, EncodedReply, Reply};
 
 pub(crate) use cached::EncodedContents;
 pub(crate) use list::Listed;
+pub(crate) use resource_tools::tools as resource_tools;
 pub(crate) use response::SERVER_INFO;
 
 use crate::engine::{Engine, OpenConnection, ReadFlight};
@@ -131,6 +137,8 @@ pub struct Connection {
     principal: Option<Arc<Principal>>,
     /// Set by [`Connection::shutdown`].
     closing: bool,
+    /// Whether it serves the requests inside a call of a tool, which are not recorded and do not wait for other reads.
+    is_inner: bool,
 }
 
 impl Connection {
@@ -155,6 +163,7 @@ impl Connection {
             _open: open,
             principal: None,
             closing: false,
+            is_inner: false,
         }
     }
 

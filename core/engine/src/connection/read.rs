@@ -285,7 +285,11 @@ impl ReadTask {
                 context.input(&self.asker.ask(&request, READ, &context.normal_uri()), now, out)
             }
             Answer::Failed(error) => context.fail(error, out),
-            Answer::Completion(_) | Answer::Listed(_) | Answer::Raw(_) => context.wrong_sort(out),
+            Answer::Completion(_)
+            | Answer::Listed(_)
+            | Answer::Tool(_)
+            | Answer::Prompt(_)
+            | Answer::Raw(_) => context.wrong_sort(out),
         }
     }
 

@@ -10,7 +10,9 @@ use super::inflight::Ticket;
 use super::inputs::{self, InputAsks, InputRequests};
 use super::list::{ListQuestion, ListTask};
 use super::logs;
+use super::named::NamedTask;
 use super::read::ReadTask;
+use super::resource_tools::ResourceToolTask;
 use super::response::{self, ResponseWriter};
 use crate::engine::Engine;
 use crate::error::{ErrorPurpose, ReadError};
@@ -60,6 +62,8 @@ pub(super) enum ReplyTask {
     Complete(CompletionTask),
     List(Box<ListTask>),
     Call(Box<CallTask>),
+    Named(Box<NamedTask>),
+    ResourceTool(Box<ResourceToolTask>),
 }
 
 /// The notifications that a handler may send before its answer.
@@ -123,6 +127,9 @@ impl Reply {
     pub fn most_bytes(&self) -> usize {
         match &self.task {
             ReplyTask::Read(task) => task.max,
+            ReplyTask::ResourceTool(task) => {
+                task.most_bytes().unwrap_or(self.context.engine.limits().contents)
+            }
             _ => self.context.engine.limits().contents,
         }
     }
@@ -203,6 +210,12 @@ impl Reply {
             ReplyTask::Read(task) => task.write(&self.context, answer, now, out),
             ReplyTask::Complete(task) => task.write(&self.context, answer, out),
             ReplyTask::Call(task) => task.write(&self.context, answer, now, out),
+            ReplyTask::Named(task) => task.write(&self.context, answer, now, out),
+            ReplyTask::ResourceTool(task) => {
+                let (written, asked) = task.write(&self.context, answer, now, out);
+                let next = asked.map(|(question, caller)| NextRead { reply: self, question, caller });
+                return (written, next);
+            }
             ReplyTask::List(task) => {
                 let ListTask { walk, caller } = &mut **task;
                 let (written, question) = walk.write(&self.context, answer, now, out);
@@ -237,7 +250,10 @@ impl ReplyContext {
                 verdict = Verdict::Hidden;
                 (ReadError::NotFound, None)
             }
-            ReadError::Custom { code, .. } if !version::is_custom_code(code) => {
+            // A custom method may be one of another specification, with its own codes.
+            ReadError::Custom { code, .. }
+                if self.purpose != ErrorPurpose::Call && !version::is_custom_code(code) =>
+            {
                 verdict = Verdict::ReadError;
                 (ReadError::Failed, Some(format!("the error code {code} is reserved")))
             }
@@ -284,6 +300,9 @@ impl ReplyTask {
             Self::Complete(_) => ErrorPurpose::Complete,
             Self::List(_) => ErrorPurpose::List,
             Self::Call(_) => ErrorPurpose::Call,
+            Self::Named(task) if task.is_tool() => ErrorPurpose::Tool,
+            Self::Named(_) => ErrorPurpose::Prompt,
+            Self::ResourceTool(_) => ErrorPurpose::Tool,
         }
     }
 }

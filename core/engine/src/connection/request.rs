@@ -166,18 +166,8 @@ impl Connection {
     ) -> RequestToken {
         let PendingRequest { task, timeout, uri, flight } = pending;
         let terms = &request.terms;
-        let ticket = Arc::new(Ticket {
-            id: OwnedId::from(request.id),
-            envelope: self.envelope(),
-            revision: terms.revision,
-            uri,
-            timeout,
-            deadline: request.now.tick.saturating_add(timeout),
-            batch: request.batch,
-            flight,
-            opening: self.opening.take(),
-            is_dropped: AtomicBool::new(false),
-        });
+        let opening = self.opening.take();
+        let ticket = Arc::new(Ticket { uri, flight, opening, ..self.ticket(request, timeout) });
         let reports = ReplyReports {
             token: terms.progress_token.map(|token| token.raw().to_owned()),
             level: terms.log_level.filter(|_| self.engine.options().logging),
@@ -185,6 +175,22 @@ impl Connection {
         };
         let context = ReplyContext { ticket, engine: self.engine.clone(), purpose: task.purpose() };
         self.inflight.insert(room.0, |token| Reply { token, context, task, reports })
+    }
+
+    /// The ticket of a request without a URI, a flight and a record.
+    pub(super) fn ticket(&self, request: &Request<'_, '_>, timeout: Millis) -> Ticket {
+        Ticket {
+            id: OwnedId::from(request.id),
+            envelope: self.envelope(),
+            revision: request.terms.revision,
+            uri: None,
+            timeout,
+            deadline: request.now.tick.saturating_add(timeout),
+            batch: request.batch,
+            flight: None,
+            opening: None,
+            is_dropped: AtomicBool::new(false),
+        }
     }
 
     /// Counts the request against the rate limit of its principal. Returns the refusal if the limit is

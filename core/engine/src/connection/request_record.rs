@@ -31,7 +31,19 @@ struct RecordSubject {
     principal: Arc<Principal>,
     method: Box<str>,
     uri: Option<Box<str>>,
+    /// The name of a tool or prompt.
+    name: Option<Box<str>>,
     trace: Option<Box<str>>,
+}
+
+impl PendingRecord {
+    /// Adds the URI that a tool reads.
+    pub(super) fn name_uri(&mut self, text: &str, max: usize) {
+        if let Some(subject) = &mut self.subject {
+            let normal = uri::normalize(text, max).unwrap_or(Cow::Borrowed(text));
+            subject.uri = Some(guard::recorded_uri(&normal));
+        }
+    }
 }
 
 impl Connection {
@@ -81,6 +93,7 @@ impl Connection {
             revision: self.revision_of(*is_modern).filter(|_| verdict != Verdict::UnsupportedVersion),
             method: subject.method.clone(),
             uri: subject.uri.clone(),
+            name: subject.name.clone(),
             outcome: verdict,
             bytes,
             duration,
@@ -102,6 +115,7 @@ impl Connection {
                 principal: step.arrival.principal.clone(),
                 method: guard::recorded_method(&raw.method),
                 uri: self.uri_of(&raw.params),
+                name: name_of(&raw.method, &raw.params),
                 trace: trace_of(&raw.params),
             })
         });
@@ -118,6 +132,16 @@ impl Connection {
         let normal = uri::normalize(&text, self.engine.limits().uri).unwrap_or(Cow::Borrowed(&text));
         Some(guard::recorded_uri(&normal))
     }
+}
+
+/// The tool or prompt of the request, or the prompt of a completion. Never its arguments.
+fn name_of(method: &str, params: &RawParams<'_>) -> Option<Box<str>> {
+    let name = match ProtocolMethod::parse(method)? {
+        ProtocolMethod::CallTool | ProtocolMethod::GetPrompt => params.get("name")?,
+        ProtocolMethod::Complete => params.get("ref")?.object()?.get("name")?,
+        _ => return None,
+    };
+    Some(guard::recorded_method(&name.as_str()?))
 }
 
 fn trace_of(params: &RawParams<'_>) -> Option<Box<str>> {

@@ -128,7 +128,7 @@ impl Connection {
 
     /// The part of the filter that is granted.
     fn honour<'m>(&self, requested: ListenParams<'m>, principal: &Principal) -> Honoured<'m> {
-        let lists = requested.lists.intersection(self.engine.announced_lists());
+        let lists = requested.lists.intersection(self.engine.announced_lists(principal));
         let mut honoured = Honoured { lists, uris: Vec::new(), exhausted: false };
         if !self.engine.options().subscribe {
             return honoured;

@@ -179,13 +179,7 @@ fn gathered_contents_are_bounded() {
 // R-047: a handler's JSON keeps the order of its members and every digit, and loses its line breaks.
 #[test]
 fn a_raw_result_is_sent_as_it_was_written() {
-    let extension = Extension {
-        method: "com.example/x".into(),
-        handler: 7,
-        name_param: None,
-        capability: None,
-        list_kind: None,
-    };
+    let extension = Extension { method: "com.example/x".into(), handler: 7, ..Extension::default() };
     let mut host = TestHost::with(EngineOptions { extensions: vec![extension], ..EngineOptions::default() });
     let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"com.example/x","params":{{{META}}}}}"#);
     let principal = Principal::local();

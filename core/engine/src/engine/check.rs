@@ -6,7 +6,6 @@ use crate::guard::{Amounts, Guard};
 use crate::limits::Limits;
 use crate::meta;
 use crate::resource::RegistrationError;
-use crate::version::{COMPLETE, ProtocolMethod};
 
 pub(super) fn info(info: &ServerInfo) -> Result<(), RegistrationError> {
     for (field, value) in [("name", &info.name), ("version", &info.version)] {
@@ -26,14 +25,7 @@ pub(super) fn options(options: &EngineOptions) -> Result<(), RegistrationError> 
         return Err(invalid("revisions", "", "at least one revision"));
     }
     for extension in &options.extensions {
-        let method = &extension.method;
-        let is_ours = ProtocolMethod::parse(method).is_some() && method != COMPLETE;
-        if method.is_empty() || is_ours {
-            return Err(invalid("method", method, "a method that is not served by this library"));
-        }
-        if let Some((name, settings)) = &extension.capability {
-            object(name, settings)?;
-        }
+        extension.check()?;
     }
     for (id, settings) in &options.extension_capabilities {
         // The keys of `_meta`, with a prefix.
@@ -51,8 +43,10 @@ pub(super) fn options(options: &EngineOptions) -> Result<(), RegistrationError> 
 /// [`RegistrationError`].
 pub(super) fn is_new(edit: &Edit, options: &EngineOptions) -> Result<(), RegistrationError> {
     match edit {
-        Edit::AddMethod { method, .. } if options.extensions.iter().any(|own| own.method == *method) => {
-            Err(RegistrationError::DuplicateMethod { method: method.clone() })
+        Edit::AddMethod { extension, .. }
+            if options.extensions.iter().any(|own| own.method == extension.method) =>
+        {
+            Err(RegistrationError::DuplicateMethod { method: extension.method.clone() })
         }
         Edit::AddExtension { id, .. } if options.extension_capabilities.iter().any(|(own, _)| own == id) => {
             Err(RegistrationError::DuplicateExtension { id: id.clone() })
@@ -70,6 +64,7 @@ fn limits(limits: &Limits) -> Result<(), RegistrationError> {
         (limits.in_flight == 0, "limits.in_flight", "at least 1 request"),
         (limits.list_scan == 0, "limits.list_scan", "at least 1 item"),
         (limits.output == 0, "limits.output", "at least 1 byte"),
+        (limits.tool_text == 0, "limits.tool_text", "at least 1 character"),
         (limits.read_timeout == 0, "limits.read_timeout", "at least 1 ms"),
         (limits.completion_timeout == 0, "limits.completion_timeout", "at least 1 ms"),
         (limits.keep_alive == 0, "limits.keep_alive", "at least 1 ms"),

@@ -13,11 +13,12 @@ mod server_info;
 mod time;
 mod visibility;
 
+pub use crate::catalog::Extension;
 pub use cache::CacheCounts;
 pub use interest::{Interest, Observer, ResourceInterest};
 pub(crate) use lists::ListedItems;
 pub(crate) use metrics::{Lapse, OpenConnection};
-pub use options::{EngineOptions, Extension, ServerInfo, Setup};
+pub use options::{EngineOptions, ServerInfo, Setup};
 pub(crate) use principal_caches::PrincipalCache;
 pub use time::TimerRegistration;
 pub(crate) use visibility::Suggested;
@@ -28,7 +29,7 @@ use crate::catalog::{
     Applied, Catalog, CatalogRoute, Cursor, CursorPosition, CursorScope, Edit, HandlerId, HashKey,
     ItemSource, ListKind, MountId, SourceKey, invalid_uri,
 };
-use crate::connection::{Connection, ConnectionKind, Listed};
+use crate::connection::{Connection, ConnectionKind, Listed, resource_tools};
 use crate::error::ReadError;
 use crate::guard::{Amounts, Guard};
 use crate::hub::{Counts, Hub, ListKinds};
@@ -89,8 +90,13 @@ impl Engine {
         let description = ServerDescription::new(info)?;
         let (guard, amounts) = check::guard(&options)?;
         let limits = &options.limits;
+        let mut catalog = Catalog::keyed(limits, hash_key(&options));
+        if options.expose_as_tools {
+            let add = |(tool, source)| Edit::AddTool { tool, source, mount: None };
+            catalog = catalog.apply(resource_tools().map(add).into())?.0;
+        }
         Ok(Arc::new(Self {
-            catalog: ArcSwap::from_pointee(Catalog::keyed(limits, hash_key(&options))),
+            catalog: ArcSwap::from_pointee(catalog),
             edits: Mutex::new(()),
             hub: Hub::new(limits),
             guard,
@@ -144,7 +150,9 @@ impl Engine {
                 }
             }
             RegistrationError::TemplateConflict { with, .. } => Some(catalog.template_by_text(with)?.handler),
-            RegistrationError::DuplicateMethod { method } => catalog.method(method),
+            RegistrationError::DuplicateMethod { method } => Some(catalog.method(method)?.extension.handler),
+            RegistrationError::DuplicateTool { name } => catalog.tool(name)?.source.handler(),
+            RegistrationError::DuplicatePrompt { name } => Some(catalog.prompt(name)?.handler),
             _ => None,
         }
     }
@@ -241,13 +249,13 @@ impl Engine {
     /// list of a custom method.
     pub fn list_changed(&self, lists: ListKinds, now: Now) {
         self.forget_lists(lists);
-        self.hub.list_changed(lists.intersection(self.announced_lists()), now.tick);
+        self.hub.list_changed(lists, now.tick);
     }
 
     /// Like [`Engine::list_changed`], for the principal with this identity only. No other principal is notified.
     pub fn list_changed_for(&self, principal: &str, lists: ListKinds, now: Now) {
         self.forget_lists(lists);
-        self.hub.list_changed_for(principal, lists.intersection(self.announced_lists()), now.tick);
+        self.hub.list_changed_for(principal, lists, now.tick);
     }
 
     /// Revokes the tokens of the principal with this identity: every HTTP endpoint removes them from its cache of
@@ -312,6 +320,13 @@ impl Engine {
             self.reroute_interest();
         } else if applied.fallback_changed {
             self.reroute_interest();
+        }
+        for (kind, changed) in
+            [(ListKinds::TOOLS, applied.tools_changed), (ListKinds::PROMPTS, applied.prompts_changed)]
+        {
+            if changed {
+                self.hub.list_changed(kind, now.tick);
+            }
         }
     }
 
@@ -411,27 +426,40 @@ impl Engine {
                 ProtocolMethod::Subscribe | ProtocolMethod::Unsubscribe => self.options.subscribe,
                 ProtocolMethod::Complete => self.completes(principal),
                 ProtocolMethod::SetLevel => self.options.logging,
+                ProtocolMethod::ListTools | ProtocolMethod::CallTool => self.offers_tools(principal),
+                ProtocolMethod::ListPrompts | ProtocolMethod::GetPrompt => self.offers_prompts(principal),
                 _ => true,
             }
     }
 
-    /// The handler of a custom method, and the member of its params that `Mcp-Name` repeats.
-    pub(crate) fn custom_method(&self, method: &str) -> Option<(HandlerId, Option<&str>)> {
+    /// The custom method of this name.
+    pub(crate) fn custom_method(&self, method: &str) -> Option<Extension> {
         let own = self.options.extensions.iter().find(|extension| extension.method == method);
-        match own {
-            Some(own) => Some((own.handler, own.name_param.as_deref())),
-            None => self.catalog().method(method).map(|handler| (handler, None)),
-        }
+        own.cloned().or_else(|| self.catalog().method(method).map(|entry| entry.extension.clone()))
     }
 
-    /// The lists whose changes are announced.
-    pub(crate) fn announced_lists(&self) -> ListKinds {
-        let own = if self.options.list_changed { ListKinds::RESOURCES } else { ListKinds::NONE };
-        self.options
-            .extensions
-            .iter()
-            .filter_map(|extension| extension.list_kind)
-            .fold(own, |all, kind| all | kind)
+    /// Whether there is a custom method of this name.
+    pub(crate) fn has_custom_method(&self, method: &str) -> bool {
+        self.options.extensions.iter().any(|extension| extension.method == method)
+            || self.catalog().method(method).is_some()
+    }
+
+    /// The lists whose changes are announced to `principal`.
+    pub(crate) fn announced_lists(&self, principal: &Principal) -> ListKinds {
+        let mut lists = ListKinds::NONE;
+        if self.options.list_changed {
+            lists = ListKinds::RESOURCES;
+            if self.offers_tools(principal) {
+                lists = lists | ListKinds::TOOLS;
+            }
+            if self.offers_prompts(principal) {
+                lists = lists | ListKinds::PROMPTS;
+            }
+        }
+        let declared = self.options.extensions.iter().filter_map(|extension| extension.list_kind);
+        let catalog = self.catalog();
+        let added = catalog.methods().filter_map(|entry| entry.extension.list_kind);
+        declared.chain(added).fold(lists, |all, kind| all | kind)
     }
 
     /// Writes the current value of `capabilities`. Without `notified` the connection cannot send
@@ -457,8 +485,26 @@ impl Engine {
         if self.options.logging {
             writer.object("logging", |_| ());
         }
-        for (name, settings) in &self.description.capabilities(&self.options) {
-            writer.named(name).extend_from_slice(settings.as_bytes());
+        let mut own = vec!["resources", "completions", "logging"];
+        let offered = [("tools", self.offers_tools(principal)), ("prompts", self.offers_prompts(principal))];
+        for (name, _) in offered.into_iter().filter(|(_, is_offered)| *is_offered) {
+            own.push(name);
+            writer.object(name, |named| {
+                if self.options.list_changed && notified {
+                    named.bool("listChanged", true);
+                }
+            });
+        }
+        let catalog = self.catalog();
+        let added = catalog.methods().map(|entry| &entry.extension);
+        for (name, settings) in
+            self.options.extensions.iter().chain(added).filter_map(|own| own.capability.as_ref())
+        {
+            // A capability that several methods declare has the settings of the first.
+            if !own.contains(&name.as_str()) {
+                own.push(name);
+                writer.named(name).extend_from_slice(settings.as_bytes());
+            }
         }
         let own = &self.options.extension_capabilities;
         let name = if revision.is_modern() { "extensions" } else { "experimental" };
@@ -542,7 +588,7 @@ impl Engine {
     }
 
     fn completes(&self, principal: &Principal) -> bool {
-        let has_any = || self.custom_method(COMPLETE).is_some() || self.has_completers(principal);
+        let has_any = || self.has_custom_method(COMPLETE) || self.has_completers(principal);
         self.options.completions.unwrap_or_else(has_any)
     }
 }

@@ -1,8 +1,7 @@
 //! The options of an engine.
 
-use crate::catalog::HandlerId;
+use crate::catalog::Extension;
 use crate::guard::Policy;
-use crate::hub::ListKinds;
 use crate::limits::Limits;
 use crate::option::by_name;
 use crate::resource::{CacheHint, Icon};
@@ -42,6 +41,13 @@ pub struct EngineOptions {
     pub list_changed: bool,
     /// Whether completion is offered; `None`, the default: when a template has a completer.
     pub completions: Option<bool>,
+    /// Whether the tools `list_resources` and `read_resource` give the resources to hosts that show a model nothing but
+    /// tools. Default `false`.
+    pub expose_as_tools: bool,
+    /// Whether tools are offered before one is registered; with one they are in any case. Default `false`.
+    pub tools: bool,
+    /// As `tools`, for prompts. Default `false`.
+    pub prompts: bool,
     /// Whether handlers may send log messages to clients (deprecated in 2026-07-28). A client gets them only if
     /// it asks for them. Default `true`.
     pub logging: bool,
@@ -102,6 +108,9 @@ by_name!(Setup, "options of a server" {
     "subscribe" => options.subscribe,
     "list_changed" => options.list_changed,
     "completions" => options.completions,
+    "expose_as_tools" => options.expose_as_tools,
+    "tools" => options.tools,
+    "prompts" => options.prompts,
     "logging" => options.logging,
     "server_info_in_results" => options.server_info_in_results,
     "explicit_denials" => options.explicit_denials,
@@ -122,6 +131,9 @@ impl Default for EngineOptions {
             subscribe: true,
             list_changed: true,
             completions: None,
+            expose_as_tools: false,
+            tools: false,
+            prompts: false,
             logging: true,
             server_info_in_results: true,
             explicit_denials: false,
@@ -138,20 +150,4 @@ impl Default for EngineOptions {
             extension_capabilities: Vec::new(),
         }
     }
-}
-
-/// A custom method with its own handler.
-#[derive(Clone, Debug)]
-pub struct Extension {
-    /// The method. Not a method of the protocol, except `completion/complete`, whose handler then gets the references
-    /// that do not name resources.
-    pub method: String,
-    /// The handler.
-    pub handler: HandlerId,
-    /// The member of `params` that the header `Mcp-Name` repeats, if any.
-    pub name_param: Option<String>,
-    /// A capability to declare: its name and settings (a JSON object), such as `("tools", "{}")`.
-    pub capability: Option<(String, String)>,
-    /// The list that this method returns, if clients may listen for its changes.
-    pub list_kind: Option<ListKinds>,
 }

@@ -1,6 +1,6 @@
 //! The server's description, encoded once.
 
-use super::{EngineOptions, ServerInfo};
+use super::ServerInfo;
 use crate::catalog::write_icons;
 use crate::connection::SERVER_INFO;
 use crate::jsonrpc::{ObjectWriter, object};
@@ -52,19 +52,6 @@ impl ServerDescription {
     /// As a member of `_meta`.
     pub(super) fn member(&self) -> &str {
         &self.member
-    }
-
-    /// The capabilities that extensions declare: each name once, the first settings given for it.
-    pub(super) fn capabilities<'o>(&self, options: &'o EngineOptions) -> Vec<(&'o str, &'o str)> {
-        let mut all: Vec<(&str, &str)> = Vec::new();
-        for (name, settings) in
-            options.extensions.iter().filter_map(|extension| extension.capability.as_ref())
-        {
-            if all.iter().all(|(known, _)| known != name) {
-                all.push((name, settings));
-            }
-        }
-        all
     }
 }
 

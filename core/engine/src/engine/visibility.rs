@@ -4,7 +4,9 @@
 //! Law: lists, capabilities and notifications use these functions, so that all of them agree with the result of a read.
 
 use super::Engine;
-use crate::catalog::{CatalogRoute, ForeignTemplate, ListedTemplate, Lister, TemplateEntry};
+use crate::catalog::{
+    CatalogRoute, ForeignTemplate, ListedTemplate, Lister, PromptEntry, TemplateEntry, ToolEntry,
+};
 use crate::guard::{Decision, Effort, Guard, PolicyView};
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope};
@@ -103,6 +105,28 @@ impl Engine {
         self.guard.is_open() || parsed.is_some_and(reaches)
     }
 
+    /// Whether `principal` may know about a tool.
+    pub(crate) fn sees_tool(&self, principal: &Principal, entry: &ToolEntry) -> bool {
+        self.guard.permits_tool(principal, &entry.tool.name)
+            && self.guard.missing(principal, &entry.tool.scopes).is_empty()
+    }
+
+    /// Whether `principal` may know about a prompt.
+    pub(crate) fn sees_prompt(&self, principal: &Principal, entry: &PromptEntry) -> bool {
+        self.guard.permits_prompt(principal, &entry.prompt.name)
+            && self.guard.missing(principal, &entry.prompt.scopes).is_empty()
+    }
+
+    /// Whether the methods for tools are offered to `principal`.
+    pub(crate) fn offers_tools(&self, principal: &Principal) -> bool {
+        self.options.tools || self.catalog().tools().any(|entry| self.sees_tool(principal, entry))
+    }
+
+    /// Whether the methods for prompts are offered to `principal`.
+    pub(crate) fn offers_prompts(&self, principal: &Principal) -> bool {
+        self.options.prompts || self.catalog().prompts().any(|entry| self.sees_prompt(principal, entry))
+    }
+
     /// Whether a list source is called for `principal`: its template must be visible. Each item is still checked by
     /// itself.
     pub(crate) fn sees_lister(&self, principal: &Principal, lister: Lister<'_>) -> bool {
@@ -137,7 +161,10 @@ impl Engine {
                 || catalog
                     .templates()
                     .iter()
-                    .any(|entry| entry.has_completers() && self.sees_template(principal, entry)))
+                    .any(|entry| entry.has_completers() && self.sees_template(principal, entry))
+                || catalog
+                    .prompts()
+                    .any(|entry| entry.has_completers() && self.sees_prompt(principal, entry)))
     }
 }
 

@@ -51,6 +51,8 @@ pub struct RequestRecord {
     pub method: Box<str>,
     /// The requested URI, in canonical form if it has one, shortened to 2,048 bytes; for a completion, the reference.
     pub uri: Option<Box<str>>,
+    /// The name of the tool or prompt, shortened to 128 bytes.
+    pub name: Option<Box<str>>,
     /// The outcome of the request.
     pub outcome: Verdict,
     /// The size of the response in bytes, with its envelope.
@@ -97,6 +99,9 @@ impl RequestRecord {
             if let Some(uri) = &self.uri {
                 entry.str("uri", uri);
             }
+            if let Some(name) = &self.name {
+                entry.str("name", name);
+            }
             entry.str("outcome", self.outcome.as_str());
             entry.u64("bytes", self.bytes);
             entry.u64("duration", self.duration);
@@ -107,7 +112,7 @@ impl RequestRecord {
     }
 }
 
-/// Shortens a method to its maximum length.
+/// Shortens a method, or the name of a tool or prompt, to its maximum length.
 pub(crate) fn method(text: &str) -> Box<str> {
     bounded(text, METHOD)
 }
@@ -248,6 +253,7 @@ mod tests {
             revision: Some(Revision::V2026_07_28),
             method: method("resources/read"),
             uri: Some(uri(uri_text)),
+            name: None,
             outcome: Verdict::Ok,
             bytes: 12,
             duration: 4,

@@ -1,6 +1,7 @@
 //! The decision about one URI.
 
 use super::glob::Glob;
+use super::names::NameRules;
 use super::policy::{Globs, Policy, PolicyError, PrincipalPolicy};
 use super::reach::{Effort, ReachQuestion};
 use super::set::GlobSet;
@@ -17,6 +18,8 @@ use std::ops::ControlFlow;
 pub struct Guard {
     rules: GuardRules,
     scopes: ScopeRules,
+    tools: NameRules,
+    prompts: NameRules,
     /// The keys come from the configuration, not from a peer, so the hash needs no secret.
     principals: HashMap<Box<str>, Narrowed, BuildHasherDefault<DefaultHasher>>,
     is_explicit: bool,
@@ -82,6 +85,8 @@ pub(super) struct GuardRules {
 #[derive(Debug, Default)]
 struct Narrowed {
     rules: GuardRules,
+    tools: NameRules,
+    prompts: NameRules,
     scopes: Box<[String]>,
 }
 
@@ -111,7 +116,9 @@ impl Guard {
         let reads_queries = rules.deny.reads_queries()
             || scopes.globs.reads_queries()
             || principals.values().any(|own| own.rules.deny.reads_queries());
-        Ok(Self { rules, scopes, principals, is_explicit: explicit, is_open, reads_queries })
+        let tools = NameRules::new("tools", &policy.tools)?;
+        let prompts = NameRules::new("prompts", &policy.prompts)?;
+        Ok(Self { rules, scopes, tools, prompts, principals, is_explicit: explicit, is_open, reads_queries })
     }
 
     /// A guard that allows nothing.
@@ -176,6 +183,18 @@ impl Guard {
     /// Whether `principal` may use the URI `normal` without further scopes.
     pub fn permits(&self, principal: &Principal, normal: &str) -> bool {
         self.is_open || self.decide(principal, normal) == Decision::Allow
+    }
+
+    /// Whether `principal` may know about the tool of this name, apart from the scopes that it requires.
+    pub fn permits_tool(&self, principal: &Principal, name: &str) -> bool {
+        let own = self.principals.get(principal.id());
+        self.tools.permit(name) && own.is_none_or(|own| own.tools.permit(name))
+    }
+
+    /// Whether `principal` may know about the prompt of this name, apart from the scopes that it requires.
+    pub fn permits_prompt(&self, principal: &Principal, name: &str) -> bool {
+        let own = self.principals.get(principal.id());
+        self.prompts.permit(name) && own.is_none_or(|own| own.prompts.permit(name))
     }
 
     /// The part of the policy specific to `principal`; equal views see the same URIs.
@@ -258,7 +277,9 @@ impl GuardRules {
 impl Narrowed {
     fn new(id: &str, policy: &PrincipalPolicy) -> Result<Self, PolicyError> {
         let rules = GuardRules::new(&format!("principals.{id}."), policy.allow.as_ref(), &policy.deny)?;
-        Ok(Self { rules, scopes: policy.scopes.0.clone().into() })
+        let tools = NameRules::new(&format!("principals.{id}.tools"), &policy.tools)?;
+        let prompts = NameRules::new(&format!("principals.{id}.prompts"), &policy.prompts)?;
+        Ok(Self { rules, tools, prompts, scopes: policy.scopes.0.clone().into() })
     }
 }
 

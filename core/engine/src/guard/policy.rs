@@ -30,6 +30,10 @@ pub struct Policy {
     pub scopes: BTreeMap<String, ScopeList>,
     /// By identity: additional restrictions for one principal. The local process has the empty identity. Default: none.
     pub principals: BTreeMap<String, PrincipalPolicy>,
+    /// The tools that clients see, by their names. Default: all.
+    pub tools: NamePolicy,
+    /// The prompts that clients see, by their names. Default: all.
+    pub prompts: NamePolicy,
     /// Request rates of each principal. Default: [`Rate::COMPLETION`](super::Rate::COMPLETION) for completions,
     /// no limit for other requests.
     pub rate: Rates,
@@ -52,9 +56,25 @@ pub struct PrincipalPolicy {
     pub allow: Option<Globs>,
     /// As [`Policy::deny`].
     pub deny: Globs,
+    /// As [`Policy::tools`], in addition to it.
+    pub tools: NamePolicy,
+    /// As [`Policy::prompts`], in addition to it.
+    pub prompts: NamePolicy,
     /// Scopes that the principal has in addition to those of its token, or without one, as the local process. Default:
     /// none.
     pub scopes: ScopeList,
+}
+
+/// The names of tools or prompts that clients see. Others are treated as missing. In a glob `*` matches any run of
+/// characters, and `?` one character.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct NamePolicy {
+    /// Globs over names. Default: everything is allowed. An empty list allows nothing.
+    pub allow: Option<Globs>,
+    /// Globs over names that are treated as missing, even if allowed. Default: none.
+    pub deny: Globs,
 }
 
 /// One glob, or a list of globs. `*` alone matches everything.

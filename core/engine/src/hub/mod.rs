@@ -14,6 +14,7 @@ mod table;
 mod tests;
 mod wakers;
 
+pub use crate::version::ListKinds;
 pub use notice::write_end;
 pub(crate) use wakers::Wakers;
 
@@ -25,7 +26,6 @@ use crate::principal::Principal;
 use notice::{NoticeBatch, VisibilityCache};
 use std::collections::HashSet;
 use std::fmt;
-use std::ops::BitOr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -324,62 +324,6 @@ impl ConnectionId {
     /// The number, for records.
     pub fn number(self) -> u64 {
         self.0
-    }
-}
-
-/// A set of lists with change notifications.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ListKinds(u8);
-
-impl ListKinds {
-    /// No list.
-    pub const NONE: Self = Self(0);
-    /// Resources and templates: `notifications/resources/list_changed`.
-    pub const RESOURCES: Self = Self(1);
-    /// `notifications/tools/list_changed`, for custom methods.
-    pub const TOOLS: Self = Self(2);
-    /// `notifications/prompts/list_changed`, for custom methods.
-    pub const PROMPTS: Self = Self(4);
-
-    /// Each list as a set of its own.
-    const EACH: [Self; 3] = [Self::RESOURCES, Self::TOOLS, Self::PROMPTS];
-
-    /// Parses the name of a list: `resources`, `tools` or `prompts`.
-    pub fn parse(word: &str) -> Option<Self> {
-        match word {
-            "resources" => Some(Self::RESOURCES),
-            "tools" => Some(Self::TOOLS),
-            "prompts" => Some(Self::PROMPTS),
-            _ => None,
-        }
-    }
-
-    /// The lists that are in both sets.
-    #[must_use]
-    pub fn intersection(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// Whether all of `other` is in this set.
-    pub fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// The method of the notification for a set of one list.
-    fn method(self) -> &'static str {
-        match self {
-            Self::RESOURCES => "notifications/resources/list_changed",
-            Self::TOOLS => "notifications/tools/list_changed",
-            _ => "notifications/prompts/list_changed",
-        }
-    }
-}
-
-impl BitOr for ListKinds {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
     }
 }
 

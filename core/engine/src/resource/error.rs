@@ -34,6 +34,16 @@ pub enum RegistrationError {
         /// The URI as given.
         uri: String,
     },
+    /// A tool with the same name is registered already.
+    DuplicateTool {
+        /// The name.
+        name: String,
+    },
+    /// A prompt with the same name is registered already.
+    DuplicatePrompt {
+        /// The name.
+        name: String,
+    },
     /// A custom method is already declared, by the server's options or a mount.
     DuplicateMethod {
         /// Its name.
@@ -46,7 +56,7 @@ pub enum RegistrationError {
     },
     /// A field has a value that the protocol does not allow.
     InvalidField {
-        /// The URI or template being registered.
+        /// The URI, template or name being registered.
         of: String,
         /// The field, by the protocol's name, with a path into it: `icons[0].src`.
         field: String,
@@ -97,6 +107,12 @@ impl fmt::Display for RegistrationError {
             }
             Self::DuplicateResource { uri } => {
                 write!(f, "a resource with the URI {} is registered already", Quoted(uri))
+            }
+            Self::DuplicateTool { name } => {
+                write!(f, "a tool with the name {} is registered already", Quoted(name))
+            }
+            Self::DuplicatePrompt { name } => {
+                write!(f, "a prompt with the name {} is registered already", Quoted(name))
             }
             Self::DuplicateMethod { method } => {
                 write!(f, "the method {} is declared already", Quoted(method))

@@ -9,11 +9,13 @@ mod options;
 mod parameter;
 mod spelling;
 mod syntax;
+mod tool;
 
 pub use details::{Annotations, Audience, CacheHint, CacheScope, Details, Icon, Theme};
 pub use error::RegistrationError;
 pub use parameter::{Parameter, ParameterCheck, ParameterKind};
 pub use syntax::{is_date, is_date_time, is_icon_size, is_media_type, is_scope, is_uuid};
+pub use tool::{Prompt, PromptArgument, Tool, ToolAnnotations};
 
 use details::details_setters;
 use mcp_resources_template::TemplateOptions;

@@ -1,7 +1,8 @@
 //! The options of resources, templates and their parts, by name.
 
 use super::{
-    Audience, CacheHint, CacheScope, Icon, ListSource, Parameter, ParameterKind, Resource, Template, Theme,
+    Audience, CacheHint, CacheScope, Icon, ListSource, Parameter, ParameterKind, Prompt, PromptArgument,
+    Resource, Template, Theme, Tool, ToolAnnotations,
 };
 use crate::option::{FromOption, OptionError, OptionValue, by_name, parse_by_name};
 use mcp_resources_template::{Chars, ExtraQuery, Kind, UnknownName, ValuePolicy, VariableOptions};
@@ -50,6 +51,42 @@ by_name!(VariableOptions, "options of a variable" {
     "policy" => policy,
     "empty" => empty,
     "chars" => chars,
+});
+
+by_name!(Tool, "a tool" {
+    "name" => name,
+    "title" => title,
+    "description" => description,
+    "input_schema" => input_schema,
+    "output_schema" => output_schema,
+    "annotations" => annotations,
+    "icons" => icons,
+    "meta" => meta,
+    "scopes" => scopes,
+});
+by_name!(ToolAnnotations, "hints about a tool" {
+    "title" => title,
+    "read_only_hint" => read_only,
+    "destructive_hint" => destructive,
+    "idempotent_hint" => idempotent,
+    "open_world_hint" => open_world,
+});
+by_name!(Prompt, "a prompt" {
+    "name" => name,
+    "title" => title,
+    "description" => description,
+    "arguments" => arguments,
+    "completes" => completes,
+    "icons" => icons,
+    "meta" => meta,
+    "scopes" => scopes,
+});
+by_name!(PromptArgument, "an argument of a prompt" {
+    "name" => name,
+    "title" => title,
+    "description" => description,
+    "required" => required,
+    "values" => values,
 });
 
 parse_by_name! {

@@ -12,7 +12,7 @@ use super::request::{Call, Complete, List, Read, ReadRef};
 use super::responder::{IntoAnswer, Otherwise, Redact, Responder};
 use super::workers::Workers;
 use crate::transport::{EngineClock, Peer};
-use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource, MountId};
+use mcp_resources_engine::catalog::{Edit, Extension, HandlerId, ItemSource, MountId};
 use mcp_resources_engine::connection::{Answer, Event, ReadRequest, ReadResult, Reply, RequestOutcome};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::error::ReadError;
@@ -248,9 +248,8 @@ impl Mounts {
             pages,
         });
         let methods = methods.into_iter().map(|(route, method)| Edit::AddMethod {
-            mount: mount_id,
-            method,
-            handler: handler(route),
+            mount: Some(mount_id),
+            extension: Extension { method, handler: handler(route), ..Extension::default() },
         });
         let extensions =
             extensions.into_iter().map(|(id, settings)| Edit::AddExtension { mount: mount_id, id, settings });

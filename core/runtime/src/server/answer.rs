@@ -1,7 +1,8 @@
 //! The results and errors of handlers.
 
 use mcp_resources_engine::connection::{
-    Answer, Completion, Contents, InputRequired, ListPage, RawResult, ReadResult,
+    Answer, Completion, ContentBlock, Contents, InputRequired, ListPage, PromptMessage, PromptResult,
+    RawResult, ReadResult, ToolResult,
 };
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::Resource;
@@ -13,7 +14,8 @@ use std::sync::Arc;
 /// The result of a request: the answer, or the reason for which there is none.
 pub type Handled = Result<Answer<'static>, HandlerError>;
 
-/// A value that handlers of one kind may return: [`Read`], [`Complete`], [`List`] or [`Call`].
+/// A value that handlers of one kind may return: [`Read`], [`Complete`], [`List`], [`ToolOutput`], [`PromptOutput`] or
+/// [`Call`].
 ///
 /// `Result<T, E>` may be returned wherever `T` may, if `E` is a [`ReadError`], a [`HandlerError`] or any other error.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be returned by a handler of this kind")]
@@ -41,6 +43,47 @@ pub struct List;
 /// The kind of handlers for custom methods. They return a [`RawResult`], a JSON object, or [`InputRequired`].
 #[derive(Clone, Copy, Debug)]
 pub struct Call;
+
+/// The kind of handlers of tools. They return text (`String`, `&'static str`), a [`ContentBlock`] or several of them, a
+/// JSON value, which is also the structured result, a [`ToolResult`], [`InputRequired`], or nothing (`()`).
+#[derive(Clone, Copy, Debug)]
+pub struct ToolOutput;
+
+/// The kind of handlers of prompts. They return text (`String`, `&'static str`), which the user says, messages, a
+/// [`PromptResult`], or [`InputRequired`].
+#[derive(Clone, Copy, Debug)]
+pub struct PromptOutput;
+
+/// A failure of a tool that the model can read and mend: one sentence. Handlers of tools may return it as an error.
+///
+/// ```
+/// use mcp_resources::{HandlerError, ToolError};
+///
+/// fn divide(a: f64, b: f64) -> Result<f64, HandlerError> {
+///     if b == 0.0 {
+///         return Err(ToolError::new("b must not be 0").into());
+///     }
+///     Ok(a / b)
+/// }
+/// # assert!(divide(1.0, 0.0).is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolError(String);
+
+impl ToolError {
+    /// The failure with this sentence for the model.
+    pub fn new(sentence: impl Into<String>) -> Self {
+        Self(sentence.into())
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for ToolError {}
 
 /// An error of a handler: a [`ReadError`], which is sent to the client, or any other error, which is only logged, while
 /// the client gets a general error.
@@ -72,11 +115,15 @@ impl HandlerError {
 
     /// The cause to log; `None` if the client gets the whole error.
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
-        self.cause.as_deref()
+        self.cause.as_deref().filter(|cause| !cause.is::<ToolError>())
     }
 
-    pub(super) fn into_client_error(self) -> ReadError {
-        self.error
+    /// The answer that is sent to the client.
+    pub(super) fn into_answer(self) -> Answer<'static> {
+        match self.cause.map(|cause| cause.downcast::<ToolError>()) {
+            Some(Ok(error)) => Answer::Tool(ToolResult::error(error.0)),
+            _ => Answer::Failed(self.error),
+        }
     }
 }
 
@@ -155,6 +202,27 @@ answers! { Call:
     RawResult<'static> => |result| Answer::Raw(result);
     InputRequired<'static> => |input| Answer::InputRequired(input);
     serde_json::Map<String, serde_json::Value> => |members| raw(serde_json::Value::Object(members));
+}
+
+answers! { ToolOutput:
+    () => |_nothing| Answer::Tool(ToolResult::default());
+    String => |text| Answer::Tool(ToolResult::text(text));
+    &'static str => |text| Answer::Tool(ToolResult::text(text));
+    Cow<'static, str> => |text| Answer::Tool(ToolResult::text(text));
+    ContentBlock<'static> => |block| Answer::Tool(ToolResult::new([block]));
+    Vec<ContentBlock<'static>> => |blocks| Answer::Tool(ToolResult::new(blocks));
+    serde_json::Value => |value| Answer::Tool(ToolResult::json(value.to_string()));
+    ToolResult<'static> => |result| Answer::Tool(result);
+    Contents<'static> => |contents| one(contents);
+    InputRequired<'static> => |input| Answer::InputRequired(input);
+}
+
+answers! { PromptOutput:
+    String => |text| Answer::Prompt(PromptResult::text(text));
+    &'static str => |text| Answer::Prompt(PromptResult::text(text));
+    Vec<PromptMessage<'static>> => |messages| Answer::Prompt(PromptResult::new(messages));
+    PromptResult<'static> => |result| Answer::Prompt(result);
+    InputRequired<'static> => |input| Answer::InputRequired(input);
 }
 
 /// For handlers with answers of several kinds.

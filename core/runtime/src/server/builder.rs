@@ -1,9 +1,9 @@
 //! The builder of a server.
 
-use super::answer::{Call, Complete, HandlerError, IntoAnswer, List, Read};
+use super::answer::{Call, Complete, HandlerError, IntoAnswer, List, PromptOutput, Read, ToolOutput};
 use super::changes::ServerChanges;
 use super::handlers::{Functions, Handler, erase_call};
-use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
+use super::request::{CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
 use super::shared::{Diagnose, Diagnostic, Redact, ServerState};
 use super::{Method, ResourceServer};
 use crate::provider::{Provider, WatchFn};
@@ -13,7 +13,7 @@ use mcp_resources_engine::connection::Contents;
 use mcp_resources_engine::engine::{EngineOptions, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::limits::Limits;
-use mcp_resources_engine::resource::{CacheHint, Icon, RegistrationError, Resource, Template};
+use mcp_resources_engine::resource::{CacheHint, Icon, Prompt, RegistrationError, Resource, Template, Tool};
 use mcp_resources_engine::seal::SealKey;
 use mcp_resources_engine::version::Revision;
 use std::sync::Arc;
@@ -77,8 +77,27 @@ impl Builder {
         self.change(|changes| changes.template(template, handler))
     }
 
-    /// Completes a variable of the last added template: an async function from [`CompletionRequest`] to a
-    /// result listed at [`Complete`].
+    /// Adds a tool whose input schema is written by hand: an async function from [`NamedCall`] to a result listed at
+    /// [`ToolOutput`]. The feature `tools` derives the schema from a type.
+    pub fn tool_with<F, Fut>(self, tool: impl Into<Tool>, handler: F) -> Self
+    where
+        F: Fn(NamedCall) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<ToolOutput>> + Send + 'static,
+    {
+        self.change(|changes| changes.tool_with(tool, handler))
+    }
+
+    /// Adds a prompt: an async function from [`NamedCall`] to a result listed at [`PromptOutput`].
+    pub fn prompt_with<F, Fut>(self, prompt: impl Into<Prompt>, handler: F) -> Self
+    where
+        F: Fn(NamedCall) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<PromptOutput>> + Send + 'static,
+    {
+        self.change(|changes| changes.prompt_with(prompt, handler))
+    }
+
+    /// Completes a variable of the last added template, or an argument of the last added prompt: an async function
+    /// from [`CompletionRequest`] to a result listed at [`Complete`].
     pub fn complete<F, Fut>(self, variable: impl Into<String>, handler: F) -> Self
     where
         F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,
@@ -113,12 +132,13 @@ impl Builder {
         F: Fn(CallRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Call>> + Send + 'static,
     {
-        let Method { method, name_param, capability, list_kind } = method;
-        self.calls.push((ForeignFunction { method, name_param, capability, list_kind }, erase_call(handler)));
+        let Method { method, name_param, capability, list_kind, timeout } = method;
+        let foreign = ForeignFunction { method, name_param, capability, list_kind, timeout };
+        self.calls.push((foreign, erase_call(handler)));
         self
     }
 
-    fn change(mut self, change: impl FnOnce(ServerChanges) -> ServerChanges) -> Self {
+    pub(super) fn change(mut self, change: impl FnOnce(ServerChanges) -> ServerChanges) -> Self {
         self.changes = change(self.changes);
         self
     }
@@ -200,6 +220,26 @@ impl Builder {
     /// Sets whether completion is offered. Default: if any template has a completer.
     pub fn completions(mut self, completions: bool) -> Self {
         self.options.completions = Some(completions);
+        self
+    }
+
+    /// Sets whether the tools `list_resources` and `read_resource` give the resources to hosts that show a model nothing
+    /// but tools. Default `false`.
+    pub fn expose_as_tools(mut self, expose: bool) -> Self {
+        self.options.expose_as_tools = expose;
+        self
+    }
+
+    /// Sets whether tools are offered before the first one is added, so that a client is told of later ones. Default
+    /// `false`.
+    pub fn tools(mut self, tools: bool) -> Self {
+        self.options.tools = tools;
+        self
+    }
+
+    /// As [`Builder::tools`], for prompts. Default `false`.
+    pub fn prompts(mut self, prompts: bool) -> Self {
+        self.options.prompts = prompts;
         self
     }
 
@@ -317,8 +357,7 @@ impl Builder {
         self.options.process_key = random_key();
         let registry = Registry::new(self.info, self.options)?;
         for (declared, handler) in self.calls {
-            // Cannot fail: the engine is not made yet.
-            let _ = registry.extend(declared, Arc::new(Functions::Method(handler)));
+            registry.extend(declared, Arc::new(Functions::Method(handler)))?;
         }
         let is_audited = self.audit.is_some();
         if let Some(sink) = self.audit {

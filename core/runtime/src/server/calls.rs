@@ -8,7 +8,7 @@ use super::answer::Handled;
 use super::client::CallerHandle;
 use super::handlers::{Functions, Work};
 use super::link::{HandlerLink, ReplyRoute};
-use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
+use super::request::{CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
 use super::shared::ServerState;
 use super::span::Span;
 use mcp_resources_engine::connection::{Event, RequestOutcome};
@@ -81,16 +81,22 @@ fn handle(client: &Arc<CallerHandle>, event: Event<'_>) -> RequestOutcome<'stati
             let link = HandlerLink::new(client.clone(), request.token, span);
             let entry = registry.get(request.handler);
             let request = CompletionRequest::new(request, link.clone());
-            start(&link, || {
-                let entry = entry.as_ref()?.entry()?;
-                entry.completer(&request.variable).map(|complete| complete(request))
-            })
+            start(&link, || entry.as_ref()?.completer(&request.variable).map(|complete| complete(request)))
         }
         Event::List(request) => {
             let link = HandlerLink::new(client.clone(), request.token, span);
             let entry = registry.get(request.handler);
             let request = ListRequest::new(request, link.clone());
             start(&link, || entry.as_ref()?.entry()?.list.as_ref().map(|list| list(request)))
+        }
+        Event::Tool(request) | Event::Prompt(request) => {
+            let link = HandlerLink::new(client.clone(), request.token, span);
+            let functions = registry.get(request.handler);
+            let request = NamedCall::new(request, link.clone());
+            start(&link, || match functions.as_deref() {
+                Some(Functions::Named(named)) => Some((named.call)(request)),
+                _ => None,
+            })
         }
         Event::Call(request) => {
             let link = HandlerLink::new(client.clone(), request.token, span);

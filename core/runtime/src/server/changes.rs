@@ -1,11 +1,11 @@
 //! Changes of the registered resources and templates, collected to take effect together.
 
-use super::answer::{Complete, IntoAnswer, List, Read};
-use super::handlers::{Functions, HandlerSet};
-use super::request::{CompletionRequest, ListRequest, ReadRequest};
+use super::answer::{Complete, IntoAnswer, List, PromptOutput, Read, ToolOutput};
+use super::handlers::{Functions, HandlerSet, NamedHandlers, erase};
+use super::request::{CompletionRequest, ListRequest, NamedCall, ReadRequest};
 use crate::registry;
 use mcp_resources_engine::catalog::ItemSource;
-use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_engine::resource::{ListSource, Prompt, RegistrationError, Resource, Template, Tool};
 use std::sync::Arc;
 
 /// Changes of a server's resources and templates, for [`ResourceServer::apply`](super::ResourceServer::apply).
@@ -33,6 +33,10 @@ enum ServerChange {
     Template(Template, HandlerSet),
     RemoveResource(String),
     RemoveTemplate(String),
+    Tool(Tool, NamedHandlers),
+    Prompt(Prompt, NamedHandlers),
+    RemoveTool(String),
+    RemovePrompt(String),
 }
 
 impl ServerChanges {
@@ -73,7 +77,7 @@ impl ServerChanges {
         self
     }
 
-    /// Completes a variable of the last added template.
+    /// Completes a variable of the last added template, or an argument of the last added prompt.
     pub fn complete<F, Fut>(mut self, variable: impl Into<String>, handler: F) -> Self
     where
         F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,
@@ -84,6 +88,10 @@ impl ServerChanges {
             Some(ServerChange::Template(template, entry)) => {
                 template.completes.push(variable.clone());
                 entry.completes(variable, handler);
+            }
+            Some(ServerChange::Prompt(prompt, named)) => {
+                prompt.completes.push(variable.clone());
+                named.complete.push((variable, erase(handler)));
             }
             _ => self.misplaced("complete", variable),
         }
@@ -109,6 +117,39 @@ impl ServerChanges {
         Fut: Future<Output: IntoAnswer<List>> + Send + 'static,
     {
         self.lists(ListSource { pages: true }, handler);
+        self
+    }
+
+    /// Adds a tool whose input schema is written by hand: see [`Tool::input_schema`].
+    pub fn tool_with<F, Fut>(mut self, tool: impl Into<Tool>, handler: F) -> Self
+    where
+        F: Fn(NamedCall) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<ToolOutput>> + Send + 'static,
+    {
+        self.changes.push(ServerChange::Tool(tool.into(), NamedHandlers::new::<ToolOutput, _, _>(handler)));
+        self
+    }
+
+    /// Adds a prompt.
+    pub fn prompt_with<F, Fut>(mut self, prompt: impl Into<Prompt>, handler: F) -> Self
+    where
+        F: Fn(NamedCall) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<PromptOutput>> + Send + 'static,
+    {
+        let named = NamedHandlers::new::<PromptOutput, _, _>(handler);
+        self.changes.push(ServerChange::Prompt(prompt.into(), named));
+        self
+    }
+
+    /// Removes the tool of this name. Does nothing if there is none.
+    pub fn remove_tool(mut self, name: impl Into<String>) -> Self {
+        self.changes.push(ServerChange::RemoveTool(name.into()));
+        self
+    }
+
+    /// Removes the prompt of this name. Does nothing if there is none.
+    pub fn remove_prompt(mut self, name: impl Into<String>) -> Self {
+        self.changes.push(ServerChange::RemovePrompt(name.into()));
         self
     }
 
@@ -150,7 +191,7 @@ impl ServerChanges {
             of,
             field: field.to_owned(),
             value,
-            expected: "a template added just before".to_owned(),
+            expected: "a template or prompt added just before".to_owned(),
         });
     }
 
@@ -181,6 +222,14 @@ impl ServerChanges {
             ServerChange::RemoveTemplate(uri_template) => {
                 registry::RegistryChange::RemoveTemplate(uri_template)
             }
+            ServerChange::Tool(tool, named) => {
+                registry::RegistryChange::AddTool(tool, Arc::new(Functions::Named(named)))
+            }
+            ServerChange::Prompt(prompt, named) => {
+                registry::RegistryChange::AddPrompt(prompt, Arc::new(Functions::Named(named)))
+            }
+            ServerChange::RemoveTool(name) => registry::RegistryChange::RemoveTool(name),
+            ServerChange::RemovePrompt(name) => registry::RegistryChange::RemovePrompt(name),
         };
         Ok(self.changes.into_iter().map(change).collect())
     }

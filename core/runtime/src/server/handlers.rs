@@ -1,7 +1,7 @@
 //! Handlers with their types erased.
 
 use super::answer::{Call, Complete, Handled, IntoAnswer, List, Read};
-use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
+use super::request::{CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
 use mcp_resources_engine::catalog::ItemSource;
 use mcp_resources_engine::connection::Contents;
 use mcp_resources_engine::error::ReadError;
@@ -31,14 +31,43 @@ pub(super) enum Functions {
     HandlerSet(HandlerSet),
     /// For a custom method.
     Method(Handler<CallRequest>),
+    /// For a tool or prompt.
+    Named(NamedHandlers),
 }
 
 impl Functions {
     pub(super) fn entry(&self) -> Option<&HandlerSet> {
         match self {
             Self::HandlerSet(entry) => Some(entry),
-            Self::Method(_) => None,
+            Self::Method(_) | Self::Named(_) => None,
         }
+    }
+
+    /// The completer of a variable or argument.
+    pub(super) fn completer(&self, variable: &str) -> Option<&Handler<CompletionRequest>> {
+        let complete = match self {
+            Self::HandlerSet(entry) => &entry.complete,
+            Self::Named(named) => &named.complete,
+            Self::Method(_) => return None,
+        };
+        complete.iter().find(|(name, _)| name == variable).map(|(_, handler)| handler)
+    }
+}
+
+/// The handlers of a tool or prompt.
+pub(super) struct NamedHandlers {
+    pub(super) call: Handler<NamedCall>,
+    /// By argument.
+    pub(super) complete: Vec<(String, Handler<CompletionRequest>)>,
+}
+
+impl NamedHandlers {
+    pub(super) fn new<Kind, F, Fut>(call: F) -> Self
+    where
+        F: Fn(NamedCall) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<Kind>> + Send + 'static,
+    {
+        Self { call: erase::<Kind, _, _, _>(call), complete: Vec::new() }
     }
 }
 
@@ -85,11 +114,6 @@ impl HandlerSet {
         Fut: Future<Output: IntoAnswer<List>> + Send + 'static,
     {
         self.list = Some(erase(function));
-    }
-
-    /// The completer of a variable.
-    pub(super) fn completer(&self, variable: &str) -> Option<&Handler<CompletionRequest>> {
-        self.complete.iter().find(|(name, _)| name == variable).map(|(_, handler)| handler)
     }
 }
 

@@ -47,8 +47,12 @@ mod shared;
 mod span;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "tools")]
+mod tools;
 
-pub use answer::{Call, Complete, Handled, HandlerError, IntoAnswer, List, Read};
+pub use answer::{
+    Call, Complete, Handled, HandlerError, IntoAnswer, List, PromptOutput, Read, ToolError, ToolOutput,
+};
 pub use ask::AskFailed;
 #[cfg(feature = "axum")]
 pub use axum::HttpService;
@@ -57,14 +61,17 @@ pub use builder::Builder;
 pub use changes::ServerChanges;
 #[cfg(feature = "http")]
 pub use http::{HttpBuilder, HttpListener};
-pub use request::{CallRequest, CompletionRequest, Context, ListRequest, ReadRequest};
+pub use request::{CallRequest, CompletionRequest, Context, ListRequest, NamedCall, ReadRequest};
 pub use shared::Diagnostic;
+#[cfg(feature = "tools")]
+pub use tools::{Structured, ToolReturn};
 
 use crate::provider::Provider;
 use crate::transport::{DescriptorWaiter, Stdio};
 use mcp_resources_engine::catalog::MountId;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::ListKinds;
+use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::resource::RegistrationError;
 use pipe::PipeHandler;
 use run::{InputReader, TimeThread};
@@ -273,12 +280,13 @@ pub struct Method {
     name_param: Option<String>,
     capability: Option<(String, String)>,
     list_kind: Option<ListKinds>,
+    timeout: Option<Millis>,
 }
 
 impl Method {
     /// The method with this name.
     pub fn new(method: impl Into<String>) -> Self {
-        Self { method: method.into(), name_param: None, capability: None, list_kind: None }
+        Self { method: method.into(), name_param: None, capability: None, list_kind: None, timeout: None }
     }
 
     /// Sets the member of `params` that the HTTP header `Mcp-Name` repeats. Default: none.
@@ -287,9 +295,15 @@ impl Method {
         self
     }
 
-    /// Declares a capability: its name and settings (a JSON object), such as `("tools", "{}")`. Default: none.
+    /// Declares a capability: its name and settings (a JSON object), such as `("tasks", "{}")`. Default: none.
     pub fn capability(mut self, name: impl Into<String>, settings: impl Into<String>) -> Self {
         self.capability = Some((name.into(), settings.into()));
+        self
+    }
+
+    /// Sets its time-out in milliseconds, 0 for none. Default: that of a read.
+    pub fn timeout(mut self, timeout: Millis) -> Self {
+        self.timeout = Some(timeout);
         self
     }
 

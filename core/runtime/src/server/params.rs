@@ -23,6 +23,18 @@ pub(super) fn read<T: DeserializeOwned>(params: Option<&MatchedParams<'_>>) -> R
     T::deserialize(MapDeserializer::new(fields)).map_err(Mismatch::into_read_error)
 }
 
+/// Like [`read`], for the texts of a prompt's arguments.
+///
+/// # Errors
+/// As [`read`].
+#[cfg(feature = "tools")]
+pub(super) fn read_texts<'p, T: DeserializeOwned>(
+    texts: impl Iterator<Item = (&'p str, &'p str)>,
+) -> Result<T, ReadError> {
+    let fields = texts.map(|(name, text)| (name, ParamField { name, value: Shape::Text(text) }));
+    T::deserialize(MapDeserializer::new(fields)).map_err(Mismatch::into_read_error)
+}
+
 /// A value, with the variable to name in errors.
 #[derive(Clone, Copy)]
 struct ParamField<'p> {

@@ -200,6 +200,57 @@ impl CallRequest {
     }
 }
 
+/// A call of a tool, or the request for a prompt, for its handler.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct NamedCall {
+    /// The name of the tool or prompt.
+    pub name: String,
+    /// The arguments as JSON text: an object, not checked against the schema of the tool. Those of a prompt are texts,
+    /// and its required ones are there.
+    pub arguments: String,
+    /// The client's answers to an earlier `InputRequired`: see [`ReadRequest::inputs`].
+    pub inputs: Option<String>,
+    /// The state of that `InputRequired`: see [`ReadRequest::state`].
+    pub state: Option<Vec<u8>>,
+    /// The sender of the request, and functions for reports.
+    pub context: Context,
+}
+
+impl NamedCall {
+    pub(super) fn new(request: engine::NamedRequest<'_>, link: Arc<HandlerLink>) -> Self {
+        Self {
+            name: request.name.into_owned(),
+            arguments: request.arguments.map_or("{}", |arguments| arguments.raw()).to_owned(),
+            inputs: request.inputs.map(|inputs| inputs.raw().to_owned()),
+            state: request.state,
+            context: Context::new(request.caller, link),
+        }
+    }
+
+    /// The user's answer to the form `key`: see [`ReadRequest::input`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn input<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ReadError> {
+        input(self.inputs.as_deref(), key)
+    }
+
+    /// Deserializes the arguments.
+    ///
+    /// # Errors
+    /// [`ReadError::RefusedParameter`]: the model is told what is wrong.
+    pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, ReadError> {
+        serde_json::from_str(&self.arguments).map_err(|error| {
+            let text = error.to_string();
+            // The text is one line, so its number means nothing.
+            let end = text.rfind(" at line ").unwrap_or(text.len());
+            let reason = text.get(..end).unwrap_or_default().to_owned();
+            ReadError::RefusedParameter { parameter: "arguments".into(), value: String::new(), reason }
+        })
+    }
+}
+
 /// The sender of a request, and functions for reporting before the answer. A clone counts towards
 /// [`Limits::in_flight`](mcp_resources_engine::limits::Limits::in_flight) until it is dropped.
 #[derive(Clone)]

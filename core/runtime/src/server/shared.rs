@@ -246,5 +246,5 @@ fn failed(diagnose: &Diagnose, error: HandlerError) -> Answer<'static> {
     if let Some(cause) = error.cause() {
         diagnose(&Diagnostic::Failed(cause));
     }
-    Answer::Failed(error.into_client_error())
+    error.into_answer()
 }

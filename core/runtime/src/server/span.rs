@@ -82,6 +82,8 @@ impl Span {
             }
             Event::Complete(request) => (ProtocolMethod::Complete.as_str(), None, (&request.caller).into()),
             Event::List(request) => (ProtocolMethod::List.as_str(), None, (&request.caller).into()),
+            Event::Tool(request) => (ProtocolMethod::CallTool.as_str(), None, (&request.caller).into()),
+            Event::Prompt(request) => (ProtocolMethod::GetPrompt.as_str(), None, (&request.caller).into()),
             Event::Call(request) => (&request.method, None, (&request.caller).into()),
             _ => return Self { span: tracing::Span::none(), revision: None },
         };

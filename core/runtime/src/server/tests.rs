@@ -21,6 +21,8 @@ mod replicas;
 mod signals;
 #[cfg(feature = "http")]
 mod tokens;
+#[cfg(feature = "tools")]
+mod tools;
 
 fn quiet() -> Builder {
     ResourceServer::builder("test", "1").diagnostics(|_| ())
@@ -423,14 +425,14 @@ async fn a_read_may_ask_for_input() {
 #[tokio::test]
 async fn foreign_methods_are_answered_by_hand() {
     let server = quiet()
-        .method(Method::new("tools/list").capability("tools", "{}"), |_| async { json!({"tools": []}) })
+        .method(Method::new("com.example/list").capability("tasks", "{}"), |_| async { json!({"tools": []}) })
         .method(Method::new("acme/echo"), |request: CallRequest| async move {
             Ok::<_, ReadError>(json!({"echo": request.params::<serde_json::Value>()?["text"]}))
         })
         .build()
         .unwrap();
     let mut client = Client::modern(&server).unwrap();
-    assert_eq!(client.request("tools/list", json!({})).await.unwrap()["tools"], json!([]));
+    assert_eq!(client.request("com.example/list", json!({})).await.unwrap()["tools"], json!([]));
     let echo = client.request("acme/echo", json!({"text": "hi"})).await.unwrap();
     assert_eq!((&echo["echo"], &echo["resultType"]), (&json!("hi"), &json!("complete")));
 }

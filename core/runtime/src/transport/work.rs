@@ -66,6 +66,20 @@ pub enum RequestParams<'m> {
         /// The cursor of the page.
         cursor: Option<String>,
     },
+    /// A call of a tool: see [`NamedRequest`](mcp_resources_engine::connection::NamedRequest).
+    Tool {
+        /// The name of the tool.
+        name: Cow<'m, str>,
+        /// The arguments as JSON text: an object.
+        arguments: Cow<'m, str>,
+    },
+    /// The request for a prompt: see [`NamedRequest`](mcp_resources_engine::connection::NamedRequest).
+    Prompt {
+        /// The name of the prompt.
+        name: Cow<'m, str>,
+        /// The arguments as JSON text: an object of texts.
+        arguments: Cow<'m, str>,
+    },
     /// See [`CallRequest`](mcp_resources_engine::connection::CallRequest).
     Call {
         /// The method.
@@ -90,9 +104,9 @@ pub struct Who<'m> {
 /// The functions behind one number.
 #[derive(Debug)]
 pub struct WorkFunctions<F> {
-    /// Reads, or answers a custom method.
+    /// Reads, calls a tool, gets a prompt, or answers a custom method.
     pub reader: F,
-    /// Completers, by variable.
+    /// Completers, by variable or argument.
     pub completers: HashMap<String, F>,
     /// Lists the resources of a template.
     pub lister: Option<F>,
@@ -119,6 +133,16 @@ impl<'m> Work<'m> {
                     ListCaller::Kept(caller) => Who::kept(Arc::unwrap_or_clone(caller)),
                 };
                 (list.token, list.handler, RequestParams::List { cursor: list.cursor }, who)
+            }
+            Event::Tool(call) => {
+                let who = Who::round(call.caller, call.inputs, call.state);
+                let arguments = object_text(call.arguments);
+                (call.token, call.handler, RequestParams::Tool { name: call.name, arguments }, who)
+            }
+            Event::Prompt(call) => {
+                let who = Who::round(call.caller, call.inputs, call.state);
+                let arguments = object_text(call.arguments);
+                (call.token, call.handler, RequestParams::Prompt { name: call.name, arguments }, who)
             }
             Event::Call(call) => {
                 let params = call.params.map(|params| Cow::Borrowed(params.raw()));
@@ -163,6 +187,12 @@ impl WorkRequest<'_> {
                 RequestParams::Complete { variable: owned(variable), value: owned(value), arguments }
             }
             RequestParams::List { cursor } => RequestParams::List { cursor },
+            RequestParams::Tool { name, arguments } => {
+                RequestParams::Tool { name: owned(name), arguments: owned(arguments) }
+            }
+            RequestParams::Prompt { name, arguments } => {
+                RequestParams::Prompt { name: owned(name), arguments: owned(arguments) }
+            }
             RequestParams::Call { method, params } => {
                 RequestParams::Call { method: owned(method), params: params.map(owned) }
             }
@@ -184,6 +214,7 @@ impl WorkRequest<'_> {
             RequestParams::Read { uri, .. } => uri,
             RequestParams::Complete { variable, .. } => variable,
             RequestParams::List { .. } => "list",
+            RequestParams::Tool { name, .. } | RequestParams::Prompt { name, .. } => name,
             RequestParams::Call { method, .. } => method,
         }
     }
@@ -285,6 +316,8 @@ impl RequestParams<'_> {
             Self::Complete { .. } => ErrorPurpose::Complete,
             Self::List { .. } => ErrorPurpose::List,
             Self::Call { .. } => ErrorPurpose::Call,
+            Self::Tool { .. } => ErrorPurpose::Tool,
+            Self::Prompt { .. } => ErrorPurpose::Prompt,
         }
     }
 }
@@ -299,11 +332,19 @@ impl<F> WorkFunctions<F> {
     /// The function for this operation; `None` if there is none.
     pub fn called(&self, params: &RequestParams<'_>) -> Option<&F> {
         match params {
-            RequestParams::Read { .. } | RequestParams::Call { .. } => Some(&self.reader),
+            RequestParams::Read { .. }
+            | RequestParams::Call { .. }
+            | RequestParams::Tool { .. }
+            | RequestParams::Prompt { .. } => Some(&self.reader),
             RequestParams::Complete { variable, .. } => self.completers.get(&**variable),
             RequestParams::List { .. } => self.lister.as_ref(),
         }
     }
+}
+
+/// The text of an object; without one, that of an empty object.
+fn object_text(object: Option<Json<'_>>) -> Cow<'_, str> {
+    Cow::Borrowed(object.map_or("{}", Json::raw))
 }
 
 fn owned(text: Cow<'_, str>) -> Cow<'static, str> {

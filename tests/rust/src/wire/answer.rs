@@ -1,14 +1,15 @@
 //! The answer of a `respond` step.
 
-use super::catalog::{cache, list, resource, text};
+use super::catalog::{annotations, cache, list, resource, text};
 use super::write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcp_resources_engine::connection::{
-    Answer, Body, Completion, Contents, ContentsGatherer, InputAsk, InputRequest, InputRequired, ListPage,
-    RawResult, ReadResult,
+    Answer, BlockKind, Body, Completion, ContentBlock, Contents, ContentsGatherer, InputAsk, InputRequest,
+    InputRequired, ListPage, PromptMessage, PromptResult, RawResult, ReadResult, ToolResult,
 };
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::resource::Audience;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -31,6 +32,8 @@ pub(crate) fn answer(given: &Value, gather: impl FnOnce() -> ContentsGatherer) -
                 let items = list(value).map(resource);
                 Answer::Listed(ListPage { next: text(&given["next"]), ..ListPage::new(items) })
             }
+            "content" | "structured" => Answer::Tool(tool_result(given)),
+            "messages" => Answer::Prompt(prompt_result(given)),
             "raw" => Answer::Raw(raw(given)),
             "input_required" => Answer::InputRequired(input_required(value)),
             "error" => Answer::Failed(error(value)),
@@ -58,6 +61,45 @@ fn contents(given: &Value) -> Contents<'static> {
         body,
         meta: given.get("_meta").map(|meta| write(meta).into()),
     }
+}
+
+fn tool_result(given: &Value) -> ToolResult<'static> {
+    ToolResult {
+        content: list(&given["content"]).map(block).collect(),
+        structured: given.get("structured").map(|value| write(value).into()),
+        is_error: given["isError"] == Value::Bool(true),
+        meta: given.get("_meta").map(|meta| write(meta).into()),
+    }
+}
+
+fn prompt_result(given: &Value) -> PromptResult<'static> {
+    let message = |given: &Value| PromptMessage {
+        role: given["role"].as_str().and_then(Audience::parse).expect("user or assistant"),
+        content: block(&given["content"]),
+    };
+    PromptResult {
+        description: text(&given["description"]).map(Cow::Owned),
+        messages: list(&given["messages"]).map(message).collect(),
+        meta: given.get("_meta").map(|meta| write(meta).into()),
+    }
+}
+
+/// A block, as the protocol writes it.
+fn block(given: &Value) -> ContentBlock<'static> {
+    let said = |name: &str| Cow::Owned(text(&given[name]).expect("a text"));
+    let data = || Body::Blob(bytes(&said("data")).into());
+    let kind = match given["type"].as_str() {
+        Some("text") => BlockKind::Text(said("text")),
+        Some("image") => BlockKind::Image(data(), said("mimeType")),
+        Some("audio") => BlockKind::Audio(data(), said("mimeType")),
+        Some("resource_link") => BlockKind::Link(Box::new(resource(given))),
+        Some("resource") => BlockKind::Embedded(contents(&given["resource"])),
+        _ => panic!("{given}: no block"),
+    };
+    let mut block = ContentBlock::new(kind);
+    block.annotations = annotations(&given["annotations"]);
+    block.meta = given.get("_meta").map(|meta| write(meta).into());
+    block
 }
 
 fn chunks(given: &Value, mut gather: ContentsGatherer) -> Answer<'static> {

@@ -1,14 +1,14 @@
 //! An engine made from a catalogue fixture.
 
 use super::write;
-use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource};
+use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource, ToolSource};
 use mcp_resources_engine::engine::{Engine, EngineOptions, Extension, Interest, Observer, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::{
     Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterKind,
-    RegistrationError, Resource, Template, Theme,
+    Prompt, PromptArgument, RegistrationError, Resource, Template, Theme, Tool, ToolAnnotations,
 };
 use mcp_resources_engine::seal::SealKey;
 use mcp_resources_engine::version::Revision;
@@ -70,20 +70,29 @@ pub(crate) fn engine(catalog: &Value) -> Result<(Arc<Engine>, Handlers), Registr
     for number in handlers.0.values().collect::<std::collections::BTreeSet<_>>() {
         assert_eq!(engine.new_handler(), *number);
     }
-    let entries = list(&catalog["resources"]).chain(list(&catalog["templates"]));
-    let edits = entries.map(|entry| added(entry, &engine, &mut handlers)).collect();
+    let entries = ENTRIES.iter().flat_map(|kind| list(&catalog[*kind]).map(move |entry| (*kind, entry)));
+    let edits = entries.map(|(kind, entry)| added(kind, entry, &engine, &mut handlers)).collect();
     engine.publish(edits, super::START)?;
     Ok((engine, handlers))
 }
 
 /// The edits of an `edit` step: removals first, then additions.
 pub(crate) fn edits(step: &Value, engine: &Engine, handlers: &mut Handlers) -> Vec<Edit> {
-    let removed = list(&step["remove"]).map(|text| match text.as_str().expect("a text") {
-        template if template.contains('{') => Edit::RemoveTemplate { uri_template: template.to_owned() },
-        uri => Edit::RemoveResource { uri: uri.to_owned() },
+    let removed = list(&step["remove"]).map(|removed| match removed.as_str() {
+        Some(template) if template.contains('{') => {
+            Edit::RemoveTemplate { uri_template: template.to_owned() }
+        }
+        Some(uri) => Edit::RemoveResource { uri: uri.to_owned() },
+        None => match (text(&removed["tool"]), text(&removed["prompt"])) {
+            (Some(name), _) => Edit::RemoveTool { name },
+            (_, Some(name)) => Edit::RemovePrompt { name },
+            _ => panic!("{removed}: nothing that can be removed"),
+        },
     });
     let mut edits: Vec<_> = removed.collect();
-    edits.extend(list(&step["add"]).map(|entry| added(entry, engine, handlers)));
+    let entries = ["add", "tools", "prompts"].into_iter();
+    let entries = entries.flat_map(|kind| list(&step[kind]).map(move |entry| (kind, entry)));
+    edits.extend(entries.map(|(kind, entry)| added(kind, entry, engine, handlers)));
     edits
 }
 
@@ -96,6 +105,8 @@ pub(crate) fn word(error: &RegistrationError) -> &'static str {
         RegistrationError::TemplateConflict { .. } => "template_conflict",
         RegistrationError::DuplicateResource { .. } => "duplicate_resource",
         RegistrationError::InvalidField { .. } => "invalid_field",
+        RegistrationError::DuplicateTool { .. } => "duplicate_tool",
+        RegistrationError::DuplicatePrompt { .. } => "duplicate_prompt",
         RegistrationError::ReservedMetaKey { .. } => "reserved_meta_key",
         RegistrationError::LimitReached { .. } => "limit_reached",
         _ => "?",
@@ -137,8 +148,19 @@ pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-fn added(entry: &Value, engine: &Engine, handlers: &mut Handlers) -> Edit {
+/// The lists of a catalogue, whose entries are registered in this order.
+const ENTRIES: [&str; 4] = ["resources", "templates", "tools", "prompts"];
+
+fn added(kind: &str, entry: &Value, engine: &Engine, handlers: &mut Handlers) -> Edit {
     let mut handler = || handlers.number(entry["handler"].as_str().expect("a handler"), engine);
+    match kind {
+        "tools" => {
+            let source = ToolSource::Handler(handler());
+            return Edit::AddTool { tool: tool(entry), source, mount: None };
+        }
+        "prompts" => return Edit::AddPrompt { prompt: prompt(entry), handler: handler(), mount: None },
+        _ => {}
+    }
     if let Some(uri_template) = text(&entry["uriTemplate"]) {
         let handler = handler();
         return Edit::AddTemplate { template: template(uri_template, entry), handler, mount: None };
@@ -172,6 +194,49 @@ fn template(uri_template: String, entry: &Value) -> Template {
     }
     describe(&mut template.details, entry);
     template
+}
+
+fn tool(entry: &Value) -> Tool {
+    let mut tool = Tool::new(text(&entry["name"]).expect("a tool has a name"));
+    tool.title = text(&entry["title"]);
+    tool.description = text(&entry["description"]);
+    if let Some(schema) = entry.get("inputSchema") {
+        tool.input_schema = write(schema);
+    }
+    tool.output_schema = entry.get("outputSchema").map(write);
+    let hints = &entry["annotations"];
+    let hint = |name: &str| hints[name].as_bool();
+    tool.annotations = ToolAnnotations {
+        title: text(&hints["title"]),
+        read_only: hint("readOnlyHint"),
+        destructive: hint("destructiveHint"),
+        idempotent: hint("idempotentHint"),
+        open_world: hint("openWorldHint"),
+    };
+    tool.icons = list(&entry["icons"]).map(icon).collect();
+    tool.meta = entry.get("_meta").map(write);
+    tool.scopes = list(&entry["scopes"]).filter_map(text).collect();
+    tool
+}
+
+fn prompt(entry: &Value) -> Prompt {
+    let mut prompt = Prompt::new(text(&entry["name"]).expect("a prompt has a name"));
+    prompt.title = text(&entry["title"]);
+    prompt.description = text(&entry["description"]);
+    let argument = |given: &Value| {
+        let mut argument = PromptArgument::new(text(&given["name"]).expect("an argument has a name"));
+        argument.title = text(&given["title"]);
+        argument.description = text(&given["description"]);
+        argument.required = given["required"] == Value::Bool(true);
+        argument.values = list(&given["values"]).filter_map(text).collect();
+        argument
+    };
+    prompt.arguments = list(&entry["arguments"]).map(argument).collect();
+    prompt.completes = list(&entry["complete"]).filter_map(text).collect();
+    prompt.icons = list(&entry["icons"]).map(icon).collect();
+    prompt.meta = entry.get("_meta").map(write);
+    prompt.scopes = list(&entry["scopes"]).filter_map(text).collect();
+    prompt
 }
 
 fn parsed<T: FromStr>(word: &Value) -> Option<T> {
@@ -215,7 +280,7 @@ fn describe(details: &mut Details, entry: &Value) {
     details.cache = cache(entry).unwrap_or_default();
 }
 
-fn annotations(given: &Value) -> Annotations {
+pub(crate) fn annotations(given: &Value) -> Annotations {
     let mut annotations = Annotations::default();
     let words = list(&given["audience"]).filter_map(Value::as_str);
     annotations.audience = words.map(|word| Audience::parse(word).expect("user or assistant")).collect();
@@ -252,6 +317,7 @@ fn door(given: &Value, handler: HandlerId) -> Extension {
         name_param: text(&given["nameParam"]),
         capability: capability.map(|pair| (text(&pair[0]).expect("a name"), write(&pair[1]))),
         list_kind: given.get("listKind").map(list_kinds),
+        timeout: given["timeout"].as_u64(),
     }
 }
 
@@ -268,6 +334,9 @@ fn options(given: &Value) -> EngineOptions {
             "subscribe" => options.subscribe = switch(),
             "list_changed" => options.list_changed = switch(),
             "completions" => options.completions = Some(switch()),
+            "tools" => options.tools = switch(),
+            "expose_as_tools" => options.expose_as_tools = switch(),
+            "prompts" => options.prompts = switch(),
             "logging" => options.logging = switch(),
             "server_info_in_results" => options.server_info_in_results = switch(),
             "explicit_denials" => options.explicit_denials = switch(),
@@ -312,6 +381,9 @@ fn limits(limits: &mut Limits, given: &Map<String, Value>) {
             "completion_values" => limits.completion_values = size,
             "log_messages" => limits.log_messages = size,
             "read_timeout" => limits.read_timeout = number,
+            "call_timeout" => limits.call_timeout = number,
+            "tools" => limits.tools = size,
+            "tool_text" => limits.tool_text = size,
             "output" => limits.output = size,
             "head" => limits.head = size,
             "headers" => limits.headers = size,

@@ -1,7 +1,7 @@
 //! Events as the format writes them.
 
 use super::catalog::Handlers;
-use mcp_resources_engine::connection::{CompletionRequest, Event, ReadRequest, RequestToken};
+use mcp_resources_engine::connection::{CompletionRequest, Event, NamedRequest, ReadRequest, RequestToken};
 use mcp_resources_engine::jsonrpc::Json;
 use mcp_resources_template::{MatchedParams, Value as Param};
 use serde_json::{Map, Value, json};
@@ -31,6 +31,14 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
         Event::List(list) => {
             token = Some(list.token);
             object("list", [("handler", json!(handlers.name(list.handler))), ("cursor", json!(list.cursor))])
+        }
+        Event::Tool(call) => {
+            token = Some(call.token);
+            named("tool", call, handlers)
+        }
+        Event::Prompt(call) => {
+            token = Some(call.token);
+            named("prompt", call, handlers)
         }
         Event::Call(call) => {
             token = Some(call.token);
@@ -73,6 +81,19 @@ fn reading(read: ReadRequest<'_>, handlers: &Handlers) -> Value {
             ("inputs", unless_empty(parsed(read.inputs))),
             ("state", state(read.state)),
             ("meta", parsed(read.caller.meta)),
+        ],
+    )
+}
+
+fn named(kind: &str, call: NamedRequest<'_>, handlers: &Handlers) -> Value {
+    object(
+        kind,
+        [
+            ("handler", json!(handlers.name(call.handler))),
+            ("name", json!(call.name)),
+            ("arguments", unless_empty(parsed(call.arguments))),
+            ("inputs", unless_empty(parsed(call.inputs))),
+            ("state", state(call.state)),
         ],
     )
 }

@@ -70,7 +70,8 @@ impl Terms {
         }
         let kind = result.entry("resultType").or_insert_with(|| "complete".into()).clone();
         result.entry("_meta").or_insert_with(|| json!({ SERVER_INFO: self.server_info }));
-        let cacheable = ["contents", "resources", "resourceTemplates", "supportedVersions"];
+        let cacheable =
+            ["contents", "resources", "resourceTemplates", "supportedVersions", "tools", "prompts"];
         if kind == "complete" && cacheable.iter().any(|member| result.contains_key(*member)) {
             result.entry("ttlMs").or_insert_with(|| 0.into());
             result.entry("cacheScope").or_insert_with(|| "private".into());

@@ -283,16 +283,20 @@ fn many_edits_are_one_change() {
 // S-57: a method and an extension belong to one mount, and only this mount can remove them.
 #[test]
 fn methods_and_extensions_belong_to_one_mount() {
-    let method = |mount| Edit::AddMethod { mount, method: "notes/list".into(), handler: 4 };
+    let method = |mount| Edit::AddMethod {
+        mount: Some(mount),
+        extension: Extension { method: "notes/list".into(), handler: 4, ..Extension::default() },
+    };
     let extension =
         |mount| Edit::AddExtension { mount, id: "com.example/notes".into(), settings: "{\n}".into() };
     let before = catalog([method(ONE), extension(ONE)]);
-    assert_eq!((before.method("notes/list"), before.method("notes/get")), (Some(4), None));
+    let handler = |method: &str| before.method(method).map(|entry| entry.extension.handler);
+    assert_eq!([handler("notes/list"), handler("notes/get")], [Some(4), None]);
     assert_eq!(before.extensions().map(|entry| &*entry.settings).collect::<Vec<_>>(), ["{}"]);
     assert!(before.apply(vec![method(OTHER)]).is_err() && before.apply(vec![extension(OTHER)]).is_err());
     assert!(before.without(OTHER, &[]).is_empty() && !before.is_empty());
     let others = vec![
-        Edit::RemoveMethod { mount: OTHER, method: "notes/list".into() },
+        Edit::RemoveMethod { mount: Some(OTHER), method: "notes/list".into() },
         Edit::RemoveExtension { mount: OTHER, id: "com.example/notes".into() },
     ];
     assert!(!before.apply(others).unwrap().0.is_empty());

@@ -88,8 +88,7 @@ fn what_is_declared_twice_is_refused() {
     assert_eq!((served.engine.catalog().len(), served.mounts.len()), (0, 1), "nothing of them");
 
     let handler = u32::MAX;
-    let own =
-        Extension { method: METHOD.into(), handler, name_param: None, capability: None, list_kind: None };
+    let own = Extension { method: METHOD.into(), handler, ..Extension::default() };
     let served = TestServer::with(|options| {
         options.extensions.push(own);
         options.extension_capabilities.push(("com.example/a".into(), "{}".into()));
