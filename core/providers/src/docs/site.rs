@@ -107,8 +107,8 @@ impl DocsSite {
                 own
             } else {
                 let wanted = spell::text(name);
-                let mut names = self.folder.names(&path).into_iter();
-                let found = names.find(|other| spell::text(other).nfc().eq(wanted.chars()))?;
+                let is_it = |other: &[u8]| spell::text(other).nfc().eq(wanted.chars());
+                let found = self.folder.name_in(&path, &is_it)?;
                 spell::join(&path, &found)
             };
         }
