@@ -31,5 +31,5 @@ def test_another_runner_is_told_what_is_needed() -> None:
         Client(server).read("loops://x"),
         asgi(scope, nothing, nothing),
     ):
-        with pytest.raises(RuntimeError, match="no event loop of asyncio is running here.*trio"):
+        with pytest.raises(RuntimeError, match=r"no event loop of asyncio is running here.*trio"):
             first_step(work)

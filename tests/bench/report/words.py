@@ -129,7 +129,9 @@ KINDS = {
     ),
     "W18": Kind("read a key of a configuration file, stdio", (P50, CPU, RATE), CPU),
     "W19-log": Kind(
-        "log of a path that 21 of 50,000 commits changed, without a commit-graph, stdio", (CPU, P50, FIRST_READ, CPU_FIRST), CPU
+        "log of a path that 21 of 50,000 commits changed, without a commit-graph, stdio",
+        (CPU, P50, FIRST_READ, CPU_FIRST),
+        CPU,
     ),
     "W19-graph": Kind(
         "the same log, with a commit-graph that has the changed paths, stdio", (CPU, P50, FIRST_READ, CPU_FIRST), CPU
