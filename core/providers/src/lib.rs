@@ -51,6 +51,8 @@ pub mod files;
 pub mod front_matter;
 #[cfg(feature = "git")]
 pub mod git;
+#[cfg(any(feature = "api", feature = "rag"))]
+mod http_transport;
 #[cfg(feature = "_search")]
 mod indexes;
 #[cfg(feature = "_masks")]
@@ -85,6 +87,8 @@ mod subscribers;
 pub mod uri_path;
 #[cfg(feature = "_values")]
 mod values;
+#[cfg(any(feature = "api", feature = "files"))]
+mod wanted;
 #[cfg(any(feature = "_polling", feature = "files"))]
 mod watching;
 

@@ -21,7 +21,6 @@ mod pick;
 mod service;
 #[cfg(test)]
 mod tests;
-mod transport;
 #[doc(hidden)]
 pub mod url;
 mod watch;

@@ -6,8 +6,8 @@
 use super::cache::{ApiCache, ApiCacheEntry, ApiCacheKey, CachedBody};
 use super::fetch::{FetchedAnswer, Fetcher};
 use super::options::{ApiOptions, CheckedService};
-use super::transport::while_wanted;
 use crate::path;
+use crate::wanted::while_wanted;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;

@@ -11,7 +11,8 @@
 
 use super::parse::{ConfigFormat, MOST, Parsed};
 use super::tree::{ConfigNode, TreeSettings};
-use std::fs::{File, Metadata};
+use mcp_resources_runtime::transport::open_to_read;
+use std::fs::Metadata;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -95,7 +96,9 @@ impl App {
             std::io::ErrorKind::NotFound => "does not exist; create it, or name another file".to_owned(),
             std::io::ErrorKind::PermissionDenied => "cannot be opened; let this process read it".to_owned(),
             std::io::ErrorKind::FileTooLarge => format!("is larger than {MOST} bytes"),
-            std::io::ErrorKind::IsADirectory => "is no file; name one".to_owned(),
+            std::io::ErrorKind::IsADirectory | std::io::ErrorKind::Unsupported => {
+                "is no file; name one".to_owned()
+            }
             _ => "cannot be read".to_owned(),
         })?;
         let parsed = format.parse(&bytes).map_err(|fault| format!("cannot be served: {fault}"))?;
@@ -249,11 +252,7 @@ impl ConfigFacts {
 
 /// A file as it is now.
 fn read(file: &Path) -> std::io::Result<(Vec<u8>, ConfigFacts)> {
-    // A pipe would be opened for ever.
-    if !std::fs::metadata(file)?.is_file() {
-        return Err(std::io::ErrorKind::IsADirectory.into());
-    }
-    let opened = File::open(file)?;
+    let opened = open_to_read(file)?;
     let metadata = opened.metadata()?;
     if metadata.len() > MOST {
         return Err(std::io::ErrorKind::FileTooLarge.into());
@@ -263,5 +262,50 @@ fn read(file: &Path) -> std::io::Result<(Vec<u8>, ConfigFacts)> {
     match bytes.len() as u64 > MOST {
         true => Err(std::io::ErrorKind::FileTooLarge.into()),
         false => Ok((bytes, ConfigFacts::from_metadata(&metadata))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::channel;
+
+    // S-32: a pipe that takes the place of the file just before it is opened makes nothing wait.
+    #[test]
+    fn a_pipe_in_its_place_makes_nothing_wait() {
+        let dir = std::env::temp_dir().join(format!("mcp-config-pipe-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let name = |name: &str| dir.join(name);
+        std::fs::write(name("file"), "a: 1\n").unwrap();
+        assert!(Command::new("mkfifo").arg(name("pipe")).status().unwrap().success());
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ended = is_over.clone();
+        let links = [name("file"), name("pipe")].map(|from| (from, name("next"), name("app.yaml")));
+        let swapping = std::thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                for (from, next, place) in &links {
+                    std::fs::hard_link(from, next).unwrap();
+                    std::fs::rename(next, place).unwrap();
+                }
+            }
+        });
+        let (sender, results) = channel();
+        let file = name("app.yaml");
+        std::thread::spawn(move || {
+            for _ in 0..3_000 {
+                let _ = sender.send(read(&file).map(|(bytes, _)| bytes.len()));
+            }
+        });
+        let mut found = 0;
+        for number in 0..3_000 {
+            let result = results.recv_timeout(Duration::from_secs(60));
+            found += usize::from(result.unwrap_or_else(|_| panic!("read {number} waits")).is_ok());
+        }
+        is_over.store(true, Ordering::Relaxed);
+        swapping.join().unwrap();
+        assert!((1..3_000).contains(&found), "{found} reads found the file");
+        std::fs::remove_dir_all(dir).unwrap();
     }
 }

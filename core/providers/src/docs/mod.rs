@@ -30,6 +30,7 @@ use crate::indexes::IndexFile;
 use crate::named;
 use crate::options::OptionKind;
 use crate::subscribers::{PerProcess, digest};
+use crate::wanted::while_wanted;
 use crate::watching::OwnWatch;
 use library::{SiteGroup, SiteLibrary, SiteSnapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
@@ -179,7 +180,9 @@ impl Provider for Docs {
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
-        let answer = self.answer(&request, &reply);
+        let cancelled = reply.cancelled();
+        let is_wanted = move || cancelled.as_ref().is_none_or(|cancelled| !cancelled.get());
+        let answer = while_wanted(is_wanted, || self.answer(&request, &reply));
         reply.send(answer);
     }
 

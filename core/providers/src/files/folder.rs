@@ -15,6 +15,7 @@ use super::tree::{INDEX, Tree};
 use super::watch::{FileWatch, WatchReports};
 use crate::named::NamedPath;
 use crate::uri_path::join;
+use crate::wanted::is_wanted;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_runtime::provider::InterestChange;
@@ -133,7 +134,7 @@ impl Folder {
         format!("{scheme}{}", uri.strip_prefix(INDEX).unwrap_or_default())
     }
 
-    /// Visits each file that is served, until `visit` returns `false`. Returns whether all were visited.
+    /// Visits each file that is served, until `visit` returns `false` or nobody waits for it. Returns whether all were visited.
     ///
     /// # Errors
     /// The folder is not there now, or cannot be read.
@@ -169,6 +170,10 @@ impl Folder {
     ) -> bool {
         let Ok(entries) = dir.entries() else { return true };
         for DirectoryEntry { name, kind } in entries {
+            // A directory may grow for as long as it is read.
+            if !is_wanted() {
+                return false;
+            }
             let own = join(path, &name);
             match kind {
                 FileKind::Directory if depth < DEPTH => {
@@ -190,15 +195,13 @@ impl Folder {
         true
     }
 
-    /// The names in a directory that is served; none if there is no such directory.
-    pub(crate) fn names(&self, path: &[u8]) -> Vec<Vec<u8>> {
-        let names = || {
-            let root = self.tree.open().ok()?;
-            let dir = self.tree.find(&root, path, &|_| true).ok()?.into_dir()?;
-            let names = dir.entries().ok()?.map(|entry| entry.name).collect();
-            Some(names)
-        };
-        names().unwrap_or_default()
+    /// The first name in a directory that is served for which `is_it` holds.
+    pub(crate) fn name_in(&self, path: &[u8], is_it: &dyn Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+        let root = self.tree.open().ok()?;
+        let dir = self.tree.find(&root, path, &|_| true).ok()?.into_dir()?;
+        // A directory may grow for as long as it is read.
+        let mut names = dir.entries().ok()?.map(|entry| entry.name).take_while(|_| is_wanted());
+        names.find(|name| is_it(name))
     }
 
     /// Whether the path is a directory; `None` if nothing is served there.

@@ -20,6 +20,7 @@ mod complete;
 mod config;
 mod contents;
 mod delta;
+mod graph;
 mod index;
 mod layout;
 mod message;

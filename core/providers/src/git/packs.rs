@@ -62,8 +62,9 @@ pub(super) struct PackIndex {
     is_first_version: bool,
 }
 
+/// The bytes of a table, such as the index of a pack.
 #[derive(Debug)]
-enum IndexBytes {
+pub(super) enum IndexBytes {
     InMemory(Vec<u8>),
     InFile(PartFile),
 }
@@ -157,10 +158,7 @@ impl PackIndex {
     fn open(areas: &Areas, path: &Path, in_memory: u64) -> Result<Self, StoreError> {
         let file = areas.open(path)?;
         let size = file.len();
-        let bytes = match size {
-            size if size <= in_memory => IndexBytes::InMemory(file.read_all(in_memory)?),
-            _ => IndexBytes::InFile(file),
-        };
+        let bytes = IndexBytes::open(file, in_memory)?;
         let mut head = [0; 8];
         bytes.read(&mut head, 0)?;
         let is_first_version = !head.starts_with(b"\xfftOc");
@@ -183,10 +181,7 @@ impl PackIndex {
 
     /// Its size in memory, in bytes.
     pub(super) fn in_memory(&self) -> u64 {
-        match &self.bytes {
-            IndexBytes::InMemory(bytes) => bytes.len() as u64,
-            IndexBytes::InFile(_) => 0,
-        }
+        self.bytes.in_memory()
     }
 
     /// The offset of the object in the pack.
@@ -281,8 +276,24 @@ impl PackIndex {
 }
 
 impl IndexBytes {
+    /// A file with at most `in_memory` bytes is kept in memory.
+    pub(super) fn open(file: PartFile, in_memory: u64) -> Result<Self, PartError> {
+        match file.len() {
+            size if size <= in_memory => file.read_all(in_memory).map(Self::InMemory),
+            _ => Ok(Self::InFile(file)),
+        }
+    }
+
+    /// How many bytes of memory it takes.
+    pub(super) fn in_memory(&self) -> u64 {
+        match self {
+            Self::InMemory(bytes) => bytes.len() as u64,
+            Self::InFile(_) => 0,
+        }
+    }
+
     /// Fills `buffer`.
-    fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), StoreError> {
+    pub(super) fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), StoreError> {
         const CUT: StoreError = StoreError::Corrupt("an index of a pack is cut");
         match self {
             Self::InMemory(bytes) => {

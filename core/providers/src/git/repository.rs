@@ -9,6 +9,7 @@
 //! request.
 
 use super::config::RepositoryConfig;
+use super::graph::{CommitGraph, GraphStamp};
 use super::index::GitIndex;
 use super::layout::{GitLayout, LayoutRefusal, Signature};
 use super::message::TagText;
@@ -71,6 +72,7 @@ pub(super) struct OpenRepository {
     refs: RefStore,
     pub(super) index: Mutex<Option<(Stamp, Arc<GitIndex>)>>,
     times: Mutex<Times>,
+    graph: Mutex<(GraphStamp, Option<Arc<CommitGraph>>)>,
 }
 
 /// An open repository, for one request.
@@ -191,6 +193,7 @@ impl OpenRepository {
             refs: RefStore::new(&areas, &layout.git_dir, &layout.common_dir),
             index: Mutex::default(),
             times: Mutex::default(),
+            graph: Mutex::default(),
             areas,
             layout,
         })
@@ -323,6 +326,23 @@ impl Handle<'_> {
             Err(error) => return Err(self.unreadable("shallow", &error)),
         };
         Ok(self.shallow.get_or_init(|| last))
+    }
+
+    /// The commit-graph; `None` if there is none, or if it has parents that a shallow clone does not.
+    pub(super) fn graph(&self) -> Result<Option<Arc<CommitGraph>>, ReadError> {
+        if !self.shallow()?.is_empty() {
+            return Ok(None);
+        }
+        let objects = self.open.layout.common_dir.join("objects");
+        let stamp = CommitGraph::stamp(&objects);
+        let mut known = self.open.graph.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.0 != stamp {
+            let graph = CommitGraph::open(&self.open.areas, &objects, self.context.is_cancelled);
+            // Opening it may have stopped for this.
+            self.check()?;
+            *known = (stamp, graph.map(Arc::new));
+        }
+        Ok(known.1.clone())
     }
 
     /// The object whose id begins with `digits`; `None` if several do. Commits come first, then trees: what git expects where

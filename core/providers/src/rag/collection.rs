@@ -14,6 +14,7 @@ use super::source::{DocumentSource, ListedDocument, SourceChanges, SourceError};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put};
 use crate::subscribers::{Subscribers, digest};
+use crate::wanted::while_wanted;
 use mcp_resources_runtime::provider::Feed;
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -190,7 +191,9 @@ impl DocumentStore {
         let run = move || {
             let keeper = DocumentIndexer { store: &own, collections: &collections, feed: &feed };
             // After a mistake of ours the next request begins anew; the panic hook has said where.
-            let ended = catch_unwind(AssertUnwindSafe(|| keeper.run()));
+            let own = feed.clone();
+            let ended =
+                catch_unwind(AssertUnwindSafe(|| while_wanted(move || own.is_alive(), || keeper.run())));
             keeper.stop(ended.is_err());
         };
         state.is_running = std::thread::Builder::new().name("mcp-rag".into()).spawn(run).is_ok();

@@ -34,6 +34,7 @@ use crate::options::OptionKind;
 use crate::path;
 use crate::search::SearchQuery;
 use crate::subscribers::{PerProcess, digest};
+use crate::wanted::while_wanted;
 use crate::watching::OwnWatch;
 use collection::{Collection, DocumentStore, Documents};
 use document::RagDocument;
@@ -271,7 +272,9 @@ impl Provider for Rag {
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
-        let answer = self.answer(&request, &reply);
+        let cancelled = reply.cancelled();
+        let is_wanted = move || cancelled.as_ref().is_none_or(|cancelled| !cancelled.get());
+        let answer = while_wanted(is_wanted, || self.answer(&request, &reply));
         reply.send(answer);
     }
 
@@ -465,6 +468,7 @@ impl Rag {
         reply.facts(document.size)?;
         let fetched = collection.source.fetch(id).map_err(|error| match error {
             SourceError::NotFound => ReadError::NotFound,
+            SourceError::Failed(_) if reply.is_cancelled() => ReadError::Failed,
             SourceError::Failed(reason) | SourceError::Unreadable(reason) => {
                 reply.log(&format!("{}/{id} cannot be read: {reason}", collection.name));
                 ReadError::Failed
