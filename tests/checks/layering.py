@@ -11,9 +11,15 @@ _PATH = re.compile(r"\bcrate::(?P<first>\w+|\{)|\b(?P<supers>(?:super::)+)(?P<na
 
 def check(tree: Tree) -> Iterator[Finding]:
     """Looks at every `crate::…` and `super::…` outside tests."""
-    level_of = {module: height for height, level in enumerate(tree.levels) for module in level.modules}
-    families = [set(level.modules) for level in tree.levels if level.together]
-    for path, text in tree.under("core/engine/src", "core/runtime/src"):
+    for crate in dict.fromkeys(level.crate for level in tree.levels):
+        yield from _crate(tree, crate)
+
+
+def _crate(tree: Tree, crate: str) -> Iterator[Finding]:
+    levels = [level for level in tree.levels if level.crate == crate]
+    level_of = {module: height for height, level in enumerate(levels) for module in level.modules}
+    families = [set(level.modules) for level in levels if level.together]
+    for path, text in tree.under(f"core/{crate}/src"):
         here = module_of(path)
         if not here or rust_text.is_test_file(path):
             continue

@@ -21,7 +21,7 @@ import vocabulary
 from tree import Check, Tree, read_levels
 
 LEVELS = read_levels("""
-level = [
+engine = [
   { name = "low", modules = ["uri", "limits"] },
   { name = "mid", modules = ["hub", "catalog"] },
   { name = "pair", modules = ["engine", "connection"], together = true },
@@ -156,6 +156,9 @@ class Layering(unittest.TestCase):
     def test_the_crate_root_and_an_unknown_module(self) -> None:
         assert len(core(layering.check, "hub/table.rs", "use crate::Uri;")) == 1
         assert len(core(layering.check, "novel.rs", "")) == 1
+
+    def test_each_crate_has_its_own_levels(self) -> None:
+        assert found(layering.check, core__runtime__src__uri_rs="use crate::hub::Hub;") == []
 
     def test_lawful(self) -> None:
         lawful = "use crate::uri::Uri; use super::notice::Notice; // crate::engine"

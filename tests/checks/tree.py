@@ -26,8 +26,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Level:
-    """One row of the table of layers."""
+    """One row of the table of layers: its crate, by the name of the folder under `core`, and the modules."""
 
+    crate: str
     name: str
     modules: tuple[str, ...]
     together: bool = False
@@ -53,8 +54,11 @@ Check = Callable[[Tree], Iterator[Finding]]
 
 def read_levels(table: str) -> tuple[Level, ...]:
     """Parses the table of layers."""
-    rows = tomllib.loads(table)["level"]
-    return tuple(Level(**{**row, "modules": tuple(row["modules"])}) for row in rows)
+    return tuple(
+        Level(crate, **{**row, "modules": tuple(row["modules"])})
+        for crate, rows in tomllib.loads(table).items()
+        for row in rows
+    )
 
 
 def load(root: Path) -> Tree:

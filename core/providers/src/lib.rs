@@ -9,7 +9,7 @@
 //! features and what they need stand in the manifest. Two are small enough to be read as examples of
 //! [`Provider`](mcp_resources_runtime::provider::Provider): [`clock`], which answers from memory and tells of the time as it
 //! passes, and [`memory`], whose entries come and go. A program that names its providers in a file or on a command line makes
-//! them with [`declared`]; their options as data are [`options`].
+//! them with [`registry`]; their options as data are [`options`].
 //!
 //! - [`files`] serves directories, [`git`] repositories, [`skills`] folders of Agent Skills.
 //! - [`config`] serves files of configuration and, with the same feature, [`env`](mod@env) the environment.
@@ -70,6 +70,8 @@ pub mod options;
 mod path;
 #[cfg(feature = "rag")]
 pub mod rag;
+#[cfg(feature = "_declared")]
+pub mod registry;
 #[cfg(feature = "results")]
 pub mod results;
 #[cfg(feature = "_search")]

@@ -112,7 +112,7 @@ impl SearchQuery {
 /// Questions, of which any word may occur.
 #[cfg(feature = "rag")]
 mod question {
-    use super::super::words::is_cjk;
+    use crate::search::words::is_cjk;
     use super::{PHRASES, Phrase, QUERY, SearchQuery};
 
     /// A script, as far as words end where it changes.
