@@ -11,12 +11,13 @@
 
 use super::parse::{ConfigFormat, MOST, Parsed};
 use super::tree::{ConfigNode, TreeSettings};
+use mcp_resources_runtime::sync::Mutex;
 use std::fs::{File, Metadata};
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// A file that was changed less than this before it was read may change again without a trace in its times.
@@ -107,7 +108,7 @@ impl App {
 
     /// What is there now, with what has changed since this was called last. `None` if the file cannot be opened.
     pub(super) fn now(&self) -> (Option<Arc<ConfigSnapshot>>, Option<Change>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let before = state.now();
         self.refresh(&mut state);
         let now = state.now();
@@ -122,7 +123,7 @@ impl App {
 
     /// What is to be logged, once.
     pub(super) fn said(&self) -> Vec<String> {
-        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).said)
+        std::mem::take(&mut self.state.lock().said)
     }
 
     fn refresh(&self, state: &mut AppState) {

@@ -46,10 +46,11 @@ use super::beneath::EntryFacts;
 use super::tree::Tree;
 use inbox::{FileChange, WatchInbox};
 use mcp_resources_runtime::provider::{Feed, InterestChange};
+use mcp_resources_runtime::sync::Mutex;
 use seen::{Before, SeenFiles};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use watcher::FileWatcher;
 
@@ -175,7 +176,7 @@ impl FileWatch {
 
     /// The inbox of this process: a forked one has none of its parent's threads.
     fn inbox(&self) -> Arc<WatchInbox> {
-        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inbox = self.inbox.lock();
         let process = std::process::id();
         if inbox.0 != process {
             let own = inbox.1.forked();

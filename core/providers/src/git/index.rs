@@ -15,7 +15,7 @@ use gix::index::entry::{Flags, Mode, Stat};
 use gix::{ObjectId, hash};
 use mcp_resources_engine::error::ReadError;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The largest index, in bytes, and the most files that it may have.
 const LARGEST: u64 = 256 << 20;
@@ -80,7 +80,7 @@ impl Handle<'_> {
     pub(super) fn index(&self) -> Result<Arc<GitIndex>, ReadError> {
         let path = self.open.layout.git_dir.join("index");
         let now = std::fs::metadata(&path).ok().as_ref().map(stamp);
-        let mut kept = self.open.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.open.index.lock();
         if let Some((then, index)) = kept.as_ref()
             && Some(*then) == now
         {

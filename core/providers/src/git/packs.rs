@@ -11,11 +11,12 @@ use super::parts::{Areas, CHUNK, PartError, PartFile};
 use gix::objs::Kind;
 use gix::zlib::{Decompress, FlushDecompress, Status};
 use gix::{ObjectId, oid};
+use mcp_resources_runtime::sync::Mutex;
 use std::cell::Cell;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The largest object that is decompressed, in bytes.
 pub(super) const LARGEST_OBJECT: u64 = 256 << 20;
@@ -136,7 +137,7 @@ impl Pack {
 
     /// Its data, opened with the first use.
     pub(super) fn data(&self, areas: &Areas) -> Result<Arc<PartFile>, StoreError> {
-        let mut kept = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.file.lock();
         if let Some(file) = kept.as_ref() {
             return Ok(file.clone());
         }

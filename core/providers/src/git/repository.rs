@@ -27,10 +27,11 @@ use gix::objs::Kind;
 use gix::objs::tree::EntryMode;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, PathStep as OptionStep};
+use mcp_resources_runtime::sync::Mutex;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 pub(super) const INDEX: &str = "git:///";
 /// The largest list of the last commits of a shallow clone, in bytes.
@@ -137,7 +138,7 @@ impl GitRepository {
     }
 
     fn open(&self) -> Result<Arc<OpenRepository>, LayoutRefusal> {
-        let mut opened = self.lock();
+        let mut opened = self.opened.lock();
         if let Some((signature, open)) = opened.as_mut()
             && open.is_current(&self.dir, signature)
         {
@@ -172,12 +173,8 @@ impl GitRepository {
         uri
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<(Signature, Arc<OpenRepository>)>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn objects(&self) -> MutexGuard<'_, ObjectCache<ObjectId>> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+        self.objects.lock()
     }
 }
 
@@ -196,7 +193,7 @@ impl OpenRepository {
     }
 
     pub(super) fn times(&self) -> MutexGuard<'_, Times> {
-        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+        self.times.lock()
     }
 
     /// Whether the repository in `dir` is still this one. It is checked again if its parts may have been replaced.

@@ -15,11 +15,12 @@ use super::packs::{
 use super::parts::{Areas, CHUNK, PartError, PartFile, Stamp, stamp};
 use gix::objs::Kind;
 use gix::{ObjectId, oid};
+use mcp_resources_runtime::sync::Mutex;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// The most packs, and how many of them stay open.
 const PACKS: usize = 10_000;
@@ -331,18 +332,18 @@ impl ObjectStore {
     }
 
     fn bases(&self) -> MutexGuard<'_, ObjectCache<(u64, u64)>> {
-        self.bases.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bases.lock()
     }
 
     /// The packs that are known.
     fn list(&self) -> Arc<PackList> {
-        let known = self.packs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.packs.lock().clone();
         if known.listed.is_empty() { self.list_again() } else { known }
     }
 
     /// The packs that are there now: the same list, if nothing has changed.
     fn list_again(&self) -> Arc<PackList> {
-        let mut known = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.packs.lock();
         let now = |dir: &PathBuf| fs::metadata(dir.join("pack")).ok().as_ref().map(stamp);
         let listed: Vec<Option<Stamp>> = self.dirs.iter().map(now).collect();
         let is_same = |(path, stamp, _): &(PathBuf, Stamp, _)| stamp_of(path) == Some(*stamp);

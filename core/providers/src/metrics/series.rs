@@ -6,10 +6,11 @@
 
 use super::INDEX;
 use crate::path;
+use mcp_resources_runtime::sync::{Mutex, RwLock};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, RwLockReadGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How long the name of a series may be, in bytes.
@@ -122,7 +123,7 @@ impl SeriesTable {
         }
         // Made before the lock is taken: the memory of a series may be large.
         let new = Series::new(name, about, self.samples)?;
-        let mut table = self.series.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.series.write();
         if let Some(series) = table.get(name) {
             return Ok(series.clone());
         }
@@ -166,7 +167,7 @@ impl SeriesTable {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, HashMap<Arc<str>, Arc<Series>>> {
-        self.series.read().unwrap_or_else(PoisonError::into_inner)
+        self.series.read()
     }
 }
 
@@ -182,28 +183,24 @@ impl Series {
     }
 
     pub(super) fn push(&self, sample: Sample) {
-        self.lock().push(sample);
+        self.samples.lock().push(sample);
     }
 
     /// How many samples there have ever been.
     pub(super) fn pushed(&self) -> u64 {
-        self.lock().pushed
+        self.samples.lock().pushed
     }
 
     pub(super) fn last(&self) -> Option<Sample> {
-        self.lock().samples.back().copied()
+        self.samples.lock().samples.back().copied()
     }
 
     /// The samples from `from` to `to`, both included, in the order of their times.
     pub(super) fn between(&self, from: i64, to: i64) -> Vec<Sample> {
-        let samples = self.lock();
+        let samples = self.samples.lock();
         let first = samples.samples.partition_point(|sample| sample.at < from);
         let end = samples.samples.partition_point(|sample| sample.at <= to);
         samples.samples.range(first..end.max(first)).copied().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Samples> {
-        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -16,11 +16,12 @@ use crate::option_file;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
+use mcp_resources_runtime::sync::Mutex;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 const API: &str = "https://www.googleapis.com/drive/v3";
@@ -261,14 +262,14 @@ impl Drive {
 
     /// This access token is refused. Another thread may have a new one already.
     fn forget(&self, token: &str) {
-        let mut known = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.token.lock();
         if known.as_ref().is_some_and(|known| known.text == token) {
             *known = None;
         }
     }
 
     fn access_token(&self) -> Result<AccessToken, SourceError> {
-        let mut known = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.token.lock();
         if let Some(token) = known.as_ref().filter(|token| Instant::now() < token.until) {
             return Ok(token.clone());
         }

@@ -3,8 +3,9 @@
 //! Law: only the actions listed here are allowed.
 
 use crate::db::source::DbSource;
+use mcp_resources_runtime::sync::Mutex;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The functions that statements may call: they read nothing but their arguments, and change nothing.
 pub(super) const FUNCTIONS: &[&str] = &[
@@ -146,11 +147,11 @@ impl AllowedTables {
 
     /// Sets the scope of the statements compiled or run from now on: SQLite may recompile a cached statement when it runs.
     pub(super) fn enter(&self, scope: AuthorizerScope) {
-        *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
+        *self.scope.lock() = scope;
     }
 
     pub(super) fn judge(&self, context: &AuthContext<'_>) -> Authorization {
-        let scope = self.scope.lock().unwrap_or_else(PoisonError::into_inner);
+        let scope = self.scope.lock();
         let is_allowed = match context.action {
             AuthAction::Pragma { pragma_name, pragma_value } => {
                 let takes_value = OF_TABLES.contains(&pragma_name);

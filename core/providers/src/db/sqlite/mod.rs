@@ -16,6 +16,7 @@ use super::source::{DbSource, Location};
 use super::value::DbValue;
 use authorizer::{AllowedTables, AuthorizerScope};
 use mcp_resources_engine::connection::Cancelled;
+use mcp_resources_runtime::sync::Mutex;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -24,8 +25,8 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long to wait for a lock of another process.
@@ -65,13 +66,13 @@ struct Deadline {
 
 impl Deadline {
     fn begin(&self, request: Option<Cancelled>) {
-        *self.request.lock().unwrap_or_else(PoisonError::into_inner) = request;
+        *self.request.lock() = request;
         let at = self.begun.elapsed() + TIME;
         self.at.store(u64::try_from(at.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     fn is_over(&self) -> bool {
-        let request = self.request.lock().unwrap_or_else(PoisonError::into_inner);
+        let request = self.request.lock();
         request.as_ref().is_some_and(Cancelled::get)
             || self.begun.elapsed().as_millis() > u128::from(self.at.load(Ordering::Relaxed))
     }

@@ -1,10 +1,11 @@
 //! Counts the connections of each client, so that one address cannot take all connections.
 
+use crate::sync::Mutex;
 use mcp_resources_engine::principal::Network;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// The number of connections by client. Limited by the total number of connections.
 #[derive(Debug)]
@@ -28,17 +29,13 @@ impl Places {
     /// Counts a connection; `None` if this client has too many.
     pub(super) fn take(self: &Arc<Self>, client: IpAddr) -> Option<Place> {
         let network = Network::from_address(client);
-        let mut taken = self.lock();
+        let mut taken = self.taken.lock();
         let own = taken.entry(network).or_default();
         if *own >= self.max {
             return None;
         }
         *own += 1;
         Some(Place { network, places: self.clone() })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Network, usize>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -67,6 +64,6 @@ mod tests {
         drop(one);
         assert!(client(1).is_some());
         drop(two);
-        assert!(places.lock().is_empty());
+        assert!(places.taken.lock().is_empty());
     }
 }
