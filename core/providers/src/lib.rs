@@ -40,6 +40,8 @@ pub mod config;
 pub mod db;
 #[cfg(feature = "_declared")]
 pub mod declared;
+#[cfg(feature = "_digest")]
+mod digest;
 #[cfg(feature = "docs")]
 pub mod docs;
 #[cfg(feature = "config")]
@@ -74,6 +76,8 @@ pub mod rag;
 pub mod registry;
 #[cfg(feature = "results")]
 pub mod results;
+#[cfg(feature = "_declared")]
+mod route;
 #[cfg(feature = "_search")]
 mod search;
 #[cfg(feature = "_paths")]
@@ -83,8 +87,8 @@ pub mod skills;
 #[cfg(feature = "_paths")]
 #[doc(hidden)]
 pub mod spell;
-#[cfg(feature = "_search")]
-mod subscribers;
+#[cfg(feature = "_tracker")]
+mod tracker;
 #[cfg(feature = "_values")]
 mod values;
 #[cfg(any(feature = "_polling", feature = "files"))]

@@ -3,8 +3,8 @@
 use crate::drive::{FOLDER, LoopbackDrive};
 use crate::rag::{Folder, Log, eventually, found, passages, served};
 use mcp_resources_engine::option::OptionValue;
-use mcp_resources_providers::registry::{self, ProviderSet};
 use mcp_resources_providers::rag::{DriveOptions, Rag, RagOptions};
+use mcp_resources_providers::registry::{self, ProviderSet};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
 use serde_json::json;

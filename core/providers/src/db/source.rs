@@ -5,13 +5,13 @@ use super::options::{Database, DbEngine, Secret};
 use super::session::{self, SessionFault};
 use super::statement::Statement;
 use crate::path;
-use crate::watching::ProviderWatching;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_engine::suggest::closest;
+use mcp_resources_runtime::sync::Mutex;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_postgres::config::SslMode;
 
@@ -32,7 +32,6 @@ pub(super) struct DbSource {
     pub(super) views: Vec<DeclaredView>,
     pub(super) rows: usize,
     pub(super) poll: Duration,
-    pub(super) watching: Arc<ProviderWatching>,
     /// Why the database could not be reached at the start.
     pub(super) down: OnceLock<String>,
     /// The faults that were logged last.
@@ -99,7 +98,6 @@ impl DbSource {
             views: Vec::new(),
             rows: database.rows,
             poll: database.poll,
-            watching: Arc::default(),
             down: OnceLock::new(),
             faults: Mutex::default(),
             uri,
@@ -253,7 +251,7 @@ impl DbSource {
     /// Logs the faults and notes of a catalog once.
     pub(super) fn report(&self, catalog: &DbCatalog, log: &dyn Fn(&str)) {
         {
-            let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut faults = self.faults.lock();
             if faults.iter().eq(catalog.faults.iter().chain(&catalog.notes)) {
                 return;
             }

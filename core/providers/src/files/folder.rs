@@ -282,6 +282,13 @@ impl FileFacts {
         modified(&self.facts)
     }
 
+    /// When its contents were last written. `None` before 1970.
+    pub(crate) fn written(&self) -> Option<SystemTime> {
+        let (seconds, nanos) = self.facts.modified;
+        let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?.min(999_999_999));
+        SystemTime::UNIX_EPOCH.checked_add(since)
+    }
+
     /// The facts as one text: another text is another file, or other contents. `None` if a later change need not show in it.
     pub(crate) fn stamp(&self) -> Option<String> {
         let EntryFacts { inode, modified, size, .. } = &self.facts;

@@ -31,10 +31,11 @@ use crate::watching::{OwnWatch, ProviderWatching};
 use entry::{Audience, ResultKey, millis, now};
 use flight::{ComputeFlights, Joined};
 use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_runtime::sync::Mutex;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use store::{GoneResult, ResultStore};
 
@@ -241,7 +242,7 @@ impl ResultCache {
         let mime_type = options.mime_type.as_deref().map(Into::into);
         let entry =
             ResultEntry { content, mime_type, created: now, expires: now.saturating_add(millis(ttl)) };
-        let (is_replaced, gone) = self.lock().put(&key, &entry, now)?;
+        let (is_replaced, gone) = self.store.lock().put(&key, &entry, now)?;
         let mut listed = audiences(&gone);
         if !is_replaced {
             listed.insert(key.principal.clone());
@@ -252,11 +253,11 @@ impl ResultCache {
 
     fn get(&self, key: &ResultKey) -> Result<Option<ResultEntry>, ResultsError> {
         let admits = |_| Ok::<(), ResultsError>(());
-        self.lock().get(&key.id, key.principal.as_deref(), now(), admits)?.transpose()
+        self.store.lock().get(&key.id, key.principal.as_deref(), now(), admits)?.transpose()
     }
 
     fn remove(&self, key: &ResultKey) -> Result<bool, ResultsError> {
-        let removed = self.lock().remove(key, now())?;
+        let removed = self.store.lock().remove(key, now())?;
         if removed {
             self.notify([key], audiences([key]));
         }
@@ -264,7 +265,7 @@ impl ResultCache {
     }
 
     fn len(&self) -> Result<usize, ResultsError> {
-        let GoneResult { gone, rest } = self.lock().len(now())?;
+        let GoneResult { gone, rest } = self.store.lock().len(now())?;
         self.notify(&gone, audiences(&gone));
         Ok(rest)
     }
@@ -295,10 +296,6 @@ impl ResultCache {
         let mut uri = self.index.clone();
         path::append(&mut uri, id);
         uri
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, ResultStore> {
-        self.store.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

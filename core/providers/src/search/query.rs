@@ -112,8 +112,8 @@ impl SearchQuery {
 /// Questions, of which any word may occur.
 #[cfg(feature = "rag")]
 mod question {
-    use crate::search::words::is_cjk;
     use super::{PHRASES, Phrase, QUERY, SearchQuery};
+    use crate::search::words::is_cjk;
 
     /// A script, as far as words end where it changes.
     #[derive(Clone, Copy, PartialEq, Eq)]
