@@ -9,8 +9,9 @@
 
 use crate::search::Index;
 use mcp_resources_engine::option::{OptionError, PathStep};
+use mcp_resources_runtime::sync::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The location of an index: a file, or memory.
 #[derive(Debug)]
@@ -84,7 +85,7 @@ impl Indexes {
     /// Opens one that is not open, and takes out what belongs to none of `names`.
     pub(crate) fn open(&self, file: &Arc<IndexFile>, names: &[&str], log: &dyn Fn(&str)) {
         let Some(place) = self.place(file) else { return };
-        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = place.lock();
         if place.is_none() {
             *place = file.open(log);
             if let Some(index) = &mut *place {
@@ -95,13 +96,13 @@ impl Indexes {
 
     /// Asks one; `None` if it is not open.
     pub(crate) fn with<T>(&self, file: &Arc<IndexFile>, ask: impl FnOnce(&mut Index) -> T) -> Option<T> {
-        self.place(file)?.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(ask)
+        self.place(file)?.lock().as_mut().map(ask)
     }
 
     /// Closes all of them.
     pub(crate) fn close(&self) {
         for (_, index) in &self.0 {
-            *index.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *index.lock() = None;
         }
     }
 

@@ -9,7 +9,7 @@
 //! serves. The manifest lists the features and their dependencies. Two are small enough to be read as examples of
 //! [`Provider`](mcp_resources_runtime::provider::Provider): [`clock`], which answers from memory and reports the
 //! passing time, and [`memory`], whose entries come and go. A program that names its providers in a file or on a
-//! command line makes them with [`declared`]; their options as data are [`options`].
+//! command line makes them with [`registry`]; their options as data are [`options`].
 //!
 //! - [`files`] serves directories, [`git`] repositories, [`skills`] folders of Agent Skills.
 //! - [`config`] serves files of configuration and, with the same feature, [`env`](mod@env) the environment.
@@ -40,6 +40,8 @@ pub mod config;
 pub mod db;
 #[cfg(feature = "_declared")]
 pub mod declared;
+#[cfg(feature = "_digest")]
+mod digest;
 #[cfg(feature = "docs")]
 pub mod docs;
 #[cfg(feature = "config")]
@@ -72,22 +74,26 @@ pub mod options;
 mod path;
 #[cfg(feature = "rag")]
 pub mod rag;
+#[cfg(feature = "_declared")]
+pub mod registry;
 #[cfg(feature = "results")]
 pub mod results;
+#[cfg(feature = "_declared")]
+mod route;
 #[cfg(feature = "_search")]
 mod search;
 #[cfg(feature = "_paths")]
 mod selection;
 #[cfg(feature = "skills")]
 pub mod skills;
-#[cfg(feature = "_search")]
-mod subscribers;
+#[cfg(feature = "_tracker")]
+mod tracker;
 #[cfg(feature = "_paths")]
 #[doc(hidden)]
 pub mod uri_path;
 #[cfg(feature = "_values")]
 mod values;
-#[cfg(any(feature = "api", feature = "files"))]
+#[cfg(any(feature = "_tracker", feature = "api", feature = "files"))]
 mod wanted;
 #[cfg(any(feature = "_polling", feature = "files"))]
 mod watching;

@@ -3,20 +3,21 @@
 //! Law: the text is hostile. The size, the depth and the number of values are limited, aliases counted each time they are used.
 //! An error has one of a few sentences and a line; it never quotes the text, which may hold a secret.
 
+#[cfg(feature = "config")]
+pub(crate) mod json;
+
 use mcp_resources_runtime::transport::{YamlLimits, YamlSchema, YamlValue, read_yaml};
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::Number;
 use std::cell::Cell;
 use std::fmt;
-
-/// The marker by which the crate `toml` represents a time.
-const TOML_TIME: &str = "$__toml_private_datetime";
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
 
 const DEEP: &str = "it is nested too deeply";
 pub(crate) const TOO_MANY: &str = "it has too many values";
 const LONG: &str = "its texts are too long";
-const TWICE: &str = "a key stands twice";
+const NO_TOML: &str = "it is not TOML";
 
 /// A value that JSON can represent. Other numbers are texts.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,100 +153,6 @@ impl fmt::Display for ParseFault {
     }
 }
 
-/// The value of a JSON text. A number beyond 64 bits or beyond those of a float is the text as it is written, as in YAML.
-///
-/// # Errors
-/// It is not JSON, has a key twice, or exceeds a limit.
-#[cfg(feature = "config")]
-pub(crate) fn json(text: &str, limits: ValueLimits) -> Result<FileValue, ParseFault> {
-    let text = numbers::kept(text);
-    Counters::new(limits).read("it is not JSON", false, |seed| {
-        let mut from = serde_json::Deserializer::from_str(&text);
-        let parsed = seed.deserialize(&mut from).and_then(|value| from.end().map(|()| value));
-        parsed.map_err(|error| Some(error.line() as u64).filter(|line| *line > 0))
-    })
-}
-
-/// Numbers of JSON that its readers would round or refuse.
-#[cfg(feature = "config")]
-mod numbers {
-    use std::borrow::Cow;
-
-    /// The shortest whole number beyond 64 bits has more digits.
-    const SAFE: usize = 18;
-
-    /// The text with such numbers in quotes. Other texts, valid or not, are as they were.
-    pub(super) fn kept(text: &str) -> Cow<'_, str> {
-        let mut out = String::new();
-        let mut rest = text;
-        let mut done = 0;
-        while let Some(at) = rest.find(|char: char| char == '"' || char == '-' || char.is_ascii_digit()) {
-            let start = text.len() - rest.len() + at;
-            let token = text.get(start..).unwrap_or_default();
-            let length = if token.starts_with('"') { string(token) } else { number(token) };
-            let (token, after) = token.split_at_checked(length).unwrap_or((token, ""));
-            rest = after;
-            if !token.starts_with('"') && is_beyond(token) {
-                out.push_str(text.get(done..start).unwrap_or_default());
-                out.extend(["\"", token, "\""]);
-                done = start + length;
-            }
-        }
-        if out.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        out.push_str(text.get(done..).unwrap_or_default());
-        Cow::Owned(out)
-    }
-
-    /// The length of a string with its quotes.
-    fn string(token: &str) -> usize {
-        let mut is_escaped = false;
-        let end = token.bytes().skip(1).position(|byte| {
-            let is_end = byte == b'"' && !is_escaped;
-            is_escaped = byte == b'\\' && !is_escaped;
-            is_end
-        });
-        end.map_or(token.len(), |end| end + 2)
-    }
-
-    fn number(token: &str) -> usize {
-        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
-        token.bytes().take_while(is_part).count().max(1)
-    }
-
-    fn is_beyond(token: &str) -> bool {
-        let digits = token.strip_prefix('-').unwrap_or(token);
-        let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let may_be = digits.len() > SAFE || !is_whole;
-        if !may_be || digits.starts_with('0') && is_whole {
-            return false;
-        }
-        if is_whole {
-            return token.parse::<u64>().is_err() && token.parse::<i64>().is_err();
-        }
-        serde_json::from_str::<serde_json::Number>(token).is_err() && is_grammatical(digits)
-    }
-
-    /// Whether digits are a number by the grammar of JSON.
-    fn is_grammatical(digits: &str) -> bool {
-        let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-            None => (digits, None),
-        };
-        let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let (whole, fraction) = match mantissa.split_once('.') {
-            Some((whole, fraction)) => (whole, Some(fraction)),
-            None => (mantissa, None),
-        };
-        are_digits(whole)
-            && (whole == "0" || !whole.starts_with('0'))
-            && fraction.is_none_or(are_digits)
-            && exponent
-                .is_none_or(|exponent| are_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
-    }
-}
-
 /// The value of a YAML text of one document, by the rules of `schema`.
 ///
 /// # Errors
@@ -267,10 +174,77 @@ pub(crate) fn toml(text: &str, limits: ValueLimits) -> Result<FileValue, ParseFa
     if text.bytes().filter(|byte| matches!(byte, b'=' | b',' | b'[')).count() > limits.values {
         return Err(ParseFault { what: TOO_MANY, line: None });
     }
-    Counters::new(limits).read("it is not TOML", true, |seed| {
-        let parsed = toml::Deserializer::parse(text).and_then(|from| seed.deserialize(from));
-        parsed.map_err(|error| Some(line_of(text, error.span()?.start)))
-    })
+    let parsed = DeTable::parse(text).map_err(|error| {
+        let line = error.span().map(|span| line_of(text, span.start));
+        ParseFault { what: NO_TOML, line }
+    })?;
+    let reader = TomlReader { text, counters: Counters::new(limits) };
+    let root = Spanned::new(parsed.span(), DeValue::Table(parsed.into_inner()));
+    reader.value(root, limits.depth)
+}
+
+/// Copies what the crate `toml` has parsed, within the limits. The crate has refused repeated keys.
+struct TomlReader<'t> {
+    text: &'t str,
+    counters: Counters,
+}
+
+impl TomlReader<'_> {
+    fn value(&self, value: Spanned<DeValue<'_>>, depth: usize) -> Result<FileValue, ParseFault> {
+        let start = value.span().start;
+        let fault = |what| ParseFault { what, line: Some(line_of(self.text, start)) };
+        self.counters.count_value().map_err(fault)?;
+        let deeper = depth.checked_sub(1).ok_or_else(|| fault(DEEP));
+        Ok(match value.into_inner() {
+            DeValue::Boolean(value) => FileValue::Bool(value),
+            DeValue::Integer(written) => {
+                toml_integer(written.as_str(), written.radix()).ok_or_else(|| fault(NO_TOML))?
+            }
+            DeValue::Float(written) => toml_float(written.as_str()).ok_or_else(|| fault(NO_TOML))?,
+            DeValue::String(text) => {
+                self.counters.count_text(&text).map_err(fault)?;
+                FileValue::Text(text.into_owned())
+            }
+            DeValue::Datetime(time) => FileValue::Text(time.to_string()),
+            DeValue::Array(items) => {
+                let depth = deeper?;
+                FileValue::List(
+                    items.into_iter().map(|item| self.value(item, depth)).collect::<Result<_, _>>()?,
+                )
+            }
+            DeValue::Table(table) => {
+                let depth = deeper?;
+                let member = |(key, value): (Spanned<DeString<'_>>, Spanned<DeValue<'_>>)| {
+                    self.counters.count_text(key.get_ref()).map_err(fault)?;
+                    Ok((key.into_inner().into_owned(), self.value(value, depth)?))
+                };
+                FileValue::Object(ValueMembers(table.into_iter().map(member).collect::<Result<_, _>>()?))
+            }
+        })
+    }
+}
+
+/// A number, or its decimal digits as a text where readers of JSON would round it. `None` beyond 128 bits.
+fn toml_integer(digits: &str, radix: u32) -> Option<FileValue> {
+    if let Ok(value) = i64::from_str_radix(digits, radix) {
+        return Some(Number::from(value).into());
+    }
+    if let Ok(value) = u64::from_str_radix(digits, radix) {
+        return Some(Number::from(value).into());
+    }
+    let signed = i128::from_str_radix(digits, radix).map(|value| value.to_string());
+    let text = signed.or_else(|_| u128::from_str_radix(digits, radix).map(|value| value.to_string()));
+    text.ok().map(FileValue::Text)
+}
+
+/// A number, or a text for `inf` and `nan`, which JSON does not have. `None` if it is too large.
+fn toml_float(written: &str) -> Option<FileValue> {
+    let value: f64 =
+        written.parse().ok().filter(|value: &f64| !value.is_infinite() || written.contains("inf"))?;
+    Some(
+        Number::from_f64(value)
+            .map_or_else(|| FileValue::Text(value.to_string().to_lowercase()), FileValue::from),
+    )
 }
 
 /// The line, from 1, of a place in a text whose lines end with LF, CRLF or CR.
@@ -283,161 +257,24 @@ fn line_of(text: &str, at: usize) -> u64 {
     ends.filter(is_end).count() as u64 + 1
 }
 
-/// The remaining amounts of the limits, and the first limit that was exceeded.
+/// The values and bytes that the limits still allow.
 struct Counters {
     values: Cell<usize>,
     bytes: Cell<usize>,
-    depth: usize,
-    why: Cell<Option<&'static str>>,
 }
 
 impl Counters {
     fn new(limits: ValueLimits) -> Self {
-        let ValueLimits { values, bytes, depth } = limits;
-        Self { values: Cell::new(values), bytes: Cell::new(bytes), depth, why: Cell::new(None) }
+        Self { values: Cell::new(limits.values), bytes: Cell::new(limits.bytes) }
     }
 
-    /// Calls `parse`, which returns the line of an error.
-    fn read(
-        &self,
-        what: &'static str,
-        is_toml: bool,
-        parse: impl FnOnce(Strict<'_>) -> Result<FileValue, Option<u64>>,
-    ) -> Result<FileValue, ParseFault> {
-        let parsed = parse(Strict { counters: self, depth: self.depth, is_toml });
-        parsed.map_err(|line| ParseFault { what: self.why.get().unwrap_or(what), line })
-    }
-}
-
-/// Reads a value within the limits and without repeated keys: programs disagree about which of the two counts.
-#[derive(Clone, Copy)]
-struct Strict<'c> {
-    counters: &'c Counters,
-    depth: usize,
-    is_toml: bool,
-}
-
-impl Strict<'_> {
-    fn refuse<T, E: Error>(self, why: &'static str) -> Result<T, E> {
-        self.counters.why.set(Some(why));
-        Err(E::custom(why))
-    }
-
-    fn count<E: Error>(self, text: &str) -> Result<(), E> {
-        let Some(left) = self.counters.bytes.get().checked_sub(text.len()) else { return self.refuse(LONG) };
-        self.counters.bytes.set(left);
+    fn count_value(&self) -> Result<(), &'static str> {
+        self.values.set(self.values.get().checked_sub(1).ok_or(TOO_MANY)?);
         Ok(())
     }
 
-    /// For the values inside.
-    fn deeper<E: Error>(self) -> Result<Self, E> {
-        match self.depth.checked_sub(1) {
-            Some(depth) => Ok(Self { depth, ..self }),
-            None => self.refuse(DEEP),
-        }
-    }
-
-    fn map_from<'de, A: MapAccess<'de>>(self, first: String, mut map: A) -> Result<FileValue, A::Error> {
-        let within = self.deeper()?;
-        let mut members = Vec::new();
-        let mut next = Some(first);
-        while let Some(key) = next {
-            self.count(&key)?;
-            let value = map.next_value_seed(within)?;
-            members.push((key, value));
-            next = map.next_key()?;
-        }
-        let mut keys: Vec<&str> = members.iter().map(|(key, _)| &**key).collect();
-        keys.sort_unstable();
-        if keys.windows(2).any(|pair| pair.first() == pair.last()) {
-            return self.refuse(TWICE);
-        }
-        Ok(FileValue::Object(ValueMembers(members)))
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
-    type Value = FileValue;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<FileValue, D::Error> {
-        match self.counters.values.get().checked_sub(1) {
-            Some(left) => self.counters.values.set(left),
-            None => return self.refuse(TOO_MANY),
-        }
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict<'_> {
-    type Value = FileValue;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<FileValue, E> {
-        Ok(FileValue::Bool(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<FileValue, E> {
-        Ok(FileValue::from(Number::from(value)))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<FileValue, E> {
-        Ok(FileValue::from(Number::from(value)))
-    }
-
-    fn visit_i128<E: Error>(self, value: i128) -> Result<FileValue, E> {
-        // JSON readers would round such a number.
-        Ok(Number::from_i128(value).map_or_else(|| FileValue::Text(value.to_string()), FileValue::from))
-    }
-
-    fn visit_u128<E: Error>(self, value: u128) -> Result<FileValue, E> {
-        Ok(Number::from_u128(value).map_or_else(|| FileValue::Text(value.to_string()), FileValue::from))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<FileValue, E> {
-        // JSON has neither `inf` nor `nan`, as TOML writes them.
-        Ok(Number::from_f64(value)
-            .map_or_else(|| FileValue::Text(value.to_string().to_lowercase()), FileValue::from))
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<FileValue, E> {
-        self.count(value)?;
-        Ok(FileValue::Text(value.into()))
-    }
-
-    fn visit_string<E: Error>(self, value: String) -> Result<FileValue, E> {
-        self.count(&value)?;
-        Ok(FileValue::Text(value))
-    }
-
-    fn visit_none<E: Error>(self) -> Result<FileValue, E> {
-        Ok(FileValue::Null)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<FileValue, E> {
-        Ok(FileValue::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<FileValue, D::Error> {
-        from.deserialize_any(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<FileValue, A::Error> {
-        let within = self.deeper()?;
-        let mut values = Vec::new();
-        while let Some(value) = items.next_element_seed(within)? {
-            values.push(value);
-        }
-        Ok(FileValue::List(values))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FileValue, A::Error> {
-        match map.next_key::<String>()? {
-            None => Ok(FileValue::Object(ValueMembers::default())),
-            Some(key) if self.is_toml && key == TOML_TIME => map.next_value().map(FileValue::Text),
-            Some(key) => self.map_from(key, map),
-        }
+    fn count_text(&self, text: &str) -> Result<(), &'static str> {
+        self.bytes.set(self.bytes.get().checked_sub(text.len()).ok_or(LONG)?);
+        Ok(())
     }
 }

@@ -11,13 +11,14 @@
 
 use super::parse::{ConfigFormat, MOST, Parsed};
 use super::tree::{ConfigNode, TreeSettings};
+use mcp_resources_runtime::sync::Mutex;
 use mcp_resources_runtime::transport::open_to_read;
 use std::fs::Metadata;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// A file that was changed less than this before it was read may change again without a trace in its times.
@@ -110,7 +111,7 @@ impl App {
 
     /// Returns the current state, and the change since the last call. The state is `None` if the file cannot be opened.
     pub(super) fn now(&self) -> (Option<Arc<ConfigSnapshot>>, Option<Change>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let before = state.now();
         self.refresh(&mut state);
         let now = state.now();
@@ -125,7 +126,7 @@ impl App {
 
     /// Takes the messages to log; each is returned once.
     pub(super) fn said(&self) -> Vec<String> {
-        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).said)
+        std::mem::take(&mut self.state.lock().said)
     }
 
     fn refresh(&self, state: &mut AppState) {
@@ -250,7 +251,7 @@ impl ConfigFacts {
     }
 }
 
-/// A file as it is now.
+/// The current contents of a file.
 fn read(file: &Path) -> std::io::Result<(Vec<u8>, ConfigFacts)> {
     let opened = open_to_read(file)?;
     let metadata = opened.metadata()?;

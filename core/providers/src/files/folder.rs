@@ -113,7 +113,7 @@ impl Folder {
         &self.tree
     }
 
-    /// Its name, as it stands in URIs once it is percent-encoded.
+    /// Its name, before percent-encoding.
     pub(crate) fn name(&self) -> &str {
         self.tree.name()
     }
@@ -210,7 +210,7 @@ impl Folder {
         Some(self.tree.find(&root, path, &|_| true).ok()?.is_dir())
     }
 
-    /// The first `max` bytes of a file. `check` is given its size, before it is read and as it is read.
+    /// The first `max` bytes of a file. `check` is called with its size, before and during the read.
     ///
     /// # Errors
     /// [`UnreadFile`].
@@ -287,6 +287,13 @@ impl FileFacts {
         modified(&self.facts)
     }
 
+    /// When its contents were last written. `None` before 1970.
+    pub(crate) fn written(&self) -> Option<SystemTime> {
+        let (seconds, nanos) = self.facts.modified;
+        let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?.min(999_999_999));
+        SystemTime::UNIX_EPOCH.checked_add(since)
+    }
+
     /// The facts as one text: another text is another file, or other contents. `None` if a later change need not show in it.
     pub(crate) fn stamp(&self) -> Option<String> {
         let EntryFacts { inode, modified, size, .. } = &self.facts;
@@ -294,7 +301,7 @@ impl FileFacts {
     }
 }
 
-/// Watches folders while it is asked to.
+/// A watch over folders, while it is on.
 pub(crate) struct FolderWatch(FileWatch);
 
 impl FolderWatch {
@@ -302,7 +309,7 @@ impl FolderWatch {
         Self(FileWatch::default())
     }
 
-    /// Reports all changes of the folders from now on, or none. What changes before all is watched is one
+    /// Starts or stops reporting the changes of the folders. Changes before everything is watched are reported as one
     /// [`FolderChanges::moved`].
     pub(crate) fn set(&self, on: bool, folders: &[Folder], changes: Option<impl FolderChanges>) {
         let trees: Vec<_> = folders.iter().map(|folder| folder.tree.clone()).collect();

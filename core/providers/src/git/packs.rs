@@ -11,11 +11,12 @@ use super::parts::{Areas, CHUNK, PartError, PartFile};
 use gix::objs::Kind;
 use gix::zlib::{Decompress, FlushDecompress, Status};
 use gix::{ObjectId, oid};
+use mcp_resources_runtime::sync::Mutex;
 use std::cell::Cell;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The largest object that is decompressed, in bytes.
 pub(super) const LARGEST_OBJECT: u64 = 256 << 20;
@@ -25,7 +26,7 @@ const FAN: usize = 256 * 4;
 const CHECKSUMS: u64 = 40;
 /// Number of bytes of an entry that are read at first.
 const START: usize = 512;
-/// A large index is searched in the file: so many bytes of ids are read at a time.
+/// Number of bytes of ids that are read at a time when a large index is searched in its file.
 const BLOCK: usize = 4096 / ID * ID;
 
 /// Why an object is not read.
@@ -34,7 +35,7 @@ pub(super) enum StoreError {
     Part(PartError),
     Corrupt(&'static str),
     TooLarge(u64),
-    /// It is of another kind than the one that is asked for.
+    /// It is not of the requested kind.
     Other,
 }
 
@@ -78,7 +79,7 @@ pub(super) struct PackEntry {
     pub(super) bytes: Compressed,
 }
 
-/// Compressed bytes of a file: the first of them, and where the rest begins.
+/// Compressed bytes of a file: the first of them, and the offset of the rest.
 #[derive(Default)]
 pub(super) struct Compressed {
     read: Vec<u8>,
@@ -137,7 +138,7 @@ impl Pack {
 
     /// Its data, opened with the first use.
     pub(super) fn data(&self, areas: &Areas) -> Result<Arc<PartFile>, StoreError> {
-        let mut kept = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.file.lock();
         if let Some(file) = kept.as_ref() {
             return Ok(file.clone());
         }
@@ -284,7 +285,7 @@ impl IndexBytes {
         }
     }
 
-    /// How many bytes of memory it takes.
+    /// Its size in memory, in bytes.
     pub(super) fn in_memory(&self) -> u64 {
         match self {
             Self::InMemory(bytes) => bytes.len() as u64,

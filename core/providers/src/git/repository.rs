@@ -29,10 +29,11 @@ use gix::objs::Kind;
 use gix::objs::tree::EntryMode;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, PathStep as OptionStep};
+use mcp_resources_runtime::sync::Mutex;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 pub(super) const INDEX: &str = "git:///";
 /// The largest list of the last commits of a shallow clone, in bytes.
@@ -43,7 +44,7 @@ pub(super) struct GitContext<'a> {
     /// Whether the client may see a URI.
     pub(super) permits: &'a dyn Fn(&str) -> bool,
     pub(super) is_cancelled: &'a dyn Fn() -> bool,
-    /// Whether an answer may have so many bytes.
+    /// Whether an answer may have this size in bytes.
     pub(super) facts: &'a dyn Fn(u64) -> Result<(), ReadError>,
     pub(super) log: &'a dyn Fn(&str),
 }
@@ -51,7 +52,7 @@ pub(super) struct GitContext<'a> {
 /// A repository: its name, its directory, and the settings for serving it.
 #[derive(Debug)]
 pub(super) struct GitRepository {
-    /// As it stands in URIs, decoded.
+    /// Its decoded name in URIs.
     pub(super) name: String,
     /// `git:///NAME/`.
     pub(super) uri: String,
@@ -140,7 +141,7 @@ impl GitRepository {
     }
 
     fn open(&self) -> Result<Arc<OpenRepository>, LayoutRefusal> {
-        let mut opened = self.lock();
+        let mut opened = self.opened.lock();
         if let Some((signature, open)) = opened.as_mut()
             && open.is_current(&self.dir, signature)
         {
@@ -175,12 +176,8 @@ impl GitRepository {
         uri
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<(Signature, Arc<OpenRepository>)>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn objects(&self) -> MutexGuard<'_, ObjectCache<ObjectId>> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+        self.objects.lock()
     }
 }
 
@@ -200,7 +197,7 @@ impl OpenRepository {
     }
 
     pub(super) fn times(&self) -> MutexGuard<'_, Times> {
-        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+        self.times.lock()
     }
 
     /// Whether the repository in `dir` is still this one. It is checked again if its parts may have been replaced.
@@ -222,7 +219,7 @@ impl OpenRepository {
     }
 }
 
-/// The full names that `name` may stand for, in order of preference.
+/// The full names that `name` may mean, in order of preference.
 fn full_names<'a>(name: &'a str, folders: &'a [String]) -> impl Iterator<Item = String> + 'a {
     let plain = name.strip_prefix("refs/").unwrap_or(name);
     let is_allowed = |folder: &&String| {
@@ -335,7 +332,7 @@ impl Handle<'_> {
         }
         let objects = self.open.layout.common_dir.join("objects");
         let stamp = CommitGraph::stamp(&objects);
-        let mut known = self.open.graph.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.open.graph.lock();
         if known.0 != stamp {
             let graph = CommitGraph::open(&self.open.areas, &objects, self.context.is_cancelled);
             // Opening it may have stopped for this.
@@ -345,8 +342,8 @@ impl Handle<'_> {
         Ok(known.1.clone())
     }
 
-    /// The object whose id begins with `digits`; `None` if several do. Commits come first, then trees: what git expects where
-    /// a revision stands.
+    /// The object whose id begins with `digits`; `None` if there are several. Commits come first, then trees: the kinds
+    /// that git expects in the place of a revision.
     fn abbreviated(&self, digits: &str) -> Result<Option<ObjectId>, ReadError> {
         if digits.len() < SHORTEST_ID || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(ReadError::NotFound);
@@ -424,7 +421,7 @@ fn parse_id(text: &str) -> Option<ObjectId> {
     ObjectId::from_hex(text.as_bytes()).ok()
 }
 
-/// Whether names of folders of `refs` can be asked for.
+/// Checks that names of folders of `refs` can be requested.
 pub(super) fn check_folders(folders: &[String]) -> Result<(), OptionError> {
     for folder in folders {
         let is_plain = |part: &str| {

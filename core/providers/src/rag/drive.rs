@@ -19,11 +19,12 @@ use crate::wanted::{is_wanted, pause};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
+use mcp_resources_runtime::sync::Mutex;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{MutexGuard, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{Connector, DefaultConnector};
@@ -190,7 +191,7 @@ struct File {
 
 impl Drive {
     /// # Errors
-    /// There are no credentials, or an id or the URL is none.
+    /// There are no credentials, or an id or the URL is invalid.
     pub(super) fn new(options: DriveOptions) -> Result<Self, OptionError> {
         let wrong = |reason: String| OptionError::sentence(format!("rag: {reason}"));
         for id in options.folder.iter().chain(&options.drive) {
@@ -276,17 +277,16 @@ impl Drive {
     /// The token, once no other thread asks for one. `None` as soon as nobody waits for it.
     fn token(&self) -> Option<MutexGuard<'_, Option<AccessToken>>> {
         loop {
-            match self.token.try_lock() {
-                Ok(token) => return Some(token),
-                Err(TryLockError::Poisoned(token)) => return Some(token.into_inner()),
-                Err(TryLockError::WouldBlock) => pause(LOOK).then_some(())?,
+            if let Some(token) = self.token.try_lock() {
+                return Some(token);
             }
+            pause(LOOK).then_some(())?;
         }
     }
 
     /// This access token is refused. Another thread may have a new one already.
     fn forget(&self, token: &str) {
-        let mut known = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.token.lock();
         if known.as_ref().is_some_and(|known| known.text == token) {
             *known = None;
         }
@@ -466,7 +466,7 @@ impl Drive {
 struct Pages(HashSet<String>);
 
 impl Pages {
-    /// The token of the next page, if there is one.
+    /// The token of the next page; `None` if this was the last.
     fn next(&mut self, body: &Value) -> Result<Option<String>, SourceError> {
         let Some(token) = body.get("nextPageToken").and_then(Value::as_str) else { return Ok(None) };
         if token.len() > LONGEST_PAGE || !self.0.insert(token.to_owned()) {
@@ -476,7 +476,7 @@ impl Pages {
     }
 }
 
-/// Changes in the order in which they were reported.
+/// The changes in the order in which they were reported.
 fn in_order(last: HashMap<String, (usize, Option<ListedDocument>)>, token: String) -> SourceChanges {
     let mut all: Vec<(usize, String, Option<ListedDocument>)> =
         last.into_iter().map(|(id, (place, listed))| (place, id, listed)).collect();
@@ -573,7 +573,7 @@ impl DriveAnswer {
         is_word.then(|| word.to_owned())
     }
 
-    /// Why there is no answer, and what helps.
+    /// The error about an answer: the reason, and the fix.
     fn refused(&self) -> SourceError {
         let status = self.status;
         let reason = self.reason().unwrap_or_default();
@@ -630,7 +630,7 @@ fn of_all(error: SourceError) -> SourceError {
     }
 }
 
-/// In words that hold no address and no token.
+/// The error about a failed call, without addresses and tokens.
 fn failed(error: &ureq::Error) -> SourceError {
     let what = match error {
         ureq::Error::Timeout(_) => "Drive does not answer in time",
@@ -642,7 +642,7 @@ fn failed(error: &ureq::Error) -> SourceError {
     SourceError::Failed(what.into())
 }
 
-/// In which form a file is exported, if it must be, and the media type of its text; `None` if it has no text.
+/// The form in which a file is exported, if it must be, and the media type of its text; `None` if it has no text.
 fn export(mime_type: &str) -> Option<(Option<&'static str>, &'static str)> {
     match mime_type {
         DOCUMENT => Some((Some("text/markdown"), "text/markdown")),
@@ -756,9 +756,9 @@ mod tests {
         waiting.api = format!("http://{}", silent.local_addr().unwrap());
         assert!(unwanted(&waiting) < SOON);
         waiting.token_url = waiting.api.clone();
-        *waiting.token.lock().unwrap() = None;
+        *waiting.token.lock() = None;
         assert!(unwanted(&waiting) < SOON);
-        let _held = waiting.token.lock().unwrap();
+        let _held = waiting.token.lock();
         assert!(unwanted(&waiting) < SOON);
         // What ends a call has no effect on the next one.
         let again = drive(vec![ok("{}")]);

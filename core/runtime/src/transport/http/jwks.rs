@@ -5,12 +5,13 @@
 //! one, unless no request was made in the last hour.
 
 use super::jwt::JwksError;
+use crate::sync::Mutex;
 use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use mcp_resources_engine::http::DeniedToken;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -162,7 +163,7 @@ impl FetchedKeys {
     }
 
     fn cache(&self) -> MutexGuard<'_, KeyCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock()
     }
 }
 
