@@ -1,7 +1,9 @@
 //! Paths that are served under names: `NAME: PATH`, or a path alone, which has its own name.
 
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
-use std::path::{Component, Path, PathBuf};
+#[cfg(feature = "_paths")]
+use std::path::Component;
+use std::path::{Path, PathBuf};
 
 /// A directory or file, and the name that it is to have.
 #[derive(Clone, Debug)]
@@ -77,17 +79,6 @@ fn some(path: String, noun: &str) -> Result<String, OptionError> {
     }
 }
 
-/// The name of an environment variable for a message. Text that cannot be a name may be a secret in the wrong place, and is
-/// left out.
-#[cfg(any(feature = "api", feature = "db", feature = "rag"))]
-pub(crate) fn variable(name: &str) -> String {
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    match is_name {
-        true => format!("{name:?}"),
-        false => "(not shown: a name has only letters, digits and _; write the name, not the value)".into(),
-    }
-}
-
 /// What `NAME=PATH` or `PATH` in a word of the command stands for, in the form that [`read`] takes. What is before the first
 /// `=` is a name if it has no `/`.
 pub(crate) fn word(text: &str) -> OptionValue {
@@ -102,6 +93,7 @@ pub(crate) fn word(text: &str) -> OptionValue {
 ///
 /// # Errors
 /// It is not there, is no directory, or has no such name.
+#[cfg(feature = "_paths")]
 pub(crate) fn directory(kind: &str, what: &str, named: &NamedPath) -> Result<(String, PathBuf), OptionError> {
     let dir = &named.path;
     let refused = |fault: &str, fix: &str| {
@@ -147,6 +139,7 @@ pub(crate) fn same_name(kind: &str, what: &str, name: &str, first: &Path, second
 }
 
 /// The name of a directory, whatever it is called here: of `.` too.
+#[cfg(feature = "_paths")]
 fn own_name(dir: &Path) -> Option<String> {
     let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     match dir.components().next_back() {

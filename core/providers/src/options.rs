@@ -104,11 +104,22 @@ pub(crate) fn put<T>(option: &mut T, read: Result<T, OptionError>) -> Result<(),
 ///
 /// # Errors
 /// It is neither.
-#[cfg(feature = "_named")]
+#[cfg(feature = "_texts")]
 pub(crate) fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
     match value {
         OptionValue::Text(text) => Ok(vec![text]),
         other => Vec::from_option(other),
+    }
+}
+
+/// The name of an environment variable for a message. Text that cannot be a name may be a secret in the wrong place, and is
+/// left out.
+#[cfg(any(feature = "api", feature = "db", feature = "rag"))]
+pub(crate) fn variable(name: &str) -> String {
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    match is_name {
+        true => format!("{name:?}"),
+        false => "(not shown: a name has only letters, digits and _; write the name, not the value)".into(),
     }
 }
 
@@ -120,7 +131,7 @@ pub(crate) fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
 pub struct TimeSpan(pub std::time::Duration);
 
 /// A number of bytes: a whole number, or a text such as `64 MiB` or `10 kB`.
-#[cfg(feature = "_units")]
+#[cfg(any(feature = "api", feature = "git", feature = "results"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
 
@@ -137,7 +148,7 @@ impl FromOption for TimeSpan {
     }
 }
 
-#[cfg(feature = "_units")]
+#[cfg(any(feature = "api", feature = "git", feature = "results"))]
 impl FromOption for Size {
     const EXPECTED: &'static str = "a size such as \"64 MiB\", or a whole number of bytes";
 

@@ -2,7 +2,7 @@
 //!
 //! Law: an id is one segment, or one value, whatever it contains. It never changes the scheme, the host or the path before it.
 
-use std::fmt::Write;
+use mcp_resources_template::uri;
 use ureq::http::Uri;
 
 /// See the module.
@@ -60,13 +60,7 @@ impl UrlTemplate {
             _ => byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'~'),
         };
         let mut encoded = String::with_capacity(id.len());
-        for byte in id.bytes() {
-            if is_plain(byte) {
-                encoded.push(char::from(byte));
-            } else {
-                let _ = write!(encoded, "%{byte:02X}");
-            }
-        }
+        uri::encode(&mut encoded, id.as_bytes(), is_plain);
         self.parts.join(&encoded)
     }
 }
@@ -156,12 +150,7 @@ fn without_dots(path: &str) -> String {
 /// A reference without the bytes that no URL has.
 fn encoded(location: &[u8]) -> String {
     let mut text = String::with_capacity(location.len());
-    for byte in location {
-        match byte.is_ascii_graphic() {
-            true => text.push(char::from(*byte)),
-            false => drop(write!(text, "%{byte:02X}")),
-        }
-    }
+    uri::encode(&mut text, location, |byte| byte.is_ascii_graphic());
     text
 }
 

@@ -68,7 +68,7 @@ pub(super) async fn ask(link: &HandlerLink, method: &str, params: &str) -> AskRe
     let (sender, answer) = oneshot::channel();
     let asking = {
         // Held until the receiver is registered: the answer may arrive before `ask` returns.
-        let mut asks = shared.asks.lock();
+        let mut asks = shared.asks.0.lock();
         let ask = peer.ask(method, params).map_err(AskFailed::NotAsked)?;
         let key = (peer.connection(), ask);
         asks.insert(key, sender);
@@ -89,7 +89,7 @@ struct ClientAsking {
 
 impl Drop for ClientAsking {
     fn drop(&mut self) {
-        self.shared.asks.lock().remove(&self.key);
+        self.shared.asks.0.lock().remove(&self.key);
     }
 }
 

@@ -41,7 +41,7 @@ impl Places {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut own) = self.places.lock().entry(self.network) {
+        if let Entry::Occupied(mut own) = self.places.taken.lock().entry(self.network) {
             *own.get_mut() -= 1;
             if *own.get() == 0 {
                 own.remove();
