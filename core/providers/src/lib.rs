@@ -17,16 +17,6 @@
 //! - [`db`] serves tables of databases, [`api`] answers of HTTP APIs, [`metrics`] series of numbers.
 //! - [`results`] keeps what a program has computed, until it expires.
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(
-    not(feature = "all"),
-    allow(
-        dead_code,
-        unreachable_pub,
-        unused_imports,
-        unused_macros,
-        reason = "some features use only a part of the modules that several providers share"
-    )
-)]
 
 #[cfg(feature = "_declared")]
 mod answers;
@@ -78,7 +68,7 @@ pub mod rag;
 pub mod registry;
 #[cfg(feature = "results")]
 pub mod results;
-#[cfg(feature = "_declared")]
+#[cfg(feature = "_options")]
 mod route;
 #[cfg(feature = "_search")]
 mod search;

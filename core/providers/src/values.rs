@@ -58,6 +58,10 @@ pub(crate) struct ValueLimits {
 
 /// Why a text has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "_front"),
+    expect(unreachable_pub, reason = "front matter is read by tests of other crates too")
+)]
 pub struct ParseFault {
     /// A sentence that quotes nothing of the text.
     pub what: &'static str,

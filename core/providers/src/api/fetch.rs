@@ -213,7 +213,7 @@ impl Fetcher {
     #[cfg(test)]
     pub(super) fn resolving(self, resolver: impl Resolver) -> Self {
         let agent = agent(self.private_networks, resolver);
-        *self.agent.lock().unwrap() = Some((std::process::id(), agent));
+        *self.agent.lock() = Some((std::process::id(), agent));
         self
     }
 }

@@ -3,8 +3,7 @@
 use super::echo::SecretWords;
 use super::pick::Pointer;
 use super::url::UrlTemplate;
-use crate::named;
-use crate::options::{Size, TimeSpan, option_table, texts};
+use crate::options::{self, Size, TimeSpan, option_table, texts};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
 use std::fmt;
 use std::time::Duration;
@@ -168,13 +167,13 @@ fn checked((name, source): &(String, HeaderSource)) -> Result<(HeaderName, Heade
             Err(std::env::VarError::NotPresent) => {
                 return Err(format!(
                     "the header {name} comes from the variable {}, which is not set; set it, and start again",
-                    named::variable(variable)
+                    options::variable(variable)
                 ));
             }
             Err(std::env::VarError::NotUnicode(_)) => {
                 return Err(format!(
                     "the variable {} for the header {name} is no text",
-                    named::variable(variable)
+                    options::variable(variable)
                 ));
             }
         },

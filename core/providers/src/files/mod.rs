@@ -41,13 +41,13 @@ use crate::named;
 use crate::options::OptionKind;
 use crate::route::routes;
 use crate::watching::OwnWatch;
-use contents::{LineRange, ReadContext};
+use contents::LineRange;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, RequestContext, Responder,
 };
 use mcp_resources_template::{TemplateOptions, VariableOptions};
 use root_directory::{Missing, Resolution};
@@ -231,11 +231,7 @@ impl Files {
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
-        let context = ReadContext {
-            facts: &|size| reply.facts(size),
-            is_cancelled: &|| reply.is_cancelled(),
-            permits: &|uri| request.permits(uri),
-        };
+        let context = request.context(reply);
         let route = FileRoute::parse(request.route());
         if route == Some(FileRoute::Index) {
             return self.index(&context);
@@ -265,7 +261,7 @@ impl Files {
                 return Err(failed(missing));
             }
         };
-        let opened = tree.find(&root, &path, context.permits).map_err(failed)?;
+        let opened = tree.find(&root, &path, &|uri| context.permits(uri)).map_err(failed)?;
         let facts = opened.facts;
         if !opened.is_dir() {
             if must_be_dir {
@@ -289,8 +285,8 @@ impl Files {
     }
 
     /// The roots that the client may see.
-    fn index(&self, context: &ReadContext<'_>) -> Result<ReadResult<'static>, ReadError> {
-        let uris = self.trees.iter().map(|tree| tree.uri(b"", true)).filter(|uri| (context.permits)(uri));
+    fn index(&self, context: &RequestContext<'_>) -> Result<ReadResult<'static>, ReadError> {
+        let uris = self.trees.iter().map(|tree| tree.uri(b"", true)).filter(|uri| context.permits(uri));
         let child = |uri| Contents::text("").with_uri(uri).with_mime_type(contents::DIRECTORY);
         Ok(ReadResult { contents: uris.map(child).collect(), cache: None })
     }

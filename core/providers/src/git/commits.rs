@@ -15,13 +15,14 @@ use super::changes::{ChangedFile, Comparison};
 use super::graph::{CommitGraph, GraphPath};
 use super::message::{CommitHeader, CommitText, Person};
 use super::objects::child;
-use super::repository::{GitContext, GitEntry, Handle};
+use super::repository::{GitEntry, Handle};
 use super::revision::GitRevision;
 use super::watch::{Fingerprint, fingerprint_of_log};
 use crate::uri_path;
 use gix::ObjectId;
 use gix::objs::Kind;
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_runtime::provider::RequestContext;
 use serde::Serialize;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
@@ -79,7 +80,7 @@ pub(super) struct LogRequest<'a> {
 pub(super) fn log(
     handle: &Handle<'_>,
     request: &LogRequest<'_>,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let start = match request.revision {
         Some(revision) => Some(handle.resolve("ref", revision)?),
@@ -96,7 +97,7 @@ pub(super) fn log(
         let mut walk = CommitWalk::new(handle, start, path.as_deref())?;
         while let Some((id, commit)) = walk.next()? {
             let uri = handle.own.uri_of("commit", &id.to_string());
-            if !(context.permits)(&uri) {
+            if !context.permits(&uri) {
                 continue;
             }
             if log.commits.len() == request.max {
@@ -120,7 +121,7 @@ fn path_of(
     path: &str,
     revision: Option<&GitRevision>,
     start: Option<ObjectId>,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<Vec<u8>, ReadError> {
     let (path, is_dir) = uri_path::path(path).ok_or(ReadError::NotFound)?;
     let own = handle.own;
@@ -132,7 +133,7 @@ fn path_of(
     // A path that no longer exists counts as a file, unless it ends with a slash.
     let is_dir = now.map_or(is_dir, |entry| entry.mode.is_tree());
     let uri = own.uri_at(if is_dir { "tree" } else { "blob" }, &revision, &path);
-    let may = own.selection.admits(&path, is_dir) && (context.permits)(&uri);
+    let may = own.selection.admits(&path, is_dir) && context.permits(&uri);
     may.then_some(path).ok_or(ReadError::NotFound)
 }
 
@@ -140,7 +141,7 @@ fn path_of(
 pub(super) fn commit(
     handle: &Handle<'_>,
     revision: &GitRevision,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let id = handle.resolve("id", revision)?;
     let data = handle.commit(id)?;

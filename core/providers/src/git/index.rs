@@ -170,7 +170,7 @@ impl Handle<'_> {
         into: &mut Vec<IndexEntry>,
         depth: usize,
     ) -> Result<(), ReadError> {
-        if depth > DEPTH || into.len() > ENTRIES || (self.context.is_cancelled)() {
+        if depth > DEPTH || into.len() > ENTRIES || self.context.is_cancelled() {
             return Err(ReadError::Failed);
         }
         let data = self.tree(tree)?;

@@ -59,11 +59,11 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, RequestContext, Responder,
 };
 use mcp_resources_template::{TemplateOptions, VariableOptions, uri};
 use references::After;
-use repository::{GitContext, GitRepository, Handle, INDEX};
+use repository::{GitRepository, Handle, INDEX};
 use revision::GitRevision;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -221,12 +221,7 @@ impl Provider for Git {
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
-        let context = GitContext {
-            permits: &|uri| request.permits(uri),
-            is_cancelled: &|| reply.is_cancelled(),
-            facts: &|size| reply.facts(size),
-            log: &|what| reply.log(what),
-        };
+        let context = request.context(&reply);
         let answer = match GitRoute::parse(request.route()) {
             Some(GitRoute::Index) => self.index(&context),
             _ => self.answer(&request, &context),
@@ -235,12 +230,7 @@ impl Provider for Git {
     }
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
-        let context = GitContext {
-            permits: &|uri| request.permits(uri),
-            is_cancelled: &|| reply.is_cancelled(),
-            facts: &|_| Ok(()),
-            log: &|what| reply.log(what),
-        };
+        let context = request.context(&reply);
         let mut missing = Vec::new();
         let mut items = Vec::new();
         for (at, repository) in self.repositories.iter().enumerate() {
@@ -259,12 +249,7 @@ impl Provider for Git {
     }
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
-        let context = GitContext {
-            permits: &|uri| request.permits(uri),
-            is_cancelled: &|| reply.is_cancelled(),
-            facts: &|_| Ok(()),
-            log: &|what| reply.log(what),
-        };
+        let context = request.context(&reply);
         let values = self.completed(&request, &context).unwrap_or_default();
         reply.send(Ok(completion(values)));
     }
@@ -283,7 +268,7 @@ impl Git {
     }
 
     /// The index: the repositories that the client may see, with their URIs.
-    fn index(&self, context: &GitContext<'_>) -> Result<ReadResult<'static>, ReadError> {
+    fn index(&self, context: &RequestContext<'_>) -> Result<ReadResult<'static>, ReadError> {
         let mut all = Map::new();
         for repository in &self.repositories {
             let mut uris = Map::new();
@@ -295,7 +280,7 @@ impl Git {
                 ("tree", "tree/HEAD/"),
             ] {
                 let uri = format!("{}{rest}", repository.uri);
-                if (context.permits)(&uri) && !(name == "status" && repository.is_bare()) {
+                if context.permits(&uri) && !(name == "status" && repository.is_bare()) {
                     uris.insert(name.into(), uri.into());
                 }
             }
@@ -306,7 +291,7 @@ impl Git {
         text(Value::Object(all).to_string(), JSON, context)
     }
 
-    fn answer(&self, request: &Read, context: &GitContext<'_>) -> Result<ReadResult<'static>, ReadError> {
+    fn answer(&self, request: &Read, context: &RequestContext<'_>) -> Result<ReadResult<'static>, ReadError> {
         let repository = request.param("repo").and_then(|name| self.repository(name));
         let repository = repository.ok_or(ReadError::NotFound)?;
         let path = request.param("path");
@@ -344,9 +329,9 @@ impl Git {
         };
         let (result, mark) = repository.with(context, |handle| {
             answer(handle).inspect_err(|error| {
-                if matches!(error, ReadError::Failed) && !(context.is_cancelled)() {
+                if matches!(error, ReadError::Failed) && !context.is_cancelled() {
                     let dir = repository.dir().display();
-                    (context.log)(&format!("{} cannot be read, in {dir}", request.uri()));
+                    context.log(&format!("{} cannot be read, in {dir}", request.uri()));
                 }
             })
         })?;
@@ -358,7 +343,7 @@ impl Git {
         Ok(result)
     }
 
-    fn completed(&self, request: &Complete, context: &GitContext<'_>) -> Option<Vec<String>> {
+    fn completed(&self, request: &Complete, context: &RequestContext<'_>) -> Option<Vec<String>> {
         let variable = request.variable();
         let typed = request.value();
         let repository = match request.argument("repo") {
@@ -367,7 +352,7 @@ impl Git {
         };
         if variable == "repo" {
             let fits = self.repositories.iter().filter(|repository| {
-                repository.name.starts_with(typed) && (context.permits)(&format!("{}log", repository.uri))
+                repository.name.starts_with(typed) && context.permits(&format!("{}log", repository.uri))
             });
             return Some(fits.map(|repository| repository.name.clone()).collect());
         }
@@ -402,7 +387,7 @@ impl Git {
 fn listed(
     repository: &GitRepository,
     route: Option<GitRoute>,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<Vec<(String, Resource)>, ReadError> {
     let name = &repository.name;
     let one = |rest: &str, mime_type: &str, priority: f64| {
@@ -476,9 +461,9 @@ fn wrong(variable: &str, expected: &str) -> ReadError {
 fn text(
     text: String,
     mime_type: &'static str,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<ReadResult<'static>, ReadError> {
-    (context.facts)(text.len() as u64)?;
+    context.facts(text.len() as u64)?;
     Ok(Contents::text(text).with_mime_type(mime_type).into())
 }
 

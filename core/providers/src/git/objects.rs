@@ -82,14 +82,14 @@ impl Handle<'_> {
         if let Some((kind, _)) = self.cached(id) {
             return Ok(kind);
         }
-        let found = self.open.store.header(&id, self.context.is_cancelled);
+        let found = self.open.store.header(&id, &|| self.context.is_cancelled());
         let found = found.map_err(|error| self.damaged(id, &error))?;
         found.map(|(kind, _)| kind).ok_or(ReadError::NotFound)
     }
 
     /// The kind and the size of an object that another one or a reference names.
     pub(super) fn header(&self, id: ObjectId) -> Result<(Kind, u64), ReadError> {
-        let found = self.open.store.header(&id, self.context.is_cancelled);
+        let found = self.open.store.header(&id, &|| self.context.is_cancelled());
         found.map_err(|error| self.damaged(id, &error))?.ok_or_else(|| self.absent(id))
     }
 
@@ -115,7 +115,7 @@ impl Handle<'_> {
 
     /// The bytes of an object. Its size was judged before.
     pub(super) fn data(&self, id: ObjectId) -> Result<Arc<[u8]>, ReadError> {
-        let found = self.open.store.read(&id, Wanted::ANY, self.context.is_cancelled);
+        let found = self.open.store.read(&id, Wanted::ANY, &|| self.context.is_cancelled());
         let found = found.map_err(|error| self.damaged(id, &error))?;
         found.map(|(_, data)| data).ok_or_else(|| self.absent(id))
     }
@@ -162,7 +162,7 @@ impl Handle<'_> {
             return if found == kind { Ok(Some(data)) } else { Err(ReadError::NotFound) };
         }
         let wanted = Wanted { kind: Some(kind), limit };
-        match self.open.store.read(&id, wanted, self.context.is_cancelled) {
+        match self.open.store.read(&id, wanted, &|| self.context.is_cancelled()) {
             Ok(None) => Ok(None),
             Ok(Some((_, data))) => {
                 self.own.objects().put(id, kind, &data);

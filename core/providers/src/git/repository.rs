@@ -29,6 +29,7 @@ use gix::objs::Kind;
 use gix::objs::tree::EntryMode;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, PathStep as OptionStep};
+use mcp_resources_runtime::provider::RequestContext;
 use mcp_resources_runtime::sync::Mutex;
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -38,16 +39,6 @@ use std::sync::{Arc, MutexGuard};
 pub(super) const INDEX: &str = "git:///";
 /// The largest list of the last commits of a shallow clone, in bytes.
 const SHALLOW: u64 = 16 << 20;
-
-/// The request that is being answered.
-pub(super) struct GitContext<'a> {
-    /// Whether the client may see a URI.
-    pub(super) permits: &'a dyn Fn(&str) -> bool,
-    pub(super) is_cancelled: &'a dyn Fn() -> bool,
-    /// Whether an answer may have this size in bytes.
-    pub(super) facts: &'a dyn Fn(u64) -> Result<(), ReadError>,
-    pub(super) log: &'a dyn Fn(&str),
-}
 
 /// A repository: its name, its directory, and the settings for serving it.
 #[derive(Debug)]
@@ -80,7 +71,7 @@ pub(super) struct OpenRepository {
 pub(super) struct Handle<'r> {
     pub(super) own: &'r GitRepository,
     pub(super) open: Arc<OpenRepository>,
-    pub(super) context: &'r GitContext<'r>,
+    pub(super) context: &'r RequestContext<'r>,
     shallow: OnceCell<HashSet<ObjectId>>,
 }
 
@@ -129,12 +120,12 @@ impl GitRepository {
     /// Calls `work` with an open handle. The handle stays open as long as the repository is the same.
     pub(super) fn with<T>(
         &self,
-        context: &GitContext<'_>,
+        context: &RequestContext<'_>,
         work: impl FnOnce(&Handle<'_>) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
         let open = self.open().map_err(|refusal| {
             let dir = self.dir.display();
-            (context.log)(&format!("the repository {:?} cannot be read: {dir} {refusal}", self.name));
+            context.log(&format!("the repository {:?} cannot be read: {dir} {refusal}", self.name));
             ReadError::Failed
         })?;
         work(&Handle { own: self, open, context, shallow: OnceCell::new() })
@@ -400,13 +391,13 @@ impl Handle<'_> {
 
     /// An error if the request was cancelled.
     pub(super) fn check(&self) -> Result<(), ReadError> {
-        if (self.context.is_cancelled)() { Err(ReadError::Failed) } else { Ok(()) }
+        if self.context.is_cancelled() { Err(ReadError::Failed) } else { Ok(()) }
     }
 
     /// Logs a problem with the repository.
     pub(super) fn fault(&self, what: &str) -> ReadError {
-        if !(self.context.is_cancelled)() {
-            (self.context.log)(&format!("the repository {:?} cannot be read: {what}", self.own.name));
+        if !self.context.is_cancelled() {
+            self.context.log(&format!("the repository {:?} cannot be read: {what}", self.own.name));
         }
         ReadError::Failed
     }

@@ -9,7 +9,7 @@
 //! because watches of the system would have to follow directories that git creates and removes.
 
 use super::references::{self, RefName};
-use super::repository::{GitContext, GitEntry, GitRepository, Handle, INDEX};
+use super::repository::{GitEntry, GitRepository, Handle, INDEX};
 use super::revision::GitRevision;
 use super::status::WorktreeState;
 use crate::path;
@@ -177,13 +177,7 @@ impl GitSource {
     fn look(&self, at: usize, wanted: &[GitWatched], work: &TrackerWork<'_, Self>, now: &mut GitMarks) {
         let Some(repository) = self.0.get(at).filter(|repository| repository.settings.watch) else { return };
         // An unavailable repository would otherwise be logged four times a second.
-        let log = |_: &str| {};
-        let context = GitContext {
-            permits: &|_| true,
-            is_cancelled: &|| !work.feed.is_alive(),
-            facts: &|_| Ok(()),
-            log: &log,
-        };
+        let context = work.feed.context().quiet();
         let _ = repository.with(&context, |handle| {
             for GitWatched { uri, target, .. } in wanted.iter().filter(|wanted| wanted.repository == at) {
                 match (target, target.mark(handle)) {

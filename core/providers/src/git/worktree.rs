@@ -148,13 +148,13 @@ impl<'w> WorktreeFiles<'w> {
             Ok(file) => file,
             Err(PartError::NotFound | PartError::NoFile | PartError::Outside) => return Ok(None),
             Err(error) => {
-                (self.handle.context.log)(&format!("{} cannot be compared: {error}", path.display()));
+                self.handle.context.log(&format!("{} cannot be compared: {error}", path.display()));
                 return Ok(None);
             }
         };
         let handle = self.handle;
         let limit = file.len();
-        let is_cancelled = handle.context.is_cancelled;
+        let is_cancelled: &dyn Fn() -> bool = &|| handle.context.is_cancelled();
         let mut reader = CancellableReader { file: &file, at: 0, limit, is_cancelled };
         if limit > CONVERTED {
             let id = stream_id(&mut reader, limit);

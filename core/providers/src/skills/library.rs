@@ -17,6 +17,7 @@ use crate::named::NamedPath;
 use crate::path;
 use crate::uri_path;
 use mcp_resources_engine::option::OptionError;
+use mcp_resources_runtime::provider::RequestContext;
 use mcp_resources_runtime::sync::Mutex;
 use mcp_resources_template::uri;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -83,17 +84,13 @@ impl SkillLibrary {
     }
 
     /// The skills as they are now. `None`: the request was cancelled.
-    pub(super) fn refresh(
-        &self,
-        is_cancelled: &dyn Fn() -> bool,
-        log: &dyn Fn(&str),
-    ) -> Option<Arc<SkillSnapshot>> {
+    pub(super) fn refresh(&self, context: RequestContext<'_>) -> Option<Arc<SkillSnapshot>> {
         let before = self.current();
-        let now = SkillWalk::over(&self.roots, &before, is_cancelled)?;
+        let now = SkillWalk::over(&self.roots, &before, &|| context.is_cancelled())?;
         let now = Arc::new(now);
         *self.current.lock() = now.clone();
-        self.roots.iter().flat_map(|root| root.folder.take_faults()).for_each(|fault| log(&fault));
-        now.faults.iter().filter(|fault| self.is_new(fault)).for_each(|fault| log(fault));
+        self.roots.iter().flat_map(|root| root.folder.take_faults()).for_each(|fault| context.log(&fault));
+        now.faults.iter().filter(|fault| self.is_new(fault)).for_each(|fault| context.log(fault));
         Some(now)
     }
 

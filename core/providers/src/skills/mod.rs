@@ -155,7 +155,7 @@ impl Provider for Skills {
     }
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
-        let Some(now) = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what)) else {
+        let Some(now) = self.library.refresh(request.context(&reply)) else {
             return reply.send(Err(ReadError::Failed));
         };
         let cursor = request.cursor().unwrap_or_default();
@@ -179,7 +179,7 @@ impl Provider for Skills {
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
         let typed = request.value();
-        let now = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what));
+        let now = self.library.refresh(request.context(&reply));
         let plain = crate::path::decoded(typed).unwrap_or_default();
         let begins = |path: &str| {
             path.starts_with(typed) || crate::path::decoded(path).is_some_and(|path| path.starts_with(&plain))
@@ -193,7 +193,7 @@ impl Provider for Skills {
     }
 
     fn call(&self, request: Call, reply: Responder<RawResult<'static>>) {
-        let answer = match self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what)) {
+        let answer = match self.library.refresh(request.context(&reply)) {
             None => Err(ReadError::Failed),
             Some(now) => match SkillRoute::parse(request.route()) {
                 Some(SkillRoute::List) => methods::list(&request, &now),
@@ -223,7 +223,7 @@ impl Skills {
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
-        let now = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what));
+        let now = self.library.refresh(request.context(reply));
         let now = now.ok_or(ReadError::Failed)?;
         let visible = now.skills.values().map(|skill| (skill.uri(), skill));
         let skills: Vec<_> = visible
@@ -256,7 +256,7 @@ impl Skills {
                 );
             }
         }
-        let now = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what));
+        let now = self.library.refresh(request.context(reply));
         let now = now.ok_or(ReadError::Failed)?;
         let (skill, path) = now.find(&uri).ok_or(ReadError::NotFound)?;
         contents::read(

@@ -38,10 +38,7 @@ impl TrackedSource for SkillSource {
 
     fn refresh(&self, _worker: &mut (), work: &TrackerWork<'_, Self>) -> Duration {
         let begun = Instant::now();
-        let feed = work.feed;
-        let Some(now) = self.0.refresh(&|| !feed.is_alive(), &|what| feed.log(what)) else {
-            return SHORTEST;
-        };
+        let Some(now) = self.0.refresh(work.feed.context()) else { return SHORTEST };
         work.publish(now);
         (begun.elapsed() * REST).clamp(SHORTEST, LONGEST)
     }

@@ -18,11 +18,11 @@ use super::value::DbValue;
 use authorizer::{AllowedTables, AuthorizerScope};
 use mcp_resources_engine::connection::Cancelled;
 use mcp_resources_runtime::sync::Mutex;
+use mcp_resources_template::uri::encode;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, ffi};
-use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -243,14 +243,8 @@ fn identify(path: &Path) -> Result<File, SessionFault> {
 fn uri_of(path: &Path) -> String {
     // With an empty host: a path may begin with two slashes.
     let mut uri = String::from(if path.is_absolute() { "file://" } else { "file:" });
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'-' | b'_' | b'.' => uri.push(char::from(*byte)),
-            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
-            // Writing to memory does not fail.
-            _ => drop(write!(uri, "%{byte:02X}")),
-        }
-    }
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.');
+    encode(&mut uri, path.as_os_str().as_bytes(), is_plain);
     uri + "?mode=ro"
 }
 
