@@ -31,7 +31,7 @@ pub(crate) fn join(folder: &Path, paths: &mut [NamedPath]) {
 /// A path, several, or names with a path each. `noun` is what each is, as `directory`.
 ///
 /// # Errors
-/// It is none of these.
+/// The value has none of these forms.
 pub(crate) fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, OptionError> {
     match value {
         OptionValue::Text(path) => Ok(vec![NamedPath::plain(some(path, noun)?)]),
@@ -97,8 +97,8 @@ pub(crate) fn parse_path(text: &str) -> OptionValue {
     }
 }
 
-/// The name and the absolute path of a directory, if it is there and has a name that a URI can have. `kind` is the provider's and
-/// `what` the word for such a directory, as `root`.
+/// The name and the absolute path of a directory, if it exists and its name can be part of a URI. `kind` is the
+/// provider's, and `what` its term for such a directory, such as `root`.
 ///
 /// # Errors
 /// It is not there, is no directory, or has no such name.

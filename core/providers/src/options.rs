@@ -1,6 +1,6 @@
 //! The options of providers as data: the source of documentation, the command's help and the bindings' stubs.
 //!
-//! Law: an option stands in one table, with its type, its default and a sentence; what sets it stands beside them.
+//! Law: an option is in one table, with its type, its default and a sentence; the code that sets it is beside them.
 
 #[cfg(any(feature = "_options", feature = "_units"))]
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
@@ -12,7 +12,7 @@ pub struct OptionKind {
     pub name: &'static str,
     /// One sentence about the resources that it serves.
     pub about: &'static str,
-    /// The options, in the order in which they are documented.
+    /// The options, in the order of the documentation.
     pub options: &'static [OptionRow],
 }
 
@@ -63,7 +63,8 @@ macro_rules! option_table {
 #[cfg(feature = "_options")]
 pub(crate) use option_table;
 
-/// Reads options of which one, paths with or without names, may stand alone. `$noun` is what each is, as `directory`.
+/// Reads options of which one, paths with or without names, may be given alone. `$noun` is the term for each path, such
+/// as `directory`.
 #[cfg(feature = "_named")]
 macro_rules! paths_or_options {
     ($type:ty, $paths:ident: $noun:literal) => {

@@ -1,7 +1,7 @@
 //! The subscribers of a provider with a search index: digests of what they last read, and state that belongs to one
 //! process.
 //!
-//! Law: no I/O, no lock but that of [`PerProcess`], no notification. The caller notifies once it has released its own lock.
+//! Law: no I/O, no lock but that of [`PerProcess`], no notification. The caller notifies after releasing its own lock.
 
 use mcp_resources_runtime::provider::Feed;
 use std::collections::HashMap;
@@ -118,7 +118,7 @@ impl<T> PerProcess<T> {
         }
     }
 
-    /// Drops the value of this process, if there is one: the next use makes another.
+    /// Drops the value of this process, if there is one: the next use creates another.
     pub(crate) fn clear(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

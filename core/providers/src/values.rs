@@ -152,7 +152,8 @@ impl fmt::Display for ParseFault {
     }
 }
 
-/// The value of a JSON text. A number beyond 64 bits or beyond those of a float is the text as it is written, as in YAML.
+/// The value of a JSON text. A number beyond 64 bits or the range of a float is a text in its original notation, as in
+/// YAML.
 ///
 /// # Errors
 /// It is not JSON, has a key twice, or exceeds a limit.
@@ -273,7 +274,7 @@ pub(crate) fn toml(text: &str, limits: ValueLimits) -> Result<FileValue, ParseFa
     })
 }
 
-/// The line, from 1, of a place in a text whose lines end with LF, CRLF or CR.
+/// The line, from 1, of an offset in a text whose lines end with LF, CRLF or CR.
 fn line_of(text: &str, at: usize) -> u64 {
     let before = text.as_bytes().get(..at).unwrap_or_default();
     let after = before.iter().skip(1).chain(text.as_bytes().get(at));

@@ -28,7 +28,7 @@ pub struct ApiOptions {
     pub(super) poll: Duration,
 }
 
-/// An endpoint as it is declared.
+/// A declared endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct ApiEndpoint {
     url: Option<Hidden>,
@@ -55,14 +55,14 @@ pub(super) struct CheckedService {
     pub(super) url: UrlTemplate,
     /// Values are marked as sensitive: they are not shown when they are formatted.
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
-    /// The headers whose values come from the environment, with the words of these.
+    /// The headers whose values come from the environment, with the words of their values.
     secret: Vec<(HeaderName, SecretWords)>,
     pub(super) pick: Option<Pointer>,
     pub(super) ids: Vec<String>,
 }
 
 impl ApiEndpoint {
-    /// Requests `url`, in which `{id}` stands for the end of the resource's URI.
+    /// Requests `url`, in which `{id}` is replaced by the end of the resource's URI.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: Some(Hidden(url.into())), ..Self::default() }
     }
@@ -136,14 +136,14 @@ impl ApiEndpoint {
 }
 
 impl CheckedService {
-    /// The header whose value from the environment is in what would be served: whole, or a word of it such as the
-    /// token behind `Bearer`, in whatever form.
+    /// The header whose value from the environment occurs in the answer: as a whole, or a word of it such as the token
+    /// behind `Bearer`, in any encoding.
     pub(super) fn repeated_secret(&self, answer: &[u8]) -> Option<&HeaderName> {
         self.secret.iter().find(|(_, words)| words.are_in(answer)).map(|(name, _)| name)
     }
 }
 
-/// A header that may be sent, with its value as it is now.
+/// A header that may be sent, with its current value.
 fn checked((name, source): &(String, HeaderSource)) -> Result<(HeaderName, HeaderValue), String> {
     /// Headers that the client sets itself, or that delimit a message.
     const OWN: [&str; 9] = [

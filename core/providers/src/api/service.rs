@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// In `_meta` of contents that are older than they may be, because the server cannot be reached.
 const STALE: &str = r#"{"io.github.mcp-resources/stale":true}"#;
-/// For how long a server is not asked that gives no time itself, and the longest time that it can give.
+/// The pause of a server that sends no `Retry-After`, and the longest pause that one can request.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 /// The lower limit of the option `poll`.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
@@ -54,11 +54,11 @@ pub(super) struct Service {
 struct FetchFlights {
     /// The requests that are under way.
     open: HashMap<ApiCacheKey, WaitingReads>,
-    /// Resources whose server is not asked before a time.
+    /// The resources whose server is paused.
     paused: HashMap<ApiCacheKey, Instant>,
 }
 
-/// Those who wait for a request.
+/// The reads that wait for a request.
 #[derive(Debug, Default)]
 struct WaitingReads {
     reads: Vec<Responder<ReadResult<'static>>>,
@@ -83,7 +83,7 @@ pub(super) enum FetchOutcome {
     Failed,
 }
 
-/// A request that is under way. Dropped, as by a panic, it fails those who wait.
+/// A request in progress. If it is dropped, as by a panic, the waiting reads fail.
 struct FetchFlight<'s> {
     service: &'s Service,
     key: &'s ApiCacheKey,
@@ -196,7 +196,7 @@ impl Service {
         }
     }
 
-    /// Until when the server of a resource must not be asked.
+    /// The end of the pause of a resource's server.
     pub(super) fn paused_until(&self, key: &ApiCacheKey) -> Option<Instant> {
         lock(&self.flights).paused_until(key, Instant::now())
     }

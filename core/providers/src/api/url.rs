@@ -16,7 +16,7 @@ impl UrlTemplate {
     /// Reads a URL.
     ///
     /// # Errors
-    /// Why it is none: a phrase that follows the URL in a message, without repeating it.
+    /// The reason why it is invalid: a phrase that follows the URL in a message, without repeating it.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let parts: Vec<String> = text.split("{id}").map(str::to_owned).collect();
         if parts.iter().any(|part| part.contains(['{', '}'])) {

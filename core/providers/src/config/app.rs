@@ -247,7 +247,7 @@ impl ConfigFacts {
     }
 }
 
-/// A file as it is now.
+/// The current contents of a file.
 fn read(file: &Path) -> std::io::Result<(Vec<u8>, ConfigFacts)> {
     // A pipe would be opened for ever.
     if !std::fs::metadata(file)?.is_file() {

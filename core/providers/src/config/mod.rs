@@ -5,8 +5,9 @@
 //!                 └─ Watch: a thread looks at the files while somebody watches a key or the lists
 //! ```
 //!
-//! Law: nothing exists but what `allow` names. A key that is absent, not allowed, or that the guard hides is one and the same:
-//! not found. A value whose name says secret, or in which a detector finds one, is masked before it is kept.
+//! Law: only keys that `allow` names exist. A key that is absent, not allowed, or denied by the guard is not found; all
+//! cases look the same. A value is masked before it is kept, if its name stands for a secret or a detector finds one in
+//! it.
 
 mod app;
 mod dotenv;

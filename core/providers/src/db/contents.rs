@@ -266,7 +266,8 @@ impl RowPage<'_> {
         }
     }
 
-    /// Visits the rows of the table behind `after`, `first` of them with the first question, until `visit` wants no more.
+    /// Visits the rows of the table behind `after`, `first` of them with the first query, until `visit` returns that it
+    /// needs no more.
     fn scan(
         &self,
         session: &mut dyn DbSession,

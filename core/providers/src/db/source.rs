@@ -80,7 +80,7 @@ impl DbSource {
     /// Reads the declaration of a database.
     ///
     /// # Errors
-    /// A name or the URL cannot be served, or a statement is none: with the fix, and without the URL.
+    /// A name or the URL cannot be served, or a statement is invalid: with the fix, and without the URL.
     pub(super) fn new(name: String, database: Database) -> Result<Arc<Self>, OptionError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let wrong = |what: String| OptionError::sentence(format!("db: the database {name:?} {what}"));
@@ -144,7 +144,7 @@ impl DbSource {
         }
     }
 
-    /// The declared table with this name, as it is spelled in URIs.
+    /// The declared table with this name in URIs.
     pub(super) fn declared(&self, segment: &str) -> Option<&DeclaredTable> {
         self.tables.iter().find(|declared| path::text(declared.name.as_bytes()) == segment)
     }
@@ -176,8 +176,8 @@ impl DbSource {
     /// Adds to `catalog` each denied column that does not exist: if it is misspelled, the column that is meant would be served.
     /// `known` are all columns of the database, each with its table, and with the table's schema if there are schemas.
     ///
-    /// A name that stands in one list for many databases need not exist in each, so it is a fault only if it looks like a
-    /// column that exists, names its table, or is a pattern.
+    /// A name in a list for many databases need not exist in each, so it is a fault only if it looks like an existing
+    /// column, names its table, or is a pattern.
     pub(super) fn check_denied(&self, known: &[(String, String)], catalog: &mut DbCatalog) {
         let is_known = |denied: &DeniedColumn| {
             known.iter().any(|(table, column)| {
@@ -392,7 +392,7 @@ impl DeniedColumn {
     }
 }
 
-/// Whether a name stands in a URI as it is.
+/// Whether a name needs no encoding in a URI.
 fn is_segment(name: &str) -> bool {
     !name.is_empty() && path::text(name.as_bytes()) == name && !name.contains(['{', '}'])
 }

@@ -313,7 +313,7 @@ impl Docs {
         Ok(markdown(own.to_owned(), &page).into())
     }
 
-    /// A page of that name, if there is one; else a search.
+    /// A page of that name, if it exists; else a search.
     fn search_or_page(
         &self,
         site: &DocsSite,

@@ -16,14 +16,14 @@ const CHUNK: usize = 64 * 1024;
 
 /// The parts of a request that a read needs.
 pub(super) struct ReadContext<'a> {
-    /// Whether an answer may have so many bytes.
+    /// Whether an answer may have this size in bytes.
     pub(super) facts: &'a dyn Fn(u64) -> Result<(), ReadError>,
     pub(super) is_cancelled: &'a dyn Fn() -> bool,
     /// Whether the client may see a URI.
     pub(super) permits: &'a dyn Fn(&str) -> bool,
 }
 
-/// The lines of a file that are asked for, from 1, both ends included.
+/// The requested lines of a file, from 1, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineRange {
     first: u64,
@@ -91,10 +91,10 @@ pub(super) fn bytes<'c>(result: &'c ReadResult<'_>) -> Option<&'c [u8]> {
     }
 }
 
-/// Whether an answer may have so many bytes.
+/// Whether an answer may have this size in bytes.
 type Allow<'a> = dyn Fn(u64) -> Result<(), ReadError> + 'a;
 
-/// All of a file, as it is now.
+/// The current contents of a file.
 fn whole(
     opened: OpenedFile,
     allow: &Allow<'_>,

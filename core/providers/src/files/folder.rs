@@ -112,7 +112,7 @@ impl Folder {
         &self.tree
     }
 
-    /// Its name, as it stands in URIs once it is percent-encoded.
+    /// Its name, before percent-encoding.
     pub(crate) fn name(&self) -> &str {
         self.tree.name()
     }
@@ -190,7 +190,7 @@ impl Folder {
         true
     }
 
-    /// The names in a directory that is served; none if there is no such directory.
+    /// The names in a served directory; empty if there is no such directory.
     pub(crate) fn names(&self, path: &[u8]) -> Vec<Vec<u8>> {
         let names = || {
             let root = self.tree.open().ok()?;
@@ -207,7 +207,7 @@ impl Folder {
         Some(self.tree.find(&root, path, &|_| true).ok()?.is_dir())
     }
 
-    /// The first `max` bytes of a file. `check` is given its size, before it is read and as it is read.
+    /// The first `max` bytes of a file. `check` is called with its size, before and during the read.
     ///
     /// # Errors
     /// [`UnreadFile`].
@@ -291,7 +291,7 @@ impl FileFacts {
     }
 }
 
-/// Watches folders while it is asked to.
+/// A watch over folders, while it is on.
 pub(crate) struct FolderWatch(FileWatch);
 
 impl FolderWatch {
@@ -299,7 +299,7 @@ impl FolderWatch {
         Self(FileWatch::default())
     }
 
-    /// Reports all changes of the folders from now on, or none. What changes before all is watched is one
+    /// Starts or stops reporting the changes of the folders. Changes before everything is watched are reported as one
     /// [`FolderChanges::moved`].
     pub(crate) fn set(&self, on: bool, folders: &[Folder], changes: Option<impl FolderChanges>) {
         let trees: Vec<_> = folders.iter().map(|folder| folder.tree.clone()).collect();

@@ -6,8 +6,8 @@
 //!   interest ──▶ Watch, a thread while there are subscribers: compares what is there with what was, and notifies the Feed
 //! ```
 //!
-//! No answer may be kept (`ttlMs` is 0): whatever has just written a file on this machine may be who reads it next, and a file
-//! is read again at little cost.
+//! Answers may not be cached (`ttlMs` is 0): the next reader may be the program that has just written the file, and
+//! reading a file again costs little.
 //!
 //! Law: the opened file is the one that was judged. A file that is absent, ignored, hidden, excluded, reached by a link
 //! that may not be followed, or not a regular file is not found; all cases look the same.

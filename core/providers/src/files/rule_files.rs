@@ -60,7 +60,7 @@ type ReadRules = (RuleFileStamp, Option<Arc<IgnoreRules>>);
 struct KeptRules {
     files: HashMap<RuleKey, ReadRules>,
     bytes: usize,
-    /// Whether a configuration says that case counts for nothing.
+    /// Whether a configuration says that case does not matter.
     configs: HashMap<PathBuf, (RuleFileStamp, bool)>,
 }
 
@@ -77,7 +77,7 @@ struct RuleFileStamp {
     changed: Changed,
 }
 
-/// Why rules that are there cannot be read.
+/// The reason why existing rules cannot be read.
 #[derive(Clone, Copy, Debug)]
 enum UnreadableRules {
     NoFile,

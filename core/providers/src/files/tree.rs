@@ -27,7 +27,7 @@ pub(super) const INDEX: &str = "file:///";
 /// may be replaced, disappear and come back, and a process may fork.
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// As it stands in URIs, decoded.
+    /// Its decoded name in URIs.
     name: String,
     /// `file:///NAME/`.
     uri: String,

@@ -38,7 +38,7 @@ pub(super) struct ChangedFile {
 /// A comparison of two trees for a client.
 pub(super) struct Comparison<'c> {
     pub(super) handle: &'c Handle<'c>,
-    /// The revisions as they stand in URIs: the guard is asked about these.
+    /// The revisions as in URIs: the guard is asked about these.
     pub(super) from: &'c str,
     pub(super) to: &'c str,
     pub(super) context: &'c GitContext<'c>,

@@ -1,8 +1,8 @@
 //! Completion of the git provider's variables.
 //!
-//! Law: a client can expand the template with a value as it is. Names have `~2F` for a slash. Paths are whole, and
-//! percent-encoded where the template takes them as they are; those of directories end with a slash. Only names and paths that
-//! are served are suggested.
+//! Law: a client can expand the template with a value unchanged. Names have `~2F` for a slash. Paths are whole, and
+//! percent-encoded if the template does not encode them; those of directories end with a slash. Only served names and
+//! paths are suggested.
 
 use super::commits::CommitWalk;
 use super::objects::entries;

@@ -76,7 +76,7 @@ impl GitIndex {
 }
 
 impl Handle<'_> {
-    /// The index now; an empty one, if there is none. It is kept as long as the file is the same.
+    /// The current index; an empty one if there is none. Kept as long as the file is the same.
     pub(super) fn index(&self) -> Result<Arc<GitIndex>, ReadError> {
         let path = self.open.layout.git_dir.join("index");
         let now = std::fs::metadata(&path).ok().as_ref().map(stamp);
@@ -198,7 +198,7 @@ fn entries_of(state: &State) -> impl Iterator<Item = IndexEntry> + '_ {
     })
 }
 
-/// The entries of a split index: those of the shared part, some of them replaced or deleted, and its own.
+/// Merges the entries of a split index: those of the shared part, some of them replaced or deleted, and its own.
 fn merged(own: &State, shared: &State) -> Vec<IndexEntry> {
     let mut all: Vec<Option<IndexEntry>> = entries_of(shared).map(Some).collect();
     let mut changes = entries_of(own).peekable();

@@ -440,7 +440,7 @@ fn target(request: &Read) -> Result<GitTarget, ReadError> {
     })
 }
 
-/// Reads the number of commits that a request asks for.
+/// Parses the requested number of commits.
 fn count(n: Option<&str>, max: usize) -> Result<usize, ReadError> {
     let Some(n) = n else { return Ok(max) };
     let number = n.bytes().all(|byte| byte.is_ascii_digit()).then(|| n.parse().ok()).flatten();

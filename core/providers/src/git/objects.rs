@@ -68,7 +68,7 @@ impl<K: Copy + Eq + Hash> ObjectCache<K> {
 }
 
 impl Handle<'_> {
-    /// The parents of a commit, as far as they were fetched: the last commit of a shallow clone has none.
+    /// The fetched parents of a commit: the last commit of a shallow clone has none.
     pub(super) fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>, ReadError> {
         let commit = self.commit(id)?;
         if self.shallow()?.contains(&id) {
@@ -152,7 +152,7 @@ impl Handle<'_> {
         Ok(Some(entry))
     }
 
-    /// The bytes of an object of this kind with at most so many bytes.
+    /// The bytes of an object of this kind, at most `limit`.
     fn kept(&self, id: ObjectId, kind: Kind, limit: u64) -> Result<Arc<[u8]>, ReadError> {
         self.kept_if_there(id, kind, limit)?.ok_or_else(|| self.absent(id))
     }

@@ -25,7 +25,7 @@ const FAN: usize = 256 * 4;
 const CHECKSUMS: u64 = 40;
 /// Number of bytes of an entry that are read at first.
 const START: usize = 512;
-/// A large index is searched in the file: so many bytes of ids are read at a time.
+/// Number of bytes of ids that are read at a time when a large index is searched in its file.
 const BLOCK: usize = 4096 / ID * ID;
 
 /// Why an object is not read.
@@ -34,7 +34,7 @@ pub(super) enum StoreError {
     Part(PartError),
     Corrupt(&'static str),
     TooLarge(u64),
-    /// It is of another kind than the one that is asked for.
+    /// It is not of the requested kind.
     Other,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct PackEntry {
     pub(super) bytes: Compressed,
 }
 
-/// Compressed bytes of a file: the first of them, and where the rest begins.
+/// Compressed bytes of a file: the first of them, and the offset of the rest.
 #[derive(Default)]
 pub(super) struct Compressed {
     read: Vec<u8>,

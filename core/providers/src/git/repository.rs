@@ -42,7 +42,7 @@ pub(super) struct GitContext<'a> {
     /// Whether the client may see a URI.
     pub(super) permits: &'a dyn Fn(&str) -> bool,
     pub(super) is_cancelled: &'a dyn Fn() -> bool,
-    /// Whether an answer may have so many bytes.
+    /// Whether an answer may have this size in bytes.
     pub(super) facts: &'a dyn Fn(u64) -> Result<(), ReadError>,
     pub(super) log: &'a dyn Fn(&str),
 }
@@ -50,7 +50,7 @@ pub(super) struct GitContext<'a> {
 /// A repository: its name, its directory, and the settings for serving it.
 #[derive(Debug)]
 pub(super) struct GitRepository {
-    /// As it stands in URIs, decoded.
+    /// Its decoded name in URIs.
     pub(super) name: String,
     /// `git:///NAME/`.
     pub(super) uri: String,
@@ -219,7 +219,7 @@ impl OpenRepository {
     }
 }
 
-/// The full names that `name` may stand for, in order of preference.
+/// The full names that `name` may mean, in order of preference.
 fn full_names<'a>(name: &'a str, folders: &'a [String]) -> impl Iterator<Item = String> + 'a {
     let plain = name.strip_prefix("refs/").unwrap_or(name);
     let is_allowed = |folder: &&String| {
@@ -325,8 +325,8 @@ impl Handle<'_> {
         Ok(self.shallow.get_or_init(|| last))
     }
 
-    /// The object whose id begins with `digits`; `None` if several do. Commits come first, then trees: what git expects where
-    /// a revision stands.
+    /// The object whose id begins with `digits`; `None` if there are several. Commits come first, then trees: the kinds
+    /// that git expects in the place of a revision.
     fn abbreviated(&self, digits: &str) -> Result<Option<ObjectId>, ReadError> {
         if digits.len() < SHORTEST_ID || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(ReadError::NotFound);
@@ -404,7 +404,7 @@ fn parse_id(text: &str) -> Option<ObjectId> {
     ObjectId::from_hex(text.as_bytes()).ok()
 }
 
-/// Whether names of folders of `refs` can be asked for.
+/// Checks that names of folders of `refs` can be requested.
 pub(super) fn check_folders(folders: &[String]) -> Result<(), OptionError> {
     for folder in folders {
         let is_plain = |part: &str| {

@@ -57,7 +57,7 @@ fn large(name: &str) -> Large {
     Large(dir)
 }
 
-/// Asks for `target` and stops waiting at the question `stop_at`. Returns the answer and how often the question was put.
+/// Requests `target` and cancels at the check number `stop_at`. Returns the answer and the number of checks.
 fn asked(repository: &GitRepository, target: &GitTarget, stop_at: usize) -> (Result<(), ReadError>, usize) {
     let questions = Cell::new(0);
     let context = GitContext {

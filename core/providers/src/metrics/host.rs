@@ -88,7 +88,7 @@ gauges! {
 }
 
 impl Collector {
-    /// One that does not measure yet. Its series are in `table` from now on.
+    /// A measurement that has not started yet. Adds its series to `table`.
     ///
     /// # Errors
     /// There is no room for them.
@@ -97,7 +97,7 @@ impl Collector {
         Ok(Self { gauges, interval, state: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// A new mount: a thread of an earlier one ends by itself.
+    /// Prepares for a new mount: a thread of an earlier one ends by itself.
     pub(super) fn begin_anew(&self) {
         let mut state = self.lock();
         state.thread = None;

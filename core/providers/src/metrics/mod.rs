@@ -301,7 +301,7 @@ impl Metrics {
     }
 }
 
-/// A series as it is listed.
+/// The list entry of a series.
 fn item(series: &Series) -> Resource {
     let listed = Resource::new(&*series.uri).name(&*series.name).mime_type(JSON).priority(0.5);
     let listed = match series.about {

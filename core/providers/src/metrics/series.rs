@@ -102,7 +102,7 @@ impl SeriesTable {
         }
     }
 
-    /// Adds a sample to the series `name`, which begins with it if there is none yet.
+    /// Adds a sample to the series `name`, and creates the series if it does not exist.
     pub(super) fn push(&self, name: &str, sample: Sample) -> Result<(), PushError> {
         if !TIMES.contains(&sample.at) {
             return Err(PushError::Time);
@@ -115,7 +115,7 @@ impl SeriesTable {
         Ok(())
     }
 
-    /// The series `name`; a new one without samples if there is none yet.
+    /// The series `name`; a new one without samples if it does not exist.
     pub(super) fn begin(&self, name: &str, about: Option<&'static str>) -> Result<Arc<Series>, PushError> {
         if name.is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
             return Err(PushError::Name);
@@ -150,7 +150,7 @@ impl SeriesTable {
         self.read().len()
     }
 
-    /// All, in the order in which they are listed.
+    /// All series, in the order of lists.
     pub(super) fn all(&self) -> Vec<Arc<Series>> {
         let mut all: Vec<_> = self.read().values().cloned().collect();
         all.sort_by(|one, other| one.segment.cmp(&other.segment));
@@ -208,7 +208,7 @@ impl Series {
 }
 
 impl Samples {
-    /// A sample that comes late is put where it belongs. One that is older than all of a full samples is dropped.
+    /// Inserts a sample in the order of times. If the samples are full, one that is older than all of them is dropped.
     fn push(&mut self, sample: Sample) {
         let is_full = self.samples.len() >= self.limit;
         if is_full && self.samples.front().is_some_and(|oldest| sample.at < oldest.at) {

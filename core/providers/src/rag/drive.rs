@@ -5,8 +5,8 @@
 //!        invalid_grant: a sentence with the fix      401: a new token, once      429, 5xx: later, as Retry-After says
 //! ```
 //!
-//! Law: the credentials are the operator's, never a client's, and stand in no message. A page token that Drive does not know any
-//! longer is answered with a whole listing.
+//! Law: the credentials are the operator's, never a client's, and are in no message. If Drive no longer knows a page
+//! token, everything is listed again.
 
 use super::credentials::{Credentials, SCOPE};
 use super::source::{
@@ -182,7 +182,7 @@ struct File {
 
 impl Drive {
     /// # Errors
-    /// There are no credentials, or an id or the URL is none.
+    /// There are no credentials, or an id or the URL is invalid.
     pub(super) fn new(options: DriveOptions) -> Result<Self, OptionError> {
         let wrong = |reason: String| OptionError::sentence(format!("rag: {reason}"));
         for id in options.folder.iter().chain(&options.drive) {
@@ -441,7 +441,7 @@ impl Drive {
 struct Pages(HashSet<String>);
 
 impl Pages {
-    /// The token of the next page, if there is one.
+    /// The token of the next page; `None` if this was the last.
     fn next(&mut self, body: &Value) -> Result<Option<String>, SourceError> {
         let Some(token) = body.get("nextPageToken").and_then(Value::as_str) else { return Ok(None) };
         if token.len() > LONGEST_PAGE || !self.0.insert(token.to_owned()) {
@@ -451,7 +451,7 @@ impl Pages {
     }
 }
 
-/// Changes in the order in which they were reported.
+/// The changes in the order in which they were reported.
 fn in_order(last: HashMap<String, (usize, Option<ListedDocument>)>, token: String) -> SourceChanges {
     let mut all: Vec<(usize, String, Option<ListedDocument>)> =
         last.into_iter().map(|(id, (place, listed))| (place, id, listed)).collect();
@@ -548,7 +548,7 @@ impl DriveAnswer {
         is_word.then(|| word.to_owned())
     }
 
-    /// Why there is no answer, and what helps.
+    /// The error about an answer: the reason, and the fix.
     fn refused(&self) -> SourceError {
         let status = self.status;
         let reason = self.reason().unwrap_or_default();
@@ -605,7 +605,7 @@ fn of_all(error: SourceError) -> SourceError {
     }
 }
 
-/// In words that hold no address and no token.
+/// The error about a failed call, without addresses and tokens.
 fn failed(error: &ureq::Error) -> SourceError {
     let what = match error {
         ureq::Error::Timeout(_) => "Drive does not answer in time",
@@ -617,7 +617,7 @@ fn failed(error: &ureq::Error) -> SourceError {
     SourceError::Failed(what.into())
 }
 
-/// In which form a file is exported, if it must be, and the media type of its text; `None` if it has no text.
+/// The form in which a file is exported, if it must be, and the media type of its text; `None` if it has no text.
 fn export(mime_type: &str) -> Option<(Option<&'static str>, &'static str)> {
     match mime_type {
         DOCUMENT => Some((Some("text/markdown"), "text/markdown")),

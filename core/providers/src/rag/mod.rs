@@ -81,7 +81,7 @@ pub struct Rag {
 }
 
 impl Rag {
-    /// The collections of `options`. No source is asked here: the first request begins with it.
+    /// Makes a provider of the collections of `options`. No source is asked before the first request.
     ///
     /// # Errors
     /// There is no collection, one has no folder or no credentials, or two have the same name.
@@ -122,7 +122,7 @@ impl Rag {
     /// second.
     ///
     /// # Errors
-    /// There is a collection of this name, or the name is none.
+    /// A collection of this name exists, or the name is invalid.
     pub fn with_source(mut self, name: &str, source: impl DocumentSource) -> Result<Self, OptionError> {
         let collection =
             collection_of(name, Box::new(source), &RagOptions::new(), &IndexFile::new("rag", None)?)?;

@@ -78,7 +78,7 @@ pub enum SourceChanges {
     Some {
         /// Those that are new or may have changed.
         changed: Vec<ListedDocument>,
-        /// The ids of those that are gone.
+        /// The ids of removed documents.
         gone: Vec<String>,
         /// The token for the next call.
         token: Option<String>,
@@ -92,7 +92,7 @@ pub enum SourceError {
     NotFound,
     /// It does not answer now. The reason is for the log.
     Failed(String),
-    /// The document has no text that can be served. It is not asked for again until it changes. The reason is for the log.
+    /// The document has no text to serve. It is not requested again until it changes. The reason is for the log.
     Unreadable(String),
 }
 

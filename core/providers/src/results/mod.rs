@@ -73,7 +73,8 @@ impl Results {
     /// An empty cache, or the contents of its file.
     ///
     /// # Errors
-    /// The scheme is none, a limit is 0, or the file cannot be used: it is damaged, of something else, or cannot be written.
+    /// The scheme is invalid, a limit is 0, or the file cannot be used: it is damaged, belongs to another application,
+    /// or cannot be written.
     pub fn new(options: ResultOptions) -> Result<Self, OptionError> {
         options.check()?;
         let store = ResultStore::new(&options)?;
@@ -87,8 +88,9 @@ impl Results {
         Ok(Self { cache: Arc::new(cache), others: Vec::new(), watching: Arc::default() })
     }
 
-    /// Puts a result in the place of what had this id. Those who watch it are notified, and those who listen to the lists if it
-    /// is new. Results that were used least recently make room. With a file, the result is in it when this returns.
+    /// Stores a result, and replaces an earlier one with this id. Clients that watch it are notified and, if it is new,
+    /// those that listen to the lists. The least recently used results are removed to make room. With a file, the
+    /// result is in it when this returns.
     ///
     /// # Errors
     /// The id is empty or has more than 1,024 bytes, the time is 0, the contents are larger than the cache, or the file cannot be
@@ -106,7 +108,7 @@ impl Results {
     /// The result with this id that everybody sees; with a principal, the one that it sees. Counts as a use.
     ///
     /// # Errors
-    /// The id is none, or the file cannot be read.
+    /// The id is invalid, or the file cannot be read.
     pub fn get(&self, id: &str, principal: Option<&str>) -> Result<Option<ResultEntry>, ResultsError> {
         self.cache.get(&key(id, principal)?)
     }
@@ -116,7 +118,7 @@ impl Results {
     /// call is dropped, another waiting call computes. With a file, this blocks for as long as the file takes.
     ///
     /// # Errors
-    /// The computation failed, or its result cannot be put: see [`Results::put`].
+    /// The computation failed, or its result cannot be stored: see [`Results::put`].
     pub async fn get_or_compute<C, F, T, E>(
         &self,
         id: &str,
@@ -160,7 +162,7 @@ impl Results {
     /// Removes the result of everybody, or of a principal; returns whether it existed.
     ///
     /// # Errors
-    /// The id is none, or the file cannot be written.
+    /// The id is invalid, or the file cannot be written.
     pub fn remove(&self, id: &str, principal: Option<&str>) -> Result<bool, ResultsError> {
         self.cache.remove(&key(id, principal)?)
     }
@@ -173,7 +175,7 @@ impl Results {
         self.cache.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no results.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -269,7 +271,8 @@ impl ResultCache {
         Ok(rest)
     }
 
-    /// Notifies those who watch one of these results and may see it, and the lists of those in `listed`.
+    /// Notifies the clients that watch one of these results and may see it, and those that listen to the lists of
+    /// `listed`.
     fn notify<'k>(&self, keys: impl IntoIterator<Item = &'k ResultKey>, listed: BTreeSet<Audience>) {
         let Some(feed) = self.own.feed() else { return };
         let updated = |uri: &str, audience: &Audience| {

@@ -116,7 +116,7 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "unlikely",
     "upper",
 ];
-/// Pragmas that report on the database, and those of them that take the name of a table.
+/// Pragmas that report on the database, and those that take the name of a table.
 const PRAGMAS: [&str; 5] = ["data_version", "index_list", "schema_version", "table_list", "table_xinfo"];
 const OF_TABLES: [&str; 2] = ["index_list", "table_xinfo"];
 /// Tables that are none of the file: they report on it, and read it in ways that are refused when they run.

@@ -1,7 +1,8 @@
 //! A SQLite database.
 //!
-//! Law: nothing writes. The file is opened with `mode=ro`, `query_only` is set, and an authorizer sees each statement as it is
-//! compiled: see `authorizer`. Before each query the file is identified again, so a file that has replaced it is opened.
+//! Law: no statement writes. The file is opened with `mode=ro`, `query_only` is set, and an authorizer checks each
+//! statement as it is compiled: see `authorizer`. The file is identified before each query, so a file that has replaced
+//! it is opened.
 
 mod authorizer;
 mod schema;
@@ -82,7 +83,7 @@ impl Sqlite {
         Self { source, open: None, seen: None, request: None }
     }
 
-    /// The database as it is now.
+    /// The current database.
     fn open(&mut self) -> Result<&mut OpenDatabase, SessionFault> {
         let Location::Sqlite(path) = &self.source.location else {
             return Err(SessionFault::Down("it is not a file".into()));
@@ -237,7 +238,7 @@ fn identify(path: &Path) -> Result<File, SessionFault> {
     }
 }
 
-/// The URI that SQLite opens a path by, whatever characters it has.
+/// The URI by which SQLite opens a path with any characters.
 fn uri_of(path: &Path) -> String {
     // With an empty host: a path may begin with two slashes.
     let mut uri = String::from(if path.is_absolute() { "file://" } else { "file:" });

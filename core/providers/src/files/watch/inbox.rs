@@ -18,7 +18,7 @@ pub(super) const HINTS: usize = 16_384;
 pub(super) struct Hint {
     /// Bytes were written.
     pub(super) data: bool,
-    /// The name has come, gone, or stands for something else.
+    /// The entry of this name was created, removed or replaced.
     pub(super) name: bool,
     /// The entry of this name may be gone, and the system's watch with it.
     pub(super) gone: bool,
@@ -81,7 +81,7 @@ impl WatchInbox {
         own
     }
 
-    /// A URI is watched from now on, or no longer. Returns whether a thread is to begin.
+    /// Starts or stops watching a URI. Returns whether a thread must be started.
     pub(super) fn interest(&self, uri: &Arc<str>, change: FileChange) -> bool {
         let mut state = self.lock();
         if change.on {
@@ -93,7 +93,7 @@ impl WatchInbox {
         self.changed(state)
     }
 
-    /// The lists are watched from now on, or no longer. Returns whether a thread is to begin.
+    /// Starts or stops watching the lists. Returns whether a thread must be started.
     pub(super) fn lists(&self, on: bool) -> bool {
         let mut state = self.lock();
         state.lists = on;
