@@ -28,7 +28,7 @@ pub struct Entry {
     pub mime_type: Option<String>,
     /// The text.
     pub text: Option<String>,
-    /// The bytes, where there is no text.
+    /// The bytes, if there is no text.
     pub bytes: Option<Uint8Array>,
     /// Members of `_meta` as JSON text.
     pub meta: Option<String>,
@@ -140,7 +140,7 @@ impl Answers {
         Some(Gather(RefCell::new(Some(gather)), client.driver.shared().env))
     }
 
-    /// Tells the client, if it asked for that, how far the handler is.
+    /// Reports progress to the client, if it asked for reports.
     #[napi(catch_unwind)]
     pub fn progress(
         &self,
@@ -156,7 +156,7 @@ impl Answers {
         client.driver.appended()
     }
 
-    /// Logs to the client, if it asked for that; `data` is JSON text.
+    /// Sends a log message to the client, if it asked for them; `data` is JSON text.
     #[napi(catch_unwind)]
     pub fn log(&self, request: f64, level: String, data: String, logger: Option<String>) -> Result<()> {
         let level = LogLevel::parse(&level)
@@ -219,12 +219,12 @@ impl Gather {
     }
 }
 
-/// Chunks as a whole, for who looks at them before they are encoded.
+/// The joined chunks, for code that inspects them before they are encoded.
 #[napi(object, object_from_js = false)]
 pub struct Whole {
     /// The text.
     pub text: Option<String>,
-    /// The bytes, where there is no text.
+    /// The bytes, if there is no text.
     pub bytes: Option<Buffer>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) enum LoopTask {
     Read = 0,
     /// Take the output and write it: no other output is written before that is done.
     Output = 1,
-    /// Call `timer` in so many milliseconds, instead of when it was to be called.
+    /// Call `timer` after this many milliseconds, instead of at the earlier time.
     Alarm = 2,
     /// Call `flush` once this turn has done its work (0), or already once promises that are settled have answered (1).
     Flush = 3,
@@ -37,7 +37,7 @@ pub(crate) enum LoopTask {
     Idle = 5,
     /// The answer to this request is no longer wanted.
     Cancelled = 6,
-    /// Log that the function in the text held the loop for so many milliseconds.
+    /// Log that the function in the text blocked the loop for this many milliseconds.
     LogHeld = 7,
     /// Log a mistake of the user's code.
     LogMisuse = 8,
@@ -80,7 +80,7 @@ impl Arrival {
     }
 }
 
-/// A request, in its own words.
+/// Identifies a request.
 pub(crate) type RequestKey = (ConnectionId, RequestToken);
 
 /// Reads and writes for clients, and keeps their requests by the numbers that JavaScript uses.
@@ -194,7 +194,7 @@ impl Shared {
         self.last_id.get()
     }
 
-    /// A client has answered with JSON text of a result or an error, or it has not.
+    /// Called when a client has answered with JSON text of a result or an error, or has not answered.
     pub(crate) fn replied(
         &self,
         connection: ConnectionId,

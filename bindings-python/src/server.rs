@@ -155,8 +155,8 @@ impl Server {
         mounted.map_err(|error| error::registration(py, &error, None))
     }
 
-    /// Has changes of who watches `uri`, a resource or template, taken by the thread that `start` starts when the
-    /// server begins to serve. Returns the name under which they are given.
+    /// Reports when clients begin or stop watching `uri`, a resource or template, on the thread that `start` starts
+    /// when the server begins to serve. Returns the name under which the changes are reported.
     fn watch(&self, uri: &str, start: Py<PyAny>) -> PyResult<String> {
         let watcher = self.host.watcher.get_or_init(|| Recorder { start, thread: RecordThread::default() });
         self.host.engine()?;
@@ -219,7 +219,7 @@ impl Server {
         });
     }
 
-    /// This process was forked from one that had threads.
+    /// Called after a fork of a process that had threads.
     fn forked(&self) {
         self.host.queue.get().jobs.forked();
         GATE.forked();
@@ -250,7 +250,7 @@ impl Server {
         self.host.registry.len()
     }
 
-    /// Stops the clock at so many milliseconds, for tests.
+    /// Stops the clock at this many milliseconds, for tests.
     fn set_time(&self, tick: Millis, unix: Millis) {
         self.host.clock.set(Some(Now { tick, unix }));
     }
@@ -371,7 +371,7 @@ impl Host {
         }
     }
 
-    /// Starts a worker thread. Where the system has none, `spawn` says so to the queue.
+    /// Starts a worker thread. If the system cannot, `spawn` reports that to the queue.
     pub(crate) fn start_thread(&self, py: Python<'_>) -> PyResult<()> {
         self.spawn.call1(py, (&self.queue,)).map(drop)
     }
