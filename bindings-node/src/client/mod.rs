@@ -98,7 +98,7 @@ impl NativeClient {
         self.calls.queue.client().servers().iter().map(|name| name.as_ref().into()).collect()
     }
 
-    /// The servers that could not be asked for their last list, each with its error.
+    /// The servers that could not be asked for the last list, each with its error.
     #[napi(catch_unwind, getter)]
     pub fn failures(&self) -> Vec<Arrival> {
         let failed = |(name, error): (Arc<str>, ClientError)| {
@@ -160,7 +160,7 @@ impl NativeClient {
         self.calls.queue.cancel(numbered(call));
     }
 
-    /// Answers a question with JSON text, or says why there is no answer.
+    /// Answers a question with JSON text, or with the reason why there is no answer.
     #[napi(catch_unwind)]
     pub fn answer(&self, question: f64, result: Option<String>, why: String) {
         self.calls.queue.answer(numbered(question), result.ok_or(why));

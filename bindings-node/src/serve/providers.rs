@@ -159,7 +159,7 @@ impl Provider {
     }
 }
 
-/// The error for a result that cannot be put or taken.
+/// The error for a result that cannot be stored or returned.
 fn failed(error: ResultsError) -> Error {
     match error {
         ResultsError::File(what) => Error::from_reason(what),

@@ -160,7 +160,7 @@ impl Caller {
         self.calls.cancel(number);
     }
 
-    /// Answers a question with the text of a JSON object, or says that there is no answer.
+    /// Answers a question with the text of a JSON object, or with the reason why there is no answer.
     fn answer(&self, number: u64, answer: Option<String>, reason: &str) {
         self.calls.answer(number, answer.ok_or_else(|| reason.into()));
     }

@@ -205,7 +205,7 @@ impl ResultCache {
     }
 }
 
-/// The exception for a result that cannot be put or taken.
+/// The exception for a result that cannot be stored or returned.
 fn failed(error: ResultsError) -> PyErr {
     match error {
         ResultsError::File(what) => PyOSError::new_err(what),

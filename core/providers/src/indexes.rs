@@ -22,7 +22,7 @@ pub(crate) struct IndexFile(Option<PathBuf>);
 pub(crate) struct Indexes(Vec<(Arc<IndexFile>, Mutex<Option<Index>>)>);
 
 impl IndexFile {
-    /// In memory if there is no `file`. `kind` is the provider's, for the message.
+    /// An index in memory if there is no `file`. `kind` is the provider's, for the message.
     ///
     /// # Errors
     /// The file is something else than an index, or cannot be made.
@@ -71,7 +71,7 @@ fn in_memory(file: &Path, error: &rusqlite::Error) -> Result<(Index, Option<Stri
 }
 
 impl Indexes {
-    /// None of them is open.
+    /// Indexes of these files, none of them open yet.
     pub(crate) fn new<'i>(files: impl Iterator<Item = &'i Arc<IndexFile>>) -> Self {
         let mut all: Vec<(Arc<IndexFile>, Mutex<Option<Index>>)> = Vec::new();
         for file in files {
@@ -82,7 +82,7 @@ impl Indexes {
         Self(all)
     }
 
-    /// Opens one that is not open, and takes out what belongs to none of `names`.
+    /// Opens an index if it is closed, and removes the texts that belong to none of `names`.
     pub(crate) fn open(&self, file: &Arc<IndexFile>, names: &[&str], log: &dyn Fn(&str)) {
         let Some(place) = self.place(file) else { return };
         let mut place = place.lock();
@@ -99,7 +99,7 @@ impl Indexes {
         self.place(file)?.lock().as_mut().map(ask)
     }
 
-    /// Closes all of them.
+    /// Closes all indexes.
     pub(crate) fn close(&self) {
         for (_, index) in &self.0 {
             *index.lock() = None;

@@ -65,7 +65,7 @@ impl Memory {
         self.put(path, Bytes::Text(text.into()), mime_type);
     }
 
-    /// The same with bytes. `mime_type` is `application/octet-stream` if there is none.
+    /// Like [`Self::put_text`], with bytes. `mime_type` is `application/octet-stream` if there is none.
     pub fn put_bytes(&self, path: &str, bytes: impl Into<Arc<[u8]>>, mime_type: Option<&str>) {
         self.put(path, Bytes::Blob(bytes.into()), mime_type);
     }
@@ -84,7 +84,7 @@ impl Memory {
         self.shared.read().len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

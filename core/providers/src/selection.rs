@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The options, ready to be asked.
+/// The compiled options.
 #[derive(Debug)]
 pub(crate) struct Selection {
     hidden: bool,

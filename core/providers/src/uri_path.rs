@@ -18,7 +18,7 @@ pub(crate) use path::text;
 /// The longest path that is looked for, in bytes.
 pub(crate) const PATH: usize = 4_096;
 
-/// The percent-encoded path: its segments as they stand in a URI.
+/// The percent-encoded path: its segments as in a URI.
 pub fn encode(path: &[u8]) -> String {
     let mut out = String::with_capacity(path.len());
     for (at, segment) in path.split(|byte| *byte == b'/').enumerate() {
@@ -68,7 +68,7 @@ pub(crate) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(move |_| !path.is_empty())
 }
 
-/// The name that a segment's text stands for.
+/// The name that a segment's text represents.
 fn segment(part: &str) -> Option<Vec<u8>> {
     let bytes = part.as_bytes();
     let mut name = Vec::with_capacity(bytes.len());

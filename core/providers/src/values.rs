@@ -251,7 +251,7 @@ fn toml_float(written: &str) -> Option<FileValue> {
     )
 }
 
-/// The line, from 1, of a place in a text whose lines end with LF, CRLF or CR.
+/// The line, from 1, of an offset in a text whose lines end with LF, CRLF or CR.
 fn line_of(text: &str, at: usize) -> u64 {
     let before = text.as_bytes().get(..at).unwrap_or_default();
     let after = before.iter().skip(1).chain(text.as_bytes().get(at));

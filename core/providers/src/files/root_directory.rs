@@ -151,8 +151,8 @@ impl RootDirectory {
         }
     }
 
-    /// The path as its directories have it, where the file system found it under another name: one that is not case-sensitive,
-    /// or that normalises. Rules are about names as they are. `None`: it has this name.
+    /// The path in the spelling of its directories, if the file system found it under another name, as one that is not
+    /// case-sensitive or that normalises does. Rules apply to the real names. `None` if the names are equal.
     fn real_spelling(&self, path: &[u8]) -> Result<Option<Vec<u8>>, Missing> {
         let mut real: Vec<u8> = Vec::with_capacity(path.len());
         let mut is_other = false;

@@ -283,7 +283,7 @@ fn check_links(dir: &Path, areas: &[&Path]) -> Result<(), LayoutRefusal> {
     Ok(())
 }
 
-/// The target of `path`, which must lie under one of `areas`.
+/// The target of `path`, which must be under one of `areas`.
 fn inside(path: &Path, areas: &[&Path]) -> Result<PathBuf, LayoutRefusal> {
     let real = fs::canonicalize(path).ok().filter(|real| areas.iter().any(|area| real.starts_with(area)));
     real.ok_or_else(|| {

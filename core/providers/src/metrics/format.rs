@@ -20,7 +20,7 @@ pub(super) enum SeriesFormat {
 }
 
 impl SeriesFormat {
-    /// Their words.
+    /// Their names.
     pub(super) const NAMES: [&str; 3] = ["json", "csv", "openmetrics"];
 
     pub(super) fn parse(word: &str) -> Option<Self> {

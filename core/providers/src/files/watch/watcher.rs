@@ -48,7 +48,7 @@ pub(super) struct FileWatcher<R> {
     due: BTreeMap<Number, Due>,
     /// URIs to report.
     changed: HashSet<Arc<str>>,
-    /// URIs that are watched from now on.
+    /// URIs whose watch begins.
     begun: Vec<Arc<str>>,
     /// Whether the lists have changed.
     is_list_new: bool,
