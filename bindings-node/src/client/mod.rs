@@ -9,7 +9,9 @@ use crate::options::{PlainValue, read};
 use crate::quick::function;
 use crate::woken::Woken;
 use arrival::Arrival;
-use mcp_resources_client::queue::{ClientEvent, ClientQueue, ClientStream, QueuedCallOptions};
+use mcp_resources_client::queue::{
+    ClientEvent, ClientQueue, ClientStream, QueuedCallOptions, QueuedCompletion,
+};
 use mcp_resources_client::{ConfigError, runtime};
 use mcp_resources_engine::client::ClientError;
 use napi::Env;
@@ -119,7 +121,7 @@ impl NativeClient {
         context: Vec<(String, String)>,
         scope: Option<ScopeFields>,
     ) {
-        let what = (template, variable, value);
+        let what = QueuedCompletion { template, variable, value };
         self.calls.queue.complete(numbered(call), what, context, options(scope));
     }
 

@@ -7,7 +7,7 @@ use crate::options::convert;
 use crate::waker::{Owner, Wakeup, watched};
 use calls::Calls;
 use given::{forked, misconfigured};
-use mcp_resources_client::queue::{self, ClientQueue, ClientSettings, Owned};
+use mcp_resources_client::queue::{self, ClientQueue, ClientSettings, Owned, QueuedCompletion};
 use mcp_resources_client::runtime;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::option::FromOption;
@@ -101,6 +101,8 @@ impl Caller {
         context: Vec<(String, String)>,
         asked: RequestParams,
     ) -> PyResult<u64> {
+        let (template, variable, value) = what;
+        let what = QueuedCompletion { template, variable, value };
         self.call(future, asked, |queue, number, asked| queue.complete(number, what, context, asked))
     }
 
