@@ -10,7 +10,9 @@ use crate::values::error::raise;
 use crate::values::options::{PlainValue, read};
 use crate::values::spelling::whole;
 use arrival::Arrival;
-use mcp_resources_client::queue::{ClientEvent, ClientQueue, ClientStream, QueuedCallOptions};
+use mcp_resources_client::queue::{
+    ClientEvent, ClientQueue, ClientStream, QueuedCallOptions, QueuedCompletion,
+};
 use mcp_resources_client::{ConfigError, runtime};
 use mcp_resources_engine::client::ClientError;
 use napi::Env;
@@ -120,7 +122,7 @@ impl NativeClient {
         context: Vec<(String, String)>,
         scope: Option<ScopeFields>,
     ) {
-        let what = (template, variable, value);
+        let what = QueuedCompletion { template, variable, value };
         self.calls.queue.complete(numbered(call), what, context, options(scope));
     }
 
