@@ -36,7 +36,7 @@ pub struct Channel {
 #[napi]
 impl Channel {
     /// Connects a client. `driver` is the number that functions are called with, `drive` is told what the event loop must
-    /// do, as a [`LoopTask`](crate::calls::driver::LoopTask).
+    /// do, as a `LoopTask`.
     #[napi(catch_unwind, constructor)]
     pub fn new(
         server: &Server,
