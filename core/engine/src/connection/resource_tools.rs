@@ -10,7 +10,7 @@ use super::list::ListQuestion;
 use super::named;
 use super::reply::{EncodedReply, NextRead, Reply, ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
-use super::tool_text::{self, LIST, LinePage, TextRange, READ, ToolRefusal, UNKNOWN_CURSOR};
+use super::tool_text::{self, LIST, LinePage, READ, TextRange, ToolRefusal, UNKNOWN_CURSOR};
 use super::words;
 use super::{Arrival, Connection, ConnectionKind, OutcomeStatus, RequestOutcome};
 use crate::catalog::{HandlerId, ToolEntry, ToolSource};
