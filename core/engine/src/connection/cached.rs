@@ -48,7 +48,8 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Option<RequestOutcome<'m>> {
         let cache = self.engine.cache()?;
-        let (kept, hint) = cache.get(&self.engine.key_of(normal), &request.principal.authority(), request.now)?;
+        let (kept, hint) =
+            cache.get(&self.engine.key_of(normal), &request.principal.authority(), request.now)?;
         kept.write(&self.wording(request), out, uri, hint);
         Some(RequestOutcome::answered())
     }
