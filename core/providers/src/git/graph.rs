@@ -371,7 +371,9 @@ mod tests {
             );
             if number > 4 {
                 let _ = writeln!(stream, "from :{}", number - 1);
-                (2..number % 5).for_each(|back| drop(writeln!(stream, "merge :{}", number - back)));
+                for back in 2..number % 5 {
+                    let _ = writeln!(stream, "merge :{}", number - back);
+                }
             }
             let _ = writeln!(stream, "M 644 inline d{}/f{}\ndata 2\n{number:02}", number % 3, number % 7);
         }
