@@ -422,12 +422,14 @@ mod tests {
     }
 
     #[test]
-    fn a_method_is_declared_before_the_engine_is_made() {
+    fn a_method_is_declared_at_any_time() {
         let registry = registry();
         let foreign = || ForeignFunction { method: "vendor/thing".into(), ..ForeignFunction::default() };
-        assert!(registry.extend(foreign(), Arc::new("method")));
+        registry.extend(foreign(), Arc::new("method")).unwrap();
         let handler = registry.engine().unwrap().options().extensions[0].handler;
         assert_eq!(registry.get(handler).as_deref(), Some(&"method"));
-        assert!(!registry.extend(foreign(), Arc::new("late")));
+        assert!(registry.extend(foreign(), Arc::new("twice")).is_err());
+        let late = ForeignFunction { method: "vendor/late".into(), ..ForeignFunction::default() };
+        registry.extend(late, Arc::new("late")).unwrap();
     }
 }

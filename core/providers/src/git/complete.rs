@@ -104,7 +104,8 @@ pub(super) fn paths(
         let path = join(&directory, entry.filename);
         let kind = if is_dir { "tree" } else { "blob" };
         if own.selection.admits_entry(&path, is_dir) && context.permits(&own.uri_at(kind, &encoded, &path)) {
-            let encoded = if of == PathOf::Log { uri_path::unencoded(&path) } else { uri_path::encode(&path) };
+            let encoded =
+                if of == PathOf::Log { uri_path::unencoded(&path) } else { uri_path::encode(&path) };
             values.push(encoded + if is_dir { "/" } else { "" });
         }
     }

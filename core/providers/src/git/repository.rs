@@ -325,7 +325,7 @@ impl Handle<'_> {
         let stamp = CommitGraph::stamp(&objects);
         let mut known = self.open.graph.lock();
         if known.0 != stamp {
-            let graph = CommitGraph::open(&self.open.areas, &objects, self.context.is_cancelled);
+            let graph = CommitGraph::open(&self.open.areas, &objects, &|| self.context.is_cancelled());
             // Opening it may have stopped for this.
             self.check()?;
             *known = (stamp, graph.map(Arc::new));
