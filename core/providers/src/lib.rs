@@ -81,7 +81,7 @@ pub mod spell;
 mod tracker;
 #[cfg(feature = "_values")]
 mod values;
-#[cfg(any(feature = "_polling", feature = "files"))]
+#[cfg(any(feature = "_polling", feature = "_tracker", feature = "files"))]
 mod watching;
 
 #[cfg(feature = "api")]

@@ -2,6 +2,7 @@
 //!
 //! Law: a path is judged with all its parents: beneath what is hidden or excluded nothing is served.
 
+#[cfg(feature = "git")]
 use crate::spell::components;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use mcp_resources_engine::option::{OptionError, PathStep};
@@ -47,6 +48,7 @@ impl Selection {
     }
 
     /// Whether what is at `path` is served, judged with the directories above it.
+    #[cfg(feature = "git")]
     pub(crate) fn admits(&self, path: &[u8], is_dir: bool) -> bool {
         let mut end = 0;
         components(path).all(|name| {
