@@ -4,9 +4,11 @@
 //! another `VERSION` in the files that hold them (`search/index.rs`). It tells changes, it proves nothing: a content that must
 //! not be forged needs SHA-256.
 
-pub(crate) use xxhash_rust::xxh3::{Xxh3Default as Digester, xxh3_64 as digest};
+#[cfg(feature = "db")]
+pub(crate) use xxhash_rust::xxh3::Xxh3Default as Digester;
+pub(crate) use xxhash_rust::xxh3::xxh3_64 as digest;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "db"))]
 mod tests {
     use super::*;
     use std::hash::Hasher;

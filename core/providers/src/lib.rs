@@ -83,9 +83,9 @@ mod tracker;
 pub mod uri_path;
 #[cfg(feature = "_values")]
 mod values;
-#[cfg(any(feature = "_tracker", feature = "api", feature = "files"))]
+#[cfg(any(feature = "_tracker", feature = "api", feature = "files", feature = "rag"))]
 mod wanted;
-#[cfg(any(feature = "_polling", feature = "files"))]
+#[cfg(any(feature = "_polling", feature = "_tracker", feature = "files"))]
 mod watching;
 
 #[cfg(feature = "api")]

@@ -8,7 +8,7 @@
 #[cfg(any(feature = "_named", feature = "_units"))]
 use mcp_resources_engine::guard;
 use mcp_resources_template::uri;
-#[cfg(any(feature = "_named", feature = "_units"))]
+#[cfg(any(feature = "_named", feature = "api", feature = "metrics", feature = "results"))]
 use std::borrow::Cow;
 
 /// Appends `path`, and percent-encodes all characters but those that a path may contain (RFC 3986, section 3.3).
@@ -18,7 +18,7 @@ pub(crate) fn append(out: &mut String, path: &str) {
 }
 
 /// A text without its percent-encoding; `None` if that is not UTF-8.
-#[cfg(any(feature = "_named", feature = "_units"))]
+#[cfg(any(feature = "_named", feature = "api", feature = "metrics", feature = "results"))]
 pub(crate) fn decoded(text: &str) -> Option<String> {
     uri::decode(text).map(Cow::into_owned)
 }

@@ -32,6 +32,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// The number of reads in each of two generations.
 const READS: usize = 4_096;
 /// How often a request that waits for a snapshot looks whether it is cancelled.
+#[cfg(feature = "_search")]
 const WAIT: Duration = Duration::from_millis(50);
 /// How often an idle thread looks whether it is still needed.
 const IDLE_CHECK: Duration = Duration::from_millis(500);
@@ -80,6 +81,7 @@ pub(crate) trait TrackedSource: Send + Sync + Sized + 'static {
     }
 
     /// Whether a snapshot has everything. If one that has not answers a request, the lists count as changed.
+    #[cfg(feature = "_search")]
     fn is_whole(&self, _snapshot: &Self::Snapshot) -> bool {
         true
     }
@@ -107,6 +109,7 @@ pub(crate) struct ProcessTracker<S: TrackedSource>(Mutex<Option<(u32, Arc<Tracke
 pub(crate) struct TrackerWork<'w, S: TrackedSource> {
     pub(crate) feed: &'w Feed,
     tracker: &'w Tracker<S>,
+    #[cfg(any(feature = "db", feature = "git"))]
     watched: &'w [WatchedName],
 }
 
@@ -240,6 +243,7 @@ impl<S: TrackedSource> Tracker<S> {
 
     /// A snapshot that is up to date. Waits for the thread, which begins if there is none, but no longer than `patience`: then
     /// a part may be missing. `None` if the request is cancelled, or no thread can be started.
+    #[cfg(feature = "_search")]
     pub(crate) fn snapshot(
         self: &Arc<Self>,
         feed: Option<Feed>,
@@ -272,6 +276,7 @@ impl<S: TrackedSource> Tracker<S> {
     }
 
     /// The next refresh is at once. `is_outdated`: requests for a snapshot wait for it.
+    #[cfg(feature = "_search")]
     pub(crate) fn wake(&self, is_outdated: bool) {
         let mut state = self.state.lock();
         state.is_woken = true;
@@ -286,6 +291,7 @@ impl<S: TrackedSource> Tracker<S> {
     }
 
     /// The digest of what was last read at a canonical URI.
+    #[cfg(any(feature = "db", feature = "git"))]
     pub(crate) fn last_read(&self, uri: &str) -> Option<S::Digest> {
         let key = self.hasher.hash_one(uri);
         self.state.lock().reads.get(key)
@@ -348,7 +354,12 @@ impl<S: TrackedSource> Tracker<S> {
         let mut worker = self.source.begin(self, feed);
         let mut pause = Duration::ZERO;
         while let Some(watched) = self.wait(feed, pause) {
-            let work = TrackerWork { feed, tracker: self, watched: &watched };
+            let work = TrackerWork {
+                feed,
+                tracker: self,
+                #[cfg(any(feature = "db", feature = "git"))]
+                watched: &watched,
+            };
             pause = self.source.refresh(&mut worker, &work);
             self.compare(feed, &watched);
             self.source.tidy(&work);
@@ -444,11 +455,13 @@ impl<S: TrackedSource> Tracker<S> {
 
 impl<S: TrackedSource> TrackerWork<'_, S> {
     /// What is watched.
+    #[cfg(any(feature = "db", feature = "git"))]
     pub(crate) fn watched(&self) -> &[WatchedName] {
         self.watched
     }
 
     /// The last snapshot.
+    #[cfg(any(feature = "_search", feature = "db", feature = "git"))]
     pub(crate) fn current(&self) -> Arc<S::Snapshot> {
         self.tracker.current()
     }
@@ -459,11 +472,13 @@ impl<S: TrackedSource> TrackerWork<'_, S> {
     }
 
     /// The digest of what was last read at a canonical URI.
+    #[cfg(any(feature = "db", feature = "git"))]
     pub(crate) fn last_read(&self, uri: &str) -> Option<S::Digest> {
         self.tracker.last_read(uri)
     }
 
     /// Whether nothing waits for this refresh to end.
+    #[cfg(feature = "_search")]
     pub(crate) fn is_at_rest(&self) -> bool {
         let state = self.tracker.state.lock();
         !state.is_woken && !state.has_news && self.feed.is_alive()

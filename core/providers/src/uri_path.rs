@@ -31,6 +31,7 @@ pub fn encode(path: &[u8]) -> String {
 }
 
 /// The path as the decoded value of a variable.
+#[cfg(feature = "git")]
 pub(crate) fn unencoded(path: &[u8]) -> String {
     path.split(|byte| *byte == b'/').map(text).collect::<Vec<_>>().join("/")
 }

@@ -59,7 +59,7 @@ mod polling {
         watched: WatchedValue,
         /// The thread: its process, and its number.
         thread: Option<(u32, u64)>,
-        /// How many threads there were.
+        /// The number of threads started so far.
         begun: u64,
     }
 
@@ -78,7 +78,7 @@ mod polling {
     }
 
     impl ProviderWatching {
-        /// A new mount: a thread of an earlier one ends by itself.
+        /// Prepares for a new mount: a thread of an earlier one ends by itself.
         pub(crate) fn begin_anew(&self) {
             self.state.lock().thread = None;
         }

@@ -83,7 +83,7 @@ impl ConfigFormat {
 fn variables(text: &str) -> Result<Parsed, ParseFault> {
     let read = dotenv::parse(text, VALUES);
     let Variables { members, left_out } = read.map_err(|unreadable| {
-        let what = if unreadable.is_too_long { values::TOO_MANY } else { "a quote does not close" };
+        let what = if unreadable.is_too_long { values::counters::TOO_MANY } else { "a quote does not close" };
         ParseFault { what, line: Some(unreadable.line) }
     })?;
     let left_out = left_out.map(|(line, count)| match count {

@@ -2,7 +2,8 @@
 //!
 //! Law: a key stands once in an object, and the limits apply while the text is read, before anything is built of it.
 
-use super::{Counters, DEEP, FileValue, ParseFault, ValueLimits, ValueMembers};
+use super::counters::{Counters, DEEP};
+use super::{FileValue, ParseFault, ValueLimits, ValueMembers};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 use std::cell::Cell;
