@@ -37,7 +37,7 @@ const ANSWER: u64 = 16 << 20;
 /// Maximum number of attempts for a call, and maximum time to wait between two.
 const TRIES: u32 = 5;
 const WAIT: Duration = Duration::from_secs(60);
-/// How often it is looked whether another thread has a token.
+/// Pause between two looks whether another thread has a token.
 const LOOK: Duration = Duration::from_millis(20);
 const NOBODY_WAITS: &str = "nobody waits for it any longer";
 /// An access token is renewed so long before it ends.
