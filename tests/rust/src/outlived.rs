@@ -45,7 +45,9 @@ impl Drop for Scratch {
 }
 
 fn served(provider: impl Provider, read_timeout: u64) -> ResourceServer {
-    let limits = Limits { read_timeout, contents: 1 << 40, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.read_timeout = read_timeout;
+    limits.contents = 1 << 40;
     ResourceServer::builder("outlived", "1").mount(provider).limits(limits).build().unwrap()
 }
 
