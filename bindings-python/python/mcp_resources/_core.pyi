@@ -404,6 +404,14 @@ class Edit:
     ) -> Edit: ...
     @staticmethod
     def remove_template(uri_template: str) -> Edit: ...
+    @staticmethod
+    def add_tool(fields: Mapping[str, Any], function: Function) -> Edit: ...
+    @staticmethod
+    def remove_tool(name: str) -> Edit: ...
+    @staticmethod
+    def add_prompt(fields: Mapping[str, Any], function: Function, completers: Mapping[str, Function]) -> Edit: ...
+    @staticmethod
+    def remove_prompt(name: str) -> Edit: ...
 
 @final
 class Server:
@@ -422,11 +430,13 @@ class Server:
         self,
         method: str,
         function: Function,
-        name_param: str | None,
-        capability: tuple[str, str] | None,
-        lists: str | None,
+        declared: tuple[str | None, tuple[str, str] | None, str | None, int | None],
     ) -> None:
-        """Declares a custom method, before the engine is made."""
+        """Declares a custom method.
+
+        `declared`: the member for the header `Mcp-Name`, a capability with its settings, the list that it returns, and
+        the longest time for a request in milliseconds.
+        """
     def publish(self, edits: Sequence[Edit]) -> list[str]: ...
     def mount(self, providers: Sequence[Provider]) -> None: ...
     def unmount(self, provider: Provider) -> bool: ...
