@@ -340,8 +340,10 @@ async def test_foreign_methods(server: ResourceServer) -> None:
         with pytest.raises(ServerError) as unknown:
             await client.request("vendor/none")
         assert unknown.value.code == -32601
-    with pytest.raises(RegistrationError, match="before the first resource"):
         server.method("vendor/late")(add)
+        assert (await client.request("vendor/late", {"a": 2, "b": 3}))["sum"] == 5
+    with pytest.raises(RegistrationError, match="tool"):
+        server.method("tools/call")(add)
 
 
 async def test_a_method_of_ours_cannot_be_taken(server: ResourceServer) -> None:

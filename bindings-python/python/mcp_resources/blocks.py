@@ -39,7 +39,9 @@ class _Block:
     def _parts(self) -> BlockParts:
         raise NotImplementedError
 
-    def _made(self, kind: str, body: object, contents: Contents | None = None, mime_type: str | None = None) -> BlockParts:
+    def _made(
+        self, kind: str, body: object, contents: Contents | None = None, mime_type: str | None = None
+    ) -> BlockParts:
         uri = inner = None
         if contents is not None:
             uri, mime_type = contents.uri, contents.mime_type

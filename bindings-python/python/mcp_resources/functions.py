@@ -80,22 +80,25 @@ class Slots:
             return inspect.signature(self.function)
         except ValueError:
             raise RegistrationError(
-                f"{full_name(self.function)}: Python does not know its parameters; register a function that calls it, such"
-                f" as lambda: {getattr(self.function, '__name__', 'it')}()"
+                f"{full_name(self.function)}: Python does not know its parameters; register a function that calls it,"
+                f" such as lambda: {getattr(self.function, '__name__', 'it')}()"
             ) from None
 
     def add(self, parameter: inspect.Parameter, slot: Slot) -> None:
+        """Fills a parameter from a slot."""
         by_name = self._gap or parameter.kind is inspect.Parameter.KEYWORD_ONLY
         if by_name and parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             raise self.refusal(parameter, "follows one that is not passed, so it cannot be passed by position alone")
         self.list.append((slot[0], parameter.name, *slot[2:]) if by_name else slot)
 
     def pass_over(self, parameter: inspect.Parameter, why: str) -> None:
+        """Leaves a parameter to its default. Without one it is refused, because of `why`."""
         if parameter.default is parameter.empty:
             raise self.refusal(parameter, why)
         self._gap = True
 
     def refusal(self, parameter: inspect.Parameter, why: str) -> RegistrationError:
+        """The error that names the function and the parameter."""
         return RegistrationError(f"{full_name(self.function)}: parameter {parameter.name!r} {why}")
 
 

@@ -143,7 +143,7 @@ class ResourceHandler(Generic[P, R]):
         return self.uri
 
     def link(self, **values: object) -> "ResourceLink":
-        """Returns a link to the resource with these values, for the result of a tool, such as `note.link(day="monday")`.
+        """Returns a link to the resource with these values, for a tool to return: `note.link(day="monday")`.
 
         It has the description and the media type of the template, and a name from the values.
 

@@ -387,8 +387,8 @@ class ResourceServer:
         called `ctx` or annotated with `Context` gets the request. Needs pydantic.
 
         It returns a text, `Image`, `Audio`, `ResourceLink`, `Embedded`, a list of those, or a `ToolResult`. Any other
-        value is sent as JSON, with a schema from the return annotation. A `ToolError` is a failure that the model reads.
-        Can be called from any thread, also while the server runs; clients are notified that the list has changed.
+        value is sent as JSON, with a schema from the return annotation. The model reads the text of a `ToolError`. Can
+        be called from any thread, also while the server runs; clients are notified that the list has changed.
 
         Args:
             name: the name, of letters, digits, `_`, `-` and `.`. Default: that of the function.
@@ -453,8 +453,8 @@ class ResourceServer:
         """Registers the decorated function as a prompt, which a person can choose by name.
 
         Its parameters are the arguments. They are texts, converted to the types of the annotations as the variables of
-        a template are; the values of an `Enum` or `Literal` are suggested. A parameter that is called `ctx` or annotated
-        with `Context` gets the request.
+        a template are; the values of an `Enum` or `Literal` are suggested. A parameter that is called `ctx` or
+        annotated with `Context` gets the request.
 
         It returns a text, a `PromptMessage`, a block such as `Image`, a list of those, or a `PromptResult`. Can be
         called from any thread, also while the server runs; clients are notified that the list has changed.
@@ -488,7 +488,8 @@ class ResourceServer:
         Args:
             function: the function that is called.
             name: the name. Default: that of the function.
-            arguments: the arguments. The function then gets all of them as one `dict` of texts. Default: its parameters.
+            arguments: the arguments. The function then gets all of them as one `dict` of texts. Default: its
+                parameters.
             details: see `PromptDetails`.
 
         Raises:

@@ -8,7 +8,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Generic, Literal, ParamSpec, TypeVar
+from typing import Annotated, Any, Generic, Literal, NotRequired, ParamSpec, TypeVar
 
 from ._core import Edit, Function, unexpected
 from .blocks import Audio, Embedded, Image, PromptMessage, PromptResult, ResourceLink, Shape, Text, ToolResult
@@ -33,7 +33,14 @@ _OUR_RESULTS = (
 _PYDANTIC = "a tool needs pydantic for the schema of its arguments: pip install 'mcp-resources[tools]'"
 _MOST_FAULTS = 8
 """The most faults of arguments that are reported at once."""
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+_MOST_EXAMINED = 1_000
+"""The most faults whose places are asked for: pydantic makes an object for each."""
+_NAMELESS = {
+    inspect.Parameter.POSITIONAL_ONLY: "can be passed by position alone",
+    inspect.Parameter.VAR_POSITIONAL: "is *{}",
+    inspect.Parameter.VAR_KEYWORD: "is **{}",
+}
+"""The kinds of parameters that cannot be arguments, for messages."""
 
 
 class ArgumentsError(McpError):
@@ -201,9 +208,8 @@ class _Parameters:
         self.context: list[Slot] = []
         self.parameters: dict[str, inspect.Parameter] = {}
         for parameter in self.slots.every():
-            if parameter.kind in _POSITIONAL or parameter.kind is parameter.VAR_KEYWORD:
-                stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind)
-                what = f"is {stars}{parameter.name}" if stars else "can be passed by position alone"
+            if parameter.kind in _NAMELESS:
+                what = _NAMELESS[parameter.kind].format(parameter.name)
                 raise self.slots.refusal(parameter, f"{what}; the arguments of a {kind} have names of their own")
             if is_context(parameter):
                 self.context.append((CONTEXT[0], parameter.name, *CONTEXT[2:]))
@@ -239,10 +245,14 @@ class _Arguments:
             return self._validate(text)  # type: ignore[no-any-return]
         except self._refused as error:
             refused = error
-        faults = [_fault(one) for one in refused.errors(include_url=False, include_context=False)[:_MOST_FAULTS]]
+        count = refused.error_count()
+        if count > _MOST_EXAMINED:
+            raise ArgumentsError("arguments", f"{count} values do not fit their types")
+        errors = refused.errors(include_url=False, include_context=False, include_input=False)
+        faults = [_fault(one) for one in errors[:_MOST_FAULTS]]
         first, *others = faults
         reason = "; ".join([first[1], *(f"{place}: {why}" for place, why in others)])
-        more = refused.error_count() - len(faults)
+        more = count - len(faults)
         raise ArgumentsError(first[0], f"{reason}; and {more} more" if more > 0 else reason)
 
     def _field(self, parameter: inspect.Parameter) -> tuple[Any, bool]:
@@ -257,20 +267,18 @@ class _Arguments:
         is_given = parameter.default is not parameter.empty
         default = _default(parameter.default) if is_given else {}
         field = next((item for item in metadata if hasattr(item, "is_required")), None)
-        if default and field is None:
+        if default and (field is None or field.is_required()):
             metadata.append(_pydantic().Field(json_schema_extra=default))
         annotation = Annotated[(own, *metadata)] if metadata else own
         return annotation, not is_given and (field is None or field.is_required())
 
     def _adapter(self, fields: dict[str, tuple[Any, bool]]) -> Any:
         pydantic = _pydantic()
-        from typing_extensions import NotRequired, TypedDict
-
         members = {
-            name: annotation if is_required else NotRequired[annotation]  # type: ignore[valid-type]
+            name: annotation if is_required else NotRequired[annotation]
             for name, (annotation, is_required) in fields.items()
         }
-        made: Any = TypedDict(self._name, members)  # type: ignore[misc, operator]
+        made = _typed_dict(self._name, members)
         made.__pydantic_config__ = pydantic.ConfigDict(extra="forbid")
         try:
             adapter = pydantic.TypeAdapter(made)
@@ -406,9 +414,10 @@ def _pydantic() -> Any:
     class PlainSchema(GenerateJsonSchema):
         """Without the titles that repeat the names of members."""
 
-        ignored_warning_kinds: typing.ClassVar[Any] = {"skipped-choice", "non-serializable-default"}
+        ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
-        def field_title_should_be_set(self, schema: Any) -> bool:
+        def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+            """Never."""
             return False
 
     return types.SimpleNamespace(
@@ -421,6 +430,14 @@ def _pydantic() -> Any:
         ValidationError=ValidationError,
         to_jsonable_python=to_jsonable_python,
     )
+
+
+def _typed_dict(name: str, members: dict[str, Any]) -> Any:
+    # Before Python 3.12 pydantic takes only that of typing_extensions, which it brings.
+    import typing_extensions
+
+    make: Any = typing_extensions.TypedDict
+    return make(name, members)
 
 
 def _text(adapter: Any, mode: Literal["validation", "serialization"]) -> str:
@@ -452,7 +469,7 @@ def _described(slots: Slots, parameter: inspect.Parameter, annotation: Any) -> t
         text = item if isinstance(item, str) else getattr(item, "documentation", None)
         if isinstance(item, Param):
             if item.type is not None or item.values is not None or item.pattern is not None:
-                why = "has a Param with rules, which are for texts of a URI: use Literal[…], an Enum, or Field of pydantic"
+                why = "has a Param with rules, which are for texts of a URI: use Literal[…], an Enum, or Field(…)"
                 raise slots.refusal(parameter, why)
             text = item.description
         if isinstance(text, str):
