@@ -339,7 +339,7 @@ def _block(block: Json) -> Text | Image | Audio | ResourceLink | Embedded:
         case {"type": "resource_link"}:
             return ResourceLink(resource(block))
         case {"type": "resource", "resource": entry}:
-            return Embedded(entry["uri"], _contents(entry), **about)
+            return Embedded(_contents(entry), **about)
     raise ValueError(block)
 
 

@@ -1,6 +1,7 @@
 """Tools and prompts: schemas from annotations, results of each kind, and what a model reads when something is wrong."""
 
 import asyncio
+import base64
 import enum
 import json
 import logging
@@ -175,8 +176,9 @@ async def test_results(server: ResourceServer) -> None:
         "link": note.link(day="monday"),
         "fixed": everything.link(),
         "other": ResourceLink("https://example.com/a", title="A"),
-        "embedded": Embedded("note://x", {"a": 1}, meta={"com.example/a": 1}),
-        "contents": Embedded("note://x", Contents("x", mime_type="text/plain", meta={"com.example/b": 2})),
+        "embedded": Embedded(Contents({"a": 1}, uri="note://x"), meta={"com.example/a": 1}),
+        "contents": Embedded(Contents("x", uri="note://x", mime_type="text/plain", meta={"com.example/b": 2})),
+        "mixed": ["see", Image(png)],
         "value": {"a": [1, None, "ü"]},
         "whole": ToolResult("bad", is_error=True, structured=[1], meta={"com.example/c": 3}),
         "raw": MethodResult({"content": [], "own": 1}),
@@ -215,6 +217,7 @@ async def test_results(server: ResourceServer) -> None:
         }
     ]
     assert (await given("contents"))["content"][0]["resource"]["_meta"] == {"com.example/b": 2}
+    assert [block["type"] for block in (await given("mixed"))["content"]] == ["text", "image"]
     assert await given("value") == {
         "content": [{"type": "text", "text": '{"a":[1,null,"ü"]}'}],
         "structuredContent": {"a": [1, None, "ü"]},
@@ -223,6 +226,52 @@ async def test_results(server: ResourceServer) -> None:
     assert (whole["isError"], whole["structuredContent"], whole["_meta"]["com.example/c"]) == (True, [1], 3)
     assert (await given("raw"))["own"] == 1
     assert await given("read") == {"content": [{"type": "text", "text": "as a read"}]}
+
+
+async def test_results_of_other_sdks(server: ResourceServer) -> None:
+    """A function that moves here keeps what it returns."""
+    import mcp_types as types
+
+    png = base64.b64encode(b"png").decode()
+    wire = [
+        {"type": "text", "text": "a", "annotations": {"audience": ["user"]}},
+        {"type": "image", "data": png, "mimeType": "image/png"},
+        {"type": "resource_link", "uri": "a://b", "name": "b"},
+        {"type": "resource", "resource": {"uri": "a://b", "text": "x", "mimeType": "text/plain"}},
+    ]
+    results: dict[str, object] = {
+        "wire": {"content": wire, "isError": True, "structuredContent": {"n": 1}},
+        "model": types.CallToolResult(
+            content=[types.TextContent(type="text", text="a")], structured_content={"n": 1}, is_error=True
+        ),
+        "blocks": [types.TextContent(type="text", text="a"), Text("b")],
+        "data": {"content": [], "isError": True},
+    }
+
+    @server.tool
+    def give(which: str):  # type: ignore[no-untyped-def]
+        return results[which]
+
+    @server.tool
+    def typed() -> list[types.TextContent]:
+        return [types.TextContent(type="text", text="a")]
+
+    @server.prompt
+    def talk() -> list[object]:
+        own = types.PromptMessage(role="assistant", content=types.TextContent(type="text", text="a"))
+        return [own, {"role": "user", "content": {"type": "text", "text": "b"}}]
+
+    assert (await call(server, "give", {"which": "wire"}))["content"] == wire
+    for which in ("wire", "model"):
+        result = await call(server, "give", {"which": which})
+        assert (result["isError"], result["structuredContent"]) == (True, {"n": 1})
+    assert [block["text"] for block in (await call(server, "give", {"which": "blocks"}))["content"]] == ["a", "b"]
+    assert (await call(server, "give", {"which": "data"}))["structuredContent"] == results["data"]
+    assert "outputSchema" not in (await listed(server))[1]
+    assert text(await call(server, "typed")) == "a"
+    async with Client(server) as client:
+        messages = (await client.request("prompts/get", {"name": "talk"}))["messages"]
+    assert [(one["role"], one["content"]["text"]) for one in messages] == [("assistant", "a"), ("user", "b")]
 
 
 async def test_structured_results(server: ResourceServer) -> None:
@@ -321,7 +370,7 @@ async def test_many_faults_are_bounded(server: ResourceServer) -> None:
         ({"a": [math.inf]}, "the result.a[0] is inf, which JSON does not have"),
         ({"a": b"x"}, "the result.a is b'x'"),
         (b"x", "bytes have no content of their own"),
-        ([Image(b""), "x"], "item 1 of the list is 'x', expected a block: Text('x')"),
+        ([Image(b""), 7], "item 1 of the list is 7, expected a text, Image"),
         (object, "which has no JSON form"),
         ("cycle", "contains itself"),
     ],
@@ -435,7 +484,7 @@ def test_a_wrong_registration_is_refused(server: ResourceServer) -> None:
     assert refused(lambda: ToolResult(7)) == "ToolResult takes a text or blocks such as Image, got 7"
     assert (
         refused(lambda: PromptMessage({}))
-        == "item 0 of PromptMessage is {}, expected a block: Text, Image, Audio, ResourceLink or Embedded"
+        == "the content of PromptMessage is {}, expected a text, Image, Audio, ResourceLink or Embedded"
     )
 
 

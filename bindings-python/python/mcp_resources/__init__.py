@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from .blocks import Audio, Embedded, Image, PromptMessage, PromptResult, ResourceLink, Text, ToolResult
     from .client import Client, Progress, Question, ServerAbout
     from .listed import Change, ListedResource, ListedTemplate
-    from .tools import PromptHandler
 
 __all__ = [
     "AccessDeniedError",
@@ -108,7 +107,6 @@ __all__ = [
     "Param",
     "Policy",
     "Progress",
-    "PromptHandler",
     "PromptMessage",
     "PromptResult",
     "Question",
@@ -157,8 +155,6 @@ def __getattr__(name: str) -> Any:
         from . import listed as module  # type: ignore[no-redef]
     elif name in _BLOCKS:
         from . import blocks as module  # type: ignore[no-redef]
-    elif name == "PromptHandler":
-        from . import tools as module  # type: ignore[no-redef]
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(module, name)

@@ -1,152 +1,136 @@
 """The results that a tool or prompt can return besides texts and JSON values; and their conversion for the core."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack
 
-from ._core import Resource
+from ._core import Resource, unexpected
 from .checks import shown
 from .encoding import Encoder, is_bytes, to_json
 from .results import Buffer, Completion, Contents, InputRequired, MethodResult, ReadResult
 
+if TYPE_CHECKING:
+    from datetime import datetime
+
 __all__ = ["Audio", "Embedded", "Image", "PromptMessage", "PromptResult", "ResourceLink", "Text", "ToolResult"]
 
-Audience: TypeAlias = Iterable[Literal["user", "assistant"]]
-Hints: TypeAlias = dict[str, object]
+Hints: TypeAlias = Mapping[str, object]
 BlockParts: TypeAlias = tuple[str, object, str | None, str | None, str | None, str | None, Hints | None]
 """Kind, body, media type, URI, `_meta` of contents, `_meta` of the block, and hints."""
 
 
+class BlockOptions(TypedDict, total=False):
+    """Hints about a block of content, for clients."""
+
+    audience: Iterable[Literal["user", "assistant"]] | None
+    """Who the block is meant for: `user`, `assistant` or both. Default: not stated."""
+    priority: float | None
+    """The importance, from 0 (optional) to 1 (required). Default: not stated."""
+    last_modified: "datetime | str | None"
+    """The time of the last change: a `datetime` with a time zone, or ISO 8601 text. Default: not stated."""
+    meta: Mapping[str, object] | None
+    """Members of `_meta`. Default: none."""
+
+
 class _Block:
-    """One block of a result. The hints are those of a resource."""
+    """One block of a result."""
 
-    __slots__ = ("audience", "last_modified", "meta", "priority")
-
-    def __init__(
-        self,
-        *,
-        audience: Audience | None = None,
-        priority: float | None = None,
-        last_modified: Any = None,
-        meta: Mapping[str, object] | None = None,
-    ) -> None:
-        self.audience = audience
-        self.priority = priority
-        self.last_modified = last_modified
-        self.meta = meta
-        if meta is not None and not isinstance(meta, Mapping):
-            raise TypeError(f"meta is {shown(meta)}, expected a dict")
+    __slots__ = ()
 
     def _parts(self) -> BlockParts:
         raise NotImplementedError
 
-    def _made(
-        self, kind: str, body: object, contents: Contents | None = None, mime_type: str | None = None
-    ) -> BlockParts:
-        uri = inner = None
-        if contents is not None:
-            uri, mime_type = contents.uri, contents.mime_type
-            inner = None if contents.meta is None else to_json(contents.meta, None, "meta")
-        given = {"audience": self.audience, "priority": self.priority, "last_modified": self.last_modified}
-        hints = {name: value for name, value in given.items() if value is not None}
-        meta = None if self.meta is None else to_json(self.meta, None, "meta")
-        return kind, body, mime_type, uri, inner, meta, hints or None
-
 
 class Text(_Block):
-    """A text, for a list of blocks or with hints. A text alone needs no `Text`.
+    """A text with hints. A text without hints is a `str`.
 
     Args:
         text: the text.
-        hints: `audience`, `priority`, `last_modified` and `meta`, as of a resource.
+        options: see `BlockOptions`.
 
     Raises:
-        TypeError: `text` is no text.
+        TypeError: an argument has the wrong type.
     """
 
-    __slots__ = ("text",)
+    __slots__ = ("options", "text")
 
-    def __init__(self, text: str, **hints: Any) -> None:
-        super().__init__(**hints)
+    def __init__(self, text: str, **options: Unpack[BlockOptions]) -> None:
         if not isinstance(text, str):
             raise TypeError(f"Text takes a text, got {shown(text)}; write Text(str(…))")
         self.text = text
+        self.options = _checked("Text", options)
 
     def __repr__(self) -> str:
         return f"Text({self.text!r})"
 
     def _parts(self) -> BlockParts:
-        return self._made("text", self.text)
+        return _made("text", self.text, self.options)
 
 
-class _Media(_Block):
-    """Bytes with a media type."""
-
-    __slots__ = ("data", "mime_type")
-
-    def __init__(self, data: Buffer, mime_type: str, **hints: Any) -> None:
-        super().__init__(**hints)
-        name = type(self).__name__
-        if not is_bytes(data):
-            raise TypeError(f"{name} takes bytes, got {shown(data)}; read a file with Path(…).read_bytes()")
-        if not isinstance(mime_type, str):
-            raise TypeError(f"mime_type is {shown(mime_type)}, expected a media type, such as {self._example!r}")
-        self.data = data
-        self.mime_type = mime_type
-
-    _example = ""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({shown(self.data)}, {self.mime_type!r})"
-
-    def _parts(self) -> BlockParts:
-        return self._made(type(self).__name__.lower(), self.data, None, self.mime_type)
-
-
-class Image(_Media):
+class Image(_Block):
     """An image.
 
     Args:
-        data: the bytes of its file.
+        bytes: the bytes of its file.
         mime_type: the media type. Default `image/png`.
-        hints: `audience`, `priority`, `last_modified` and `meta`, as of a resource.
+        options: see `BlockOptions`.
 
     Raises:
-        TypeError: `data` is not bytes.
+        TypeError: an argument has the wrong type.
     """
 
-    __slots__ = ()
-    _example = "image/png"
+    __slots__ = ("bytes", "mime_type", "options")
+    kind: ClassVar[str] = "image"
+    """The kind of block."""
 
-    def __init__(self, data: Buffer, mime_type: str = "image/png", **hints: Any) -> None:
-        super().__init__(data, mime_type, **hints)
+    def __init__(self, bytes: Buffer, mime_type: str = "image/png", **options: Unpack[BlockOptions]) -> None:
+        _check_media("Image", bytes, mime_type, "image/png")
+        self.bytes = bytes
+        self.mime_type = mime_type
+        self.options = _checked("Image", options)
+
+    def __repr__(self) -> str:
+        return f"Image({shown(self.bytes)}, {self.mime_type!r})"
+
+    def _parts(self) -> BlockParts:
+        return _made("image", self.bytes, self.options, self.mime_type)
 
 
-class Audio(_Media):
-    """A sound. Clients of revision 2024-11-05 get a text that says so.
+class Audio(_Block):
+    """A sound. Clients of revision 2024-11-05 get a text that says so instead.
 
     Args:
-        data: the bytes of its file.
+        bytes: the bytes of its file.
         mime_type: the media type. Default `audio/wav`.
-        hints: `audience`, `priority`, `last_modified` and `meta`, as of a resource.
+        options: see `BlockOptions`.
 
     Raises:
-        TypeError: `data` is not bytes.
+        TypeError: an argument has the wrong type.
     """
 
-    __slots__ = ()
-    _example = "audio/wav"
+    __slots__ = ("bytes", "mime_type", "options")
+    kind: ClassVar[str] = "audio"
+    """The kind of block."""
 
-    def __init__(self, data: Buffer, mime_type: str = "audio/wav", **hints: Any) -> None:
-        super().__init__(data, mime_type, **hints)
+    def __init__(self, bytes: Buffer, mime_type: str = "audio/wav", **options: Unpack[BlockOptions]) -> None:
+        _check_media("Audio", bytes, mime_type, "audio/wav")
+        self.bytes = bytes
+        self.mime_type = mime_type
+        self.options = _checked("Audio", options)
+
+    def __repr__(self) -> str:
+        return f"Audio({shown(self.bytes)}, {self.mime_type!r})"
+
+    def _parts(self) -> BlockParts:
+        return _made("audio", self.bytes, self.options, self.mime_type)
 
 
 class ResourceLink(_Block):
-    """A link to a resource, which the client may read. `ResourceHandler.link` makes one to a resource of this server.
+    """A link to a resource that the client may read. `ResourceHandler.link` makes one to a resource of this server.
 
     Clients before revision 2025-06-18 get the URI with its name and description as a text.
 
     Args:
-        resource: the resource, or its URI.
+        resource: the URI, or a `Resource`.
         details: those of a `Resource`, if a URI is given.
 
     Raises:
@@ -156,11 +140,10 @@ class ResourceLink(_Block):
     __slots__ = ("resource",)
 
     def __init__(self, resource: Resource | str, **details: Any) -> None:
-        super().__init__()
         if isinstance(resource, Resource) and details:
             raise TypeError(f"{next(iter(details))} belongs to the Resource: Resource({resource.uri!r}, …)")
         if not isinstance(resource, Resource | str):
-            raise TypeError(f"ResourceLink takes a Resource or a URI, got {shown(resource)}")
+            raise TypeError(f"ResourceLink takes a URI or a Resource, got {shown(resource)}")
         self.resource = resource if isinstance(resource, Resource) else Resource(resource, **details)
 
     @property
@@ -172,40 +155,38 @@ class ResourceLink(_Block):
         return f"ResourceLink({self.resource!r})"
 
     def _parts(self) -> BlockParts:
-        return self._made("link", self.resource)
+        return _made("link", self.resource, {})
 
 
 class Embedded(_Block):
-    """The contents of a resource, inside the result.
+    """The contents of a resource, as part of the result.
 
     Args:
-        uri: the URI of the resource.
-        body: a text, bytes, or a value that is serialized as JSON; or `Contents`.
-        mime_type: the media type. Default: not stated; for a JSON value `application/json`.
-        hints: `audience`, `priority`, `last_modified` and `meta`, as of a resource.
+        contents: the contents, with their `uri`.
+        options: see `BlockOptions`.
 
     Raises:
-        TypeError: `uri` is no text.
+        TypeError: the contents have no URI, or an argument has the wrong type.
     """
 
-    __slots__ = ("contents", "uri")
+    __slots__ = ("contents", "options")
 
-    def __init__(self, uri: str, body: object, *, mime_type: str | None = None, **hints: Any) -> None:
-        super().__init__(**hints)
-        if not isinstance(uri, str):
-            raise TypeError(f'Embedded takes a URI first, got {shown(uri)}; write Embedded("note://today", …)')
-        self.uri = uri
-        self.contents = body if isinstance(body, Contents) else Contents(body, mime_type=mime_type)
+    def __init__(self, contents: Contents, **options: Unpack[BlockOptions]) -> None:
+        if not isinstance(contents, Contents) or not isinstance(contents.uri, str):
+            given = "Contents without a uri" if isinstance(contents, Contents) else shown(contents)
+            raise TypeError(f'Embedded takes Contents, got {given}; write Embedded(Contents(…, uri="note://today"))')
+        self.contents = contents
+        self.options = _checked("Embedded", options)
 
     def __repr__(self) -> str:
-        return f"Embedded({self.uri!r}, {shown(self.contents.body)})"
+        return f"Embedded({self.contents!r})"
 
     def _parts(self) -> BlockParts:
         own = self.contents
         body, mime_type = own.body, own.mime_type
         if not isinstance(body, str) and not is_bytes(body):
             body, mime_type = to_json(body), mime_type or "application/json"
-        return self._made("resource", body, Contents(body, uri=self.uri, mime_type=mime_type, meta=own.meta))
+        return _made("resource", body, self.options, mime_type, own)
 
 
 Block: TypeAlias = Text | Image | Audio | ResourceLink | Embedded
@@ -215,7 +196,7 @@ class ToolResult:
     """The whole result of a tool.
 
     Args:
-        content: the blocks: a text, a block, or a list of blocks. Default: none.
+        content: a text, a block, or a list of both. Default: none.
         structured: the structured result, any JSON value. Default: none.
         is_error: whether the tool failed in a way that the model can mend. Default `False`.
         meta: members of `_meta`. Default: none.
@@ -228,7 +209,7 @@ class ToolResult:
 
     def __init__(
         self,
-        content: "str | Block | Iterable[Block]" = (),
+        content: "str | Block | Iterable[str | Block]" = (),
         *,
         structured: object = ...,
         is_error: bool = False,
@@ -254,7 +235,9 @@ class PromptMessage:
     __slots__ = ("content", "role")
 
     def __init__(self, content: "str | Block", role: Literal["user", "assistant"] = "user") -> None:
-        (self.content,) = _several("PromptMessage", content if isinstance(content, str | _Block) else [content])
+        self.content = _one(content, "the content of PromptMessage")
+        if role not in ("user", "assistant"):
+            raise TypeError(f"role is {shown(role)}, expected 'user' or 'assistant'")
         self.role = role
 
 
@@ -284,30 +267,66 @@ class PromptResult:
         self.meta = meta
 
 
+def _checked(name: str, options: BlockOptions) -> BlockOptions:
+    """The options of a block. The core checks most of their values."""
+    known = [*BlockOptions.__annotations__]
+    for option in options:
+        if option not in known:
+            raise TypeError(f"{name}: {unexpected('option', option, known)}")
+    meta = options.get("meta")
+    if meta is not None and not isinstance(meta, Mapping):
+        raise TypeError(f"meta is {shown(meta)}, expected a dict")
+    return options
+
+
+def _check_media(name: str, given: object, mime_type: object, example: str) -> None:
+    if not is_bytes(given):
+        raise TypeError(f"{name} takes bytes, got {shown(given)}; read a file with Path(…).read_bytes()")
+    if not isinstance(mime_type, str):
+        raise TypeError(f"mime_type is {shown(mime_type)}, expected a media type, such as {example!r}")
+
+
+def _made(
+    kind: str, body: object, options: Mapping[str, Any], mime_type: str | None = None, contents: Contents | None = None
+) -> BlockParts:
+    uri = inner = None
+    if contents is not None:
+        uri = contents.uri
+        inner = None if contents.meta is None else to_json(contents.meta, None, "meta")
+    hints = {name: value for name, value in options.items() if name != "meta" and value is not None}
+    given = options.get("meta")
+    return kind, body, mime_type, uri, inner, None if given is None else to_json(given, None, "meta"), hints or None
+
+
 def _several(name: str, given: Any) -> list[_Block]:
-    """The blocks of a text, a block or an iterable of blocks."""
-    if isinstance(given, str):
-        return [Text(given)]
-    if isinstance(given, _Block):
-        return [given]
+    """The blocks of a text, a block or an iterable of both."""
+    if isinstance(given, str | _Block):
+        return [_one(given, name)]
     if is_bytes(given) or isinstance(given, Mapping) or not isinstance(given, Iterable):
         raise TypeError(f"{name} takes a text or blocks such as Image, got {shown(given)}")
     return [_one(item, f"item {at} of {name}") for at, item in enumerate(given)]
 
 
 def _one(item: object, where: str) -> _Block:
+    if isinstance(item, str):
+        return Text(item)
     if isinstance(item, _Block):
         return item
-    fix = f"Text({item!r:.80})" if isinstance(item, str) else "Text, Image, Audio, ResourceLink or Embedded"
-    raise TypeError(f"{where} is {shown(item)}, expected a block: {fix}")
+    raise TypeError(f"{where} is {shown(item)}, expected a text, Image, Audio, ResourceLink or Embedded")
 
 
 def _messages(given: Any) -> list[PromptMessage]:
-    is_one = isinstance(given, str | PromptMessage | _Block)
+    is_one = isinstance(given, str | PromptMessage | _Block) or _of_sdk(given) is not None
     if not is_one and (is_bytes(given) or isinstance(given, Mapping) or not isinstance(given, Iterable)):
         raise TypeError(f"the prompt returned {shown(given)}, expected a text, PromptMessage(…), or a list of them")
     items: list[Any] = [given] if is_one else list(given)
-    return [item if isinstance(item, PromptMessage) else PromptMessage(item) for item in items]
+    return [item if isinstance(item, PromptMessage) else _of_sdk(item) or PromptMessage(item) for item in items]
+
+
+def _of_sdk(item: object) -> PromptMessage | None:
+    from .sdk_results import message
+
+    return None if isinstance(item, str | _Block) else message(item)
 
 
 # Called by the core.
@@ -358,6 +377,9 @@ def _prompt(value: Any) -> object:
 
 
 def _tool(value: object, shape: Shape) -> object:
+    from .sdk_results import tool_result
+
+    value = value if isinstance(value, str | ToolResult | _Block) else tool_result(value) or value
     if isinstance(value, ToolResult):
         structured = None if value.structured is ... else to_json(value.structured, shape.encoder)
         meta = None if value.meta is None else to_json(value.meta, None, "meta")
@@ -373,7 +395,7 @@ def _tool(value: object, shape: Shape) -> object:
     if is_bytes(value):
         raise TypeError(
             f"the tool returned {shown(value)}; bytes have no content of their own: return Image(…), Audio(…) or"
-            " Embedded(uri, …)"
+            " Embedded(…)"
         )
     text = to_json(value if shape.dump is None else shape.dump(value), shape.encoder)
     plain = value if isinstance(value, str) else text

@@ -19,6 +19,7 @@ from .functions import CONTEXT, Slot, Slots, annotation_of, build, check, evalua
 from .options import PromptArgument, PromptDetails, ToolDetails
 from .parameters import Analysis, Param, analyse
 from .results import Completion, Contents, InputRequired, MethodResult, ReadResult
+from .sdk_results import is_of_sdk
 
 __all__ = ["PromptHandler"]
 
@@ -505,7 +506,7 @@ def _is_structured(annotation: Any) -> bool:
 
 
 def _mentions_ours(annotation: Any) -> bool:
-    if isinstance(annotation, type) and issubclass(annotation, _OUR_RESULTS):
+    if isinstance(annotation, type) and (issubclass(annotation, _OUR_RESULTS) or is_of_sdk(annotation)):
         return True
     return any(_mentions_ours(inner) for inner in typing.get_args(annotation))
 
@@ -523,5 +524,5 @@ def _refuse_bytes(value: object, path: str, depth: int = 100) -> None:
     elif isinstance(value, bytes | bytearray | memoryview) and is_bytes(value):
         raise TypeError(
             f"{path} is {shown(value)}, which has no JSON form; return it alone as Image(…), Audio(…) or"
-            " Embedded(uri, …), or encode it as base64 text"
+            " Embedded(…), or encode it as base64 text"
         )
