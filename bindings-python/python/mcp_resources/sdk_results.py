@@ -1,7 +1,7 @@
 """Converts results of tools and prompts in the shape of the protocol or of other SDKs.
 
-These are a `dict` with `content`, as on the wire; `CallToolResult`, blocks such as `TextContent`, and `PromptMessage` of
-the official SDK; `ToolResult`, `Image`, `Audio`, `File` and `Message` of FastMCP. Classes are recognised by their name
+These are a `dict` with `content`, as on the wire; `CallToolResult`, `TextContent` and the like, and `PromptMessage`
+of the official SDK; `ToolResult`, `Image`, `Audio`, `File` and `Message` of FastMCP. Classes are recognised by name
 and package, because importing them would slow down every server. An object of any other class is data.
 """
 
@@ -45,9 +45,10 @@ def tool_result(value: Any) -> ToolResult | None:
         blocks = [_block(item) for item in value.content]
         return ToolResult(blocks, is_error=is_error, meta=getattr(value, "meta", None), **given)
     items = value if isinstance(value, list | tuple) else [value]
-    if not any(_is_block(item) for item in items):
+    kinds = [kind for kind in {type(item) for item in items} if is_of_packages(kind, _BLOCKS + _HELPERS)]
+    if not kinds:
         return None
-    return ToolResult([_block(item) if _is_block(item) else item for item in items])
+    return ToolResult([_block(item) if type(item) in kinds else item for item in items])
 
 
 def message(value: Any) -> PromptMessage | None:
@@ -69,10 +70,6 @@ def _from_wire(value: dict[str, Any]) -> ToolResult | None:
     given = {"structured": value["structuredContent"]} if value.get("structuredContent") is not None else {}
     blocks = [_of_wire(block) for block in content]
     return ToolResult(blocks, is_error=value.get("isError") is True, meta=value.get("_meta"), **given)
-
-
-def _is_block(value: object) -> bool:
-    return is_of_packages(type(value), _BLOCKS + _HELPERS)
 
 
 def _block(value: Any) -> Block:
