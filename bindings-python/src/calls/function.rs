@@ -31,10 +31,10 @@ pub struct Function {
     pub(crate) shape: Py<PyAny>,
     /// The keyword arguments of its tasks: their name.
     pub(crate) task: Py<PyDict>,
-    positional: Vec<Slot>,
-    keywords: Vec<(Py<PyString>, Slot)>,
     /// Gives a `dict` of all other arguments by keyword.
     spread: Option<Slot>,
+    positional: Vec<Slot>,
+    keywords: Vec<(Py<PyString>, Slot)>,
     /// Its number among the handlers, once it is registered by itself.
     pub(crate) number: Arc<Number>,
     pub(crate) takes_context: bool,
