@@ -492,7 +492,10 @@ def test_pydantic_is_imported_at_the_first_tool() -> None:
     """A server without tools needs none, and starts as fast as before."""
     program = """
 import sys
-from mcp_resources import ResourceServer, Image
+import mcp_resources
+from mcp_resources import ResourceServer
+assert not {"mcp_resources.tools", "mcp_resources.blocks"} & sys.modules.keys()
+assert mcp_resources.Image
 server = ResourceServer("x")
 server.add_tool(lambda arguments: "", "raw", input_schema={"type": "object"})
 server.prompt("greet")(lambda name: name)
