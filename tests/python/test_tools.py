@@ -207,6 +207,10 @@ async def test_results(server: ResourceServer) -> None:
         "description": "A note.",
         "mimeType": "text/markdown",
     }
+    with pytest.raises(TypeError, match="needs a value for 'day'"):
+        note.link()
+    with pytest.raises(ValueError, match=r"does not accept note://\.\.: Rejected"):
+        note.link(day="..")
     assert (await given("fixed"))["content"][0]["name"] == "everything"
     assert (await given("other"))["content"][0]["title"] == "A"
     assert (await given("embedded"))["content"] == [

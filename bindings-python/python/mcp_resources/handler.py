@@ -149,14 +149,17 @@ class ResourceHandler(Generic[P, R]):
 
         Raises:
             TypeError: the template has no such variable, a required value is missing, or one has no text of its own.
-            ValueError: a value is a number that is not finite.
+            ValueError: the template would refuse the URI, or a value is a number that is not finite.
         """
         from .blocks import ResourceLink
 
         details = {name: self._details[name] for name in _LINKED if name in self._details}
         if self._template is not None:
             details["name"] = named(self._template, values)
-        return ResourceLink(self.expand(**values), **details)
+        uri = self.expand(**values)
+        if self._template is not None and not (found := self._template.match(uri)):
+            raise ValueError(f"{self.uri} does not accept {uri}: {found}")
+        return ResourceLink(uri, **details)
 
     @property
     def _name(self) -> str:
