@@ -589,9 +589,9 @@ async def test_prompts(server: ResourceServer) -> None:
     def whole() -> PromptResult:
         return PromptResult(["Hi."], description="A talk.", meta={"com.example/a": 1})
 
-    async def got(name: str, **arguments: str) -> Json:
+    async def got(prompt: str, /, **arguments: str) -> Json:
         async with Client(server) as client:
-            return dict(await client.request("prompts/get", {"name": name, "arguments": arguments}))
+            return dict(await client.request("prompts/get", {"name": prompt, "arguments": arguments}))
 
     prompts = {prompt["name"]: prompt for prompt in await listed(server, "prompts")}
     assert prompts["greet"] == {

@@ -5,6 +5,7 @@ Imported when the first tool or prompt is registered. Tools need pydantic; promp
 
 import functools
 import inspect
+import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -176,7 +177,7 @@ def _options(
         if not isinstance(given, bool):
             raise TypeError(f"{switch} is {given!r}, expected True or False")
     doc = inspect.getdoc(function) if inspect.isroutine(function) else None
-    options = {"name": name or own, "description": doc or None, **details}
+    options = {"name": own if name is None else name, "description": doc or None, **details}
     return options, switches[0], switches[1]
 
 
@@ -331,10 +332,10 @@ class _Returned:
         """Plain JSON values of a result. A result of a similar type is converted first, such as a `dict` for a model.
 
         Raises:
-            TypeError: it contains bytes that no type of the annotation converts.
-            ValueError: it is not of the annotated type, or contains itself.
+            TypeError: a plain container in it has bytes.
+            ValueError: such a container has a number that is not finite, or itself; or it is not of the annotated type.
         """
-        _refuse_bytes(value, "the result")
+        _refuse_values(value, "the result")
         how: dict[str, Any] = {"mode": "json", "by_alias": True}
         try:
             return self._adapter.dump_python(value, warnings="error", **how)
@@ -511,16 +512,26 @@ def _mentions_ours(annotation: Any) -> bool:
     return any(_mentions_ours(inner) for inner in typing.get_args(annotation))
 
 
-def _refuse_bytes(value: object, path: str, depth: int = 100) -> None:
-    """Refuses bytes in plain containers: pydantic would take them for a text."""
+_HARMLESS = frozenset((str, int, bool, type(None)))
+
+
+def _refuse_values(value: object, path: str, depth: int = 100) -> None:
+    """Refuses bytes and NaN in plain containers, of which pydantic would make texts and `None`."""
     if depth == 0:
         return
     if isinstance(value, dict):
         for key, item in value.items():
-            _refuse_bytes(item, f"{path}.{key}" if isinstance(key, str) and key.isidentifier() else path, depth - 1)
+            if type(item) not in _HARMLESS:
+                _refuse_values(
+                    item, f"{path}.{key}" if isinstance(key, str) and key.isidentifier() else path, depth - 1
+                )
     elif isinstance(value, list | tuple):
         for at, item in enumerate(value):
-            _refuse_bytes(item, f"{path}[{at}]", depth - 1)
+            if type(item) not in _HARMLESS:
+                _refuse_values(item, f"{path}[{at}]", depth - 1)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{path} is {value}, which JSON does not have; use None, or a text")
     elif isinstance(value, bytes | bytearray | memoryview) and is_bytes(value):
         raise TypeError(
             f"{path} is {shown(value)}, which has no JSON form; return it alone as Image(…), Audio(…) or"
