@@ -6,8 +6,8 @@ use super::given::{failure, forked, object};
 use crate::calls::waker::{LoopOwner, LoopWaker};
 use crate::values::error::raise;
 use crate::values::lock::lock;
-use mcp_resources_engine::client::{ClientError, ClientQuestion, Failure, Progress};
 use mcp_resources_client::queue::{ClientEvent, ClientQueue, Owned};
+use mcp_resources_engine::client::{ClientError, ClientQuestion, Failure, Progress};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ pub(crate) struct Calls {
     pub(crate) is_closed: AtomicBool,
 }
 
-/// A call: the future to resolve, and the server that is asked, if it is only one.
+/// A call: the future to resolve, and the server, if there is only one.
 struct Waiting {
     future: Py<PyAny>,
     server: Option<Arc<str>>,

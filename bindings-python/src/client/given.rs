@@ -1,9 +1,9 @@
 //! Converts the result of a call for Python.
 
 use crate::values::error::{Import, raise};
+use mcp_resources_client::queue::ClientEvent;
 use mcp_resources_engine::client::{Change, ClientError, Failure, ServerAbout};
 use mcp_resources_engine::connection::{Contents, PlainContents};
-use mcp_resources_client::queue::ClientEvent;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyString};
 static CONTENTS: Import = Import::new("mcp_resources.client", "contents");
 static FAILURE: Import = Import::new("mcp_resources.client", "failure");
 
-/// The value that a call gave. `server` is the one that was asked, if it is only one.
+/// The result of a call. `server` is the one that was called, if there was only one.
 pub(crate) fn object<'py>(
     py: Python<'py>,
     news: ClientEvent,

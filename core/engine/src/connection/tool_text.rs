@@ -302,8 +302,8 @@ mod tests {
         let whole = (1..=3_000).map(|number| format!("line {number}")).collect::<Vec<_>>().join("\n");
         let blocks = read(&text(&whole), None, 100).unwrap();
         assert_eq!(blocks.len(), 2);
-        assert!(blocks[0].ends_with("line 12"), "{blocks:?}");
-        assert_eq!(blocks[1], r#"Cut after line 12 of 3,000: call read_resource with range "13-24""#);
+        assert!(blocks[0].ends_with("line 13"), "{blocks:?}");
+        assert_eq!(blocks[1], r#"Cut after line 13 of 3,000: call read_resource with range "14-26""#);
         assert_eq!(read(&text("a\nb\nc"), Some("3-9"), 9).unwrap(), ["c"]);
         let asked = read(&text("a\nb\nc"), Some("1-2"), 9).unwrap();
         assert_eq!(asked, ["a\nb", r#"Cut after line 2 of 3: call read_resource with range "3-3""#]);
@@ -364,8 +364,8 @@ mod tests {
         let more = r#"More: call list_resources with cursor "c\"""#;
         assert_eq!(page().text(None), format!("{lines}{more}"));
         assert_eq!(page().matching(Some("TWO")).text(Some("TWO")).lines().count(), 2);
-        let none = page().matching(Some("x")).text(Some("x"));
-        assert_eq!(none, format!("No resource on this page contains \"x\".\n{more}"));
+        let none = page().matching(Some("zz")).text(Some("zz"));
+        assert_eq!(none, format!("No resource on this page contains \"zz\".\n{more}"));
         assert_eq!(LinePage::default().text(None), "There are no resources.");
     }
 }
