@@ -347,9 +347,8 @@ async def test_foreign_methods(server: ResourceServer) -> None:
 
 
 async def test_a_method_of_ours_cannot_be_taken(server: ResourceServer) -> None:
-    server.method("resources/read")(lambda params: {})
     with pytest.raises(RegistrationError, match="resources/read"):
-        server.add_resource(Resource("a://b"), text="")
+        server.method("resources/read")(lambda params: {})
 
 
 async def test_closed_connections_are_freed(server: ResourceServer) -> None:

@@ -299,12 +299,18 @@ async def test_structured_results(server: ResourceServer) -> None:
     def linked() -> list[ResourceLink]:
         return []
 
+    @server.tool
+    def anything() -> list[object]:
+        return [1]
+
     schemas = {tool["name"]: tool.get("outputSchema") for tool in await listed(server)}
     assert schemas["report"]["required"] == ["total"]
     assert schemas["report"]["properties"]["total"] == {"description": "In euros.", "type": "number"}
     assert "pageUrl" in schemas["report"]["properties"]
     assert schemas["numbers"] == {"items": {"type": "integer"}, "type": "array"}
     assert schemas["linked"] is None
+    assert schemas["anything"] is None
+    assert (await call(server, "anything"))["structuredContent"] == [1]
     result = await call(server, "report", {"total": 2, "url": "https://example.com/"})
     assert result["structuredContent"] == {"total": 2.0, "pageUrl": "https://example.com/"}
     assert json.loads(text(result)) == result["structuredContent"]
@@ -618,7 +624,7 @@ async def test_prompts(server: ResourceServer) -> None:
     for arguments, why in (
         ({"name": "Ada", "tone": "rude"}, "tone"),
         ({"name": "Ada", "times": "x"}, "times"),
-        ({"name": "Ada", "other": "x"}, "other: x was refused: there is no such argument"),
+        ({"name": "Ada", "other": "x"}, 'other: "x" was refused: there is no such argument'),
         ({}, "the argument name is missing"),
     ):
         with pytest.raises(ServerError, match=why) as caught:

@@ -8,7 +8,7 @@ import inspect
 import math
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Generic, Literal, NotRequired, ParamSpec, TypeVar
 
 from ._core import Edit, Function, unexpected
@@ -500,10 +500,20 @@ def _is_structured(annotation: Any) -> bool:
     """Whether a return annotation promises a JSON value, and not a text or a block."""
     if typing.get_origin(annotation) is Annotated:
         return _is_structured(typing.get_args(annotation)[0])
-    plain = (None, type(None), Any, object, str, bytes, typing.NoReturn, typing.Never)
-    if any(annotation is one for one in plain):
+    plain = (None, type(None), str, bytes, typing.NoReturn, typing.Never)
+    if _is_any(annotation) or any(annotation is one for one in plain):
         return False
-    return not _mentions_ours(annotation)
+    items = [item for item in typing.get_args(annotation) if item is not ...]
+    is_list = (typing.get_origin(annotation) or annotation) in _LISTS
+    return not (is_list and all(map(_is_any, items))) and not _mentions_ours(annotation)
+
+
+_LISTS = (list, tuple, Sequence, Iterable, Collection)
+"""Lists of anything may be lists of blocks, which have no JSON form."""
+
+
+def _is_any(annotation: object) -> bool:
+    return annotation is Any or annotation is object
 
 
 def _mentions_ours(annotation: Any) -> bool:
@@ -517,23 +527,16 @@ _HARMLESS = frozenset((str, int, bool, type(None)))
 
 def _refuse_values(value: object, path: str, depth: int = 100) -> None:
     """Refuses bytes and NaN in plain containers, of which pydantic would make texts and `None`."""
-    if depth == 0:
-        return
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if type(item) not in _HARMLESS:
-                _refuse_values(
-                    item, f"{path}.{key}" if isinstance(key, str) and key.isidentifier() else path, depth - 1
-                )
-    elif isinstance(value, list | tuple):
-        for at, item in enumerate(value):
-            if type(item) not in _HARMLESS:
-                _refuse_values(item, f"{path}[{at}]", depth - 1)
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{path} is {value}, which JSON does not have; use None, or a text")
-    elif isinstance(value, bytes | bytearray | memoryview) and is_bytes(value):
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{path} is {value}, which JSON does not have; use None, or a text")
+    if isinstance(value, bytes | bytearray | memoryview) and is_bytes(value):
         raise TypeError(
             f"{path} is {shown(value)}, which has no JSON form; return it alone as Image(…), Audio(…) or"
             " Embedded(…), or encode it as base64 text"
         )
+    if depth == 0 or not isinstance(value, dict | list | tuple):
+        return
+    for at, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if type(item) not in _HARMLESS:
+            place = f"{path}.{at}" if isinstance(at, str) and at.isidentifier() else f"{path}[{at!r}]"
+            _refuse_values(item, place, depth - 1)
