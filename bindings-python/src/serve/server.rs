@@ -46,7 +46,7 @@ struct CapabilityParts {
     settings: String,
 }
 
-/// What a custom method declares.
+/// The declarations of a custom method.
 #[derive(FromPyObject)]
 struct MethodParts {
     #[pyo3(item(0))]
