@@ -1,7 +1,7 @@
 """The results that a tool or prompt can return besides texts and JSON values; and their conversion for the core."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from ._core import Resource, unexpected
 from .checks import shown
@@ -79,8 +79,6 @@ class Image(_Block):
     """
 
     __slots__ = ("bytes", "mime_type", "options")
-    kind: ClassVar[str] = "image"
-    """The kind of block."""
 
     def __init__(self, bytes: Buffer, mime_type: str = "image/png", **options: Unpack[BlockOptions]) -> None:
         _check_media("Image", bytes, mime_type, "image/png")
@@ -108,8 +106,6 @@ class Audio(_Block):
     """
 
     __slots__ = ("bytes", "mime_type", "options")
-    kind: ClassVar[str] = "audio"
-    """The kind of block."""
 
     def __init__(self, bytes: Buffer, mime_type: str = "audio/wav", **options: Unpack[BlockOptions]) -> None:
         _check_media("Audio", bytes, mime_type, "audio/wav")
