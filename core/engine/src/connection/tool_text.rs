@@ -125,13 +125,15 @@ fn number(text: &str) -> Option<usize> {
 }
 
 /// The contents of the resource at `uri` as blocks, or the part of their lines in `range`: at most `limit` characters
-/// of text, then a block that says how to get the rest. The lines of several texts are counted together.
+/// of text, then a block that says how to get the rest, with the URI if it is `named`. The lines of several texts are
+/// counted together.
 ///
 /// # Errors
 /// A sentence for the model.
 pub(super) fn blocks<'a>(
     result: &JsonMembers<'a>,
     uri: &str,
+    named: Option<&str>,
     range: Option<TextRange>,
     limit: usize,
 ) -> Result<ToolResult<'a>, String> {
@@ -162,7 +164,7 @@ pub(super) fn blocks<'a>(
         }
         before += count_lines(text);
     }
-    if let Some(hint) = cut.hint(total) {
+    if let Some(hint) = cut.hint(total, named) {
         blocks.push(ContentBlock::text(hint));
     }
     Ok(ToolResult::new(blocks))
@@ -228,7 +230,7 @@ impl TextCut {
     }
 
     /// The text that says how to get the lines after these, out of `total`.
-    fn hint(&self, total: usize) -> Option<String> {
+    fn hint(&self, total: usize, named: Option<&str>) -> Option<String> {
         let TextRange { first, last, .. } = self.wanted;
         let (line, shown) = match self.next {
             Some(next) => next,
@@ -237,13 +239,17 @@ impl TextCut {
         };
         let count = (line - first).max(1);
         let end = (line + count - 1).min(total);
+        let with = named.map_or_else(|| "range".to_owned(), |uri| format!("uri {uri:?} and range"));
         Some(if shown == 0 {
             let before = grouped(line.saturating_sub(1));
-            format!(r#"Cut after line {before} of {}: call {READ} with range "{line}-{end}""#, grouped(total))
+            format!(
+                r#"Cut after line {before} of {}: call {READ} with {with} "{line}-{end}""#,
+                grouped(total)
+            )
         } else {
             let character = shown + 1;
             format!(
-                r#"Cut within line {} of {}: call {READ} with range "{line}:{character}-{end}""#,
+                r#"Cut within line {} of {}: call {READ} with {with} "{line}:{character}-{end}""#,
                 grouped(line),
                 grouped(total)
             )
@@ -280,7 +286,7 @@ mod tests {
             BlockKind::Embedded(_) => "embedded".into(),
             _ => "other".into(),
         };
-        Ok(blocks(&result, "a:b", range, limit)?.content.into_iter().map(shown).collect())
+        Ok(blocks(&result, "a:b", None, range, limit)?.content.into_iter().map(shown).collect())
     }
 
     fn text(text: &str) -> Value {
