@@ -274,6 +274,8 @@ def _add_template(made: ResourceServer, entry: Json, author: Author) -> None:
         if any(word in variable for word in how)
     }
     options = {"extra_query": entry["extraQuery"]} if "extraQuery" in entry else {}
+    if "tool" in entry:
+        options["tool"] = entry["tool"] or True
     name = entry["handler"]
     decorate = made.resource(entry["uriTemplate"], parameters=parameters, vars=variables, **details(entry), **options)
     handler = decorate(author.reader(name))

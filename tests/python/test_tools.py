@@ -676,6 +676,27 @@ async def test_resources_as_tools() -> None:
     assert text(await call(server, "read_resource", {"uri": "note://monday"})) == "# monday"
 
 
+async def test_a_template_as_a_tool(server: ResourceServer) -> None:
+    @server.resource("book://{shelf}/pages{?q}", tool="search_pages")
+    def pages(shelf: Literal["a", "b"], q: Annotated[str, "What to look for."] = "") -> str:
+        """Searches a shelf."""
+        return f"{q} in {shelf}"
+
+    @server.resource("day://{day}", tool=True)
+    def day(day: int) -> str:
+        return f"day {day}"
+
+    tools = {tool["name"]: tool for tool in await listed(server)}
+    assert sorted(tools) == ["day", "search_pages"]
+    assert tools["search_pages"]["description"] == "Searches a shelf."
+    assert tools["search_pages"]["inputSchema"]["properties"]["shelf"]["enum"] == ["a", "b"]
+    assert text(await call(server, "search_pages", {"shelf": "a", "q": "tea"})) == "tea in a"
+    assert text(await call(server, "day", {"day": 3})) == "day 3"
+    said = refused(lambda: server.add_tool(lambda arguments: "", "day", input_schema={"type": "object"}))
+    assert "day" in said
+    assert "is for templates" in refused(lambda: server.resource("a://b", tool=True)(lambda: ""))
+
+
 async def test_a_schema_by_hand(server: ResourceServer) -> None:
     schema = {"type": "object", "properties": {"b": {"type": "integer"}, "a": {}}, "x-own": 1}
 

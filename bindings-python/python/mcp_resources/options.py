@@ -325,6 +325,9 @@ class ResourceDetails(Details, total=False):
     Default `ignore`."""
     parameters: Mapping[str, Param]
     """Types, allowed values and descriptions of variables, by their names. Default: those of the annotations."""
+    tool: bool | str
+    """Whether a template is a tool too, which takes the variables as arguments and reads the resource: the name of the
+    tool, or `True` for that of the template. Default `False`."""
     inline: bool
     """Whether a `def` runs on the event loop, which must not block. Default `False`: it runs on a worker thread."""
     replace: bool

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 static OBJECT_JSON: Import = Import::new("mcp_resources.results", "object_json");
-/// The options of a registration that are read in Python.
-const OF_HOST: &[&str] = &["vars", "extra_query", "parameters", "inline", "replace"];
+/// The options of a registration that are read in Python, or that only templates have.
+const OF_HOST: &[&str] = &["vars", "extra_query", "parameters", "tool", "inline", "replace"];
 /// The options of a tool or prompt that are read in Python, and those that follow from its function.
 const OF_NAMED: &[&str] = &["inline", "replace"];
 const BY_HAND: &[&str] = &["input_schema", "output_schema", "arguments", "completes"];
