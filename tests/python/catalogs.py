@@ -2,11 +2,13 @@
 
 import asyncio
 import base64
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from mcp_resources import (
     AccessDeniedError,
+    Audio,
     CacheHint,
     Completion,
     Contents,
@@ -14,7 +16,9 @@ from mcp_resources import (
     CustomError,
     Elicit,
     ElicitUrl,
+    Embedded,
     Icon,
+    Image,
     InputDeclinedError,
     InputRequired,
     InvalidParameterError,
@@ -23,13 +27,18 @@ from mcp_resources import (
     ListRoots,
     MethodResult,
     Param,
+    PromptMessage,
+    PromptResult,
     RateLimitedError,
     ReadResult,
     Resource,
+    ResourceLink,
     ResourceNotFoundError,
     ResourceServer,
     Sample,
     SizeExceededError,
+    Text,
+    ToolResult,
     Variable,
 )
 
@@ -101,6 +110,16 @@ class Author:
 
         return call
 
+    def named(self, kind: str, handler: str, name: str) -> Callable[..., Awaitable[object]]:
+        """The function of a tool or prompt, `kind`."""
+
+        async def call(arguments: Json, ctx: Context) -> object:
+            event = {"handler": handler, "name": name} | _present(arguments=arguments) | _round(ctx)
+            answer = await self._called(kind, event, ctx)
+            return _OF_NAMED[next(name for name in answer if name in _OF_NAMED)](answer)
+
+        return call
+
     def _read(self, name: str, ctx: Context, params: Json) -> Json:
         return {"handler": name, "uri": ctx.uri} | _present(params=params) | _round(ctx)
 
@@ -137,9 +156,11 @@ def server(catalog: Json, author: Author) -> ResourceServer:
             name_param=extension.get("nameParam"),
             capability=None if capability is None else (capability[0], capability[1]),
             lists=extension.get("listKind"),
+            timeout=extension.get("timeout"),
         )(author.method(name, method))
     for entry in [*catalog["resources"], *catalog["templates"]]:
         add(made, entry, author)
+    add_named(made, catalog, author)
     return made
 
 
@@ -155,13 +176,51 @@ def add(made: ResourceServer, entry: Json, author: Author) -> None:
         made.add_resource(resource(entry), read=author.reader(entry["handler"]))
 
 
+def add_named(made: ResourceServer, entries: Json, author: Author) -> None:
+    """Registers tools and prompts, with the schemas and arguments that the entries have."""
+    for entry in entries.get("tools", ()):
+        given = _named_details(entry)
+        if "annotations" in entry:
+            hints = {
+                re.sub("[A-Z]", lambda one: "_" + one[0].lower(), name): hint
+                for name, hint in entry["annotations"].items()
+            }
+            given["annotations"] = hints
+        made.add_tool(
+            author.named("tool", entry["handler"], entry["name"]),
+            entry["name"],
+            input_schema=entry.get("inputSchema", {"type": "object"}),
+            output_schema=entry.get("outputSchema"),
+            **given,
+        )
+    for entry in entries.get("prompts", ()):
+        function = author.named("prompt", entry["handler"], entry["name"])
+        arguments = entry.get("arguments", ())
+        prompt = made.add_prompt(function, entry["name"], arguments=arguments, **_named_details(entry))
+        for argument in entry.get("complete", ()):
+            prompt.complete(argument)(author.completer(entry["handler"], argument))
+
+
+def _named_details(entry: Json) -> Json:
+    words = {"title": "title", "description": "description", "_meta": "meta", "scopes": "scopes"}
+    given = {word: entry[name] for name, word in words.items() if name in entry}
+    return given | ({"icons": icons(entry)} if "icons" in entry else {})
+
+
 def edit(made: ResourceServer, step: Json, author: Author) -> None:
     """All of an edit, or nothing."""
     with made.batch():
-        for text in step.get("remove", ()):
-            (made.remove_template if "{" in text else made.remove_resource)(text)
+        for removed in step.get("remove", ()):
+            match removed:
+                case {"tool": name}:
+                    made.remove_tool(name)
+                case {"prompt": name}:
+                    made.remove_prompt(name)
+                case _:
+                    (made.remove_template if "{" in removed else made.remove_resource)(removed)
         for entry in step.get("add", ()):
             add(made, entry, author)
+        add_named(made, step, author)
 
 
 def resource(entry: Json) -> Resource:
@@ -215,6 +274,8 @@ def _add_template(made: ResourceServer, entry: Json, author: Author) -> None:
         if any(word in variable for word in how)
     }
     options = {"extra_query": entry["extraQuery"]} if "extraQuery" in entry else {}
+    if "tool" in entry:
+        options["tool"] = entry["tool"] or True
     name = entry["handler"]
     decorate = made.resource(entry["uriTemplate"], parameters=parameters, vars=variables, **details(entry), **options)
     handler = decorate(author.reader(name))
@@ -253,6 +314,35 @@ def _completion(answer: Json) -> object:
 def _listed(answer: Json) -> object:
     items = [resource(item) for item in answer["listed"]]
     return ListPage(items, answer["next"]) if "next" in answer else items
+
+
+def _tool_result(answer: Json) -> object:
+    blocks = [_block(block) for block in answer.get("content", ())]
+    structured = {"structured": answer["structured"]} if "structured" in answer else {}
+    return ToolResult(blocks, is_error=answer.get("isError", False), meta=answer.get("_meta"), **structured)
+
+
+def _prompt_result(answer: Json) -> object:
+    messages = [PromptMessage(_block(message["content"]), message["role"]) for message in answer["messages"]]
+    return PromptResult(messages, description=answer.get("description"), meta=answer.get("_meta"))
+
+
+def _block(block: Json) -> Text | Image | Audio | ResourceLink | Embedded:
+    hints = {"audience": "audience", "priority": "priority", "lastModified": "last_modified"}
+    given = block.get("annotations", {})
+    about = {word: given[name] for name, word in hints.items() if name in given} | _present(meta=block.get("_meta"))
+    match block:
+        case {"type": "text", "text": text}:
+            return Text(text, **about)
+        case {"type": "image", "data": data, "mimeType": mime_type}:
+            return Image(base64.b64decode(data), mime_type, **about)
+        case {"type": "audio", "data": data, "mimeType": mime_type}:
+            return Audio(base64.b64decode(data), mime_type, **about)
+        case {"type": "resource_link"}:
+            return ResourceLink(resource(block))
+        case {"type": "resource", "resource": entry}:
+            return Embedded(_contents(entry), **about)
+    raise ValueError(block)
 
 
 def _raw(answer: Json) -> object:
@@ -328,3 +418,11 @@ _VALUES: dict[str, Callable[[Json], object]] = {
     "raises": _raised,
     "error": _failed,
 }
+_OF_NAMED: dict[str, Callable[[Json], object]] = _VALUES | {
+    "content": _tool_result,
+    "structured": _tool_result,
+    "messages": _prompt_result,
+    "raw": lambda answer: MethodResult(answer["raw"], result_type=answer.get("resultType"), meta=answer.get("_meta")),
+    "completion": lambda answer: Completion(answer["completion"]),
+}
+"""Results of tools and prompts. Each has a class of its own, so that the core can say which do not fit."""

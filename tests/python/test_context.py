@@ -340,14 +340,15 @@ async def test_foreign_methods(server: ResourceServer) -> None:
         with pytest.raises(ServerError) as unknown:
             await client.request("vendor/none")
         assert unknown.value.code == -32601
-    with pytest.raises(RegistrationError, match="before the first resource"):
         server.method("vendor/late")(add)
+        assert (await client.request("vendor/late", {"a": 2, "b": 3}))["sum"] == 5
+    with pytest.raises(RegistrationError, match="tool"):
+        server.method("tools/call")(add)
 
 
 async def test_a_method_of_ours_cannot_be_taken(server: ResourceServer) -> None:
-    server.method("resources/read")(lambda params: {})
     with pytest.raises(RegistrationError, match="resources/read"):
-        server.add_resource(Resource("a://b"), text="")
+        server.method("resources/read")(lambda params: {})
 
 
 async def test_closed_connections_are_freed(server: ResourceServer) -> None:

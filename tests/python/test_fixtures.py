@@ -20,7 +20,7 @@ START = (0, 1_735_689_600_000)
 """Tick 0 at 2025-01-01T00:00:00Z."""
 QUIET = ("watched", "unwatched", "notified")
 """Events that the Python API does not show."""
-REFUSALS: dict[type[McpError], str] = {
+REFUSALS: dict[type[Exception], str] = {
     InvalidUriError: "invalid_uri",
     InvalidTemplateError: "invalid_template",
     TemplateConflictError: "template_conflict",
@@ -208,7 +208,7 @@ class Host:
     def _edit(self, given: Json) -> bytes:
         try:
             edit(self.server, given, self.author)
-        except McpError as error:
+        except (McpError, TypeError) as error:
             self.refused = REFUSALS.get(type(error), "registration")
         return self.settled(self.on)
 

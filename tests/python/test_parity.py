@@ -40,6 +40,8 @@ DECORATED = "a decorator of the handler in Python"
 FILE = "the keys of a policy are those of its file in every language"
 ONLY_PYTHON: dict[tuple[str, str], str] = {
     ("ResourceDetails", "inline"): "where a `def` runs is a question of threads; Node's handlers have one",
+    ("ResourceServer", "addTool"): "`tool` in Node, which has no decorators for functions",
+    ("ResourceServer", "addPrompt"): "`prompt` in Node, which has no decorators for functions",
     ("Context", "sendLog"): "the compiled half of `log`",
     ("ResourceServer", "asgi"): "an interface of Python's",
     ("ResourceServer", "serveHttp"): "`run` in Node, which has one loop",

@@ -136,7 +136,7 @@ class Terms:
         if self.revision != MODERN:
             return {name: value for name, value in result.items() if name not in ("ttlMs", "cacheScope")}
         result = {"resultType": "complete", "_meta": {META + "serverInfo": self.server_info}} | result
-        cacheable = {"contents", "resources", "resourceTemplates", "supportedVersions"}
+        cacheable = {"contents", "resources", "resourceTemplates", "supportedVersions", "tools", "prompts"}
         if result["resultType"] == "complete" and cacheable & result.keys():
             result = {"ttlMs": 0, "cacheScope": "private"} | result
         return result

@@ -1,4 +1,4 @@
-"""Serve the *Resources* feature of the Model Context Protocol.
+"""Serve resources, tools and prompts of the Model Context Protocol.
 
 from mcp_resources import ResourceServer
 
@@ -40,6 +40,7 @@ from .errors import (
     ResourceNotFoundError,
     SizeExceededError,
     TemplateConflictError,
+    ToolError,
 )
 from .guard import Guard, Policy
 from .handler import ResourceHandler
@@ -63,12 +64,14 @@ from .results import (
 from .server import ResourceServer
 
 if TYPE_CHECKING:
+    from .blocks import Audio, Embedded, Image, PromptMessage, PromptResult, ResourceLink, Text, ToolResult
     from .client import Client, Progress, Question, ServerAbout
     from .listed import Change, ListedResource, ListedTemplate
 
 __all__ = [
     "AccessDeniedError",
     "AskFailedError",
+    "Audio",
     "Auth",
     "CacheHint",
     "Change",
@@ -80,8 +83,10 @@ __all__ = [
     "CustomError",
     "Elicit",
     "ElicitUrl",
+    "Embedded",
     "Guard",
     "Icon",
+    "Image",
     "InputDeclinedError",
     "InputRequired",
     "InputResponse",
@@ -102,6 +107,8 @@ __all__ = [
     "Param",
     "Policy",
     "Progress",
+    "PromptMessage",
+    "PromptResult",
     "Question",
     "RateLimitedError",
     "ReadFailedError",
@@ -111,6 +118,7 @@ __all__ = [
     "Rejected",
     "Resource",
     "ResourceHandler",
+    "ResourceLink",
     "ResourceNotFoundError",
     "ResourceServer",
     "Sample",
@@ -119,7 +127,10 @@ __all__ = [
     "StaticTokens",
     "TemplateConflictError",
     "TemplateSet",
+    "Text",
     "Tls",
+    "ToolError",
+    "ToolResult",
     "UriTemplate",
     "Variable",
     "Verified",
@@ -128,6 +139,7 @@ __all__ = [
 
 _CLIENT = {"Client", "Progress", "Question", "ServerAbout"}
 _LISTED = {"Change", "ListedResource", "ListedTemplate"}
+_BLOCKS = {"Audio", "Embedded", "Image", "PromptMessage", "PromptResult", "ResourceLink", "Text", "ToolResult"}
 
 
 def __dir__() -> list[str]:
@@ -136,11 +148,13 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the client when it is first used, since a server starts faster without it."""
+    """Loads the client and the blocks of tools when they are first used, since a server starts faster without them."""
     if name in _CLIENT:
         from . import client as module
     elif name in _LISTED:
         from . import listed as module  # type: ignore[no-redef]
+    elif name in _BLOCKS:
+        from . import blocks as module  # type: ignore[no-redef]
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(module, name)

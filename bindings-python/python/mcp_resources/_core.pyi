@@ -60,6 +60,7 @@ _Kind: TypeAlias = Literal["scalar", "list", "map"]
 _Policy: TypeAlias = Literal["segment", "path", "text", "any"]
 _Verified: TypeAlias = tuple[str, Sequence[str], int | None, str | None]
 _Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
+_Declared: TypeAlias = tuple[str | None, tuple[str, str] | None, str | None, int | None]
 _Value: TypeAlias = str | int | float | Sequence[str | int | float] | Mapping[str, str | int | float] | None
 
 class _Driver(Protocol):
@@ -404,6 +405,14 @@ class Edit:
     ) -> Edit: ...
     @staticmethod
     def remove_template(uri_template: str) -> Edit: ...
+    @staticmethod
+    def add_tool(fields: Mapping[str, Any], function: Function) -> Edit: ...
+    @staticmethod
+    def remove_tool(name: str) -> Edit: ...
+    @staticmethod
+    def add_prompt(fields: Mapping[str, Any], function: Function, completers: Mapping[str, Function]) -> Edit: ...
+    @staticmethod
+    def remove_prompt(name: str) -> Edit: ...
 
 @final
 class Server:
@@ -418,15 +427,8 @@ class Server:
         spawn: Callable[[Queue], None],
         audit: Any = None,
     ) -> Server: ...
-    def extend(
-        self,
-        method: str,
-        function: Function,
-        name_param: str | None,
-        capability: tuple[str, str] | None,
-        lists: str | None,
-    ) -> None:
-        """Declares a custom method, before the engine is made."""
+    def extend(self, method: str, function: Function, declared: _Declared) -> None:
+        """Registers a custom method."""
     def publish(self, edits: Sequence[Edit]) -> list[str]: ...
     def mount(self, providers: Sequence[Provider]) -> None: ...
     def unmount(self, provider: Provider) -> bool: ...

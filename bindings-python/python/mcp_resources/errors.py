@@ -23,6 +23,7 @@ __all__ = [
     "ResourceNotFoundError",
     "SizeExceededError",
     "TemplateConflictError",
+    "ToolError",
 ]
 
 
@@ -153,6 +154,13 @@ class CustomError(McpError):
         self.code = code
         self.message = message
         self.data = data
+
+
+class ToolError(McpError):
+    """A tool failed in a way that the model can mend. Raised by a tool; its text is the result that the model reads.
+
+    The text of any other exception is logged, and not sent.
+    """
 
 
 class AskFailedError(McpError):

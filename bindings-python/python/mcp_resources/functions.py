@@ -21,14 +21,14 @@ Slot: TypeAlias = tuple[str, str | None, str, Callable[[Any], object] | None, bo
 """The source of an argument: kind, keyword, name, conversion, whether that takes a whole list, and default.
 
 The kinds: `value`; `list` and `map`, which are empty without a value; `rest`, which is then left out; `context`;
-`gather`.
+`gather`; `spread`, whose conversion returns all other arguments by keyword.
 """
 
 How: TypeAlias = tuple[bool, bool, Encoder | None]
 
 JSON = "application/json"
 _JSON_ORIGINS = (collections.abc.Mapping, collections.abc.Sequence)
-_CONTEXT: Slot = ("context", None, "", None, False, None)
+CONTEXT: Slot = ("context", None, "", None, False, None)
 _GATHER: Slot = ("gather", None, "", None, False, None)
 _ANYTHING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -51,7 +51,7 @@ class Reader:
         self.parameters = parameters
 
 
-class _Slots:
+class Slots:
     """The arguments of one function, in order. They are passed by position up to the first that is skipped."""
 
     def __init__(self, function: Callable[..., object]) -> None:
@@ -62,37 +62,44 @@ class _Slots:
 
     def parameters(self) -> Iterator[inspect.Parameter]:
         """Those that are neither `*args`, `**kwargs` nor the context."""
-        for own in self._signature().parameters.values():
-            parameter = _without_field(self.function, own)
+        for parameter in self.every():
             if parameter.kind in _ANYTHING:
                 self.takes_rest |= parameter.kind is inspect.Parameter.VAR_KEYWORD
-            elif _is_context(parameter):
-                self.add(parameter, _CONTEXT)
+            elif is_context(parameter):
+                self.add(parameter, CONTEXT)
             else:
                 yield parameter
+
+    def every(self) -> Iterator[inspect.Parameter]:
+        """All of them, also those that a call cannot fill."""
+        for own in self._signature().parameters.values():
+            yield _without_field(self.function, own)
 
     def _signature(self) -> inspect.Signature:
         try:
             return inspect.signature(self.function)
         except ValueError:
             raise RegistrationError(
-                f"{_name(self.function)}: Python does not know its parameters; register a function that calls it, such"
-                f" as lambda: {getattr(self.function, '__name__', 'it')}()"
+                f"{full_name(self.function)}: Python does not know its parameters; register a function that calls it,"
+                f" such as lambda: {getattr(self.function, '__name__', 'it')}()"
             ) from None
 
     def add(self, parameter: inspect.Parameter, slot: Slot) -> None:
+        """Fills a parameter from a slot."""
         by_name = self._gap or parameter.kind is inspect.Parameter.KEYWORD_ONLY
         if by_name and parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             raise self.refusal(parameter, "follows one that is not passed, so it cannot be passed by position alone")
         self.list.append((slot[0], parameter.name, *slot[2:]) if by_name else slot)
 
     def pass_over(self, parameter: inspect.Parameter, why: str) -> None:
+        """Leaves a parameter to its default. Without one it is refused, because of `why`."""
         if parameter.default is parameter.empty:
             raise self.refusal(parameter, why)
         self._gap = True
 
     def refusal(self, parameter: inspect.Parameter, why: str) -> RegistrationError:
-        return RegistrationError(f"{_name(self.function)}: parameter {parameter.name!r} {why}")
+        """The error that names the function and the parameter."""
+        return RegistrationError(f"{full_name(self.function)}: parameter {parameter.name!r} {why}")
 
 
 def reader(
@@ -106,14 +113,14 @@ def reader(
     Raises:
         RegistrationError: its parameters and the template's variables disagree.
     """
-    _check(function)
+    check(function)
     variables = template.variables if isinstance(template, UriTemplate) else {}
     of = f"of {template}" if variables else "of this resource, which has none"
     unknown = [name for name in given if name not in variables]
     if unknown:
         hint = unexpected("variable", unknown[0], [*variables]) if variables else f"{unknown[0]!r} is no variable {of}"
         raise RegistrationError(f"parameters: {hint}")
-    slots = _Slots(function)
+    slots = Slots(function)
     found: dict[str, Analysis] = {}
     for parameter in slots.parameters():
         variable = variables.get(parameter.name)
@@ -126,12 +133,12 @@ def reader(
     rest = [name for name in variables if name not in found]
     if rest and not slots.takes_rest:
         raise RegistrationError(
-            f"{_name(function)}: no parameter takes the variable {rest[0]!r} {of}; add the parameter, or **kwargs"
+            f"{full_name(function)}: no parameter takes the variable {rest[0]!r} {of}; add the parameter, or **kwargs"
         )
     slots.list.extend(("rest", name, name, None, False, None) for name in rest)
     inline, types_json, encoder = how
     return Reader(
-        _build(function, slots.list, inline, (JSON if types_json else None, encoder)),
+        build(function, slots.list, inline, (JSON if types_json else None, encoder)),
         dict(given) | {name: analysis.param for name, analysis in found.items()},
     )
 
@@ -144,8 +151,8 @@ def helper(function: Callable[..., object], supplied: tuple[str, ...], inline: b
     Raises:
         RegistrationError: it takes more arguments.
     """
-    _check(function)
-    slots = _Slots(function)
+    check(function)
+    slots = Slots(function)
     names = list(supplied)
     for parameter in slots.parameters():
         if names and _is_own(parameter, names[0]):
@@ -156,12 +163,12 @@ def helper(function: Callable[..., object], supplied: tuple[str, ...], inline: b
             slots.pass_over(parameter, f"is one too many: it is called with ({', '.join(supplied)})")
         else:
             slots.add(parameter, ("value", None, name, None, False, None))
-    return _build(function, slots.list, inline, (None, shape), streams=False)
+    return build(function, slots.list, inline, (None, shape), streams=False)
 
 
 def kinds(function: Callable[..., object], names: Container[str]) -> dict[str, Literal["list", "map"]]:
     """The parameters of these names that are annotated as lists or maps."""
-    slots = _Slots(function)
+    slots = Slots(function)
     analyses = {
         parameter.name: _annotated(slots, parameter) for parameter in slots.parameters() if parameter.name in names
     }
@@ -170,7 +177,7 @@ def kinds(function: Callable[..., object], names: Container[str]) -> dict[str, L
 
 def takes(function: Callable[..., object], name: str) -> bool:
     """Whether the function takes the argument `name` in addition to the context."""
-    return any(not _is_own(parameter, name) for parameter in _Slots(function).parameters())
+    return any(not _is_own(parameter, name) for parameter in Slots(function).parameters())
 
 
 def _is_own(parameter: inspect.Parameter, name: str) -> bool:
@@ -182,7 +189,7 @@ def json_of(function: Callable[..., object]) -> str | None:
     """The media type for the return annotation: that of JSON or of bytes; `None` for other annotations."""
     try:
         given = inspect.signature(function).return_annotation
-        given = _evaluated(function, given) if isinstance(given, str) else given
+        given = evaluated(function, given) if isinstance(given, str) else given
     except (RegistrationError, ValueError, TypeError, SyntaxError):
         return None
     origin = typing.get_origin(given) or given
@@ -206,7 +213,8 @@ def _is_ours(cls: type) -> bool:
     return cls.__module__.split(".")[0] == "mcp_resources"
 
 
-def _check(function: object) -> None:
+def check(function: object) -> None:
+    """Refuses what cannot be called."""
     if isinstance(function, staticmethod | classmethod | property):
         kind = type(function).__name__
         raise RegistrationError(f"a {kind} object cannot be called; put the decorator of the server below @{kind}")
@@ -227,7 +235,7 @@ def _meant(name: str, template: UriTemplate | str | None, variables: Mapping[str
     return "; give it a default, or annotate it as Context if that is what it is"
 
 
-def _build(
+def build(
     function: Callable[..., object],
     slots: list[Slot],
     inline: bool,
@@ -235,7 +243,10 @@ def _build(
     *,
     streams: bool = True,
 ) -> Function:
-    """`streams`: whether a generator yields chunks of contents. Otherwise it yields the items of a list."""
+    """The function as the core calls it.
+
+    `streams`: whether a generator yields chunks of contents. Otherwise it yields the items of a list.
+    """
     call = function
     mode: Mode = "inline" if inline else "pool"
     target = _underlying(function)
@@ -247,7 +258,7 @@ def _build(
         call, slots = _Chunks(function), [_GATHER, *slots]
     elif inspect.iscoroutinefunction(target):
         mode = "async"
-    return Function(_name(function), call, mode, *results, slots)
+    return Function(full_name(function), call, mode, *results, slots)
 
 
 def gathered(gather: Gather, chunks: Iterator[Any]) -> Gather:
@@ -335,12 +346,14 @@ def _underlying(function: Callable[..., object]) -> Callable[..., object]:
     return function
 
 
-def _name(function: Callable[..., object]) -> str:
+def full_name(function: Callable[..., object]) -> str:
+    """The name of a function with its module, for messages."""
     target = function if hasattr(function, "__qualname__") else type(function)
     return f"{getattr(target, '__module__', None) or '?'}.{target.__qualname__}"
 
 
-def _is_context(parameter: inspect.Parameter) -> bool:
+def is_context(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter gets the request."""
     annotation = parameter.annotation
     if annotation is parameter.empty:
         return parameter.name == "ctx"
@@ -353,12 +366,12 @@ def _is_context(parameter: inspect.Parameter) -> bool:
         return annotation.__forward_arg__ in ("Context", "mcp_resources.Context")
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         rest = [arg for arg in typing.get_args(annotation) if arg is not type(None)]
-        return len(rest) == 1 and _is_context(parameter.replace(annotation=rest[0]))
+        return len(rest) == 1 and is_context(parameter.replace(annotation=rest[0]))
     return annotation is Context
 
 
 def _analyse(
-    slots: _Slots, parameter: inspect.Parameter, variable: Variable, template: str, given: Param | None
+    slots: Slots, parameter: inspect.Parameter, variable: Variable, template: str, given: Param | None
 ) -> Analysis:
     analysis = _annotated(slots, parameter, given)
     if analysis.kind == "scalar" and variable.kind in ("list", "map"):
@@ -369,11 +382,11 @@ def _analyse(
     return analysis
 
 
-def _annotated(slots: _Slots, parameter: inspect.Parameter, given: Param | None = None) -> Analysis:
+def _annotated(slots: Slots, parameter: inspect.Parameter, given: Param | None = None) -> Analysis:
     if parameter.annotation is parameter.empty:
         return Analysis(given)
     try:
-        return analyse(_annotation(slots.function, parameter), given)
+        return analyse(annotation_of(slots.function, parameter), given)
     except RegistrationError as error:
         raise slots.refusal(parameter, f"has an unusable annotation: {error}") from error
 
@@ -384,19 +397,24 @@ def _without_field(function: Callable[..., object], parameter: inspect.Parameter
     if type(field).__name__ != "FieldInfo" or not hasattr(field, "is_required"):
         return parameter
     known = parameter.annotation is not parameter.empty
-    own: Any = _annotation(function, parameter) if known else Any
+    own: Any = annotation_of(function, parameter) if known else Any
     annotation = Annotated[(own, field)]
     default = parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
     return parameter.replace(annotation=annotation, default=default)
 
 
-def _annotation(function: Callable[..., object], parameter: inspect.Parameter) -> object:
+def annotation_of(function: Callable[..., object], parameter: inspect.Parameter) -> object:
     """The annotation. One that is a text is evaluated in the scope of the function."""
     annotation = parameter.annotation
-    return _evaluated(function, annotation) if isinstance(annotation, str) else annotation
+    return evaluated(function, annotation) if isinstance(annotation, str) else annotation
 
 
-def _evaluated(function: Callable[..., object], annotation: str) -> object:
+def evaluated(function: Callable[..., object], annotation: str) -> object:
+    """The annotation behind its text.
+
+    Raises:
+        RegistrationError: a name in it is not known.
+    """
     target, names = _scope(function)
     code: Any = getattr(target, "__code__", None)
     cells = zip(code.co_freevars if code else (), getattr(target, "__closure__", None) or (), strict=False)
@@ -431,7 +449,7 @@ def _contents(cell: Any) -> list[object]:
         return []
 
 
-def _value(slots: _Slots, parameter: inspect.Parameter, analysis: Analysis, variable: Variable) -> Slot:
+def _value(slots: Slots, parameter: inspect.Parameter, analysis: Analysis, variable: Variable) -> Slot:
     default: tuple[object] | None = None
     if parameter.default is not parameter.empty:
         default = (parameter.default,)

@@ -1,20 +1,26 @@
 """`ResourceHandler`: a registered function, with the completers and the lister of its template."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ._core import Edit, Function, Resource, UriTemplate, Variable, unexpected
 from .errors import RegistrationError
 from .functions import describe, helper, json_of, kinds, reader, takes
 from .parameters import Param
-from .results import expand
+from .results import expand, named
 from .watches import Watches
+
+if TYPE_CHECKING:
+    from .blocks import ResourceLink
 
 __all__ = ["ResourceHandler"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
+
+_LINKED = ("name", "description", "mime_type", "audience", "priority", "last_modified", "icons")
+"""The details of a resource that a link to it has."""
 
 
 class ResourceHandler(Generic[P, R]):
@@ -135,6 +141,25 @@ class ResourceHandler(Generic[P, R]):
         if values:
             raise TypeError(f"{self.uri} has no variables, so it takes no values: {', '.join(values)}")
         return self.uri
+
+    def link(self, **values: object) -> "ResourceLink":
+        """Returns a link to the resource with these values, for a tool to return: `note.link(day="monday")`.
+
+        It has the description and the media type of the template, and a name from the values.
+
+        Raises:
+            TypeError: the template has no such variable, a required value is missing, or one has no text of its own.
+            ValueError: the template would refuse the URI, or a value is a number that is not finite.
+        """
+        from .blocks import ResourceLink
+
+        details = {name: self._details[name] for name in _LINKED if name in self._details}
+        if self._template is not None:
+            details["name"] = named(self._template, values)
+        uri = self.expand(**values)
+        if self._template is not None and not (found := self._template.match(uri)):
+            raise ValueError(f"{self.uri} does not accept {uri}: {found}")
+        return ResourceLink(uri, **details)
 
     @property
     def _name(self) -> str:

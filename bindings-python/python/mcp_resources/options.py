@@ -11,7 +11,18 @@ from .lifespan import Lifespan
 from .parameters import Param
 from .results import CacheHint, CacheScope, Contents
 
-__all__ = ["Details", "HttpOptions", "Limits", "ResourceDetails", "ServerOptions", "Tls"]
+__all__ = [
+    "Details",
+    "HttpOptions",
+    "Limits",
+    "PromptArgument",
+    "PromptDetails",
+    "ResourceDetails",
+    "ServerOptions",
+    "Tls",
+    "ToolAnnotations",
+    "ToolDetails",
+]
 
 
 class Limits(TypedDict, total=False):
@@ -314,8 +325,72 @@ class ResourceDetails(Details, total=False):
     Default `ignore`."""
     parameters: Mapping[str, Param]
     """Types, allowed values and descriptions of variables, by their names. Default: those of the annotations."""
+    tool: bool | str
+    """Whether a template is a tool too, which takes the variables as arguments and reads the resource: the name of the
+    tool, or `True` for that of the template. Default `False`."""
     inline: bool
     """Whether a `def` runs on the event loop, which must not block. Default `False`: it runs on a worker thread."""
     replace: bool
     """Whether it replaces a resource or template with the same URI, such as when a notebook cell runs again. Default
     `False`: that is an error."""
+
+
+class ToolAnnotations(TypedDict, total=False):
+    """Hints about a tool. A client must not rely on them unless it trusts the server."""
+
+    title: str
+    """A label for people. Clients that know the `title` of the tool prefer that. Default: none."""
+    read_only_hint: bool
+    """Whether it changes nothing. Clients assume `False`."""
+    destructive_hint: bool
+    """Whether it may delete or overwrite something. Clients assume `True`."""
+    idempotent_hint: bool
+    """Whether a second call with the same arguments changes nothing further. Clients assume `False`."""
+    open_world_hint: bool
+    """Whether it reaches things outside the server, such as the web. Clients assume `True`."""
+
+
+class NamedDetails(TypedDict, total=False):
+    """The description of a tool or prompt."""
+
+    title: str
+    """The label for people. Default: none."""
+    description: str
+    """The description, for the model or for people. Default: the docstring of the function."""
+    icons: Iterable[Icon]
+    """Icons for user interfaces. Default: none."""
+    meta: Mapping[str, object]
+    """Members of `_meta`. Default: none."""
+    scopes: Iterable[str]
+    """The scopes that a token must have to see it, all of them. Default: none."""
+    inline: bool
+    """Whether a `def` runs on the event loop, which must not block. Default `False`: it runs on a worker thread."""
+    replace: bool
+    """Whether it replaces one with the same name, such as when a notebook cell runs again. Default `False`: that is an
+    error."""
+
+
+class ToolDetails(NamedDetails, total=False):
+    """The keyword arguments of `ResourceServer.tool`."""
+
+    annotations: ToolAnnotations
+    """Hints for clients. Default: none."""
+
+
+class PromptDetails(NamedDetails, total=False):
+    """The keyword arguments of `ResourceServer.prompt`."""
+
+
+class PromptArgument(TypedDict, total=False):
+    """One argument of a prompt, where the annotations of its function do not describe it. `name` is required."""
+
+    name: str
+    """The name."""
+    title: str
+    """The label for people. Default: none."""
+    description: str
+    """The description, for people. Default: none."""
+    required: bool
+    """Whether it must be given. Default `False`."""
+    values: Iterable[str]
+    """Values to suggest. Others are accepted too. Default: none."""

@@ -415,9 +415,13 @@ def _single(template: UriTemplate) -> str | None:
 
 def _of_values(template: UriTemplate, values: Mapping[str, object]) -> Resource:
     """The resource with these values, named after them. Lists and maps make no name: then it is the URI."""
+    return Resource(expand(template, values), name=named(template, values))
+
+
+def named(template: UriTemplate, values: Mapping[str, object]) -> str | None:
+    """The name of the resource with these values; `None` if they make none."""
     given = [texts(values[name]) for name in template.variables if values.get(name) is not None]
-    name = "/".join(given) if all(isinstance(text, str) for text in given) else ""
-    return Resource(expand(template, values), name=name or None)
+    return ("/".join(given) if all(isinstance(text, str) for text in given) else "") or None
 
 
 def expand(template: UriTemplate, values: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""`ResourceServer`: registers resources, templates, providers and methods, and serves them."""
+"""`ResourceServer`: registers resources, templates, providers, tools, prompts and methods, and serves them."""
 
 import asyncio
 import functools
@@ -18,7 +18,7 @@ from .handler import ResourceHandler
 from .lifecycle import watch
 from .lifespan import Life
 from .log import warned
-from .options import HttpOptions, ResourceDetails, ServerOptions
+from .options import HttpOptions, PromptArgument, PromptDetails, ResourceDetails, ServerOptions, ToolDetails
 from .recording import recorder
 from .results import CacheHint
 from .watches import Watches
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .asgi import AsgiApp
     from .auth import Auth
     from .options import Tls
+    from .tools import PromptHandler
 
 __all__ = ["ResourceServer"]
 
@@ -342,11 +343,12 @@ class ResourceServer:
         capability: tuple[str, Mapping[str, object]] | None = None,
         lists: Literal["tools", "prompts"] | None = None,
         inline: bool = False,
+        timeout: int | None = None,
     ) -> Callable[[F], F]:
         """Registers the decorated function for a custom method. It gets the params as a `dict`.
 
-        The function returns the members of the result: a `dict`, a `MethodResult`, or `None` for an empty result.
-        Register all methods before the first resource.
+        The function returns the members of the result: a `dict`, a `MethodResult`, or `None` for an empty result. Can
+        be called from any thread, also while the server runs.
 
         Args:
             method: the name of the method, such as `vendor/thing`.
@@ -355,9 +357,10 @@ class ResourceServer:
             lists: `tools` or `prompts` if the method returns that list, so that clients can subscribe to its changes.
                 Default: none.
             inline: whether a `def` runs on the event loop. Default `False`: on a worker thread.
+            timeout: the longest time for a request, in milliseconds; 0 for no limit. Default: `Limits.read_timeout`.
 
         Raises:
-            RegistrationError: the library serves this method itself, or a resource is registered already.
+            RegistrationError: the library serves this method itself, as those for tools and prompts.
         """
         if not isinstance(method, str):
             raise TypeError(_undecorated("method", "a name", method))
@@ -367,10 +370,143 @@ class ResourceServer:
         def register(function: F) -> F:
             declared = None if capability is None else (capability[0], to_json(capability[1]))
             called = helper(function, ("params",), inline, self._encoder)
-            self._core.extend(method, called, name_param, declared, lists)
+            self._core.extend(method, called, (name_param, declared, lists, timeout))
             return function
 
         return register
+
+    @overload
+    def tool(self, name: F) -> F: ...
+    @overload
+    def tool(self, name: str | None = None, **details: Unpack[ToolDetails]) -> Callable[[F], F]: ...
+    def tool(self, name: Any = None, **details: Unpack[ToolDetails]) -> Any:
+        """Registers the decorated function as a tool, which a model can call by name.
+
+        Its parameters are the arguments, with JSON schemas from their annotations: plain types, `Literal`, `Enum`,
+        dataclasses, `TypedDict`, models of pydantic, and `Annotated` with a text or a `Field`. A parameter that is
+        called `ctx` or annotated with `Context` gets the request. Needs pydantic.
+
+        It returns a text, `Image`, `Audio`, `ResourceLink`, `Embedded`, a list of those, or a `ToolResult`. Any other
+        value is sent as JSON, with a schema from the return annotation. The model reads the text of a `ToolError`. Can
+        be called from any thread, also while the server runs; clients are notified that the list has changed.
+
+        Args:
+            name: the name, of letters, digits, `_`, `-` and `.`. Default: that of the function.
+            details: see `ToolDetails`.
+
+        Raises:
+            TypeError: a detail does not exist, or its value has the wrong type.
+            RegistrationError: the name is not allowed or is taken, or a parameter cannot be an argument.
+        """
+        if callable(name):
+            self.add_tool(name)
+            return name
+
+        def register(function: F) -> F:
+            self.add_tool(function, name, **details)
+            return function
+
+        return register
+
+    def add_tool(
+        self,
+        function: Callable[..., object],
+        name: str | None = None,
+        *,
+        input_schema: Mapping[str, object] | None = None,
+        output_schema: Mapping[str, object] | None = None,
+        **details: Unpack[ToolDetails],
+    ) -> None:
+        """Adds a tool: see `tool`.
+
+        Args:
+            function: the function that is called.
+            name: the name. Default: that of the function.
+            input_schema: the JSON schema of the arguments. The function then gets all of them as one `dict`, which is
+                not checked. Default: made from the annotations.
+            output_schema: the JSON schema of the structured result. Default: made from the return annotation.
+            details: see `ToolDetails`.
+
+        Raises:
+            TypeError: a detail does not exist, or its value has the wrong type.
+            RegistrationError: the name is not allowed or is taken, or a parameter cannot be an argument.
+        """
+        from .tools import tool
+
+        self._publish(tool(function, name, (input_schema, output_schema), details, self._encoder))
+
+    def remove_tool(self, name: str) -> None:
+        """Removes the tool with this name. Does nothing if there is none.
+
+        Can be called from any thread, also while the server runs; clients are notified that the list has changed.
+        """
+        checks.text("name", name)
+        self._publish([Edit.remove_tool(name)])
+
+    @overload
+    def prompt(self, name: Callable[P, R]) -> "PromptHandler[P, R]": ...
+    @overload
+    def prompt(
+        self, name: str | None = None, **details: Unpack[PromptDetails]
+    ) -> Callable[[Callable[P, R]], "PromptHandler[P, R]"]: ...
+    def prompt(self, name: Any = None, **details: Unpack[PromptDetails]) -> Any:
+        """Registers the decorated function as a prompt, which a person can choose by name.
+
+        Its parameters are the arguments. They are texts, converted to the types of the annotations as the variables of
+        a template are; the values of an `Enum` or `Literal` are suggested. A parameter that is called `ctx` or
+        annotated with `Context` gets the request.
+
+        It returns a text, a `PromptMessage`, a block such as `Image`, a list of those, or a `PromptResult`. Can be
+        called from any thread, also while the server runs; clients are notified that the list has changed.
+
+        Args:
+            name: the name. Default: that of the function.
+            details: see `PromptDetails`.
+
+        Raises:
+            TypeError: a detail does not exist, or its value has the wrong type.
+            RegistrationError: the name is not allowed or is taken, or a parameter cannot be an argument.
+        """
+        if callable(name):
+            return self.add_prompt(name)
+
+        def register(function: Callable[P, R]) -> "PromptHandler[P, R]":
+            return self.add_prompt(function, name, **details)
+
+        return register
+
+    def add_prompt(
+        self,
+        function: Callable[P, R],
+        name: str | None = None,
+        *,
+        arguments: "Iterable[PromptArgument] | None" = None,
+        **details: Unpack[PromptDetails],
+    ) -> "PromptHandler[P, R]":
+        """Adds a prompt: see `prompt`.
+
+        Args:
+            function: the function that is called.
+            name: the name. Default: that of the function.
+            arguments: the arguments. The function then gets all of them as one `dict` of texts. Default: its
+                parameters.
+            details: see `PromptDetails`.
+
+        Raises:
+            TypeError: a detail does not exist, or its value has the wrong type.
+            RegistrationError: the name is not allowed or is taken, or a parameter cannot be an argument.
+        """
+        from .tools import PromptHandler
+
+        return PromptHandler(self._publish, function, name, arguments, details)
+
+    def remove_prompt(self, name: str) -> None:
+        """Removes the prompt with this name. Does nothing if there is none.
+
+        Can be called from any thread, also while the server runs; clients are notified that the list has changed.
+        """
+        checks.text("name", name)
+        self._publish([Edit.remove_prompt(name)])
 
     def notify_updated(self, uri: str) -> None:
         """Notifies the clients that watch this URI that its contents have changed. Can be called from any thread.

@@ -11,7 +11,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["Part", "is_of_sdk", "parts"]
+__all__ = ["Part", "is_of_packages", "is_of_sdk", "parts"]
 
 Part = tuple[str | None, str | None, object, Mapping[str, object] | None]
 """URI, media type, text or bytes, `_meta`."""
@@ -35,22 +35,22 @@ def parts(value: Any) -> list[Part] | None:
         if isinstance(entries, list) and entries and value.keys() <= _RESULT and all(map(_is_on_wire, entries)):
             return [_from_wire(entry, at) for at, entry in enumerate(entries)]
         return None
-    if _is_of(type(value), _CONTENTS):
+    if is_of_packages(type(value), _CONTENTS):
         return [_from_object(value, 0)]
-    entries = value.contents if _is_of(type(value), _RESULTS) else value
+    entries = value.contents if is_of_packages(type(value), _RESULTS) else value
     if not isinstance(entries, list | tuple) or not entries:
         return None
-    if not all(_is_of(type(entry), _CONTENTS) for entry in entries):
+    if not all(is_of_packages(type(entry), _CONTENTS) for entry in entries):
         return None
     return [_from_object(entry, at) for at, entry in enumerate(entries)]
 
 
 def is_of_sdk(cls: type) -> bool:
     """Whether objects of this class are contents, or a result with contents, of another SDK."""
-    return _is_of(cls, _RESULTS + _CONTENTS)
+    return is_of_packages(cls, _RESULTS + _CONTENTS)
 
 
-def _is_of(cls: type, names: tuple[str, ...]) -> bool:
+def is_of_packages(cls: type, names: tuple[str, ...]) -> bool:
     """Whether a class, or one that it is derived from, is one of these of another SDK."""
     return any(one.__name__ in names and one.__module__.split(".")[0] in _PACKAGES for one in cls.__mro__)
 

@@ -31,6 +31,8 @@ pub struct Function {
     pub(crate) shape: Py<PyAny>,
     /// The keyword arguments of its tasks: their name.
     pub(crate) task: Py<PyDict>,
+    /// Gives a `dict` of all other arguments by keyword.
+    spread: Option<Slot>,
     positional: Vec<Slot>,
     keywords: Vec<(Py<PyString>, Slot)>,
     /// Its number among the handlers, if it is registered on its own.
@@ -57,6 +59,8 @@ enum Fill {
     Rest,
     Context,
     Gather,
+    /// All arguments by keyword, in a `dict`.
+    Spread,
 }
 
 /// A slot, as Python describes it.
@@ -123,6 +127,7 @@ impl Function {
         task.set_item("name", &name)?;
         let mut positional = Vec::new();
         let mut keywords = Vec::new();
+        let mut spread = None;
         for SlotParts { fill, keyword, name, convert, whole, default } in slots {
             let slot = Slot {
                 fill: Fill::parse(&fill),
@@ -132,6 +137,7 @@ impl Function {
                 default: default.map(|(value,)| value),
             };
             match keyword {
+                None if slot.fill == Fill::Spread => spread = Some(slot),
                 None => positional.push(slot),
                 Some(keyword) => keywords.push((keyword, slot)),
             }
@@ -153,6 +159,7 @@ impl Function {
             number,
             positional,
             keywords,
+            spread,
             takes_context,
             gathers,
         })
@@ -171,7 +178,8 @@ impl Function {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.call)?;
         visit.call(&self.shape)?;
-        for slot in self.positional.iter().chain(self.keywords.iter().map(|(_, slot)| slot)) {
+        let keywords = self.keywords.iter().map(|(_, slot)| slot);
+        for slot in self.positional.iter().chain(keywords).chain(&self.spread) {
             visit.call(&slot.convert)?;
             visit.call(&slot.default)?;
         }
@@ -191,10 +199,12 @@ impl Function {
             values.push(slot.fill(py, supply)?.unwrap_or_else(|| py.None().into_bound(py)));
         }
         let positional = PyTuple::new(py, values)?;
-        if self.keywords.is_empty() {
-            return Ok(Arguments { positional, keywords: None });
-        }
-        let keywords = PyDict::new(py);
+        let spread = self.spread.as_ref().map(|slot| slot.fill(py, supply)).transpose()?.flatten();
+        let keywords = match spread {
+            Some(arguments) => arguments.cast_into::<PyDict>().map_err(PyErr::from)?,
+            None if self.keywords.is_empty() => return Ok(Arguments { positional, keywords: None }),
+            None => PyDict::new(py),
+        };
         for (name, slot) in &self.keywords {
             if let Some(value) = slot.fill(py, supply)? {
                 keywords.set_item(name, value)?;
@@ -212,6 +222,7 @@ impl Fill {
             "rest" => Self::Rest,
             "context" => Self::Context,
             "gather" => Self::Gather,
+            "spread" => Self::Spread,
             _ => Self::Value,
         }
     }

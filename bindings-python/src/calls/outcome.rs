@@ -40,7 +40,7 @@ impl EndedCall<'_> {
             let result = result.map(|value| value.into_bound(py));
             converted(purpose, function.get(), &what, result, redactor.as_deref(), py)
         });
-        read.unwrap_or_else(|error| raised(self.function.get(), self.what, error, py))
+        read.unwrap_or_else(|error| raised(purpose, self.function.get(), self.what, error, py))
     }
 }
 
@@ -54,16 +54,22 @@ fn converted(
 ) -> HandlerResult {
     let json_type = function.json_type.as_deref();
     let given = result.and_then(|value| HandlerResult::read(purpose, &value, json_type, &function.shape));
-    let given = given.unwrap_or_else(|error| raised(function, what, error, py));
+    let given = given.unwrap_or_else(|error| raised(purpose, function, what, error, py));
     let Some(redactor) = redactor else { return given };
-    redactor.redact(given, what, py).unwrap_or_else(|error| raised(function, what, error, py))
+    redactor.redact(given, what, py).unwrap_or_else(|error| raised(purpose, function, what, error, py))
 }
 
 /// The answer for an exception: an error for the client, or a failure that is logged.
-fn raised(function: &Function, what: &str, error: PyErr, py: Python<'_>) -> HandlerResult {
+fn raised(
+    purpose: ErrorPurpose,
+    function: &Function,
+    what: &str,
+    error: PyErr,
+    py: Python<'_>,
+) -> HandlerResult {
     let value = error.value(py);
-    let known = HandlerResult::raised_input(value).and_then(|input| match input {
-        Some(input) => Ok(Some(input)),
+    let known = HandlerResult::raised_result(purpose, value).and_then(|result| match result {
+        Some(result) => Ok(Some(result)),
         None => Ok(read_error(value)?.map(HandlerResult::failed)),
     });
     let failed = |error: &PyErr| {

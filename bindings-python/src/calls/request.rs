@@ -6,7 +6,7 @@ use mcp_resources_runtime::transport::{RequestParams, WorkRequest};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-/// The value of the argument with this name.
+/// The value of the argument with this name. The arguments of a tool or prompt are JSON text, which its function converts.
 pub(crate) fn value<'py>(
     py: Python<'py>,
     request: &WorkRequest<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn value<'py>(
             Ok(cursor.as_ref().map(|cursor| PyString::new(py, cursor).into_any()))
         }
         RequestParams::Tool { arguments, .. } | RequestParams::Prompt { arguments, .. } => {
-            loads(py, Some(arguments)).map(Some)
+            Ok(Some(PyString::new(py, arguments).into_any()))
         }
         RequestParams::Call { params: None, .. } => Ok(Some(PyDict::new(py).into_any())),
         RequestParams::Call { params, .. } => loads(py, params.as_deref()).map(Some),

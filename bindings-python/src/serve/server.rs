@@ -12,7 +12,7 @@ use crate::values::contents::Data;
 use crate::values::error;
 use crate::values::lock::lock;
 use crate::values::options;
-use crate::values::resource::{Resource, template};
+use crate::values::resource::{Resource, named, template};
 use crate::values::template::UriTemplate;
 use mcp_resources_engine::catalog::ItemSource;
 use mcp_resources_engine::engine::ServerInfo;
@@ -44,6 +44,20 @@ struct CapabilityParts {
     name: String,
     #[pyo3(item(1))]
     settings: String,
+}
+
+/// The declarations of a custom method.
+#[derive(FromPyObject)]
+struct MethodParts {
+    #[pyo3(item(0))]
+    name_param: Option<String>,
+    #[pyo3(item(1))]
+    capability: Option<CapabilityParts>,
+    #[pyo3(item(2))]
+    lists: Option<String>,
+    /// In milliseconds; 0 for none.
+    #[pyo3(item(3))]
+    timeout: Option<Millis>,
 }
 
 /// The functions of a template.
@@ -120,13 +134,12 @@ impl Server {
         py: Python<'_>,
         method: String,
         function: Py<Function>,
-        name_param: Option<String>,
-        capability: Option<CapabilityParts>,
-        lists: Option<String>,
+        declared: MethodParts,
     ) -> PyResult<()> {
+        let MethodParts { name_param, capability, lists, timeout } = declared;
         let list_kind = lists.map(|word| list_kinds(&word)).transpose()?;
         let capability = capability.map(|CapabilityParts { name, settings }| (name, settings));
-        let foreign = ForeignFunction { method, name_param, capability, list_kind, timeout: None };
+        let foreign = ForeignFunction { method, name_param, capability, list_kind, timeout };
         let added = self.host.registry.extend(foreign, Arc::new(function.into()));
         added.map_err(|error| error::registration(py, &error, None))
     }
@@ -289,6 +302,31 @@ impl Edit {
     #[staticmethod]
     fn remove_template(uri_template: String) -> Self {
         Self(RegistryChange::RemoveTemplate(uri_template))
+    }
+
+    #[staticmethod]
+    fn add_tool(fields: &Bound<'_, PyDict>, function: Py<Function>) -> PyResult<Self> {
+        Ok(Self(RegistryChange::AddTool(named(fields)?, Arc::new(function.into()))))
+    }
+
+    #[staticmethod]
+    fn remove_tool(name: String) -> Self {
+        Self(RegistryChange::RemoveTool(name))
+    }
+
+    #[staticmethod]
+    fn add_prompt(
+        fields: &Bound<'_, PyDict>,
+        function: Py<Function>,
+        completers: HashMap<String, Py<Function>>,
+    ) -> PyResult<Self> {
+        let functions = Arc::new(Functions { reader: function, completers, lister: None });
+        Ok(Self(RegistryChange::AddPrompt(named(fields)?, functions)))
+    }
+
+    #[staticmethod]
+    fn remove_prompt(name: String) -> Self {
+        Self(RegistryChange::RemovePrompt(name))
     }
 }
 

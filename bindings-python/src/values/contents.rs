@@ -1,5 +1,6 @@
 //! Converts results of handlers to those of the core: read once while holding the interpreter, serialized without it.
 
+use crate::values::blocks;
 use crate::values::error::{self, Import};
 use crate::values::lock::lock;
 use crate::values::resource::Resource;
@@ -19,10 +20,12 @@ use std::sync::Mutex;
 static BYTES_OF: Import = Import::new("mcp_resources.encoding", "bytes_of");
 static READ: Import = Import::new("mcp_resources.results", "read");
 static INPUT_REQUIRED: Import = Import::new("mcp_resources.results", "InputRequired");
+static TOOL_ERROR: Import = Import::new("mcp_resources.errors", "ToolError");
 static INPUT_PARTS: Import = Import::new("mcp_resources.results", "input_parts");
 static COMPLETION: Import = Import::new("mcp_resources.results", "completion");
 static PAGE: Import = Import::new("mcp_resources.results", "page");
 static METHOD: Import = Import::new("mcp_resources.results", "method");
+static NAMED: Import = Import::new("mcp_resources.blocks", "result_parts");
 
 /// The data of one request, in reused buffers.
 pub(crate) enum HandlerResult {
@@ -64,14 +67,22 @@ impl HandlerResult {
             ErrorPurpose::Read => read(value, json_type, shape),
             ErrorPurpose::Complete => completion(value),
             ErrorPurpose::List => page(value, shape),
-            ErrorPurpose::Call | ErrorPurpose::Tool | ErrorPurpose::Prompt => method(value, shape),
+            ErrorPurpose::Call => method(value, shape),
+            ErrorPurpose::Tool | ErrorPurpose::Prompt => named(purpose, value, shape),
         }
     }
 
-    /// The questions of a raised `InputRequired`; `None` for any other exception.
-    pub(crate) fn raised_input(raised: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
-        if raised.is_instance(&INPUT_REQUIRED.get(raised.py())?)? {
+    /// The questions of a raised `InputRequired`, or the sentence of a `ToolError`; `None` for any other exception.
+    pub(crate) fn raised_result(
+        purpose: ErrorPurpose,
+        raised: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<Self>> {
+        let py = raised.py();
+        if raised.is_instance(&INPUT_REQUIRED.get(py)?)? {
             input(raised).map(Some)
+        } else if purpose == ErrorPurpose::Tool && raised.is_instance(&TOOL_ERROR.get(py)?)? {
+            let sentence: String = raised.str()?.extract()?;
+            Ok(Some(Self::Answer(Answer::Tool(core::ToolResult::error(sentence)))))
         } else {
             Ok(None)
         }
@@ -88,6 +99,7 @@ impl HandlerResult {
             Self::Answer(Answer::Listed(page)) => page.items.len() * 256,
             Self::Answer(Answer::Raw(result)) => result.members.len(),
             Self::Answer(Answer::Gathered(_)) => usize::MAX,
+            Self::Answer(Answer::Tool(result)) => result.size(),
             Self::Answer(_) => 0,
         }
     }
@@ -225,6 +237,26 @@ fn method(value: &Bound<'_, PyAny>, encoder: &Py<PyAny>) -> PyResult<HandlerResu
     let result_type = result_type.map(Cow::Owned);
     let meta = meta.map(Cow::Owned);
     Ok(HandlerResult::Answer(Answer::Raw(core::RawResult { members: members.into(), result_type, meta })))
+}
+
+/// The result of a tool or prompt. `shape` helps to convert it; `None` if a text is sent as it is. Other results of this
+/// library are passed on, so that the core says which of them do not fit.
+fn named(purpose: ErrorPurpose, value: &Bound<'_, PyAny>, shape: &Py<PyAny>) -> PyResult<HandlerResult> {
+    let py = value.py();
+    let is_tool = purpose == ErrorPurpose::Tool;
+    if is_tool && shape.is_none(py) && value.is_exact_instance_of::<PyString>() {
+        let text: String = value.extract()?;
+        return Ok(HandlerResult::Answer(Answer::Tool(core::ToolResult::text(text))));
+    }
+    let (kind, parts): (String, Bound<'_, PyAny>) = NAMED.get(py)?.call1((value, shape, is_tool))?.extract()?;
+    match &*kind {
+        "tool" => blocks::tool(&parts),
+        "prompt" => blocks::prompt(&parts),
+        "input" => input(value),
+        "completion" => completion(value),
+        "contents" => read(value, None, &py.None()),
+        _ => method(value, &py.None()),
+    }
 }
 
 /// A caching hint from milliseconds and the word for its scope.

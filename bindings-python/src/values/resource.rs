@@ -10,8 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 static OBJECT_JSON: Import = Import::new("mcp_resources.results", "object_json");
-/// The options of a registration that are read in Python.
-const OF_HOST: &[&str] = &["vars", "extra_query", "parameters", "inline", "replace"];
+/// The options of a registration that are read in Python, or that only templates have.
+const OF_HOST: &[&str] = &["vars", "extra_query", "parameters", "tool", "inline", "replace"];
+/// The options of a tool or prompt that are read in Python, and those that follow from its function.
+const OF_NAMED: &[&str] = &["inline", "replace"];
+const BY_HAND: &[&str] = &["input_schema", "output_schema", "arguments", "completes"];
 
 /// The URI and the description of a resource.
 #[pyclass(frozen, eq, module = "mcp_resources")]
@@ -76,6 +79,24 @@ impl Resource {
 pub(crate) fn template(template: &UriTemplate, fields: &Bound<'_, PyDict>) -> PyResult<core::Template> {
     let mut made = core::Template::new(template.template.as_str()).options(template.options.clone());
     describe(&mut made, fields)?;
+    Ok(made)
+}
+
+/// A tool or prompt from its options.
+pub(crate) fn named<T: NamedOptions + Default>(fields: &Bound<'_, PyDict>) -> PyResult<T> {
+    let mut made = T::default();
+    for (name, value) in fields {
+        let name = name.cast::<PyString>()?.to_str()?;
+        match name {
+            _ if value.is_none() => {}
+            "meta" => set(&mut made, name, &OBJECT_JSON.get(value.py())?.call1((&value, name))?)?,
+            _ if T::NAMES.contains(&name) => set(&mut made, name, &value)?,
+            _ => {
+                let options = T::NAMES.iter().filter(|name| !BY_HAND.contains(name)).chain(OF_NAMED);
+                return Err(unexpected("option", name, &options.copied().collect::<Vec<_>>()));
+            }
+        }
+    }
     Ok(made)
 }
 

@@ -1,7 +1,7 @@
-"""The second fixture server: resources, and by hand the tools and prompts that the official suite knows by name.
+"""The second fixture server: resources, and the tools and prompts that the official suite knows by name.
 
-It shows that the extension door, progress, logs, rounds of input and questions to the client hold under the whole
-suite. What it has stands in `methods.json`, for every language; here is how that is done.
+It shows that tools, prompts, progress, logs, rounds of input and questions to the client hold under the whole suite.
+What it has stands in `methods.json`, for every language; here is how that is done.
 """
 
 import asyncio
@@ -9,16 +9,19 @@ import base64
 import json
 import re
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from mcp_resources import (
     AskFailedError,
+    CacheHint,
     Context,
     CustomError,
     Elicit,
     InputRequired,
     ListRoots,
+    MethodResult,
     Resource,
     ResourceServer,
     Sample,
@@ -26,58 +29,27 @@ from mcp_resources import (
 
 Members = dict[str, Any]
 METHODS: Members = json.loads(Path(__file__).with_name("methods.json").read_text("utf-8"))
-HINT: Members = {"ttlMs": 60_000, "cacheScope": "public"}
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-MODERN = "2026-07-28"
 
-server = ResourceServer("conformance-full", version="1.0.0", logging=True)
-
-
-@server.method("tools/list", capability=("tools", {"listChanged": True}), lists="tools")
-async def list_tools(params: Members, ctx: Context) -> Members:
-    return {"tools": listed("tools"), **hint(ctx)}
+server = ResourceServer("conformance-full", version="1.0.0", logging=True, list_cache=CacheHint(60_000, "public"))
 
 
-@server.method("tools/call", name_param="name")
-async def call_tool(params: Members, ctx: Context) -> Members | InputRequired:
-    return await perform("tools", params, ctx)
+def performing(kind: str, name: str) -> Callable[..., Awaitable[MethodResult | InputRequired]]:
+    """The function of a tool or prompt: takes its steps."""
+
+    async def call(arguments: Members, ctx: Context) -> MethodResult | InputRequired:
+        answer = await perform(METHODS[kind][name]["steps"], arguments, ctx)
+        return answer if isinstance(answer, InputRequired) else MethodResult(answer)
+
+    return call
 
 
-@server.method("prompts/list", capability=("prompts", {"listChanged": True}), lists="prompts")
-async def list_prompts(params: Members, ctx: Context) -> Members:
-    return {"prompts": listed("prompts"), **hint(ctx)}
-
-
-@server.method("prompts/get", name_param="name")
-async def get_prompt(params: Members, ctx: Context) -> Members | InputRequired:
-    return await perform("prompts", params, ctx)
-
-
-@server.method("completion/complete")
-async def complete_prompt(params: Members) -> Members:
-    return {"completion": {"values": [], "total": 0, "hasMore": False}}
-
-
-def hint(ctx: Context) -> Members:
-    """The caching hints, which lists have since 2026-07-28."""
-    return HINT if ctx.revision == MODERN else {}
-
-
-def listed(kind: str) -> list[Members]:
-    """Those that have a description."""
-    named = ({"name": name, **entry} for name, entry in METHODS[kind].items() if "description" in entry)
-    return [{member: value for member, value in entry.items() if member != "steps"} for entry in named]
-
-
-async def perform(kind: str, params: Members, ctx: Context) -> Members | InputRequired:
+async def perform(steps: list[Members], arguments: Members, ctx: Context) -> Members | InputRequired:
     """Takes the steps of a tool or prompt until one answers."""
-    entry = METHODS[kind].get(params.get("name", ""))
-    if entry is None:
-        raise CustomError(-32602, f"Unknown: {params.get('name')}")
     inputs = {key: dict(response.value) for key, response in ctx.inputs.items()}
-    scope: Members = {"arguments": params.get("arguments") or {}, "meta": dict(ctx.meta or {})}
+    scope: Members = {"arguments": arguments, "meta": dict(ctx.meta or {})}
     scope |= {"inputs": inputs, "state": ctx.state}
-    for step in entry["steps"]:
+    for step in steps:
         if holds(step.get("when", {}), scope):
             answer = await take(step, scope, ctx)
             if answer is not None:
@@ -146,6 +118,21 @@ def text(path: list[str], scope: Any) -> str:
         scope = scope.get(name) if isinstance(scope, dict) else None
     return scope if isinstance(scope, str) else json.dumps(scope)
 
+
+def no_values(value: str) -> list[str]:
+    """Completes an argument with nothing."""
+    return []
+
+
+for name, entry in METHODS["tools"].items():
+    function = performing("tools", name)
+    server.add_tool(function, name, description=entry["description"], input_schema=entry["inputSchema"])
+
+for name, entry in METHODS["prompts"].items():
+    arguments = entry.get("arguments", [])
+    prompt = server.add_prompt(performing("prompts", name), name, description=entry["description"], arguments=arguments)
+    for argument in arguments:
+        prompt.complete(argument["name"])(no_values)
 
 for entry in METHODS["resources"]:
     about = Resource(entry["uri"], name=entry["name"], description=entry["description"], mime_type=entry["mimeType"])

@@ -97,6 +97,11 @@ impl<'a> ToolResult<'a> {
         Self { is_error: true, ..Self::text(sentence) }
     }
 
+    /// The size of the blocks and of the structured result in bytes, before any base64.
+    pub fn size(&self) -> usize {
+        size(self.content.iter()) + self.structured.as_ref().map_or(0, |json| json.len())
+    }
+
     /// Copies everything that it borrows.
     pub fn into_owned(self) -> ToolResult<'static> {
         ToolResult {

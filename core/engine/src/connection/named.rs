@@ -318,7 +318,7 @@ pub(super) fn write_tool(
     }
     let limits = context.engine.limits();
     let revision = context.ticket.revision;
-    let size = blocks::size(result.content.iter()) + result.structured.as_ref().map_or(0, |json| json.len());
+    let size = result.size();
     if size > limits.contents {
         return too_large(context, &entry.tool.name, size, out);
     }
