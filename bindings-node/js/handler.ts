@@ -1,5 +1,6 @@
 /** `ResourceHandler`: a registered function, with the completers and the lister of its template. */
 import { binding, type Edit, type NativeFunction, type PlainValue } from './binding.js';
+import { type LinkOptions, ResourceLink } from './blocks.js';
 import { checkFunction, isObject, shown } from './check.js';
 import type { Peers } from './driver.js';
 import { RegistrationError, translated } from './errors.js';
@@ -23,6 +24,9 @@ export interface Registrar {
   readonly peers: Peers;
   readonly watches: Watches;
 }
+
+/** The arguments of `link` for a template that needs values. */
+type LinkArguments<T extends string> = [values: Expandable<T>, details?: LinkOptions];
 
 /** A registered function. `complete`, `list` and `onWatch` add further functions. */
 export class ResourceHandler<T extends string = string> {
@@ -123,6 +127,22 @@ export class ResourceHandler<T extends string = string> {
       }
     }
     return this.#template?.expand(given as Expandable<T>) ?? this.uri;
+  }
+
+  /**
+   * Returns a link to this resource, or to that with these values of the variables, for the result of a tool or prompt:
+   * `handler.link({ day: 'monday' })`. It has the details of the registration.
+   *
+   * @param values - the values of the variables.
+   * @param details - details that differ from those of the registration.
+   * @throws {TypeError} the template has no such variable, or a required value is missing or has the wrong type.
+   */
+  link(...given: {} extends Expandable<T> ? [values?: Expandable<T>, details?: LinkOptions] : LinkArguments<T>): ResourceLink {
+    const [values, details] = given;
+    const named = this.#template === undefined ? { uri: this.expand(values as Expandable<T>) } : this.#named(values ?? {});
+    const { ttlMs: _, cacheScope: __, scopes: ___, children: ____, ...own } = this.#details;
+    const { uri, ...name } = named;
+    return new ResourceLink(uri, { ...own, ...name, ...details });
   }
 
   /** Removes the resource or template from the server. */

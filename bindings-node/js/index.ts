@@ -21,6 +21,19 @@ export {
   type TokenVerifier,
   type Verified,
 } from './auth.js';
+export {
+  Audio,
+  type Block,
+  type BlockOptions,
+  Embedded,
+  Image,
+  type LinkOptions,
+  PromptMessage,
+  PromptResult,
+  ResourceLink,
+  Text,
+  ToolResult,
+} from './blocks.js';
 export { Client, type WatchOptions } from './client.js';
 export type {
   Answerer,
@@ -60,6 +73,7 @@ export {
   ResourceNotFoundError,
   SizeExceededError,
   TemplateConflictError,
+  ToolError,
 } from './errors.js';
 export type { FetchHandler } from './fetch.js';
 export {
@@ -146,4 +160,20 @@ export {
   TemplateSet,
   UriTemplate,
 } from './templates.js';
+export type {
+  CheckedSchema,
+  Promptable,
+  PromptArgument,
+  PromptArguments,
+  PromptFunction,
+  PromptOptions,
+  PromptValues,
+  Toolable,
+  ToolAnnotations,
+  ToolAnswer,
+  ToolArguments,
+  ToolFunction,
+  ToolOptions,
+  ToolSchema,
+} from './tool-types.js';
 export type { Watcher } from './watches.js';

@@ -166,6 +166,7 @@ const METHOD: Shape<MethodOptions> = {
     expected: 'a name with its settings such as ["tools", {}]',
   },
   lists: oneOf('tools', 'prompts'),
+  timeout: said(COUNT, 'a whole number of milliseconds'),
 };
 
 const VARIABLE: Shape<VariableInfo> = {

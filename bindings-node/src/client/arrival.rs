@@ -2,9 +2,9 @@
 
 use crate::values::contents::Entry;
 use crate::values::spelling::number;
+use mcp_resources_client::queue::ClientEvent;
 use mcp_resources_engine::client::{Change, ClientError, Failure, Listed, Progress, ServerAbout};
 use mcp_resources_engine::connection::{Completion, Contents, PlainContents};
-use mcp_resources_client::queue::ClientEvent;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::borrow::Cow;

@@ -1,9 +1,9 @@
 //! Converts the result of a call for Python.
 
 use crate::values::error::{Import, raise};
+use mcp_resources_client::queue::ClientEvent;
 use mcp_resources_engine::client::{Change, ClientError, Failure, ServerAbout};
 use mcp_resources_engine::connection::{Contents, PlainContents};
-use mcp_resources_client::queue::ClientEvent;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};

@@ -60,8 +60,15 @@ impl Web {
         let side = make(&inbox, host.clone())?;
         let timer_registration = side.register_timer(waker.waker(TIME));
         let timer = PumpTimer::default();
-        let web =
-            Arc::new(Self { runtime, side, inbox, host, waker, _timer_registration: timer_registration, timer });
+        let web = Arc::new(Self {
+            runtime,
+            side,
+            inbox,
+            host,
+            waker,
+            _timer_registration: timer_registration,
+            timer,
+        });
         let served: Weak<Self> = Arc::downgrade(&web);
         web.waker.belongs_to(Owner::new(served, true));
         web.runtime.host.serving.serve(web.side.endpoint());

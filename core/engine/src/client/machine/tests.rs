@@ -102,7 +102,9 @@ impl World {
                 Effect::Disconnect { .. } => self.drop_connection(),
                 Effect::Send(message) => self.serve(message),
                 Effect::Abort(_) => {}
-                Effect::Finished { call, outcome } => self.log.push(format!("{call}: {}", described(&outcome))),
+                Effect::Finished { call, outcome } => {
+                    self.log.push(format!("{call}: {}", described(&outcome)))
+                }
                 Effect::Changed { watch, change } => self.changed(watch, change),
                 Effect::ListChanged => self.log.push("list changed".into()),
                 Effect::Asked(question) => {

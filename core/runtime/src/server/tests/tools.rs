@@ -32,7 +32,8 @@ async fn divide(pair: Pair) -> Result<Structured<Quotient>, HandlerError> {
 }
 
 fn served() -> ResourceServer {
-    let greet = |person: Person, _| async move { format!("{} is {}", person.name, person.years.unwrap_or(1)) };
+    let greet =
+        |person: Person, _| async move { format!("{} is {}", person.name, person.years.unwrap_or(1)) };
     let server = quiet()
         .tool(Tool::new("divide").title("Divide"), |pair: Pair, _| divide(pair))
         .tool_with("echo", |call: NamedCall| async move { call.arguments })
@@ -95,7 +96,8 @@ async fn arguments_of_prompts_are_texts_of_their_types() {
     assert_eq!(prompt["messages"][0]["content"]["text"], "Ada is 36");
     let refused = client.request("prompts/get", got("x")).await.unwrap_err();
     assert_eq!(refused.data["parameter"], "years");
-    let reference = json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "name", "value": ""}});
+    let reference =
+        json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "name", "value": ""}});
     let completed = client.request("completion/complete", reference).await.unwrap();
     assert_eq!(completed["completion"]["values"], json!(["Ada"]));
 }
