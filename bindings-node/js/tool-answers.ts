@@ -1,6 +1,6 @@
 /** Answers calls of tools and requests for prompts with the results of their functions. */
 import { answerCall, ask, defined, entries, fail, json } from './answers.js';
-import type { BlockFields, MessageFields } from './binding.js';
+import type { BlockFields, PromptMessageFields } from './binding.js';
 import {
   type Block,
   blocks,
@@ -67,7 +67,7 @@ export function answerPrompt(driver: Driver, request: number, value: unknown): u
   else if (value instanceof MethodResult) answerCall(driver, request, value);
   else {
     const { messages, description, meta } = value instanceof PromptResult ? value : new PromptResult(messagesOf(value));
-    const fields = messages.map(({ role, content }): MessageFields => ({ role, content: blockFields(driver, content) }));
+    const fields = messages.map(({ role, content }): PromptMessageFields => ({ role, content: blockFields(driver, content) }));
     driver.answers.prompt(request, fields, description, meta && json(driver, meta));
   }
 }

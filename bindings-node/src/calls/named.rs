@@ -1,7 +1,7 @@
 //! The answers of tools and prompts.
 
 use crate::calls::answers::Answers;
-use crate::values::blocks::{BlockFields, MessageFields};
+use crate::values::blocks::{BlockFields, PromptMessageFields};
 use mcp_resources_engine::connection::{Answer, PromptResult, ToolResult};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -41,11 +41,11 @@ impl Answers {
     pub fn prompt(
         &self,
         request: f64,
-        messages: Vec<MessageFields>,
+        messages: Vec<PromptMessageFields>,
         description: Option<String>,
         meta: Option<String>,
     ) -> Result<()> {
-        let messages = messages.into_iter().map(MessageFields::into_message).collect::<Result<_>>()?;
+        let messages = messages.into_iter().map(PromptMessageFields::into_message).collect::<Result<_>>()?;
         let description = description.map(Into::into);
         self.answer(
             request,

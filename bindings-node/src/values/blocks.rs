@@ -27,7 +27,7 @@ pub struct BlockFields {
 
 /// One message of a prompt.
 #[napi(object, object_to_js = false)]
-pub struct MessageFields {
+pub struct PromptMessageFields {
     /// The speaker.
     #[napi(ts_type = "'user' | 'assistant'")]
     pub role: String,
@@ -56,7 +56,7 @@ impl BlockFields {
     }
 }
 
-impl MessageFields {
+impl PromptMessageFields {
     pub(crate) fn into_message(self) -> Result<PromptMessage<'static>> {
         let refused = || unusable(format!("role is {:?}, expected \"user\" or \"assistant\"", self.role));
         let role = Audience::parse(&self.role).ok_or_else(refused)?;
