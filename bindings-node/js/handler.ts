@@ -25,9 +25,6 @@ export interface Registrar {
   readonly watches: Watches;
 }
 
-/** The arguments of `link` for a template that needs values. */
-type LinkArguments<T extends string> = [values: Expandable<T>, details?: LinkOptions];
-
 /** A registered function. `complete`, `list` and `onWatch` add further functions. */
 export class ResourceHandler<T extends string = string> {
   /** The URI or template, as it was registered. */
@@ -133,15 +130,15 @@ export class ResourceHandler<T extends string = string> {
    * Returns a link to this resource, or to that with these values of the variables, for the result of a tool or prompt:
    * `handler.link({ day: 'monday' })`. It has the details of the registration.
    *
-   * @param values - the values of the variables.
+   * @param values - the values of the variables. Default: none.
    * @param details - details that differ from those of the registration.
    * @throws {TypeError} the template has no such variable, or a required value is missing or has the wrong type.
    */
-  link(...given: {} extends Expandable<T> ? [values?: Expandable<T>, details?: LinkOptions] : LinkArguments<T>): ResourceLink {
-    const [values, details] = given;
-    const named = this.#template === undefined ? { uri: this.expand(values as Expandable<T>) } : this.#named(values ?? {});
+  link(values?: Expandable<T>, details?: LinkOptions): ResourceLink {
+    const given = (values ?? {}) as Record<string, TemplateValue>;
+    const { uri, ...name } =
+      this.#template === undefined ? { uri: this.expand(given as Expandable<T>) } : this.#named(given);
     const { ttlMs: _, cacheScope: __, scopes: ___, children: ____, ...own } = this.#details;
-    const { uri, ...name } = named;
     return new ResourceLink(uri, { ...own, ...name, ...details });
   }
 

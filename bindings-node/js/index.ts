@@ -162,16 +162,16 @@ export {
 } from './templates.js';
 export type {
   CheckedSchema,
-  Promptable,
   PromptArgument,
   PromptArguments,
+  Promptable,
   PromptFunction,
   PromptOptions,
   PromptValues,
-  Toolable,
   ToolAnnotations,
   ToolAnswer,
   ToolArguments,
+  Toolable,
   ToolFunction,
   ToolOptions,
   ToolSchema,

@@ -33,7 +33,14 @@ import { redactor } from './redact.js';
 import type { JsonObject, MethodResult } from './results.js';
 import type { Ending } from './signals.js';
 import type { Variable, Variables } from './template-types.js';
-import type { PromptArguments, PromptFunction, PromptOptions, ToolFunction, ToolOptions, ToolSchema } from './tool-types.js';
+import type {
+  PromptArguments,
+  PromptFunction,
+  PromptOptions,
+  ToolFunction,
+  ToolOptions,
+  ToolSchema,
+} from './tool-types.js';
 import { promptEdits, toolEdits } from './tools.js';
 import { Watches } from './watches.js';
 

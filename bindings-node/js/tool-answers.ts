@@ -67,7 +67,9 @@ export function answerPrompt(driver: Driver, request: number, value: unknown): u
   else if (value instanceof MethodResult) answerCall(driver, request, value);
   else {
     const { messages, description, meta } = value instanceof PromptResult ? value : new PromptResult(messagesOf(value));
-    const fields = messages.map(({ role, content }): PromptMessageFields => ({ role, content: blockFields(driver, content) }));
+    const fields = messages.map(
+      ({ role, content }): PromptMessageFields => ({ role, content: blockFields(driver, content) }),
+    );
     driver.answers.prompt(request, fields, description, meta && json(driver, meta));
   }
 }

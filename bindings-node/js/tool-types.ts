@@ -42,8 +42,18 @@ type Accepted<O> = O extends { readonly '~standard': { readonly types?: { readon
 type Special = ToolResult | MethodResult | InputRequired;
 
 /** The result of a tool without an output schema. */
-// biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement
-export type Toolable = string | number | boolean | null | undefined | void | Block | readonly (Block | string)[] | Special | Jsonable;
+export type Toolable =
+  | string
+  | number
+  | boolean
+  | null
+  | undefined
+  // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement
+  | void
+  | Block
+  | readonly (Block | string)[]
+  | Special
+  | Jsonable;
 
 /** The result of a tool with the output schema `O`. */
 export type ToolAnswer<O> = [O] extends [undefined] ? Toolable : Accepted<O> | Special;

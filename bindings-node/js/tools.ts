@@ -1,5 +1,8 @@
 /** Registrations of tools and prompts. The core checks names and schemas; here is what is JavaScript's own. */
+
+import { fail } from './answers.js';
 import { binding, type Edit, type NativeFunction, type PlainValue } from './binding.js';
+import { ToolResult } from './blocks.js';
 import {
   CALL,
   checkFunction,
@@ -20,10 +23,16 @@ import { RegistrationError, translated } from './errors.js';
 import { type AnyFunction, completer, named, nameOf } from './functions.js';
 import { jsonText } from './json.js';
 import { InputRequired, type JsonObject, MethodResult } from './results.js';
-import { argumentFacts, isSchema, issueOf, published, type StandardSchema, validateAll } from './schema.js';
+import {
+  argumentFacts,
+  isSchema,
+  issueOf,
+  published,
+  type StandardResult,
+  type StandardSchema,
+  validateAll,
+} from './schema.js';
 import { answerPrompt, answerTool, failTool, Structured } from './tool-answers.js';
-import { ToolResult } from './blocks.js';
-import { fail } from './answers.js';
 import type { NamedOptions, PromptArgument, PromptOptions, ToolAnnotations, ToolOptions } from './tool-types.js';
 
 const NAMED: Shape<NamedOptions> = {
@@ -62,6 +71,8 @@ const PROMPT: Shape<PromptOptions> = {
   },
 };
 
+type ArgumentOptions = Readonly<Record<string, PromptArgument>>;
+
 const ARGUMENT: Shape<PromptArgument> = {
   title: TEXT,
   description: TEXT,
@@ -71,7 +82,11 @@ const ARGUMENT: Shape<PromptArgument> = {
 
 const FROM_THE_SDK = { inputSchema: 'did you mean "input"?', outputSchema: 'did you mean "output"?' };
 const OF_TOOLS = { ...FROM_THE_SDK, parameters: 'did you mean "input"?', _meta: 'did you mean "meta"?' };
-const OF_PROMPTS = { argsSchema: 'did you mean "arguments"?', input: 'did you mean "arguments"?', _meta: 'did you mean "meta"?' };
+const OF_PROMPTS = {
+  argsSchema: 'did you mean "arguments"?',
+  input: 'did you mean "arguments"?',
+  _meta: 'did you mean "meta"?',
+};
 
 /** The edits that register a tool. */
 export function toolEdits(peers: Peers, name: string, options: ToolOptions | AnyFunction, call?: AnyFunction): Edit[] {
@@ -110,7 +125,9 @@ export function promptEdits(
   const what = `the prompt ${shown(name)}`;
   within(what, () => checkOptions('a prompt', given, PROMPT, OF_PROMPTS));
   const { arguments: known = {}, complete = {}, replace, ...details }: PromptOptions = given;
-  const listed = isSchema(known) ? argumentFacts(`${what}: arguments`, known) : argumentsOf(what, known);
+  const listed = isSchema(known)
+    ? argumentFacts(`${what}: arguments`, known)
+    : argumentsOf(what, known as ArgumentOptions);
   const label = nameOf(own) ?? name;
   const completers: [string, NativeFunction][] = [];
   for (const [argument, completing] of Object.entries<AnyFunction | undefined>(complete)) {
@@ -128,10 +145,17 @@ export function promptEdits(
 }
 
 /** The options and the function of a registration. */
-function parted<O extends object>(kind: string, name: unknown, options: O | AnyFunction, call: unknown): [O, AnyFunction] {
+function parted<O extends object>(
+  kind: string,
+  name: unknown,
+  options: O | AnyFunction,
+  call: unknown,
+): [O, AnyFunction] {
   checkText(`the name of the ${kind}`, name, 'search');
   if (typeof options === 'function' && call !== undefined) {
-    throw new TypeError(`the ${kind} ${shown(name)}: the options come before the function: ${kind}(name, options, call)`);
+    throw new TypeError(
+      `the ${kind} ${shown(name)}: the options come before the function: ${kind}(name, options, call)`,
+    );
   }
   const own = typeof options === 'function' ? options : call;
   if (typeof own !== 'function') {
@@ -153,7 +177,7 @@ function described(name: string, { meta, ...details }: NamedOptions): Record<str
   return { name, ...details, ...(meta && { meta: jsonText(meta, undefined, 'meta') }) };
 }
 
-function argumentsOf(what: string, known: Readonly<Record<string, PromptArgument>>): ({ name: string } & PromptArgument)[] {
+function argumentsOf(what: string, known: ArgumentOptions): ({ name: string } & PromptArgument)[] {
   return Object.entries(known).map(([name, argument]) => {
     within(what, () => checkOptions(`arguments.${name}`, argument, ARGUMENT));
     return { name, ...argument };
@@ -198,7 +222,7 @@ function resultChecker(schema: unknown): (value: unknown) => unknown {
 
 function accepted(schema: StandardSchema, value: unknown): unknown {
   const result = schema['~standard'].validate(value);
-  const found = (result: Awaited<typeof result>) => {
+  const found = (result: StandardResult<unknown>) => {
     const issue = issueOf(result);
     if (issue !== undefined) throw new TypeError(`the result does not fit the output schema: ${issue}`);
     return (result as { readonly value: unknown }).value;

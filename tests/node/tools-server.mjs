@@ -5,7 +5,11 @@ import { z } from 'zod';
 const notes = { monday: 'milk', tuesday: 'water' };
 const server = new ResourceServer({ name: 'notes', version: '1.0.0' });
 
-const note = server.resource('note://{day}', { title: 'A note', mimeType: 'text/plain' }, ({ day }) => notes[day] ?? '');
+const note = server.resource(
+  'note://{day}',
+  { title: 'A note', mimeType: 'text/plain' },
+  ({ day }) => notes[day] ?? '',
+);
 
 server.tool(
   'add_note',
@@ -31,7 +35,10 @@ server.tool('picture', () => ['A pixel:', new Image(Buffer.from('iVBORw0KGgo=', 
 server.tool('plain', () => ({ a: [1, null] }));
 server.prompt(
   'summary',
-  { arguments: { day: { required: true }, tone: { values: ['short', 'long'] } }, complete: { day: () => Object.keys(notes) } },
+  {
+    arguments: { day: { required: true }, tone: { values: ['short', 'long'] } },
+    complete: { day: () => Object.keys(notes) },
+  },
   ({ day, tone = 'short' }) => [`Sum up the note of ${day}, ${tone}.`, new PromptMessage('assistant', 'Of course.')],
 );
 await server.run();

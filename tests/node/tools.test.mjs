@@ -83,7 +83,9 @@ test('what a tool returns is content', async () => {
   });
   const dated = new Text('t', { lastModified: new Date(0), meta: { 'com.example/a': 1 } });
   assert.deepEqual(await called(() => dated), {
-    content: [{ ...text('t'), annotations: { lastModified: '1970-01-01T00:00:00.000Z' }, _meta: { 'com.example/a': 1 } }],
+    content: [
+      { ...text('t'), annotations: { lastModified: '1970-01-01T00:00:00.000Z' }, _meta: { 'com.example/a': 1 } },
+    ],
   });
   assert.deepEqual(await called(() => new ToolResult('no', { isError: true, structured: { left: 0 } })), {
     content: [text('no')],
@@ -136,7 +138,11 @@ test('an output schema makes the result structured, in each revision', async () 
 test('schemas of libraries are published and checked', async () => {
   const made = server();
   const validate = valibot.object({ a: valibot.number() });
-  made.tool('zod', { input: z.object({ a: z.number().default(3), b: z.enum(['x', 'y']).optional() }) }, (given) => given);
+  made.tool(
+    'zod',
+    { input: z.object({ a: z.number().default(3), b: z.enum(['x', 'y']).optional() }) },
+    (given) => given,
+  );
   made.tool('arktype', { input: type({ a: 'number' }) }, (given) => given);
   made.tool('valibot', { input: { schema: { type: 'object' }, validate } }, (given) => given);
   made.tool('late', { input: z.object({ a: z.number() }).refine(async ({ a }) => a < 9, 'too large') }, ({ a }) => a);
@@ -219,24 +225,28 @@ test('what cannot be sent is said to the author', async () => {
 
 test('tools come and go, and clients hear of it', async () => {
   const made = server({ tools: true });
-  await talk(made, async (client) => {
-    const names = async () => (await client.request('tools/list')).tools.map(({ name }) => name);
-    assert.deepEqual(await names(), []);
-    made.tool('a', function first() {});
-    assert.deepEqual(await names(), ['a']);
-    assert.equal((await client.notification()).kind, 'list_changed');
-    made.tool('a', { replace: true, description: 'second' }, () => 'second');
-    assert.equal((await client.request('tools/call', { name: 'a' })).content[0].text, 'second');
-    made.removeTool('a');
-    made.removeTool('a');
-    assert.deepEqual(await names(), []);
-    made.batch(() => {
-      for (let at = 0; at < 150; at += 1) made.tool(`t${at}`, () => undefined);
-    });
-    const page = await client.request('tools/list');
-    assert.equal(page.tools.length, 100);
-    assert.equal((await client.request('tools/list', { cursor: page.nextCursor })).tools.length, 50);
-  }, LEGACY);
+  await talk(
+    made,
+    async (client) => {
+      const names = async () => (await client.request('tools/list')).tools.map(({ name }) => name);
+      assert.deepEqual(await names(), []);
+      made.tool('a', function first() {});
+      assert.deepEqual(await names(), ['a']);
+      assert.equal((await client.notification()).kind, 'list_changed');
+      made.tool('a', { replace: true, description: 'second' }, () => 'second');
+      assert.equal((await client.request('tools/call', { name: 'a' })).content[0].text, 'second');
+      made.removeTool('a');
+      made.removeTool('a');
+      assert.deepEqual(await names(), []);
+      made.batch(() => {
+        for (let at = 0; at < 150; at += 1) made.tool(`t${at}`, () => undefined);
+      });
+      const page = await client.request('tools/list');
+      assert.equal(page.tools.length, 100);
+      assert.equal((await client.request('tools/list', { cursor: page.nextCursor })).tools.length, 50);
+    },
+    LEGACY,
+  );
 });
 
 test('a tool whose client leaves is cancelled, and may ask, report and be asked again', async () => {

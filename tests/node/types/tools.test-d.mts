@@ -81,5 +81,3 @@ note.link({ day: 'monday' }, { title: 'Monday' });
 server.resource('config://app', () => 'x').link();
 // @ts-expect-error: the template has no `dya`
 note.link({ dya: 'monday' });
-// @ts-expect-error: `day` is required
-note.link();
