@@ -246,7 +246,7 @@ pub struct ForeignFields {
     pub capability: Option<(String, String)>,
     /// The lists of the method, if clients may listen to changes of them.
     pub lists: Option<String>,
-    /// How long a call may take, in milliseconds; 0 for any time.
+    /// The longest time for a call, in milliseconds; 0 for any time.
     pub timeout: Option<i64>,
 }
 

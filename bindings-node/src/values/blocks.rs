@@ -31,7 +31,7 @@ pub struct PromptMessageFields {
     /// The speaker.
     #[napi(ts_type = "'user' | 'assistant'")]
     pub role: String,
-    /// What is said.
+    /// The text or block.
     pub content: BlockFields,
 }
 
