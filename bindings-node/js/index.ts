@@ -160,6 +160,7 @@ export {
   TemplateSet,
   UriTemplate,
 } from './templates.js';
+export type { WireBlock, WireToolResult } from './tool-shapes.js';
 export type {
   CheckedSchema,
   PromptArgument,

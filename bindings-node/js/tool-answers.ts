@@ -19,6 +19,7 @@ import type { Driver } from './driver.js';
 import { ToolError } from './errors.js';
 import { describe } from './option-fields.js';
 import { Contents, InputRequired, MethodResult } from './results.js';
+import { shapedTool } from './tool-shapes.js';
 
 /** A result that an output schema has accepted: it is structured, also if it is a text. */
 export class Structured {
@@ -37,7 +38,7 @@ export function answerTool(driver: Driver, request: number, value: unknown): str
 }
 
 function answerValue(driver: Driver, request: number, value: unknown): void {
-  const result = value instanceof ToolResult ? value : hasBlocks(value) ? new ToolResult(value) : undefined;
+  const result = value instanceof ToolResult ? value : hasBlocks(value) ? new ToolResult(value) : shapedTool(value);
   if (result !== undefined) {
     const { content, structured, isError, meta } = result;
     const text = structured === undefined ? undefined : json(driver, structured);

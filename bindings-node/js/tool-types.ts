@@ -5,6 +5,7 @@ import type { Completer, Jsonable } from './handler-types.js';
 import type { Icon } from './options.js';
 import type { InputRequired, JsonObject, MethodResult } from './results.js';
 import type { StandardSchema } from './schema.js';
+import type { WireToolResult } from './tool-shapes.js';
 
 /** A JSON schema, and how values are checked against it. */
 export interface CheckedSchema<Output = unknown> {
@@ -39,7 +40,7 @@ type Accepted<O> = O extends { readonly '~standard': { readonly types?: { readon
     : Jsonable | string | number | boolean | null;
 
 /** A choice of content, a result in the protocol's own members, or questions to the client. */
-type Special = ToolResult | MethodResult | InputRequired;
+type Special = ToolResult | WireToolResult | MethodResult | InputRequired;
 
 /** The result of a tool without an output schema. */
 export type Toolable =

@@ -33,6 +33,7 @@ import {
   validateAll,
 } from './schema.js';
 import { answerPrompt, answerTool, failTool, Structured } from './tool-answers.js';
+import { shapedTool } from './tool-shapes.js';
 import type { NamedOptions, PromptArgument, PromptOptions, ToolAnnotations, ToolOptions } from './tool-types.js';
 
 const NAMED: Shape<NamedOptions> = {
@@ -214,6 +215,8 @@ function resultChecker(schema: unknown): (value: unknown) => unknown {
   const check = isSchema(schema) ? schema : (schema as { readonly validate?: unknown }).validate;
   return (value) => {
     if (value instanceof ToolResult || value instanceof MethodResult || value instanceof InputRequired) return value;
+    const special = shapedTool(value);
+    if (special !== undefined) return special;
     if (check === undefined) return new Structured(value);
     const checked = isSchema(check) ? accepted(check, value) : (check as (value: unknown) => unknown)(value);
     return checked instanceof Promise ? checked.then((late) => new Structured(late)) : new Structured(checked);

@@ -93,6 +93,15 @@ test('what a tool returns is content', async () => {
     isError: true,
   });
   assert.deepEqual(await called(() => new MethodResult({ content: [] })), { content: [] });
+  // The protocol's own shape works too; what only resembles it is data.
+  const link = { type: 'resource_link', uri: 'a://b', name: 'b', annotations: { priority: 1 } };
+  const wire = { content: [text('hi'), image, link], structuredContent: { a: 1 }, isError: true };
+  assert.deepEqual(await called(() => wire), wire);
+  const older = await called(() => wire, { revision: '2024-11-05' });
+  assert.deepEqual(older.content[2], text('a://b | b'));
+  for (const data of [{ content: [] }, { content: [{ type: 'video' }] }, { content: [text('x')], more: 1 }]) {
+    assert.deepEqual((await called(() => data)).structuredContent, data);
+  }
 });
 
 test('a link has the details of what is registered', async () => {
