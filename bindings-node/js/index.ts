@@ -163,6 +163,7 @@ export {
 export type { WireBlock, WireToolResult } from './tool-shapes.js';
 export type {
   CheckedSchema,
+  NamedArgument,
   PromptArgument,
   PromptArguments,
   Promptable,

@@ -1,5 +1,5 @@
 /** Answers calls of tools and requests for prompts with the results of their functions. */
-import { answerCall, ask, defined, entries, fail, json } from './answers.js';
+import { answerCall, answerCompletion, ask, defined, entries, fail, json } from './answers.js';
 import type { BlockFields, PromptMessageFields } from './binding.js';
 import {
   type Block,
@@ -18,7 +18,7 @@ import { shown } from './check.js';
 import type { Driver } from './driver.js';
 import { ToolError } from './errors.js';
 import { describe } from './option-fields.js';
-import { Contents, InputRequired, MethodResult } from './results.js';
+import { Completion, Contents, InputRequired, MethodResult } from './results.js';
 import { shapedTool } from './tool-shapes.js';
 
 /** A result that an output schema has accepted: it is structured, also if it is a text. */
@@ -33,6 +33,10 @@ export function answerTool(driver: Driver, request: number, value: unknown): str
   else if (value instanceof Structured) answerStructured(driver, request, value.value);
   else if (value instanceof InputRequired) ask(driver, request, value);
   else if (value instanceof MethodResult) answerCall(driver, request, value);
+  else if (value instanceof Completion)
+    answerCompletion(driver, request, value); // refused, and logged
+  else if (value instanceof PromptResult)
+    answerPrompt(driver, request, value); // likewise
   else answerValue(driver, request, value);
   return undefined;
 }
@@ -66,6 +70,10 @@ function hasBlocks(value: unknown): value is Block | Block[] {
 export function answerPrompt(driver: Driver, request: number, value: unknown): undefined {
   if (value instanceof InputRequired) ask(driver, request, value);
   else if (value instanceof MethodResult) answerCall(driver, request, value);
+  else if (value instanceof Completion)
+    answerCompletion(driver, request, value); // refused, and logged
+  else if (value instanceof ToolResult)
+    answerTool(driver, request, value); // likewise
   else {
     const { messages, description, meta } = value instanceof PromptResult ? value : new PromptResult(messagesOf(value));
     const fields = messages.map(

@@ -120,9 +120,17 @@ export interface PromptArgument {
   readonly values?: readonly string[];
 }
 
-/** The arguments of a prompt by name, or an object schema for them, from a library that gives JSON schemas. */
-// biome-ignore lint/suspicious/noExplicitAny: a schema of any type
-export type PromptArguments = Readonly<Record<string, PromptArgument>> | StandardSchema<any, any>;
+/** An argument of a prompt with its name. */
+export interface NamedArgument extends PromptArgument {
+  readonly name: string;
+}
+
+/** The arguments of a prompt, by name or as a list, or an object schema for them, from a library that gives JSON schemas. */
+export type PromptArguments =
+  | Readonly<Record<string, PromptArgument>>
+  | readonly NamedArgument[]
+  // biome-ignore lint/suspicious/noExplicitAny: a schema of any type
+  | StandardSchema<any, any>;
 
 /** The names of the arguments that must be given. */
 type RequiredNames<A> = { [N in keyof A]: A[N] extends { readonly required: true } ? N : never }[keyof A];
@@ -131,9 +139,13 @@ type RequiredNames<A> = { [N in keyof A]: A[N] extends { readonly required: true
 export type PromptValues<A> =
   A extends StandardSchema<unknown, infer Output>
     ? Output
-    : string extends keyof A
+    : A extends readonly unknown[]
       ? Readonly<Record<string, string | undefined>>
-      : { readonly [N in RequiredNames<A>]: string } & { readonly [N in Exclude<keyof A, RequiredNames<A>>]?: string };
+      : string extends keyof A
+        ? Readonly<Record<string, string | undefined>>
+        : { readonly [N in RequiredNames<A>]: string } & {
+            readonly [N in Exclude<keyof A, RequiredNames<A>>]?: string;
+          };
 
 /** The result of a prompt: a text or block of the user, or messages. */
 export type Promptable =

@@ -34,7 +34,14 @@ import {
 } from './schema.js';
 import { answerPrompt, answerTool, failTool, Structured } from './tool-answers.js';
 import { shapedTool } from './tool-shapes.js';
-import type { NamedOptions, PromptArgument, PromptOptions, ToolAnnotations, ToolOptions } from './tool-types.js';
+import type {
+  NamedArgument,
+  NamedOptions,
+  PromptArgument,
+  PromptOptions,
+  ToolAnnotations,
+  ToolOptions,
+} from './tool-types.js';
 
 const NAMED: Shape<NamedOptions> = {
   title: TEXT,
@@ -63,7 +70,7 @@ const ANNOTATIONS: Shape<ToolAnnotations> = {
 const PROMPT: Shape<PromptOptions> = {
   ...NAMED,
   arguments: {
-    is: (value) => isSchema(value) || isObject(value),
+    is: (value) => isSchema(value) || isObject(value) || Array.isArray(value),
     expected: 'an object of arguments by name such as { city: { required: true } }, or a schema',
   },
   complete: {
@@ -72,7 +79,7 @@ const PROMPT: Shape<PromptOptions> = {
   },
 };
 
-type ArgumentOptions = Readonly<Record<string, PromptArgument>>;
+type ArgumentOptions = Readonly<Record<string, PromptArgument>> | readonly NamedArgument[];
 
 const ARGUMENT: Shape<PromptArgument> = {
   title: TEXT,
@@ -178,11 +185,14 @@ function described(name: string, { meta, ...details }: NamedOptions): Record<str
   return { name, ...details, ...(meta && { meta: jsonText(meta, undefined, 'meta') }) };
 }
 
-function argumentsOf(what: string, known: ArgumentOptions): ({ name: string } & PromptArgument)[] {
-  return Object.entries(known).map(([name, argument]) => {
-    within(what, () => checkOptions(`arguments.${name}`, argument, ARGUMENT));
-    return { name, ...argument };
-  });
+function argumentsOf(what: string, known: ArgumentOptions): NamedArgument[] {
+  const listed = Array.isArray(known)
+    ? known
+    : Object.entries(known).map(([name, argument]) => ({ ...argument, name }));
+  for (const argument of listed) {
+    within(what, () => checkOptions(`arguments.${argument?.name}`, argument, { ...ARGUMENT, name: TEXT }));
+  }
+  return listed.map((argument) => ({ ...argument }));
 }
 
 /** The JSON schema as text. */

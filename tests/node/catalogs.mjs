@@ -91,11 +91,11 @@ export class Author {
   }
 
   tool(handler, name) {
-    return async (given, ctx) => value(await this.#called('tool', this.#named(handler, name, given, ctx), ctx));
+    return async (given, ctx) => namedValue(await this.#called('tool', this.#named(handler, name, given, ctx), ctx));
   }
 
   prompt(handler, name) {
-    return async (given, ctx) => value(await this.#called('prompt', this.#named(handler, name, given, ctx), ctx));
+    return async (given, ctx) => namedValue(await this.#called('prompt', this.#named(handler, name, given, ctx), ctx));
   }
 
   #named(handler, name, given, ctx) {
@@ -126,7 +126,7 @@ export function server(catalog, author) {
     const { handler, method, nameParam, capability, listKind, timeout } = extension;
     made.method(method, present({ nameParam, capability, lists: listKind, timeout }), author.method(handler, method));
   }
-  for (const entry of [...catalog.resources, ...catalog.templates]) add(made, entry, author);
+  for (const entry of [...(catalog.resources ?? []), ...(catalog.templates ?? [])]) add(made, entry, author);
   addNamed(made, catalog, author);
   return made;
 }
@@ -151,6 +151,13 @@ export function value(answer) {
   return make(answer);
 }
 
+/** The same for a tool or prompt: a plain array would be a value of a tool, and a result is raw as it is. */
+function namedValue(answer) {
+  if ('completion' in answer) return new Completion(answer.completion);
+  if (!('raw' in answer)) return value(answer);
+  return new MethodResult(answer.raw, present({ resultType: answer.resultType, meta: answer._meta }));
+}
+
 function add(made, entry, author) {
   if ('uriTemplate' in entry) addTemplate(made, entry, author);
   else if ('text' in entry) made.addResource(resource(entry), { text: entry.text });
@@ -167,12 +174,11 @@ function addNamed(made, { tools = [], prompts = [] }, author) {
     };
     made.tool(name, { ...entry, ...schemas, ...(meta && { meta }) }, author.tool(handler, name));
   }
-  for (const { name, handler, complete = [], arguments: given = [], _meta: meta, ...entry } of prompts) {
+  for (const { name, handler, complete = [], _meta: meta, ...entry } of prompts) {
     const completers = complete.map((argument) => [argument, author.completer(handler, argument)]);
     const how = {
       ...entry,
       ...(meta && { meta }),
-      arguments: Object.fromEntries(given.map(({ name: argument, ...about }) => [argument, about])),
       complete: Object.fromEntries(completers),
     };
     made.prompt(name, how, author.prompt(handler, name));

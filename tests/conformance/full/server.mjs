@@ -24,10 +24,9 @@ for (const [name, { steps, inputSchema, ...about }] of Object.entries(METHODS.to
   const input = inputSchema && { schema: inputSchema };
   server.tool(name, { ...about, ...(input && { input }) }, (given, ctx) => perform(steps, given, ctx));
 }
-for (const [name, { steps, arguments: listed = [], ...about }] of Object.entries(METHODS.prompts)) {
-  const given = Object.fromEntries(listed.map(({ name: argument, ...details }) => [argument, details]));
-  const complete = Object.fromEntries(Object.keys(given).map((argument) => [argument, () => []]));
-  server.prompt(name, { ...about, arguments: given, complete }, (values, ctx) => perform(steps, values, ctx));
+for (const [name, { steps, ...about }] of Object.entries(METHODS.prompts)) {
+  const complete = Object.fromEntries((about.arguments ?? []).map((argument) => [argument.name, () => []]));
+  server.prompt(name, { ...about, complete }, (values, ctx) => perform(steps, values, ctx));
 }
 
 /** Takes the steps of a tool or prompt until one answers. */

@@ -65,6 +65,10 @@ server.prompt('greet', { arguments: { name: { required: true }, tone: { values: 
   holds<Equal<typeof tone, string | undefined>>();
   return [name, new PromptMessage('assistant', 'Yes?')];
 });
+server.prompt('listed', { arguments: [{ name: 'a', required: true }] }, ({ a }) => {
+  holds<Equal<typeof a, string | undefined>>();
+  return a ?? '';
+});
 server.prompt('plain', () => 'text');
 server.prompt('typed', { arguments: z.object({ count: z.coerce.number() }) }, ({ count }) => {
   holds<Equal<typeof count, number>>();
