@@ -158,13 +158,13 @@ export class ToolResult {
 /** One message of a prompt. */
 export class PromptMessage {
   /**
-   * @param role - the speaker: `user` or `assistant`.
    * @param content - a text or a block.
+   * @param role - the speaker: `user` or `assistant`. Default `user`.
    * @throws {TypeError} an argument has the wrong type.
    */
   constructor(
-    readonly role: 'user' | 'assistant',
     readonly content: Block | string,
+    readonly role: 'user' | 'assistant' = 'user',
   ) {
     if (role !== 'user' && role !== 'assistant') {
       throw new TypeError(`role is ${shown(role)}, expected "user" or "assistant"`);
@@ -175,6 +175,9 @@ export class PromptMessage {
   }
 }
 
+/** A message, or a text or block that the user says. */
+export type Said = PromptMessage | Block | string;
+
 /** A result of a prompt with a description, or with `_meta`. */
 export class PromptResult {
   readonly messages: readonly PromptMessage[];
@@ -182,24 +185,32 @@ export class PromptResult {
   readonly meta: JsonObject | undefined;
 
   /**
-   * @param messages - the messages, in order.
+   * @param messages - one message or several, in order. A text or block is a message of the user.
    * @param options - `description`: a description for people, by default none; `meta`: members of `_meta`, by default
    * none.
    * @throws {TypeError} the messages are something else.
    */
   constructor(
-    messages: Iterable<PromptMessage>,
+    messages: Said | Iterable<Said>,
     options: { readonly description?: string | undefined; readonly meta?: JsonObject | undefined } = {},
   ) {
     for (const name in options) if (!PROMPT.includes(name)) throw unexpected('option', name, PROMPT);
-    this.messages = [...messages];
-    const wrong = this.messages.findIndex((one) => !(one instanceof PromptMessage));
-    if (wrong >= 0) {
-      throw new TypeError(`message ${wrong} is ${shown(this.messages[wrong])}, expected a PromptMessage`);
-    }
+    this.messages = listOf(messages).map(messageOf);
     this.description = options.description;
     this.meta = options.meta;
   }
+}
+
+function listOf(given: unknown): unknown[] {
+  const isList =
+    typeof given === 'object' && given !== null && Symbol.iterator in given && bytesOf(given) === undefined;
+  return isList ? [...(given as Iterable<unknown>)] : [given];
+}
+
+function messageOf(given: unknown): PromptMessage {
+  if (given instanceof PromptMessage) return given;
+  if (isPart(given)) return new PromptMessage(given);
+  throw new TypeError(`the prompt has ${shown(given)}, expected strings, PromptMessage and ${KINDS}`);
 }
 
 const HINTS = ['audience', 'priority', 'lastModified', 'meta'];

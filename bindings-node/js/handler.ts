@@ -11,7 +11,7 @@ import { describe } from './option-fields.js';
 import type { AnyParameter, Details, Resource } from './options.js';
 import { facts, isSchema } from './schema.js';
 import type { Expandable, TemplateValue, VariableName } from './template-types.js';
-import { UriTemplate } from './templates.js';
+import { Match, UriTemplate } from './templates.js';
 import { Values } from './values.js';
 import type { Watcher, Watches } from './watches.js';
 
@@ -138,6 +138,9 @@ export class ResourceHandler<T extends string = string> {
     const given = (values ?? {}) as Record<string, TemplateValue>;
     const { uri, ...name } =
       this.#template === undefined ? { uri: this.expand(given as Expandable<T>) } : this.#named(given);
+    if (this.#template !== undefined && !(this.#template.match(uri) instanceof Match)) {
+      throw new TypeError(`${uri} is no URI of ${this.uri}; a link must lead to a resource of this server`);
+    }
     const { ttlMs: _, cacheScope: __, scopes: ___, children: ____, ...own } = this.#details;
     return new ResourceLink(uri, { ...own, ...name, ...details });
   }

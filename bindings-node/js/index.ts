@@ -31,6 +31,7 @@ export {
   PromptMessage,
   PromptResult,
   ResourceLink,
+  type Said,
   Text,
   ToolResult,
 } from './blocks.js';

@@ -1,18 +1,7 @@
 /** Answers calls of tools and requests for prompts with the results of their functions. */
 import { answerCall, answerCompletion, ask, defined, entries, fail, json } from './answers.js';
 import type { BlockFields, PromptMessageFields } from './binding.js';
-import {
-  type Block,
-  blocks,
-  Embedded,
-  isBlock,
-  KINDS,
-  PromptMessage,
-  PromptResult,
-  ResourceLink,
-  Text,
-  ToolResult,
-} from './blocks.js';
+import { type Block, Embedded, isBlock, KINDS, PromptResult, ResourceLink, Text, ToolResult } from './blocks.js';
 import { bytesOf } from './bytes.js';
 import { shown } from './check.js';
 import type { Driver } from './driver.js';
@@ -75,23 +64,12 @@ export function answerPrompt(driver: Driver, request: number, value: unknown): u
   else if (value instanceof ToolResult)
     answerTool(driver, request, value); // likewise
   else {
-    const { messages, description, meta } = value instanceof PromptResult ? value : new PromptResult(messagesOf(value));
+    const { messages, description, meta } = value instanceof PromptResult ? value : new PromptResult(value as string);
     const fields = messages.map(
       ({ role, content }): PromptMessageFields => ({ role, content: blockFields(driver, content) }),
     );
     driver.answers.prompt(request, fields, description, meta && json(driver, meta));
   }
-}
-
-/** Messages as they are, and each text or block as a message of the user. */
-function messagesOf(value: unknown): PromptMessage[] {
-  const items = Array.isArray(value) ? value : [value];
-  const made = items.map((item) => (item instanceof PromptMessage ? [item] : blocks('the prompt', item).map(said)));
-  return made.flat();
-}
-
-function said(content: Block | string): PromptMessage {
-  return new PromptMessage('user', content);
 }
 
 /** Answers a call of a tool with a thrown error. The model reads a `ToolError`; others are logged as for reads. */

@@ -1,5 +1,5 @@
 /** The types of tools and prompts: their options, their functions, and what these get and return. */
-import type { Block, PromptMessage, PromptResult, ToolResult } from './blocks.js';
+import type { Block, PromptResult, Said, ToolResult } from './blocks.js';
 import type { Context } from './context.js';
 import type { Completer, Jsonable } from './handler-types.js';
 import type { Icon } from './options.js';
@@ -148,14 +148,7 @@ export type PromptValues<A> =
           };
 
 /** The result of a prompt: a text or block of the user, or messages. */
-export type Promptable =
-  | string
-  | Block
-  | PromptMessage
-  | readonly (string | Block | PromptMessage)[]
-  | PromptResult
-  | MethodResult
-  | InputRequired;
+export type Promptable = Said | readonly Said[] | PromptResult | MethodResult | InputRequired;
 
 /** A prompt: called with the values of its arguments, and a `Context`. */
 export type PromptFunction<A> = (args: PromptValues<A>, ctx: Context) => Promptable | PromiseLike<Promptable>;

@@ -279,7 +279,7 @@ function toolResult({ content = [], structured, isError, _meta: meta }) {
 }
 
 function promptResult({ messages, description, _meta: meta }) {
-  const made = messages.map(({ role, content }) => new PromptMessage(role, block(content)));
+  const made = messages.map(({ role, content }) => new PromptMessage(block(content), role));
   return new PromptResult(made, { description, meta });
 }
 

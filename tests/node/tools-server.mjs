@@ -39,6 +39,6 @@ server.prompt(
     arguments: { day: { required: true }, tone: { values: ['short', 'long'] } },
     complete: { day: () => Object.keys(notes) },
   },
-  ({ day, tone = 'short' }) => [`Sum up the note of ${day}, ${tone}.`, new PromptMessage('assistant', 'Of course.')],
+  ({ day, tone = 'short' }) => [`Sum up the note of ${day}, ${tone}.`, new PromptMessage('Of course.', 'assistant')],
 );
 await server.run();

@@ -121,6 +121,7 @@ test('a link has the details of what is registered', async () => {
     { ...shared, uri: 'note://x', name: 'x', title: 'Own' },
   ]);
   assert.throws(() => note.link({}), /note:\/\/\{day\} needs a value for "day"/);
+  assert.throws(() => note.link({ day: '' }), /note:\/\/ is no URI of note:\/\/\{day\}; a link must lead to/);
   assert.throws(() => note.link({ dya: 'x' }), /"dya" is no variable of note:\/\/\{day\}/);
   assert.throws(() => new ResourceLink('a://b', { colour: 'red' }), /unexpected option "colour"/);
 });
@@ -306,7 +307,7 @@ test('prompts', async () => {
       arguments: { city: { required: true, description: 'Where' }, tone: { values: ['dry', 'warm'] } },
       complete: { city: (typed, chosen) => [`${typed}${chosen.tone ?? ''}`] },
     },
-    ({ city, tone }) => new PromptResult([new PromptMessage('assistant', `${city} ${tone}`)], { description: 'd' }),
+    ({ city, tone }) => new PromptResult([new PromptMessage(`${city} ${tone}`, 'assistant')], { description: 'd' }),
   );
   const schema = z.object({ count: z.coerce.number().int().describe('How many'), unit: z.enum(['c', 'f']).optional() });
   made.prompt('typed', { arguments: schema }, ({ count }) => ['one', `${count + 1}`]);
@@ -332,7 +333,7 @@ test('prompts', async () => {
     assert.deepEqual(await complete('city', 'R'), ['R']);
     const { result, text } = await heard(() => failure(get('wrong')));
     assert.equal(result.code, -32603);
-    assert.match(text, /the prompt has 5, expected strings and Image/);
+    assert.match(text, /the prompt has 5, expected strings, PromptMessage and Image/);
     made.removePrompt('plain');
     assert.equal((await failure(get('plain'))).code, -32602);
   });

@@ -63,7 +63,7 @@ server.tool('output', { output: z.object({ total: z.number() }) }, () => ({ tota
 server.prompt('greet', { arguments: { name: { required: true }, tone: { values: ['warm'] } } }, ({ name, tone }) => {
   holds<Equal<typeof name, string>>();
   holds<Equal<typeof tone, string | undefined>>();
-  return [name, new PromptMessage('assistant', 'Yes?')];
+  return [name, new PromptMessage('Yes?', 'assistant')];
 });
 server.prompt('listed', { arguments: [{ name: 'a', required: true }] }, ({ a }) => {
   holds<Equal<typeof a, string | undefined>>();
