@@ -50,7 +50,7 @@ def _rust(path: str, text: str) -> Iterator[Finding]:
     bare = rust_text.code(text)
     if path not in _UNSAFE_HOMES:
         yield from _find(path, bare, re.compile(r"\bunsafe\s*(?:\{|fn|impl|trait|extern)"), "unsafe code")
-    yield from _find(path, bare, re.compile(r"#!?\[allow\("), "use `#[expect(…, reason = …)]`")
+    yield from _find(path, bare, re.compile(r"#!?\[(?:cfg_attr\([^\]]*\b)?allow\("), "use `#[expect(…, reason = …)]`")
     for match in _LONG_COMMENT.finditer(text):
         yield Finding(path, line_at(text, match.start()), "a comment of more than 130 columns")
     for match in re.finditer(r"#!?\[expect\(([^]]*)\)\]", bare):

@@ -67,6 +67,7 @@ def read_levels(table: str) -> tuple[Level, ...]:
     return tuple(
         Level(crate, **{**row, "modules": tuple(row["modules"])})
         for crate, rows in tomllib.loads(table).items()
+        if crate != "floors"
         for row in rows
     )
 

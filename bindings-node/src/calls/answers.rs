@@ -111,7 +111,7 @@ impl Answers {
         Some(Gather(RefCell::new(Some(gather)), client.driver.shared().env))
     }
 
-    /// Tells the client, if it asked for that, how far the handler is.
+    /// Reports progress to the client, if it asked for reports.
     #[napi(catch_unwind)]
     pub fn progress(
         &self,
@@ -127,7 +127,7 @@ impl Answers {
         client.driver.appended()
     }
 
-    /// Logs to the client, if it asked for that; `data` is JSON text.
+    /// Sends a log message to the client, if it asked for them; `data` is JSON text.
     #[napi(catch_unwind)]
     pub fn log(&self, request: f64, level: String, data: String, logger: Option<String>) -> Result<()> {
         let level = LogLevel::parse(&level)
@@ -190,12 +190,12 @@ impl Gather {
     }
 }
 
-/// Chunks as a whole, for who looks at them before they are encoded.
+/// The joined chunks, for code that inspects them before they are encoded.
 #[napi(object, object_from_js = false)]
 pub struct Whole {
     /// The text.
     pub text: Option<String>,
-    /// The bytes, where there is no text.
+    /// The bytes, if there is no text.
     pub bytes: Option<Buffer>,
 }
 

@@ -29,7 +29,7 @@ pub enum LoopTask {
     Read,
     /// Take the output and write it: no other output is written before that is done.
     Output,
-    /// Call `timer` in so many milliseconds, instead of when it was to be called.
+    /// Call `timer` after this many milliseconds, instead of at the earlier time.
     Alarm,
     /// Call `flush` once this turn has done its work (0), or already once promises that are settled have answered (1).
     Flush,
@@ -39,7 +39,7 @@ pub enum LoopTask {
     Idle,
     /// The answer to this request is no longer wanted.
     Cancelled,
-    /// Log that the function in the text held the loop for so many milliseconds.
+    /// Log that the function in the text blocked the loop for this many milliseconds.
     LogHeld,
     /// Log a mistake of the user's code.
     LogMisuse,
@@ -185,7 +185,7 @@ impl Shared {
         self.last_id.get()
     }
 
-    /// A client has answered with JSON text of a result or an error, or it has not.
+    /// Called when a client has answered with JSON text of a result or an error, or has not answered.
     pub(crate) fn replied(
         &self,
         connection: ConnectionId,

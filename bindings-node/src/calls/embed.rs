@@ -41,7 +41,7 @@ pub(crate) struct Asking {
 
 #[napi]
 impl Embeddings {
-    /// There is none yet.
+    /// An empty table.
     #[napi(constructor)]
     pub fn new() -> Self {
         Self::default()

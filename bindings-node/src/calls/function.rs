@@ -19,7 +19,7 @@ pub(crate) type Functions = mcp_resources_runtime::transport::WorkFunctions<Arc<
 #[napi(js_name = "NativeFunction")]
 pub struct Function {
     pub(crate) callee: Arc<Callee>,
-    /// Its number among the handlers, once it is registered by itself.
+    /// Its number among the handlers, if it is registered on its own.
     pub(crate) number: Arc<Number>,
 }
 

@@ -104,7 +104,7 @@ impl Host {
         self.registry.made().and_then(|engine| engine.deadline())
     }
 
-    /// Makes a change, and delivers to the clients that it has woken before it returns.
+    /// Makes a change, and delivers its notifications before it returns.
     pub(crate) fn delivering<R>(&self, change: impl FnOnce() -> R) -> Result<R> {
         let result = self.woken.during(change);
         self.look()?;

@@ -24,7 +24,7 @@ pub(crate) struct Woken {
     pending: AtomicUsize,
 }
 
-/// Nothing: the server has its waker, and delivers by itself.
+/// Has no value, because the server has the waker and delivers by itself.
 pub(crate) struct Owner(Infallible);
 
 thread_local! {

@@ -10,7 +10,9 @@ use crate::values::error::raise;
 use crate::values::options::{PlainValue, read};
 use crate::values::spelling::whole;
 use arrival::Arrival;
-use mcp_resources_client::queue::{ClientEvent, ClientQueue, ClientStream, QueuedCallOptions};
+use mcp_resources_client::queue::{
+    ClientEvent, ClientQueue, ClientStream, QueuedCallOptions, QueuedCompletion,
+};
 use mcp_resources_client::{ConfigError, runtime};
 use mcp_resources_engine::client::ClientError;
 use napi::Env;
@@ -98,7 +100,7 @@ impl NativeClient {
         self.calls.queue.client().servers().iter().map(|name| name.as_ref().into()).collect()
     }
 
-    /// The servers that could not be asked for their last list, each with its error.
+    /// The servers that could not be asked for the last list, each with its error.
     #[napi(catch_unwind, getter)]
     pub fn failures(&self) -> Vec<Arrival> {
         let failed = |(name, error): (Arc<str>, ClientError)| {
@@ -120,7 +122,7 @@ impl NativeClient {
         context: Vec<(String, String)>,
         scope: Option<ScopeFields>,
     ) {
-        let what = (template, variable, value);
+        let what = QueuedCompletion { template, variable, value };
         self.calls.queue.complete(numbered(call), what, context, options(scope));
     }
 
@@ -160,7 +162,7 @@ impl NativeClient {
         self.calls.queue.cancel(numbered(call));
     }
 
-    /// Answers a question with JSON text, or says why there is no answer.
+    /// Answers a question with JSON text, or with the reason why there is no answer.
     #[napi(catch_unwind)]
     pub fn answer(&self, question: f64, result: Option<String>, why: String) {
         self.calls.queue.answer(numbered(question), result.ok_or(why));

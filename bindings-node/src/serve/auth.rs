@@ -53,7 +53,7 @@ pub struct JwtFields {
 /// The result of a verification.
 #[napi(object, object_from_js = false)]
 pub struct TokenResult {
-    /// Whether it is to be asked again when the waker is called.
+    /// Whether to ask again when the waker is called.
     pub pending: bool,
     /// The verified token, if it is valid.
     pub verified: Option<VerifiedFields>,

@@ -36,7 +36,7 @@ pub struct Channel {
 #[napi]
 impl Channel {
     /// Connects a client. `driver` is the number that functions are called with, `drive` is told what the event loop must
-    /// do, as a [`LoopTask`](crate::calls::driver::LoopTask).
+    /// do, as a `LoopTask`.
     #[napi(catch_unwind, constructor)]
     pub fn new(
         server: &Server,
@@ -72,7 +72,7 @@ impl Channel {
         Ok(output.map_err(system)?.into_raw_fd())
     }
 
-    /// Takes input that lies elsewhere.
+    /// Takes input that is not in the shared buffer.
     #[napi(catch_unwind)]
     pub fn feed(&self, chunk: &[u8]) -> Result<()> {
         self.link.pump.feed(&*self.link, chunk)
@@ -122,7 +122,7 @@ impl Channel {
         if is_stdio { Ok(pump.take_part(TAKEN).into()) } else { pump.take(&*self.link).map(Into::into) }
     }
 
-    /// Appends notifications that wait, as far as there is room for so many bytes.
+    /// Appends waiting notifications, up to about `room` bytes.
     #[napi(catch_unwind)]
     pub fn deliver(&self, room: u32) {
         self.link.pump.pipe().deliver_up_to(room as usize);

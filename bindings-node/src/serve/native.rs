@@ -87,7 +87,7 @@ impl HttpServer {
         Answers(self.web.clone())
     }
 
-    /// Has this verifier asked for tokens instead of the driver; set before it listens.
+    /// Sets a verifier for tokens instead of the driver; call it before listening.
     #[napi(catch_unwind)]
     pub fn verify_with(&self, verifier: &TokenVerifier) {
         let _ = self.verifier.set(verifier.shared());

@@ -4,10 +4,11 @@ use crate::calls::embed::{Ask, Embeddings};
 use crate::values::error::unusable;
 use crate::values::options::{PlainValue, read, refused};
 use crate::values::spelling::number;
-use mcp_resources_providers::declared::{ProviderSet, one};
+use mcp_resources_providers::declared::one;
 use mcp_resources_providers::memory::Memory;
 use mcp_resources_providers::metrics::{Metrics, PushError};
 use mcp_resources_providers::rag::Rag;
+use mcp_resources_providers::registry::ProviderSet;
 use mcp_resources_providers::results::{Content, Results, ResultsError};
 use mcp_resources_runtime::provider as core;
 use napi::bindgen_prelude::*;
@@ -158,7 +159,7 @@ impl Provider {
     }
 }
 
-/// The error for a result that cannot be put or taken.
+/// The error for a result that cannot be stored or returned.
 fn failed(error: ResultsError) -> Error {
     match error {
         ResultsError::File(what) => Error::from_reason(what),

@@ -30,7 +30,7 @@ pub struct Server {
     pub(crate) host: Rc<Host>,
 }
 
-/// Whether clients watch a URI from now on.
+/// A URI, and whether clients begin or stop watching it.
 #[napi(object)]
 pub struct Watched {
     /// The name of what serves it.
@@ -118,7 +118,8 @@ impl Server {
         self.host.delivering(|| self.host.registry.mounts().unmount_provider(&given.provider))
     }
 
-    /// Has `look` look at what providers give before it is sent, for so many milliseconds at most.
+    /// Sets the function that transforms contents of providers before they are sent, and its maximum time in
+    /// milliseconds.
     #[napi(catch_unwind)]
     pub fn redact_with(
         &self,
@@ -133,7 +134,7 @@ impl Server {
         let _ = self.host.redact.set(look);
     }
 
-    /// Tells those who watch this URI that its contents have changed.
+    /// Notifies the clients that watch this URI that its contents have changed.
     #[napi(catch_unwind)]
     pub fn notify_updated(&self, uri: String) -> Result<()> {
         let engine = self.host.engine()?;
@@ -182,8 +183,8 @@ impl Server {
         Ok(())
     }
 
-    /// Has `bell` called when there is something for `takeWatches`: changes of who watches `uri`, a resource or
-    /// template. Only the first bell counts. Returns the name under which they are given.
+    /// Calls `bell` when there is something for `takeWatches`: clients begin or stop watching `uri`, a resource or
+    /// template. Only the first bell counts. Returns the name under which the changes are reported.
     #[napi(catch_unwind)]
     pub fn watch(&self, uri: String, bell: napi::bindgen_prelude::Function<'_, (), ()>) -> Result<String> {
         self.host.engine()?;
@@ -229,7 +230,7 @@ impl Server {
         number(self.host.waiting() as u64)
     }
 
-    /// Stops the clock at so many milliseconds, for tests.
+    /// Stops the clock at this many milliseconds, for tests.
     #[napi(catch_unwind)]
     pub fn set_time(&self, tick: i64, unix: i64) {
         let [tick, unix] = [tick, unix].map(|time| Millis::try_from(time).unwrap_or_default());

@@ -14,7 +14,7 @@ pub struct Entry {
     pub mime_type: Option<String>,
     /// The text.
     pub text: Option<String>,
-    /// The bytes, where there is no text.
+    /// The bytes, if there is no text.
     pub bytes: Option<Uint8Array>,
     /// Members of `_meta` as JSON text.
     pub meta: Option<String>,

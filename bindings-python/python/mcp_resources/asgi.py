@@ -16,6 +16,7 @@ from .auth import Auth, InvalidTokenError, Parts, checked, fields, parts, verifi
 from .driver import Driver
 from .lifespan import Alone, Life
 from .log import broken, unverified
+from .loops import running_loop
 
 if TYPE_CHECKING:
     from .server import ResourceServer
@@ -110,7 +111,7 @@ class App:
                 self._is_alive = True
 
     def _endpoint(self) -> "_Web":
-        loop = asyncio.get_running_loop()
+        loop = running_loop()
         if self._web is None or self._web.loop is not loop:
             self._end()
             self._web = self._context.copy().run(_Web, self._server, self._options, loop, self.stop)

@@ -12,6 +12,7 @@ from . import checks
 from ._core import TokenVerifier
 from .encoding import to_json
 from .errors import McpError
+from .loops import running_loop
 
 __all__ = ["Auth", "InvalidTokenError", "JwtVerifier", "StaticTokens", "Verified"]
 
@@ -56,7 +57,7 @@ class _Compiled:
             InvalidTokenError: the token is not valid.
             OSError: the keys cannot be fetched at the moment.
         """
-        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+        loop, woken = running_loop(), asyncio.Event()
 
         def wake() -> None:
             with suppress(RuntimeError):  # the loop is closed

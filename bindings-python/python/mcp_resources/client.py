@@ -35,6 +35,7 @@ from .errors import (
 from .lifecycle import watch_client
 from .listed import Change, ChangeIterator, ListedIterator, ListedResource, ListedTemplate, NameIterator, loads
 from .log import failed
+from .loops import running_loop
 from .memory import Served
 from .results import Completion, Contents
 from .server import ResourceServer
@@ -453,13 +454,13 @@ class Client:
             await self._memory.ended()
 
     def _future(self) -> "asyncio.Future[Any]":
-        loop = asyncio.get_running_loop()
+        loop = running_loop()
         if loop is not self._loop:
             self._begin()
         return loop.create_future()
 
     def _begin(self) -> None:
-        loop = asyncio.get_running_loop()
+        loop = running_loop()
         if self._loop is loop:
             return
         if self._loop is not None:

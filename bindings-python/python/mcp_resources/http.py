@@ -18,6 +18,7 @@ from .auth import Auth, InvalidTokenError, checked, compiled, fields, parts, ver
 from .driver import Driver
 from .errors import RegistrationError
 from .log import unverified
+from .loops import running_loop
 from .options import HttpOptions, Tls
 from .watchdog import Watchdog
 
@@ -34,7 +35,7 @@ async def serve(
     **options: Unpack[HttpOptions],
 ) -> None:
     """Serves until a signal or cancellation; then lets open requests finish."""
-    loop = asyncio.get_running_loop()
+    loop = running_loop()
     driver = _Http(server, (auth, tls), {**options}, loop)
     try:
         url = driver.listen(host, port)

@@ -7,6 +7,7 @@ import weakref
 from ._core import Channel
 from .driver import Driver
 from .log import broken
+from .loops import running_loop
 from .server import ResourceServer
 
 _tasks: set[asyncio.Task[None]] = set()
@@ -52,7 +53,7 @@ async def _serve(server: ResourceServer, pipe: socket.socket, started: "asyncio.
             started.exception()  # `broken` has logged it: asyncio must not log it again
             return
         try:
-            loop = asyncio.get_running_loop()
+            loop = running_loop()
             _, protocol = await loop.create_connection(lambda: _Protocol(server, loop), sock=pipe)
             started.set_result(None)
             await protocol.over

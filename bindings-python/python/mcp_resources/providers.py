@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias, TypedDict, Unpack
 from . import checks
 from ._core import Memory, Metrics, Provider, ResultCache, declared, embedded, memory
 from ._core import metrics as _metrics
+from .loops import running_loop
 
 __all__ = [
     "ApiOptions",
@@ -327,7 +328,7 @@ class Results(ResultCache):
                 leads = flight is None
                 flight = flight or self._computing.setdefault((id, principal), Future())
             if leads:
-                task = asyncio.get_running_loop().create_task(self._lead(flight, id, principal, make))
+                task = running_loop().create_task(self._lead(flight, id, principal, make))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
             found = await asyncio.shield(asyncio.wrap_future(flight))

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from ._core import Channel, Server
 from .driver import Driver
+from .loops import running_loop
 from .watchdog import Watchdog
 
 _CHUNK = 65536
@@ -23,7 +24,7 @@ _AHEAD = 4
 
 async def serve(server: Server, *, signals: bool = False) -> None:
     """Serves until the end of input, a signal, or cancellation; then lets open requests finish."""
-    loop = asyncio.get_running_loop()
+    loop = running_loop()
     driver = _Stdio(server, loop)
     if signals:
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -16,6 +16,7 @@ from typing import Any, Self
 from . import checks
 from ._core import Channel, TestClient
 from .driver import Driver
+from .loops import running_loop
 from .results import Completion, Contents
 from .server import ResourceServer
 
@@ -141,7 +142,7 @@ class Client:
         return self
 
     async def _connect(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         self._driver = _Memory(self._loop, self._receive)
         self._channel = self._driver.channel = Channel(self._core, weakref.proxy(self._driver), stdio=False)
         self._driver.attach(self._channel)

@@ -33,7 +33,7 @@ pub struct Function {
     pub(crate) task: Py<PyDict>,
     positional: Vec<Slot>,
     keywords: Vec<(Py<PyString>, Slot)>,
-    /// Its number among the handlers, once it is registered by itself.
+    /// Its number among the handlers, if it is registered on its own.
     pub(crate) number: Arc<Number>,
     pub(crate) takes_context: bool,
     pub(crate) gathers: bool,

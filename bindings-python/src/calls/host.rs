@@ -114,7 +114,7 @@ impl Host {
         }
     }
 
-    /// Starts a worker thread. Where the system has none, `spawn` says so to the queue.
+    /// Starts a worker thread. If the system cannot, `spawn` reports that to the queue.
     pub(crate) fn start_thread(&self, py: Python<'_>) -> PyResult<()> {
         self.spawn.call1(py, (&self.queue,)).map(drop)
     }

@@ -32,7 +32,7 @@ struct Call<'a, 'm> {
     function: &'a Py<Function>,
 }
 
-/// Handles events, and those that come of them.
+/// Handles events, and those that follow from them.
 pub(crate) fn handle_all(py: Python<'_>, client: &Client, events: Events<'_>) -> PyResult<()> {
     delivering(py, || work_off(py, client, client.peer().work(events)))?
 }

@@ -42,7 +42,7 @@ pub(crate) fn watched(py: Python<'_>) -> PyResult<(Arc<LoopWaker>, Py<Wakeup>)> 
     Ok((waker.clone(), Py::new(py, Wakeup { reader, waker })?))
 }
 
-/// Makes a change, and delivers to the clients that it has woken before it returns.
+/// Makes a change, and delivers its notifications before it returns.
 pub(crate) fn delivering<R>(py: Python<'_>, change: impl FnOnce() -> R) -> PyResult<R> {
     let (result, woken) = collect::<Owner, _>(change);
     for owner in woken.iter().filter_map(|waker| waker.owner()) {

@@ -30,7 +30,7 @@ pub(crate) struct Calls {
     pub(crate) is_closed: AtomicBool,
 }
 
-/// A call: the future to resolve, and the server that is asked, if it is only one.
+/// A call: the future to resolve, and the server, if there is only one.
 struct Waiting {
     future: Py<PyAny>,
     server: Option<Arc<str>>,

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyString};
 static CONTENTS: Import = Import::new("mcp_resources.client", "contents");
 static FAILURE: Import = Import::new("mcp_resources.client", "failure");
 
-/// The value that a call gave. `server` is the one that was asked, if it is only one.
+/// The result of a call. `server` is the one that was called, if there was only one.
 pub(crate) fn object<'py>(
     py: Python<'py>,
     news: ClientEvent,

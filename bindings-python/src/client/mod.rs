@@ -8,7 +8,7 @@ use crate::values::lock::lock;
 use crate::values::options::convert;
 use calls::Calls;
 use given::{forked, misconfigured};
-use mcp_resources_client::queue::{self, ClientQueue, ClientSettings, Owned};
+use mcp_resources_client::queue::{self, ClientQueue, ClientSettings, Owned, QueuedCompletion};
 use mcp_resources_client::runtime;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::option::FromOption;
@@ -110,7 +110,7 @@ impl Caller {
         context: Vec<(String, String)>,
         scope: CallScope,
     ) -> PyResult<u64> {
-        let what = (template, variable, value);
+        let what = QueuedCompletion { template, variable, value };
         self.call(future, scope, |queue, number, options| queue.complete(number, what, context, options))
     }
 
@@ -160,7 +160,7 @@ impl Caller {
         self.calls.cancel(number);
     }
 
-    /// Answers a question with the text of a JSON object, or says that there is no answer.
+    /// Answers a question with the text of a JSON object, or with the reason why there is no answer.
     fn answer(&self, number: u64, answer: Option<String>, reason: &str) {
         self.calls.answer(number, answer.ok_or_else(|| reason.into()));
     }

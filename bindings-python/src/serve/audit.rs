@@ -82,7 +82,7 @@ impl Records {
 
 #[pymethods]
 impl Watches {
-    /// The next changes: the name of what serves a URI, the URI, and whether it is watched from now on. Waits for some;
+    /// Waits for the next changes: the name of the watched function, the URI, and whether clients begin to watch it.
     /// `None` ends the thread.
     fn next(&self, py: Python<'_>) -> Option<Vec<(String, String, bool)>> {
         loop {

@@ -77,8 +77,8 @@ impl TokenVerifier {
 
 #[pymethods]
 impl TokenCheck {
-    /// Whether that is the end. `waker` is called when this is to be asked again, on any thread. At the end: the token, if it
-    /// is good; else whether that could not be found out.
+    /// Returns whether the verification has ended; if not, `waker` is called on any thread when to ask again. At the
+    /// end: the token, if it is valid; else whether it could not be verified.
     fn poll(&self, waker: Py<PyAny>) -> (bool, Option<VerifiedParts>, bool) {
         let waker = Waker::from(Arc::new(Calls(waker)));
         match self.0.poll(&mut Context::from_waker(&waker)) {

@@ -162,7 +162,7 @@ impl Channel {
         self.link.pump.take(&self.link.attached(py)).map(|bytes| PyBytes::new(py, &bytes))
     }
 
-    /// Appends notifications that wait, as far as there is room for so many bytes.
+    /// Appends waiting notifications, up to about `room` bytes.
     fn deliver(&self, room: usize) {
         self.link.pump.pipe().deliver_up_to(room);
     }

@@ -42,8 +42,8 @@ struct TlsFiles {
 
 #[pymethods]
 impl HttpServer {
-    /// On the event loop of `driver`. `options` are those of an endpoint; `verifier` is asked for tokens instead of the
-    /// driver; `tls` are the files of certificate and key.
+    /// Makes a server on the event loop of `driver`. `options` are those of an endpoint; `verifier` verifies tokens
+    /// instead of the driver; `tls` has the files of certificate and key.
     #[new]
     #[pyo3(signature = (server, driver, options, verifier = None, tls = None))]
     fn new(
@@ -73,7 +73,8 @@ impl HttpServer {
         Ok(Self { web, wakeup, running: Mutex::default() })
     }
 
-    /// Starts to listen, on threads of its own. Returns the port. Raises an `OSError`, with its number if it has one.
+    /// Starts to listen, on threads of its own. Returns the port. Raises an `OSError`, with the system's error number
+    /// if there is one.
     fn listen(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<u16> {
         let listeners = py.detach(|| core::listen((host, port)));
         let refused = |error: io::Error| PyOSError::new_err((error.raw_os_error(), error.to_string()));

@@ -5,8 +5,9 @@ use crate::calls::waker::delivering;
 use crate::values::contents::Data;
 use crate::values::error::shown;
 use crate::values::options::{convert, refused, set};
-use mcp_resources_providers::declared::{ProviderSet, one};
+use mcp_resources_providers::declared::one;
 use mcp_resources_providers::rag::Rag;
+use mcp_resources_providers::registry::ProviderSet;
 use mcp_resources_providers::results::{Content, PutOptions, Results, ResultsError};
 use mcp_resources_providers::{memory as folders, metrics as series};
 use mcp_resources_runtime::provider;
@@ -204,7 +205,7 @@ impl ResultCache {
     }
 }
 
-/// The exception for a result that cannot be put or taken.
+/// The exception for a result that cannot be stored or returned.
 fn failed(error: ResultsError) -> PyErr {
     match error {
         ResultsError::File(what) => PyOSError::new_err(what),

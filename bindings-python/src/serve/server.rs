@@ -149,8 +149,8 @@ impl Server {
         mounted.map_err(|error| error::registration(py, &error, None))
     }
 
-    /// Has changes of who watches `uri`, a resource or template, taken by the thread that `start` starts when the
-    /// server begins to serve. Returns the name under which they are given.
+    /// Reports when clients begin or stop watching `uri`, a resource or template, on the thread that `start` starts
+    /// when the server begins to serve. Returns the name under which the changes are reported.
     fn watch(&self, uri: &str, start: Py<PyAny>) -> PyResult<String> {
         let watcher = self.host.watcher.get_or_init(|| Recorder { start, thread: RecordThread::default() });
         self.host.engine()?;
@@ -213,7 +213,7 @@ impl Server {
         });
     }
 
-    /// This process was forked from one that had threads.
+    /// Called after a fork of a process that had threads.
     fn forked(&self) {
         self.host.queue.get().jobs.forked();
         PROVIDER_CALLS.forked();
@@ -244,7 +244,7 @@ impl Server {
         self.host.registry.len()
     }
 
-    /// Stops the clock at so many milliseconds, for tests.
+    /// Stops the clock at this many milliseconds, for tests.
     fn set_time(&self, tick: Millis, unix: Millis) {
         self.host.clock.set(Some(Now { tick, unix }));
     }

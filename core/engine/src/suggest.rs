@@ -1,5 +1,7 @@
 //! Suggestions for misspelled names, for error messages.
 
+use strsim::osa_distance;
+
 /// Longer names are only compared for equality, and are shortened in messages.
 const LONGEST: usize = 64;
 
@@ -13,11 +15,12 @@ const LONGEST: usize = 64;
 /// ```
 pub fn closest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let plain = plain(given);
-    if plain.len() > LONGEST {
+    let length = plain.chars().count();
+    if length > LONGEST {
         return None;
     }
-    let max = (plain.len() / 3).min(2);
-    let distances = known.into_iter().map(|name| (distance(&plain, &self::plain(name)), name));
+    let max = (length / 3).min(2);
+    let distances = known.into_iter().map(|name| (osa_distance(&plain, &self::plain(name)), name));
     distances
         .filter(|(distance, _)| *distance <= max)
         .min_by_key(|(distance, _)| *distance)
@@ -81,27 +84,8 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn plain(name: &str) -> Vec<char> {
+fn plain(name: &str) -> String {
     name.chars().filter(|letter| !matches!(letter, '_' | '-')).flat_map(char::to_lowercase).collect()
-}
-
-/// The edit distance: how many letters are inserted, removed, replaced, or swapped with their neighbour.
-fn distance(one: &[char], other: &[char]) -> usize {
-    let mut older: Vec<usize> = Vec::new();
-    let mut before: Vec<usize> = (0..=other.len()).collect();
-    for (row, letter) in one.iter().enumerate() {
-        let mut now = vec![row + 1];
-        for (column, against) in other.iter().enumerate() {
-            let mut least = (before[column] + usize::from(letter != against)).min(before[column + 1] + 1);
-            least = least.min(now[column] + 1);
-            if row > 0 && column > 0 && *letter == other[column - 1] && one[row - 1] == *against {
-                least = least.min(older[column - 1] + 1);
-            }
-            now.push(least);
-        }
-        older = std::mem::replace(&mut before, now);
-    }
-    before.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]

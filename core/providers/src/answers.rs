@@ -1,6 +1,9 @@
 //! Pages of lists and values of completions, shared by all providers.
 
-use mcp_resources_engine::connection::{Completion, ListPage};
+use mcp_resources_engine::connection::Completion;
+#[cfg(feature = "_lists")]
+use mcp_resources_engine::connection::ListPage;
+#[cfg(feature = "_lists")]
 use mcp_resources_engine::resource::Resource;
 use std::borrow::Cow;
 
@@ -9,6 +12,7 @@ pub(crate) const COMPLETED: usize = 101;
 
 /// One page of items in the order of their keys. `rest` has the items after the cursor; the key of the last item is the
 /// next cursor.
+#[cfg(feature = "_lists")]
 pub(crate) fn page<T>(
     limit: usize,
     rest: impl Iterator<Item = T>,

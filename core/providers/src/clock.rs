@@ -8,6 +8,7 @@ use crate::answers::{completion, page};
 use crate::declared::{self, Declare};
 use crate::options::{OptionKind, option_table, texts};
 use crate::path;
+use crate::route::routes;
 use crate::watching::{OwnWatch, ProviderWatching, WatchedValue};
 use jiff::Timestamp;
 use jiff::tz::{self, TimeZone};
@@ -17,7 +18,7 @@ use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathSte
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_engine::suggest::closest;
 use mcp_resources_runtime::provider::{
-    Complete, Feed, FeedEntry, InterestChange, List, Mount, Provider, Read, ReadRef, Responder, Route,
+    Complete, Feed, FeedEntry, InterestChange, List, Mount, Provider, Read, ReadRef, Responder,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -28,8 +29,13 @@ const ZONE: &str = "clock:///{+zone}";
 const ROOT: &str = "clock:///";
 const TEXT: &str = "text/plain";
 
-const OF_NOW: Route = Route(0);
-const OF_ZONES: Route = Route(1);
+routes! {
+    /// The parts of the provider.
+    enum ClockRoute {
+        Now,
+        Zones,
+    }
+}
 
 /// The options of a [`Clock`].
 #[derive(Clone, Debug)]
@@ -175,12 +181,15 @@ impl Provider for Clock {
             .completes("zone")
             .list(ListSource { pages: true });
         let now = Resource::new(NOW).title("The time, UTC").mime_type(TEXT);
-        Ok(Mount::new("clock").resource(OF_NOW, now).template(OF_ZONES, zone).workers(1, 64))
+        Ok(Mount::new("clock")
+            .resource(ClockRoute::Now, now)
+            .template(ClockRoute::Zones, zone)
+            .workers(1, 64))
     }
 
     fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
         // What a zone is stands in files.
-        (request.route() == OF_NOW)
+        (ClockRoute::parse(request.route()) == Some(ClockRoute::Now))
             .then(|| Ok(Contents::text(self.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).into()))
     }
 

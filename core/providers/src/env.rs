@@ -10,13 +10,12 @@ use crate::declared::{self, Declare};
 use crate::masks::{Detectors, MASK, Masks, globs, is_secret};
 use crate::options::{OptionKind, option_table, texts};
 use crate::path;
+use crate::route::routes;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_runtime::provider::{
-    Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route,
-};
+use mcp_resources_runtime::provider::{Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,8 +25,13 @@ use std::sync::Arc;
 const INDEX: &str = "env:///";
 const NAME: &str = "env:///{name}";
 
-const OF_INDEX: Route = Route(0);
-const OF_NAMES: Route = Route(1);
+routes! {
+    /// The parts of the provider.
+    enum EnvRoute {
+        Index,
+        Names,
+    }
+}
 
 /// The options of [`Env`].
 ///
@@ -172,7 +176,7 @@ impl Env {
     }
 
     fn value(&self, request: ReadRef<'_>) -> Result<ReadResult<'static>, ReadError> {
-        if request.route() == OF_INDEX {
+        if EnvRoute::parse(request.route()) == Some(EnvRoute::Index) {
             let shown = self.variables.values().filter(|variable| request.permits(&variable.uri));
             let shown: Map<_, _> =
                 shown.map(|variable| (variable.name.clone(), Value::from(&*variable.value))).collect();
@@ -225,7 +229,7 @@ impl Provider for Env {
             .mime_type(TEXT)
             .completes("name")
             .list(ListSource { pages: true });
-        Ok(Mount::new("env").resource(OF_INDEX, index).template(OF_NAMES, names).workers(1, 64))
+        Ok(Mount::new("env").resource(EnvRoute::Index, index).template(EnvRoute::Names, names).workers(1, 64))
     }
 
     fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {

@@ -14,7 +14,7 @@ const LIMITS: ValueLimits = ValueLimits { values: 4_096, bytes: 2 * MOST, depth:
 /// A text in two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split<'t> {
-    /// The front matter. Without a closing line there is none, since `---` is also a horizontal rule.
+    /// The front matter. Without a closing line there is none, because `---` is also a horizontal rule.
     pub block: Option<Block<'t>>,
     /// The text behind the front matter, without a byte order mark.
     pub body: &'t str,

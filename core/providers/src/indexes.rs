@@ -9,8 +9,9 @@
 
 use crate::search::Index;
 use mcp_resources_engine::option::{OptionError, PathStep};
+use mcp_resources_runtime::sync::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The location of an index: a file, or memory.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct IndexFile(Option<PathBuf>);
 pub(crate) struct Indexes(Vec<(Arc<IndexFile>, Mutex<Option<Index>>)>);
 
 impl IndexFile {
-    /// In memory if there is no `file`. `kind` is the provider's, for the message.
+    /// An index in memory if there is no `file`. `kind` is the provider's, for the message.
     ///
     /// # Errors
     /// The file is something else than an index, or cannot be made.
@@ -70,7 +71,7 @@ fn in_memory(file: &Path, error: &rusqlite::Error) -> Result<(Index, Option<Stri
 }
 
 impl Indexes {
-    /// None of them is open.
+    /// Indexes of these files, none of them open yet.
     pub(crate) fn new<'i>(files: impl Iterator<Item = &'i Arc<IndexFile>>) -> Self {
         let mut all: Vec<(Arc<IndexFile>, Mutex<Option<Index>>)> = Vec::new();
         for file in files {
@@ -81,10 +82,10 @@ impl Indexes {
         Self(all)
     }
 
-    /// Opens one that is not open, and takes out what belongs to none of `names`.
+    /// Opens an index if it is closed, and removes the texts that belong to none of `names`.
     pub(crate) fn open(&self, file: &Arc<IndexFile>, names: &[&str], log: &dyn Fn(&str)) {
         let Some(place) = self.place(file) else { return };
-        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = place.lock();
         if place.is_none() {
             *place = file.open(log);
             if let Some(index) = &mut *place {
@@ -95,13 +96,13 @@ impl Indexes {
 
     /// Asks one; `None` if it is not open.
     pub(crate) fn with<T>(&self, file: &Arc<IndexFile>, ask: impl FnOnce(&mut Index) -> T) -> Option<T> {
-        self.place(file)?.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(ask)
+        self.place(file)?.lock().as_mut().map(ask)
     }
 
-    /// Closes all of them.
+    /// Closes all indexes.
     pub(crate) fn close(&self) {
         for (_, index) in &self.0 {
-            *index.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *index.lock() = None;
         }
     }
 

@@ -9,7 +9,7 @@
 //! serves. The manifest lists the features and their dependencies. Two are small enough to be read as examples of
 //! [`Provider`](mcp_resources_runtime::provider::Provider): [`clock`], which answers from memory and reports the
 //! passing time, and [`memory`], whose entries come and go. A program that names its providers in a file or on a
-//! command line makes them with [`declared`]; their options as data are [`options`].
+//! command line makes them with [`registry`]; their options as data are [`options`].
 //!
 //! - [`files`] serves directories, [`git`] repositories, [`skills`] folders of Agent Skills.
 //! - [`config`] serves files of configuration and, with the same feature, [`env`](mod@env) the environment.
@@ -17,16 +17,6 @@
 //! - [`db`] serves tables of databases, [`api`] answers of HTTP APIs, [`metrics`] series of numbers.
 //! - [`results`] keeps what a program has computed, until it expires.
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(
-    not(feature = "all"),
-    allow(
-        dead_code,
-        unreachable_pub,
-        unused_imports,
-        unused_macros,
-        reason = "some features use only a part of the modules that several providers share"
-    )
-)]
 
 #[cfg(feature = "_declared")]
 mod answers;
@@ -40,6 +30,8 @@ pub mod config;
 pub mod db;
 #[cfg(feature = "_declared")]
 pub mod declared;
+#[cfg(feature = "_digest")]
+mod digest;
 #[cfg(feature = "docs")]
 pub mod docs;
 #[cfg(feature = "config")]
@@ -51,6 +43,8 @@ pub mod files;
 pub mod front_matter;
 #[cfg(feature = "git")]
 pub mod git;
+#[cfg(any(feature = "api", feature = "rag"))]
+mod http_transport;
 #[cfg(feature = "_search")]
 mod indexes;
 #[cfg(feature = "_masks")]
@@ -70,22 +64,28 @@ pub mod options;
 mod path;
 #[cfg(feature = "rag")]
 pub mod rag;
+#[cfg(feature = "_declared")]
+pub mod registry;
 #[cfg(feature = "results")]
 pub mod results;
+#[cfg(feature = "_options")]
+mod route;
 #[cfg(feature = "_search")]
 mod search;
 #[cfg(feature = "_paths")]
 mod selection;
 #[cfg(feature = "skills")]
 pub mod skills;
-#[cfg(feature = "_search")]
-mod subscribers;
+#[cfg(feature = "_tracker")]
+mod tracker;
 #[cfg(feature = "_paths")]
 #[doc(hidden)]
 pub mod uri_path;
 #[cfg(feature = "_values")]
 mod values;
-#[cfg(any(feature = "_polling", feature = "files"))]
+#[cfg(any(feature = "_tracker", feature = "api", feature = "files", feature = "rag"))]
+mod wanted;
+#[cfg(any(feature = "_polling", feature = "_tracker", feature = "files"))]
 mod watching;
 
 #[cfg(feature = "api")]

@@ -34,7 +34,7 @@ const PARTS: [&str; 16] = [
     "signature",
     "mnemonic",
 ];
-/// A name is secret with one of these as a word of it.
+/// A name is secret if one of its words is one of these.
 const WORDS: [&str; 10] = ["pass", "pw", "dsn", "cred", "creds", "salt", "jwt", "bearer", "otp", "hmac"];
 /// Words that end with `pass` and do not name a password.
 const PASSAGES: [&str; 9] =
@@ -42,10 +42,10 @@ const PASSAGES: [&str; 9] =
 /// Words that end with `key` and are no key, also behind other letters: `chaosmonkey`.
 const NO_KEYS: [&str; 9] =
     ["monkey", "donkey", "turkey", "hockey", "whiskey", "jockey", "malarkey", "turnkey", "hotkey"];
-/// Such words that other letters may turn into a key: `cryptokey`.
+/// Words of these that other letters may turn into a key: `cryptokey`.
 const NO_KEYS_ALONE: [&str; 8] =
     ["okey", "pokey", "smokey", "mickey", "hickey", "dickey", "lackey", "flunkey"];
-/// Keys that are names and no secrets, as far as this word stands before them: `primary_key`, `sortKey`.
+/// Keys that are names and not secrets, if this word stands before them: `primary_key`, `sortKey`.
 const NAMED_KEYS: [&str; 22] = [
     "primary",
     "foreign",
@@ -70,7 +70,7 @@ const NAMED_KEYS: [&str; 22] = [
     "order",
     "grouping",
 ];
-/// Tokens that are counted, as far as one of these words is in the name: `max_tokens`, `tokenLimit`.
+/// Counted tokens, which are not secrets, if one of these words is in the name: `max_tokens`, `tokenLimit`.
 const COUNTED: [&str; 26] = [
     "max",
     "maximum",
@@ -166,7 +166,7 @@ fn is_pass(lower: &str) -> bool {
     lower.ends_with("pass") && !PASSAGES.iter().any(|word| lower.ends_with(word))
 }
 
-/// Whether a word of a name is a key, or its last one ends with `key`, as `authkey`.
+/// Whether a word of a name is a key, or its last word ends with `key`, as in `authkey`.
 fn is_key(words: &[String], lower: &str) -> bool {
     let is_named = |before: &str| NAMED_KEYS.contains(&before);
     let has_key = words.iter().enumerate().any(|(at, word)| {
@@ -184,7 +184,7 @@ fn is_key(words: &[String], lower: &str) -> bool {
     has_key || is_glued
 }
 
-/// The words of a name in lower case, cut where another character stands and where a capital follows a small letter.
+/// The words of a name in lower case, split at other characters and where a capital follows a small letter.
 fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -205,7 +205,7 @@ fn words(name: &str) -> Vec<String> {
 /// Globs over the paths of keys: `*` is within a segment, `**` over segments.
 ///
 /// # Errors
-/// One cannot be read; it stands in the error.
+/// A glob is invalid; the message contains it.
 pub(crate) fn globs(option: &'static str, globs: &[String]) -> Result<GlobSet, OptionError> {
     let mut set = GlobSetBuilder::new();
     for (at, glob) in globs.iter().enumerate() {

@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// All texts of so many letters and digits that may be extensions.
+    /// All texts of this length that may be extensions.
     fn all_of(length: u32) -> impl Iterator<Item = String> {
         const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
         let all = LETTERS.len();

@@ -15,10 +15,11 @@ use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Te
 use mcp_resources_runtime::provider::{
     Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };
+use mcp_resources_runtime::sync::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, MutexGuard};
 
 const ROOT: &str = "memory:///";
 const ENTRIES: &str = "memory:///{+path}";
@@ -64,7 +65,7 @@ impl Memory {
         self.put(path, Bytes::Text(text.into()), mime_type);
     }
 
-    /// The same with bytes. `mime_type` is `application/octet-stream` if there is none.
+    /// Like [`Self::put_text`], with bytes. `mime_type` is `application/octet-stream` if there is none.
     pub fn put_bytes(&self, path: &str, bytes: impl Into<Arc<[u8]>>, mime_type: Option<&str>) {
         self.put(path, Bytes::Blob(bytes.into()), mime_type);
     }
@@ -83,7 +84,7 @@ impl Memory {
         self.shared.read().len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -187,15 +188,15 @@ impl MemoryState {
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<Arc<str>, MemoryItem>> {
-        self.entries.read().unwrap_or_else(PoisonError::into_inner)
+        self.entries.read()
     }
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<Arc<str>, MemoryItem>> {
-        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+        self.entries.write()
     }
 
     fn feeds(&self) -> MutexGuard<'_, Vec<Feed>> {
-        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+        self.feeds.lock()
     }
 }
 

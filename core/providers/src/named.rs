@@ -1,7 +1,9 @@
 //! Paths that are served under names: `NAME: PATH`, or a path alone, which is named after its last part.
 
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
-use std::path::{Component, Path, PathBuf};
+#[cfg(feature = "_paths")]
+use std::path::Component;
+use std::path::{Path, PathBuf};
 
 /// A directory or file, and the name that it is to have.
 #[derive(Clone, Debug)]
@@ -31,7 +33,7 @@ pub(crate) fn join(folder: &Path, paths: &mut [NamedPath]) {
 /// A path, several, or names with a path each. `noun` is what each is, as `directory`.
 ///
 /// # Errors
-/// It is none of these.
+/// The value has none of these forms.
 pub(crate) fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, OptionError> {
     match value {
         OptionValue::Text(path) => Ok(vec![NamedPath::plain(some(path, noun)?)]),
@@ -77,19 +79,8 @@ fn some(path: String, noun: &str) -> Result<String, OptionError> {
     }
 }
 
-/// The name of an environment variable for a message. Text that cannot be a name may be a secret in the wrong place, and is
-/// left out.
-#[cfg(any(feature = "api", feature = "db", feature = "rag"))]
-pub(crate) fn variable(name: &str) -> String {
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    match is_name {
-        true => format!("{name:?}"),
-        false => "(not shown: a name has only letters, digits and _; write the name, not the value)".into(),
-    }
-}
-
-/// Parses `NAME=PATH` or `PATH` of a shorthand into the form that [`read`] takes. The text before the first `=` is a
-/// name if it has no `/`.
+/// What `NAME=PATH` or `PATH` in a word of the command stands for, in the form that [`read`] takes. What is before the first
+/// `=` is a name if it has no `/`.
 pub(crate) fn parse_path(text: &str) -> OptionValue {
     match text.split_once('=') {
         Some((name, path)) if !name.contains('/') => OptionValue::List(vec![name.into(), path.into()]),
@@ -97,11 +88,12 @@ pub(crate) fn parse_path(text: &str) -> OptionValue {
     }
 }
 
-/// The name and the absolute path of a directory, if it is there and has a name that a URI can have. `kind` is the provider's and
-/// `what` the word for such a directory, as `root`.
+/// The name and the absolute path of a directory, if it exists and its name can be part of a URI. `kind` is the
+/// provider's, and `what` its term for such a directory, such as `root`.
 ///
 /// # Errors
 /// It is not there, is no directory, or has no such name.
+#[cfg(feature = "_paths")]
 pub(crate) fn directory(kind: &str, what: &str, named: &NamedPath) -> Result<(String, PathBuf), OptionError> {
     let dir = &named.path;
     let refused = |fault: &str, fix: &str| {
@@ -147,6 +139,7 @@ pub(crate) fn same_name(kind: &str, what: &str, name: &str, first: &Path, second
 }
 
 /// The name of a directory, whatever it is called here: of `.` too.
+#[cfg(feature = "_paths")]
 fn own_name(dir: &Path) -> Option<String> {
     let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     match dir.components().next_back() {

@@ -1,6 +1,6 @@
 //! The options of providers as data: the source of documentation, the command's help and the bindings' stubs.
 //!
-//! Law: an option stands in one table, with its type, its default and a sentence; what sets it stands beside them.
+//! Law: an option is in one table, with its type, its default and a sentence; the code that sets it is beside them.
 
 #[cfg(any(feature = "_options", feature = "_units"))]
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
@@ -12,7 +12,7 @@ pub struct OptionKind {
     pub name: &'static str,
     /// One sentence about the resources that it serves.
     pub about: &'static str,
-    /// The options, in the order in which they are documented.
+    /// The options, in the order of the documentation.
     pub options: &'static [OptionRow],
 }
 
@@ -63,7 +63,8 @@ macro_rules! option_table {
 #[cfg(feature = "_options")]
 pub(crate) use option_table;
 
-/// Reads options of which one, paths with or without names, may stand alone. `$noun` is what each is, as `directory`.
+/// Reads options of which one, paths with or without names, may be given alone. `$noun` is the term for each path, such
+/// as `directory`.
 #[cfg(feature = "_named")]
 macro_rules! paths_or_options {
     ($type:ty, $paths:ident: $noun:literal) => {
@@ -104,11 +105,22 @@ pub(crate) fn put<T>(option: &mut T, read: Result<T, OptionError>) -> Result<(),
 ///
 /// # Errors
 /// It is neither.
-#[cfg(feature = "_named")]
+#[cfg(feature = "_texts")]
 pub(crate) fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
     match value {
         OptionValue::Text(text) => Ok(vec![text]),
         other => Vec::from_option(other),
+    }
+}
+
+/// The name of an environment variable for a message. Text that cannot be a name may be a secret in the wrong place, and is
+/// left out.
+#[cfg(any(feature = "api", feature = "db", feature = "rag"))]
+pub(crate) fn variable(name: &str) -> String {
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    match is_name {
+        true => format!("{name:?}"),
+        false => "(not shown: a name has only letters, digits and _; write the name, not the value)".into(),
     }
 }
 
@@ -120,7 +132,7 @@ pub(crate) fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
 pub struct TimeSpan(pub std::time::Duration);
 
 /// A number of bytes: a whole number, or a text such as `64 MiB` or `10 kB`.
-#[cfg(feature = "_units")]
+#[cfg(any(feature = "api", feature = "git", feature = "results"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
 
@@ -137,7 +149,7 @@ impl FromOption for TimeSpan {
     }
 }
 
-#[cfg(feature = "_units")]
+#[cfg(any(feature = "api", feature = "git", feature = "results"))]
 impl FromOption for Size {
     const EXPECTED: &'static str = "a size such as \"64 MiB\", or a whole number of bytes";
 

@@ -5,37 +5,26 @@
 //! two hexadecimal digits for each byte: controls, backslashes, bytes that are not UTF-8, slashes within a name. A `~`
 //! before two such digits is `~7E`.
 
-#[cfg(feature = "_options")]
+#[cfg(any(feature = "_named", feature = "_units"))]
 use mcp_resources_engine::guard;
+use mcp_resources_template::uri;
+#[cfg(any(feature = "_named", feature = "api", feature = "metrics", feature = "results"))]
+use std::borrow::Cow;
 
 /// Appends `path`, and percent-encodes all characters but those that a path may contain (RFC 3986, section 3.3).
-pub(crate) fn append(uri: &mut String, path: &str) {
+pub(crate) fn append(out: &mut String, path: &str) {
     const PLAIN: &[u8] = b"-._~/!$&'()*+,;=:@";
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || PLAIN.contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            mcp_resources_template::uri::push_encoded(uri, byte);
-        }
-    }
+    uri::encode(out, path.as_bytes(), |byte| byte.is_ascii_alphanumeric() || PLAIN.contains(&byte));
 }
 
 /// A text without its percent-encoding; `None` if that is not UTF-8.
-#[cfg(feature = "_options")]
+#[cfg(any(feature = "_named", feature = "api", feature = "metrics", feature = "results"))]
 pub(crate) fn decoded(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let pair = if byte == b'%' { mcp_resources_template::uri::hex_pair(&bytes[at + 1..]) } else { None };
-        out.push(pair.unwrap_or(byte));
-        at += if pair.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8(out).ok()
+    uri::decode(text).map(Cow::into_owned)
 }
 
 /// One segment as text, before it is percent-encoded.
-#[cfg(feature = "_options")]
+#[cfg(any(feature = "_named", feature = "_units"))]
 pub(crate) fn text(segment: &[u8]) -> String {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let mut text = String::with_capacity(segment.len());
@@ -48,7 +37,7 @@ pub(crate) fn text(segment: &[u8]) -> String {
         for char in chunk.valid().chars() {
             let length = char.len_utf8();
             let (own, after) = rest.split_at(length);
-            let is_escape = char == '~' && mcp_resources_template::uri::hex_pair(after).is_some();
+            let is_escape = char == '~' && uri::hex_pair(after).is_some();
             if is_escape || matches!(char, '\\' | '/') || char.is_control() {
                 own.iter().for_each(|byte| escape(&mut text, *byte));
             } else {
@@ -76,7 +65,7 @@ pub(crate) fn text(segment: &[u8]) -> String {
     text
 }
 
-#[cfg(feature = "_options")]
+#[cfg(any(feature = "_named", feature = "_units"))]
 fn escape(text: &mut String, byte: u8) {
     use std::fmt::Write;
     let _ = write!(text, "~{byte:02X}");

@@ -3,6 +3,7 @@
 //!
 //! Law: a path is judged with all its parents: nothing under a hidden or excluded directory is served.
 
+#[cfg(feature = "git")]
 use crate::uri_path::components;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use mcp_resources_engine::option::{OptionError, PathStep};
@@ -10,7 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The options, ready to be asked.
+/// The compiled options.
 #[derive(Debug)]
 pub(crate) struct Selection {
     hidden: bool,
@@ -48,6 +49,7 @@ impl Selection {
     }
 
     /// Whether the entry at `path` is served, judged with the directories above it.
+    #[cfg(feature = "git")]
     pub(crate) fn admits(&self, path: &[u8], is_dir: bool) -> bool {
         let mut end = 0;
         components(path).all(|name| {

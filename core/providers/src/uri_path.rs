@@ -18,7 +18,7 @@ pub(crate) use path::text;
 /// The longest path that is looked for, in bytes.
 pub(crate) const PATH: usize = 4_096;
 
-/// The percent-encoded path: its segments as they stand in a URI.
+/// The percent-encoded path: its segments as in a URI.
 pub fn encode(path: &[u8]) -> String {
     let mut out = String::with_capacity(path.len());
     for (at, segment) in path.split(|byte| *byte == b'/').enumerate() {
@@ -31,6 +31,7 @@ pub fn encode(path: &[u8]) -> String {
 }
 
 /// The path as the decoded value of a variable.
+#[cfg(feature = "git")]
 pub(crate) fn unencoded(path: &[u8]) -> String {
     path.split(|byte| *byte == b'/').map(text).collect::<Vec<_>>().join("/")
 }
@@ -68,7 +69,7 @@ pub(crate) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(move |_| !path.is_empty())
 }
 
-/// The name that a segment's text stands for.
+/// The name that a segment's text represents.
 fn segment(part: &str) -> Option<Vec<u8>> {
     let bytes = part.as_bytes();
     let mut name = Vec::with_capacity(bytes.len());

@@ -9,7 +9,7 @@
 
 use mcp_resources_engine::resource::RegistrationError;
 use mcp_resources_runtime::provider::Feed;
-use std::sync::{PoisonError, RwLock};
+use mcp_resources_runtime::sync::RwLock;
 
 /// The one server that a provider is in.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ impl OwnWatch {
     /// # Errors
     /// The provider `name` is in a server already.
     pub(crate) fn mount(&self, name: &str, feed: Feed) -> Result<(), RegistrationError> {
-        let mut own = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.0.write();
         if own.as_ref().is_some_and(Feed::is_alive) {
             let reason = "it is mounted already; make another for each server".into();
             return Err(RegistrationError::Mount { mount: name.into(), reason });
@@ -32,7 +32,7 @@ impl OwnWatch {
 
     /// The feed of the last mount.
     pub(crate) fn feed(&self) -> Option<Feed> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 }
 
@@ -42,8 +42,9 @@ pub(crate) use polling::{ProviderWatching, WatchedValue};
 #[cfg(feature = "_polling")]
 mod polling {
     use mcp_resources_runtime::provider::{Feed, InterestChange};
+    use mcp_resources_runtime::sync::{Condvar, Mutex};
     use std::collections::BTreeSet;
-    use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+    use std::sync::Arc;
     use std::time::Duration;
 
     /// What is watched, and the thread for it.
@@ -58,7 +59,7 @@ mod polling {
         watched: WatchedValue,
         /// The thread: its process, and its number.
         thread: Option<(u32, u64)>,
-        /// How many threads there were.
+        /// The number of threads started so far.
         begun: u64,
     }
 
@@ -77,15 +78,15 @@ mod polling {
     }
 
     impl ProviderWatching {
-        /// A new mount: a thread of an earlier one ends by itself.
+        /// Prepares for a new mount: a thread of an earlier one ends by itself.
         pub(crate) fn begin_anew(&self) {
-            self.lock().thread = None;
+            self.state.lock().thread = None;
         }
 
         /// What is watched now.
         #[cfg(feature = "config")]
         pub(crate) fn watched(&self) -> WatchedValue {
-            self.lock().watched.clone()
+            self.state.lock().watched.clone()
         }
 
         /// Records a change of interest. The first interest starts a thread, which calls the closure that `looks`
@@ -99,7 +100,7 @@ mod polling {
         ) where
             L: FnMut(&Feed, &WatchedValue) -> Duration + Send + 'static,
         {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let watched = &mut state.watched;
             match change {
                 InterestChange::Uri { uri, on: true, .. } => drop(watched.uris.insert(uri.clone())),
@@ -125,7 +126,7 @@ mod polling {
 
         fn work(&self, feed: &Feed, own: (u32, u64), mut look: impl FnMut(&Feed, &WatchedValue) -> Duration) {
             loop {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 if state.watched.is_empty() || state.thread != Some(own) || !feed.is_alive() {
                     // Under the same lock: a later interest starts another thread.
                     state.thread = state.thread.filter(|other| *other != own);
@@ -134,15 +135,11 @@ mod polling {
                 let watched = state.watched.clone();
                 drop(state);
                 let wait = look(feed, &watched);
-                let state = self.lock();
+                let state = self.state.lock();
                 if !state.watched.is_empty() && state.thread == Some(own) {
-                    drop(self.changed.wait_timeout(state, wait));
+                    drop(self.changed.wait_for(state, wait));
                 }
             }
-        }
-
-        fn lock(&self) -> MutexGuard<'_, WatchState> {
-            self.state.lock().unwrap_or_else(PoisonError::into_inner)
         }
     }
 }

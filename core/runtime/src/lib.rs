@@ -37,6 +37,8 @@ pub mod provider;
 pub mod registry;
 #[cfg(all(feature = "server", unix))]
 pub mod server;
+#[doc(hidden)]
+pub mod sync;
 #[cfg(all(feature = "server", unix))]
 pub mod testing;
 #[cfg(any(feature = "http", feature = "pipe"))]

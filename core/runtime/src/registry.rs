@@ -5,6 +5,7 @@
 //! immutable and replaced as a whole, so a running request keeps the handler it found.
 
 use crate::provider::Mounts;
+use crate::sync::Mutex;
 use crate::transport::{AuditLog, AuditSink, EngineClock};
 use arc_swap::ArcSwap;
 use imbl::OrdMap;
@@ -15,7 +16,7 @@ use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::resource::{Prompt, RegistrationError, Resource, Template, Tool};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::task::Waker;
 
 /// The registered handlers and the engine. `H` is a runtime's handler: a reader with its completers and its lister.
@@ -124,7 +125,7 @@ impl<H> Registry<H> {
     /// Sets the sink of audit records. Call it before the engine is made.
     pub fn audit(&self, sink: Box<dyn AuditSink>) {
         self.draft().1.audit = true;
-        *lock(&self.sink) = Some(sink);
+        *self.sink.lock() = Some(sink);
     }
 
     /// Wakes `watcher` when [`Registry::take_audit_records`] has records, instead of using a sink: for runtimes that call
@@ -145,7 +146,7 @@ impl<H> Registry<H> {
 
     /// Waits until the sink has taken all current records, but at most one second.
     pub fn flush_audit(&self) {
-        if let Some(audit) = &*lock(&self.audit) {
+        if let Some(audit) = &*self.audit.lock() {
             audit.flush();
         }
     }
@@ -153,14 +154,14 @@ impl<H> Registry<H> {
     /// Call this in a forked process whose parent may have the sink's thread: it then records on its own.
     pub fn forked(&self) {
         // If the lock is held, its owner is a thread of the parent.
-        if let Ok(mut audit) = self.audit.try_lock() {
+        if let Some(mut audit) = self.audit.try_lock() {
             *audit = audit.take().and_then(AuditLog::forked);
         }
     }
 
     /// Ends the sink's thread after all current records.
     pub fn end_audit(&self) {
-        let audit = lock(&self.audit).take();
+        let audit = self.audit.lock().take();
         drop(audit);
     }
 
@@ -168,8 +169,8 @@ impl<H> Registry<H> {
         if let Some(watcher) = self.watcher.get() {
             engine.watch_audit_records(watcher);
         }
-        if let Some(sink) = lock(&self.sink).take() {
-            *lock(&self.audit) = Some(AuditLog::new(engine.clone(), sink));
+        if let Some(sink) = self.sink.lock().take() {
+            *self.audit.lock() = Some(AuditLog::new(engine.clone(), sink));
         }
     }
 
@@ -330,7 +331,7 @@ impl<H> Registry<H> {
 
     fn edit(&self, change: impl FnOnce(&mut Table<H>)) {
         let before = {
-            let _editing = lock(&self.editing);
+            let _editing = self.editing.lock();
             let mut table = Table::clone(&self.handlers.load());
             change(&mut table);
             self.handlers.swap(Arc::new(table))
@@ -339,12 +340,8 @@ impl<H> Registry<H> {
     }
 
     fn draft(&self) -> MutexGuard<'_, (ServerInfo, EngineOptions)> {
-        lock(&self.draft)
+        self.draft.lock()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<H> fmt::Debug for Registry<H> {
@@ -425,12 +422,14 @@ mod tests {
     }
 
     #[test]
-    fn a_method_is_declared_before_the_engine_is_made() {
+    fn a_method_is_declared_at_any_time() {
         let registry = registry();
         let foreign = || ForeignFunction { method: "vendor/thing".into(), ..ForeignFunction::default() };
-        assert!(registry.extend(foreign(), Arc::new("method")));
+        registry.extend(foreign(), Arc::new("method")).unwrap();
         let handler = registry.engine().unwrap().options().extensions[0].handler;
         assert_eq!(registry.get(handler).as_deref(), Some(&"method"));
-        assert!(!registry.extend(foreign(), Arc::new("late")));
+        assert!(registry.extend(foreign(), Arc::new("twice")).is_err());
+        let late = ForeignFunction { method: "vendor/late".into(), ..ForeignFunction::default() };
+        registry.extend(late, Arc::new("late")).unwrap();
     }
 }

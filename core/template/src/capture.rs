@@ -8,7 +8,7 @@ use super::policy::{self, Rejection};
 use super::program::ProgramSpan;
 use super::slot::VarPosition;
 use super::value::{MatchedParams, Value};
-use crate::uri::decode;
+use crate::uri::decode_strict;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl<'u> Captured<'_, 'u> {
         self.defined().all(|(_, slot, raw)| {
             let fits = match (slot.kind, slot.modifier) {
                 (Kind::Scalar, Modifier::Prefix(length)) => {
-                    decode(raw).is_none_or(|text| is_within(&text, length))
+                    decode_strict(raw).is_none_or(|text| is_within(&text, length))
                 }
                 (Kind::Map, _) => self.is_map(slot, raw),
                 _ => true,
@@ -71,8 +71,9 @@ impl<'u> Captured<'_, 'u> {
     /// Whether every occurrence of a variable equals the longest one, or its beginning up to the prefix length.
     fn agrees(&self, variable: u16) -> bool {
         let own = || self.defined().filter(|(_, slot, _)| slot.variable == variable);
-        let Some(texts) =
-            own().map(|(_, slot, raw)| Some((slot.modifier, decode(raw)?))).collect::<Option<Vec<_>>>()
+        let Some(texts) = own()
+            .map(|(_, slot, raw)| Some((slot.modifier, decode_strict(raw)?)))
+            .collect::<Option<Vec<_>>>()
         else {
             return true;
         };
@@ -88,7 +89,8 @@ impl<'u> Captured<'_, 'u> {
 
     fn is_map(&self, slot: &VarPosition, raw: &'u str) -> bool {
         let Some(pairs) = self.pairs(slot, raw) else { return false };
-        let Some(mut keys) = pairs.iter().map(|(key, _)| decode(key)).collect::<Option<Vec<_>>>() else {
+        let Some(mut keys) = pairs.iter().map(|(key, _)| decode_strict(key)).collect::<Option<Vec<_>>>()
+        else {
             return true;
         };
         keys.sort_unstable();
@@ -102,7 +104,7 @@ impl<'u> Captured<'_, 'u> {
             Kind::Map => {
                 let pairs = self.pairs(slot, raw).unwrap_or_default();
                 let decoded = pairs.into_iter().map(|(key, value)| {
-                    Ok((decode(key).ok_or(Rejection::Utf8)?, policy::decode(slot.policy, value)?))
+                    Ok((decode_strict(key).ok_or(Rejection::Utf8)?, policy::decode(slot.policy, value)?))
                 });
                 decoded.collect::<Result<_, _>>().map(Value::Map)
             }

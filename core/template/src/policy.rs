@@ -32,7 +32,7 @@ pub(super) fn decode(policy: ValuePolicy, raw: &str) -> Result<Cow<'_, str>, Rej
     if raw.bytes().all(|byte| HARMLESS[usize::from(byte)]) {
         return Ok(Cow::Borrowed(raw));
     }
-    let value = uri::decode(raw).ok_or(Rejection::Utf8)?;
+    let value = uri::decode_strict(raw).ok_or(Rejection::Utf8)?;
     check(policy, &value)?;
     Ok(value)
 }

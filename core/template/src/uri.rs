@@ -325,21 +325,52 @@ pub fn push_encoded(out: &mut String, byte: u8) {
     out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
 }
 
-/// Decodes percent-triplets once. `None` if the result is not UTF-8 or a triplet is invalid.
-pub(crate) fn decode(raw: &str) -> Option<Cow<'_, str>> {
-    let bytes = raw.as_bytes();
-    let Some(first) = memchr::memchr(b'%', bytes) else { return Some(Cow::Borrowed(raw)) };
+/// Appends `bytes`, each as its percent-triplet unless `is_plain` accepts it, which it may for ASCII alone.
+///
+/// ```
+/// let mut uri = String::from("note:///");
+/// mcp_resources_template::uri::encode(&mut uri, b"a b", |byte| byte.is_ascii_alphanumeric());
+/// assert_eq!(uri, "note:///a%20b");
+/// ```
+pub fn encode(out: &mut String, bytes: &[u8], is_plain: impl Fn(u8) -> bool) {
+    for &byte in bytes {
+        if byte.is_ascii() && is_plain(byte) {
+            out.push(char::from(byte));
+        } else {
+            push_encoded(out, byte);
+        }
+    }
+}
+
+/// Decodes percent-triplets once. A `%` without two hexadecimal digits stays as it is. `None` if the result is not UTF-8.
+///
+/// ```
+/// use mcp_resources_template::uri::decode;
+/// assert_eq!(decode("100%25%").as_deref(), Some("100%%"));
+/// assert_eq!(decode("%ff"), None);
+/// ```
+pub fn decode(text: &str) -> Option<Cow<'_, str>> {
+    decoded(text, false)
+}
+
+/// The same, but `None` for a `%` without two hexadecimal digits.
+pub(crate) fn decode_strict(text: &str) -> Option<Cow<'_, str>> {
+    decoded(text, true)
+}
+
+fn decoded(text: &str, is_strict: bool) -> Option<Cow<'_, str>> {
+    let bytes = text.as_bytes();
+    let Some(first) = memchr::memchr(b'%', bytes) else { return Some(Cow::Borrowed(text)) };
     let mut out = Vec::with_capacity(bytes.len());
     out.extend_from_slice(&bytes[..first]);
     let mut at = first;
     while let Some(&byte) = bytes.get(at) {
-        if byte == b'%' {
-            out.push(hex_pair(&bytes[at + 1..])?);
-            at += 3;
-        } else {
-            out.push(byte);
-            at += 1;
+        let triplet = if byte == b'%' { hex_pair(&bytes[at + 1..]) } else { None };
+        if is_strict && byte == b'%' && triplet.is_none() {
+            return None;
         }
+        out.push(triplet.unwrap_or(byte));
+        at += if triplet.is_some() { 3 } else { 1 };
     }
     String::from_utf8(out).ok().map(Cow::Owned)
 }

@@ -38,6 +38,12 @@ MEMORY = Figure("listener_kib", "KiB/listener", 1)
 FAN_OUT = Figure("fan_out_ms", "fan-out ms", 0)
 FIRST = Figure("first_ms", "first page, ms", 1)
 WHOLE = Figure("whole_ms", "whole list, ms", 0)
+FIRST_READ = Figure("first_ms", "first answer, ms", 1)
+CPU_FIRST = Figure("cpu_first_us", "CPU µs of the first", 0)
+CPU_ENDED = Figure("cpu_us_item", "CPU µs/subscription ended", 2)
+CPU_BEGUN = Figure("cpu_us_begin", "CPU µs/subscription begun", 2)
+ENDED = Figure("whole_ms", "all ended, ms", 0)
+IDLE = Figure("idle_percent", "% of a core while nothing changes", 2)
 FIRST_LIST = Figure("start_ms", "start to first list, ms", 1)
 CPU_START = Figure("cpu_ms", "CPU ms", 1)
 WALKED = Figure("after_mib", "MiB after it", 1)
@@ -122,6 +128,25 @@ KINDS = {
         who="client",
     ),
     "W18": Kind("read a key of a configuration file, stdio", (P50, CPU, RATE), CPU),
+    "W19-log": Kind(
+        "log of a path that 21 of 50,000 commits changed, without a commit-graph, stdio",
+        (CPU, P50, FIRST_READ, CPU_FIRST),
+        CPU,
+    ),
+    "W19-graph": Kind(
+        "the same log, with a commit-graph that has the changed paths, stdio", (CPU, P50, FIRST_READ, CPU_FIRST), CPU
+    ),
+    "W19-tags": Kind("the newest 1,000 of 20,000 tags, stdio", (CPU, P50, FIRST_READ, CPU_FIRST), CPU),
+    **{
+        f"W20-{count}": Kind(
+            f"list {int(count):,} pages of documentation, stdio", (FIRST, WHOLE, CPU_ITEM, CPU_INDEX, PEAK), CPU_ITEM
+        )
+        for count in ("10000", "20000", "40000")
+    },
+    "W21-directories": Kind("4,000 directories that are watched by looking, stdio", (IDLE, CPU_START, REST), IDLE),
+    "W21-files": Kind("1,500 subscribed files that are watched by looking, stdio", (IDLE, CPU_START, REST), IDLE),
+    "W22-4000": Kind("end 4,000 subscriptions one by one, stdio", (ENDED, CPU_ENDED, CPU_BEGUN), CPU_ENDED),
+    "W22-16000": Kind("end 16,000 subscriptions one by one, stdio", (ENDED, CPU_ENDED, CPU_BEGUN), CPU_ENDED),
 }
 
 

@@ -3,8 +3,8 @@
 use crate::drive::{FOLDER, LoopbackDrive};
 use crate::rag::{Folder, Log, eventually, found, passages, served};
 use mcp_resources_engine::option::OptionValue;
-use mcp_resources_providers::declared::{self, ProviderSet};
 use mcp_resources_providers::rag::{DriveOptions, Rag, RagOptions};
+use mcp_resources_providers::registry::{self, ProviderSet};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::testing::Client;
 use serde_json::json;
@@ -311,7 +311,7 @@ async fn a_file_declares_a_drive() {
     folder.write("team.yaml", &config);
     let file = folder.0.join("team.yaml").to_str().unwrap().to_owned();
     for (word, name) in [(format!("gdrive:{file}"), "team"), (format!("gdrive:kb={file}"), "kb")] {
-        let (kind, value) = declared::parse_shorthand(&word).unwrap();
+        let (kind, value) = registry::parse_shorthand(&word).unwrap();
         assert_eq!(kind, "rag");
         let mut set = ProviderSet::new();
         set.add(&kind, value).unwrap();
@@ -377,7 +377,7 @@ fn mistakes_at_the_start() {
         let mut set = ProviderSet::at(&folder.0);
         let declare = |(kind, value): (String, OptionValue)| set.add(&kind, value);
         let said =
-            declared::parse_shorthand(&format!("gdrive:{rest}")).and_then(declare).unwrap_err().to_string();
+            registry::parse_shorthand(&format!("gdrive:{rest}")).and_then(declare).unwrap_err().to_string();
         assert!(said.contains(&message) && !said.contains("canary"), "{rest}: {said}");
     }
 }

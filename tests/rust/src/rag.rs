@@ -169,6 +169,20 @@ async fn edits_arrive() {
     eventually(&mut client, "rag:///kb/search/kettle", &[]).await;
 }
 
+/// S-03, R-083: a subscription to what nobody has read causes no update.
+#[tokio::test]
+async fn a_subscription_alone_is_no_update() {
+    let folder = library();
+    let (server, _) = served(Rag::new(RagOptions::new().folder("kb", &folder.0)).unwrap(), "{}");
+    let mut client = Client::modern(&server).unwrap();
+    assert!(found(&mut client, "rag:///kb/search/kettle").await.is_empty());
+    let [notes, backup] = ["rag:///kb/doc/notes.txt", "rag:///kb/doc/ops/backup.md"];
+    let listen = client.listen(&[backup, "rag:///kb/doc/.hidden.md", notes], false).await.unwrap();
+    folder.write(".hidden.md", "other");
+    folder.write("notes.txt", "The kettle is in the hall.");
+    assert_eq!(client.next(&listen).await.unwrap().params["uri"], notes);
+}
+
 /// S-03, R-075: what the guard hides is neither found nor counted: a server without it answers alike.
 #[tokio::test]
 async fn the_guard_is_asked_first() {

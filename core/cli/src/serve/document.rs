@@ -7,7 +7,7 @@ use mcp_resources_engine::http::Rules;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::option::{NamedOptions, OptionError, OptionValue};
 use mcp_resources_engine::suggest::unexpected;
-use mcp_resources_providers::declared;
+use mcp_resources_providers::registry;
 use mcp_resources_runtime::transport::{document_value, read_policy};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ impl ServeDocument {
     pub(super) fn of_words(words: &[String]) -> Result<Self, String> {
         let mut document = Self::empty("mcp-resources".into());
         for word in words {
-            let (kind, options) = declared::parse_shorthand(word).map_err(|error| error.to_string())?;
+            let (kind, options) = registry::parse_shorthand(word).map_err(|error| error.to_string())?;
             document.declare(&kind, options);
         }
         Ok(document)

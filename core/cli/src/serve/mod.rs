@@ -19,7 +19,7 @@ use document::{DeclaredSources, GuardSection, ServerSection};
 use mcp_resources_engine::catalog::MountId;
 use mcp_resources_engine::guard::Redactor;
 use mcp_resources_providers::db;
-use mcp_resources_providers::declared::{self, ProviderSet};
+use mcp_resources_providers::registry::{self, ProviderSet};
 use mcp_resources_runtime::provider::Provider;
 use mcp_resources_runtime::server::{Builder, Diagnostic, ResourceServer};
 use mcp_resources_runtime::transport::AuditFile;
@@ -61,7 +61,7 @@ pub(crate) fn triggers(args: &Triggers) -> Outcome {
 /// Prints the tables of options, one line for each kind.
 pub(crate) fn options() -> Outcome {
     let mut out = io::stdout().lock();
-    for kind in declared::kinds() {
+    for kind in registry::kinds() {
         let rows = kind.options.iter().map(
             |row| json!({ "name": row.name, "kind": row.kind, "default": row.default, "about": row.about }),
         );
@@ -84,7 +84,7 @@ fn document(args: &Serve) -> Result<ServeDocument, String> {
 fn here() -> Vec<String> {
     let mut words = vec!["files:.".to_owned()];
     let git = "git:.";
-    match declared::parse_shorthand(git).and_then(|(kind, options)| ProviderSet::new().add(&kind, options)) {
+    match registry::parse_shorthand(git).and_then(|(kind, options)| ProviderSet::new().add(&kind, options)) {
         Ok(()) => words.push(git.into()),
         // There is a repository that cannot be served: the message says why.
         Err(reason) if Path::new(".git").exists() => output::say("note", &reason.to_string()),
@@ -319,7 +319,7 @@ impl ServeState {
 
 /// The default `instructions`: which kinds of resources there are, and their URIs.
 fn sentences<'k>(kinds: impl Iterator<Item = &'k str>) -> String {
-    let of = |kind: &str| declared::kinds().find(|known| known.name == kind).map(|known| known.about);
+    let of = |kind: &str| registry::kinds().find(|known| known.name == kind).map(|known| known.about);
     let all: Vec<&str> = kinds.filter_map(of).collect();
     all.join(" ")
 }

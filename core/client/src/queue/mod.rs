@@ -90,6 +90,17 @@ pub struct QueuedCallOptions {
     pub progress: bool,
 }
 
+/// The variable of a template to complete.
+#[derive(Clone, Debug)]
+pub struct QueuedCompletion {
+    /// The template.
+    pub template: String,
+    /// The name of the variable.
+    pub variable: String,
+    /// The text typed so far.
+    pub value: String,
+}
+
 /// An iteration: a list, the changes of a resource, or the changes of lists. Dropping it ends the iteration and its
 /// watch.
 #[derive(Clone, Debug)]
@@ -155,17 +166,17 @@ impl ClientQueue {
         });
     }
 
-    /// Completes a variable; `what` is the template, the variable, and the text typed so far.
+    /// Completes a variable. `context` has the values chosen for other variables.
     pub fn complete(
         &self,
         call: u64,
-        what: (String, String, String),
+        what: QueuedCompletion,
         context: Vec<(String, String)>,
         options: QueuedCallOptions,
     ) {
         let client = self.scoped(call, options);
         self.start(call, async move {
-            let (template, variable, value) = what;
+            let QueuedCompletion { template, variable, value } = what;
             let chosen: Vec<_> = context.iter().map(|(name, value)| (&**name, &**value)).collect();
             client.complete(&template, &variable, &value, &chosen).await.map(ClientEvent::Completion)
         });

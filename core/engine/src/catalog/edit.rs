@@ -11,6 +11,7 @@ use crate::catalog::items::{HandlerId, ItemSource, MountId, ResourceEntry, Templ
 use crate::catalog::named::{PromptEntry, ToolEntry, ToolSource};
 use crate::catalog::routes::{Shapes, TemplateRoutes, position, warning};
 use crate::catalog::sources::SourceEntry;
+use crate::catalog::template_tool;
 use crate::resource::{Prompt, RegistrationError, Resource, Template, Tool};
 use crate::suggest;
 use mcp_resources_template::uri;
@@ -352,11 +353,17 @@ impl Draft {
         if parsed.variables().is_empty() {
             warnings.push(format!("{}: a template without variables, register a resource", parsed.as_str()));
         }
+        let tool = template_tool::tool(&template, &parsed, &checks);
+        let source = ToolSource::Template(template.uri_template.as_str().into());
+        let tool = tool.map(|tool| self.catalog.checked_tool(tool, source, mount)).transpose()?;
         let entry = Arc::new(TemplateEntry::new(template, parsed, checks, handler, mount));
         if let Some(shapes) = &mut self.shapes {
             shapes.insert(&entry)?;
         }
         templates.insert(at, entry);
+        if let Some(tool) = tool {
+            self.insert_tool(tool);
+        }
         self.applied.warnings.extend(warnings);
         self.edited += 1;
         self.applied.templates_changed = true;
@@ -368,6 +375,7 @@ impl Draft {
         if let Ok(at) = position(templates, text) {
             let removed = templates.remove(at);
             self.shapes.iter_mut().for_each(|shapes| shapes.remove(&removed));
+            self.remove_tool_of(&removed);
             self.applied.freed.push(removed.handler);
             self.edited += 1;
             self.applied.templates_changed = true;
@@ -422,17 +430,28 @@ impl Draft {
         source: ToolSource,
         mount: Option<MountId>,
     ) -> Result<(), RegistrationError> {
-        let catalog = &mut self.catalog;
-        let entry = ToolEntry::new(tool, source, mount, &catalog.limits)?;
-        let name = &*entry.tool.name;
-        if catalog.tools.contains_key(name) {
-            return Err(RegistrationError::DuplicateTool { name: name.to_owned() });
-        }
-        ensure_room("tools", catalog.tools.len(), catalog.limits.tools)?;
-        catalog.scoped += usize::from(!entry.tool.scopes.is_empty());
-        catalog.tools.insert(name.into(), Arc::new(entry));
-        self.applied.tools_changed = true;
+        let entry = self.catalog.checked_tool(tool, source, mount)?;
+        self.insert_tool(entry);
         Ok(())
+    }
+
+    fn insert_tool(&mut self, entry: ToolEntry) {
+        self.catalog.scoped += usize::from(!entry.tool.scopes.is_empty());
+        self.catalog.tools.insert(entry.tool.name.as_str().into(), Arc::new(entry));
+        self.applied.tools_changed = true;
+    }
+
+    /// Removes the tool of a template that is removed.
+    fn remove_tool_of(&mut self, removed: &TemplateEntry) {
+        if removed.template.tool.is_none() {
+            return;
+        }
+        let text = removed.template.uri_template.as_str();
+        let is_its = |source: &ToolSource| matches!(source, ToolSource::Template(own) if &**own == text);
+        let own = self.catalog.tools().find(|entry| is_its(&entry.source));
+        if let Some(name) = own.map(|entry| entry.tool.name.clone()) {
+            self.remove_tool(&name);
+        }
     }
 
     fn remove_tool(&mut self, name: &str) {
@@ -542,6 +561,23 @@ impl Draft {
             self.catalog.templates = Arc::new(next);
         }
         (self.catalog, self.applied)
+    }
+}
+
+impl Catalog {
+    /// The entry of a tool that may be added.
+    fn checked_tool(
+        &self,
+        tool: Tool,
+        source: ToolSource,
+        mount: Option<MountId>,
+    ) -> Result<ToolEntry, RegistrationError> {
+        let entry = ToolEntry::new(tool, source, mount, &self.limits)?;
+        if self.tools.contains_key(entry.tool.name.as_str()) {
+            return Err(RegistrationError::DuplicateTool { name: entry.tool.name });
+        }
+        ensure_room("tools", self.tools.len(), self.limits.tools)?;
+        Ok(entry)
     }
 }
 

@@ -124,7 +124,7 @@ fn write_parameter(parameters: &mut ObjectWriter<'_>, check: &ParameterCheck, pa
     });
 }
 
-fn write_schema(object: &mut ObjectWriter<'_>, check: &ParameterCheck) {
+pub(super) fn write_schema(object: &mut ObjectWriter<'_>, check: &ParameterCheck) {
     let parameter = check.parameter();
     let (kind, format) = parameter.kind.schema();
     object.str("type", kind);

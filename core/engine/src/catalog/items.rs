@@ -9,7 +9,7 @@ use crate::catalog::query;
 use crate::error::ReadError;
 use crate::resource::{Parameter, ParameterCheck, ParameterKind, Resource, Template};
 use crate::version::{FieldSet, ToolFields};
-use mcp_resources_template::{Kind, MatchedParams, TemplateVariable, UriTemplate};
+use mcp_resources_template::{Kind, Lookup, MatchedParams, TemplateVariable, UriTemplate, uri};
 use std::sync::{Arc, OnceLock};
 
 /// Identifies the handler of a resource or template. Never reused.
@@ -101,6 +101,19 @@ impl TemplateEntry {
     /// As [`ParameterCheck::check_spelling`], for the first value that fails.
     pub fn check_spelling(&self, params: &MatchedParams<'_>) -> Result<(), ReadError> {
         self.checks.iter().try_for_each(|check| check.check_spelling(params.get(&check.parameter().name)))
+    }
+
+    /// The URI of these values as an expansion of the template encodes them, which is the same for all encodings; `None` if no
+    /// variable is typed, or the template belongs to a mount.
+    pub fn expanded(&self, params: &MatchedParams<'_>) -> Option<String> {
+        if self.checks.is_empty() || self.mount.is_some() {
+            return None;
+        }
+        let uri = self.parsed.expand(&params.into()).ok()?;
+        // Not every template gives the values back.
+        let Lookup::Match { params: again, .. } = self.parsed.match_uri(&uri).ok()? else { return None };
+        let normal = uri::normalize(&uri, uri::MAX_URI).ok()?;
+        (again == *params).then(|| normal.into_owned())
     }
 
     /// The URI `normal`, which this template serves, with its query in the order of the template's variables and

@@ -15,6 +15,7 @@ mod named;
 mod query;
 mod routes;
 mod sources;
+mod template_tool;
 mod tool_schema;
 
 pub use check::check_resource;
@@ -31,6 +32,7 @@ pub use list::{CatalogPage, ListedPage};
 pub use named::{PromptEntry, ToolEntry, ToolSource};
 pub use routes::{CatalogRoute, HashKey};
 pub use sources::{Lister, SourceEntry, SourceKey};
+pub(crate) use template_tool::expanded;
 
 use crate::limits::Limits;
 use crate::version::ToolFields;

@@ -11,6 +11,7 @@ use crate::jsonrpc::{ObjectWriter, object};
 use crate::limits::Limits;
 use crate::resource::{Icon, Prompt, PromptArgument, RegistrationError, Tool, ToolAnnotations, is_scope};
 use crate::version::{FieldSet, ToolFields};
+use std::sync::Arc;
 
 /// Longest name of a tool, in bytes.
 const MAX_TOOL_NAME: usize = 128;
@@ -18,7 +19,7 @@ const MAX_TOOL_NAME: usize = 128;
 const MAX_PROMPT_NAME: usize = 1024;
 
 /// The answer to a call of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolSource {
     /// A handler answers.
     Handler(HandlerId),
@@ -26,14 +27,16 @@ pub enum ToolSource {
     ListResources,
     /// The engine answers with the contents of a resource.
     ReadResource,
+    /// The engine answers with the contents of a resource of the template with this text.
+    Template(Arc<str>),
 }
 
 impl ToolSource {
     /// The handler, if there is one.
-    pub fn handler(self) -> Option<HandlerId> {
+    pub fn handler(&self) -> Option<HandlerId> {
         match self {
-            Self::Handler(handler) => Some(handler),
-            Self::ListResources | Self::ReadResource => None,
+            Self::Handler(handler) => Some(*handler),
+            Self::ListResources | Self::ReadResource | Self::Template(_) => None,
         }
     }
 }

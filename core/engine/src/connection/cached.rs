@@ -48,7 +48,8 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Option<RequestOutcome<'m>> {
         let cache = self.engine.cache()?;
-        let (kept, hint) = cache.get(normal, &request.principal.authority(), request.now)?;
+        let (kept, hint) =
+            cache.get(&self.engine.key_of(normal), &request.principal.authority(), request.now)?;
         kept.write(&self.response_writer(request), out, uri, hint);
         Some(RequestOutcome::answered())
     }
@@ -63,7 +64,8 @@ impl Connection {
     ) -> Sharing {
         let Some(cache) = self.engine.cache().filter(|_| !self.is_inner) else { return Sharing::None };
         let is_open = served.cache().ttl_ms > 0;
-        match cache.begin(normal, &request.principal.authority(), is_open, self.id, &self.waker, epoch) {
+        let key = self.engine.key_of(normal);
+        match cache.begin(&key, &request.principal.authority(), is_open, self.id, &self.waker, epoch) {
             Ok(leader) => Sharing::Leads(leader),
             Err(flight) => Sharing::Waits(flight),
         }

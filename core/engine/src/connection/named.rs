@@ -12,7 +12,7 @@ use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
 use super::response;
 use super::{Connection, RequestOutcome, RequestRefusal};
-use crate::catalog::{CatalogPage, Cursor, HandlerId, ListKind, PromptEntry, ToolEntry};
+use crate::catalog::{CatalogPage, Cursor, HandlerId, ListKind, PromptEntry, ToolEntry, ToolSource};
 use crate::error::ReadError;
 use crate::guard::{RateClass, Verdict};
 use crate::jsonrpc::{Json, JsonKind};
@@ -167,15 +167,20 @@ impl Connection {
         let Some(entry) = entry else {
             return Err(self.unknown_name(request, is_tool, name, Verdict::NotFound, out));
         };
-        let permitted = match &entry {
-            NamedEntry::Tool(_) => guard.permits_tool(request.principal, name),
-            NamedEntry::Prompt(_) => guard.permits_prompt(request.principal, name),
+        let (permitted, may_challenge) = match &entry {
+            // Whether scopes or the policy hide the template of a tool is not told.
+            NamedEntry::Tool(entry) => (
+                guard.permits_tool(request.principal, name)
+                    && self.engine.reaches_tool(request.principal, entry),
+                !matches!(entry.source, ToolSource::Template(_)),
+            ),
+            NamedEntry::Prompt(_) => (guard.permits_prompt(request.principal, name), true),
         };
         let missing = guard.missing(request.principal, entry.scopes());
         if permitted && missing.is_empty() {
             return Ok(entry);
         }
-        if !permitted || !request.challenges {
+        if !permitted || !request.challenges || !may_challenge {
             return Err(self.unknown_name(request, is_tool, name, Verdict::Hidden, out));
         }
         let code = request.terms.revision.code(&ReadError::AccessDenied);

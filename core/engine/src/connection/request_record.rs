@@ -357,6 +357,31 @@ mod tests {
         assert_eq!(outcomes(&host), ["ok"]);
     }
 
+    // S-19, S-62: a call is recorded once, with the name of its tool, never with its arguments; that of the tool which
+    // reads resources also with the URI.
+    #[test]
+    fn calls_are_recorded_by_name() {
+        let mut host =
+            TestHost::with(EngineOptions { audit: true, expose_as_tools: true, ..EngineOptions::default() });
+        for (id, name, arguments) in [
+            (1, "read_resource", json!({ "uri": "TEST://constant" })),
+            (2, "list_resources", json!({ "query": "a secret" })),
+            (3, "read_resource", json!({ "uri": "test://none" })),
+            (4, "none", json!({ "text": "a secret" })),
+        ] {
+            host.ask(id, "tools/call", json!({ "name": name, "arguments": arguments }));
+        }
+        let records = taken(&host);
+        let members = |name: &str| records.iter().map(|record| record[name].clone()).collect::<Vec<_>>();
+        assert_eq!(members("name"), ["read_resource", "list_resources", "read_resource", "none"]);
+        assert_eq!(
+            members("uri"),
+            [json!("test://constant"), Value::Null, json!("test://none"), Value::Null]
+        );
+        assert_eq!(members("outcome"), ["ok", "ok", "not_found", "not_found"]);
+        assert!(!records.iter().any(|record| record.to_string().contains("secret")), "{records:?}");
+    }
+
     #[test]
     fn nothing_is_kept_unless_it_is_wanted() {
         let mut host = TestHost::with(EngineOptions::default());

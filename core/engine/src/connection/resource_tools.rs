@@ -13,7 +13,7 @@ use super::request::{PendingRequest, Request};
 use super::response;
 use super::tool_text::{self, LIST, LinePage, READ, TextRange, ToolRefusal, UNKNOWN_CURSOR};
 use super::{Arrival, Connection, ConnectionKind, OutcomeStatus, RequestOutcome};
-use crate::catalog::{HandlerId, ToolEntry, ToolSource};
+use crate::catalog::{HandlerId, ToolEntry, ToolSource, expanded};
 use crate::engine::Engine;
 use crate::error::ErrorPurpose;
 use crate::guard::Verdict;
@@ -76,6 +76,8 @@ enum ResourceCall {
     Read {
         uri: String,
         range: Option<TextRange>,
+        /// The tool, if it is that of a template.
+        tool: Option<String>,
     },
 }
 
@@ -121,7 +123,11 @@ impl Connection {
         arguments: Option<Json<'m>>,
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
-        let (call, cursor) = match ResourceCall::parse(&entry, arguments) {
+        let parsed = match &entry.source {
+            ToolSource::Template(text) => self.template_call(&entry, text, arguments),
+            _ => ResourceCall::parse(&entry, arguments),
+        };
+        let (call, cursor) = match parsed {
             Ok(parsed) => parsed,
             Err(sentence) => {
                 let result = (ToolResult::error(sentence), Verdict::InvalidParameter);
@@ -165,6 +171,21 @@ impl Connection {
                 Event::Read(ReadRequest { token, handler, uri, params, inputs: None, state: None, caller })
             }
         })
+    }
+
+    /// The call of a template's tool.
+    fn template_call(
+        &self,
+        entry: &ToolEntry,
+        text: &str,
+        arguments: Option<Json<'_>>,
+    ) -> Result<(ResourceCall, Option<String>), String> {
+        let name = &entry.tool.name;
+        let catalog = self.engine.catalog();
+        let template = catalog.template_by_text(text).ok_or_else(|| format!("The tool {name} failed"))?;
+        let uri =
+            expanded(template, arguments).map_err(|why| format!("Invalid arguments for {name}: {why}"))?;
+        Ok((ResourceCall::Read { uri, range: None, tool: Some(name.clone()) }, None))
     }
 
     /// Answers a call of a tool at once.
@@ -252,7 +273,7 @@ impl ResourceCall {
         let range = second
             .filter(|range| !range.is_empty())
             .map(|range| TextRange::parse(&range).ok_or_else(|| invalid("range", expected)));
-        Ok((Self::Read { uri, range: range.transpose()? }, None))
+        Ok((Self::Read { uri, range: range.transpose()?, tool: None }, None))
     }
 
     /// Sends the first request of the call.
@@ -281,8 +302,7 @@ impl ResourceCall {
     ) -> (Self, InnerStep) {
         let mut response = response;
         let mut verdict = verdict;
-        loop {
-            let Self::List { query: Some(query), is_first, pages } = &mut self else { break };
+        while let Self::List { query: Some(query), is_first, pages } = &mut self {
             let Ok(result) = tool_text::answered(&response) else { break };
             let page = LinePage::new(&result, "resources", "uri", usize::MAX).matching(Some(query));
             let has_templates = *is_first && !client.templates(Some(query), usize::MAX).is_empty();
@@ -316,7 +336,13 @@ impl ResourceCall {
             Err(refusal) => return (ToolResult::error(self.refusal(&refusal)), verdict),
         };
         match self {
-            Self::Read { uri, range } => match tool_text::blocks(&result, uri, *range, limits.tool_text) {
+            Self::Read { uri, range, tool } => match tool_text::blocks(
+                &result,
+                uri,
+                tool.as_ref().map(|_| uri.as_str()),
+                *range,
+                limits.tool_text,
+            ) {
                 Ok(blocks) => (blocks, verdict),
                 Err(sentence) => (ToolResult::error(sentence), Verdict::InvalidParameter),
             },
@@ -338,6 +364,9 @@ impl ResourceCall {
         match (self, refusal.kind.as_deref()) {
             (Self::Read { uri, .. }, Some("not_found" | "invalid_uri")) => {
                 format!("There is no resource {uri}. Call {LIST} to see which exist.")
+            }
+            (Self::Read { tool: Some(name), .. }, Some("invalid_parameter")) => {
+                format!("Invalid arguments for {name}: {message}")
             }
             (Self::Read { uri, .. }, _) => format!("{uri}: {message}"),
             (Self::List { is_first: false, .. }, None) => UNKNOWN_CURSOR.to_owned(),

@@ -51,7 +51,7 @@ impl Connection {
             Served::Exhausted => return self.exhausted(request, &uri, out),
             Served::Failed(error) => return self.fail(request, &error, Some(&uri), out),
         }
-        match self.engine.hub().subscribe(self.id, &normal, &uri) {
+        match self.engine.hub().subscribe(self.id, &self.engine.key_of(&normal), &uri) {
             Ok(first) => {
                 self.response_writer(request).complete(out, |_| ());
                 match first {
@@ -74,11 +74,17 @@ impl Connection {
         let Ok(normal) = uri::normalize(&uri, self.engine.limits().uri) else {
             return self.fail(request, &ReadError::InvalidUri, self.echo(&uri), out);
         };
-        let last = self.engine.hub().unsubscribe(self.id, &normal);
+        let hub = self.engine.hub();
+        let key = self.engine.key_of(&normal);
+        let last = hub.unsubscribe(self.id, &key);
+        // The template may have come after the subscription.
+        let plain = if *key == *normal { None } else { hub.unsubscribe(self.id, &normal) };
         self.response_writer(request).complete(out, |_| ());
-        match last {
-            Some(uri) => RequestOutcome::answered().with(self.engine.mark_interest([uri])),
-            None => RequestOutcome::answered(),
+        match (last, plain) {
+            (None, None) => RequestOutcome::answered(),
+            (last, plain) => {
+                RequestOutcome::answered().with(self.engine.mark_interest(last.into_iter().chain(plain)))
+            }
         }
     }
 
@@ -141,9 +147,10 @@ impl Connection {
             let route = catalog.route(&normal);
             honoured.exhausted |= matches!(route, CatalogRoute::None { exhausted: true });
             let exists = matches!(Served::by(&route), Served::Yes) && self.engine.sees(principal, &normal);
+            let key = self.engine.key_of(&normal).into_owned();
             // Of two spellings of one URI the first is used.
-            if exists && seen.insert(normal.clone()) {
-                honoured.uris.push((normal, uri));
+            if exists && seen.insert(key.clone()) {
+                honoured.uris.push((key, uri));
             }
         }
         honoured

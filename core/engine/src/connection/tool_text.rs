@@ -125,13 +125,15 @@ fn number(text: &str) -> Option<usize> {
 }
 
 /// The contents of the resource at `uri` as blocks, or the part of their lines in `range`: at most `limit` characters
-/// of text, then a block that says how to get the rest. The lines of several texts are counted together.
+/// of text, then a block that says how to get the rest, with the URI if it is `named`. The lines of several texts are
+/// counted together.
 ///
 /// # Errors
 /// A sentence for the model.
 pub(super) fn blocks<'a>(
     result: &JsonMembers<'a>,
     uri: &str,
+    named: Option<&str>,
     range: Option<TextRange>,
     limit: usize,
 ) -> Result<ToolResult<'a>, String> {
@@ -162,7 +164,7 @@ pub(super) fn blocks<'a>(
         }
         before += count_lines(text);
     }
-    if let Some(hint) = cut.hint(total) {
+    if let Some(hint) = cut.hint(total, named) {
         blocks.push(ContentBlock::text(hint));
     }
     Ok(ToolResult::new(blocks))
@@ -228,7 +230,7 @@ impl TextCut {
     }
 
     /// The text that says how to get the lines after these, out of `total`.
-    fn hint(&self, total: usize) -> Option<String> {
+    fn hint(&self, total: usize, named: Option<&str>) -> Option<String> {
         let TextRange { first, last, .. } = self.wanted;
         let (line, shown) = match self.next {
             Some(next) => next,
@@ -237,13 +239,17 @@ impl TextCut {
         };
         let count = (line - first).max(1);
         let end = (line + count - 1).min(total);
+        let with = named.map_or_else(|| "range".to_owned(), |uri| format!("uri {uri:?} and range"));
         Some(if shown == 0 {
             let before = grouped(line.saturating_sub(1));
-            format!(r#"Cut after line {before} of {}: call {READ} with range "{line}-{end}""#, grouped(total))
+            format!(
+                r#"Cut after line {before} of {}: call {READ} with {with} "{line}-{end}""#,
+                grouped(total)
+            )
         } else {
             let character = shown + 1;
             format!(
-                r#"Cut within line {} of {}: call {READ} with range "{line}:{character}-{end}""#,
+                r#"Cut within line {} of {}: call {READ} with {with} "{line}:{character}-{end}""#,
                 grouped(line),
                 grouped(total)
             )
@@ -280,7 +286,7 @@ mod tests {
             BlockKind::Embedded(_) => "embedded".into(),
             _ => "other".into(),
         };
-        Ok(blocks(&result, "a:b", range, limit)?.content.into_iter().map(shown).collect())
+        Ok(blocks(&result, "a:b", None, range, limit)?.content.into_iter().map(shown).collect())
     }
 
     fn text(text: &str) -> Value {
@@ -302,8 +308,8 @@ mod tests {
         let whole = (1..=3_000).map(|number| format!("line {number}")).collect::<Vec<_>>().join("\n");
         let blocks = read(&text(&whole), None, 100).unwrap();
         assert_eq!(blocks.len(), 2);
-        assert!(blocks[0].ends_with("line 12"), "{blocks:?}");
-        assert_eq!(blocks[1], r#"Cut after line 12 of 3,000: call read_resource with range "13-24""#);
+        assert!(blocks[0].ends_with("line 13"), "{blocks:?}");
+        assert_eq!(blocks[1], r#"Cut after line 13 of 3,000: call read_resource with range "14-26""#);
         assert_eq!(read(&text("a\nb\nc"), Some("3-9"), 9).unwrap(), ["c"]);
         let asked = read(&text("a\nb\nc"), Some("1-2"), 9).unwrap();
         assert_eq!(asked, ["a\nb", r#"Cut after line 2 of 3: call read_resource with range "3-3""#]);
@@ -364,8 +370,8 @@ mod tests {
         let more = r#"More: call list_resources with cursor "c\"""#;
         assert_eq!(page().text(None), format!("{lines}{more}"));
         assert_eq!(page().matching(Some("TWO")).text(Some("TWO")).lines().count(), 2);
-        let none = page().matching(Some("x")).text(Some("x"));
-        assert_eq!(none, format!("No resource on this page contains \"x\".\n{more}"));
+        let none = page().matching(Some("zz")).text(Some("zz"));
+        assert_eq!(none, format!("No resource on this page contains \"zz\".\n{more}"));
         assert_eq!(LinePage::default().text(None), "There are no resources.");
     }
 }

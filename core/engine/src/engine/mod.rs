@@ -10,6 +10,7 @@ mod observe;
 mod options;
 mod principal_caches;
 mod server_info;
+mod spelling;
 mod time;
 mod visibility;
 
@@ -371,12 +372,13 @@ impl Engine {
     fn mark(&self, normal: &str, principal: Option<&str>, now: Now) {
         let catalog = self.catalog.load();
         let parents: Vec<&str> = catalog.parents_of(normal).collect();
+        let key = self.key_of(normal);
         if let Some(cache) = &self.cache {
-            parents.iter().chain([&normal]).for_each(|uri| cache.purge(uri));
+            parents.iter().chain([&&*key]).for_each(|uri| cache.purge(uri));
         }
         match principal {
-            None => self.hub.updated(normal, &parents, now.tick),
-            Some(principal) => self.hub.updated_for(principal, normal, &parents, now.tick),
+            None => self.hub.updated(&key, &parents, now.tick),
+            Some(principal) => self.hub.updated_for(principal, &key, &parents, now.tick),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::Engine;
 use crate::catalog::{
-    CatalogRoute, ForeignTemplate, ListedTemplate, Lister, PromptEntry, TemplateEntry, ToolEntry,
+    CatalogRoute, ForeignTemplate, ListedTemplate, Lister, PromptEntry, TemplateEntry, ToolEntry, ToolSource,
 };
 use crate::guard::{Decision, Effort, Guard, PolicyView};
 use crate::principal::Principal;
@@ -109,6 +109,13 @@ impl Engine {
     pub(crate) fn sees_tool(&self, principal: &Principal, entry: &ToolEntry) -> bool {
         self.guard.permits_tool(principal, &entry.tool.name)
             && self.guard.missing(principal, &entry.tool.scopes).is_empty()
+            && self.reaches_tool(principal, entry)
+    }
+
+    /// Whether `principal` may know about the template of a tool that has one.
+    pub(crate) fn reaches_tool(&self, principal: &Principal, entry: &ToolEntry) -> bool {
+        let ToolSource::Template(text) = &entry.source else { return true };
+        self.catalog().template_by_text(text).is_some_and(|template| self.sees_template(principal, template))
     }
 
     /// Whether `principal` may know about a prompt.

@@ -139,7 +139,7 @@ fn is_harmless(path: &str, layout: UriLayout) -> bool {
         if !text.contains('%') {
             return true;
         }
-        let Some(decoded) = decode(&text) else { return false };
+        let Some(decoded) = uri::decode(&text) else { return false };
         if decoded == *text {
             return true;
         }
@@ -147,22 +147,9 @@ fn is_harmless(path: &str, layout: UriLayout) -> bool {
         if separators(&decoded) != separators(&text) {
             return false;
         }
-        text = Cow::Owned(decoded);
+        text = Cow::Owned(decoded.into_owned());
     }
     false
-}
-
-/// Decodes percent-triplets once and leaves other text unchanged. `None` if the result is not UTF-8.
-fn decode(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let triplet = if byte == b'%' { uri::hex_pair(&bytes[at + 1..]) } else { None };
-        out.push(triplet.unwrap_or(byte));
-        at += if triplet.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8(out).ok()
 }
 
 fn separators(text: &str) -> usize {

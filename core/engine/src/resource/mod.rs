@@ -75,6 +75,9 @@ pub struct Template {
     pub completes: Vec<String>,
     /// Whether the handler lists the template's resources. Default: not listed.
     pub list: Option<ListSource>,
+    /// The name of a tool that reads its resources, with its variables as arguments. The empty text stands for the name of
+    /// the template. Default: none.
+    pub tool: Option<String>,
     /// Whether subscribers of one of its resources are also notified of changes under it. Default `false`.
     pub children: bool,
     /// The properties that it shares with resources. Its media type is that of every resource of the template.
@@ -90,6 +93,7 @@ impl Template {
             parameters: Vec::new(),
             completes: Vec::new(),
             list: None,
+            tool: None,
             children: false,
             details: Details::default(),
         }
@@ -110,6 +114,12 @@ impl Template {
     /// Declares that the handler completes a variable.
     pub fn completes(mut self, variable: impl Into<String>) -> Self {
         self.completes.push(variable.into());
+        self
+    }
+
+    /// Offers a tool of this name, which reads a resource of the template; its arguments are the variables. Default: none.
+    pub fn tool(mut self, name: impl Into<String>) -> Self {
+        self.tool = Some(name.into());
         self
     }
 

@@ -34,6 +34,7 @@ with_details!(Template, "a template" {
     "parameters" => parameters,
     "completes" => completes,
     "pages" => list with pages,
+    "tool" => tool with tool_name,
 });
 by_name!(Icon, "an icon" { "src" => src, "mime_type" => mime_type, "sizes" => sizes, "theme" => theme });
 by_name!(CacheHint, "a caching hint" { "ttl_ms" => ttl_ms, "cache_scope" => scope });
@@ -134,6 +135,14 @@ impl From<Icon> for OptionValue {
         members.extend(icon.mime_type.map(|mime_type| ("mime_type".into(), Self::Text(mime_type))));
         members.extend(icon.theme.map(|theme| ("theme".into(), theme.as_str().into())));
         Self::Members(members)
+    }
+}
+
+/// Parses the name of a template's tool; `true` stands for the name of the template.
+fn tool_name(value: OptionValue) -> Result<Option<String>, OptionError> {
+    match value {
+        OptionValue::Bool(is_tool) => Ok(is_tool.then(String::new)),
+        value => Option::from_option(value),
     }
 }
 

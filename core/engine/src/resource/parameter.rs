@@ -146,7 +146,7 @@ impl ParameterKind {
     }
 
     /// The spelling of the value that `text` writes in another way, for an error message.
-    fn canonical(self, text: &str) -> Option<String> {
+    pub(crate) fn canonical(self, text: &str) -> Option<String> {
         match self {
             Self::String | Self::Boolean | Self::Date => None,
             Self::Integer => spelling::integer(text),

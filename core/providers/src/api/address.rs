@@ -62,7 +62,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !is_special
 }
 
-/// Global unicast, without what carries IPv4 addresses, documentation and experiments. NAT64 (`64:ff9b::/96`) lies outside.
+/// Global unicast addresses, except those that embed IPv4 addresses and those for documentation and experiments. NAT64
+/// (`64:ff9b::/96`) is not among them.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     let is_special = match (segments[0], segments[1]) {

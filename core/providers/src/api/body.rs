@@ -51,7 +51,7 @@ pub(super) fn contents(
     }
 }
 
-/// The coding that an answer has though none was asked for: half a sentence.
+/// The unrequested coding of an answer: half a sentence.
 pub(super) fn coding(headers: &HeaderMap) -> Option<String> {
     const KNOWN: [&str; 7] = ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress"];
     let values = headers.get_all(CONTENT_ENCODING).into_iter();

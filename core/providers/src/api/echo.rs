@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Shorter words may be in an answer by chance.
+/// Shortest word that is looked for: shorter ones may be in an answer by chance.
 const SHORTEST: usize = 8;
 /// Maximum number of encodings inside one another that are undone.
 const DEEPEST: usize = 3;
@@ -45,7 +45,7 @@ const DECODERS: [(&[u8], Decoder); 9] = [
 ];
 
 impl SecretWords {
-    /// The words of a header's value; `None` if it has none that is long enough.
+    /// The words of a header's value; `None` if all of them are too short.
     ///
     /// # Errors
     /// There are too many.

@@ -9,10 +9,11 @@ use super::body;
 use super::cache::ApiAnswer;
 use super::fresh::{Freshness, retry_after};
 use super::options::{ApiOptions, CheckedService};
-use super::transport::{NobodyWaits, Watching};
 use super::url;
+use crate::http_transport::{NobodyWaits, Watching};
+use mcp_resources_runtime::sync::Mutex;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+
 use std::time::{Duration, Instant};
 use ureq::http::header::{
     ACCEPT_ENCODING, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
@@ -195,7 +196,7 @@ impl Fetcher {
     }
 
     fn agent(&self) -> Agent {
-        let mut own = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.agent.lock();
         let process = std::process::id();
         if let Some((of, agent)) = &*own
             && *of == process
@@ -212,7 +213,7 @@ impl Fetcher {
     #[cfg(test)]
     pub(super) fn resolving(self, resolver: impl Resolver) -> Self {
         let agent = agent(self.private_networks, resolver);
-        *self.agent.lock().unwrap() = Some((std::process::id(), agent));
+        *self.agent.lock() = Some((std::process::id(), agent));
         self
     }
 }

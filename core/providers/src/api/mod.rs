@@ -21,7 +21,6 @@ mod pick;
 mod service;
 #[cfg(test)]
 mod tests;
-mod transport;
 #[doc(hidden)]
 pub mod url;
 mod watch;
@@ -33,13 +32,14 @@ use crate::declared::{self, Declare};
 use crate::option_file;
 use crate::options::OptionKind;
 use crate::path;
+use crate::route::routes;
 use crate::watching::{OwnWatch, ProviderWatching};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder, Route,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder,
 };
 use serde_json::{Value, json};
 use service::{ServedAnswer, Service};
@@ -49,9 +49,14 @@ use std::sync::Arc;
 const INDEX: &str = "api:///";
 const ENDPOINT: &str = "api:///{name}/{endpoint}";
 const ITEM: &str = "api:///{name}/{endpoint}/{+id}";
-const OF_INDEX: Route = Route(0);
-const OF_ENDPOINTS: Route = Route(1);
-const OF_ITEMS: Route = Route(2);
+routes! {
+    /// The parts of the provider.
+    enum ApiRoute {
+        Index,
+        Endpoints,
+        Items,
+    }
+}
 const JSON: &str = "application/json";
 /// The longest id, in bytes.
 const ID: usize = 1_024;
@@ -104,7 +109,8 @@ impl Api {
     /// Answers what needs no request; the others are left to the service.
     fn read_local(&self, request: ReadRef<'_>) -> Result<Option<ReadResult<'static>>, ReadError> {
         let permits = |uri: &str| request.permits(uri);
-        if request.route() == OF_INDEX {
+        let route = ApiRoute::parse(request.route());
+        if route == Some(ApiRoute::Index) {
             let endpoints: Vec<Value> = self
                 .endpoints()
                 .filter(|(_, _, served)| permits(&served.uri))
@@ -114,7 +120,7 @@ impl Api {
         }
         let (_, _, served) =
             self.find(request.param("name"), request.param("endpoint")).ok_or(ReadError::NotFound)?;
-        let id = request.param("id").filter(|_| request.route() == OF_ITEMS);
+        let id = request.param("id").filter(|_| route == Some(ApiRoute::Items));
         match id {
             None if !served.checked.url.takes_id() => Ok(None),
             None => Ok(Some(json_contents(&served.described(&permits)))),
@@ -180,8 +186,8 @@ impl Provider for Api {
             .completes("endpoint")
             .completes("id")
             .list(ListSource { pages: true });
-        let mount = Mount::new("api").resource(OF_INDEX, index);
-        Ok(mount.template(OF_ENDPOINTS, endpoints).template(OF_ITEMS, items).workers(8, 256))
+        let mount = Mount::new("api").resource(ApiRoute::Index, index);
+        Ok(mount.template(ApiRoute::Endpoints, endpoints).template(ApiRoute::Items, items).workers(8, 256))
     }
 
     fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
@@ -201,7 +207,7 @@ impl Provider for Api {
     fn list(&self, request: List, reply: Responder<ListPage>) {
         let mut all: Vec<(String, Resource)> = Vec::new();
         for (_, _, served) in self.endpoints() {
-            if request.route() == OF_ENDPOINTS {
+            if ApiRoute::parse(request.route()) == Some(ApiRoute::Endpoints) {
                 all.push((served.uri.clone(), served.listed()));
             } else {
                 let items = served.checked.ids.iter().map(|id| (served.item(id), served.listed_item(id)));

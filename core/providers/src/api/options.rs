@@ -3,8 +3,7 @@
 use super::echo::SecretWords;
 use super::pick::Pointer;
 use super::url::UrlTemplate;
-use crate::named;
-use crate::options::{Size, TimeSpan, option_table, texts};
+use crate::options::{self, Size, TimeSpan, option_table, texts};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
 use std::fmt;
 use std::time::Duration;
@@ -28,7 +27,7 @@ pub struct ApiOptions {
     pub(super) poll: Duration,
 }
 
-/// An endpoint as it is declared.
+/// A declared endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct ApiEndpoint {
     url: Option<Hidden>,
@@ -55,14 +54,14 @@ pub(super) struct CheckedService {
     pub(super) url: UrlTemplate,
     /// Values are marked as sensitive: they are not shown when they are formatted.
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
-    /// The headers whose values come from the environment, with the words of these.
+    /// The headers whose values come from the environment, with the words of their values.
     secret: Vec<(HeaderName, SecretWords)>,
     pub(super) pick: Option<Pointer>,
     pub(super) ids: Vec<String>,
 }
 
 impl ApiEndpoint {
-    /// Requests `url`, in which `{id}` stands for the end of the resource's URI.
+    /// Requests `url`, in which `{id}` is replaced by the end of the resource's URI.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: Some(Hidden(url.into())), ..Self::default() }
     }
@@ -136,14 +135,14 @@ impl ApiEndpoint {
 }
 
 impl CheckedService {
-    /// The header whose value from the environment is in what would be served: whole, or a word of it such as the
-    /// token behind `Bearer`, in whatever form.
+    /// The header whose value from the environment occurs in the answer: as a whole, or a word of it such as the token
+    /// behind `Bearer`, in any encoding.
     pub(super) fn repeated_secret(&self, answer: &[u8]) -> Option<&HeaderName> {
         self.secret.iter().find(|(_, words)| words.are_in(answer)).map(|(name, _)| name)
     }
 }
 
-/// A header that may be sent, with its value as it is now.
+/// A header that may be sent, with its current value.
 fn checked((name, source): &(String, HeaderSource)) -> Result<(HeaderName, HeaderValue), String> {
     /// Headers that the client sets itself, or that delimit a message.
     const OWN: [&str; 9] = [
@@ -168,13 +167,13 @@ fn checked((name, source): &(String, HeaderSource)) -> Result<(HeaderName, Heade
             Err(std::env::VarError::NotPresent) => {
                 return Err(format!(
                     "the header {name} comes from the variable {}, which is not set; set it, and start again",
-                    named::variable(variable)
+                    options::variable(variable)
                 ));
             }
             Err(std::env::VarError::NotUnicode(_)) => {
                 return Err(format!(
                     "the variable {} for the header {name} is no text",
-                    named::variable(variable)
+                    options::variable(variable)
                 ));
             }
         },

@@ -21,7 +21,7 @@ pub(super) enum Picked<'a> {
 }
 
 impl Pointer {
-    /// Reads a pointer; `None` if it is none.
+    /// Parses a pointer; `None` if it is invalid.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if text.is_empty() {
             return Some(Self(Vec::new()));

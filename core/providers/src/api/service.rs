@@ -6,22 +6,23 @@
 use super::cache::{ApiCache, ApiCacheEntry, ApiCacheKey, CachedBody};
 use super::fetch::{FetchedAnswer, Fetcher};
 use super::options::{ApiOptions, CheckedService};
-use super::transport::while_wanted;
 use crate::path;
+use crate::wanted::while_wanted;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_engine::resource::{CacheHint, CacheScope};
 use mcp_resources_runtime::provider::Responder;
+use mcp_resources_runtime::sync::Mutex;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// In `_meta` of contents that are older than they may be, because the server cannot be reached.
 const STALE: &str = r#"{"io.github.mcp-resources/stale":true}"#;
-/// For how long a server is not asked that gives no time itself, and the longest time that it can give.
+/// The pause of a server that sends no `Retry-After`, and the longest pause that one can request.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 /// The lower limit of the option `poll`.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
@@ -54,11 +55,11 @@ pub(super) struct Service {
 struct FetchFlights {
     /// The requests that are under way.
     open: HashMap<ApiCacheKey, WaitingReads>,
-    /// Resources whose server is not asked before a time.
+    /// The resources whose server is paused.
     paused: HashMap<ApiCacheKey, Instant>,
 }
 
-/// Those who wait for a request.
+/// The reads that wait for a request.
 #[derive(Debug, Default)]
 struct WaitingReads {
     reads: Vec<Responder<ReadResult<'static>>>,
@@ -83,7 +84,7 @@ pub(super) enum FetchOutcome {
     Failed,
 }
 
-/// A request that is under way. Dropped, as by a panic, it fails those who wait.
+/// A request in progress. If it is dropped, as by a panic, the waiting reads fail.
 struct FetchFlight<'s> {
     service: &'s Service,
     key: &'s ApiCacheKey,
@@ -149,12 +150,12 @@ impl Service {
         let key = ApiCacheKey { endpoint, id: id.into() };
         let now = Instant::now();
         {
-            let mut flights = lock(&self.flights);
+            let mut flights = self.flights.lock();
             if let Some(waiting) = flights.open.get_mut(&key) {
                 waiting.reads.push(reply);
                 return;
             }
-            let kept = lock(&self.cache).get(&key);
+            let kept = self.cache.lock().get(&key);
             let is_paused = flights.paused_until(&key, now).is_some();
             let known = match kept {
                 Some(kept) if kept.fresh_until > now => Some(FetchOutcome::Fresh(kept)),
@@ -175,7 +176,7 @@ impl Service {
     /// a new one. Also returns a message to log, if something is wrong and no read has logged it.
     pub(super) fn poll(&self, key: &ApiCacheKey) -> (FetchOutcome, Option<String>) {
         let landing = {
-            let mut flights = lock(&self.flights);
+            let mut flights = self.flights.lock();
             match flights.open.get_mut(key) {
                 Some(open) => {
                     let (sender, landing) = mpsc::sync_channel(1);
@@ -196,9 +197,9 @@ impl Service {
         }
     }
 
-    /// Until when the server of a resource must not be asked.
+    /// The end of the pause of a resource's server.
     pub(super) fn paused_until(&self, key: &ApiCacheKey) -> Option<Instant> {
-        lock(&self.flights).paused_until(key, Instant::now())
+        self.flights.lock().paused_until(key, Instant::now())
     }
 
     /// Makes the request of a flight that was opened, and gives the outcome to all that wait for it.
@@ -207,11 +208,11 @@ impl Service {
         let (outcome, mut what) = loop {
             let flights = self.flights.clone();
             let own = key.clone();
-            let is_wanted = move || lock(&flights).open.get(&own).is_some_and(WaitingReads::is_wanted);
+            let is_wanted = move || flights.lock().open.get(&own).is_some_and(WaitingReads::is_wanted);
             match while_wanted(is_wanted, || self.request(key)) {
                 Some(done) => break done,
                 // Another one has come to wait for it.
-                None if lock(&self.flights).open.get(key).is_some_and(WaitingReads::is_wanted) => {}
+                None if self.flights.lock().open.get(key).is_some_and(WaitingReads::is_wanted) => {}
                 None => break (FetchOutcome::Failed, None),
             }
         };
@@ -234,7 +235,7 @@ impl Service {
         let Some(served) = self.endpoints.get(key.endpoint) else {
             return Some((FetchOutcome::Absent, None));
         };
-        let kept = lock(&self.cache).get(key);
+        let kept = self.cache.lock().get(key);
         let fetched = self.fetcher.fetch(&served.checked, &key.id, kept.as_ref().map(|kept| &*kept.copy));
         let now = Instant::now();
         let said = |what: String| Some(format!("{}/{}: {what}", served.api, served.name));
@@ -242,7 +243,7 @@ impl Service {
         let result = match fetched {
             FetchedAnswer::New(copy, freshness) => {
                 let kept = ApiCacheEntry { copy: Arc::new(copy), fresh_until: now + freshness.lifetime };
-                let mut cache = lock(&self.cache);
+                let mut cache = self.cache.lock();
                 if freshness.is_kept {
                     cache.put(key, kept.clone())
                 } else {
@@ -253,13 +254,13 @@ impl Service {
             FetchedAnswer::NotModified(freshness) => match kept {
                 Some(kept) => {
                     let kept = ApiCacheEntry { fresh_until: now + freshness.lifetime, ..kept };
-                    lock(&self.cache).put(key, kept.clone());
+                    self.cache.lock().put(key, kept.clone());
                     (FetchOutcome::Fresh(kept), None)
                 }
                 None => (FetchOutcome::Failed, said("status 304 without a request for it".into())),
             },
             FetchedAnswer::Absent => {
-                lock(&self.cache).remove(key);
+                self.cache.lock().remove(key);
                 (FetchOutcome::Absent, None)
             }
             FetchedAnswer::TooLarge => (FetchOutcome::TooLarge, None),
@@ -273,7 +274,7 @@ impl Service {
             FetchedAnswer::Failed(what) => (FetchOutcome::Failed, said(what)),
             FetchedAnswer::Unwanted => return None,
         };
-        lock(&self.flights).pause(key, paused, now);
+        self.flights.lock().pause(key, paused, now);
         Some(result)
     }
 
@@ -342,7 +343,7 @@ impl FetchFlight<'_> {
     }
 
     fn take(&self) -> WaitingReads {
-        lock(&self.service.flights).open.remove(self.key).unwrap_or_default()
+        self.service.flights.lock().open.remove(self.key).unwrap_or_default()
     }
 }
 
@@ -367,8 +368,4 @@ fn result(kept: &ApiCacheEntry, is_stale: bool) -> ReadResult<'static> {
 /// Two endpoints have one name.
 pub(super) fn same_name(api: &str, name: &str) -> OptionError {
     OptionError::sentence(format!("api: two endpoints have the name {api}/{name}; give one of them another"))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,6 @@
 //! Law: an id is one segment, or one value, whatever it contains. It never changes the scheme, the host or the path before it.
 
 use mcp_resources_template::uri;
-use std::fmt::Write;
 use ureq::http::Uri;
 
 /// A URL with a place for an id.
@@ -17,7 +16,7 @@ impl UrlTemplate {
     /// Reads a URL.
     ///
     /// # Errors
-    /// Why it is none: a phrase that follows the URL in a message, without repeating it.
+    /// The reason why it is invalid: a phrase that follows the URL in a message, without repeating it.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let parts: Vec<String> = text.split("{id}").map(str::to_owned).collect();
         if parts.iter().any(|part| part.contains(['{', '}'])) {
@@ -61,13 +60,7 @@ impl UrlTemplate {
             _ => byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'~'),
         };
         let mut encoded = String::with_capacity(id.len());
-        for byte in id.bytes() {
-            if is_plain(byte) {
-                encoded.push(char::from(byte));
-            } else {
-                let _ = write!(encoded, "%{byte:02X}");
-            }
-        }
+        uri::encode(&mut encoded, id.as_bytes(), is_plain);
         self.parts.join(&encoded)
     }
 }
@@ -93,12 +86,7 @@ pub(super) fn redirected(from: &Uri, location: &[u8]) -> Option<Uri> {
 /// A reference without the bytes that no URL has.
 fn encoded(location: &[u8]) -> String {
     let mut text = String::with_capacity(location.len());
-    for byte in location {
-        match byte.is_ascii_graphic() {
-            true => text.push(char::from(*byte)),
-            false => drop(write!(text, "%{byte:02X}")),
-        }
-    }
+    uri::encode(&mut text, location, |byte| byte.is_ascii_graphic());
     text
 }
 

@@ -11,12 +11,14 @@
 
 use super::parse::{ConfigFormat, MOST, Parsed};
 use super::tree::{ConfigNode, TreeSettings};
-use std::fs::{File, Metadata};
+use mcp_resources_runtime::sync::Mutex;
+use mcp_resources_runtime::transport::open_to_read;
+use std::fs::Metadata;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// A file that was changed less than this before it was read may change again without a trace in its times.
@@ -95,7 +97,9 @@ impl App {
             std::io::ErrorKind::NotFound => "does not exist; create it, or name another file".to_owned(),
             std::io::ErrorKind::PermissionDenied => "cannot be opened; let this process read it".to_owned(),
             std::io::ErrorKind::FileTooLarge => format!("is larger than {MOST} bytes"),
-            std::io::ErrorKind::IsADirectory => "is no file; name one".to_owned(),
+            std::io::ErrorKind::IsADirectory | std::io::ErrorKind::Unsupported => {
+                "is no file; name one".to_owned()
+            }
             _ => "cannot be read".to_owned(),
         })?;
         let parsed = format.parse(&bytes).map_err(|fault| format!("cannot be served: {fault}"))?;
@@ -107,7 +111,7 @@ impl App {
 
     /// Returns the current state, and the change since the last call. The state is `None` if the file cannot be opened.
     pub(super) fn now(&self) -> (Option<Arc<ConfigSnapshot>>, Option<Change>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let before = state.now();
         self.refresh(&mut state);
         let now = state.now();
@@ -122,7 +126,7 @@ impl App {
 
     /// Takes the messages to log; each is returned once.
     pub(super) fn said(&self) -> Vec<String> {
-        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).said)
+        std::mem::take(&mut self.state.lock().said)
     }
 
     fn refresh(&self, state: &mut AppState) {
@@ -247,13 +251,9 @@ impl ConfigFacts {
     }
 }
 
-/// A file as it is now.
+/// The current contents of a file.
 fn read(file: &Path) -> std::io::Result<(Vec<u8>, ConfigFacts)> {
-    // A pipe would be opened for ever.
-    if !std::fs::metadata(file)?.is_file() {
-        return Err(std::io::ErrorKind::IsADirectory.into());
-    }
-    let opened = File::open(file)?;
+    let opened = open_to_read(file)?;
     let metadata = opened.metadata()?;
     if metadata.len() > MOST {
         return Err(std::io::ErrorKind::FileTooLarge.into());
@@ -263,5 +263,50 @@ fn read(file: &Path) -> std::io::Result<(Vec<u8>, ConfigFacts)> {
     match bytes.len() as u64 > MOST {
         true => Err(std::io::ErrorKind::FileTooLarge.into()),
         false => Ok((bytes, ConfigFacts::from_metadata(&metadata))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::channel;
+
+    // S-32: a pipe that takes the place of the file just before it is opened makes nothing wait.
+    #[test]
+    fn a_pipe_in_its_place_makes_nothing_wait() {
+        let dir = std::env::temp_dir().join(format!("mcp-config-pipe-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let name = |name: &str| dir.join(name);
+        std::fs::write(name("file"), "a: 1\n").unwrap();
+        assert!(Command::new("mkfifo").arg(name("pipe")).status().unwrap().success());
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ended = is_over.clone();
+        let links = [name("file"), name("pipe")].map(|from| (from, name("next"), name("app.yaml")));
+        let swapping = std::thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                for (from, next, place) in &links {
+                    std::fs::hard_link(from, next).unwrap();
+                    std::fs::rename(next, place).unwrap();
+                }
+            }
+        });
+        let (sender, results) = channel();
+        let file = name("app.yaml");
+        std::thread::spawn(move || {
+            for _ in 0..3_000 {
+                let _ = sender.send(read(&file).map(|(bytes, _)| bytes.len()));
+            }
+        });
+        let mut found = 0;
+        for number in 0..3_000 {
+            let result = results.recv_timeout(Duration::from_secs(60));
+            found += usize::from(result.unwrap_or_else(|_| panic!("read {number} waits")).is_ok());
+        }
+        is_over.store(true, Ordering::Relaxed);
+        swapping.join().unwrap();
+        assert!((1..3_000).contains(&found), "{found} reads found the file");
+        std::fs::remove_dir_all(dir).unwrap();
     }
 }

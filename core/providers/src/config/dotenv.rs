@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Variables {
     pub(super) members: Map<String, Value>,
-    /// The lines, from 1, that are no assignment: the first of them, and how many there are.
+    /// The first invalid line, counted from 1, and the number of invalid lines.
     pub(super) left_out: Option<(u64, usize)>,
 }
 

@@ -5,8 +5,9 @@
 //!                 └─ Watch: a thread looks at the files while somebody watches a key or the lists
 //! ```
 //!
-//! Law: nothing exists but what `allow` names. A key that is absent, not allowed, or that the guard hides is one and the same:
-//! not found. A value whose name says secret, or in which a detector finds one, is masked before it is kept.
+//! Law: only keys that `allow` names exist. A key that is absent, not allowed, or denied by the guard is not found; all
+//! cases look the same. A value is masked before it is kept, if its name stands for a secret or a detector finds one in
+//! it.
 
 mod app;
 mod dotenv;
@@ -23,6 +24,7 @@ use crate::masks::{Detectors, Masks, globs};
 use crate::named;
 use crate::options::OptionKind;
 use crate::path;
+use crate::route::routes;
 use crate::watching::OwnWatch;
 use app::{App, Change};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
@@ -30,7 +32,7 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -42,9 +44,14 @@ const INDEX: &str = "config:///";
 const APPS: &str = "config:///{app}";
 const KEYS: &str = "config:///{app}/{+key}";
 
-const OF_INDEX: Route = Route(0);
-const OF_APPS: Route = Route(1);
-const OF_KEYS: Route = Route(2);
+routes! {
+    /// The parts of the provider.
+    enum ConfigRoute {
+        Index,
+        Apps,
+        Keys,
+    }
+}
 
 /// Maximum number of listed keys of an application. All allowed keys can be read.
 const LISTED: usize = 1_000;
@@ -179,7 +186,10 @@ impl Provider for Config {
             .completes("app")
             .completes("key")
             .list(ListSource { pages: true });
-        Ok(Mount::new("config").resource(OF_INDEX, index).template(OF_APPS, apps).template(OF_KEYS, keys))
+        Ok(Mount::new("config")
+            .resource(ConfigRoute::Index, index)
+            .template(ConfigRoute::Apps, apps)
+            .template(ConfigRoute::Keys, keys))
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
@@ -199,8 +209,8 @@ impl Provider for Config {
             permits: &permits,
             log: &|what| reply.log(what),
         };
-        let page = match request.route() {
-            OF_APPS => self.list_apps(&context),
+        let page = match ConfigRoute::parse(request.route()) {
+            Some(ConfigRoute::Apps) => self.list_apps(&context),
             _ => self.list_keys(&context),
         };
         reply.send(Ok(page));
@@ -236,7 +246,7 @@ impl Config {
     /// The value that is read, and its media type.
     fn answer(&self, request: &Read, log: &Log<'_>) -> Result<(Value, &'static str), ReadError> {
         let permits = |uri: &str| request.permits(uri);
-        if request.route() == OF_INDEX {
+        if ConfigRoute::parse(request.route()) == Some(ConfigRoute::Index) {
             let apps = self.apps.iter().filter(|app| permits(&app.uri));
             let apps: Map<_, _> = apps.map(|app| (app.name.clone(), app.uri.clone().into())).collect();
             return Ok((Value::Object(apps), JSON));

@@ -69,7 +69,7 @@ impl ConfigFormat {
         }
         let value = match self {
             Self::Env => return variables(text),
-            Self::Json => values::json(text, LIMITS),
+            Self::Json => values::json::read(text, LIMITS),
             Self::Yaml => values::yaml(text, LIMITS, YamlSchema::Yaml11),
             Self::Toml => values::toml(text, LIMITS),
         };
@@ -83,7 +83,7 @@ impl ConfigFormat {
 fn variables(text: &str) -> Result<Parsed, ParseFault> {
     let read = dotenv::parse(text, VALUES);
     let Variables { members, left_out } = read.map_err(|unreadable| {
-        let what = if unreadable.is_too_long { values::TOO_MANY } else { "a quote does not close" };
+        let what = if unreadable.is_too_long { values::counters::TOO_MANY } else { "a quote does not close" };
         ParseFault { what, line: Some(unreadable.line) }
     })?;
     let left_out = left_out.map(|(line, count)| match count {
@@ -135,8 +135,15 @@ mod tests {
         }
         assert_eq!(value(ConfigFormat::Yaml, "{8080: a, true: b}"), r#"{"8080":"a","true":"b"}"#);
         assert_eq!(
-            value(ConfigFormat::Toml, "a = 1979-05-27T07:32:00Z\nb = inf"),
-            r#"{"a":"1979-05-27T07:32:00Z","b":"inf"}"#
+            value(
+                ConfigFormat::Toml,
+                "a = 1979-05-27T07:32:00Z\nb = inf\nc = 0xff\nd = 18446744073709551615\ne = 1_8446744073709551616"
+            ),
+            r#"{"a":"1979-05-27T07:32:00Z","b":"inf","c":255,"d":18446744073709551615,"e":"18446744073709551616"}"#
+        );
+        assert_eq!(
+            value(ConfigFormat::Toml, &format!("a = {{\"{TOML_TIME}\" = 'x'}}")),
+            format!("{{\"a\":{{\"{TOML_TIME}\":\"x\"}}}}")
         );
         assert_eq!(
             value(ConfigFormat::Yaml, "{a: 0644, b: .inf, c: -.INF, d: .nan, e: 1.0e+400}"),

@@ -29,7 +29,7 @@ pub(super) struct TreeSettings {
 pub(super) struct ConfigNode {
     /// The key as the file has it.
     name: String,
-    /// Whether it has a URI of its own. Without one it leads to others.
+    /// Whether it has a URI of its own. Without one, it only leads to others.
     is_allowed: bool,
     body: ValueBody,
 }

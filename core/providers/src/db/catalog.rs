@@ -136,8 +136,8 @@ impl DbTable {
         }
     }
 
-    /// The values that a key's text stands for; `None` if it is none of this table. With `is_cursor` it may have the value of
-    /// [`DbTable::tie`] too.
+    /// The values that a key's text represents; `None` if it is not a key of this table. With `is_cursor` it may also
+    /// have the value of [`DbTable::tie`].
     pub(super) fn read_key(&self, text: &str, is_cursor: bool) -> Option<Vec<DbValue>> {
         let values = self.decode(text)?;
         let is_tied = is_cursor && self.tie.is_some() && values.len() == self.key.len() + 1;

@@ -9,10 +9,11 @@ use super::query::DbQuery;
 use super::session::{DbSession, SessionFault, TIME};
 use super::source::DbSource;
 use super::target::{self, DbTarget};
+use crate::digest::{Digester, digest};
 use mcp_resources_engine::json_text;
 use mcp_resources_template::uri::push_encoded;
 use serde_json::{Map, Value, json};
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::Hasher;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -266,7 +267,8 @@ impl RowPage<'_> {
         }
     }
 
-    /// Visits the rows of the table behind `after`, `first` of them with the first question, until `visit` wants no more.
+    /// Visits the rows of the table behind `after`, `first` of them with the first query, until `visit` returns that it
+    /// needs no more.
     fn scan(
         &self,
         session: &mut dyn DbSession,
@@ -316,7 +318,7 @@ impl RowPage<'_> {
 /// Digests rows one after the other.
 #[derive(Default)]
 struct RowsDigest {
-    hasher: DefaultHasher,
+    digester: Digester,
     rows: usize,
     written: Vec<u8>,
 }
@@ -326,21 +328,15 @@ impl RowsDigest {
     fn add(&mut self, table: &DbTable, row: &CatalogRow) -> &[u8] {
         self.written.clear();
         row.write(&table.columns, &mut self.written);
-        self.hasher.write(&self.written);
-        self.hasher.write_u8(0xFF);
+        self.digester.write(&self.written);
+        self.digester.write_u8(0xFF);
         self.rows += 1;
         &self.written
     }
 
     fn state(&self) -> RowsState {
-        RowsState { digest: self.hasher.finish(), rows: self.rows }
+        RowsState { digest: self.digester.finish(), rows: self.rows }
     }
-}
-
-fn digest(text: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(text);
-    hasher.finish()
 }
 
 /// JSON is text: it was made of texts.

@@ -41,7 +41,7 @@ pub(super) fn encode(values: &[DbValue], affinity: impl Fn(usize) -> Affinity) -
     if guard::is_harmless(&whole) { text } else { all(true) }
 }
 
-/// The values of a key; `None` if a text is not UTF-8 or a number is none.
+/// Decodes the values of a key; `None` if a text is not UTF-8 or a number is invalid.
 pub(super) fn decode(text: &str, affinity: impl Fn(usize) -> Affinity) -> Option<Vec<DbValue>> {
     text.split(',').enumerate().map(|(at, token)| read(token, affinity(at))).collect()
 }

@@ -32,6 +32,7 @@ pub use triggers::triggers;
 use crate::answers::{COMPLETED, completion, page};
 use crate::declared::{self, Declare};
 use crate::options::OptionKind;
+use crate::tracker::{ProcessTracker, Tracker};
 use crate::watching::OwnWatch;
 use contents::RowReader;
 use mcp_resources_engine::connection::{Cancelled, Completion, Contents, ListPage, ReadResult};
@@ -39,15 +40,16 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder, Route,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder,
 };
+use mcp_resources_template::uri;
 use query::DbQuery;
 use session::SessionFault;
 use source::DbSource;
 use std::path::Path;
 use std::sync::Arc;
-use target::{DbTarget, INDEX, OF_INDEX, OF_ROW, OF_SCHEMA, OF_TABLE, OF_VIEWS, ROW, SCHEMA, TABLE};
-use watch::DbWatch;
+use target::{DbRoute, DbTarget, INDEX, ROW, SCHEMA, TABLE};
+use watch::RowSource;
 
 const JSON: &str = "application/json";
 /// The number of worker threads, and so the maximum number of connections to a database.
@@ -60,7 +62,8 @@ const QUEUE: usize = 256;
 pub struct Db {
     sources: Vec<Arc<DbSource>>,
     own: OwnWatch,
-    watch: DbWatch,
+    /// One for each database, so that one that does not answer delays no other.
+    trackers: Vec<ProcessTracker<RowSource>>,
 }
 
 impl Db {
@@ -79,7 +82,7 @@ impl Db {
                  db:NAME=URL,TABLE",
             ));
         }
-        let mut db = Self { sources: Vec::new(), own: OwnWatch::default(), watch: DbWatch::default() };
+        let mut db = Self { sources: Vec::new(), own: OwnWatch::default(), trackers: Vec::new() };
         for (name, database) in options.databases {
             let source = DbSource::new(name, database)?;
             source.check()?;
@@ -105,6 +108,7 @@ impl Db {
             )));
         }
         self.sources.push(source);
+        self.trackers.push(ProcessTracker::default());
         Ok(())
     }
 }
@@ -124,7 +128,10 @@ impl Declare for Db {
     fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.sources.len();
         let mut sources = other.sources.into_iter();
-        sources.try_for_each(|source| self.add(source)).inspect_err(|_| self.sources.truncate(before))
+        sources.try_for_each(|source| self.add(source)).inspect_err(|_| {
+            self.sources.truncate(before);
+            self.trackers.truncate(before);
+        })
     }
 
     /// `NAME=URL,TABLE,…` or `URL,TABLE,…`: the database, and the tables that are served.
@@ -179,7 +186,7 @@ impl Provider for Db {
                 feed.log(&format!("{}: {what}; reads fail until it is back", source.name));
             }
         }
-        self.sources.iter().for_each(|source| source.watching.begin_anew());
+        self.trackers.iter().for_each(ProcessTracker::clear);
         let index = Resource::new(INDEX)
             .name("db")
             .title("The databases that are served, with their tables and views")
@@ -207,22 +214,20 @@ impl Provider for Db {
             .completes("table")
             .completes("key");
         let mount = Mount::new("db")
-            .resource(OF_INDEX, index)
-            .template(OF_SCHEMA, schema)
-            .template(OF_TABLE, table)
-            .template(OF_ROW, row)
+            .resource(DbRoute::Index, index)
+            .template(DbRoute::Schema, schema)
+            .template(DbRoute::Table, table)
+            .template(DbRoute::Row, row)
             .workers(THREADS, QUEUE);
-        Ok(target::views(&self.sources).zip(OF_VIEWS..).fold(mount, |mount, ((at, view), number)| match self
-            .sources
-            .get(at)
-        {
-            Some(source) => with_view(mount, source, view, Route(number)),
+        let views = target::views(&self.sources).enumerate();
+        Ok(views.fold(mount, |mount, (number, (at, view))| match self.sources.get(at) {
+            Some(source) => with_view(mount, source, view, DbRoute::View(number)),
             None => mount,
         }))
     }
 
     fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
-        (request.route() == OF_INDEX).then(|| {
+        (DbRoute::parse(request.route()) == Some(DbRoute::Index)).then(|| {
             let text = contents::index(&self.sources, &|uri| request.permits(uri));
             Ok(Contents::text(text).with_mime_type(JSON).into())
         })
@@ -238,15 +243,15 @@ impl Provider for Db {
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
         let schema = |source: &Arc<DbSource>| (format!("{}/schema", source.uri), source.name.clone());
-        let all: Vec<(String, String)> = match request.route() {
-            OF_SCHEMA => self.sources.iter().map(schema).collect(),
-            _ => self
+        let is_schema = DbRoute::parse(request.route()) == Some(DbRoute::Schema);
+        let all: Vec<(String, String)> = match is_schema {
+            true => self.sources.iter().map(schema).collect(),
+            false => self
                 .sources
                 .iter()
                 .flat_map(|source| source.tables.iter().map(|table| (table.uri.clone(), table.name.clone())))
                 .collect(),
         };
-        let is_schema = request.route() == OF_SCHEMA;
         let from = request
             .cursor()
             .map_or(0, |cursor| all.iter().position(|(uri, _)| uri == cursor).map_or(all.len(), |at| at + 1));
@@ -297,12 +302,19 @@ impl Provider for Db {
     }
 
     fn interest(&self, change: InterestChange<'_>) {
-        self.watch.interest(change, self.own.feed(), &self.sources);
+        // The lists and the index never change, because tables are declared.
+        let InterestChange::Uri { uri, .. } = change else { return };
+        let is_under =
+            |source: &DbSource| uri.strip_prefix(&*source.uri).is_some_and(|rest| rest.starts_with('/'));
+        let number = self.sources.iter().position(|source| is_under(source));
+        if let Some(tracker) = number.and_then(|number| self.tracker(number)) {
+            tracker.interest(change, self.own.feed());
+        }
     }
 }
 
 /// A statement as a template, or as a resource if it has no parameters.
-fn with_view(mount: Mount, source: &DbSource, view: usize, route: Route) -> Mount {
+fn with_view(mount: Mount, source: &DbSource, view: usize, route: DbRoute) -> Mount {
     let Some(declared) = source.views.get(view) else { return mount };
     let title = format!("The view {} of the database {}", declared.name, source.name);
     if declared.statement.names.is_empty() {
@@ -314,9 +326,16 @@ fn with_view(mount: Mount, source: &DbSource, view: usize, route: Route) -> Moun
 }
 
 impl Db {
+    /// The tracker of a database in this process.
+    fn tracker(&self, number: usize) -> Option<Arc<Tracker<RowSource>>> {
+        let source = self.sources.get(number)?;
+        Some(self.trackers.get(number)?.get(|| RowSource::new(&self.sources, number, source)))
+    }
+
     /// The text that is read.
     fn answer(&self, request: &Read, reply: &Responder<ReadResult<'static>>) -> Result<String, ReadError> {
-        let (number, target) = DbTarget::resolve(&self.sources, request.route(), |name| request.param(name))?;
+        let route = DbRoute::parse(request.route()).ok_or(ReadError::NotFound)?;
+        let (number, target) = DbTarget::resolve(&self.sources, route, |name| request.param(name))?;
         let source = self.sources.get(number).ok_or(ReadError::NotFound)?;
         let log = |what: &str| reply.log(&format!("{}: {what}", source.name));
         let reader = RowReader {
@@ -334,7 +353,10 @@ impl Db {
             other => other,
         };
         let read = read.map_err(|fault| fault.answer(&log))?;
-        self.watch.remember(number, &target, read.state);
+        let uri = uri::normalize(request.uri(), uri::MAX_URI).ok();
+        if let Some((uri, tracker)) = uri.zip(self.tracker(number)) {
+            tracker.saw(&uri, read.state);
+        }
         Ok(read.text)
     }
 

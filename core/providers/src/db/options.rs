@@ -1,7 +1,6 @@
 //! Options of the db provider.
 
-use crate::named;
-use crate::options::{OptionRow, TimeSpan, option_table, texts};
+use crate::options::{self, OptionRow, TimeSpan, option_table, texts};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
 use std::fmt;
 use std::path::Path;
@@ -266,7 +265,7 @@ fn secret(value: OptionValue) -> Result<Secret, OptionError> {
     std::env::var(&name).map(Secret).map_err(|_| {
         OptionError::sentence(format!(
             "db: the variable {} of the environment is not set, or is no text; set it before the start",
-            named::variable(&name)
+            options::variable(&name)
         ))
     })
 }

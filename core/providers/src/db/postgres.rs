@@ -174,7 +174,8 @@ impl Postgres {
         }
     }
 
-    /// Asks the server to stop the query of a connection that is left: it would notice only when it has an answer.
+    /// Asks the server to stop the query of an abandoned connection: otherwise it would notice only when it has an
+    /// answer.
     fn stop(&self, address: &Address, token: &CancelToken) {
         let (Some(runtime), Location::Postgres(config)) = (&self.runtime, &self.source.location) else {
             return;
@@ -359,7 +360,7 @@ impl DbSession for Postgres {
 }
 
 impl PostgresConnection {
-    /// Connects to the first host of a URL that answers as it is wanted.
+    /// Connects to the first host of a URL that accepts the requested session.
     async fn open(config: &Config, limit: Duration) -> Result<Self, (Unconnected, Option<&'static str>)> {
         let addresses = connect::addresses(config);
         let share = limit / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
@@ -548,7 +549,7 @@ fn said(config: &Config, error: &tokio_postgres::Error) -> String {
     }
 }
 
-/// Why there is no connection.
+/// Converts a failure to connect.
 fn unconnected(config: &Config, error: &Unconnected) -> SessionFault {
     let error = match error {
         Unconnected::Socket(error) => {

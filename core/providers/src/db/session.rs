@@ -25,7 +25,7 @@ pub(super) const TIME: Duration = Duration::from_secs(10);
 /// Maximum size of one value, and of one answer, of a database, in bytes.
 pub(super) const LARGEST: u64 = 64 << 20;
 
-/// Why there is no answer.
+/// The reason why a query failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SessionFault {
     /// There is no such row.

@@ -5,13 +5,13 @@ use super::options::{Database, DbEngine, Secret};
 use super::session::{self, SessionFault};
 use super::statement::Statement;
 use crate::path;
-use crate::watching::ProviderWatching;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_engine::suggest::closest;
+use mcp_resources_runtime::sync::Mutex;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_postgres::config::SslMode;
 
@@ -32,7 +32,6 @@ pub(super) struct DbSource {
     pub(super) views: Vec<DeclaredView>,
     pub(super) rows: usize,
     pub(super) poll: Duration,
-    pub(super) watching: Arc<ProviderWatching>,
     /// Why the database could not be reached at the start.
     pub(super) down: OnceLock<String>,
     /// The faults that were logged last.
@@ -80,7 +79,7 @@ impl DbSource {
     /// Reads the declaration of a database.
     ///
     /// # Errors
-    /// A name or the URL cannot be served, or a statement is none: with the fix, and without the URL.
+    /// A name or the URL cannot be served, or a statement is invalid: with the fix, and without the URL.
     pub(super) fn new(name: String, database: Database) -> Result<Arc<Self>, OptionError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let wrong = |what: String| OptionError::sentence(format!("db: the database {name:?} {what}"));
@@ -99,7 +98,6 @@ impl DbSource {
             views: Vec::new(),
             rows: database.rows,
             poll: database.poll,
-            watching: Arc::default(),
             down: OnceLock::new(),
             faults: Mutex::default(),
             uri,
@@ -144,7 +142,7 @@ impl DbSource {
         }
     }
 
-    /// The declared table with this name, as it is spelled in URIs.
+    /// The declared table with this name in URIs.
     pub(super) fn declared(&self, segment: &str) -> Option<&DeclaredTable> {
         self.tables.iter().find(|declared| path::text(declared.name.as_bytes()) == segment)
     }
@@ -176,8 +174,8 @@ impl DbSource {
     /// Adds to `catalog` each denied column that does not exist: if it is misspelled, the column that is meant would be served.
     /// `known` are all columns of the database, each with its table, and with the table's schema if there are schemas.
     ///
-    /// A name that stands in one list for many databases need not exist in each, so it is a fault only if it looks like a
-    /// column that exists, names its table, or is a pattern.
+    /// A name in a list for many databases need not exist in each, so it is a fault only if it looks like an existing
+    /// column, names its table, or is a pattern.
     pub(super) fn check_denied(&self, known: &[(String, String)], catalog: &mut DbCatalog) {
         let is_known = |denied: &DeniedColumn| {
             known.iter().any(|(table, column)| {
@@ -253,7 +251,7 @@ impl DbSource {
     /// Logs the faults and notes of a catalog once.
     pub(super) fn report(&self, catalog: &DbCatalog, log: &dyn Fn(&str)) {
         {
-            let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut faults = self.faults.lock();
             if faults.iter().eq(catalog.faults.iter().chain(&catalog.notes)) {
                 return;
             }
@@ -392,7 +390,7 @@ impl DeniedColumn {
     }
 }
 
-/// Whether a name stands in a URI as it is.
+/// Whether a name needs no encoding in a URI.
 fn is_segment(name: &str) -> bool {
     !name.is_empty() && path::text(name.as_bytes()) == name && !name.contains(['{', '}'])
 }

@@ -79,7 +79,7 @@ impl Statement {
         })
     }
 
-    /// The text with `parameter(index)` in the place of each parameter.
+    /// The text with `parameter(index)` instead of each parameter.
     pub(super) fn render(&self, parameter: impl Fn(usize) -> String) -> String {
         let mut sql = String::new();
         for (at, text) in self.texts.iter().enumerate() {

@@ -2,8 +2,8 @@
 
 use super::options::MOST_ROWS;
 use super::source::DbSource;
+use crate::route::routes;
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_runtime::provider::Route;
 use mcp_resources_template::{Lookup, TemplateSet, UriTemplate};
 use std::sync::Arc;
 
@@ -12,12 +12,17 @@ pub(super) const SCHEMA: &str = "db:///{name}/schema";
 pub(super) const TABLE: &str = "db:///{name}/{table}{?after,rows}";
 pub(super) const ROW: &str = "db:///{name}/{table}/{key}";
 
-pub(super) const OF_INDEX: Route = Route(0);
-pub(super) const OF_SCHEMA: Route = Route(1);
-pub(super) const OF_TABLE: Route = Route(2);
-pub(super) const OF_ROW: Route = Route(3);
-/// That of the first statement; the others follow.
-pub(super) const OF_VIEWS: u32 = 4;
+routes! {
+    /// The parts of the provider.
+    pub(super) enum DbRoute {
+        Index,
+        Schema,
+        Table,
+        Row,
+        /// A statement, by its place in [`views`].
+        View(at: usize),
+    }
+}
 
 /// A resource of a database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -62,14 +67,13 @@ impl DbTarget {
     /// Nothing of the name is declared, or a variable has a wrong form.
     pub(super) fn resolve<'v>(
         sources: &[Arc<DbSource>],
-        route: Route,
+        route: DbRoute,
         variable: impl Fn(&str) -> Option<&'v str>,
     ) -> Result<(usize, Self), ReadError> {
-        if route == OF_INDEX {
+        if route == DbRoute::Index {
             return Ok((0, Self::Index));
         }
-        if route.0 >= OF_VIEWS {
-            let number = usize::try_from(route.0 - OF_VIEWS).unwrap_or(usize::MAX);
+        if let DbRoute::View(number) = route {
             let (at, view) = views(sources).nth(number).ok_or(ReadError::NotFound)?;
             let declared =
                 sources.get(at).and_then(|source| source.views.get(view)).ok_or(ReadError::NotFound)?;
@@ -84,14 +88,14 @@ impl DbTarget {
         }
         let name = variable("name").unwrap_or_default();
         let at = sources.iter().position(|source| source.name == name).ok_or(ReadError::NotFound)?;
-        if route == OF_SCHEMA {
+        if route == DbRoute::Schema {
             return Ok((at, Self::Schema));
         }
         let table = variable("table").unwrap_or_default();
         let declared =
             sources.get(at).and_then(|source| source.declared(table)).ok_or(ReadError::NotFound)?;
         let table = declared.name.clone();
-        if route == OF_ROW {
+        if route == DbRoute::Row {
             return Ok((at, Self::Row { table, key: variable("key").unwrap_or_default().into() }));
         }
         let rows = match variable("rows") {
@@ -105,13 +109,17 @@ impl DbTarget {
     }
 }
 
+/// The templates that every source has.
+const PATTERNS: [(&str, DbRoute); 3] =
+    [(SCHEMA, DbRoute::Schema), (TABLE, DbRoute::Table), (ROW, DbRoute::Row)];
+
 /// All templates, to resolve a watched URI, for which there is no request.
 pub(super) struct DbTemplates(Option<TemplateSet>);
 
 impl DbTemplates {
     pub(super) fn new(sources: &[Arc<DbSource>]) -> Self {
         let views = views(sources).filter_map(|(at, view)| Some(template(sources.get(at)?, view)));
-        let texts = [SCHEMA, TABLE, ROW].map(String::from).into_iter().chain(views);
+        let texts = PATTERNS.iter().map(|(text, _)| (*text).to_owned()).chain(views);
         // The engine has taken the same templates when they were mounted.
         let parsed = texts.map(|text| UriTemplate::parse(&text)).collect::<Result<Vec<_>, _>>().ok();
         Self(parsed.and_then(|parsed| TemplateSet::new(parsed).ok()))
@@ -121,7 +129,8 @@ impl DbTemplates {
     pub(super) fn target(&self, sources: &[Arc<DbSource>], uri: &str) -> Option<(usize, DbTarget)> {
         match self.0.as_ref()?.match_uri(uri).ok()? {
             Lookup::Match { index, params } => {
-                let route = Route(OF_SCHEMA.0 + u32::try_from(index).ok()?);
+                let mut routes = PATTERNS.iter().map(|(_, route)| *route).chain((0..).map(DbRoute::View));
+                let route = routes.nth(index)?;
                 DbTarget::resolve(sources, route, |name| params.text(name)).ok()
             }
             _ => None,

@@ -20,7 +20,7 @@ pub(super) enum DbValue {
     /// With fewer digits than `Real`.
     Single(f32),
     Text(String),
-    /// A text of SQLite that is not UTF-8. It is served as bytes, but stands among the texts in the order of keys.
+    /// A text of SQLite that is not UTF-8. Served as bytes, but ordered among the texts.
     OddText(Vec<u8>),
     Blob(Vec<u8>),
     /// JSON as the database writes it.

@@ -11,88 +11,35 @@ use super::contents::{self, RowReader, RowsState};
 use super::session::{self, DbChange, DbSession, SessionFault};
 use super::source::DbSource;
 use super::target::{DbTarget, DbTemplates};
-use crate::watching::WatchedValue;
-use mcp_resources_runtime::provider::{Feed, InterestChange};
+use crate::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
+use mcp_resources_runtime::provider::Feed;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most reads that are remembered in each of two generations.
-const REMEMBERED: usize = 2_048;
-
-/// See the module.
-#[derive(Debug, Default)]
-pub(super) struct DbWatch {
-    reads: Arc<ReadStates>,
-}
-
-/// The states that clients have last read.
-#[derive(Debug, Default)]
-struct ReadStates {
-    /// The newer generation and the older one.
-    states: Mutex<[HashMap<(usize, DbTarget), RowsState>; 2]>,
-}
-
-impl ReadStates {
-    fn insert(&self, number: usize, target: &DbTarget, state: RowsState) {
-        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        let [newer, older] = &mut *states;
-        if newer.len() >= REMEMBERED {
-            *older = std::mem::take(newer);
-        }
-        newer.insert((number, target.clone()), state);
-    }
-
-    fn get(&self, key: &(usize, DbTarget)) -> Option<RowsState> {
-        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        states.iter().find_map(|states| states.get(key)).copied()
-    }
-}
-
-impl DbWatch {
-    /// Records the state that a client has read.
-    pub(super) fn remember(&self, number: usize, target: &DbTarget, state: RowsState) {
-        self.reads.insert(number, target, state);
-    }
-
-    /// Records a change of interest. The lists and the index never change, because tables are declared.
-    pub(super) fn interest(&self, change: InterestChange<'_>, feed: Option<Feed>, sources: &[Arc<DbSource>]) {
-        let InterestChange::Uri { uri, .. } = change else { return };
-        let is_under =
-            |source: &DbSource| uri.strip_prefix(&*source.uri).is_some_and(|rest| rest.starts_with('/'));
-        let Some(number) = sources.iter().position(|source| is_under(source)) else { return };
-        let Some(source) = sources.get(number) else { return };
-        source.watching.interest(change, feed, "mcp-db", || {
-            let mut watcher = DbWatcher {
-                number,
-                source: source.clone(),
-                sources: sources.to_vec(),
-                templates: None,
-                reads: self.reads.clone(),
-                targets: HashMap::new(),
-                session: None,
-                states: HashMap::new(),
-                next: None,
-                is_behind: false,
-                said: None,
-            };
-            move |feed, watched| watcher.look(feed, watched)
-        });
-    }
-}
-
-/// The state of the thread of one database.
-struct DbWatcher {
+/// The endpoints of one declaration at run time.
+#[derive(Debug)]
+pub(super) struct RowSource {
     number: usize,
     source: Arc<DbSource>,
     sources: Vec<Arc<DbSource>>,
+}
+
+/// The last state of each watched URI.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RowStates {
+    states: HashMap<Arc<str>, RowsState>,
+    /// Whether changes were missed: any value may have changed, and changed back.
+    is_lost: bool,
+}
+
+/// The state of the thread of one database.
+#[derive(Default)]
+pub(super) struct RowWorker {
     templates: Option<DbTemplates>,
-    reads: Arc<ReadStates>,
     /// The targets of the watched URIs; `None` for those that name nothing.
     targets: HashMap<Arc<str>, Option<DbTarget>>,
     session: Option<Box<dyn DbSession>>,
-    /// The last state of each URI.
-    states: HashMap<Arc<str>, RowsState>,
     /// When to check the database again.
     next: Option<Instant>,
     /// Whether a change has not been compared yet.
@@ -101,61 +48,50 @@ struct DbWatcher {
     said: Option<String>,
 }
 
-impl DbWatcher {
-    fn look(&mut self, feed: &Feed, watched: &WatchedValue) -> Duration {
-        self.targets.retain(|uri, _| watched.uris.contains(uri));
-        self.states.retain(|uri, _| watched.uris.contains(uri));
-        for uri in &watched.uris {
-            if !self.targets.contains_key(uri) {
-                let templates = self.templates.get_or_insert_with(|| DbTemplates::new(&self.sources));
-                let found = templates.target(&self.sources, uri).filter(|(number, _)| *number == self.number);
-                self.targets.insert(uri.clone(), found.map(|(_, target)| target));
-            }
-        }
-        let mut named = self.targets.iter().filter(|(_, target)| target.is_some()).peekable();
-        if named.peek().is_none() {
-            self.session = None;
-            return self.source.poll;
-        }
-        let is_new = named.any(|(uri, _)| !self.states.contains_key(uri));
-        if is_new || self.next.is_none_or(|next| next <= Instant::now()) {
-            if let Err(fault) = self.compare(feed) {
-                self.is_behind = true;
-                self.say(fault, feed);
-            }
-            self.next = Some(Instant::now() + self.source.poll);
-        }
-        self.next.map_or(self.source.poll, |next| next.saturating_duration_since(Instant::now()))
+impl RowSource {
+    pub(super) fn new(sources: &[Arc<DbSource>], number: usize, source: &Arc<DbSource>) -> Self {
+        Self { number, source: source.clone(), sources: sources.to_vec() }
     }
 
-    /// Reports what has changed, if the database may have.
-    fn compare(&mut self, feed: &Feed) -> Result<(), SessionFault> {
-        let source = &self.source;
-        let session = self.session.get_or_insert_with(|| session::open(source));
-        let change = session.changed()?;
-        let targets = || self.targets.iter().filter_map(|(uri, target)| Some((uri, target.as_ref()?)));
-        if change == DbChange::Lost {
-            // A value may have changed and changed back.
-            targets().for_each(|(uri, _)| drop(feed.updated(uri)));
+    /// Finds the targets of what is watched.
+    fn resolve(&self, worker: &mut RowWorker, work: &TrackerWork<'_, Self>) {
+        worker.targets.retain(|uri, _| work.watched().iter().any(|name| name.uri == *uri));
+        for name in work.watched().iter().filter(|name| &*name.uri != LISTS) {
+            if !worker.targets.contains_key(&name.uri) {
+                let templates = worker.templates.get_or_insert_with(|| DbTemplates::new(&self.sources));
+                let found = templates.target(&self.sources, &name.uri);
+                let target = found.filter(|(number, _)| *number == self.number).map(|(_, target)| target);
+                worker.targets.insert(name.uri.clone(), target);
+            }
         }
-        let is_behind = std::mem::take(&mut self.is_behind) || change != DbChange::Nothing;
+    }
+
+    /// Reads what is watched, if the database may have changed.
+    fn compare(
+        &self,
+        worker: &mut RowWorker,
+        work: &TrackerWork<'_, Self>,
+        now: &mut RowStates,
+    ) -> Result<(), SessionFault> {
+        let session = worker.session.get_or_insert_with(|| session::open(&self.source));
+        let change = session.changed()?;
+        now.is_lost = change == DbChange::Lost;
+        let is_behind = std::mem::take(&mut worker.is_behind) || change != DbChange::Nothing;
         let reader = RowReader {
             permits: &|_| true,
             fits: &|size| {
                 if size > session::LARGEST { Err(SessionFault::Size(session::LARGEST)) } else { Ok(()) }
             },
-            log: &|what| feed.log(what),
+            log: &|what| work.feed.log(what),
         };
-        for (uri, target) in targets() {
-            let before = self.states.get(uri).copied();
-            if before.is_some() && !is_behind {
+        for (uri, target) in &worker.targets {
+            let Some(target) = target.as_ref().filter(|_| is_behind || !now.states.contains_key(uri)) else {
                 continue;
-            }
-            let read = self.reads.get(&(self.number, target.clone()));
-            let rows = read.map(|read| read.rows);
-            let state = match contents::state(source, session.as_mut(), target, rows, &reader) {
+            };
+            let rows = work.last_read(uri).map(|read| read.rows);
+            let state = match contents::state(&self.source, session.as_mut(), target, rows, &reader) {
                 Ok(state) => {
-                    self.said = None;
+                    worker.said = None;
                     state
                 }
                 // An absent row has a state too: it may appear.
@@ -164,18 +100,63 @@ impl DbWatcher {
                 }
                 Err(fault) => return Err(fault),
             };
-            let is_changed = before.or(read).is_some_and(|shown| shown.digest != state.digest);
-            if is_changed && change != DbChange::Lost {
-                // It is in canonical form: nothing is wrong with it.
-                let _ = feed.updated(uri);
-            }
-            self.states.insert(uri.clone(), state);
+            now.states.insert(uri.clone(), state);
         }
         Ok(())
     }
+}
 
+impl TrackedSource for RowSource {
+    const THREAD: &'static str = "mcp-db";
+
+    type Snapshot = RowStates;
+    type Digest = RowsState;
+    type Worker = RowWorker;
+
+    fn empty(&self) -> RowStates {
+        RowStates::default()
+    }
+
+    fn begin(&self, tracker: &Arc<Tracker<Self>>, _feed: &Feed) -> RowWorker {
+        // Nothing was compared since the last thread has ended.
+        tracker.publish(RowStates::default());
+        RowWorker::default()
+    }
+
+    fn refresh(&self, worker: &mut RowWorker, work: &TrackerWork<'_, Self>) -> Duration {
+        let poll = self.source.poll;
+        self.resolve(worker, work);
+        let mut now = RowStates { is_lost: false, ..RowStates::clone(&work.current()) };
+        now.states.retain(|uri, _| worker.targets.contains_key(uri));
+        let mut named = worker.targets.iter().filter(|(_, target)| target.is_some()).peekable();
+        if named.peek().is_none() {
+            worker.session = None;
+            return poll;
+        }
+        let is_new = named.any(|(uri, _)| !now.states.contains_key(uri));
+        if is_new || worker.next.is_none_or(|next| next <= Instant::now()) {
+            if let Err(fault) = self.compare(worker, work, &mut now) {
+                worker.is_behind = true;
+                self.say(worker, fault, work.feed);
+            }
+            worker.next = Some(Instant::now() + poll);
+        }
+        work.publish(now);
+        worker.next.map_or(poll, |next| next.saturating_duration_since(Instant::now()))
+    }
+
+    fn digest(&self, now: &RowStates, uri: &str) -> Option<RowsState> {
+        now.states.get(uri).copied()
+    }
+
+    fn differs(&self, snapshot: &RowStates, before: RowsState, now: RowsState) -> bool {
+        snapshot.is_lost || before.digest != now.digest
+    }
+}
+
+impl RowSource {
     /// Logs a fault, if it is another than before.
-    fn say(&mut self, fault: SessionFault, feed: &Feed) {
+    fn say(&self, worker: &mut RowWorker, fault: SessionFault, feed: &Feed) {
         let what = match fault {
             SessionFault::Data(what)
             | SessionFault::Down(what)
@@ -185,12 +166,12 @@ impl DbWatcher {
             SessionFault::Size(_) => "what is watched is too large".into(),
             SessionFault::NotFound | SessionFault::Parameter { .. } => return,
         };
-        if self.said.as_ref() != Some(&what) {
+        if worker.said.as_ref() != Some(&what) {
             feed.log(&format!(
                 "{}: {what}; changes are reported when it can be read again",
                 self.source.name
             ));
-            self.said = Some(what);
+            worker.said = Some(what);
         }
     }
 }

@@ -11,16 +11,18 @@
 
 use super::page::{Description, DocsPage, INDEXED, page_digest, text_of};
 use super::site::{self, DocsSite, PageTarget};
-use crate::files::folder::{FileFacts, FolderChanges, FolderWatch, GoneFolder};
+use crate::digest::digest;
+use crate::files::folder::{FileFacts, Folder, FolderChanges, FolderWatch, GoneFolder};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put, SearchTokens};
-use crate::subscribers::{Subscribers, digest};
+use crate::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_runtime::provider::Feed;
+use mcp_resources_runtime::sync::Mutex;
 use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
 use unicode_normalization::UnicodeNormalization;
 
 /// The most pages of a site.
@@ -42,8 +44,10 @@ const UNWATCHED: Duration = Duration::from_secs(1);
 const GATHER: Duration = Duration::from_millis(5);
 /// How many paths may wait to be looked at; more are one walk.
 const TOUCHED: usize = 1_024;
-/// How many digests of what was last read are remembered, and faults that were logged.
-const READS: usize = 4_096;
+/// How many faults are remembered as logged.
+const FAULTS: usize = 4_096;
+/// The digest of what is not there.
+const ABSENT: u64 = 0;
 
 /// What sites have in common that were declared together.
 #[derive(Debug)]
@@ -65,6 +69,8 @@ pub(super) struct PageEntry {
     pub(super) description: Description,
     pub(super) size: u64,
     pub(super) modified: Option<String>,
+    /// When its file was written; `None` if another process has read it.
+    written: Option<SystemTime>,
     /// Of its bytes.
     digest: u64,
     /// Of each section, by its slug.
@@ -140,6 +146,7 @@ impl SiteSnapshot {
                 description,
                 size: 0,
                 modified: None,
+                written: None,
                 digest: 0,
                 sections: Vec::new(),
                 stamp: None,
@@ -186,58 +193,53 @@ impl PageEntry {
             .collect();
         let description = Description { title, description, priority, audience, lang };
         let stamp = Some(stamp).filter(|stamp| !stamp.is_empty());
-        Some(Self { key, path, description, size, modified, digest, sections, stamp, is_indexed: true })
+        Some(Self {
+            key,
+            path,
+            description,
+            size,
+            modified,
+            written: None,
+            digest,
+            sections,
+            stamp,
+            is_indexed: true,
+        })
     }
 }
 
-/// Shared by requests, the watcher and the thread.
+/// Finds the pages of all sites. Shared by requests, the watcher and the thread.
 #[derive(Debug)]
 pub(super) struct SiteLibrary {
-    state: Mutex<LibraryState>,
-    changed: Condvar,
+    sites: Vec<Arc<DocsSite>>,
     indexes: Indexes,
+    inbox: Mutex<SiteInbox>,
 }
 
-#[derive(Debug)]
-struct LibraryState {
-    sites: Vec<Arc<SiteSnapshot>>,
-    is_running: bool,
-    /// Whether what is known is as new as it can be.
-    is_ready: bool,
-    compared: Option<Instant>,
-    /// When a request last asked for what is known.
-    used: Option<Instant>,
-    subscribers: Subscribers,
-    /// Whether one of them is new.
-    has_news: bool,
+/// What the thread is to look at.
+#[derive(Debug, Default)]
+struct SiteInbox {
     touched: HashSet<(String, Vec<u8>)>,
+    /// Whether all pages are to be compared.
     is_moved: bool,
+    /// When all pages were last compared.
+    compared: Option<Instant>,
     /// Faults that were logged.
     faults: HashSet<u64>,
 }
 
-/// What the thread is to do.
-struct IndexWork {
-    walks: bool,
-    touched: HashSet<(String, Vec<u8>)>,
+/// The state of the thread.
+pub(super) struct SiteWorker {
+    watch: FolderWatch,
+    folders: Vec<Folder>,
+    /// The time between two comparisons of everything.
+    pause: Duration,
 }
 
 impl SiteLibrary {
-    pub(super) fn new(sites: &[Arc<DocsSite>]) -> Arc<Self> {
+    pub(super) fn new(sites: &[Arc<DocsSite>]) -> Self {
         let indexes = Indexes::new(sites.iter().map(|site| &site.group.index));
-        let state = LibraryState {
-            sites: sites.iter().map(|_| Arc::default()).collect(),
-            is_running: false,
-            is_ready: false,
-            compared: None,
-            used: None,
-            subscribers: Subscribers::default(),
-            has_news: false,
-            touched: HashSet::new(),
-            is_moved: false,
-            faults: HashSet::new(),
-        };
-        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), indexes })
+        Self { sites: sites.to_vec(), indexes, inbox: Mutex::default() }
     }
 
     /// Asks the index of a group; `None` if there is none.
@@ -249,114 +251,167 @@ impl SiteLibrary {
         self.indexes.with(&group.index, ask)
     }
 
-    /// What is known of each site. Waits for the thread, which begins if there is none, but no longer than a group's patience:
-    /// then a snapshot may have a part of the pages. `None` if the request is cancelled, or there is no thread to be had.
-    pub(super) fn snapshots(
-        self: &Arc<Self>,
-        sites: &[Arc<DocsSite>],
-        feed: Option<Feed>,
-        is_cancelled: &dyn Fn() -> bool,
-    ) -> Option<Vec<Arc<SiteSnapshot>>> {
-        let mut state = self.lock();
-        let begun = Instant::now();
-        let patience = sites.iter().map(|site| site.group.patience).min().unwrap_or_default();
-        state.used = Some(begun);
-        let is_old = state.compared.is_none_or(|then| then.elapsed() > UNWATCHED);
-        if is_old && sites.iter().any(|site| !site.group.watch) {
-            state.is_ready = false;
-            state.is_moved = true;
-        }
-        let mut tries = 0;
-        loop {
-            if state.is_ready && state.is_running {
-                return Some(state.sites.clone());
-            }
-            if !state.is_running {
-                tries += 1;
-                if tries > 2 || !self.begin(&mut state, sites, feed.clone()?) {
-                    return None;
-                }
-            }
-            self.changed.notify_all();
-            if begun.elapsed() >= patience {
-                if state.sites.iter().any(|site| !site.is_whole) {
-                    state.subscribers.has_seen_a_part();
-                }
-                return Some(state.sites.clone());
-            }
-            if is_cancelled() {
-                return None;
-            }
-            state = self
-                .changed
-                .wait_timeout(state, Duration::from_millis(50))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-    }
-
-    /// A URI, or the lists for `None`, are watched from now on, or no longer.
-    pub(super) fn interest(
-        self: &Arc<Self>,
-        sites: &[Arc<DocsSite>],
-        uri: Option<&Arc<str>>,
-        on: bool,
-        feed: Option<Feed>,
-    ) {
-        let mut state = self.lock();
-        state.subscribers.watch(uri, on);
-        state.has_news |= on;
-        if on
-            && !state.is_running
-            && let Some(feed) = feed
-        {
-            self.begin(&mut state, sites, feed);
-        }
-        self.changed.notify_all();
-    }
-
-    /// What was read at a canonical URI has this digest.
-    pub(super) fn saw(&self, uri: &str, digest: u64) {
-        self.lock().subscribers.has_read(uri, digest);
+    /// Whether a site that is not watched may have changed since it was last compared. Then the next refresh compares.
+    pub(super) fn is_outdated(&self) -> bool {
+        let mut inbox = self.inbox.lock();
+        let is_old = inbox.compared.is_none_or(|then| then.elapsed() > UNWATCHED);
+        let is_outdated = is_old && self.sites.iter().any(|site| !site.group.watch);
+        inbox.is_moved |= is_outdated;
+        is_outdated
     }
 
     /// Whether a fault is to be logged: once for each.
     pub(super) fn is_new_fault(&self, fault: &str) -> bool {
-        let mut state = self.lock();
-        if state.faults.len() >= READS {
-            state.faults.clear();
+        let mut inbox = self.inbox.lock();
+        if inbox.faults.len() >= FAULTS {
+            inbox.faults.clear();
         }
-        state.faults.insert(digest(fault.as_bytes()))
+        inbox.faults.insert(digest(fault.as_bytes()))
     }
 
-    fn begin(self: &Arc<Self>, state: &mut LibraryState, sites: &[Arc<DocsSite>], feed: Feed) -> bool {
-        state.is_running = true;
-        state.is_ready = false;
-        state.is_moved = true;
-        let own = self.clone();
-        let sites = sites.to_vec();
-        let run = move || {
-            let keeper = PageIndexer { library: &own, sites: &sites, feed: &feed, watch: FolderWatch::new() };
-            // After a mistake of ours the next request begins anew; the panic hook has said where.
-            let ended = catch_unwind(AssertUnwindSafe(|| keeper.run()));
-            keeper.stop(ended.is_err());
-        };
-        let is_begun = std::thread::Builder::new().name("mcp-docs".into()).spawn(run).is_ok();
-        state.is_running = is_begun;
-        is_begun
+    /// How often the lists of all sites have changed.
+    pub(super) fn lists(snapshots: &[Arc<SiteSnapshot>]) -> u64 {
+        snapshots.iter().map(|site| site.lists).fold(0, u64::wrapping_add)
     }
 
-    fn lock(&self) -> MutexGuard<'_, LibraryState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What a canonical URI names, with the site that it is in.
+    fn target<'s>(
+        &self,
+        snapshots: &'s [Arc<SiteSnapshot>],
+        uri: &str,
+    ) -> Option<(&'s SiteSnapshot, PageTarget)> {
+        self.sites.iter().zip(snapshots).find_map(|(site, snapshot)| {
+            let target = site.target(uri, |key| snapshot.pages.contains_key(key))?;
+            Some((&**snapshot, target))
+        })
+    }
+
+    /// Opens the indexes that are not open, and takes over what they know.
+    fn open(&self, tracker: &Tracker<Self>, feed: &Feed) {
+        for site in &self.sites {
+            let together = self.sites.iter().filter(|other| Arc::ptr_eq(&other.group, &site.group));
+            let names: Vec<&str> = together.map(|site| site.name()).collect();
+            self.indexes.open(&site.group.index, &names, &|what| feed.log(what));
+        }
+        let mut snapshots = Vec::clone(&tracker.current());
+        for (site, snapshot) in self.sites.iter().zip(&mut snapshots) {
+            let mut pages = BTreeMap::new();
+            let known = self.with_index(&site.group, |index| {
+                index.known(site.name(), |key, stamp, head| {
+                    if let Some(entry) = PageEntry::from_head(key.clone(), stamp, &head) {
+                        pages.insert(key, Arc::new(entry));
+                    }
+                })
+            });
+            if matches!(known, Some(Ok(()))) && snapshot.pages.is_empty() {
+                *snapshot = Arc::new(SiteSnapshot { pages, is_there: true, ..SiteSnapshot::default() });
+            }
+        }
+        tracker.publish(snapshots);
     }
 }
 
-/// The thread.
-struct PageIndexer<'k> {
-    library: &'k Arc<SiteLibrary>,
-    sites: &'k [Arc<DocsSite>],
-    feed: &'k Feed,
-    watch: FolderWatch,
+impl TrackedSource for SiteLibrary {
+    const THREAD: &'static str = "mcp-docs";
+    const IDLE: Duration = IDLE;
+
+    type Snapshot = Vec<Arc<SiteSnapshot>>;
+    type Digest = u64;
+    type Worker = SiteWorker;
+
+    fn empty(&self) -> Self::Snapshot {
+        self.sites.iter().map(|_| Arc::default()).collect()
+    }
+
+    fn begin(&self, tracker: &Arc<Tracker<Self>>, feed: &Feed) -> SiteWorker {
+        self.inbox.lock().is_moved = true;
+        self.open(tracker, feed);
+        let watched = self.sites.iter().filter(|site| site.group.watch);
+        let folders: Vec<_> = watched.map(|site| site.folder.clone()).collect();
+        let watch = FolderWatch::new();
+        if !folders.is_empty() {
+            watch.set(true, &folders, Some(ChangeQueue { tracker: tracker.clone(), feed: feed.clone() }));
+        }
+        SiteWorker { watch, folders, pause: COMPARE }
+    }
+
+    fn refresh(&self, worker: &mut SiteWorker, work: &TrackerWork<'_, Self>) -> Duration {
+        let begun = Instant::now();
+        let (walks, is_touched) = {
+            let mut inbox = self.inbox.lock();
+            let is_due = inbox.compared.is_none_or(|then| then.elapsed() >= worker.pause);
+            (std::mem::take(&mut inbox.is_moved) || is_due, !inbox.touched.is_empty())
+        };
+        if is_touched && !walks {
+            std::thread::sleep(GATHER);
+        }
+        let touched = std::mem::take(&mut self.inbox.lock().touched);
+        let indexer = PageIndexer { library: self, work };
+        for (at, site) in self.sites.iter().enumerate() {
+            if walks {
+                indexer.walk(at, site);
+            } else {
+                let paths = touched.iter().filter(|(name, _)| name == site.name());
+                indexer.look(at, site, paths.map(|(_, path)| &**path));
+            }
+        }
+        let mut inbox = self.inbox.lock();
+        if walks {
+            worker.pause = COMPARE.max(begun.elapsed() * SHARE);
+            inbox.compared = Some(Instant::now());
+        }
+        worker.pause.saturating_sub(inbox.compared.map_or(worker.pause, |then| then.elapsed()))
+    }
+
+    fn digest(&self, snapshots: &Self::Snapshot, uri: &str) -> Option<u64> {
+        if uri == LISTS {
+            return Some(Self::lists(snapshots));
+        }
+        let target = self.target(snapshots, uri);
+        Some(target.and_then(|(snapshot, target)| snapshot.digest(&target)).unwrap_or(ABSENT))
+    }
+
+    fn changed_at(&self, snapshots: &Self::Snapshot, uri: &str) -> Option<SystemTime> {
+        match self.target(snapshots, uri)? {
+            (snapshot, PageTarget::Page(key, _)) => snapshot.pages.get(&key)?.written,
+            _ => None,
+        }
+    }
+
+    fn is_whole(&self, snapshots: &Self::Snapshot) -> bool {
+        snapshots.iter().all(|site| site.is_whole)
+    }
+
+    /// Merges what a walk has put into the indexes.
+    fn tidy(&self, work: &TrackerWork<'_, Self>) {
+        for site in &self.sites {
+            let merge = || matches!(self.with_index(&site.group, Index::merge), Some(Ok(true)));
+            while work.is_at_rest() && merge() {
+                std::thread::sleep(BREATH);
+            }
+        }
+    }
+
+    fn forget(&self) {
+        let mut inbox = self.inbox.lock();
+        inbox.compared = None;
+        inbox.touched.clear();
+        drop(inbox);
+        self.indexes.close();
+    }
+}
+
+impl Drop for SiteWorker {
+    fn drop(&mut self) {
+        let end = || self.watch.set(false, &self.folders, None::<ChangeQueue>);
+        let _ = catch_unwind(AssertUnwindSafe(end));
+    }
+}
+
+/// One refresh.
+struct PageIndexer<'w> {
+    library: &'w SiteLibrary,
+    work: &'w TrackerWork<'w, SiteLibrary>,
 }
 
 /// What a look at some pages has found.
@@ -370,124 +425,8 @@ struct FoundPage {
 }
 
 impl PageIndexer<'_> {
-    fn run(&self) {
-        self.open();
-        self.set_watch(true);
-        let mut pause = COMPARE;
-        while let Some(work) = self.take(pause) {
-            let begun = Instant::now();
-            for (at, site) in self.sites.iter().enumerate() {
-                if work.walks {
-                    self.walk(at, site);
-                } else {
-                    let paths: Vec<_> = work.touched.iter().filter(|(name, _)| name == site.name()).collect();
-                    self.look(at, site, paths.into_iter().map(|(_, path)| &**path));
-                }
-            }
-            if work.walks {
-                pause = COMPARE.max(begun.elapsed() * SHARE);
-            }
-            self.report(work.walks);
-            self.merge();
-        }
-    }
-
-    /// Merges what a walk has put into the indexes, until there is something else to do.
-    fn merge(&self) {
-        for site in self.sites {
-            let merge = || matches!(self.library.with_index(&site.group, Index::merge), Some(Ok(true)));
-            while self.is_at_rest() && merge() {
-                std::thread::sleep(BREATH);
-            }
-        }
-    }
-
-    fn is_at_rest(&self) -> bool {
-        let state = self.library.lock();
-        state.touched.is_empty() && !state.is_moved && !state.has_news && self.feed.is_alive()
-    }
-
-    fn set_watch(&self, on: bool) {
-        let watched = self.sites.iter().filter(|site| site.group.watch);
-        let folders: Vec<_> = watched.map(|site| site.folder.clone()).collect();
-        if !folders.is_empty() {
-            let hears = ChangeQueue { library: self.library.clone(), feed: self.feed.clone() };
-            self.watch.set(on, &folders, on.then_some(hears));
-        }
-    }
-
-    /// Nothing runs any longer. With the mount, what is known ends too.
-    fn stop(&self, has_failed: bool) {
-        let _ = catch_unwind(AssertUnwindSafe(|| self.set_watch(false)));
-        let is_over = !self.feed.is_alive() || has_failed;
-        let mut state = self.library.lock();
-        state.is_running = false;
-        state.is_ready = false;
-        if is_over {
-            state.sites.iter_mut().for_each(|site| *site = Arc::default());
-        }
-        drop(state);
-        if is_over {
-            self.library.indexes.close();
-        }
-        self.library.changed.notify_all();
-    }
-
-    /// Waits until there is something to do; `None` if the thread is to end.
-    fn take(&self, pause: Duration) -> Option<IndexWork> {
-        let mut state = self.library.lock();
-        loop {
-            let is_wanted =
-                !state.subscribers.is_empty() || state.used.is_some_and(|then| then.elapsed() < IDLE);
-            if !is_wanted || !self.feed.is_alive() {
-                // Under the same lock: a later request starts another thread.
-                state.is_running = false;
-                return None;
-            }
-            let is_due = state.compared.is_none_or(|then| then.elapsed() >= pause);
-            if state.is_moved || state.has_news || is_due || !state.touched.is_empty() {
-                let walks = state.is_moved || is_due;
-                state.is_moved = false;
-                if !walks && !state.touched.is_empty() {
-                    let gathered = self.library.changed.wait_timeout(state, GATHER);
-                    state = gathered.unwrap_or_else(PoisonError::into_inner).0;
-                }
-                let touched = std::mem::take(&mut state.touched);
-                return Some(IndexWork { walks, touched });
-            }
-            let wait = Duration::from_millis(500);
-            state = self.library.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// Opens the indexes that are not open, and takes over what they know.
-    fn open(&self) {
-        for site in self.sites {
-            let together = self.sites.iter().filter(|other| Arc::ptr_eq(&other.group, &site.group));
-            let names: Vec<&str> = together.map(|site| site.name()).collect();
-            self.library.indexes.open(&site.group.index, &names, &|what| self.feed.log(what));
-        }
-        for (at, site) in self.sites.iter().enumerate() {
-            let mut pages = BTreeMap::new();
-            let known = self.library.with_index(&site.group, |index| {
-                index.known(site.name(), |key, stamp, head| {
-                    if let Some(entry) = PageEntry::from_head(key.clone(), stamp, &head) {
-                        pages.insert(key, Arc::new(entry));
-                    }
-                })
-            });
-            if !matches!(known, Some(Ok(()))) {
-                continue;
-            }
-            let mut state = self.library.lock();
-            if let Some(snapshot) = state.sites.get_mut(at).filter(|snapshot| snapshot.pages.is_empty()) {
-                *snapshot = Arc::new(SiteSnapshot { pages, is_there: true, ..SiteSnapshot::default() });
-            }
-        }
-    }
-
     fn snapshot(&self, at: usize) -> Arc<SiteSnapshot> {
-        self.library.lock().sites.get(at).cloned().unwrap_or_default()
+        self.work.current().get(at).cloned().unwrap_or_default()
     }
 
     /// Compares all pages of a site with what is known of them.
@@ -502,9 +441,9 @@ impl PageIndexer<'_> {
                     files.insert(key, (path, facts));
                 }
             }
-            files.len() < PAGES && self.feed.is_alive()
+            files.len() < PAGES && self.work.feed.is_alive()
         });
-        site.folder.take_faults().iter().for_each(|fault| self.feed.log(fault));
+        site.folder.take_faults().iter().for_each(|fault| self.work.feed.log(fault));
         match walked {
             Ok(true) => {}
             Ok(false) => {
@@ -536,7 +475,7 @@ impl PageIndexer<'_> {
                     self.publish(at, copy(&now), false);
                 }
             }
-            if !self.feed.is_alive() {
+            if !self.work.feed.is_alive() {
                 return;
             }
         }
@@ -597,10 +536,11 @@ impl PageIndexer<'_> {
         let own = page_digest(&bytes, &facts);
         let size = facts.size;
         let modified = facts.modified();
+        let written = facts.written();
         let stamp = facts.stamp();
         let is_same = |old: &&Arc<PageEntry>| old.digest == own && old.path == path && old.size == size;
         if let Some(old) = old.filter(is_same).filter(|old| old.is_indexed) {
-            found.pages.push(Arc::new(PageEntry { modified, stamp, ..PageEntry::clone(old) }));
+            found.pages.push(Arc::new(PageEntry { modified, written, stamp, ..PageEntry::clone(old) }));
             return;
         }
         let is_cut = bytes.len() as u64 > INDEXED;
@@ -630,6 +570,7 @@ impl PageIndexer<'_> {
             description,
             size,
             modified,
+            written,
             digest: own,
             sections,
             stamp,
@@ -671,42 +612,18 @@ impl PageIndexer<'_> {
     }
 
     fn publish(&self, at: usize, now: SiteSnapshot, is_moved: bool) {
-        let mut state = self.library.lock();
-        if let Some(snapshot) = state.sites.get_mut(at) {
+        let mut snapshots = Vec::clone(&self.work.current());
+        if let Some(snapshot) = snapshots.get_mut(at) {
             let lists = now.lists + u64::from(is_moved);
             let generation = now.generation + u64::from(is_moved);
             *snapshot = Arc::new(SiteSnapshot { lists, generation, ..now });
         }
-    }
-
-    /// Notifies the subscribers of what has changed.
-    fn report(&self, walked: bool) {
-        let mut state = self.library.lock();
-        if walked {
-            state.compared = Some(Instant::now());
-        }
-        state.is_ready = true;
-        state.has_news = false;
-        let sites = state.sites.clone();
-        let lists = sites.iter().map(|site| site.lists).fold(0, u64::wrapping_add);
-        let report = state.subscribers.compare(lists, |uri| self.digest(&sites, uri));
-        drop(state);
-        self.library.changed.notify_all();
-        report.send(self.feed);
-    }
-
-    /// Of what a reader of a URI gets now; 0 for nothing.
-    fn digest(&self, sites: &[Arc<SiteSnapshot>], uri: &str) -> u64 {
-        let found = self.sites.iter().zip(sites).find_map(|(site, snapshot)| {
-            let target = site.target(uri, |key| snapshot.pages.contains_key(key))?;
-            snapshot.digest(&target)
-        });
-        found.unwrap_or_default()
+        self.work.publish(snapshots);
     }
 
     fn log_once(&self, what: &str) {
         if self.library.is_new_fault(what) {
-            self.feed.log(what);
+            self.work.feed.log(what);
         }
     }
 }
@@ -714,24 +631,25 @@ impl PageIndexer<'_> {
 /// Leaves what the watcher reports for the thread.
 #[derive(Clone)]
 struct ChangeQueue {
-    library: Arc<SiteLibrary>,
+    tracker: Arc<Tracker<SiteLibrary>>,
     feed: Feed,
 }
 
 impl FolderChanges for ChangeQueue {
     fn touched(&self, folder: &str, path: &[u8]) {
-        let mut state = self.library.lock();
-        if state.touched.len() < TOUCHED {
-            state.touched.insert((folder.to_owned(), path.to_vec()));
+        let mut inbox = self.tracker.source.inbox.lock();
+        if inbox.touched.len() < TOUCHED {
+            inbox.touched.insert((folder.to_owned(), path.to_vec()));
         } else {
-            state.is_moved = true;
+            inbox.is_moved = true;
         }
-        self.library.changed.notify_all();
+        drop(inbox);
+        self.tracker.wake(false);
     }
 
     fn moved(&self) {
-        self.library.lock().is_moved = true;
-        self.library.changed.notify_all();
+        self.tracker.source.inbox.lock().is_moved = true;
+        self.tracker.wake(false);
     }
 
     fn log(&self, what: &str) {

@@ -79,7 +79,7 @@ fn groups(sites: &[Arc<DocsSite>]) -> Vec<usize> {
     sites.iter().map(|site| first(site).unwrap_or_default()).collect()
 }
 
-/// The pages of all sites behind a place, in their order.
+/// The pages of all sites after a position, in their order.
 struct Merged<'s> {
     /// The remaining pages of each site, by the number of the site.
     rest: Vec<(usize, &'s [Arc<PageEntry>])>,
@@ -280,7 +280,7 @@ fn sections(typed: &Typed<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Titles of pages, as words to search for.
+/// Titles of pages, as searches.
 fn titles(typed: &Typed<'_>, is_encoded: bool) -> Vec<String> {
     let plain = path::decoded(typed.text).unwrap_or_default().to_lowercase();
     let titles = permitted(typed).filter_map(|(entry, _)| entry.description.title.clone());

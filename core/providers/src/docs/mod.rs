@@ -25,11 +25,14 @@ pub(crate) use site::{is_page, key};
 
 use crate::answers::completion;
 use crate::declared::{self, Declare};
+use crate::digest::digest;
 use crate::files::folder::{Folder, UnreadFile};
 use crate::indexes::IndexFile;
 use crate::named;
 use crate::options::OptionKind;
-use crate::subscribers::{PerProcess, digest};
+use crate::route::routes;
+use crate::tracker::{LISTS, ProcessTracker, Tracker};
+use crate::wanted::while_wanted;
 use crate::watching::OwnWatch;
 use library::{SiteGroup, SiteLibrary, SiteSnapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
@@ -37,7 +40,7 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };
 use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
 #[cfg(not(feature = "rag"))]
@@ -54,14 +57,20 @@ const SECTION: &str = "docs:///{site}/{+page}{#section}";
 const SEARCH: &str = "docs:///{site}/search/{+query}";
 const SEARCH_QUERY: &str = "docs:///{site}/search{?q,k,lang}";
 
-const OF_INDEX: Route = Route(0);
-const OF_SITE: Route = Route(1);
-const OF_PAGE: Route = Route(2);
-const OF_SECTION: Route = Route(3);
-const OF_SEARCH: Route = Route(4);
-const OF_SEARCH_QUERY: Route = Route(5);
-/// Of the first site; each site has a number of its own.
-const OF_SITES: u32 = 16;
+routes! {
+    /// The parts of the provider.
+    enum DocsRoute {
+        Index,
+        /// A site by the template.
+        AnySite,
+        Page,
+        Section,
+        Search,
+        SearchQuery,
+        /// A site by its own resource.
+        Site(at: usize),
+    }
+}
 
 const MARKDOWN: &str = "text/markdown";
 const JSON: &str = "application/json";
@@ -71,7 +80,7 @@ const JSON: &str = "application/json";
 pub struct Docs {
     sites: Vec<Arc<DocsSite>>,
     own: OwnWatch,
-    library: PerProcess<SiteLibrary>,
+    tracker: ProcessTracker<SiteLibrary>,
 }
 
 impl Docs {
@@ -88,7 +97,8 @@ impl Docs {
         let index = IndexFile::new("docs", index)?;
         let group = Arc::new(SiteGroup { list_max, max_bytes, watch: folder.watch, patience, index });
         let folders = Folder::all("docs", "site", &sites, &folder)?;
-        let mut docs = Self { sites: Vec::new(), own: OwnWatch::default(), library: PerProcess::default() };
+        let mut docs =
+            Self { sites: Vec::new(), own: OwnWatch::default(), tracker: ProcessTracker::default() };
         docs.add(folders.into_iter().map(|folder| Arc::new(DocsSite::new(folder, &group))).collect())?;
         Ok(docs)
     }
@@ -146,21 +156,20 @@ impl Declare for Docs {
 impl Provider for Docs {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
         self.own.mount("docs", feed)?;
-        self.library.clear();
+        self.tracker.clear();
         let index = Resource::new(SCHEME)
             .name("docs")
             .title("The sites of documentation")
             .mime_type(JSON)
             .priority(1.0);
-        let mut mount = Mount::new("docs").resource(OF_INDEX, index);
+        let mut mount = Mount::new("docs").resource(DocsRoute::Index, index);
         for (at, site) in self.sites.iter().enumerate() {
-            let route = Route(OF_SITES.saturating_add(u32::try_from(at).unwrap_or(u32::MAX)));
             let contents = Resource::new(&*site.uri)
                 .name(format!("{}/", site.name()))
                 .title(format!("The pages of {}", site.name()))
                 .mime_type(MARKDOWN)
                 .priority(1.0);
-            mount = mount.resource(route, contents);
+            mount = mount.resource(DocsRoute::Site(at), contents);
         }
         let page = |uri: &str| Template::new(uri).mime_type(MARKDOWN).completes("site").completes("page");
         let search = |uri: &str, query: &str| {
@@ -168,18 +177,20 @@ impl Provider for Docs {
             template.title("Pages that have all of some words, best first").completes(query)
         };
         Ok(mount
-            .template(OF_PAGE, page(PAGE).title("A page").list(ListSource { pages: true }))
-            .template(OF_SECTION, page(SECTION).title("A section of a page").completes("section"))
-            .template(OF_SEARCH, search(SEARCH, "query"))
-            .template(OF_SEARCH_QUERY, search(SEARCH_QUERY, "q").completes("k").completes("lang"))
+            .template(DocsRoute::Page, page(PAGE).title("A page").list(ListSource { pages: true }))
+            .template(DocsRoute::Section, page(SECTION).title("A section of a page").completes("section"))
+            .template(DocsRoute::Search, search(SEARCH, "query"))
+            .template(DocsRoute::SearchQuery, search(SEARCH_QUERY, "q").completes("k").completes("lang"))
             .template(
-                OF_SITE,
+                DocsRoute::AnySite,
                 Template::new(SITE).title("The pages of a site").mime_type(MARKDOWN).completes("site"),
             ))
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
-        let answer = self.answer(&request, &reply);
+        let cancelled = reply.cancelled();
+        let is_wanted = move || cancelled.as_ref().is_none_or(|cancelled| !cancelled.get());
+        let answer = while_wanted(is_wanted, || self.answer(&request, &reply));
         reply.send(answer);
     }
 
@@ -187,6 +198,7 @@ impl Provider for Docs {
         let Some(snapshots) = self.snapshots(&|| reply.is_cancelled()) else {
             return reply.send(Err(ReadError::Failed));
         };
+        self.tracker().saw(LISTS, SiteLibrary::lists(&snapshots));
         let permits = |uri: &str| request.permits(uri);
         let page = list::page(&self.sites, &snapshots, request.cursor(), request.limit(), &permits);
         reply.send(Ok(page));
@@ -194,12 +206,12 @@ impl Provider for Docs {
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
         let snapshots = match request.variable() {
-            "site" | "k" => Some(Vec::new()),
+            "site" | "k" => None,
             _ => self.snapshots(&|| reply.is_cancelled()),
         };
         let asked = list::Typed {
             sites: &self.sites,
-            snapshots: &snapshots.unwrap_or_default(),
+            snapshots: snapshots.as_deref().map_or(&[], Vec::as_slice),
             site: request.argument("site"),
             page: request.argument("page"),
             text: request.value(),
@@ -213,22 +225,23 @@ impl Provider for Docs {
         if self.sites.iter().all(|site| !site.group.watch) {
             return;
         }
-        let (uri, on) = match change {
-            InterestChange::Uri { uri, on, .. } => (Some(uri), on),
-            InterestChange::Lists { on } => (None, on),
-        };
-        self.library().interest(&self.sites, uri, on, self.own.feed());
+        self.tracker().interest(change, self.own.feed());
     }
 }
 
 impl Docs {
-    /// The library of this process.
-    fn library(&self) -> Arc<SiteLibrary> {
-        self.library.get(|| SiteLibrary::new(&self.sites))
+    /// The tracker of this process.
+    fn tracker(&self) -> Arc<Tracker<SiteLibrary>> {
+        self.tracker.get(|| SiteLibrary::new(&self.sites))
     }
 
-    fn snapshots(&self, is_cancelled: &dyn Fn() -> bool) -> Option<Vec<Arc<SiteSnapshot>>> {
-        self.library().snapshots(&self.sites, self.own.feed(), is_cancelled)
+    fn snapshots(&self, is_cancelled: &dyn Fn() -> bool) -> Option<Arc<Vec<Arc<SiteSnapshot>>>> {
+        let tracker = self.tracker();
+        if tracker.source.is_outdated() {
+            tracker.wake(true);
+        }
+        let patience = self.sites.iter().map(|site| site.group.patience).min().unwrap_or_default();
+        tracker.snapshot(self.own.feed(), patience, is_cancelled)
     }
 
     fn answer(
@@ -237,20 +250,23 @@ impl Docs {
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
         let permits = |uri: &str| request.permits(uri);
-        if request.route() == OF_INDEX {
+        let route = DocsRoute::parse(request.route());
+        if route == Some(DocsRoute::Index) {
             return Ok(Contents::text(list::index(&self.sites, &permits)).with_mime_type(JSON).into());
         }
-        let numbered = request.route().0.checked_sub(OF_SITES).map(|at| self.sites.get(at as usize));
-        let named = || self.sites.iter().find(|site| Some(site.name()) == request.param("site"));
-        let site = numbered.unwrap_or_else(named).ok_or(ReadError::NotFound)?;
-        match request.route() {
-            OF_PAGE | OF_SECTION => {
+        let site = match route {
+            Some(DocsRoute::Site(at)) => self.sites.get(at),
+            _ => self.sites.iter().find(|site| Some(site.name()) == request.param("site")),
+        };
+        let site = site.ok_or(ReadError::NotFound)?;
+        match route {
+            Some(DocsRoute::Page | DocsRoute::Section) => {
                 let page = request.param("page").unwrap_or_default();
                 let section = request.param("section");
                 self.page(site, page, section, request, reply)
             }
-            OF_SEARCH => self.search_or_page(site, request, reply),
-            OF_SEARCH_QUERY => {
+            Some(DocsRoute::Search) => self.search_or_page(site, request, reply),
+            Some(DocsRoute::SearchQuery) => {
                 let param = |name: &str| request.param(name);
                 let request_of = SearchRequest::parse("q", param("q"), param("k"), param("lang"))?;
                 self.search(site, &request_of, request, reply)
@@ -291,7 +307,7 @@ impl Docs {
             })?;
         let fault = |fault: &str| {
             let fault = format!("{}/{key}: {fault}", site.name());
-            if self.library().is_new_fault(&fault) {
+            if self.tracker().source.is_new_fault(&fault) {
                 reply.log(&fault);
             }
         };
@@ -313,7 +329,7 @@ impl Docs {
         Ok(markdown(own.to_owned(), &page).into())
     }
 
-    /// A page of that name, if there is one; else a search.
+    /// A page of that name, if it exists; else a search.
     fn search_or_page(
         &self,
         site: &DocsSite,
@@ -356,13 +372,12 @@ impl Docs {
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
         let snapshot = self.snapshot(site, reply)?;
-        let library = self.library();
-        let text = search::search(&library, site, wanted, &snapshot, &|uri| request.permits(uri)).map_err(
-            |reason| {
+        let tracker = self.tracker();
+        let text = search::search(&tracker.source, site, wanted, &snapshot, &|uri| request.permits(uri))
+            .map_err(|reason| {
                 reply.log(&reason);
                 ReadError::Failed
-            },
-        )?;
+            })?;
         self.saw(request, snapshot.generation());
         Ok(unless_whole(&snapshot, Contents::text(text).with_mime_type(JSON)).into())
     }
@@ -403,7 +418,7 @@ impl Docs {
     /// The client has read this: what differs from it later is a change.
     fn saw(&self, request: &Read, digest: u64) {
         if let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI) {
-            self.library().saw(&uri, digest);
+            self.tracker().saw(&uri, digest);
         }
     }
 }

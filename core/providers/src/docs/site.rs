@@ -107,8 +107,8 @@ impl DocsSite {
                 own
             } else {
                 let wanted = uri_path::text(name);
-                let mut names = self.folder.names(&path).into_iter();
-                let found = names.find(|other| uri_path::text(other).nfc().eq(wanted.chars()))?;
+                let is_it = |other: &[u8]| uri_path::text(other).nfc().eq(wanted.chars());
+                let found = self.folder.name_in(&path, &is_it)?;
                 uri_path::join(&path, &found)
             };
         }

@@ -9,21 +9,13 @@ use super::tree::{Tree, join};
 pub(super) use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type, priority};
 use mcp_resources_engine::connection::{Body, Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_runtime::provider::RequestContext;
 use std::io::Read;
 
 /// Size of one read in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// The parts of a request that a read needs.
-pub(super) struct ReadContext<'a> {
-    /// Whether an answer may have so many bytes.
-    pub(super) facts: &'a dyn Fn(u64) -> Result<(), ReadError>,
-    pub(super) is_cancelled: &'a dyn Fn() -> bool,
-    /// Whether the client may see a URI.
-    pub(super) permits: &'a dyn Fn(&str) -> bool,
-}
-
-/// The lines of a file that are asked for, from 1, both ends included.
+/// The requested lines of a file, from 1, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineRange {
     first: u64,
@@ -58,21 +50,21 @@ pub(super) fn file(
     path: &[u8],
     lines: Option<LineRange>,
     max: Option<u64>,
-    context: &ReadContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<ReadResult<'static>, ReadError> {
     let allow = |size: u64| {
         if let Some(limit) = max.filter(|max| size > *max) {
             return Err(ReadError::SizeExceeded { limit, size: Some(size) });
         }
-        (context.facts)(size)
+        context.facts(size)
     };
     let size = opened.facts.size;
     let bytes = match lines {
         None => {
             allow(size)?;
-            whole(opened, &allow, context.is_cancelled)?
+            whole(opened, &allow, &|| context.is_cancelled())?
         }
-        Some(lines) => some(opened, lines, &allow, context.is_cancelled)?,
+        Some(lines) => some(opened, lines, &allow, &|| context.is_cancelled())?,
     };
     let mime_type = mime_type(path, &bytes);
     let contents = match String::from_utf8(bytes) {
@@ -91,10 +83,10 @@ pub(super) fn bytes<'c>(result: &'c ReadResult<'_>) -> Option<&'c [u8]> {
     }
 }
 
-/// Whether an answer may have so many bytes.
+/// Whether an answer may have this size in bytes.
 type Allow<'a> = dyn Fn(u64) -> Result<(), ReadError> + 'a;
 
-/// All of a file, as it is now.
+/// The current contents of a file.
 fn whole(
     opened: OpenedFile,
     allow: &Allow<'_>,
@@ -205,21 +197,21 @@ pub(super) fn directory(
     root: &RootDirectory,
     path: &[u8],
     dir: &Dir,
-    context: &ReadContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<ReadResult<'static>, Missing> {
     let chain = tree.chain(root, path).ok_or(Missing::NotFound)?;
     let mut first = Smallest::new(CHILDREN + 1);
     for DirectoryEntry { name, kind } in dir.entries()? {
-        if (context.is_cancelled)() {
+        if context.is_cancelled() {
             return Err(Missing::NotFound);
         }
         if !first.wants(&name) {
             continue;
         }
         let own = join(path, &name);
-        let Some(kind) = resolve(tree, root, &own, kind, context.permits) else { continue };
+        let Some(kind) = resolve(tree, root, &own, kind, &|uri| context.permits(uri)) else { continue };
         let is_dir = kind == FileKind::Directory;
-        if tree.admits_entry(&chain, &own, is_dir) && (context.permits)(&tree.uri(&own, is_dir)) {
+        if tree.admits_entry(&chain, &own, is_dir) && context.permits(&tree.uri(&own, is_dir)) {
             first.push(name, is_dir);
         }
     }

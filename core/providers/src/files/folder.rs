@@ -15,6 +15,7 @@ use super::tree::{INDEX, Tree};
 use super::watch::{FileWatch, WatchReports};
 use crate::named::NamedPath;
 use crate::uri_path::join;
+use crate::wanted::is_wanted;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_runtime::provider::InterestChange;
@@ -112,7 +113,7 @@ impl Folder {
         &self.tree
     }
 
-    /// Its name, as it stands in URIs once it is percent-encoded.
+    /// Its name, before percent-encoding.
     pub(crate) fn name(&self) -> &str {
         self.tree.name()
     }
@@ -133,7 +134,7 @@ impl Folder {
         format!("{scheme}{}", uri.strip_prefix(INDEX).unwrap_or_default())
     }
 
-    /// Visits each file that is served, until `visit` returns `false`. Returns whether all were visited.
+    /// Visits each file that is served, until `visit` returns `false` or nobody waits for it. Returns whether all were visited.
     ///
     /// # Errors
     /// The folder is not there now, or cannot be read.
@@ -169,6 +170,10 @@ impl Folder {
     ) -> bool {
         let Ok(entries) = dir.entries() else { return true };
         for DirectoryEntry { name, kind } in entries {
+            // A directory may grow for as long as it is read.
+            if !is_wanted() {
+                return false;
+            }
             let own = join(path, &name);
             match kind {
                 FileKind::Directory if depth < DEPTH => {
@@ -190,15 +195,13 @@ impl Folder {
         true
     }
 
-    /// The names in a directory that is served; none if there is no such directory.
-    pub(crate) fn names(&self, path: &[u8]) -> Vec<Vec<u8>> {
-        let names = || {
-            let root = self.tree.open().ok()?;
-            let dir = self.tree.find(&root, path, &|_| true).ok()?.into_dir()?;
-            let names = dir.entries().ok()?.map(|entry| entry.name).collect();
-            Some(names)
-        };
-        names().unwrap_or_default()
+    /// The first name in a directory that is served for which `is_it` holds.
+    pub(crate) fn name_in(&self, path: &[u8], is_it: &dyn Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+        let root = self.tree.open().ok()?;
+        let dir = self.tree.find(&root, path, &|_| true).ok()?.into_dir()?;
+        // A directory may grow for as long as it is read.
+        let mut names = dir.entries().ok()?.map(|entry| entry.name).take_while(|_| is_wanted());
+        names.find(|name| is_it(name))
     }
 
     /// Whether the path is a directory; `None` if nothing is served there.
@@ -207,7 +210,7 @@ impl Folder {
         Some(self.tree.find(&root, path, &|_| true).ok()?.is_dir())
     }
 
-    /// The first `max` bytes of a file. `check` is given its size, before it is read and as it is read.
+    /// The first `max` bytes of a file. `check` is called with its size, before and during the read.
     ///
     /// # Errors
     /// [`UnreadFile`].
@@ -284,6 +287,13 @@ impl FileFacts {
         modified(&self.facts)
     }
 
+    /// When its contents were last written. `None` before 1970.
+    pub(crate) fn written(&self) -> Option<SystemTime> {
+        let (seconds, nanos) = self.facts.modified;
+        let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?.min(999_999_999));
+        SystemTime::UNIX_EPOCH.checked_add(since)
+    }
+
     /// The facts as one text: another text is another file, or other contents. `None` if a later change need not show in it.
     pub(crate) fn stamp(&self) -> Option<String> {
         let EntryFacts { inode, modified, size, .. } = &self.facts;
@@ -291,7 +301,7 @@ impl FileFacts {
     }
 }
 
-/// Watches folders while it is asked to.
+/// A watch over folders, while it is on.
 pub(crate) struct FolderWatch(FileWatch);
 
 impl FolderWatch {
@@ -299,7 +309,7 @@ impl FolderWatch {
         Self(FileWatch::default())
     }
 
-    /// Reports all changes of the folders from now on, or none. What changes before all is watched is one
+    /// Starts or stops reporting the changes of the folders. Changes before everything is watched are reported as one
     /// [`FolderChanges::moved`].
     pub(crate) fn set(&self, on: bool, folders: &[Folder], changes: Option<impl FolderChanges>) {
         let trees: Vec<_> = folders.iter().map(|folder| folder.tree.clone()).collect();

@@ -179,7 +179,7 @@ impl FileWalk<'_> {
         self.enter(root, path, chain, file)
     }
 
-    /// Lists the files of a directory behind `after`, and puts it on the stack.
+    /// Lists the files of a directory behind `after`, and pushes it on the stack.
     fn enter(
         &mut self,
         root: &RootDirectory,

@@ -6,8 +6,8 @@
 //!   interest ──▶ Watch, a thread while there are subscribers: compares what is there with what was, and notifies the Feed
 //! ```
 //!
-//! No answer may be kept (`ttlMs` is 0): whatever has just written a file on this machine may be who reads it next, and a file
-//! is read again at little cost.
+//! Answers may not be cached (`ttlMs` is 0): the next reader may be the program that has just written the file, and
+//! reading a file again costs little.
 //!
 //! Law: the opened file is the one that was judged. A file that is absent, ignored, hidden, excluded, reached by a link
 //! that may not be followed, or not a regular file is not found; all cases look the same.
@@ -39,14 +39,15 @@ use crate::answers::completion;
 use crate::declared::{self, Declare};
 use crate::named;
 use crate::options::OptionKind;
+use crate::route::routes;
 use crate::watching::OwnWatch;
-use contents::{LineRange, ReadContext};
+use contents::LineRange;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, RequestContext, Responder,
 };
 use mcp_resources_template::{TemplateOptions, VariableOptions};
 use root_directory::{Missing, Resolution};
@@ -59,12 +60,18 @@ const ROOT: &str = "file:///{root}";
 const PATHS: &str = "file:///{root}/{+path}";
 const LINES: &str = "file:///{root}/{+path}{?lines}";
 
-const OF_INDEX: Route = Route(0);
-const OF_ROOT: Route = Route(1);
-const OF_PATHS: Route = Route(2);
-const OF_LINES: Route = Route(3);
-/// Of the first root; each root has a number of its own.
-const OF_ROOTS: u32 = 16;
+routes! {
+    /// The parts of the provider.
+    enum FileRoute {
+        Index,
+        /// A root by the template.
+        AnyRoot,
+        Paths,
+        Lines,
+        /// A root by its own resource.
+        Root(at: usize),
+    }
+}
 
 /// Directories that are served. They are in one server at a time.
 #[derive(Debug)]
@@ -147,11 +154,10 @@ impl Provider for Files {
         self.own.mount("files", feed)?;
         let directory = |uri: &str| Resource::new(uri).mime_type(contents::DIRECTORY);
         let index = directory(INDEX).name("files").title("The directories that are served").priority(1.0);
-        let mut mount = Mount::new("files").resource(OF_INDEX, index);
+        let mut mount = Mount::new("files").resource(FileRoute::Index, index);
         for (at, tree) in self.trees.iter().enumerate() {
-            let route = Route(OF_ROOTS.saturating_add(u32::try_from(at).unwrap_or(u32::MAX)));
             let root = directory(&tree.uri(b"", true)).name(format!("{}/", tree.name())).priority(1.0);
-            mount = mount.resource(route, root);
+            mount = mount.resource(FileRoute::Root(at), root);
         }
         let root = Template::new(ROOT).title("A directory that is served").completes("root");
         let paths = Template::new(PATHS)
@@ -165,7 +171,10 @@ impl Provider for Files {
             .options(may_be_empty())
             .completes("root")
             .completes("path");
-        Ok(mount.template(OF_PATHS, paths).template(OF_LINES, lines).template(OF_ROOT, root))
+        Ok(mount
+            .template(FileRoute::Paths, paths)
+            .template(FileRoute::Lines, lines)
+            .template(FileRoute::AnyRoot, root))
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
@@ -222,18 +231,15 @@ impl Files {
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
-        let context = ReadContext {
-            facts: &|size| reply.facts(size),
-            is_cancelled: &|| reply.is_cancelled(),
-            permits: &|uri| request.permits(uri),
-        };
-        if request.route() == OF_INDEX {
+        let context = request.context(reply);
+        let route = FileRoute::parse(request.route());
+        if route == Some(FileRoute::Index) {
             return self.index(&context);
         }
         let lines = request.param("lines").map(LineRange::parse).transpose()?;
-        let (tree, text) = match request.route().0.checked_sub(OF_ROOTS) {
-            Some(at) => (self.trees.get(at as usize), ""),
-            None => {
+        let (tree, text) = match route {
+            Some(FileRoute::Root(at)) => (self.trees.get(at), ""),
+            _ => {
                 let root = request.param("root").unwrap_or_default();
                 (self.tree(root), request.param("path").unwrap_or_default())
             }
@@ -255,7 +261,7 @@ impl Files {
                 return Err(failed(missing));
             }
         };
-        let opened = tree.find(&root, &path, context.permits).map_err(failed)?;
+        let opened = tree.find(&root, &path, &|uri| context.permits(uri)).map_err(failed)?;
         let facts = opened.facts;
         if !opened.is_dir() {
             if must_be_dir {
@@ -279,8 +285,8 @@ impl Files {
     }
 
     /// The roots that the client may see.
-    fn index(&self, context: &ReadContext<'_>) -> Result<ReadResult<'static>, ReadError> {
-        let uris = self.trees.iter().map(|tree| tree.uri(b"", true)).filter(|uri| (context.permits)(uri));
+    fn index(&self, context: &RequestContext<'_>) -> Result<ReadResult<'static>, ReadError> {
+        let uris = self.trees.iter().map(|tree| tree.uri(b"", true)).filter(|uri| context.permits(uri));
         let child = |uri| Contents::text("").with_uri(uri).with_mime_type(contents::DIRECTORY);
         Ok(ReadResult { contents: uris.map(child).collect(), cache: None })
     }

@@ -165,11 +165,16 @@ impl Stamp {
 
     /// Whether a change after this moment gives another stamp.
     pub(crate) fn is_settled(&self) -> bool {
+        let margin = if self.changed.1 == 0 { COARSE } else { TICK };
+        let age = self.changed_at().map(|changed| SystemTime::now().duration_since(changed));
+        age.is_some_and(|age| age.is_ok_and(|age| age > margin))
+    }
+
+    /// When its contents, or what is said of it, last changed. `None` before 1970.
+    pub(crate) fn changed_at(&self) -> Option<SystemTime> {
         let (seconds, nanos) = self.changed;
-        let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else { return false };
-        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos.min(999_999_999));
-        let margin = if nanos == 0 { COARSE } else { TICK };
-        SystemTime::now().duration_since(changed).is_ok_and(|age| age > margin)
+        let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?.min(999_999_999));
+        SystemTime::UNIX_EPOCH.checked_add(since)
     }
 }
 

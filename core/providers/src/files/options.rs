@@ -38,7 +38,7 @@ pub(super) struct FileSettings {
 pub enum Symlinks {
     /// They are not found.
     Never,
-    /// Those are followed that lead to a place under the same root.
+    /// Links are followed if their target is under the same root.
     Inside,
 }
 

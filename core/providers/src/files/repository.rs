@@ -6,8 +6,8 @@
 //!                              a worktree       those of the directory that X/commondir names
 //! ```
 //!
-//! Law: what these files lead to is read as rules alone, and rules only hide. A `.git` file that cannot be read stands for rules
-//! that cannot be read.
+//! Law: these files are read as rules only, and rules only hide. If a `.git` file cannot be read, its rules count as
+//! unreadable.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

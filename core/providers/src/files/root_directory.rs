@@ -31,7 +31,7 @@ const BASE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOC
 pub(super) enum Missing {
     /// It is not there, leads outside, or is neither a file nor a directory.
     NotFound,
-    /// It is there, and the system does not let it be read now.
+    /// It exists, and the system does not permit reading it now.
     Failed(Errno),
 }
 
@@ -65,7 +65,7 @@ pub(super) enum FileKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EntryFacts {
     pub(super) kind: FileKind,
-    /// The device and the number on it: the same as long as it is the same file.
+    /// The device and the inode number: the same as long as it is the same file.
     pub(super) inode: (u64, u64),
     /// When its contents were last changed: seconds since 1970, and nanoseconds.
     pub(super) modified: (i64, i32),
@@ -151,8 +151,8 @@ impl RootDirectory {
         }
     }
 
-    /// The path as its directories have it, where the file system found it under another name: one that is not case-sensitive,
-    /// or that normalises. Rules are about names as they are. `None`: it has this name.
+    /// The path in the spelling of its directories, if the file system found it under another name, as one that is not
+    /// case-sensitive or that normalises does. Rules apply to the real names. `None` if the names are equal.
     fn real_spelling(&self, path: &[u8]) -> Result<Option<Vec<u8>>, Missing> {
         let mut real: Vec<u8> = Vec::with_capacity(path.len());
         let mut is_other = false;
@@ -167,7 +167,7 @@ impl RootDirectory {
         Ok(is_other.then_some(real))
     }
 
-    /// Whether a directory may find an entry under another name than it has.
+    /// Whether a directory may find an entry under a name other than its own.
     fn folds(&self, directory: &[u8], name: &[u8]) -> bool {
         let swapped: Vec<u8> =
             name.iter().map(|byte| if byte.is_ascii_alphabetic() { byte ^ 0x20 } else { *byte }).collect();
@@ -180,7 +180,7 @@ impl RootDirectory {
                 .is_some_and(|other| self.stat(directory, name).is_some_and(|own| own.inode == other.inode))
     }
 
-    /// The name of the entry that a directory finds under `name`: that one if it has it.
+    /// The real name of the entry that a directory finds under `name`.
     fn own_name(&self, directory: &[u8], name: &[u8]) -> Result<Vec<u8>, Missing> {
         let inode = self.stat(directory, name).ok_or(Missing::NotFound)?.inode;
         let dir = self.resolve(directory)?.into_dir().ok_or(Missing::NotFound)?;
@@ -311,7 +311,7 @@ impl RootDirectory {
     }
 }
 
-/// The steps of a relative link; `None` if it is none, or absolute.
+/// The steps of a relative link; `None` if it is absolute, or no link.
 fn follow(here: BorrowedFd<'_>, name: &[u8]) -> Option<Vec<Vec<u8>>> {
     let target = fs::readlinkat(here, name, Vec::new()).ok()?.into_bytes();
     if target.starts_with(b"/") || target.is_empty() || target.len() > PATH {
@@ -409,7 +409,8 @@ impl OpenedFile {
 }
 
 impl Dir {
-    /// Its entries, in no order and without `.` and `..`, read as they are asked for. An entry that cannot be read ends them.
+    /// Its entries, in any order and without `.` and `..`, read lazily. An entry that cannot be read ends the
+    /// iteration.
     pub(super) fn entries(&self) -> Result<impl Iterator<Item = DirectoryEntry> + '_, Missing> {
         let entries = again(|| fs::Dir::read_from(&self.0)).map_err(missing)?;
         let entries = entries.map_while(Result::ok).filter_map(|entry| {

@@ -14,6 +14,7 @@ use super::gitignore::IgnoreRules;
 use super::repository::{Repository, folds_case};
 use super::root_directory::{Changed, EntryFacts, FileKind, Missing, RootDirectory};
 use super::tree::join;
+use mcp_resources_runtime::sync::Mutex;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
@@ -23,7 +24,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 /// The largest file of rules that is read, in bytes.
@@ -60,7 +61,7 @@ type ReadRules = (RuleFileStamp, Option<Arc<IgnoreRules>>);
 struct KeptRules {
     files: HashMap<RuleKey, ReadRules>,
     bytes: usize,
-    /// Whether a configuration says that case counts for nothing.
+    /// Whether a configuration says that case does not matter.
     configs: HashMap<PathBuf, (RuleFileStamp, bool)>,
 }
 
@@ -77,7 +78,7 @@ struct RuleFileStamp {
     changed: Changed,
 }
 
-/// Why rules that are there cannot be read.
+/// The reason why existing rules cannot be read.
 #[derive(Clone, Copy, Debug)]
 enum UnreadableRules {
     NoFile,
@@ -176,7 +177,7 @@ impl RuleFiles {
         absolute: impl Fn() -> PathBuf,
     ) -> Option<Repository> {
         let stamp = RuleFileStamp::from(root.look(directory, b".git").ok()?);
-        let mut known = self.repositories.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.repositories.lock();
         if let Some((_, repository)) = known.get(directory).filter(|(known, _)| *known == stamp) {
             return repository.clone();
         }
@@ -191,7 +192,7 @@ impl RuleFiles {
 
     /// The repositories under the root that were met.
     pub(super) fn known_repositories(&self) -> Vec<Repository> {
-        let known = self.repositories.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.repositories.lock();
         let mut known: Vec<_> =
             known.iter().filter_map(|(at, (_, found))| Some((at.clone(), found.clone()?))).collect();
         known.sort_unstable_by(|one, other| one.0.cmp(&other.0));
@@ -203,7 +204,7 @@ impl RuleFiles {
         if !self.has_faults.swap(false, Ordering::Relaxed) {
             return Vec::new();
         }
-        std::mem::take(&mut self.faults.lock().unwrap_or_else(PoisonError::into_inner).new)
+        std::mem::take(&mut self.faults.lock().new)
     }
 
     /// The kept rules of a file, if it is still the same file and unchanged.
@@ -247,7 +248,7 @@ impl RuleFiles {
     }
 
     fn unreadable(&self, path: &Path, reason: UnreadableRules) -> Arc<IgnoreRules> {
-        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut faults = self.faults.lock();
         if !faults.said.contains(path) && faults.new.len() < FAULTS {
             if faults.said.len() >= FAULTS {
                 faults.said.clear();
@@ -260,11 +261,11 @@ impl RuleFiles {
     }
 
     fn readable(&self, path: &Path) {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner).said.remove(path);
+        self.faults.lock().said.remove(path);
     }
 
     fn kept(&self) -> MutexGuard<'_, KeptRules> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

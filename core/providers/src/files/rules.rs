@@ -18,10 +18,11 @@ use super::root_directory::{EntryFacts, RootDirectory, components};
 use super::rule_files::RuleFiles;
 use crate::selection::Selection;
 use mcp_resources_engine::option::OptionError;
+use mcp_resources_runtime::sync::Mutex;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const IGNORE: &[u8] = b".ignore";
@@ -163,7 +164,7 @@ impl FolderRules {
 
     /// The repository around the root, as it was found a moment ago at most.
     fn outer(&self) -> Arc<Outer> {
-        let mut outer = self.outer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outer = self.outer.lock();
         match &*outer {
             Some((found, outer)) if found.elapsed() < FRESH => outer.clone(),
             _ => {

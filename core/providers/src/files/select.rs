@@ -13,7 +13,7 @@ pub(super) struct Smallest {
 }
 
 impl Smallest {
-    /// At most so many.
+    /// Keeps at most `max` names.
     pub(super) fn new(max: usize) -> Self {
         Self { max, heap: BinaryHeap::new(), more: false }
     }

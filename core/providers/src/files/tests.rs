@@ -3,13 +3,14 @@
 mod rules;
 mod swap;
 
-use super::contents::{self, LineRange, ReadContext};
+use super::contents::{self, LineRange};
 use super::list::{self, FileListContext};
 use super::root_directory::{Missing, Resolution};
 use super::tree::{self, Tree};
 use super::{FileOptions, Symlinks, complete};
 use mcp_resources_engine::connection::{Body, Contents, Item, ReadResult};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_runtime::provider::RequestContext;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -72,8 +73,8 @@ fn all(_uri: &str) -> bool {
     true
 }
 
-fn context() -> ReadContext<'static> {
-    ReadContext { facts: &|_| Ok(()), is_cancelled: &|| false, permits: &all }
+fn context() -> RequestContext<'static> {
+    RequestContext::detached()
 }
 
 /// The text at the decoded path of a URI, or the children's URIs, one on each line.

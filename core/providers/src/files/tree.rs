@@ -27,7 +27,7 @@ pub(super) const INDEX: &str = "file:///";
 /// may be replaced, disappear and come back, and a process may fork.
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// As it stands in URIs, decoded.
+    /// Its decoded name in URIs.
     name: String,
     /// `file:///NAME/`.
     uri: String,
@@ -99,16 +99,7 @@ impl Tree {
             return Some((Vec::new(), true));
         }
         let rest = uri.strip_prefix(&*self.uri)?;
-        let mut bytes = Vec::with_capacity(rest.len());
-        let rest = rest.as_bytes();
-        let mut at = 0;
-        while let Some(&byte) = rest.get(at) {
-            let triplet =
-                if byte == b'%' { mcp_resources_template::uri::hex_pair(&rest[at + 1..]) } else { None };
-            bytes.push(triplet.unwrap_or(byte));
-            at += if triplet.is_some() { 3 } else { 1 };
-        }
-        path(std::str::from_utf8(&bytes).ok()?)
+        path(&mcp_resources_template::uri::decode(rest)?)
     }
 
     /// Opens the requested entry, if it is served. `permits` is also asked about its real path.

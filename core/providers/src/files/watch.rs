@@ -47,10 +47,11 @@ use super::root_directory::EntryFacts;
 use super::tree::Tree;
 use inbox::{FileChange, WatchInbox};
 use mcp_resources_runtime::provider::{Feed, InterestChange};
+use mcp_resources_runtime::sync::Mutex;
 use seen::{Before, SeenFiles};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use watcher::FileWatcher;
 
@@ -58,7 +59,7 @@ use watcher::FileWatcher;
 pub(super) trait WatchReports: Clone + Send + 'static {
     fn updated(&self, uri: &str);
     fn list_changed(&self);
-    /// A URI is watched from now on: every later change is reported.
+    /// Called when watching a URI begins: every later change is reported.
     fn watches(&self, _uri: &str) {}
     /// The system has reported something of a path.
     fn touched(&self, _tree: &Tree, _path: &[u8]) {}
@@ -89,7 +90,7 @@ impl WatchReports for Feed {
 /// Settings that tests change.
 #[derive(Clone, Copy, Debug)]
 struct WatchSettings {
-    /// Whether the system is not asked for watches.
+    /// Whether to poll instead of using the system's watches.
     polls: bool,
     /// Maximum number of waiting hints.
     hints: usize,
@@ -137,7 +138,7 @@ impl FileWatch {
         }
     }
 
-    /// Clients watch something from now on, or no longer. The thread begins with the first.
+    /// Records that clients begin or stop watching. The thread starts with the first interest.
     pub(super) fn interest(&self, trees: &[Arc<Tree>], change: InterestChange<'_>, feed: Option<Feed>) {
         self.change(trees, change, feed);
     }
@@ -175,9 +176,9 @@ impl FileWatch {
         }
     }
 
-    /// The inbox of this process: a forked one has none of its parent's threads.
+    /// The inbox of this process: a forked process has none of its parent's threads.
     fn inbox(&self) -> Arc<WatchInbox> {
-        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inbox = self.inbox.lock();
         let process = std::process::id();
         if inbox.0 != process {
             let own = inbox.1.forked();

@@ -8,7 +8,7 @@
 //! Law: no backtracking. A match costs at most the length of the pattern times that of the text, and needs two flags for each
 //! byte of the text. Braces mean nothing, as in git. A class that git refuses makes a pattern that matches nothing.
 
-/// A pattern, ready to be asked.
+/// A compiled pattern.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WildPattern {
     parts: Vec<Part>,
@@ -163,7 +163,7 @@ impl Reader<'_> {
         Some(byte)
     }
 
-    /// The byte so many behind the next one.
+    /// The byte at this distance from the next one.
     fn peek(&self, ahead: usize) -> Option<u8> {
         self.pattern.get(self.at + ahead).copied()
     }

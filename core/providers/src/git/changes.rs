@@ -4,11 +4,12 @@
 //! because a small repository can contain more files than any machine could count.
 
 use super::objects::entries;
-use super::repository::{GitContext, GitEntry, Handle};
+use super::repository::{GitEntry, Handle};
 use crate::uri_path::join;
 use gix::ObjectId;
 use gix::objs::tree::EntryMode;
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_runtime::provider::RequestContext;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,10 +39,10 @@ pub(super) struct ChangedFile {
 /// A comparison of two trees for a client.
 pub(super) struct Comparison<'c> {
     pub(super) handle: &'c Handle<'c>,
-    /// The revisions as they stand in URIs: the guard is asked about these.
+    /// The revisions as in URIs: the guard is asked about these.
     pub(super) from: &'c str,
     pub(super) to: &'c str,
-    pub(super) context: &'c GitContext<'c>,
+    pub(super) context: &'c RequestContext<'c>,
 }
 
 /// Called with each file that differs; `false` ends the comparison.
@@ -89,7 +90,7 @@ impl Comparison<'_> {
     /// Whether the client may see the file on both sides.
     fn permits(&self, change: &TreeChange<'_>) -> bool {
         let own = self.handle.own;
-        let may = |revision: &str| (self.context.permits)(&own.uri_at("blob", revision, change.path));
+        let may = |revision: &str| self.context.permits(&own.uri_at("blob", revision, change.path));
         own.selection.admits_entry(change.path, false)
             && (change.old.is_none() || may(self.from))
             && (change.new.is_none() || may(self.to))
@@ -110,7 +111,7 @@ impl TreeWalk<'_> {
         if old == new {
             return Ok(true);
         }
-        if depth > DEPTH || (self.of.context.is_cancelled)() {
+        if depth > DEPTH || self.of.context.is_cancelled() {
             return Err(ReadError::Failed);
         }
         let tree = |id: Option<ObjectId>| id.map(|id| self.of.handle.tree(id)).transpose();

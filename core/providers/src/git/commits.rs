@@ -6,18 +6,23 @@
 //!        └──────────── parents ──────────┘        if one parent has the same at the path, only that parent
 //! ```
 //!
+//! A commit-graph, if there is one, has the parents and the times, and tells of most commits that they left the path as it was.
+//! Commits and trees are read where it does not.
+//!
 //! Law: a walk visits a limited number of commits, and skips those whose URI the client may not see.
 
 use super::changes::{ChangedFile, Comparison};
+use super::graph::{CommitGraph, GraphPath};
 use super::message::{CommitHeader, CommitText, Person};
 use super::objects::child;
-use super::repository::{GitContext, GitEntry, Handle};
+use super::repository::{GitEntry, Handle};
 use super::revision::GitRevision;
 use super::watch::{Fingerprint, fingerprint_of_log};
 use crate::uri_path;
 use gix::ObjectId;
 use gix::objs::Kind;
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_runtime::provider::RequestContext;
 use serde::Serialize;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
@@ -75,7 +80,7 @@ pub(super) struct LogRequest<'a> {
 pub(super) fn log(
     handle: &Handle<'_>,
     request: &LogRequest<'_>,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let start = match request.revision {
         Some(revision) => Some(handle.resolve("ref", revision)?),
@@ -92,14 +97,15 @@ pub(super) fn log(
         let mut walk = CommitWalk::new(handle, start, path.as_deref())?;
         while let Some((id, commit)) = walk.next()? {
             let uri = handle.own.uri_of("commit", &id.to_string());
-            if !(context.permits)(&uri) {
+            if !context.permits(&uri) {
                 continue;
             }
             if log.commits.len() == request.max {
                 log.more = true;
                 break;
             }
-            log.commits.push(LogEntry::new(id, &commit, uri));
+            let Some(data) = walk.data(id, &commit)? else { continue };
+            log.commits.push(LogEntry::new(id, &commit.header, &data, uri));
         }
         log.more |= walk.is_cut;
     }
@@ -115,7 +121,7 @@ fn path_of(
     path: &str,
     revision: Option<&GitRevision>,
     start: Option<ObjectId>,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<Vec<u8>, ReadError> {
     let (path, is_dir) = uri_path::path(path).ok_or(ReadError::NotFound)?;
     let own = handle.own;
@@ -127,7 +133,7 @@ fn path_of(
     // A path that no longer exists counts as a file, unless it ends with a slash.
     let is_dir = now.map_or(is_dir, |entry| entry.mode.is_tree());
     let uri = own.uri_at(if is_dir { "tree" } else { "blob" }, &revision, &path);
-    let may = own.selection.admits(&path, is_dir) && (context.permits)(&uri);
+    let may = own.selection.admits(&path, is_dir) && context.permits(&uri);
     may.then_some(path).ok_or(ReadError::NotFound)
 }
 
@@ -135,7 +141,7 @@ fn path_of(
 pub(super) fn commit(
     handle: &Handle<'_>,
     revision: &GitRevision,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let id = handle.resolve("id", revision)?;
     let data = handle.commit(id)?;
@@ -168,9 +174,9 @@ pub(super) fn commit(
 }
 
 impl LogEntry {
-    fn new(id: ObjectId, commit: &WalkedCommit, uri: String) -> Self {
-        let (author, subject) = CommitText::brief(&commit.data);
-        let parents = commit.header.parents.iter().map(ToString::to_string).collect();
+    fn new(id: ObjectId, header: &CommitHeader, data: &[u8], uri: String) -> Self {
+        let (author, subject) = CommitText::brief(data);
+        let parents = header.parents.iter().map(ToString::to_string).collect();
         Self { id: id.to_string(), parents, author, subject, uri }
     }
 }
@@ -181,7 +187,8 @@ pub(super) fn json(value: &impl Serialize) -> Result<String, ReadError> {
 
 /// A commit that a walk has reached.
 pub(super) struct WalkedCommit {
-    data: Arc<[u8]>,
+    /// `None`: not read, because its header is in the commit-graph.
+    data: Option<Arc<[u8]>>,
     /// The last commit of a shallow clone has no parents.
     header: CommitHeader,
 }
@@ -189,7 +196,10 @@ pub(super) struct WalkedCommit {
 /// Commits from a revision on, the newest first.
 pub(super) struct CommitWalk<'h> {
     handle: &'h Handle<'h>,
+    graph: Option<Arc<CommitGraph>>,
     path: Option<Vec<&'h [u8]>>,
+    /// The same path, as the commit-graph is asked about it.
+    hashed: Option<GraphPath>,
     /// Ordered by the time of the commit; for equal times, the order of discovery.
     heap: BinaryHeap<(u64, std::cmp::Reverse<usize>, ObjectId)>,
     known: HashMap<ObjectId, WalkedCommit>,
@@ -207,12 +217,14 @@ impl<'h> CommitWalk<'h> {
         start: ObjectId,
         path: Option<&'h [u8]>,
     ) -> Result<Self, ReadError> {
+        let graph = handle.graph()?;
+        let hashed = path.map(GraphPath::new);
         let path = path.map(|path| uri_path::components(path).collect());
         let heap = Default::default();
         let known = Default::default();
         let seen = Default::default();
         let found = Default::default();
-        let mut walk = Self { handle, path, heap, known, seen, found, is_cut: false };
+        let mut walk = Self { handle, graph, path, hashed, heap, known, seen, found, is_cut: false };
         walk.push(start)?;
         Ok(walk)
     }
@@ -232,27 +244,39 @@ impl<'h> CommitWalk<'h> {
         if self.known.contains_key(&id) {
             return Ok(());
         }
-        let data = match self.handle.commit_if_there(id) {
-            Ok(Some(data)) => data,
-            // What is there is shown. Why the rest is not stands in the log.
-            Ok(None) => {
-                self.handle.absent(id);
-                self.is_cut = true;
-                return Ok(());
-            }
-            // A parent that is no commit.
-            Err(ReadError::NotFound) => {
-                self.is_cut = true;
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        };
+        if let Some(header) = self.graph.as_ref().and_then(|graph| graph.header(&id)) {
+            self.known.insert(id, WalkedCommit { data: None, header });
+            return Ok(());
+        }
+        let Some(data) = self.object(id)? else { return Ok(()) };
         let mut header = CommitHeader::parse(&data);
         if self.handle.shallow()?.contains(&id) {
             header.parents.clear();
         }
-        self.known.insert(id, WalkedCommit { data, header });
+        self.known.insert(id, WalkedCommit { data: Some(data), header });
         Ok(())
+    }
+
+    /// The bytes of a commit; without them, the walk counts as cut.
+    fn object(&mut self, id: ObjectId) -> Result<Option<Arc<[u8]>>, ReadError> {
+        match self.handle.commit_if_there(id) {
+            Ok(Some(data)) => return Ok(Some(data)),
+            // What is there is shown. Why the rest is not stands in the log.
+            Ok(None) => drop(self.handle.absent(id)),
+            // A parent that is no commit.
+            Err(ReadError::NotFound) => {}
+            Err(error) => return Err(error),
+        }
+        self.is_cut = true;
+        Ok(None)
+    }
+
+    /// The bytes of a commit that the walk has reached; `None` if they are not there.
+    fn data(&mut self, id: ObjectId, commit: &WalkedCommit) -> Result<Option<Arc<[u8]>>, ReadError> {
+        match &commit.data {
+            Some(data) => Ok(Some(data.clone())),
+            None => self.object(id),
+        }
     }
 
     pub(super) fn next(&mut self) -> Result<Option<(ObjectId, WalkedCommit)>, ReadError> {
@@ -291,21 +315,18 @@ impl<'h> CommitWalk<'h> {
     }
 
     fn same_at(&mut self, path: &[&[u8]], id: ObjectId, commit: &CommitHeader) -> Result<Same, ReadError> {
+        if let (Some(graph), Some(hashed), Some(first)) = (&self.graph, &self.hashed, commit.parents.first())
+            && graph.is_same(&id, hashed)
+        {
+            return Ok(Same::As(*first));
+        }
         let own = match commit.tree {
             Some(tree) => tree,
             None => self.handle.tree_of(id)?,
         };
         for parent in &commit.parents {
             self.read(*parent)?;
-            let Some(tree) = self.known.get(parent).map(|parent| parent.header.tree) else {
-                // It was visited already, or is not there.
-                match self.handle.commit_if_there(*parent)? {
-                    Some(data) if self.equal(path, Some(own), CommitHeader::parse(&data).tree, 0)? => {
-                        return Ok(Same::As(*parent));
-                    }
-                    _ => continue,
-                }
-            };
+            let Some(tree) = self.known.get(parent).map(|parent| parent.header.tree) else { continue };
             if self.equal(path, Some(own), tree, 0)? {
                 return Ok(Same::As(*parent));
             }

@@ -1,30 +1,31 @@
 //! Completion of the git provider's variables.
 //!
-//! Law: a client can expand the template with a value as it is. Names have `~2F` for a slash. Paths are whole, and
-//! percent-encoded where the template takes them as they are; those of directories end with a slash. Only names and paths that
-//! are served are suggested.
+//! Law: a client can expand the template with a value unchanged. Names have `~2F` for a slash. Paths are whole, and
+//! percent-encoded if the template does not encode them; those of directories end with a slash. Only served names and
+//! paths are suggested.
 
 use super::commits::CommitWalk;
 use super::objects::entries;
 use super::references;
-use super::repository::{GitContext, Handle};
+use super::repository::Handle;
 use super::revision::GitRevision;
 use crate::answers::COMPLETED;
 use crate::path;
 use crate::uri_path::{self, join};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_runtime::provider::RequestContext;
 
 /// The names of references that begin with the typed text, with a slash or with `~2F`.
 pub(super) fn revisions(
     handle: &Handle<'_>,
     typed: &str,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<Vec<String>, ReadError> {
     let plain = path::decoded(typed).unwrap_or_default();
     let fits = |encoded: &str, name: &str| {
         encoded.starts_with(typed) || !plain.is_empty() && name.starts_with(&*plain)
     };
-    let may = |encoded: &str| (context.permits)(&handle.own.uri_of("log", encoded));
+    let may = |encoded: &str| context.permits(&handle.own.uri_of("log", encoded));
     let mut values = Vec::new();
     if "HEAD".starts_with(typed) && may("HEAD") {
         values.push("HEAD".to_owned());
@@ -39,7 +40,7 @@ pub(super) fn revisions(
 pub(super) fn ids(
     handle: &Handle<'_>,
     typed: &str,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<Vec<String>, ReadError> {
     /// The most commits that are visited.
     const NEWEST: usize = 1_000;
@@ -50,7 +51,7 @@ pub(super) fn ids(
     for _ in 0..NEWEST {
         let Some((id, _)) = walk.next()? else { break };
         let id = id.to_string();
-        if id.starts_with(&typed) && (context.permits)(&handle.own.uri_of("commit", &id)) {
+        if id.starts_with(&typed) && context.permits(&handle.own.uri_of("commit", &id)) {
             values.push(id);
         }
         if values.len() == COMPLETED {
@@ -75,7 +76,7 @@ pub(super) enum PathOf {
 pub(super) fn paths(
     handle: &Handle<'_>,
     (revision, typed, of): (&str, &str, PathOf),
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<Vec<String>, ReadError> {
     let own = handle.own;
     let (above, start) = typed.rsplit_once('/').unwrap_or(("", typed));
@@ -93,7 +94,7 @@ pub(super) fn paths(
     let typed = TypedPrefix::new(start);
     let mut values = Vec::new();
     for entry in entries(&data) {
-        if values.len() == COMPLETED || (context.is_cancelled)() {
+        if values.len() == COMPLETED || context.is_cancelled() {
             break;
         }
         let is_dir = entry.mode.is_tree();
@@ -102,8 +103,7 @@ pub(super) fn paths(
         }
         let path = join(&directory, entry.filename);
         let kind = if is_dir { "tree" } else { "blob" };
-        if own.selection.admits_entry(&path, is_dir) && (context.permits)(&own.uri_at(kind, &encoded, &path))
-        {
+        if own.selection.admits_entry(&path, is_dir) && context.permits(&own.uri_at(kind, &encoded, &path)) {
             let encoded =
                 if of == PathOf::Log { uri_path::unencoded(&path) } else { uri_path::encode(&path) };
             values.push(encoded + if is_dir { "/" } else { "" });

@@ -27,7 +27,7 @@ const SINCE_VERSION_1: [&str; 6] = [
 pub(super) struct RepositoryConfig {
     /// Whether objects may not have been fetched.
     pub(super) is_partial: bool,
-    /// Whether files that are not checked out count, if they are there.
+    /// Whether existing files count that are not checked out.
     pub(super) is_sparse: bool,
     /// Whether the file system keeps the executable bit.
     pub(super) file_mode: bool,

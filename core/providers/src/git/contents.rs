@@ -3,7 +3,7 @@
 //! Law: a blob has the bytes of the object database. Filters for the working tree are not applied.
 
 use super::objects::entries;
-use super::repository::{GitContext, Handle};
+use super::repository::Handle;
 use super::revision::GitRevision;
 use super::watch::Fingerprint;
 use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
@@ -12,6 +12,7 @@ use gix::objs::Kind;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::{CacheHint, CacheScope};
+use mcp_resources_runtime::provider::RequestContext;
 
 /// The media type of a symbolic link, whose contents are its target.
 const LINK: &str = "inode/symlink";
@@ -24,7 +25,7 @@ pub(super) fn blob(
     handle: &Handle<'_>,
     revision: &GitRevision,
     path: &str,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<(ReadResult<'static>, Fingerprint), ReadError> {
     let (path, must_be_dir) = uri_path::path(path).ok_or(ReadError::NotFound)?;
     if must_be_dir || !handle.own.selection.admits(&path, false) {
@@ -37,7 +38,7 @@ pub(super) fn blob(
     if kind != Kind::Blob {
         return Err(ReadError::NotFound);
     }
-    (context.facts)(size)?;
+    context.facts(size)?;
     let bytes = handle.data(entry.id)?;
     let mime_type = if entry.mode.is_link() { LINK } else { mime_type(&path, &bytes) };
     let contents = match std::str::from_utf8(&bytes) {
@@ -56,7 +57,7 @@ pub(super) fn tree(
     handle: &Handle<'_>,
     revision: &GitRevision,
     path: &str,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<(ReadResult<'static>, Fingerprint), ReadError> {
     let (path, _) = uri_path::path(path).ok_or(ReadError::NotFound)?;
     let own = handle.own;
@@ -71,7 +72,7 @@ pub(super) fn tree(
     let mut contents = Vec::new();
     let mut more = false;
     for entry in entries(&data) {
-        if (context.is_cancelled)() {
+        if context.is_cancelled() {
             return Err(ReadError::Failed);
         }
         let is_dir = entry.mode.is_tree();
@@ -80,7 +81,7 @@ pub(super) fn tree(
             continue;
         }
         let uri = own.uri_at(if is_dir { "tree" } else { "blob" }, &encoded, &name);
-        if !(context.permits)(&uri) {
+        if !context.permits(&uri) {
             continue;
         }
         more = contents.len() == CHILDREN;

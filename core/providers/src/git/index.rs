@@ -15,7 +15,7 @@ use gix::index::entry::{Flags, Mode, Stat};
 use gix::{ObjectId, hash};
 use mcp_resources_engine::error::ReadError;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The largest index, in bytes, and the most files that it may have.
 const LARGEST: u64 = 256 << 20;
@@ -76,11 +76,11 @@ impl GitIndex {
 }
 
 impl Handle<'_> {
-    /// The index now; an empty one, if there is none. It is kept as long as the file is the same.
+    /// The current index; an empty one if there is none. Kept as long as the file is the same.
     pub(super) fn index(&self) -> Result<Arc<GitIndex>, ReadError> {
         let path = self.open.layout.git_dir.join("index");
         let now = std::fs::metadata(&path).ok().as_ref().map(stamp);
-        let mut kept = self.open.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.open.index.lock();
         if let Some((then, index)) = kept.as_ref()
             && Some(*then) == now
         {
@@ -170,7 +170,7 @@ impl Handle<'_> {
         into: &mut Vec<IndexEntry>,
         depth: usize,
     ) -> Result<(), ReadError> {
-        if depth > DEPTH || into.len() > ENTRIES || (self.context.is_cancelled)() {
+        if depth > DEPTH || into.len() > ENTRIES || self.context.is_cancelled() {
             return Err(ReadError::Failed);
         }
         let data = self.tree(tree)?;
@@ -198,7 +198,7 @@ fn entries_of(state: &State) -> impl Iterator<Item = IndexEntry> + '_ {
     })
 }
 
-/// The entries of a split index: those of the shared part, some of them replaced or deleted, and its own.
+/// Merges the entries of a split index: those of the shared part, some of them replaced or deleted, and its own.
 fn merged(own: &State, shared: &State) -> Vec<IndexEntry> {
     let mut all: Vec<Option<IndexEntry>> = entries_of(shared).map(Some).collect();
     let mut changes = entries_of(own).peekable();

@@ -78,7 +78,7 @@ impl GitLayout {
     /// Finds and checks the repository in `dir`. The signature is of the time before the check.
     ///
     /// # Errors
-    /// It is not a repository, or one of its parts lies elsewhere.
+    /// It is not a repository, or one of its parts is elsewhere.
     pub(super) fn find(dir: &Path) -> Result<(Self, Signature), LayoutRefusal> {
         let root = fs::canonicalize(dir).map_err(|error| refusal(format!("cannot be opened ({error})")))?;
         let layout = Self::locate(&root)?;
@@ -184,13 +184,13 @@ impl GitLayout {
         check_alternates(&objects, &areas, ALTERNATES)
     }
 
-    /// The directories that everything that is read must lie in.
+    /// The directories that contain everything that is read.
     pub(super) fn areas(&self) -> Areas {
         let own = self.work_dir.iter().chain([&self.git_dir, &self.common_dir]);
         Areas::new(own.cloned().collect())
     }
 
-    /// The signature as it is now, without a check. `dir` is the declared directory.
+    /// The current signature, without a check. `dir` is the declared directory.
     pub(super) fn signature(&self, dir: &Path) -> Signature {
         let stat = |path: &Path| fs::symlink_metadata(path).ok();
         let directory = |found: &Option<Metadata>| found.as_ref().map(|of| (of.dev(), of.ino(), 0, 0, 0));
@@ -283,7 +283,7 @@ fn check_links(dir: &Path, areas: &[&Path]) -> Result<(), LayoutRefusal> {
     Ok(())
 }
 
-/// The target of `path`, which must lie under one of `areas`.
+/// The target of `path`, which must be under one of `areas`.
 fn inside(path: &Path, areas: &[&Path]) -> Result<PathBuf, LayoutRefusal> {
     let real = fs::canonicalize(path).ok().filter(|real| areas.iter().any(|area| real.starts_with(area)));
     real.ok_or_else(|| {

@@ -20,6 +20,7 @@ mod complete;
 mod config;
 mod contents;
 mod delta;
+mod graph;
 mod index;
 mod layout;
 mod message;
@@ -48,6 +49,8 @@ use crate::declared::{self, Declare};
 use crate::media::DIRECTORY;
 use crate::named;
 use crate::options::OptionKind;
+use crate::route::routes;
+use crate::tracker::{ProcessTracker, Tracker};
 use crate::watching::OwnWatch;
 use commits::LogRequest;
 use complete::PathOf;
@@ -56,16 +59,16 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, RequestContext, Responder,
 };
-use mcp_resources_template::{TemplateOptions, VariableOptions};
+use mcp_resources_template::{TemplateOptions, VariableOptions, uri};
 use references::After;
-use repository::{GitContext, GitRepository, Handle, INDEX};
+use repository::{GitRepository, Handle, INDEX};
 use revision::GitRevision;
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
-use watch::{GitTarget, GitWatcher};
+use watch::{GitSource, GitTarget};
 
 const STATUS: &str = "git:///{repo}/status";
 const BRANCHES: &str = "git:///{repo}/branches{?after}";
@@ -77,16 +80,21 @@ const DIFF: &str = "git:///{repo}/diff/{from}/{to}";
 const TREE: &str = "git:///{repo}/tree/{ref}/{+path}";
 const BLOB: &str = "git:///{repo}/blob/{ref}/{+path}";
 
-const OF_INDEX: Route = Route(0);
-const OF_STATUS: Route = Route(1);
-const OF_BRANCHES: Route = Route(2);
-const OF_TAGS: Route = Route(3);
-const OF_LOG: Route = Route(4);
-const OF_LOG_OF: Route = Route(5);
-const OF_COMMIT: Route = Route(6);
-const OF_DIFF: Route = Route(7);
-const OF_TREE: Route = Route(8);
-const OF_BLOB: Route = Route(9);
+routes! {
+    /// The parts of the provider.
+    enum GitRoute {
+        Index,
+        Status,
+        Branches,
+        Tags,
+        Log,
+        LogOfRevision,
+        Commit,
+        Diff,
+        Tree,
+        Blob,
+    }
+}
 
 const JSON: &str = "application/json";
 const PATCH: &str = "text/x-diff";
@@ -98,7 +106,7 @@ const LISTED: usize = 1_000;
 pub struct Git {
     repositories: Vec<Arc<GitRepository>>,
     own: OwnWatch,
-    watch: Arc<GitWatcher>,
+    tracker: ProcessTracker<GitSource>,
 }
 
 impl Git {
@@ -117,7 +125,8 @@ impl Git {
         }
         repository::check_folders(&options.settings.refs)?;
         let settings = Arc::new(options.settings);
-        let mut git = Self { repositories: Vec::new(), own: OwnWatch::default(), watch: Arc::default() };
+        let mut git =
+            Self { repositories: Vec::new(), own: OwnWatch::default(), tracker: ProcessTracker::default() };
         for named in &options.repos {
             git.add(Arc::new(GitRepository::new(named, &settings)?))?;
         }
@@ -175,7 +184,7 @@ impl Declare for Git {
 impl Provider for Git {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
         self.own.mount("git", feed)?;
-        self.watch.begin_anew();
+        self.tracker.clear();
         let index = Resource::new(INDEX)
             .name("git")
             .title("The git repositories that are served, with their URIs")
@@ -199,43 +208,33 @@ impl Provider for Git {
             .completes("repo");
         let blob = Template::new(BLOB).title("A file as it is in a revision").completes("repo");
         Ok(Mount::new("git")
-            .resource(OF_INDEX, index)
-            .template(OF_STATUS, listed(status))
-            .template(OF_BRANCHES, listed(branches))
-            .template(OF_TAGS, listed(tags))
-            .template(OF_LOG, listed(log.completes("n").completes("path")))
-            .template(OF_LOG_OF, listed(log_of.completes("ref")))
-            .template(OF_COMMIT, commit.completes("id"))
-            .template(OF_DIFF, diff.completes("from").completes("to"))
-            .template(OF_TREE, listed(tree.completes("ref").completes("path")))
-            .template(OF_BLOB, blob.completes("ref").completes("path")))
+            .resource(GitRoute::Index, index)
+            .template(GitRoute::Status, listed(status))
+            .template(GitRoute::Branches, listed(branches))
+            .template(GitRoute::Tags, listed(tags))
+            .template(GitRoute::Log, listed(log.completes("n").completes("path")))
+            .template(GitRoute::LogOfRevision, listed(log_of.completes("ref")))
+            .template(GitRoute::Commit, commit.completes("id"))
+            .template(GitRoute::Diff, diff.completes("from").completes("to"))
+            .template(GitRoute::Tree, listed(tree.completes("ref").completes("path")))
+            .template(GitRoute::Blob, blob.completes("ref").completes("path")))
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
-        let context = GitContext {
-            permits: &|uri| request.permits(uri),
-            is_cancelled: &|| reply.is_cancelled(),
-            facts: &|size| reply.facts(size),
-            log: &|what| reply.log(what),
-        };
-        let answer = match request.route() {
-            OF_INDEX => self.index(&context),
+        let context = request.context(&reply);
+        let answer = match GitRoute::parse(request.route()) {
+            Some(GitRoute::Index) => self.index(&context),
             _ => self.answer(&request, &context),
         };
         reply.send(answer);
     }
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
-        let context = GitContext {
-            permits: &|uri| request.permits(uri),
-            is_cancelled: &|| reply.is_cancelled(),
-            facts: &|_| Ok(()),
-            log: &|what| reply.log(what),
-        };
+        let context = request.context(&reply);
         let mut missing = Vec::new();
         let mut items = Vec::new();
         for (at, repository) in self.repositories.iter().enumerate() {
-            match listed(repository, request.route(), &context) {
+            match listed(repository, GitRoute::parse(request.route()), &context) {
                 Ok(found) => items.extend(found.into_iter().map(|(key, item)| ((at, key), item))),
                 Err(_) => missing.push(repository.name.clone()),
             }
@@ -250,24 +249,26 @@ impl Provider for Git {
     }
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
-        let context = GitContext {
-            permits: &|uri| request.permits(uri),
-            is_cancelled: &|| reply.is_cancelled(),
-            facts: &|_| Ok(()),
-            log: &|what| reply.log(what),
-        };
+        let context = request.context(&reply);
         let values = self.completed(&request, &context).unwrap_or_default();
         reply.send(Ok(completion(values)));
     }
 
     fn interest(&self, change: InterestChange<'_>) {
-        self.watch.interest(change, self.own.feed(), &self.repositories);
+        if self.repositories.iter().any(|repository| repository.settings.watch) {
+            self.tracker().interest(change, self.own.feed());
+        }
     }
 }
 
 impl Git {
+    /// The tracker of this process.
+    fn tracker(&self) -> Arc<Tracker<GitSource>> {
+        self.tracker.get(|| GitSource::new(&self.repositories))
+    }
+
     /// The index: the repositories that the client may see, with their URIs.
-    fn index(&self, context: &GitContext<'_>) -> Result<ReadResult<'static>, ReadError> {
+    fn index(&self, context: &RequestContext<'_>) -> Result<ReadResult<'static>, ReadError> {
         let mut all = Map::new();
         for repository in &self.repositories {
             let mut uris = Map::new();
@@ -279,7 +280,7 @@ impl Git {
                 ("tree", "tree/HEAD/"),
             ] {
                 let uri = format!("{}{rest}", repository.uri);
-                if (context.permits)(&uri) && !(name == "status" && repository.is_bare()) {
+                if context.permits(&uri) && !(name == "status" && repository.is_bare()) {
                     uris.insert(name.into(), uri.into());
                 }
             }
@@ -290,7 +291,7 @@ impl Git {
         text(Value::Object(all).to_string(), JSON, context)
     }
 
-    fn answer(&self, request: &Read, context: &GitContext<'_>) -> Result<ReadResult<'static>, ReadError> {
+    fn answer(&self, request: &Read, context: &RequestContext<'_>) -> Result<ReadResult<'static>, ReadError> {
         let repository = request.param("repo").and_then(|name| self.repository(name));
         let repository = repository.ok_or(ReadError::NotFound)?;
         let path = request.param("path");
@@ -316,7 +317,7 @@ impl Git {
                     let (patch, mark) = patch::diff(handle, (from, to), context)?;
                     return Ok((text(patch, PATCH, context)?, mark));
                 }
-                GitTarget::Path(revision, _) if request.route() == OF_TREE => {
+                GitTarget::Path(revision, _) if GitRoute::parse(request.route()) == Some(GitRoute::Tree) => {
                     return contents::tree(handle, revision, path.unwrap_or_default(), context);
                 }
                 GitTarget::Path(revision, _) => {
@@ -328,17 +329,21 @@ impl Git {
         };
         let (result, mark) = repository.with(context, |handle| {
             answer(handle).inspect_err(|error| {
-                if matches!(error, ReadError::Failed) && !(context.is_cancelled)() {
+                if matches!(error, ReadError::Failed) && !context.is_cancelled() {
                     let dir = repository.dir().display();
-                    (context.log)(&format!("{} cannot be read, in {dir}", request.uri()));
+                    context.log(&format!("{} cannot be read, in {dir}", request.uri()));
                 }
             })
         })?;
-        self.watch.saw(repository, &target, mark);
+        if repository.settings.watch
+            && let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI)
+        {
+            self.tracker().saw(&uri, mark);
+        }
         Ok(result)
     }
 
-    fn completed(&self, request: &Complete, context: &GitContext<'_>) -> Option<Vec<String>> {
+    fn completed(&self, request: &Complete, context: &RequestContext<'_>) -> Option<Vec<String>> {
         let variable = request.variable();
         let typed = request.value();
         let repository = match request.argument("repo") {
@@ -347,7 +352,7 @@ impl Git {
         };
         if variable == "repo" {
             let fits = self.repositories.iter().filter(|repository| {
-                repository.name.starts_with(typed) && (context.permits)(&format!("{}log", repository.uri))
+                repository.name.starts_with(typed) && context.permits(&format!("{}log", repository.uri))
             });
             return Some(fits.map(|repository| repository.name.clone()).collect());
         }
@@ -362,9 +367,9 @@ impl Git {
             "id" => complete::ids(handle, typed, context),
             _ => {
                 let revision = request.argument("ref").unwrap_or("HEAD");
-                let of = match request.route() {
-                    OF_TREE => PathOf::Tree,
-                    OF_LOG => PathOf::Log,
+                let of = match GitRoute::parse(request.route()) {
+                    Some(GitRoute::Tree) => PathOf::Tree,
+                    Some(GitRoute::Log) => PathOf::Log,
                     _ => PathOf::Blob,
                 };
                 complete::paths(handle, (revision, typed, of), context)
@@ -381,8 +386,8 @@ impl Git {
 /// The resources of a repository that a template lists, each with its key in the order of the list.
 fn listed(
     repository: &GitRepository,
-    route: Route,
-    context: &GitContext<'_>,
+    route: Option<GitRoute>,
+    context: &RequestContext<'_>,
 ) -> Result<Vec<(String, Resource)>, ReadError> {
     let name = &repository.name;
     let one = |rest: &str, mime_type: &str, priority: f64| {
@@ -390,12 +395,12 @@ fn listed(
         vec![(String::new(), item.mime_type(mime_type).priority(priority))]
     };
     match route {
-        OF_STATUS if repository.is_bare() => Ok(Vec::new()),
-        OF_STATUS => Ok(one("status", JSON, 0.9)),
-        OF_BRANCHES => Ok(one("branches", JSON, 0.7)),
-        OF_TAGS => Ok(one("tags", JSON, 0.5)),
-        OF_LOG => Ok(one("log", JSON, 0.8)),
-        OF_TREE => {
+        Some(GitRoute::Status) if repository.is_bare() => Ok(Vec::new()),
+        Some(GitRoute::Status) => Ok(one("status", JSON, 0.9)),
+        Some(GitRoute::Branches) => Ok(one("branches", JSON, 0.7)),
+        Some(GitRoute::Tags) => Ok(one("tags", JSON, 0.5)),
+        Some(GitRoute::Log) => Ok(one("log", JSON, 0.8)),
+        Some(GitRoute::Tree) => {
             let head = repository.with(context, |handle| handle.head())?;
             Ok(if head.is_some() { one("tree/HEAD/", DIRECTORY, 0.6) } else { Vec::new() })
         }
@@ -425,14 +430,14 @@ fn target(request: &Read) -> Result<GitTarget, ReadError> {
         let value = request.param(variable).unwrap_or_default();
         GitRevision::parse(value).ok_or_else(|| wrong(variable, revision::EXPECTED))
     };
-    Ok(match request.route() {
-        OF_STATUS => GitTarget::Status,
-        OF_BRANCHES => GitTarget::Branches,
-        OF_TAGS => GitTarget::Tags,
-        OF_LOG => GitTarget::Log(None),
-        OF_LOG_OF => GitTarget::Log(Some(revision("ref")?)),
-        OF_COMMIT => GitTarget::Commit(revision("id")?),
-        OF_DIFF => GitTarget::Diff(revision("from")?, revision("to")?),
+    Ok(match GitRoute::parse(request.route()) {
+        Some(GitRoute::Status) => GitTarget::Status,
+        Some(GitRoute::Branches) => GitTarget::Branches,
+        Some(GitRoute::Tags) => GitTarget::Tags,
+        Some(GitRoute::Log) => GitTarget::Log(None),
+        Some(GitRoute::LogOfRevision) => GitTarget::Log(Some(revision("ref")?)),
+        Some(GitRoute::Commit) => GitTarget::Commit(revision("id")?),
+        Some(GitRoute::Diff) => GitTarget::Diff(revision("from")?, revision("to")?),
         _ => {
             let path = request.param("path").unwrap_or_default();
             GitTarget::Path(revision("ref")?, crate::uri_path::path(path).ok_or(ReadError::NotFound)?.0)
@@ -440,7 +445,7 @@ fn target(request: &Read) -> Result<GitTarget, ReadError> {
     })
 }
 
-/// Reads the number of commits that a request asks for.
+/// Parses the requested number of commits.
 fn count(n: Option<&str>, max: usize) -> Result<usize, ReadError> {
     let Some(n) = n else { return Ok(max) };
     let number = n.bytes().all(|byte| byte.is_ascii_digit()).then(|| n.parse().ok()).flatten();
@@ -456,9 +461,9 @@ fn wrong(variable: &str, expected: &str) -> ReadError {
 fn text(
     text: String,
     mime_type: &'static str,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<ReadResult<'static>, ReadError> {
-    (context.facts)(text.len() as u64)?;
+    context.facts(text.len() as u64)?;
     Ok(Contents::text(text).with_mime_type(mime_type).into())
 }
 

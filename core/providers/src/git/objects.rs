@@ -68,7 +68,7 @@ impl<K: Copy + Eq + Hash> ObjectCache<K> {
 }
 
 impl Handle<'_> {
-    /// The parents of a commit, as far as they were fetched: the last commit of a shallow clone has none.
+    /// The fetched parents of a commit: the last commit of a shallow clone has none.
     pub(super) fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>, ReadError> {
         let commit = self.commit(id)?;
         if self.shallow()?.contains(&id) {
@@ -82,14 +82,14 @@ impl Handle<'_> {
         if let Some((kind, _)) = self.cached(id) {
             return Ok(kind);
         }
-        let found = self.open.store.header(&id, self.context.is_cancelled);
+        let found = self.open.store.header(&id, &|| self.context.is_cancelled());
         let found = found.map_err(|error| self.damaged(id, &error))?;
         found.map(|(kind, _)| kind).ok_or(ReadError::NotFound)
     }
 
     /// The kind and the size of an object that another one or a reference names.
     pub(super) fn header(&self, id: ObjectId) -> Result<(Kind, u64), ReadError> {
-        let found = self.open.store.header(&id, self.context.is_cancelled);
+        let found = self.open.store.header(&id, &|| self.context.is_cancelled());
         found.map_err(|error| self.damaged(id, &error))?.ok_or_else(|| self.absent(id))
     }
 
@@ -115,7 +115,7 @@ impl Handle<'_> {
 
     /// The bytes of an object. Its size was judged before.
     pub(super) fn data(&self, id: ObjectId) -> Result<Arc<[u8]>, ReadError> {
-        let found = self.open.store.read(&id, Wanted::ANY, self.context.is_cancelled);
+        let found = self.open.store.read(&id, Wanted::ANY, &|| self.context.is_cancelled());
         let found = found.map_err(|error| self.damaged(id, &error))?;
         found.map(|(_, data)| data).ok_or_else(|| self.absent(id))
     }
@@ -152,7 +152,7 @@ impl Handle<'_> {
         Ok(Some(entry))
     }
 
-    /// The bytes of an object of this kind with at most so many bytes.
+    /// The bytes of an object of this kind, at most `limit`.
     fn kept(&self, id: ObjectId, kind: Kind, limit: u64) -> Result<Arc<[u8]>, ReadError> {
         self.kept_if_there(id, kind, limit)?.ok_or_else(|| self.absent(id))
     }
@@ -162,7 +162,7 @@ impl Handle<'_> {
             return if found == kind { Ok(Some(data)) } else { Err(ReadError::NotFound) };
         }
         let wanted = Wanted { kind: Some(kind), limit };
-        match self.open.store.read(&id, wanted, self.context.is_cancelled) {
+        match self.open.store.read(&id, wanted, &|| self.context.is_cancelled()) {
             Ok(None) => Ok(None),
             Ok(Some((_, data))) => {
                 self.own.objects().put(id, kind, &data);

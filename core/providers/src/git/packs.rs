@@ -11,11 +11,12 @@ use super::parts::{Areas, CHUNK, PartError, PartFile};
 use gix::objs::Kind;
 use gix::zlib::{Decompress, FlushDecompress, Status};
 use gix::{ObjectId, oid};
+use mcp_resources_runtime::sync::Mutex;
 use std::cell::Cell;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The largest object that is decompressed, in bytes.
 pub(super) const LARGEST_OBJECT: u64 = 256 << 20;
@@ -25,7 +26,7 @@ const FAN: usize = 256 * 4;
 const CHECKSUMS: u64 = 40;
 /// Number of bytes of an entry that are read at first.
 const START: usize = 512;
-/// A large index is searched in the file: so many bytes of ids are read at a time.
+/// Number of bytes of ids that are read at a time when a large index is searched in its file.
 const BLOCK: usize = 4096 / ID * ID;
 
 /// Why an object is not read.
@@ -34,7 +35,7 @@ pub(super) enum StoreError {
     Part(PartError),
     Corrupt(&'static str),
     TooLarge(u64),
-    /// It is of another kind than the one that is asked for.
+    /// It is not of the requested kind.
     Other,
 }
 
@@ -62,8 +63,9 @@ pub(super) struct PackIndex {
     is_first_version: bool,
 }
 
+/// The bytes of a table, such as the index of a pack.
 #[derive(Debug)]
-enum IndexBytes {
+pub(super) enum IndexBytes {
     InMemory(Vec<u8>),
     InFile(PartFile),
 }
@@ -77,7 +79,7 @@ pub(super) struct PackEntry {
     pub(super) bytes: Compressed,
 }
 
-/// Compressed bytes of a file: the first of them, and where the rest begins.
+/// Compressed bytes of a file: the first of them, and the offset of the rest.
 #[derive(Default)]
 pub(super) struct Compressed {
     read: Vec<u8>,
@@ -136,7 +138,7 @@ impl Pack {
 
     /// Its data, opened with the first use.
     pub(super) fn data(&self, areas: &Areas) -> Result<Arc<PartFile>, StoreError> {
-        let mut kept = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.file.lock();
         if let Some(file) = kept.as_ref() {
             return Ok(file.clone());
         }
@@ -157,10 +159,7 @@ impl PackIndex {
     fn open(areas: &Areas, path: &Path, in_memory: u64) -> Result<Self, StoreError> {
         let file = areas.open(path)?;
         let size = file.len();
-        let bytes = match size {
-            size if size <= in_memory => IndexBytes::InMemory(file.read_all(in_memory)?),
-            _ => IndexBytes::InFile(file),
-        };
+        let bytes = IndexBytes::open(file, in_memory)?;
         let mut head = [0; 8];
         bytes.read(&mut head, 0)?;
         let is_first_version = !head.starts_with(b"\xfftOc");
@@ -183,10 +182,7 @@ impl PackIndex {
 
     /// Its size in memory, in bytes.
     pub(super) fn in_memory(&self) -> u64 {
-        match &self.bytes {
-            IndexBytes::InMemory(bytes) => bytes.len() as u64,
-            IndexBytes::InFile(_) => 0,
-        }
+        self.bytes.in_memory()
     }
 
     /// The offset of the object in the pack.
@@ -281,8 +277,24 @@ impl PackIndex {
 }
 
 impl IndexBytes {
+    /// A file with at most `in_memory` bytes is kept in memory.
+    pub(super) fn open(file: PartFile, in_memory: u64) -> Result<Self, PartError> {
+        match file.len() {
+            size if size <= in_memory => file.read_all(in_memory).map(Self::InMemory),
+            _ => Ok(Self::InFile(file)),
+        }
+    }
+
+    /// Its size in memory, in bytes.
+    pub(super) fn in_memory(&self) -> u64 {
+        match self {
+            Self::InMemory(bytes) => bytes.len() as u64,
+            Self::InFile(_) => 0,
+        }
+    }
+
     /// Fills `buffer`.
-    fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), StoreError> {
+    pub(super) fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), StoreError> {
         const CUT: StoreError = StoreError::Corrupt("an index of a pack is cut");
         match self {
             Self::InMemory(bytes) => {

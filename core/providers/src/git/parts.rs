@@ -4,9 +4,9 @@
 //!   path ──looked at──▶ a file? ──open, without waiting──▶ still a file? ──where it really lies──▶ under one of the areas?
 //! ```
 //!
-//! Law: every file of a repository is opened here. A FIFO, a socket, a device or a directory in its place is an error, and
-//! nothing waits for its other end. What lies outside the areas, behind whatever link, is an error at each opening. Files are
-//! read, never mapped: a file that is cut while it is read is an error too.
+//! Law: every file of a repository is opened by this module. A FIFO, a socket, a device or a directory in its place is
+//! an error, and no open waits for its other end. A file outside the areas, behind any link, is an error at each
+//! opening. Files are read, never mapped: a file that is truncated during a read is an error too.
 
 use rustix::fs::{Mode, OFlags};
 use std::fmt;
@@ -28,7 +28,7 @@ pub(super) enum PartError {
     NotFound,
     /// A FIFO, a socket, a device or a directory is in its place.
     NoFile,
-    /// It lies outside the repository.
+    /// It is outside the repository.
     Outside,
     /// It has more bytes than this.
     TooLarge(u64),
@@ -102,7 +102,7 @@ impl Areas {
         Ok((bytes, file.facts))
     }
 
-    /// Whether the directory at `path` lies in one of the areas.
+    /// Whether the directory at `path` is in one of the areas.
     pub(super) fn has_directory(&self, path: &Path) -> bool {
         fs::canonicalize(path).is_ok_and(|real| self.has(&real))
     }
@@ -111,7 +111,7 @@ impl Areas {
         self.0.iter().any(|area| real.starts_with(area))
     }
 
-    /// Whether an open file lies in one of the areas.
+    /// Whether an open file is in one of the areas.
     fn holds(&self, file: &File, facts: &Metadata, path: &Path) -> Result<bool, PartError> {
         #[cfg(target_os = "linux")]
         {

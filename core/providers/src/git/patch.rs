@@ -11,12 +11,13 @@
 
 use super::base85;
 use super::changes::{Comparison, TreeChange, is_same_type};
-use super::repository::{GitContext, GitEntry, Handle};
+use super::repository::{GitEntry, Handle};
 use super::revision::GitRevision;
 use super::watch::Fingerprint;
 use gix::diff::blob::{Algorithm, Hunk, InternedInput, diff_with_slider_heuristics};
 use gix::objs::tree::EntryKind;
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_runtime::provider::RequestContext;
 use std::fmt::Write;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ const FIRST: usize = 8_000;
 pub(super) fn diff(
     handle: &Handle<'_>,
     (from, to): (&GitRevision, &GitRevision),
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let tree = |variable, revision| handle.resolve(variable, revision).and_then(|id| handle.tree_of(id));
     let old = tree("from", from)?;
@@ -51,7 +52,7 @@ pub(super) fn diff(
         if patch.len() as u64 > limit {
             return Err(too_large(None));
         }
-        (context.facts)(patch.len() as u64).map(|()| true)
+        context.facts(patch.len() as u64).map(|()| true)
     })?;
     if is_whole { Ok((patch, Fingerprint::from_value((old, new)))) } else { Err(too_large(None)) }
 }
@@ -102,7 +103,7 @@ impl FilePatch<'_> {
             return Ok(());
         }
         out.push_str("GIT binary patch\n");
-        let is_cancelled = handle.context.is_cancelled;
+        let is_cancelled: &dyn Fn() -> bool = &|| handle.context.is_cancelled();
         let literals = base85::literal(out, &new, limit, is_cancelled)
             .and_then(|()| base85::literal(out, &old, limit, is_cancelled));
         literals.map_err(|error| match error.kind() {

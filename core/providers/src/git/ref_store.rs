@@ -10,10 +10,11 @@
 
 use super::parts::{Areas, PartError, Stamp, stamp};
 use gix::ObjectId;
+use mcp_resources_runtime::sync::Mutex;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The largest file of one reference, and the largest `packed-refs`, in bytes.
 const LOOSE: u64 = 4 * 1024;
@@ -159,7 +160,7 @@ impl RefStore {
                 error => return Err(error),
             },
         };
-        let mut kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.packed.lock();
         if let Some((then, packed)) = kept.as_ref().filter(|(then, _)| *then == now) {
             let _ = then;
             return Ok(packed.clone());

@@ -2,13 +2,14 @@
 
 use super::commits::json;
 use super::message::{CommitHeader, CommitText, Person, TagText};
-use super::repository::{GitContext, Handle};
+use super::repository::Handle;
 use super::revision::{self, GitRevision};
 use super::watch::{Fingerprint, fingerprint_of_branches, fingerprint_of_tags};
 use crate::path;
 use gix::ObjectId;
 use gix::objs::Kind;
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_runtime::provider::RequestContext;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -147,7 +148,7 @@ fn page(
     kind: &str,
     all: Vec<RefName>,
     after: Option<&After>,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<RefPage, ReadError> {
     let mut shown: Vec<(RefName, String)> = Vec::new();
     let mut last = None;
@@ -159,7 +160,7 @@ fn page(
             continue;
         }
         let uri = handle.own.uri_of("log", &named.encoded);
-        if !(context.permits)(&uri) {
+        if !context.permits(&uri) {
             continue;
         }
         if shown.len() == SHOWN {
@@ -212,7 +213,7 @@ fn time(handle: &Handle<'_>, id: ObjectId) -> Result<u64, ReadError> {
 pub(super) fn branches(
     handle: &Handle<'_>,
     after: Option<&After>,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let mark = fingerprint_of_branches(handle)?;
     let current = handle.branch()?;
@@ -242,16 +243,16 @@ pub(super) fn branches(
 }
 
 /// Whether a client may know of a branch.
-pub(super) fn may_name(handle: &Handle<'_>, branch: &str, context: &GitContext<'_>) -> bool {
+pub(super) fn may_name(handle: &Handle<'_>, branch: &str, context: &RequestContext<'_>) -> bool {
     handle.own.settings.refs.iter().any(|folder| folder == "heads")
-        && (context.permits)(&handle.own.uri_of("log", &revision::encode_name(branch)))
+        && context.permits(&handle.own.uri_of("log", &revision::encode_name(branch)))
 }
 
 /// The tags that a client may see, as JSON.
 pub(super) fn tags(
     handle: &Handle<'_>,
     after: Option<&After>,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let all = all(handle)?;
     let mark = fingerprint_of_tags(&all);

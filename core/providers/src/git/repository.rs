@@ -9,6 +9,7 @@
 //! request.
 
 use super::config::RepositoryConfig;
+use super::graph::{CommitGraph, GraphStamp};
 use super::index::GitIndex;
 use super::layout::{GitLayout, LayoutRefusal, Signature};
 use super::message::TagText;
@@ -28,29 +29,21 @@ use gix::objs::Kind;
 use gix::objs::tree::EntryMode;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, PathStep as OptionStep};
+use mcp_resources_runtime::provider::RequestContext;
+use mcp_resources_runtime::sync::Mutex;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 pub(super) const INDEX: &str = "git:///";
 /// The largest list of the last commits of a shallow clone, in bytes.
 const SHALLOW: u64 = 16 << 20;
 
-/// The request that is being answered.
-pub(super) struct GitContext<'a> {
-    /// Whether the client may see a URI.
-    pub(super) permits: &'a dyn Fn(&str) -> bool,
-    pub(super) is_cancelled: &'a dyn Fn() -> bool,
-    /// Whether an answer may have so many bytes.
-    pub(super) facts: &'a dyn Fn(u64) -> Result<(), ReadError>,
-    pub(super) log: &'a dyn Fn(&str),
-}
-
 /// A repository: its name, its directory, and the settings for serving it.
 #[derive(Debug)]
 pub(super) struct GitRepository {
-    /// As it stands in URIs, decoded.
+    /// Its decoded name in URIs.
     pub(super) name: String,
     /// `git:///NAME/`.
     pub(super) uri: String,
@@ -71,13 +64,14 @@ pub(super) struct OpenRepository {
     refs: RefStore,
     pub(super) index: Mutex<Option<(Stamp, Arc<GitIndex>)>>,
     times: Mutex<Times>,
+    graph: Mutex<(GraphStamp, Option<Arc<CommitGraph>>)>,
 }
 
 /// An open repository, for one request.
 pub(super) struct Handle<'r> {
     pub(super) own: &'r GitRepository,
     pub(super) open: Arc<OpenRepository>,
-    pub(super) context: &'r GitContext<'r>,
+    pub(super) context: &'r RequestContext<'r>,
     shallow: OnceCell<HashSet<ObjectId>>,
 }
 
@@ -126,19 +120,19 @@ impl GitRepository {
     /// Calls `work` with an open handle. The handle stays open as long as the repository is the same.
     pub(super) fn with<T>(
         &self,
-        context: &GitContext<'_>,
+        context: &RequestContext<'_>,
         work: impl FnOnce(&Handle<'_>) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
         let open = self.open().map_err(|refusal| {
             let dir = self.dir.display();
-            (context.log)(&format!("the repository {:?} cannot be read: {dir} {refusal}", self.name));
+            context.log(&format!("the repository {:?} cannot be read: {dir} {refusal}", self.name));
             ReadError::Failed
         })?;
         work(&Handle { own: self, open, context, shallow: OnceCell::new() })
     }
 
     fn open(&self) -> Result<Arc<OpenRepository>, LayoutRefusal> {
-        let mut opened = self.lock();
+        let mut opened = self.opened.lock();
         if let Some((signature, open)) = opened.as_mut()
             && open.is_current(&self.dir, signature)
         {
@@ -173,12 +167,8 @@ impl GitRepository {
         uri
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<(Signature, Arc<OpenRepository>)>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn objects(&self) -> MutexGuard<'_, ObjectCache<ObjectId>> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+        self.objects.lock()
     }
 }
 
@@ -191,13 +181,14 @@ impl OpenRepository {
             refs: RefStore::new(&areas, &layout.git_dir, &layout.common_dir),
             index: Mutex::default(),
             times: Mutex::default(),
+            graph: Mutex::default(),
             areas,
             layout,
         })
     }
 
     pub(super) fn times(&self) -> MutexGuard<'_, Times> {
-        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+        self.times.lock()
     }
 
     /// Whether the repository in `dir` is still this one. It is checked again if its parts may have been replaced.
@@ -219,7 +210,7 @@ impl OpenRepository {
     }
 }
 
-/// The full names that `name` may stand for, in order of preference.
+/// The full names that `name` may mean, in order of preference.
 fn full_names<'a>(name: &'a str, folders: &'a [String]) -> impl Iterator<Item = String> + 'a {
     let plain = name.strip_prefix("refs/").unwrap_or(name);
     let is_allowed = |folder: &&String| {
@@ -325,8 +316,25 @@ impl Handle<'_> {
         Ok(self.shallow.get_or_init(|| last))
     }
 
-    /// The object whose id begins with `digits`; `None` if several do. Commits come first, then trees: what git expects where
-    /// a revision stands.
+    /// The commit-graph; `None` if there is none, or if it has parents that a shallow clone does not.
+    pub(super) fn graph(&self) -> Result<Option<Arc<CommitGraph>>, ReadError> {
+        if !self.shallow()?.is_empty() {
+            return Ok(None);
+        }
+        let objects = self.open.layout.common_dir.join("objects");
+        let stamp = CommitGraph::stamp(&objects);
+        let mut known = self.open.graph.lock();
+        if known.0 != stamp {
+            let graph = CommitGraph::open(&self.open.areas, &objects, &|| self.context.is_cancelled());
+            // Opening it may have stopped for this.
+            self.check()?;
+            *known = (stamp, graph.map(Arc::new));
+        }
+        Ok(known.1.clone())
+    }
+
+    /// The object whose id begins with `digits`; `None` if there are several. Commits come first, then trees: the kinds
+    /// that git expects in the place of a revision.
     fn abbreviated(&self, digits: &str) -> Result<Option<ObjectId>, ReadError> {
         if digits.len() < SHORTEST_ID || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(ReadError::NotFound);
@@ -383,13 +391,13 @@ impl Handle<'_> {
 
     /// An error if the request was cancelled.
     pub(super) fn check(&self) -> Result<(), ReadError> {
-        if (self.context.is_cancelled)() { Err(ReadError::Failed) } else { Ok(()) }
+        if self.context.is_cancelled() { Err(ReadError::Failed) } else { Ok(()) }
     }
 
     /// Logs a problem with the repository.
     pub(super) fn fault(&self, what: &str) -> ReadError {
-        if !(self.context.is_cancelled)() {
-            (self.context.log)(&format!("the repository {:?} cannot be read: {what}", self.own.name));
+        if !self.context.is_cancelled() {
+            self.context.log(&format!("the repository {:?} cannot be read: {what}", self.own.name));
         }
         ReadError::Failed
     }
@@ -404,7 +412,7 @@ fn parse_id(text: &str) -> Option<ObjectId> {
     ObjectId::from_hex(text.as_bytes()).ok()
 }
 
-/// Whether names of folders of `refs` can be asked for.
+/// Checks that names of folders of `refs` can be requested.
 pub(super) fn check_folders(folders: &[String]) -> Result<(), OptionError> {
     for folder in folders {
         let is_plain = |part: &str| {

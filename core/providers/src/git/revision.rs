@@ -30,7 +30,7 @@ pub struct GitRevision {
 /// A step from a commit to one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RevisionStep {
-    /// `~n`: so many first parents back.
+    /// `~n`: the ancestor reached by following first parents this many times.
     Ancestor(u32),
     /// `^n`: its nth parent; 0 is the commit itself.
     Parent(u32),
@@ -41,7 +41,7 @@ pub(super) const EXPECTED: &str =
     "HEAD, a branch, a tag or an id, with ~n or ^n behind it; a slash in a name is ~2F";
 
 impl GitRevision {
-    /// Reads the value of a URI's variable; `None` if it is none of the forms that are allowed.
+    /// Parses the value of a URI's variable; `None` if it has none of the allowed forms.
     pub fn parse(value: &str) -> Option<Self> {
         if value.len() > 2 * LONGEST {
             return None;

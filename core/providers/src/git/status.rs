@@ -7,7 +7,7 @@ use super::commits::json;
 use super::index::GitIndex;
 use super::objects::entries;
 use super::references::may_name;
-use super::repository::{GitContext, Handle};
+use super::repository::Handle;
 use super::untracked::UntrackedWalk;
 use super::watch::Fingerprint;
 use super::worktree::WorktreeFiles;
@@ -15,6 +15,7 @@ use crate::uri_path::join;
 use gix::ObjectId;
 use gix::index::entry::{Flags, Mode};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_runtime::provider::RequestContext;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -66,7 +67,7 @@ struct ChangedPath {
 /// The status of the working tree, as JSON.
 pub(super) fn status(
     handle: &Handle<'_>,
-    context: &GitContext<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let state = WorktreeState::new(handle)?;
     let own = handle.own;
@@ -75,7 +76,7 @@ pub(super) fn status(
             Some(path) => (path, "tree"),
             None => (path, "blob"),
         };
-        (context.permits)(&own.uri_at(kind, "HEAD", path))
+        context.permits(&own.uri_at(kind, "HEAD", path))
     };
     let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
     let files = |group: &PathGroup| -> Vec<ChangedPath> {

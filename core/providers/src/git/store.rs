@@ -15,13 +15,14 @@ use super::packs::{
 use super::parts::{Areas, CHUNK, PartError, PartFile, Stamp, stamp};
 use gix::objs::Kind;
 use gix::{ObjectId, oid};
+use mcp_resources_runtime::sync::Mutex;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
-/// The most packs, and how many of them stay open.
+/// Maximum number of packs, and of those that stay open.
 const PACKS: usize = 10_000;
 const OPEN: usize = 64;
 /// The largest index of a pack that is kept in memory, and the most of all, in bytes.
@@ -49,7 +50,7 @@ pub(super) struct ObjectStore {
     /// Directories of objects: the repository's own, and those that it borrows from.
     dirs: Vec<PathBuf>,
     packs: Mutex<Arc<PackList>>,
-    /// The pack that had the last object: the next one is likely to be there too.
+    /// The pack that contained the last object: the next one is likely to be there too.
     last: AtomicUsize,
     bases: Mutex<ObjectCache<(u64, u64)>>,
 }
@@ -331,18 +332,18 @@ impl ObjectStore {
     }
 
     fn bases(&self) -> MutexGuard<'_, ObjectCache<(u64, u64)>> {
-        self.bases.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bases.lock()
     }
 
     /// The packs that are known.
     fn list(&self) -> Arc<PackList> {
-        let known = self.packs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.packs.lock().clone();
         if known.listed.is_empty() { self.list_again() } else { known }
     }
 
-    /// The packs that are there now: the same list, if nothing has changed.
+    /// The current packs: the same list if nothing has changed.
     fn list_again(&self) -> Arc<PackList> {
-        let mut known = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.packs.lock();
         let now = |dir: &PathBuf| fs::metadata(dir.join("pack")).ok().as_ref().map(stamp);
         let listed: Vec<Option<Stamp>> = self.dirs.iter().map(now).collect();
         let is_same = |(path, stamp, _): &(PathBuf, Stamp, _)| stamp_of(path) == Some(*stamp);
@@ -352,7 +353,7 @@ impl ObjectStore {
         known.clone()
     }
 
-    /// The packs that are there now, the newest first. Those that are known already are taken as they are.
+    /// The current packs, the newest first. Known packs are reused.
     fn packs_now(&self, known: &PackList) -> Vec<(PathBuf, Stamp, Option<Arc<Pack>>)> {
         let known: HashMap<&Path, _> =
             known.packs.iter().map(|(path, stamp, pack)| (&**path, (*stamp, pack))).collect();

@@ -57,18 +57,14 @@ fn large(name: &str) -> Large {
     Large(dir)
 }
 
-/// Asks for `target` and stops waiting at the question `stop_at`. Returns the answer and how often the question was put.
+/// Requests `target` and cancels at the check number `stop_at`. Returns the answer and the number of checks.
 fn asked(repository: &GitRepository, target: &GitTarget, stop_at: usize) -> (Result<(), ReadError>, usize) {
     let questions = Cell::new(0);
-    let context = GitContext {
-        permits: &|_| true,
-        is_cancelled: &|| {
-            questions.set(questions.get() + 1);
-            questions.get() > stop_at
-        },
-        facts: &|_| Ok(()),
-        log: &|_| {},
+    let is_over = || {
+        questions.set(questions.get() + 1);
+        questions.get() > stop_at
     };
+    let context = RequestContext::detached().until(&is_over);
     let answer = repository.with(&context, |handle| match target {
         GitTarget::Status => status::status(handle, &context).map(drop),
         GitTarget::Branches => references::branches(handle, None, &context).map(drop),

@@ -61,7 +61,7 @@ impl<'w> UntrackedWalk<'w> {
             Ok((text, _)) => self.push(&text, exclude, None)?,
             Err(PartError::NotFound) => {}
             Err(error) => {
-                (self.handle.context.log)(&format!("{} is not used: {error}", exclude.display()));
+                self.handle.context.log(&format!("{} is not used: {error}", exclude.display()));
             }
         }
         self.tracked(b"", 0)
@@ -151,7 +151,7 @@ impl<'w> UntrackedWalk<'w> {
             Ok((text, _)) => self.push(&text, path, Some(self.root.to_owned())),
             Err(PartError::NotFound) => Ok(()),
             Err(error) => {
-                (self.handle.context.log)(&format!("{} is not used: {error}", path.display()));
+                self.handle.context.log(&format!("{} is not used: {error}", path.display()));
                 Ok(())
             }
         }
@@ -176,7 +176,7 @@ impl<'w> UntrackedWalk<'w> {
         let folds = self.case == Case::Fold;
         let is_git = |name: &[u8]| name == b".git" || folds && name.eq_ignore_ascii_case(b".git");
         for (name, kind) in entries.filter(|(name, _)| !is_git(name)) {
-            if all.len() % 1_024 == 1_023 && (self.handle.context.is_cancelled)() {
+            if all.len() % 1_024 == 1_023 && self.handle.context.is_cancelled() {
                 return Err(ReadError::Failed);
             }
             all.push((name, kind));
@@ -188,7 +188,7 @@ impl<'w> UntrackedWalk<'w> {
     }
 
     fn is_over(&mut self, depth: usize) -> Result<bool, ReadError> {
-        if (self.handle.context.is_cancelled)() {
+        if self.handle.context.is_cancelled() {
             return Err(ReadError::Failed);
         }
         self.visits += 1;

@@ -2,37 +2,32 @@
 //!
 //! ```text
 //!   a URI ──▶ Target ──▶ Fingerprint: of the ids that its contents depend on; for `status`, of the state of the working tree
-//!   read ──▶ ReadFingerprints ◀── compared ── a thread that looks while somebody watches
+//!   read ──▶ Tracker ◀── compared ── GitSource::refresh, while somebody watches
 //! ```
 //!
 //! Law: contents are compared, so a commit notifies only clients whose contents it changed. The thread polls a few small files,
 //! because watches of the system would have to follow directories that git creates and removes.
 
-use super::options::GitSettings;
 use super::references::{self, RefName};
-use super::repository::{GitContext, GitRepository, Handle, INDEX};
+use super::repository::{GitEntry, GitRepository, Handle, INDEX};
 use super::revision::GitRevision;
 use super::status::WorktreeState;
 use crate::path;
+use crate::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use crate::uri_path;
-use crate::watching::{ProviderWatching, WatchedValue};
 use gix::ObjectId;
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_runtime::provider::{Feed, InterestChange};
+use mcp_resources_runtime::provider::Feed;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Interval between checks of the repositories. A check that takes long is followed by a pause twenty times as long.
 const EVERY: Duration = Duration::from_millis(250);
 const SLOWEST: Duration = Duration::from_secs(10);
 const SHARE: u32 = 20;
-/// The size of the table of reads. Of two reads with the same slot, the later one stays.
-const READS: usize = 4_096;
-/// The clock of a file system moves with the kernel's ticks.
-const TICK: Duration = Duration::from_millis(20);
 /// The most directories of references that are visited.
 const FOLDERS: usize = 10_000;
 
@@ -111,7 +106,10 @@ impl GitTarget {
             }
             Self::Path(revision, path) => {
                 let tree = handle.resolve("ref", revision).and_then(|id| handle.tree_of(id));
-                tree.and_then(|tree| handle.entry(tree, path)).map(Fingerprint::from_value)
+                let entry = tree.and_then(|tree| handle.entry(tree, path));
+                // What is not served is as if it were not there.
+                let admits = |entry: &GitEntry| handle.own.selection.admits(path, entry.mode.is_tree());
+                entry.map(|entry| Fingerprint::from_value(entry.filter(admits)))
             }
             Self::Lists => fingerprint_of_lists(handle),
         };
@@ -149,172 +147,112 @@ fn fingerprint_of_lists(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
     Ok(Fingerprint::from_value((handle.head()?.is_some(), names)))
 }
 
-/// See the module.
+/// The endpoints of one declaration at run time.
+#[derive(Debug)]
+pub(super) struct GitSource(Vec<Arc<GitRepository>>);
+
+/// What was found of everything that is watched.
 #[derive(Debug, Default)]
-pub(super) struct GitWatcher {
-    watching: Arc<ProviderWatching>,
-    marks: ReadFingerprints,
-    /// When the watch of each URI began, until its first check. The list of resources has the empty URI.
-    since: Mutex<HashMap<Arc<str>, SystemTime>>,
+pub(super) struct GitMarks {
+    marks: HashMap<Arc<str>, Fingerprint>,
+    /// Of the lists of each repository; `None` if it could not be read yet.
+    lists: Vec<Option<Fingerprint>>,
+    /// When a reference, HEAD or the index of each repository was last changed, if something of it is new to the watch.
+    newest: Vec<Option<SystemTime>>,
 }
 
-/// The fingerprints of the last reads.
-#[derive(Debug, Default)]
-struct ReadFingerprints {
-    hasher: RandomState,
-    /// Keys with their fingerprints; the key decides the slot. Empty until something is read.
-    reads: Mutex<Vec<Option<(u64, Fingerprint)>>>,
-}
-
-impl ReadFingerprints {
-    fn saw(&self, repository: &str, target: &GitTarget, mark: Fingerprint) {
-        let (key, at) = self.place(repository, target);
-        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
-        if reads.is_empty() {
-            reads.resize(READS, None);
-        }
-        if let Some(slot) = reads.get_mut(at) {
-            *slot = Some((key, mark));
-        }
+impl GitSource {
+    pub(super) fn new(repositories: &[Arc<GitRepository>]) -> Self {
+        Self(repositories.to_vec())
     }
 
-    fn last(&self, repository: &str, target: &GitTarget) -> Option<Fingerprint> {
-        let (key, at) = self.place(repository, target);
-        let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
-        let (known, mark) = (*reads.get(at)?)?;
-        (known == key).then_some(mark)
+    /// What a canonical URI is about, with the number of its repository.
+    fn target(&self, uri: &str) -> Option<(usize, GitTarget)> {
+        let (name, target) = GitTarget::parse(uri)?;
+        let at = self.0.iter().position(|repository| repository.name == name)?;
+        Some((at, target))
     }
 
-    fn place(&self, repository: &str, target: &GitTarget) -> (u64, usize) {
-        let key = self.hasher.hash_one((repository, target));
-        (key, usize::try_from(key % READS as u64).unwrap_or_default())
-    }
-}
-
-impl GitWatcher {
-    /// A new mount.
-    pub(super) fn begin_anew(&self) {
-        self.watching.begin_anew();
-    }
-
-    /// Records that a client has read contents with this fingerprint.
-    pub(super) fn saw(&self, repository: &GitRepository, target: &GitTarget, mark: Fingerprint) {
-        if repository.settings.watch {
-            self.marks.saw(&repository.name, target, mark);
-        }
-    }
-
-    /// Records a change of interest. The first one starts the thread.
-    pub(super) fn interest(
-        self: &Arc<Self>,
-        change: InterestChange<'_>,
-        feed: Option<Feed>,
-        repositories: &[Arc<GitRepository>],
-    ) {
-        let watches = |settings: &GitSettings| settings.watch;
-        if !repositories.iter().any(|repository| watches(&repository.settings)) {
-            return;
-        }
-        self.note(change);
-        self.watching.interest(change, feed, "mcp-git", || {
-            let mut look =
-                Poller { watch: self.clone(), repositories: repositories.to_vec(), known: HashMap::new() };
-            move |feed, watched| {
-                let began = Instant::now();
-                look.all(feed, watched);
-                (began.elapsed() * SHARE).clamp(EVERY, SLOWEST)
-            }
-        });
-    }
-
-    /// Records when a watch began.
-    fn note(&self, change: InterestChange<'_>) {
-        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
-        match change {
-            InterestChange::Uri { uri, on: true, .. } => drop(since.insert(uri.clone(), SystemTime::now())),
-            InterestChange::Uri { uri, on: false, .. } => drop(since.remove(uri)),
-            InterestChange::Lists { on: true } => drop(since.insert("".into(), SystemTime::now())),
-            InterestChange::Lists { on: false } => drop(since.remove("")),
-        }
-    }
-
-    fn since(&self, uri: &str) -> Option<SystemTime> {
-        self.since.lock().unwrap_or_else(PoisonError::into_inner).remove(uri)
-    }
-}
-
-/// The state of the thread: the fingerprints of its last check.
-struct Poller {
-    watch: Arc<GitWatcher>,
-    repositories: Vec<Arc<GitRepository>>,
-    known: HashMap<(Arc<str>, usize), Fingerprint>,
-}
-
-impl Poller {
-    fn all(&mut self, feed: &Feed, watched: &WatchedValue) {
-        self.known
-            .retain(|(uri, _), _| if uri.is_empty() { watched.lists } else { watched.uris.contains(uri) });
-        let uris = watched.uris.iter().filter_map(|uri| {
-            let (name, target) = GitTarget::parse(uri)?;
-            let at = self.repositories.iter().position(|repository| repository.name == name)?;
-            Some((at, uri.clone(), target))
-        });
-        let mut todo: Vec<(usize, Arc<str>, GitTarget)> = uris.collect();
-        if watched.lists {
-            todo.extend((0..self.repositories.len()).map(|at| (at, "".into(), GitTarget::Lists)));
-        }
-        let mut lists = false;
-        let mut listed_since = None;
-        for at in 0..self.repositories.len() {
-            let repository = self.repositories[at].clone();
-            let own: Vec<_> = todo.iter().filter(|(of, ..)| *of == at).collect();
-            if own.is_empty() || !repository.settings.watch {
-                continue;
-            }
-            // An unavailable repository would otherwise be logged four times a second.
-            let log = |_: &str| {};
-            let context = GitContext {
-                permits: &|_| true,
-                is_cancelled: &|| !feed.is_alive(),
-                facts: &|_| Ok(()),
-                log: &log,
-            };
-            let _ = repository.with(&context, |handle| {
-                for (_, uri, target) in own {
-                    let since = match target {
-                        GitTarget::Lists => *listed_since.get_or_insert_with(|| self.watch.since("")),
-                        _ => self.watch.since(uri),
-                    };
-                    if self.has_changed(handle, (uri, at, target), since) {
-                        match target {
-                            GitTarget::Lists => lists = true,
-                            // A canonical URI is never refused.
-                            _ => drop(feed.updated(uri)),
-                        }
+    /// Looks at what is watched of one repository. What cannot be read now keeps the mark that it had.
+    fn look(&self, at: usize, wanted: &[GitWatched], work: &TrackerWork<'_, Self>, now: &mut GitMarks) {
+        let Some(repository) = self.0.get(at).filter(|repository| repository.settings.watch) else { return };
+        // An unavailable repository would otherwise be logged four times a second.
+        let context = work.feed.context().quiet();
+        let _ = repository.with(&context, |handle| {
+            for GitWatched { uri, target, .. } in wanted.iter().filter(|wanted| wanted.repository == at) {
+                match (target, target.mark(handle)) {
+                    (_, Err(_)) => {}
+                    (GitTarget::Lists, Ok(mark)) => {
+                        now.lists.get_mut(at).into_iter().for_each(|place| *place = Some(mark));
                     }
+                    (_, Ok(mark)) => drop(now.marks.insert(uri.clone(), mark)),
                 }
-                Ok(())
-            });
+            }
+            if wanted.iter().any(|wanted| wanted.repository == at && wanted.is_new) {
+                now.newest.get_mut(at).into_iter().for_each(|place| *place = newest_change(handle));
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Something that is watched of a repository.
+struct GitWatched {
+    repository: usize,
+    uri: Arc<str>,
+    target: GitTarget,
+    /// Whether nothing is known with which it could be compared.
+    is_new: bool,
+}
+
+impl TrackedSource for GitSource {
+    const THREAD: &'static str = "mcp-git";
+
+    type Snapshot = GitMarks;
+    type Digest = Fingerprint;
+    type Worker = ();
+
+    fn empty(&self) -> GitMarks {
+        let count = self.0.len();
+        GitMarks { marks: HashMap::new(), lists: vec![None; count], newest: vec![None; count] }
+    }
+
+    fn begin(&self, _tracker: &Arc<Tracker<Self>>, _feed: &Feed) {}
+
+    fn refresh(&self, _worker: &mut (), work: &TrackerWork<'_, Self>) -> Duration {
+        let began = Instant::now();
+        let before = work.current();
+        let mut now = GitMarks { marks: HashMap::new(), lists: before.lists.clone(), ..self.empty() };
+        let mut wanted = Vec::new();
+        for name in work.watched() {
+            let is_new = name.is_new && work.last_read(&name.uri).is_none();
+            let of = |repository, target| GitWatched { repository, uri: name.uri.clone(), target, is_new };
+            if &*name.uri == LISTS {
+                wanted.extend((0..self.0.len()).map(|at| of(at, GitTarget::Lists)));
+            } else if let Some((at, target)) = self.target(&name.uri) {
+                wanted.push(of(at, target));
+                now.marks
+                    .extend(before.marks.get_key_value(&name.uri).map(|(uri, mark)| (uri.clone(), *mark)));
+            }
         }
-        if lists {
-            feed.list_changed();
+        (0..self.0.len())
+            .filter(|at| wanted.iter().any(|wanted| wanted.repository == *at))
+            .for_each(|at| self.look(at, &wanted, work, &mut now));
+        work.publish(now);
+        (began.elapsed() * SHARE).clamp(EVERY, SLOWEST)
+    }
+
+    fn digest(&self, now: &GitMarks, uri: &str) -> Option<Fingerprint> {
+        match uri {
+            LISTS => now.lists.iter().any(Option::is_some).then(|| Fingerprint::from_value(&now.lists)),
+            _ => now.marks.get(uri).copied(),
         }
     }
 
-    fn has_changed(
-        &mut self,
-        handle: &Handle<'_>,
-        (uri, at, target): (&Arc<str>, usize, &GitTarget),
-        since: Option<SystemTime>,
-    ) -> bool {
-        let Ok(mark) = target.mark(handle) else { return false };
-        let before = self.known.insert((uri.clone(), at), mark);
-        match before.filter(|_| since.is_none()).or_else(|| self.watch.marks.last(&handle.own.name, target)) {
-            Some(before) => before != mark,
-            // Nothing to compare with: a change between the subscription and this check counts.
-            None => {
-                since.is_some_and(|since| newest_change(handle).is_some_and(|newest| newest + TICK >= since))
-            }
+    fn changed_at(&self, now: &GitMarks, uri: &str) -> Option<SystemTime> {
+        match uri {
+            LISTS => now.newest.iter().flatten().max().copied(),
+            _ => now.newest.get(self.target(uri)?.0).copied().flatten(),
         }
     }
 }

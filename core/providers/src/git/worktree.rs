@@ -4,8 +4,8 @@
 //!   entry ──lstat──▶ as in the index? ──no──▶ its contents, converted as `git add` would ──hash──▶ as in the index?
 //! ```
 //!
-//! Law: contents are read of regular files alone, and no program is run: filters such as that of Git LFS are not applied. What
-//! lies behind a symbolic link is not part of the working tree.
+//! Law: contents are read from regular files only, and no program is run: filters such as that of Git LFS are not
+//! applied. Files behind a symbolic link are not part of the working tree.
 
 use super::index::{GitIndex, IndexEntry};
 use super::parts::{Areas, PartError};
@@ -148,13 +148,13 @@ impl<'w> WorktreeFiles<'w> {
             Ok(file) => file,
             Err(PartError::NotFound | PartError::NoFile | PartError::Outside) => return Ok(None),
             Err(error) => {
-                (self.handle.context.log)(&format!("{} cannot be compared: {error}", path.display()));
+                self.handle.context.log(&format!("{} cannot be compared: {error}", path.display()));
                 return Ok(None);
             }
         };
         let handle = self.handle;
         let limit = file.len();
-        let is_cancelled = handle.context.is_cancelled;
+        let is_cancelled: &dyn Fn() -> bool = &|| handle.context.is_cancelled();
         let mut reader = CancellableReader { file: &file, at: 0, limit, is_cancelled };
         if limit > CONVERTED {
             let id = stream_id(&mut reader, limit);
@@ -276,7 +276,7 @@ impl Converter {
 struct CancellableReader<'f> {
     file: &'f super::parts::PartFile,
     at: u64,
-    /// It had this size; one that grows is not followed.
+    /// Its size when it was opened; later growth is ignored.
     limit: u64,
     is_cancelled: &'f dyn Fn() -> bool,
 }

@@ -20,7 +20,7 @@ pub(super) enum SeriesFormat {
 }
 
 impl SeriesFormat {
-    /// Their words.
+    /// Their names.
     pub(super) const NAMES: [&str; 3] = ["json", "csv", "openmetrics"];
 
     pub(super) fn parse(word: &str) -> Option<Self> {
@@ -40,7 +40,7 @@ impl SeriesFormat {
         }
     }
 
-    /// A size that the text of so many points has at least, in bytes.
+    /// The minimum size of the text of this many points, in bytes.
     pub(super) const fn least(self, points: usize) -> usize {
         let each = match self {
             Self::Json => r#"{"time":"2026-11-23T08:00:00.000Z","value":1,"min":1,"max":1,"count":1},"#.len(),

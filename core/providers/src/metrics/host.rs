@@ -10,8 +10,9 @@
 use super::series::{Sample, Series, SeriesTable, now};
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_runtime::provider::Feed;
+use mcp_resources_runtime::sync::{Condvar, Mutex};
 use std::collections::HashSet;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use sysinfo::{DiskRefreshKind, Disks, MINIMUM_CPU_UPDATE_INTERVAL, Networks, System};
 
@@ -88,7 +89,7 @@ gauges! {
 }
 
 impl Collector {
-    /// One that does not measure yet. Its series are in `table` from now on.
+    /// A measurement that has not started yet. Adds its series to `table`.
     ///
     /// # Errors
     /// There is no room for them.
@@ -97,9 +98,9 @@ impl Collector {
         Ok(Self { gauges, interval, state: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// A new mount: a thread of an earlier one ends by itself.
+    /// Prepares for a new mount: a thread of an earlier one ends by itself.
     pub(super) fn begin_anew(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.thread = None;
         state.interests = 0;
         self.changed.notify_all();
@@ -107,7 +108,7 @@ impl Collector {
 
     /// Records that an interest has come or gone.
     pub(super) fn interest(self: &Arc<Self>, on: bool, feed: Option<&Feed>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if on {
             state.interests += 1;
             self.start(&mut state, feed);
@@ -118,19 +119,19 @@ impl Collector {
 
     /// Records a request.
     pub(super) fn request(self: &Arc<Self>, feed: Option<&Feed>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.requested = Some(Instant::now());
         self.start(&mut state, feed);
     }
 
     /// Records a request for measured values: if nothing was measured for a while, it waits for a measurement.
     pub(super) fn request_now(self: &Arc<Self>, feed: Option<&Feed>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.requested = Some(Instant::now());
         let rounds = state.rounds;
         if self.start(&mut state, feed) || rounds == 0 {
             let is_old = |state: &mut HostState| state.rounds == rounds;
-            drop(self.changed.wait_timeout_while(state, PATIENCE, is_old));
+            drop(self.changed.wait_while_for(state, PATIENCE, is_old));
         }
     }
 
@@ -156,7 +157,7 @@ impl Collector {
         loop {
             probe.measure(&self.gauges);
             let due = Instant::now() + self.interval;
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.rounds += 1;
             self.changed.notify_all();
             loop {
@@ -169,14 +170,9 @@ impl Collector {
                 if left.is_zero() {
                     break;
                 }
-                let waited = self.changed.wait_timeout(state, left);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                state = self.changed.wait_for(state, left).0;
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HostState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

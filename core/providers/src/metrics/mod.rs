@@ -25,6 +25,7 @@ pub use series::PushError;
 use crate::answers::{completion, page};
 use crate::declared::{self, Declare};
 use crate::options::OptionKind;
+use crate::route::routes;
 use crate::watching::OwnWatch;
 use format::{JsonFormat, SeriesFormat, push_json};
 use host::Collector;
@@ -33,7 +34,7 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };
 use notify::Notifier;
 use points::Points;
@@ -47,9 +48,14 @@ const INDEX: &str = "metrics:///";
 const SERIES: &str = "metrics:///{name}";
 const RANGES: &str = "metrics:///{name}{?from,to,step,format}";
 
-const OF_INDEX: Route = Route(0);
-const OF_SERIES: Route = Route(1);
-const OF_RANGES: Route = Route(2);
+routes! {
+    /// The parts of the provider.
+    enum MetricRoute {
+        Index,
+        Series,
+        Ranges,
+    }
+}
 
 const JSON: &str = "application/json";
 
@@ -192,8 +198,8 @@ impl Provider for Metrics {
             .completes("to")
             .completes("step")
             .completes("format");
-        let mount = Mount::new("metrics").resource(OF_INDEX, index);
-        Ok(mount.template(OF_SERIES, series).template(OF_RANGES, ranges).workers(2, 256))
+        let mount = Mount::new("metrics").resource(MetricRoute::Index, index);
+        Ok(mount.template(MetricRoute::Series, series).template(MetricRoute::Ranges, ranges).workers(2, 256))
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
@@ -256,7 +262,7 @@ impl Metrics {
         if let Some(host) = &shared.host {
             host.request_now(shared.own.feed().as_ref());
         }
-        if request.route() == OF_INDEX {
+        if MetricRoute::parse(request.route()) == Some(MetricRoute::Index) {
             let text = self.index(&|uri| request.permits(uri));
             reply.facts(text.len() as u64)?;
             return Ok(Contents::text(text).with_mime_type(JSON).into());
@@ -301,7 +307,7 @@ impl Metrics {
     }
 }
 
-/// A series as it is listed.
+/// The list entry of a series.
 fn item(series: &Series) -> Resource {
     let listed = Resource::new(&*series.uri).name(&*series.name).mime_type(JSON).priority(0.5);
     let listed = match series.about {

@@ -9,8 +9,9 @@ use super::{INDEX, log_refusals};
 use crate::path;
 use crate::watching::{ProviderWatching, WatchedValue};
 use mcp_resources_runtime::provider::{Feed, InterestChange};
+use mcp_resources_runtime::sync::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The thread that notifies subscribers of pushed samples.
@@ -33,7 +34,7 @@ impl Notifier {
     /// A new mount.
     pub(super) fn begin_anew(&self) {
         self.watching.begin_anew();
-        *self.lock() = SeenSeries::default();
+        *self.seen.lock() = SeenSeries::default();
     }
 
     /// Records a change of interest.
@@ -47,10 +48,10 @@ impl Notifier {
         match change {
             InterestChange::Uri { uri, on: true, .. } => {
                 let pushed = pushed(table, uri);
-                self.lock().samples.insert(uri.clone(), pushed);
+                self.seen.lock().samples.insert(uri.clone(), pushed);
             }
-            InterestChange::Uri { uri, on: false, .. } => drop(self.lock().samples.remove(uri)),
-            InterestChange::Lists { on: true } => self.lock().series = table.len(),
+            InterestChange::Uri { uri, on: false, .. } => drop(self.seen.lock().samples.remove(uri)),
+            InterestChange::Lists { on: true } => self.seen.lock().series = table.len(),
             InterestChange::Lists { on: false } => {}
         }
         self.watching.interest(change, feed, "mcp-notify", || {
@@ -67,7 +68,7 @@ impl Notifier {
         log_refusals(table, &|what| feed.log(what));
         for uri in &watched.uris {
             let now = pushed(table, uri);
-            let before = self.lock().samples.get_mut(uri).map(|before| std::mem::replace(before, now));
+            let before = self.seen.lock().samples.get_mut(uri).map(|before| std::mem::replace(before, now));
             if before.is_some_and(|before| before != now) {
                 // It is in canonical form: nothing is wrong with it.
                 let _ = feed.updated(uri);
@@ -75,15 +76,11 @@ impl Notifier {
         }
         if watched.lists {
             let now = table.len();
-            let before = std::mem::replace(&mut self.lock().series, now);
+            let before = std::mem::replace(&mut self.seen.lock().series, now);
             if before != now {
                 feed.list_changed();
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, SeenSeries> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

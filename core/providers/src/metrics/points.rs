@@ -48,9 +48,9 @@ pub(super) struct Point {
     pub(super) at: i64,
     /// The mean of the samples that are numbers; not a number if there are none.
     pub(super) mean: f64,
-    /// The least of them.
+    /// The minimum.
     pub(super) min: f64,
-    /// The greatest of them.
+    /// The maximum.
     pub(super) max: f64,
     /// The number of samples, including those that are not numbers.
     pub(super) count: usize,

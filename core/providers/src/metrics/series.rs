@@ -6,10 +6,11 @@
 
 use super::INDEX;
 use crate::path;
+use mcp_resources_runtime::sync::{Mutex, RwLock};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, RwLockReadGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Maximum length of a series' name in bytes.
@@ -102,7 +103,7 @@ impl SeriesTable {
         }
     }
 
-    /// Adds a sample to the series `name`, which begins with it if there is none yet.
+    /// Adds a sample to the series `name`, and creates the series if it does not exist.
     pub(super) fn push(&self, name: &str, sample: Sample) -> Result<(), PushError> {
         if !TIMES.contains(&sample.at) {
             return Err(PushError::Time);
@@ -115,14 +116,14 @@ impl SeriesTable {
         Ok(())
     }
 
-    /// The series `name`; a new one without samples if there is none yet.
+    /// The series `name`; a new one without samples if it does not exist.
     pub(super) fn begin(&self, name: &str, about: Option<&'static str>) -> Result<Arc<Series>, PushError> {
         if name.is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
             return Err(PushError::Name);
         }
         // Made before the lock is taken: the memory of a series may be large.
         let new = Series::new(name, about, self.samples)?;
-        let mut table = self.series.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.series.write();
         if let Some(series) = table.get(name) {
             return Ok(series.clone());
         }
@@ -150,7 +151,7 @@ impl SeriesTable {
         self.read().len()
     }
 
-    /// All, in the order in which they are listed.
+    /// All series, in the order of lists.
     pub(super) fn all(&self) -> Vec<Arc<Series>> {
         let mut all: Vec<_> = self.read().values().cloned().collect();
         all.sort_by(|one, other| one.segment.cmp(&other.segment));
@@ -166,7 +167,7 @@ impl SeriesTable {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, HashMap<Arc<str>, Arc<Series>>> {
-        self.series.read().unwrap_or_else(PoisonError::into_inner)
+        self.series.read()
     }
 }
 
@@ -182,33 +183,29 @@ impl Series {
     }
 
     pub(super) fn push(&self, sample: Sample) {
-        self.lock().push(sample);
+        self.samples.lock().push(sample);
     }
 
     /// The number of samples ever pushed.
     pub(super) fn pushed(&self) -> u64 {
-        self.lock().pushed
+        self.samples.lock().pushed
     }
 
     pub(super) fn last(&self) -> Option<Sample> {
-        self.lock().samples.back().copied()
+        self.samples.lock().samples.back().copied()
     }
 
     /// The samples from `from` to `to`, both included, in the order of their times.
     pub(super) fn between(&self, from: i64, to: i64) -> Vec<Sample> {
-        let samples = self.lock();
+        let samples = self.samples.lock();
         let first = samples.samples.partition_point(|sample| sample.at < from);
         let end = samples.samples.partition_point(|sample| sample.at <= to);
         samples.samples.range(first..end.max(first)).copied().collect()
     }
-
-    fn lock(&self) -> MutexGuard<'_, Samples> {
-        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Samples {
-    /// A sample that comes late is put where it belongs. One that is older than all of a full samples is dropped.
+    /// Inserts a sample in the order of times. If the samples are full, one that is older than all of them is dropped.
     fn push(&mut self, sample: Sample) {
         let is_full = self.samples.len() >= self.limit;
         if is_full && self.samples.front().is_some_and(|oldest| sample.at < oldest.at) {

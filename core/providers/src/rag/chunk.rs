@@ -1,6 +1,6 @@
 //! Splits a document into chunks: by its headings, and a long section by its paragraphs.
 //!
-//! Law: a chunk has a bounded length, never cuts a character, and says which heading it stands under.
+//! Law: a chunk has a limited length, never splits a character, and records its heading.
 
 use crate::docs::DocsPage;
 
@@ -12,7 +12,7 @@ const CHUNKS: usize = 10_000;
 /// A part of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// The heading that it stands under; empty before the first one.
+    /// Its heading; empty before the first one.
     pub(super) heading: String,
     pub(super) text: String,
 }

@@ -11,17 +11,19 @@ use super::chunk;
 use super::document::{RagDocument, chunk_key, of_body, of_key};
 use super::embed::{self, Embedder, VECTORS};
 use super::source::{DocumentSource, ListedDocument, SourceChanges, SourceError};
+use crate::digest::digest;
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put};
-use crate::subscribers::{Subscribers, digest};
+use crate::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_runtime::provider::Feed;
 use std::collections::{BTreeMap, HashSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long the thread goes on after the last request, without anybody who watches.
 const IDLE: Duration = Duration::from_secs(10);
+/// The digest of what is not there.
+const ABSENT: u64 = 0;
 /// How many texts are embedded at once.
 const EMBEDDED: usize = 64;
 /// While documents are read for the first time, those that are there are published so often, and each of the first few at once.
@@ -59,7 +61,6 @@ pub(super) struct Documents {
     pub(super) generation: u64,
     lists: u64,
     token: Option<String>,
-    asked: Option<Instant>,
     fault: Option<String>,
     /// Documents that could not be read, or not be put into the index, by id.
     unread: BTreeMap<String, UnreadDocument>,
@@ -75,36 +76,17 @@ struct UnreadDocument {
     is_final: bool,
 }
 
-/// Shared by requests and the thread.
+/// Finds the documents of all collections. Shared by requests and the thread.
 #[derive(Debug)]
 pub(super) struct DocumentStore {
-    state: Mutex<StoreState>,
-    changed: Condvar,
+    collections: Vec<Arc<Collection>>,
     indexes: Indexes,
 }
 
-#[derive(Debug)]
-struct StoreState {
-    collections: Vec<Arc<Documents>>,
-    is_running: bool,
-    is_ready: bool,
-    used: Option<Instant>,
-    subscribers: Subscribers,
-    has_news: bool,
-}
-
 impl DocumentStore {
-    pub(super) fn new(collections: &[Arc<Collection>]) -> Arc<Self> {
+    pub(super) fn new(collections: &[Arc<Collection>]) -> Self {
         let indexes = Indexes::new(collections.iter().map(|collection| &collection.index));
-        let state = StoreState {
-            collections: collections.iter().map(|_| Arc::default()).collect(),
-            is_running: false,
-            is_ready: false,
-            used: None,
-            subscribers: Subscribers::default(),
-            has_news: false,
-        };
-        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), indexes })
+        Self { collections: collections.to_vec(), indexes }
     }
 
     /// Asks the index of a collection; `None` if there is none.
@@ -116,142 +98,96 @@ impl DocumentStore {
         self.indexes.with(&collection.index, ask)
     }
 
-    /// What is known of each collection. Waits for the thread, which begins if there is none, but no longer than a
-    /// collection's patience: then a part of the documents may be missing. `None` if the request is cancelled, or there is no
-    /// thread to be had.
-    pub(super) fn documents(
-        self: &Arc<Self>,
-        collections: &[Arc<Collection>],
-        feed: Option<Feed>,
-        is_cancelled: &dyn Fn() -> bool,
-    ) -> Option<Vec<Arc<Documents>>> {
-        let mut state = self.lock();
-        let begun = Instant::now();
-        let patience = collections.iter().map(|collection| collection.patience).min().unwrap_or_default();
-        state.used = Some(begun);
-        let mut tries = 0;
-        loop {
-            if state.is_ready && state.is_running {
-                return Some(state.collections.clone());
-            }
-            if !state.is_running {
-                tries += 1;
-                if tries > 2 || !self.begin(&mut state, collections, feed.clone()?) {
-                    return None;
-                }
-            }
-            if begun.elapsed() >= patience {
-                if state.collections.iter().any(|documents| !documents.is_whole) {
-                    state.subscribers.has_seen_a_part();
-                }
-                return Some(state.collections.clone());
-            }
-            if is_cancelled() {
-                return None;
-            }
-            let wait = Duration::from_millis(50);
-            state = self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// A URI, or the lists for `None`, are watched from now on, or no longer.
-    pub(super) fn interest(
-        self: &Arc<Self>,
-        collections: &[Arc<Collection>],
-        uri: Option<&Arc<str>>,
-        on: bool,
-        feed: Option<Feed>,
-    ) {
-        let mut state = self.lock();
-        state.subscribers.watch(uri, on);
-        state.has_news |= on;
-        if on
-            && !state.is_running
-            && let Some(feed) = feed
-        {
-            self.begin(&mut state, collections, feed);
-        }
-        self.changed.notify_all();
-    }
-
-    /// What was read at a canonical URI has this digest.
-    pub(super) fn saw(&self, uri: &str, seen: u64) {
-        self.lock().subscribers.has_read(uri, seen);
-    }
-
-    fn begin(self: &Arc<Self>, state: &mut StoreState, collections: &[Arc<Collection>], feed: Feed) -> bool {
-        state.is_running = true;
-        state.is_ready = false;
-        for documents in &mut state.collections {
-            Arc::make_mut(documents).asked = None;
-        }
-        let own = self.clone();
-        let collections = collections.to_vec();
-        let run = move || {
-            let keeper = DocumentIndexer { store: &own, collections: &collections, feed: &feed };
-            // After a mistake of ours the next request begins anew; the panic hook has said where.
-            let ended = catch_unwind(AssertUnwindSafe(|| keeper.run()));
-            keeper.stop(ended.is_err());
-        };
-        state.is_running = std::thread::Builder::new().name("mcp-rag".into()).spawn(run).is_ok();
-        state.is_running
-    }
-
-    fn lock(&self) -> MutexGuard<'_, StoreState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The thread.
-struct DocumentIndexer<'k> {
-    store: &'k Arc<DocumentStore>,
-    collections: &'k [Arc<Collection>],
-    feed: &'k Feed,
-}
-
-impl DocumentIndexer<'_> {
-    fn run(&self) {
-        self.open();
-        // Folders first: they answer at once.
-        let mut order: Vec<_> = self.collections.iter().enumerate().collect();
-        order.sort_by_key(|(_, collection)| collection.origin.is_some());
-        while self.wait() {
-            for (at, collection) in &order {
-                let before = self.store.lock().collections.get(*at).cloned().unwrap_or_default();
-                let is_due = before.asked.is_none_or(|then| then.elapsed() >= collection.poll);
-                if is_due {
-                    let publish = |now: Documents| self.publish(*at, now);
-                    publish(self.ask(collection, &before, &publish));
-                }
-            }
-            self.report();
-        }
-    }
-
-    fn publish(&self, at: usize, now: Documents) {
-        if let Some(place) = self.store.lock().collections.get_mut(at) {
-            *place = Arc::new(now);
-        }
+    /// How often the lists of all collections have changed.
+    pub(super) fn lists(known: &[Arc<Documents>]) -> u64 {
+        known.iter().map(|documents| documents.lists).fold(0, u64::wrapping_add)
     }
 
     /// Opens the indexes that are not open, and takes over what they know.
-    fn open(&self) {
-        for (at, collection) in self.collections.iter().enumerate() {
+    fn open(&self, tracker: &Tracker<Self>, feed: &Feed) {
+        let indexer = DocumentIndexer { store: self, feed };
+        let mut all = Vec::clone(&tracker.current());
+        for (collection, documents) in self.collections.iter().zip(&mut all) {
             let together =
                 self.collections.iter().filter(|other| Arc::ptr_eq(&other.index, &collection.index));
             let names: Vec<&str> = together.map(|other| &*other.name).collect();
-            self.store.indexes.open(&collection.index, &names, &|what| self.feed.log(what));
-            let before = self.store.lock().collections.get(at).cloned().unwrap_or_default();
-            if !before.all.is_empty() {
-                continue;
-            }
-            let now = self.remembered(collection, &before);
-            if let Some(place) = self.store.lock().collections.get_mut(at).filter(|_| !now.all.is_empty()) {
-                *place = Arc::new(now);
+            self.indexes.open(&collection.index, &names, &|what| feed.log(what));
+            if documents.all.is_empty() {
+                *documents = Arc::new(indexer.remembered(collection, documents));
             }
         }
+        tracker.publish(all);
+    }
+}
+
+impl TrackedSource for DocumentStore {
+    const THREAD: &'static str = "mcp-rag";
+    const IDLE: Duration = IDLE;
+
+    type Snapshot = Vec<Arc<Documents>>;
+    type Digest = u64;
+    /// When each source was last asked by this thread.
+    type Worker = Vec<Option<Instant>>;
+
+    fn empty(&self) -> Self::Snapshot {
+        self.collections.iter().map(|_| Arc::default()).collect()
     }
 
+    fn begin(&self, tracker: &Arc<Tracker<Self>>, feed: &Feed) -> Self::Worker {
+        self.open(tracker, feed);
+        self.collections.iter().map(|_| None).collect()
+    }
+
+    fn refresh(&self, asked: &mut Self::Worker, work: &TrackerWork<'_, Self>) -> Duration {
+        let indexer = DocumentIndexer { store: self, feed: work.feed };
+        // Folders first: they answer at once.
+        let mut order: Vec<_> = self.collections.iter().zip(asked).enumerate().collect();
+        order.sort_by_key(|(_, (collection, _))| collection.origin.is_some());
+        let mut pause = Duration::MAX;
+        for (at, (collection, asked)) in order {
+            if asked.is_none_or(|then| then.elapsed() >= collection.poll) {
+                let before = work.current().get(at).cloned().unwrap_or_default();
+                *asked = Some(Instant::now());
+                let publish = |now: Documents| {
+                    let mut all = Vec::clone(&work.current());
+                    if let Some(place) = all.get_mut(at) {
+                        *place = Arc::new(now);
+                    }
+                    work.publish(all);
+                };
+                publish(indexer.ask(collection, &before, &publish));
+            }
+            pause = pause
+                .min(collection.poll.saturating_sub(asked.map_or(collection.poll, |then| then.elapsed())));
+        }
+        pause
+    }
+
+    fn digest(&self, known: &Self::Snapshot, uri: &str) -> Option<u64> {
+        if uri == LISTS {
+            return Some(Self::lists(known));
+        }
+        let mut both = self.collections.iter().zip(known);
+        let found = both.find_map(|(collection, documents)| collection.digest(documents, uri));
+        Some(found.unwrap_or(ABSENT))
+    }
+
+    fn is_whole(&self, known: &Self::Snapshot) -> bool {
+        known.iter().all(|documents| documents.is_whole)
+    }
+
+    fn forget(&self) {
+        self.indexes.close();
+    }
+}
+
+/// Brings what is known of a collection up to date.
+struct DocumentIndexer<'w> {
+    store: &'w DocumentStore,
+    feed: &'w Feed,
+}
+
+impl DocumentIndexer<'_> {
     /// The documents that an index has from an earlier process. Their vectors are made anew.
     fn remembered(&self, collection: &Collection, before: &Documents) -> Documents {
         let mut documents = BTreeMap::new();
@@ -283,47 +219,9 @@ impl DocumentIndexer<'_> {
         now
     }
 
-    /// Nothing runs any longer. With the mount, what is known ends too.
-    fn stop(&self, has_failed: bool) {
-        let is_over = !self.feed.is_alive() || has_failed;
-        let mut state = self.store.lock();
-        state.is_running = false;
-        state.is_ready = false;
-        if is_over {
-            state.collections.iter_mut().for_each(|documents| *documents = Arc::default());
-        }
-        drop(state);
-        if is_over {
-            self.store.indexes.close();
-        }
-        self.store.changed.notify_all();
-    }
-
-    /// Waits until a source is to be asked; `false` if the thread is to end.
-    fn wait(&self) -> bool {
-        let mut state = self.store.lock();
-        loop {
-            let is_used = state.used.is_some_and(|then| then.elapsed() < IDLE);
-            let is_wanted = is_used || !state.subscribers.is_empty();
-            if !is_wanted || !self.feed.is_alive() {
-                // Under the same lock: a later request starts another thread.
-                state.is_running = false;
-                return false;
-            }
-            let is_due = |(collection, documents): (&Arc<Collection>, &Arc<Documents>)| {
-                documents.asked.is_none_or(|then| then.elapsed() >= collection.poll)
-            };
-            if state.has_news || self.collections.iter().zip(&state.collections).any(is_due) {
-                return true;
-            }
-            let wait = Duration::from_millis(100);
-            state = self.store.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
     /// Asks a source for changes. What there is already is published if there was nothing whole before.
     fn ask(&self, collection: &Collection, before: &Documents, publish: &dyn Fn(Documents)) -> Documents {
-        let mut now = Documents { asked: Some(Instant::now()), ..before.clone() };
+        let mut now = before.clone();
         let changes = collection.source.changes_since(before.token.as_deref());
         collection.source.take_faults().iter().for_each(|fault| self.feed.log(fault));
         let changes = match changes {
@@ -540,25 +438,6 @@ impl DocumentIndexer<'_> {
                 known.insert(chunk_key(id, batch * EMBEDDED + at), vector.into());
             }
         }
-    }
-
-    /// Notifies the subscribers of what has changed.
-    fn report(&self) {
-        let mut state = self.store.lock();
-        state.is_ready = true;
-        state.has_news = false;
-        let collections = state.collections.clone();
-        let lists = collections.iter().map(|documents| documents.lists).fold(0, u64::wrapping_add);
-        let report = state.subscribers.compare(lists, |uri| self.digest(&collections, uri));
-        drop(state);
-        self.store.changed.notify_all();
-        report.send(self.feed);
-    }
-
-    /// Of what a reader of a URI gets now; 0 for nothing.
-    fn digest(&self, collections: &[Arc<Documents>], uri: &str) -> u64 {
-        let mut both = self.collections.iter().zip(collections);
-        both.find_map(|(collection, documents)| collection.digest(documents, uri)).unwrap_or_default()
     }
 }
 

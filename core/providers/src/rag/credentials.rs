@@ -2,7 +2,7 @@
 //!
 //! Law: no message holds any of it. It is read again for each access token, so a file can be replaced while it is served.
 
-use crate::named;
+use crate::options;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
 use serde_json::Value;
 use std::fmt;
@@ -122,7 +122,7 @@ impl fmt::Display for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(file) => write!(f, "the file of credentials {}", file.display()),
-            Self::Env(name) => write!(f, "the variable {} for the credentials", named::variable(name)),
+            Self::Env(name) => write!(f, "the variable {} for the credentials", options::variable(name)),
         }
     }
 }

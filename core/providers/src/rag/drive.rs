@@ -6,22 +6,28 @@
 //! ```
 //!
 //! Law: the credentials are the operator's, never a client's, and stand in no message. A page token that Drive does not know any
-//! longer is answered with a whole listing.
+//! longer is answered with a whole listing. A call, and the pause before it is made again, end soon after nobody waits for it
+//! any longer.
 
 use super::credentials::{Credentials, SCOPE};
 use super::source::{
     BYTES, DOCUMENTS, DocumentSource, FetchedDocument, ListedDocument, SourceChanges, SourceError, TOO_LARGE,
 };
+use crate::http_transport::Watching;
 use crate::option_file;
+use crate::wanted::{is_wanted, pause};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
+use mcp_resources_runtime::sync::Mutex;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{MutexGuard, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{Connector, DefaultConnector};
 
 const API: &str = "https://www.googleapis.com/drive/v3";
 const TOKEN: &str = "https://oauth2.googleapis.com/token";
@@ -31,6 +37,9 @@ const ANSWER: u64 = 16 << 20;
 /// Maximum number of attempts for a call, and maximum time to wait between two.
 const TRIES: u32 = 5;
 const WAIT: Duration = Duration::from_secs(60);
+/// How often it is looked whether another thread has a token.
+const LOOK: Duration = Duration::from_millis(20);
+const NOBODY_WAITS: &str = "nobody waits for it any longer";
 /// An access token is renewed so long before it ends.
 const MARGIN: Duration = Duration::from_secs(60);
 /// Maximum number of pages of a list that are requested.
@@ -182,7 +191,7 @@ struct File {
 
 impl Drive {
     /// # Errors
-    /// There are no credentials, or an id or the URL is none.
+    /// There are no credentials, or an id or the URL is invalid.
     pub(super) fn new(options: DriveOptions) -> Result<Self, OptionError> {
         let wrong = |reason: String| OptionError::sentence(format!("rag: {reason}"));
         for id in options.folder.iter().chain(&options.drive) {
@@ -212,12 +221,13 @@ impl Drive {
             .http_status_as_error(false)
             .https_only(options.base_url.is_none())
             .build();
+        let connector = DefaultConnector::default().chain(Watching);
         Ok(Self {
             options,
             credentials,
             api,
             token_url,
-            agent: config.into(),
+            agent: ureq::Agent::with_parts(config, connector, DefaultResolver::default()),
             token: Mutex::new(None),
             root: OnceLock::new(),
         })
@@ -229,6 +239,9 @@ impl Drive {
         let mut is_renewed = false;
         let mut tries = 0;
         loop {
+            if !is_wanted() {
+                return Err(SourceError::Failed(NOBODY_WAITS.into()));
+            }
             let token = self.access_token()?;
             let mut request = self.agent.get(format!("{}/{path}", self.api));
             for (name, value) in query {
@@ -255,20 +268,32 @@ impl Drive {
             if tries >= TRIES || wait > WAIT.saturating_sub(begun.elapsed()) {
                 return Err(fault);
             }
-            std::thread::sleep(wait);
+            if !pause(wait) {
+                return Err(SourceError::Failed(NOBODY_WAITS.into()));
+            }
+        }
+    }
+
+    /// The token, once no other thread asks for one. `None` as soon as nobody waits for it.
+    fn token(&self) -> Option<MutexGuard<'_, Option<AccessToken>>> {
+        loop {
+            if let Some(token) = self.token.try_lock() {
+                return Some(token);
+            }
+            pause(LOOK).then_some(())?;
         }
     }
 
     /// This access token is refused. Another thread may have a new one already.
     fn forget(&self, token: &str) {
-        let mut known = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.token.lock();
         if known.as_ref().is_some_and(|known| known.text == token) {
             *known = None;
         }
     }
 
     fn access_token(&self) -> Result<AccessToken, SourceError> {
-        let mut known = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.token().ok_or_else(|| SourceError::Failed(NOBODY_WAITS.into()))?;
         if let Some(token) = known.as_ref().filter(|token| Instant::now() < token.until) {
             return Ok(token.clone());
         }
@@ -441,7 +466,7 @@ impl Drive {
 struct Pages(HashSet<String>);
 
 impl Pages {
-    /// The token of the next page, if there is one.
+    /// The token of the next page; `None` if this was the last.
     fn next(&mut self, body: &Value) -> Result<Option<String>, SourceError> {
         let Some(token) = body.get("nextPageToken").and_then(Value::as_str) else { return Ok(None) };
         if token.len() > LONGEST_PAGE || !self.0.insert(token.to_owned()) {
@@ -451,7 +476,7 @@ impl Pages {
     }
 }
 
-/// Changes in the order in which they were reported.
+/// The changes in the order in which they were reported.
 fn in_order(last: HashMap<String, (usize, Option<ListedDocument>)>, token: String) -> SourceChanges {
     let mut all: Vec<(usize, String, Option<ListedDocument>)> =
         last.into_iter().map(|(id, (place, listed))| (place, id, listed)).collect();
@@ -548,7 +573,7 @@ impl DriveAnswer {
         is_word.then(|| word.to_owned())
     }
 
-    /// Why there is no answer, and what helps.
+    /// The error about an answer: the reason, and the fix.
     fn refused(&self) -> SourceError {
         let status = self.status;
         let reason = self.reason().unwrap_or_default();
@@ -605,7 +630,7 @@ fn of_all(error: SourceError) -> SourceError {
     }
 }
 
-/// In words that hold no address and no token.
+/// The error about a failed call, without addresses and tokens.
 fn failed(error: &ureq::Error) -> SourceError {
     let what = match error {
         ureq::Error::Timeout(_) => "Drive does not answer in time",
@@ -617,7 +642,7 @@ fn failed(error: &ureq::Error) -> SourceError {
     SourceError::Failed(what.into())
 }
 
-/// In which form a file is exported, if it must be, and the media type of its text; `None` if it has no text.
+/// The form in which a file is exported, if it must be, and the media type of its text; `None` if it has no text.
 fn export(mime_type: &str) -> Option<(Option<&'static str>, &'static str)> {
     match mime_type {
         DOCUMENT => Some((Some("text/markdown"), "text/markdown")),
@@ -651,6 +676,7 @@ impl fmt::Debug for Drive {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wanted::while_wanted;
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -708,6 +734,35 @@ mod tests {
             let said = drive(vec![(busy, String::new())]).list().unwrap_err();
             assert_eq!(said, SourceError::Failed(format!("Drive answers with {status}")));
         }
+    }
+
+    /// Asks for a document, and stops waiting for it soon; the time until the call has ended.
+    fn unwanted(drive: &Drive) -> Duration {
+        let begun = Instant::now();
+        let is_wanted = move || begun.elapsed() < Duration::from_millis(100);
+        let said = while_wanted(is_wanted, || drive.fetch("a"));
+        assert!(matches!(said, Err(SourceError::Failed(_))), "{said:?}");
+        begun.elapsed()
+    }
+
+    // S-32: a pause, a wait for an answer without an end, and a wait for another thread's token end when nobody waits.
+    #[test]
+    fn calls_end_when_nobody_waits() {
+        const SOON: Duration = Duration::from_secs(5);
+        let busy = ("HTTP/1.1 429 X\r\nretry-after: 30".to_owned(), String::new());
+        assert!(unwanted(&drive(vec![busy])) < SOON);
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut waiting = drive(vec![ok("")]);
+        waiting.api = format!("http://{}", silent.local_addr().unwrap());
+        assert!(unwanted(&waiting) < SOON);
+        waiting.token_url = waiting.api.clone();
+        *waiting.token.lock() = None;
+        assert!(unwanted(&waiting) < SOON);
+        let _held = waiting.token.lock();
+        assert!(unwanted(&waiting) < SOON);
+        // What ends a call has no effect on the next one.
+        let again = drive(vec![ok("{}")]);
+        assert!(again.list().is_ok());
     }
 
     // S-20: many changes of one page, and of the same file, are taken once each, in the order of the last ones.

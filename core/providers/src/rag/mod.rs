@@ -28,12 +28,15 @@ pub use source::{DocumentSource, FetchedDocument, ListedDocument, SourceChanges,
 
 use crate::answers::{COMPLETED, completion, page};
 use crate::declared::{self, Declare, Reader};
+use crate::digest::digest;
 use crate::files::folder::Folder;
 use crate::indexes::IndexFile;
 use crate::options::OptionKind;
 use crate::path;
+use crate::route::routes;
 use crate::search::SearchQuery;
-use crate::subscribers::{PerProcess, digest};
+use crate::tracker::{LISTS, ProcessTracker, Tracker};
+use crate::wanted::while_wanted;
 use crate::watching::OwnWatch;
 use collection::{Collection, DocumentStore, Documents};
 use document::RagDocument;
@@ -43,7 +46,7 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };
 use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
 use options::Origin;
@@ -60,13 +63,20 @@ const DOCUMENT: &str = "rag:///{collection}/doc/{+id}";
 const SEARCH: &str = "rag:///{collection}/search/{+query}";
 const FILE: &str = "gdrive:///{fileId}";
 
-const OF_INDEX: Route = Route(0);
-const OF_COLLECTION: Route = Route(1);
-const OF_DOCUMENT: Route = Route(2);
-const OF_SEARCH: Route = Route(3);
-const OF_FILE: Route = Route(4);
-/// Of the first collection; each has a number of its own.
-const OF_COLLECTIONS: u32 = 16;
+routes! {
+    /// The parts of the provider.
+    enum RagRoute {
+        Index,
+        /// A collection by the template.
+        AnyCollection,
+        Document,
+        Search,
+        /// A file of Google Drive.
+        File,
+        /// A collection by its own resource.
+        Collection(at: usize),
+    }
+}
 
 /// Interval between looks at folders, and the maximum number of passages of a search.
 const FOLDERS: Duration = Duration::from_secs(1);
@@ -77,11 +87,11 @@ const MOST_HITS: usize = 100;
 pub struct Rag {
     collections: Vec<Arc<Collection>>,
     own: OwnWatch,
-    store: PerProcess<DocumentStore>,
+    tracker: ProcessTracker<DocumentStore>,
 }
 
 impl Rag {
-    /// The collections of `options`. No source is asked here: the first request begins with it.
+    /// Makes a provider of the collections of `options`. No source is asked before the first request.
     ///
     /// # Errors
     /// There is no collection, one has no folder or no credentials, or two have the same name.
@@ -103,7 +113,7 @@ impl Rag {
         }
         let index = IndexFile::new("rag", options.index.clone())?;
         let mut rag =
-            Self { collections: Vec::new(), own: OwnWatch::default(), store: PerProcess::default() };
+            Self { collections: Vec::new(), own: OwnWatch::default(), tracker: ProcessTracker::default() };
         for (name, origin) in &options.collections {
             let (source, origin, poll): (Box<dyn DocumentSource>, _, _) = match origin {
                 Origin::Folder(dir) => (Box::new(folder_of(name, dir, &options)?), None, FOLDERS),
@@ -122,7 +132,7 @@ impl Rag {
     /// second.
     ///
     /// # Errors
-    /// There is a collection of this name, or the name is none.
+    /// A collection of this name exists, or the name is invalid.
     pub fn with_source(mut self, name: &str, source: impl DocumentSource) -> Result<Self, OptionError> {
         let collection =
             collection_of(name, Box::new(source), &RagOptions::new(), &IndexFile::new("rag", None)?)?;
@@ -229,22 +239,21 @@ impl Declare for Rag {
 impl Provider for Rag {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
         self.own.mount("rag", feed)?;
-        self.store.clear();
+        self.tracker.clear();
         let json = "application/json";
         let index = Resource::new(INDEX)
             .name("rag")
             .title("The collections of documents")
             .mime_type(json)
             .priority(1.0);
-        let mut mount = Mount::new("rag").resource(OF_INDEX, index);
+        let mut mount = Mount::new("rag").resource(RagRoute::Index, index);
         for (at, collection) in self.collections.iter().enumerate() {
-            let route = Route(OF_COLLECTIONS.saturating_add(u32::try_from(at).unwrap_or(u32::MAX)));
             let contents = Resource::new(&*collection.uri)
                 .name(format!("{}/", collection.name))
                 .title(format!("The documents of {}", collection.name))
                 .mime_type("text/markdown")
                 .priority(1.0);
-            mount = mount.resource(route, contents);
+            mount = mount.resource(RagRoute::Collection(at), contents);
         }
         let mut any = TemplateOptions::default();
         let query = VariableOptions {
@@ -257,21 +266,25 @@ impl Provider for Rag {
         let search = Template::new(SEARCH).title("The passages that answer a question").options(any);
         let search = search.completes("collection").completes("query");
         mount = mount
-            .template(OF_DOCUMENT, document.list(ListSource { pages: true }))
-            .template(OF_SEARCH, search)
+            .template(RagRoute::Document, document.list(ListSource { pages: true }))
+            .template(RagRoute::Search, search)
             .template(
-                OF_COLLECTION,
+                RagRoute::AnyCollection,
                 Template::new(COLLECTION).title("The documents of a collection").completes("collection"),
             );
         if self.collections.iter().any(|collection| collection.origin.is_some()) {
-            mount = mount
-                .template(OF_FILE, Template::new(FILE).title("A file of Google Drive").completes("fileId"));
+            mount = mount.template(
+                RagRoute::File,
+                Template::new(FILE).title("A file of Google Drive").completes("fileId"),
+            );
         }
         Ok(mount)
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
-        let answer = self.answer(&request, &reply);
+        let cancelled = reply.cancelled();
+        let is_wanted = move || cancelled.as_ref().is_none_or(|cancelled| !cancelled.get());
+        let answer = while_wanted(is_wanted, || self.answer(&request, &reply));
         reply.send(answer);
     }
 
@@ -279,8 +292,9 @@ impl Provider for Rag {
         let Some(known) = self.documents(&|| reply.is_cancelled()) else {
             return reply.send(Err(ReadError::Failed));
         };
+        self.tracker().saw(LISTS, DocumentStore::lists(&known));
         let permits = |uri: &str| request.permits(uri);
-        let all = self.collections.iter().zip(&known).flat_map(|(collection, documents)| {
+        let all = self.collections.iter().zip(known.iter()).flat_map(|(collection, documents)| {
             let seen = documents.all.values().filter(|one| retrieve::permits(collection, &one.id, &permits));
             seen.take(collection.list_max).map(move |document| (collection, document))
         });
@@ -296,7 +310,7 @@ impl Provider for Rag {
             while rest.next_if(|item| !place(item)).is_some() {}
         }
         let mut page = page(request.limit(), rest, key, |(collection, document)| item(collection, document));
-        let missing = self.collections.iter().zip(&known).filter(|(_, documents)| !documents.is_whole);
+        let missing = self.collections.iter().zip(known.iter()).filter(|(_, documents)| !documents.is_whole);
         page.missing = missing.map(|(collection, _)| collection.name.clone()).collect();
         reply.send(Ok(page));
     }
@@ -320,22 +334,20 @@ impl Provider for Rag {
     }
 
     fn interest(&self, change: InterestChange<'_>) {
-        let (uri, on) = match change {
-            InterestChange::Uri { uri, on, .. } => (Some(uri), on),
-            InterestChange::Lists { on } => (None, on),
-        };
-        self.store().interest(&self.collections, uri, on, self.own.feed());
+        self.tracker().interest(change, self.own.feed());
     }
 }
 
 impl Rag {
-    /// The store of this process.
-    fn store(&self) -> Arc<DocumentStore> {
-        self.store.get(|| DocumentStore::new(&self.collections))
+    /// The tracker of this process.
+    fn tracker(&self) -> Arc<Tracker<DocumentStore>> {
+        self.tracker.get(|| DocumentStore::new(&self.collections))
     }
 
-    fn documents(&self, is_cancelled: &dyn Fn() -> bool) -> Option<Vec<Arc<Documents>>> {
-        self.store().documents(&self.collections, self.own.feed(), is_cancelled)
+    fn documents(&self, is_cancelled: &dyn Fn() -> bool) -> Option<Arc<Vec<Arc<Documents>>>> {
+        let patience =
+            self.collections.iter().map(|collection| collection.patience).min().unwrap_or_default();
+        self.tracker().snapshot(self.own.feed(), patience, is_cancelled)
     }
 
     /// Whether a document comes after the one that a cursor names.
@@ -394,28 +406,33 @@ impl Rag {
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
         let permits = |uri: &str| request.permits(uri);
-        if request.route() == OF_INDEX {
+        let route = RagRoute::parse(request.route());
+        if route == Some(RagRoute::Index) {
             return Ok(Contents::text(self.index(&permits)).with_mime_type("application/json").into());
         }
         let known = || self.documents(&|| reply.is_cancelled()).ok_or(ReadError::Failed);
-        if request.route() == OF_FILE {
+        if route == Some(RagRoute::File) {
             let id = request.param("fileId").unwrap_or_default();
             let known = known()?;
-            let mut both =
-                self.collections.iter().zip(&known).filter(|(collection, _)| collection.origin.is_some());
+            let mut both = self
+                .collections
+                .iter()
+                .zip(known.iter())
+                .filter(|(collection, _)| collection.origin.is_some());
             let found = both.find(|(collection, documents)| {
                 documents.all.contains_key(id) && retrieve::permits(collection, id, &permits)
             });
             let (collection, documents) = found.ok_or(ReadError::NotFound)?;
             return self.document(collection, documents, id, request, reply);
         }
-        let numbered = request.route().0.checked_sub(OF_COLLECTIONS).map(|at| at as usize);
-        let named =
-            || self.collections.iter().position(|one| Some(&*one.name) == request.param("collection"));
-        let at = numbered.or_else(named).ok_or(ReadError::NotFound)?;
+        let at = match route {
+            Some(RagRoute::Collection(at)) => Some(at),
+            _ => self.collections.iter().position(|one| Some(&*one.name) == request.param("collection")),
+        };
+        let at = at.ok_or(ReadError::NotFound)?;
         let collection = self.collections.get(at).ok_or(ReadError::NotFound)?;
-        let query = match request.route() {
-            OF_SEARCH => Some(question(request.param("query").unwrap_or_default())?),
+        let query = match route {
+            Some(RagRoute::Search) => Some(question(request.param("query").unwrap_or_default())?),
             _ => None,
         };
         let known = known()?;
@@ -424,15 +441,16 @@ impl Rag {
             reply.log(&format!("the collection {:?} is not there yet", collection.name));
             return Err(ReadError::Failed);
         }
-        match (request.route(), query) {
-            (OF_DOCUMENT, _) => {
+        match (route, query) {
+            (Some(RagRoute::Document), _) => {
                 self.document(collection, documents, request.param("id").unwrap_or_default(), request, reply)
             }
             (_, Some(query)) => {
                 let text = request.param("query").unwrap_or_default();
                 let log = |what: &str| reply.log(what);
+                let tracker = self.tracker();
                 let found =
-                    retrieve::search(&self.store(), collection, documents, (text, &query), &permits, &log);
+                    retrieve::search(&tracker.source, collection, documents, (text, &query), &permits, &log);
                 self.saw(request, documents.generation);
                 found.map_err(|reason| {
                     reply.log(&reason);
@@ -465,6 +483,7 @@ impl Rag {
         reply.facts(document.size)?;
         let fetched = collection.source.fetch(id).map_err(|error| match error {
             SourceError::NotFound => ReadError::NotFound,
+            SourceError::Failed(_) if reply.is_cancelled() => ReadError::Failed,
             SourceError::Failed(reason) | SourceError::Unreadable(reason) => {
                 reply.log(&format!("{}/{id} cannot be read: {reason}", collection.name));
                 ReadError::Failed
@@ -497,7 +516,7 @@ impl Rag {
     /// The client has read this: what differs from it later is a change.
     fn saw(&self, request: &Read, seen: u64) {
         if let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI) {
-            self.store().saw(&uri, seen);
+            self.tracker().saw(&uri, seen);
         }
     }
 }

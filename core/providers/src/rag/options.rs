@@ -252,7 +252,7 @@ fn read_drive(value: OptionValue) -> Result<Origin, OptionError> {
 /// file.
 ///
 /// # Errors
-/// There is no file, or it has no name that is a text.
+/// The file is missing, or its name is not text.
 pub(super) fn parse_drive_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
     let forms = "write gdrive:CONFIG or gdrive:NAME=CONFIG, a YAML or JSON file";
     let (name, file) = match rest.split_once('=') {

@@ -56,13 +56,13 @@ impl Permitted<'_> {
     }
 }
 
-/// Whether a client may see a document: under both of its URIs, if it has two.
+/// Whether a client may see a document: under each of its URIs, if it has two.
 pub(super) fn permits(collection: &Collection, id: &str, permits: &dyn Fn(&str) -> bool) -> bool {
     permits(&collection.document_uri(id)) && collection.source_uri(id).is_none_or(|uri| permits(&uri))
 }
 
-/// The contents of a search. `Err`: why there are none, for the log. Without a vector of the question it is by words
-/// alone, and `log` is given the reason.
+/// The contents of a search. `Err` is the reason for the log. Without a vector of the question only words are ranked,
+/// and `log` gets the reason.
 pub(super) fn search(
     store: &DocumentStore,
     collection: &Collection,

@@ -78,7 +78,7 @@ pub enum SourceChanges {
     Some {
         /// Those that are new or may have changed.
         changed: Vec<ListedDocument>,
-        /// The ids of those that are gone.
+        /// The ids of removed documents.
         gone: Vec<String>,
         /// The token for the next call.
         token: Option<String>,
@@ -92,7 +92,7 @@ pub enum SourceError {
     NotFound,
     /// It does not answer now. The reason is for the log.
     Failed(String),
-    /// The document has no text that can be served. It is not asked for again until it changes. The reason is for the log.
+    /// The document has no text to serve. It is not requested again until it changes. The reason is for the log.
     Unreadable(String),
 }
 
@@ -189,4 +189,44 @@ impl DocumentSource for FolderSource {
 fn is_document(path: &[u8]) -> bool {
     is_page(path)
         || path.len() > 4 && path.get(path.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case(b".txt"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::folder::FolderOptions;
+    use crate::named::NamedPath;
+    use crate::wanted::while_wanted;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    /// How often `work` asks whether it is wanted, if the answer is no after `most` times.
+    fn asked<T>(most: usize, work: impl FnOnce() -> T) -> usize {
+        let count = Rc::new(Cell::new(0));
+        let own = count.clone();
+        while_wanted(move || own.replace(own.get() + 1) < most, work);
+        count.get()
+    }
+
+    // S-32: a search for a name through a whole folder asks at each entry whether it is still wanted, and ends if it is not.
+    #[test]
+    fn walks_end_when_nobody_waits() {
+        let dir = std::env::temp_dir().join(format!("mcp-rag-walks-{}", std::process::id()));
+        for number in 0..300 {
+            let place = dir.join(format!("d{}", number % 10));
+            std::fs::create_dir_all(&place).unwrap();
+            std::fs::write(place.join(format!("{number}.bin")), "x").unwrap();
+        }
+        let named = [NamedPath::new("book", &dir)];
+        let folder = Folder::all("rag", "collection", &named, &FolderOptions::new()).unwrap().remove(0);
+        let source = FolderSource::new(folder.clone());
+        for most in [0, 7, 100] {
+            assert_eq!(asked(most, || source.fetch("none.md")), most + 1);
+        }
+        assert!(asked(usize::MAX, || source.fetch("none.md")) >= 310);
+        for most in [0, 7] {
+            assert_eq!(asked(most, || folder.name_in(b"d1", &|_| false)), most + 1);
+        }
+        std::fs::remove_dir_all(dir).unwrap();
+    }
 }

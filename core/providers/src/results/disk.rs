@@ -82,7 +82,7 @@ struct SeenVersion {
     lists: BTreeMap<String, (i64, i64)>,
     /// This process has changed a list since.
     is_stale: bool,
-    /// The results with watched ids: by `who`, the clock when each was put.
+    /// The results with watched ids: by `who`, the clock of the last put.
     watched: BTreeMap<Arc<str>, BTreeMap<String, i64>>,
 }
 
@@ -363,7 +363,8 @@ impl Drop for OpenResults {
 }
 
 impl OpenResults {
-    /// Moves to the file that is at the path now, which is made if there is none, with the results that it does not have.
+    /// Continues with the file that is at the path now, and creates it if it is absent. Results that are missing there
+    /// are copied.
     fn follow(&mut self, file: &Path) -> Result<(), String> {
         self.files.remove_leftovers(file);
         create(file)?;
@@ -389,8 +390,8 @@ impl OpenResults {
         statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?.collect()
     }
 
-    /// Adds to `found` the results with an id that others have changed since `old`, or without it since `clock`. Returns those
-    /// that are there now.
+    /// Adds to `found` the results with an id that others have changed since `old`, or if it was not watched before,
+    /// since `clock`. Returns the current results.
     fn compare(
         &self,
         id: &str,
@@ -451,7 +452,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Takes out one result; when it expires, if it is there.
+    /// Removes one result; returns the time of its expiry, if it existed.
     fn take(&mut self, key: &ResultKey) -> Result<Option<i64>, Failure> {
         let who = who_of(key.principal.as_deref());
         let sql = "DELETE FROM result WHERE id = ?1 AND who = ?2 RETURNING length(body), expires";
@@ -561,7 +562,7 @@ fn copy(from: &Connection, to: &mut Connection) -> Result<(), Failure> {
     transaction.commit()
 }
 
-/// Opens a file that is there.
+/// Opens an existing file.
 fn open(file: &Path) -> Result<Connection, String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let is_file = std::fs::metadata(file).is_ok_and(|found| found.is_file());

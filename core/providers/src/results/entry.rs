@@ -16,14 +16,14 @@ pub enum Content {
     Blob(Arc<[u8]>),
 }
 
-/// A result as it is kept.
+/// A stored result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultEntry {
     /// Its contents.
     pub content: Content,
     /// Its media type, if one was given.
     pub mime_type: Option<Arc<str>>,
-    /// When it was put, in milliseconds since 1970.
+    /// The time of storing, in milliseconds since 1970.
     pub created: u64,
     /// When it expires, in milliseconds since 1970.
     pub expires: u64,
@@ -50,7 +50,7 @@ pub(super) struct Summary {
     pub(super) expires: u64,
 }
 
-/// Why a result cannot be put or taken.
+/// The reason why a result cannot be stored or returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResultsError {
@@ -73,7 +73,7 @@ pub enum ResultsError {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ComputeError {
-    /// It cannot be put or taken.
+    /// The result cannot be stored or returned.
     Results(ResultsError),
     /// The computation failed. Every caller that waited for it gets the same error.
     Failed(Arc<dyn Error + Send + Sync>),

@@ -8,9 +8,10 @@
 //! Law: both locks are leaves: wakers are called after they were released.
 
 use super::entry::{ComputeError, ResultEntry, ResultKey};
+use mcp_resources_runtime::sync::Mutex;
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 /// The result of a computation.
@@ -56,7 +57,7 @@ pub(super) struct ComputeLeader<'f> {
 
 impl ComputeFlights {
     pub(super) fn join(&self, key: ResultKey) -> Joined<'_> {
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         if let Some(flight) = open.get(&key) {
             return Joined::Waits(flight.clone());
         }
@@ -70,7 +71,7 @@ impl ComputeFlight {
     /// Waits for the result; `None` if the computation was abandoned.
     pub(super) async fn finished(&self) -> Option<Outcome> {
         poll_fn(|context| {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             match &state.end {
                 Some(FlightEnd::Finished(result)) => Poll::Ready(Some(result.clone())),
                 Some(FlightEnd::Abandoned) => Poll::Ready(None),
@@ -96,13 +97,13 @@ impl ComputeLeader<'_> {
     fn end(&self, end: FlightEnd) {
         let is_own = |flight: &Arc<ComputeFlight>| Arc::ptr_eq(flight, &self.flight);
         {
-            let mut open = lock(&self.flights.open);
+            let mut open = self.flights.open.lock();
             if open.get(&self.key).is_some_and(is_own) {
                 open.remove(&self.key);
             }
         }
         let waiting = {
-            let mut state = lock(&self.flight.state);
+            let mut state = self.flight.state.lock();
             state.end.get_or_insert(end);
             std::mem::take(&mut state.waiting)
         };
@@ -114,8 +115,4 @@ impl Drop for ComputeLeader<'_> {
     fn drop(&mut self) {
         self.end(FlightEnd::Abandoned);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

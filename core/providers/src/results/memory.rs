@@ -15,10 +15,10 @@ pub(super) struct ResultTable {
     shelves: BTreeMap<Arc<str>, ResultShelf>,
     /// From the one that was used least recently.
     by_use: BTreeMap<u64, ResultKey>,
-    /// By the time of expiry, and by `StoredResult::serial` to tell equal ones apart.
+    /// By the time of expiry, and by `StoredResult::serial` to distinguish equal times.
     by_expiry: BTreeMap<(u64, u64), ResultKey>,
     bytes: u64,
-    /// Counts puts and uses.
+    /// The number of puts and uses so far.
     clock: u64,
 }
 
@@ -32,9 +32,9 @@ struct ResultShelf {
 #[derive(Debug)]
 struct StoredResult {
     entry: ResultEntry,
-    /// The clock when it was put.
+    /// The clock at its put.
     serial: u64,
-    /// The clock when it was put or used last.
+    /// The clock at its last put or use.
     used: u64,
 }
 

@@ -31,10 +31,11 @@ use crate::watching::{OwnWatch, ProviderWatching};
 use entry::{Audience, ResultKey, millis, now};
 use flight::{ComputeFlights, Joined};
 use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_runtime::sync::Mutex;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use store::{GoneResult, ResultStore};
 
@@ -73,7 +74,8 @@ impl Results {
     /// An empty cache, or the contents of its file.
     ///
     /// # Errors
-    /// The scheme is none, a limit is 0, or the file cannot be used: it is damaged, of something else, or cannot be written.
+    /// The scheme is invalid, a limit is 0, or the file cannot be used: it is damaged, belongs to another application,
+    /// or cannot be written.
     pub fn new(options: ResultOptions) -> Result<Self, OptionError> {
         options.check()?;
         let store = ResultStore::new(&options)?;
@@ -87,8 +89,9 @@ impl Results {
         Ok(Self { cache: Arc::new(cache), others: Vec::new(), watching: Arc::default() })
     }
 
-    /// Puts a result in the place of what had this id. Those who watch it are notified, and those who listen to the lists if it
-    /// is new. Results that were used least recently make room. With a file, the result is in it when this returns.
+    /// Stores a result, and replaces an earlier one with this id. Clients that watch it are notified and, if it is new,
+    /// those that listen to the lists. The least recently used results are removed to make room. With a file, the
+    /// result is in it when this returns.
     ///
     /// # Errors
     /// The id is empty or has more than 1,024 bytes, the time is 0, the contents are larger than the cache, or the file cannot be
@@ -106,7 +109,7 @@ impl Results {
     /// The result with this id that everybody sees; with a principal, the one that it sees. Counts as a use.
     ///
     /// # Errors
-    /// The id is none, or the file cannot be read.
+    /// The id is invalid, or the file cannot be read.
     pub fn get(&self, id: &str, principal: Option<&str>) -> Result<Option<ResultEntry>, ResultsError> {
         self.cache.get(&key(id, principal)?)
     }
@@ -116,7 +119,7 @@ impl Results {
     /// call is dropped, another waiting call computes. With a file, this blocks for as long as the file takes.
     ///
     /// # Errors
-    /// The computation failed, or its result cannot be put: see [`Results::put`].
+    /// The computation failed, or its result cannot be stored: see [`Results::put`].
     pub async fn get_or_compute<C, F, T, E>(
         &self,
         id: &str,
@@ -160,7 +163,7 @@ impl Results {
     /// Removes the result of everybody, or of a principal; returns whether it existed.
     ///
     /// # Errors
-    /// The id is none, or the file cannot be written.
+    /// The id is invalid, or the file cannot be written.
     pub fn remove(&self, id: &str, principal: Option<&str>) -> Result<bool, ResultsError> {
         self.cache.remove(&key(id, principal)?)
     }
@@ -173,7 +176,7 @@ impl Results {
         self.cache.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no entries.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -241,7 +244,7 @@ impl ResultCache {
         let mime_type = options.mime_type.as_deref().map(Into::into);
         let entry =
             ResultEntry { content, mime_type, created: now, expires: now.saturating_add(millis(ttl)) };
-        let (is_replaced, gone) = self.lock().put(&key, &entry, now)?;
+        let (is_replaced, gone) = self.store.lock().put(&key, &entry, now)?;
         let mut listed = audiences(&gone);
         if !is_replaced {
             listed.insert(key.principal.clone());
@@ -252,11 +255,11 @@ impl ResultCache {
 
     fn get(&self, key: &ResultKey) -> Result<Option<ResultEntry>, ResultsError> {
         let admits = |_| Ok::<(), ResultsError>(());
-        self.lock().get(&key.id, key.principal.as_deref(), now(), admits)?.transpose()
+        self.store.lock().get(&key.id, key.principal.as_deref(), now(), admits)?.transpose()
     }
 
     fn remove(&self, key: &ResultKey) -> Result<bool, ResultsError> {
-        let removed = self.lock().remove(key, now())?;
+        let removed = self.store.lock().remove(key, now())?;
         if removed {
             self.notify([key], audiences([key]));
         }
@@ -264,12 +267,13 @@ impl ResultCache {
     }
 
     fn len(&self) -> Result<usize, ResultsError> {
-        let GoneResult { gone, rest } = self.lock().len(now())?;
+        let GoneResult { gone, rest } = self.store.lock().len(now())?;
         self.notify(&gone, audiences(&gone));
         Ok(rest)
     }
 
-    /// Notifies those who watch one of these results and may see it, and the lists of those in `listed`.
+    /// Notifies the clients that watch one of these results and may see it, and those that listen to the lists of
+    /// `listed`.
     fn notify<'k>(&self, keys: impl IntoIterator<Item = &'k ResultKey>, listed: BTreeSet<Audience>) {
         let Some(feed) = self.own.feed() else { return };
         let updated = |uri: &str, audience: &Audience| {
@@ -295,10 +299,6 @@ impl ResultCache {
         let mut uri = self.index.clone();
         path::append(&mut uri, id);
         uri
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, ResultStore> {
-        self.store.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

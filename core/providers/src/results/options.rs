@@ -52,14 +52,14 @@ impl ResultOptions {
         self
     }
 
-    /// Keeps at most so many results; the one that was used least recently makes room. Default: 1,000.
+    /// Sets the maximum number of results; the least recently used one is removed to make room. Default: 1,000.
     #[must_use]
     pub fn entries(mut self, entries: usize) -> Self {
         self.limits.entries = entries;
         self
     }
 
-    /// Keeps at most so many bytes of contents. Default: 64 MiB.
+    /// Sets the maximum size of all contents in bytes. Default: 64 MiB.
     #[must_use]
     pub fn bytes(mut self, bytes: u64) -> Self {
         self.limits.bytes = bytes;

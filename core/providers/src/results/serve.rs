@@ -4,6 +4,7 @@ use super::entry::{ResultsError, Summary, now};
 use super::{ResultCache, Results, audiences};
 use crate::answers::{COMPLETED, completion};
 use crate::path;
+use crate::route::routes;
 use crate::watching::WatchedValue;
 use jiff::Timestamp;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
@@ -25,13 +26,20 @@ const SMALL: usize = 64 * 1024;
 /// Maximum number of results in the index; all can be listed and read.
 const SHOWN: usize = 1_000;
 
+routes! {
+    /// The parts of the provider: those of each cache.
+    enum ResultRoute {
+        Index(at: usize),
+        Entry(at: usize),
+    }
+}
+
 impl Provider for Results {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
         self.caches().try_for_each(|cache| cache.own.mount("results", feed.clone()))?;
         self.watching.begin_anew();
         let mut mount = Mount::new("results");
-        let mut number = 0;
-        for cache in self.caches() {
+        for (at, cache) in self.caches().enumerate() {
             let index = Resource::new(&*cache.index)
                 .name(&*cache.options.scheme)
                 .title("The results that are kept, each with its URI")
@@ -41,8 +49,7 @@ impl Provider for Results {
                 .title("A result that is kept until it expires")
                 .completes(VARIABLE)
                 .list(ListSource { pages: true });
-            mount = mount.resource(Route(number), index).template(Route(number + 1), entries);
-            number += 2;
+            mount = mount.resource(ResultRoute::Index(at), index).template(ResultRoute::Entry(at), entries);
         }
         Ok(mount)
     }
@@ -55,7 +62,7 @@ impl Provider for Results {
         let id = request.param(VARIABLE).unwrap_or_default();
         let now = now();
         let admits = |size| if size > SMALL as u64 { Err(()) } else { Ok(()) };
-        match cache.lock().get(id, Some(request.principal().id()), now, admits) {
+        match cache.store.lock().get(id, Some(request.principal().id()), now, admits) {
             Ok(Some(Ok(entry))) => Some(Ok(entry.answer(now))),
             Ok(Some(Err(()))) => None,
             Ok(None) => Some(Err(ReadError::NotFound)),
@@ -143,8 +150,10 @@ impl Provider for Results {
 impl Results {
     /// The cache that a route is of, and whether the route is its index.
     fn cache(&self, route: Route) -> Option<(&Arc<ResultCache>, bool)> {
-        let number = usize::try_from(route.0 / 2).ok()?;
-        Some((self.caches().nth(number)?, route.0.is_multiple_of(2)))
+        match ResultRoute::parse(route)? {
+            ResultRoute::Index(at) => Some((self.caches().nth(at)?, true)),
+            ResultRoute::Entry(at) => Some((self.caches().nth(at)?, false)),
+        }
     }
 }
 
@@ -156,7 +165,7 @@ impl ResultCache {
     ) -> Result<ReadResult<'static>, ReadError> {
         let id = request.param(VARIABLE).unwrap_or_default();
         let now = now();
-        let found = self.lock().get(id, Some(request.principal().id()), now, |size| reply.facts(size));
+        let found = self.store.lock().get(id, Some(request.principal().id()), now, |size| reply.facts(size));
         match found {
             Ok(Some(entry)) => Ok(entry?.answer(now)),
             Ok(None) => Err(ReadError::NotFound),
@@ -196,7 +205,7 @@ impl ResultCache {
         principal: &str,
         each: &mut dyn FnMut(Summary, String) -> bool,
     ) -> Result<(), ResultsError> {
-        self.lock().walk(after, principal, now(), &mut |result| {
+        self.store.lock().walk(after, principal, now(), &mut |result| {
             let uri = self.uri(&result.id);
             each(result, uri)
         })
@@ -206,7 +215,7 @@ impl ResultCache {
     fn look(&self, watched: &WatchedValue) -> Result<(), ResultsError> {
         let ids: Vec<String> = watched.uris.iter().filter_map(|uri| self.id_of(uri)).collect();
         let (gone, foreign) = {
-            let mut store = self.lock();
+            let mut store = self.store.lock();
             (store.expire(now())?, store.foreign(ids.iter().map(String::as_str))?)
         };
         let mut listed = audiences(&gone);

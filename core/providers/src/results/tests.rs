@@ -277,7 +277,7 @@ fn wrong_options_are_named() {
     assert!(put(&"x".repeat(1_025), "", PutOptions::new()).contains("1025 bytes"));
     assert!(put("a", &"x".repeat(101), PutOptions::new()).contains("101 bytes, and the cache holds 100"));
     assert!(put("a", "", PutOptions::new().ttl(Duration::ZERO)).contains("is 0"));
-    let mut set = crate::declared::ProviderSet::new();
+    let mut set = crate::registry::ProviderSet::new();
     set.add("results", "one".into()).unwrap();
     set.add("results", OptionValue::None).unwrap();
     let twice = set.add("results", "one".into()).unwrap_err().to_string();

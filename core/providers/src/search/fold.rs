@@ -15,7 +15,7 @@ use unicode_normalization::char::is_combining_mark;
 pub(super) enum CharRole {
     /// Its folded form decides whether it is part of a word.
     Usual,
-    /// A word by itself: a superscript, a fraction, a symbol made of letters, an emoji.
+    /// A word of its own: a superscript, a fraction, a symbol made of letters, an emoji.
     Alone,
     /// It is not searched: the sign of a trade mark.
     Nothing,
@@ -51,7 +51,7 @@ pub(super) fn role(first: char) -> CharRole {
     }
 }
 
-/// Whether a character is a picture that is searched by itself.
+/// Whether a character is a picture, which is searched as a word of its own.
 pub(super) fn is_emoji(char: char) -> bool {
     matches!(char,
         '⌚' | '⌛' | '⌨' | '⏏' | '⏩'..='⏳' | '⏸'..='⏺' | '☀'..='❵' | '➔'..='➿' | '⬅'..='⬇' | '⬛' | '⬜' | '⭐' | '⭕'
@@ -119,7 +119,7 @@ fn is_letter_mark(char: char) -> bool {
         | '\u{2de0}'..='\u{2dff}' | '\u{a66f}'..='\u{a67d}' | '\u{a69e}'..='\u{a69f}' | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// The usual form of a kanji that names have in another form. Only forms of one character, none of two words.
+/// The usual form of a kanji of which names have variants. Only forms of single characters, none of two words.
 pub(super) fn variant(char: char) -> char {
     match char {
         '髙' => '高',

@@ -18,7 +18,8 @@ use std::time::Duration;
 
 /// The application id and the format version in the SQLite header of our files.
 const APPLICATION: i32 = 0x4d43_5052;
-const VERSION: i32 = 3;
+/// A file holds digests too, so another algorithm of `digest.rs` is another version.
+const VERSION: i32 = 4;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// The position of the application id in the header.
 const APPLICATION_AT: std::ops::Range<usize> = 68..72;
@@ -59,11 +60,11 @@ const AS_FOUND: &str = "SELECT doc.id, 0.0 FROM words CROSS JOIN doc INDEXED BY 
 #[derive(Debug)]
 pub(crate) struct Index {
     db: Connection,
-    /// Whether many texts were put in and are not merged.
+    /// Whether many texts were added without merging.
     is_scattered: bool,
 }
 
-/// A text that is put into the index.
+/// A text to add to the index.
 #[derive(Debug)]
 pub(crate) struct Put {
     pub(crate) key: String,
@@ -112,7 +113,7 @@ impl Index {
         Ok((index, Some(format!("the index {} is built again: {fault}{kept}", file.display()))))
     }
 
-    /// `None`: it is there and cannot be used.
+    /// `None` if the file exists and cannot be used.
     fn open(file: &Path) -> Result<Option<Self>, Error> {
         let db = Connection::open(file)?;
         if db.is_readonly("main")? {
@@ -200,7 +201,7 @@ impl Index {
         Ok(())
     }
 
-    /// Puts texts in the place of those with their keys, and takes others out: all of it, or nothing.
+    /// Adds texts, replacing those with their keys, and removes others: all of it, or nothing.
     pub(crate) fn change(&mut self, site: &str, puts: &[Put], gone: &[String]) -> Result<(), Error> {
         let is_many = puts.len() >= MANY;
         self.is_scattered |= is_many;
@@ -309,7 +310,7 @@ impl Index {
         }
     }
 
-    /// Adds a text, if it is permitted and not there yet. Whether there is no place for it.
+    /// Adds a text, if it is permitted and new. Returns whether the candidates are full.
     fn take(&self, id: i64, found: &mut SearchCandidates<'_>) -> Result<bool, Error> {
         if !found.seen.insert(id) {
             return Ok(false);
@@ -351,7 +352,7 @@ struct WantedRows<'w> {
 /// The texts that are gathered for an answer.
 struct SearchCandidates<'c> {
     rows: Vec<IndexRow>,
-    /// The ids of those that were looked at.
+    /// The ids that were looked at.
     seen: HashSet<i64>,
     max: usize,
     permits: &'c mut dyn FnMut(&str) -> bool,
@@ -411,7 +412,7 @@ fn is_of_system(error: &Error) -> bool {
     )
 }
 
-/// Gives a file that cannot be used another name, and removes what SQLite has put beside it.
+/// Renames a file that cannot be used, and removes SQLite's files beside it.
 fn set_aside(file: &Path) -> Option<PathBuf> {
     let beside = |ending: &str| {
         let mut name = file.as_os_str().to_owned();
@@ -562,6 +563,17 @@ mod tests {
             fill(&mut index);
             assert_eq!(found(&index, "検索", None), ["a"]);
         }
+        // Version 3 had digests of another algorithm: nothing of it is taken over.
+        let earlier = Connection::open(&file).unwrap();
+        earlier.pragma_update(None, "user_version", 3).unwrap();
+        drop(earlier);
+        let (mut index, said) = open();
+        assert!(said.unwrap().contains("it is damaged, or of another version"));
+        let mut known = 0;
+        index.known("s", |_, _, _| known += 1).unwrap();
+        assert_eq!(known, 0);
+        fill(&mut index);
+        drop(index);
         let mut bytes = std::fs::read(&file).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle..].fill(0x55);

@@ -1,13 +1,13 @@
 //! Parses a search: words that must all occur, each a phrase of tokens.
 //!
-//! Law: no character of a query is syntax but the space and `"`, which keeps words together.
+//! Law: only the space and `"`, which encloses a phrase, are syntax in a query.
 
 use super::words::{Phrase, SearchTokens};
 use std::ops::Range;
 
 /// The longest query in bytes.
 pub(crate) const QUERY: usize = 1_024;
-/// The most words of a query, and the most tokens in all of them.
+/// Maximum number of words of a query, and of tokens in all of them.
 const PHRASES: usize = 16;
 const TOKENS: usize = 256;
 
@@ -15,7 +15,7 @@ const TOKENS: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SearchQuery {
     phrases: Vec<Phrase>,
-    /// Whether one of the words is enough.
+    /// Whether one of the words suffices.
     #[cfg(feature = "rag")]
     is_any: bool,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Hits {
 }
 
 impl SearchQuery {
-    /// Reads a query; `None` if it is longer than one may be. One of punctuation alone has no words and finds nothing.
+    /// Parses a query; `None` if it is too long. A query of punctuation only has no words and finds nothing.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.len() > QUERY {
             return None;
@@ -57,7 +57,7 @@ impl SearchQuery {
         (query.phrases.len() <= PHRASES && query.tokens() <= TOKENS).then_some(query)
     }
 
-    /// Whether there is no word in it.
+    /// Whether it has no words.
     pub(crate) fn is_empty(&self) -> bool {
         self.phrases.is_empty()
     }
@@ -112,10 +112,10 @@ impl SearchQuery {
 /// Questions, of which any word may occur.
 #[cfg(feature = "rag")]
 mod question {
-    use super::super::words::is_cjk;
     use super::{PHRASES, Phrase, QUERY, SearchQuery};
+    use crate::search::words::is_cjk;
 
-    /// A script, as far as words end where it changes.
+    /// The script of characters, as far as a change of script ends a word.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Script {
         Hiragana,
@@ -127,9 +127,9 @@ mod question {
     }
 
     impl SearchQuery {
-        /// Reads a question; `None` if it is longer than one may be. A text without spaces is cut where the script changes, and
-        /// hiragana between other scripts, which is grammar for the most part, does not count. The first words count if there are
-        /// too many.
+        /// Parses a question; `None` if it is too long. A text without spaces is split where the script changes, and
+        /// hiragana between other scripts, which is mostly grammar, is ignored. If there are too many words, the first
+        /// ones count.
         pub(crate) fn question(text: &str) -> Option<Self> {
             if text.len() > QUERY {
                 return None;
@@ -158,7 +158,7 @@ mod question {
             Self::from_phrases(phrases).map(|query| Self { is_any: true, ..query })
         }
 
-        /// Each of its words, alone.
+        /// Its words, each as a query.
         pub(crate) fn words(&self) -> impl Iterator<Item = Self> + '_ {
             self.phrases.iter().map(|phrase| Self { phrases: vec![phrase.clone()], is_any: true })
         }

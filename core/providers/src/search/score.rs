@@ -1,7 +1,7 @@
 //! Scores how well a text fits a query.
 //!
-//! Law: the formula is BM25 without the rarity of words. All words of a query must occur, so rarity would only weigh them
-//! against each other, and it would reveal what texts say that a client may not see.
+//! Law: the formula is BM25 without the rarity of words. All words of a query must occur, so rarity would only weigh
+//! them against each other, and it would reveal the contents of texts that a client may not see.
 
 /// Weights of an occurrence in a title, and in a heading.
 pub(crate) const TITLE: f64 = 8.0;
@@ -11,7 +11,7 @@ const K1: f64 = 1.2;
 const B: f64 = 0.75;
 const USUAL: f64 = 400.0;
 
-/// The score of a text of `length` tokens in which the words of a query occur so often, by title, headings and body.
+/// The score of a text of `length` tokens with these numbers of occurrences, by title, headings and body.
 pub(crate) fn score(title: &[usize], headings: &[usize], body: &[usize], length: usize) -> f64 {
     let count = |counts: &[usize], at: usize| counts.get(at).copied().unwrap_or_default() as f64;
     let norm = K1 * (1.0 - B + B * length as f64 / USUAL);

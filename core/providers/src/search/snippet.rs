@@ -11,7 +11,8 @@ const LENGTH: usize = 160;
 const BEFORE: usize = 40;
 const MARK: &str = "**";
 
-/// A piece of `text` with the most hits, each between `**`; its beginning if there is none. Line breaks are spaces.
+/// A piece of `text` with the most hits, each between `**`; the beginning of the text if there are no hits. Line breaks
+/// become spaces.
 pub(crate) fn snippet(text: &str, hits: &Hits) -> String {
     let range = window(text, &hits.places);
     let mut out = String::new();
@@ -48,7 +49,7 @@ fn window(text: &str, places: &[Range<usize>]) -> Range<usize> {
     if best.0 == 0 { 0..forward(text, 0, LENGTH) } else { best.1 }
 }
 
-/// The place so many characters before `at`, behind a space if there is one not far from it.
+/// The offset this many characters before `at`, behind a space if there is one nearby.
 fn back(text: &str, at: usize, chars: usize) -> usize {
     let before = text.get(..at).unwrap_or_default();
     let Some((start, _)) = before.char_indices().rev().nth(chars) else { return 0 };

@@ -31,7 +31,7 @@ pub(crate) struct SearchTokens {
 struct SearchToken {
     /// The offset of its beginning in the folded text, with its space.
     at: usize,
-    /// The bytes of the original text that it stands for.
+    /// The bytes of the original text that it represents.
     start: usize,
     end: usize,
 }
@@ -41,7 +41,7 @@ struct SearchToken {
 enum CharClass {
     /// A word between spaces.
     Word,
-    /// A run of characters without spaces between words.
+    /// A run of characters of a script without spaces between words.
     Cjk,
     /// A mark on the character before it.
     Mark,
@@ -106,7 +106,7 @@ impl SearchTokens {
     }
 }
 
-/// Tokens of a query that must stand one behind the other.
+/// Tokens of a query that must follow one another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Phrase {
     /// The tokens, with a space before each, and one at the end unless the last one is a prefix.
@@ -279,7 +279,7 @@ impl WordCutter {
     }
 }
 
-/// A run without the `ー` at the ends of its katakana words: `サーバー` and `サーバ` are one word.
+/// A run without the `ー` at the ends of its katakana words: `サーバー` and `サーバ` are the same word.
 fn without_long_ends(run: &[(char, usize, usize)]) -> Cow<'_, [(char, usize, usize)]> {
     if run.iter().all(|(char, ..)| *char != 'ー') {
         return Cow::Borrowed(run);
@@ -317,7 +317,7 @@ fn extends(char: char) -> bool {
         && (matches!(char, '\u{ff9e}' | '\u{ff9f}' | '\u{1160}'..='\u{11ff}') || is_combining_mark(char))
 }
 
-/// Whether a character that stands alone is folded already, and CJK: most characters of a Japanese text are.
+/// Whether a single character is already folded, and CJK: most characters of a Japanese text are.
 fn is_folded(char: char) -> bool {
     matches!(char, '々'..='〇' | 'ぁ'..='ゖ' | 'ァ'..='ヺ' | 'ー' | '\u{4e00}'..='\u{9fff}')
         && variant(char) == char
@@ -341,7 +341,7 @@ fn class(char: char) -> CharClass {
     }
 }
 
-/// Whether a character is of a script that puts no spaces between words.
+/// Whether a character is of a script without spaces between words.
 pub(crate) fn is_cjk(char: char) -> bool {
     matches!(char,
         '々'..='〇' | '〡'..='〩' | '〱'..='〵' | '〸'..='〼'

@@ -1,9 +1,11 @@
 //! Reads of files and directories of a skill.
 
-use super::library::{SkillLibrary, SkillSnapshot};
+use super::library::SkillSnapshot;
 use super::skill::{self, Skill, digest};
+use super::watch::SkillSource;
 use crate::files::open_folder::{AbsentFolder, FolderEntry, OpenFolder};
 use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
+use crate::tracker::Tracker;
 use crate::uri_path;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -24,22 +26,23 @@ type Answer = Result<ReadResult<'static>, ReadError>;
 /// Reads a file, or lists a directory.
 pub(super) fn read(
     target: &SkillTarget<'_>,
-    library: &SkillLibrary,
+    tracker: &Tracker<SkillSource>,
     request: &Read,
     reply: &Responder<ReadResult<'static>>,
 ) -> Answer {
     if !target.snapshot.shows(target.uri, &|uri| request.permits(uri)) {
         return Err(ReadError::NotFound);
     }
-    let root = library.roots.get(target.skill.folder).ok_or(ReadError::NotFound)?;
+    let root = tracker.source.0.roots.get(target.skill.folder).ok_or(ReadError::NotFound)?;
     let folder = root.folder.open().map_err(|_| ReadError::NotFound)?;
     let path = target.skill.path_in_folder(target.path);
     if let Some(level) = folder.level(&path)
         && let Ok((entries, more)) = folder.entries(&level, &path, CHILDREN)
     {
+        tracker.saw(target.uri, target.snapshot.mark(target.uri));
         return directory(target, entries, more, request);
     }
-    file(target, &folder, library, reply)
+    file(target, &folder, tracker, reply)
 }
 
 fn directory(target: &SkillTarget<'_>, mut entries: Vec<FolderEntry>, more: bool, request: &Read) -> Answer {
@@ -76,7 +79,7 @@ fn directory(target: &SkillTarget<'_>, mut entries: Vec<FolderEntry>, more: bool
 fn file(
     target: &SkillTarget<'_>,
     folder: &OpenFolder<'_>,
-    library: &SkillLibrary,
+    tracker: &Tracker<SkillSource>,
     reply: &Responder<ReadResult<'static>>,
 ) -> Answer {
     let path = target.skill.path_in_folder(target.path);
@@ -92,7 +95,7 @@ fn file(
             reply.facts(size).err().unwrap_or(ReadError::Failed)
         }
     })?;
-    library.remember(target.uri, digest(&bytes));
+    tracker.saw(target.uri, Some(digest(&bytes)));
     let is_manifest = target.snapshot.head(target.skill, target.path).is_some();
     let mime_type = if is_manifest { skill::MARKDOWN } else { mime_type(target.path, &bytes) };
     let contents = match String::from_utf8(bytes) {

@@ -17,9 +17,12 @@ use crate::named::NamedPath;
 use crate::path;
 use crate::uri_path;
 use mcp_resources_engine::option::OptionError;
+use mcp_resources_runtime::provider::RequestContext;
+use mcp_resources_runtime::sync::Mutex;
 use mcp_resources_template::uri;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Maximum depth of a folder's directories, and maximum number of directories and files that are looked at.
 const DEPTH: usize = 32;
@@ -27,7 +30,7 @@ const DIRECTORIES: usize = 10_000;
 const ENTRIES: usize = 100_000;
 /// The longest URI, in bytes: as the default of the limit `uri`.
 const LONGEST: usize = 8_192;
-/// Maximum number of URIs remembered as read, and of messages remembered as logged.
+/// Maximum number of messages remembered as logged, and of misnamed files that are logged.
 const REMEMBERED: usize = 4_096;
 
 /// A folder that holds skills.
@@ -40,13 +43,11 @@ pub(super) struct SkillRoot {
     pub(super) folder: Folder,
 }
 
-/// See the module.
+/// The endpoints of one declaration at run time.
 #[derive(Debug, Default)]
 pub(super) struct SkillLibrary {
     pub(super) roots: Vec<SkillRoot>,
     current: Mutex<Arc<SkillSnapshot>>,
-    /// The digest of what was last read at a URI.
-    reads: Mutex<HashMap<Box<str>, Digest>>,
     logged: Mutex<HashSet<String>>,
 }
 
@@ -83,42 +84,24 @@ impl SkillLibrary {
     }
 
     /// The skills as they are now. `None`: the request was cancelled.
-    pub(super) fn refresh(
-        &self,
-        is_cancelled: &dyn Fn() -> bool,
-        log: &dyn Fn(&str),
-    ) -> Option<Arc<SkillSnapshot>> {
+    pub(super) fn refresh(&self, context: RequestContext<'_>) -> Option<Arc<SkillSnapshot>> {
         let before = self.current();
-        let now = SkillWalk::over(&self.roots, &before, is_cancelled)?;
+        let now = SkillWalk::over(&self.roots, &before, &|| context.is_cancelled())?;
         let now = Arc::new(now);
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = now.clone();
-        self.roots.iter().flat_map(|root| root.folder.take_faults()).for_each(|fault| log(&fault));
-        now.faults.iter().filter(|fault| self.is_new(fault)).for_each(|fault| log(fault));
+        *self.current.lock() = now.clone();
+        self.roots.iter().flat_map(|root| root.folder.take_faults()).for_each(|fault| context.log(&fault));
+        now.faults.iter().filter(|fault| self.is_new(fault)).for_each(|fault| context.log(fault));
         Some(now)
     }
 
     /// The last snapshot.
     pub(super) fn current(&self) -> Arc<SkillSnapshot> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Remembers what was read at a canonical URI.
-    pub(super) fn remember(&self, uri: &str, digest: Digest) {
-        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
-        if reads.len() >= REMEMBERED {
-            reads.clear();
-        }
-        reads.insert(uri.into(), digest);
-    }
-
-    /// The digest of what was last read at a canonical URI.
-    pub(super) fn last_read(&self, uri: &str) -> Option<Digest> {
-        self.reads.lock().unwrap_or_else(PoisonError::into_inner).get(uri).copied()
+        self.current.lock().clone()
     }
 
     /// Whether a message was not logged yet.
     fn is_new(&self, fault: &str) -> bool {
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.logged.lock();
         if logged.len() >= REMEMBERED {
             logged.clear();
         }
@@ -215,6 +198,13 @@ impl SkillSnapshot {
             names.push(0);
         }
         (!names.is_empty()).then(|| digest(&names))
+    }
+
+    /// When the file at a canonical URI last changed; `None` for anything else.
+    pub(super) fn changed_at(&self, uri: &str) -> Option<SystemTime> {
+        let (skill, path) = self.find(uri)?;
+        let at = skill.files.binary_search_by(|file| file.path.cmp(&path)).ok()?;
+        skill.files.get(at)?.stamp.changed_at()
     }
 
     /// A digest of all entries: another one means that `skills/list` or `resources/list` gives something else.

@@ -103,7 +103,7 @@ fn children(
     Some(children.filter(|child| snapshot.shows(&child.uri, &|uri| call.permits(uri))).collect())
 }
 
-/// A resource as it is in a list.
+/// The list entry of a resource.
 fn item(resource: &Resource) -> Value {
     let details = &resource.details;
     let annotations = &details.annotations;
@@ -157,7 +157,7 @@ fn params(call: &Call) -> Result<MethodParams, ReadError> {
     serde_json::from_str(call.params()).map_err(|_| invalid("params", "an object"))
 }
 
-/// The canonical URI that is asked for.
+/// The requested canonical URI.
 fn uri_of(call: &Call) -> Result<String, ReadError> {
     let expected = "the URI of a resource";
     let Some(Value::String(text)) = params(call)?.uri else { return Err(invalid("uri", expected)) };

@@ -4,7 +4,7 @@
 //! ```text
 //!   Options ──▶ Skills ──▶ Library: the folders ──refresh──▶ Snapshot: each Skill with its front matter and digests
 //!                 ├─ methods: skills/list, skills/get, resources/directory/read
-//!                 └─ Look: a thread compares digests while somebody watches a file or the lists
+//!                 └─ SkillSource: a tracker compares digests while somebody watches a file or the lists
 //! ```
 //!
 //! A directory with a `SKILL.md` is a skill, wherever it is in a folder: `skill://acme/billing/refunds` is the directory
@@ -27,7 +27,9 @@ use crate::answers::{COMPLETED, completion, page};
 use crate::declared::{self, Declare};
 use crate::named;
 use crate::options::OptionKind;
-use crate::watching::{OwnWatch, ProviderWatching};
+use crate::route::routes;
+use crate::tracker::{ProcessTracker, Tracker};
+use crate::watching::OwnWatch;
 use contents::SkillTarget;
 use library::{SkillLibrary, SkillSnapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, RawResult, ReadResult};
@@ -35,14 +37,14 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
-    Call, Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder, Route,
+    Call, Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };
 use mcp_resources_template::uri;
 use serde_json::json;
 use skill::Skill;
 use std::path::Path;
 use std::sync::Arc;
-use watch::Look;
+use watch::SkillSource;
 
 const SCHEME: &str = "skill://";
 const INDEX: &str = "skill:///";
@@ -51,11 +53,16 @@ const EXTENSION: &str = "io.modelcontextprotocol/skills";
 /// Directories can be read.
 const SETTINGS: &str = r#"{"directoryRead":true}"#;
 
-const OF_INDEX: Route = Route(0);
-const OF_PATHS: Route = Route(1);
-const OF_LIST: Route = Route(2);
-const OF_GET: Route = Route(3);
-const OF_DIRECTORY: Route = Route(4);
+routes! {
+    /// The parts of the provider.
+    enum SkillRoute {
+        Index,
+        Paths,
+        List,
+        Get,
+        Directory,
+    }
+}
 
 /// The longest URI, in bytes: the engine's own limit has been applied before.
 const LONGEST: usize = 1 << 20;
@@ -67,7 +74,7 @@ pub struct Skills {
     list_max: usize,
     watch: bool,
     own: OwnWatch,
-    watching: Arc<ProviderWatching>,
+    tracker: ProcessTracker<SkillSource>,
 }
 
 impl Skills {
@@ -82,7 +89,7 @@ impl Skills {
         }
         let library = Arc::new(SkillLibrary::new(&options)?);
         let SkillOptions { list_max, watch, .. } = options;
-        Ok(Self { library, list_max, watch, own: OwnWatch::default(), watching: Arc::default() })
+        Ok(Self { library, list_max, watch, own: OwnWatch::default(), tracker: ProcessTracker::default() })
     }
 }
 
@@ -123,7 +130,7 @@ impl Declare for Skills {
 impl Provider for Skills {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
         self.own.mount("skills", feed)?;
-        self.watching.begin_anew();
+        self.tracker.clear();
         let index = Resource::new(INDEX)
             .name("skills")
             .title("The skills that are served")
@@ -133,21 +140,22 @@ impl Provider for Skills {
             .title("A file of a skill, or the children of one of its directories")
             .completes("path")
             .list(ListSource { pages: true });
-        let mount = Mount::new("skills").resource(OF_INDEX, index).template(OF_PATHS, paths);
-        let mount = mount.method(OF_LIST, "skills/list").method(OF_GET, "skills/get");
-        Ok(mount.method(OF_DIRECTORY, "resources/directory/read").extension(EXTENSION, SETTINGS))
+        let mount =
+            Mount::new("skills").resource(SkillRoute::Index, index).template(SkillRoute::Paths, paths);
+        let mount = mount.method(SkillRoute::List, "skills/list").method(SkillRoute::Get, "skills/get");
+        Ok(mount.method(SkillRoute::Directory, "resources/directory/read").extension(EXTENSION, SETTINGS))
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
-        let answer = match request.route() {
-            OF_INDEX => self.index(&request, &reply),
+        let answer = match SkillRoute::parse(request.route()) {
+            Some(SkillRoute::Index) => self.index(&request, &reply),
             _ => self.contents(&request, &reply),
         };
         reply.send(answer);
     }
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
-        let Some(now) = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what)) else {
+        let Some(now) = self.library.refresh(request.context(&reply)) else {
             return reply.send(Err(ReadError::Failed));
         };
         let cursor = request.cursor().unwrap_or_default();
@@ -171,7 +179,7 @@ impl Provider for Skills {
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
         let typed = request.value();
-        let now = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what));
+        let now = self.library.refresh(request.context(&reply));
         let plain = crate::path::decoded(typed).unwrap_or_default();
         let begins = |path: &str| {
             path.starts_with(typed) || crate::path::decoded(path).is_some_and(|path| path.starts_with(&plain))
@@ -185,11 +193,11 @@ impl Provider for Skills {
     }
 
     fn call(&self, request: Call, reply: Responder<RawResult<'static>>) {
-        let answer = match self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what)) {
+        let answer = match self.library.refresh(request.context(&reply)) {
             None => Err(ReadError::Failed),
-            Some(now) => match request.route() {
-                OF_LIST => methods::list(&request, &now),
-                OF_GET => methods::get(&request, &now),
+            Some(now) => match SkillRoute::parse(request.route()) {
+                Some(SkillRoute::List) => methods::list(&request, &now),
+                Some(SkillRoute::Get) => methods::get(&request, &now),
                 _ => methods::directory(&request, &now, &self.library),
             },
         };
@@ -198,22 +206,24 @@ impl Provider for Skills {
 
     fn interest(&self, change: InterestChange<'_>) {
         if self.watch {
-            self.watching.interest(change, self.own.feed(), "mcp-skills", || {
-                let mut look = Look::new(&self.library);
-                move |feed, watched| look.again(feed, watched)
-            });
+            self.tracker().interest(change, self.own.feed());
         }
     }
 }
 
 impl Skills {
+    /// The tracker of this process.
+    fn tracker(&self) -> Arc<Tracker<SkillSource>> {
+        self.tracker.get(|| SkillSource(self.library.clone()))
+    }
+
     /// The skills that the client may see, for clients without the extension.
     fn index(
         &self,
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
-        let now = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what));
+        let now = self.library.refresh(request.context(reply));
         let now = now.ok_or(ReadError::Failed)?;
         let visible = now.skills.values().map(|skill| (skill.uri(), skill));
         let skills: Vec<_> = visible
@@ -224,9 +234,7 @@ impl Skills {
             .collect();
         let text = json!({ "skills": skills }).to_string();
         reply.facts(text.len() as u64)?;
-        if let Some(mark) = now.mark(INDEX) {
-            self.library.remember(INDEX, mark);
-        }
+        self.tracker().saw(INDEX, now.mark(INDEX));
         Ok(Contents::text(text).with_mime_type("application/json").into())
     }
 
@@ -242,18 +250,18 @@ impl Skills {
             if root.folder.open().is_ok_and(|folder| known.is_current(skill, &folder)) {
                 return contents::read(
                     &SkillTarget { snapshot: &known, skill, path: &path, uri: &uri },
-                    &self.library,
+                    &self.tracker(),
                     request,
                     reply,
                 );
             }
         }
-        let now = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what));
+        let now = self.library.refresh(request.context(reply));
         let now = now.ok_or(ReadError::Failed)?;
         let (skill, path) = now.find(&uri).ok_or(ReadError::NotFound)?;
         contents::read(
             &SkillTarget { snapshot: &now, skill, path: &path, uri: &uri },
-            &self.library,
+            &self.tracker(),
             request,
             reply,
         )

@@ -6,10 +6,11 @@
 use super::mounts::{MountPart, MountedProvider, Mounts};
 use super::request::InterestChange;
 use super::watches::ProviderWatches;
+use crate::sync::Mutex;
 use mcp_resources_engine::engine::{self, Engine};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, OnceLock, Weak};
 
 /// Called with a URI and `true` when the first client watches it, and with `false` when the last one stops.
 pub type WatchFn = Box<dyn Fn(&str, bool) + Send + Sync>;
@@ -69,8 +70,8 @@ impl ReportedInterest {
     /// serves it.
     fn reroute(&self, uri: &Arc<str>, part: Option<MountPart>) {
         let before = match &part {
-            Some(part) => self.lock().insert(uri.clone(), part.clone()),
-            None => self.lock().remove(uri),
+            Some(part) => self.uris.lock().insert(uri.clone(), part.clone()),
+            None => self.uris.lock().remove(uri),
         };
         let is_same = |one: &MountPart, other: &MountPart| one.is_same(other);
         if before.as_ref().zip(part.as_ref()).is_some_and(|(one, other)| is_same(one, other)) {
@@ -80,10 +81,6 @@ impl ReportedInterest {
         {
             part.each(&mut |mounted, route| mounted.report(InterestChange::Uri { uri, route, on }));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, MountPart>> {
-        self.uris.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,6 +109,6 @@ impl MountedProvider {
     }
 
     fn lists(&self) -> MutexGuard<'_, Option<bool>> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lists.lock()
     }
 }

@@ -3,9 +3,10 @@
 //! Law: the lock is a leaf: no runtime is called while it is held. Messages are queued until a runtime is known.
 
 use super::mounts::Mounts;
+use crate::sync::Mutex;
 use crate::transport::{EventHandler, Peer};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// Maximum number of queued messages; more are dropped.
 const WAITING: usize = 16;
@@ -49,7 +50,7 @@ impl ProviderLog {
     /// Logs to the runtime of `peer` from now on, including queued messages.
     pub(super) fn follow(&self, peer: &Peer) {
         let waiting = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.host = Some(Arc::downgrade(peer.host()));
             self.has_host.store(true, Ordering::Relaxed);
             std::mem::take(&mut state.waiting)
@@ -65,7 +66,7 @@ impl ProviderLog {
             return write(&message);
         }
         let host = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let host = state.host.as_ref().and_then(Weak::upgrade);
             if host.is_none() {
                 self.has_host.store(false, Ordering::Relaxed);
@@ -78,9 +79,5 @@ impl ProviderLog {
         if let Some(host) = host {
             host.report(&message);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LogState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,6 +11,7 @@
 //! as fast as a client reads. Its resources are checked like registrations of the server, and its results are guarded like
 //! those of a handler.
 
+mod context;
 mod dispatch;
 mod feed;
 mod interest;
@@ -24,6 +25,7 @@ mod tests;
 mod watches;
 mod workers;
 
+pub use context::RequestContext;
 pub use dispatch::Providers;
 pub use feed::{Feed, FeedEntry};
 pub use interest::WatchFn;

@@ -40,14 +40,14 @@ impl Mount {
     }
 
     /// Adds a template. The [`Template`] declares whether it lists and which variables it completes.
-    pub fn template(mut self, route: Route, template: Template) -> Self {
-        self.templates.push((route, template));
+    pub fn template(mut self, route: impl Into<Route>, template: Template) -> Self {
+        self.templates.push((route.into(), template));
         self
     }
 
     /// Adds a resource at a fixed URI. More can follow later, with [`Feed::publish`](super::Feed::publish).
-    pub fn resource(mut self, route: Route, resource: Resource) -> Self {
-        self.resources.push((route, resource));
+    pub fn resource(mut self, route: impl Into<Route>, resource: Resource) -> Self {
+        self.resources.push((route.into(), resource));
         self
     }
 
@@ -60,16 +60,16 @@ impl Mount {
 
     /// Adds a list without a template. `key`, such as `files:docs`, identifies it among all lists of the server, and
     /// must stay the same after a restart; `pages` as in [`ListSource`](mcp_resources_engine::resource::ListSource).
-    pub fn lists(mut self, route: Route, key: impl Into<String>, pages: bool) -> Self {
-        self.sources.push((route, key.into(), pages));
+    pub fn lists(mut self, route: impl Into<Route>, key: impl Into<String>, pages: bool) -> Self {
+        self.sources.push((route.into(), key.into(), pages));
         self
     }
 
     /// Adds a method that the protocol does not define, such as `skills/list`;
     /// [`Provider::call`](super::Provider::call) answers it. Mounting fails if the server already has a method of this
     /// name.
-    pub fn method(mut self, route: Route, method: impl Into<String>) -> Self {
-        self.methods.push((route, method.into()));
+    pub fn method(mut self, route: impl Into<Route>, method: impl Into<String>) -> Self {
+        self.methods.push((route.into(), method.into()));
         self
     }
 
@@ -83,8 +83,8 @@ impl Mount {
     /// Serves reads and completions that no resource and no template of the server matches. With several such mounts,
     /// each is tried in turn until one does not answer [`NotFound`](mcp_resources_engine::error::ReadError::NotFound).
     /// Their URIs are not listed.
-    pub fn fallback(mut self, route: Route) -> Self {
-        self.fallback = Some(route);
+    pub fn fallback(mut self, route: impl Into<Route>) -> Self {
+        self.fallback = Some(route.into());
         self
     }
 

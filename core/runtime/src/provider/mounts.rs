@@ -11,6 +11,7 @@ use super::mount::{Mount, Route};
 use super::request::{Call, Complete, List, Read, ReadRef};
 use super::responder::{IntoAnswer, Otherwise, Redact, Responder};
 use super::workers::Workers;
+use crate::sync::{Mutex, RwLock};
 use crate::transport::{EngineClock, Peer};
 use mcp_resources_engine::catalog::{Edit, Extension, HandlerId, ItemSource, MountId};
 use mcp_resources_engine::connection::{Answer, Event, ReadRequest, ReadResult, Reply, RequestOutcome};
@@ -23,7 +24,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, MutexGuard, OnceLock, Weak};
 
 /// The `retry_after` of a request that found the queue full, in ms.
 const BUSY: u64 = 1_000;
@@ -200,7 +201,7 @@ impl Mounts {
         mounted.state.alive.store(false, Ordering::Release);
         if let Some(engine) = self.engine() {
             self.chain(&engine, &all);
-            let own: Vec<HandlerId> = lock(&mounted.state.handlers).values().copied().collect();
+            let own: Vec<HandlerId> = mounted.state.handlers.lock().values().copied().collect();
             let edits = engine.catalog().without(id, &own);
             // Removing what exists is never refused.
             let _ = engine.apply(edits, self.clock.now());
@@ -267,7 +268,7 @@ impl Mounts {
         });
         let handler = first.is_some().then_some(number);
         let before = {
-            let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
+            let mut routes = self.routes.write();
             match first {
                 Some(first) => routes.insert(number, first),
                 None => routes.remove(&number),
@@ -352,7 +353,7 @@ impl Mounts {
     }
 
     pub(super) fn find(&self, handler: HandlerId) -> Option<MountPart> {
-        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
+        let routes = self.routes.read();
         routes.get(&handler).cloned()
     }
 }
@@ -546,7 +547,7 @@ impl Mounts {
         let normal = uri::normalize(uri, engine.limits().uri);
         let entry = normal.ok().and_then(|normal| catalog.resource(&normal));
         let is_own = entry.is_none_or(|entry| {
-            matches!(&entry.source, ItemSource::Handler(own) if lock(&mounted.state.handlers).values().any(|known| known == own))
+            matches!(&entry.source, ItemSource::Handler(own) if mounted.state.handlers.lock().values().any(|known| known == own))
         });
         if is_own {
             return Ok(());
@@ -559,9 +560,9 @@ impl Mounts {
 impl Mounts {
     /// The handler number of a part of a provider, assigned at its first use.
     fn handler(&self, engine: &Engine, mounted: &Arc<MountedProvider>, route: Route) -> HandlerId {
-        *lock(&mounted.state.handlers).entry(route).or_insert_with(|| {
+        *mounted.state.handlers.lock().entry(route).or_insert_with(|| {
             let handler = engine.new_handler();
-            let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
+            let mut routes = self.routes.write();
             let part = MountPart { route, mounted: mounted.clone(), rest: Arc::default() };
             routes.insert(handler, part);
             handler
@@ -569,8 +570,8 @@ impl Mounts {
     }
 
     fn forget(&self, mounted: &MountedProvider) {
-        let own = std::mem::take(&mut *lock(&mounted.state.handlers));
-        let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
+        let own = std::mem::take(&mut *mounted.state.handlers.lock());
+        let mut routes = self.routes.write();
         let gone: Vec<_> = own.values().filter_map(|handler| routes.remove(handler)).collect();
         drop(routes);
         drop(gone);
@@ -587,12 +588,8 @@ impl Mounts {
     }
 
     fn mounted(&self) -> MutexGuard<'_, Vec<Arc<MountedProvider>>> {
-        lock(&self.mounted)
+        self.mounted.lock()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for MountedProvider {

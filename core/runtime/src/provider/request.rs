@@ -1,6 +1,8 @@
 //! Requests to a provider.
 
+use super::context::RequestContext;
 use super::mount::Route;
+use super::responder::{IntoAnswer, Responder};
 use mcp_resources_engine::connection::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::principal::Principal;
@@ -61,6 +63,10 @@ impl ProviderRequester {
     pub(super) fn new(principal: &Arc<Principal>, engine: &Arc<Engine>) -> Self {
         Self { principal: principal.clone(), engine: engine.clone() }
     }
+
+    pub(super) fn permits(&self, uri: &str) -> bool {
+        self.engine.permits(&self.principal, uri)
+    }
 }
 
 /// A read: see [`Provider::read`](super::Provider::read).
@@ -102,6 +108,11 @@ pub struct Call {
 macro_rules! asked {
     ($($request:ident)+) => {$(
         impl $request {
+            /// What code may ask and report that works for this request, which `reply` will answer.
+            pub fn context<'r, T: IntoAnswer>(&'r self, reply: &'r Responder<T>) -> RequestContext<'r> {
+                RequestContext::new(&self.asker, reply)
+            }
+
             /// The part of the provider that is addressed.
             pub fn route(&self) -> Route {
                 self.route
@@ -115,7 +126,7 @@ macro_rules! asked {
             /// Whether the principal may see `uri`, in any spelling. Check each URI, path or row before including it in
             /// contents.
             pub fn permits(&self, uri: &str) -> bool {
-                self.asker.engine.permits(&self.asker.principal, uri)
+                self.asker.permits(uri)
             }
         }
     )+};

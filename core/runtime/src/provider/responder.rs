@@ -46,11 +46,17 @@ pub type Redact = Arc<dyn Fn(&Peer, &str, Answer<'static>) -> Answer<'static> + 
 
 /// A result that a [`Responder`] can send.
 pub trait IntoAnswer: Sized {
+    /// Whether the answer has contents, whose size is limited.
+    #[doc(hidden)]
+    const IS_CONTENTS: bool = false;
+
     #[doc(hidden)]
     fn into_answer(self) -> Answer<'static>;
 }
 
 impl IntoAnswer for ReadResult<'static> {
+    const IS_CONTENTS: bool = true;
+
     fn into_answer(self) -> Answer<'static> {
         Answer::Contents(self)
     }
@@ -133,6 +139,12 @@ impl Responder<ReadResult<'static>> {
     /// # Errors
     /// [`ReadError::SizeExceeded`] if the answer would be too large: send that error instead of the contents.
     pub fn facts(&self, size: u64) -> Result<(), ReadError> {
+        self.check_size(size)
+    }
+}
+
+impl<T> Responder<T> {
+    pub(super) fn check_size(&self, size: u64) -> Result<(), ReadError> {
         let max = self.open.as_ref().map_or(u64::MAX, |open| open.reply.most_bytes() as u64);
         if size > max {
             return Err(ReadError::SizeExceeded { limit: max, size: Some(size) });

@@ -4,10 +4,11 @@
 //! number of watches now and at the runtime's last take.
 
 use super::mounts::Mounts;
+use crate::sync::Mutex;
 use mcp_resources_engine::catalog::CatalogRoute;
 use mcp_resources_template::uri;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Waker;
 
 /// A URI gained its first watcher, or lost its last one.
@@ -43,7 +44,7 @@ impl Mounts {
         // The text of a template is not a URI, and stays unchanged.
         let name: Arc<str> =
             uri::normalize(registered, usize::MAX).map_or_else(|_| registered.into(), |uri| uri.into());
-        self.interest.watches.lock().names.insert(name.clone());
+        self.interest.watches.0.lock().names.insert(name.clone());
         let mounts = Arc::downgrade(self);
         self.watch_with(Box::new(move |uri, is_watched| {
             if mounts.upgrade().is_some_and(|mounts| mounts.note_watch(uri, is_watched)) {
@@ -59,7 +60,7 @@ impl Mounts {
 
     /// Takes the changes since the last call.
     pub fn take_watches(&self) -> Vec<WatchChange> {
-        std::mem::take(&mut self.interest.watches.lock().waiting).into_values().collect()
+        std::mem::take(&mut self.interest.watches.0.lock().waiting).into_values().collect()
     }
 
     /// Records a change. Returns whether there was none to take before.
@@ -71,15 +72,11 @@ impl Mounts {
         };
         // Called without the lock.
         let name = if is_watched { serves() } else { None };
-        self.interest.watches.lock().note(uri.into(), is_watched, name)
+        self.interest.watches.0.lock().note(uri.into(), is_watched, name)
     }
 }
 
-impl ProviderWatches {
-    fn lock(&self) -> MutexGuard<'_, WatchTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl ProviderWatches {}
 
 impl WatchTable {
     fn note(&mut self, uri: Arc<str>, is_watched: bool, name: Option<Arc<str>>) -> bool {

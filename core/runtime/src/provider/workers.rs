@@ -3,10 +3,11 @@
 //! Law: a thread starts with the first job that finds none idle, and ends after being idle for a while. The lock is a
 //! leaf: no job runs or is dropped while it is held.
 
+use crate::sync::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A thread ends after being idle for this time.
@@ -71,7 +72,7 @@ impl Workers {
     /// [`Full`] if all slots are taken.
     pub fn enter(&self) -> Result<QueuePermit<'_>, Full> {
         let pool = self.pool();
-        let mut state = pool.lock();
+        let mut state = pool.state.lock();
         if state.jobs.len() + state.entering >= self.queue {
             return Err(Full);
         }
@@ -82,12 +83,12 @@ impl Workers {
 
     /// The number of threads: for tests.
     pub fn threads(&self) -> usize {
-        self.pool().lock().threads
+        self.pool().state.lock().threads
     }
 
     /// The pool of this process: a forked process has none of its parent's threads.
     fn pool(&self) -> Arc<Pool> {
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = self.pool.lock();
         if pool.process != std::process::id() {
             // Its lock may be held for ever by a thread of the parent.
             std::mem::forget(std::mem::replace(&mut *pool, Pool::new()));
@@ -99,7 +100,7 @@ impl Workers {
         let own = pool.clone();
         let began = std::thread::Builder::new().name(self.name.clone()).spawn(move || own.work());
         if began.is_err() {
-            let mut state = pool.lock();
+            let mut state = pool.state.lock();
             state.threads -= 1;
             // Without any thread the queue would never be emptied.
             let left = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
@@ -112,7 +113,7 @@ impl Workers {
 impl QueuePermit<'_> {
     /// Runs `job` on a thread, after the jobs before it have started.
     pub fn run(self, job: impl FnOnce() + Send + 'static) {
-        let mut state = self.pool.lock();
+        let mut state = self.pool.state.lock();
         if state.closed {
             return;
         }
@@ -129,7 +130,7 @@ impl QueuePermit<'_> {
 
 impl Drop for QueuePermit<'_> {
     fn drop(&mut self) {
-        self.pool.lock().entering -= 1;
+        self.pool.state.lock().entering -= 1;
     }
 }
 
@@ -148,7 +149,7 @@ impl Pool {
     }
 
     fn next(&self) -> Option<Job> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.closed {
                 state.threads -= 1;
@@ -158,25 +159,21 @@ impl Pool {
                 return Some(job);
             }
             state.idle += 1;
-            let waited = self.ready.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
-            state = waited.0;
+            let (guard, has_timed_out) = self.ready.wait_for(state, IDLE);
+            state = guard;
             state.idle -= 1;
-            if waited.1.timed_out() && state.jobs.is_empty() {
+            if has_timed_out && state.jobs.is_empty() {
                 state.threads -= 1;
                 return None;
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Workers {
     fn drop(&mut self) {
         let pool = self.pool();
-        let mut state = pool.lock();
+        let mut state = pool.state.lock();
         state.closed = true;
         let left = std::mem::take(&mut state.jobs);
         drop(state);

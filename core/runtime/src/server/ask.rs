@@ -2,13 +2,14 @@
 
 use super::link::HandlerLink;
 use super::shared::ServerState;
+use crate::sync::Mutex;
 use mcp_resources_engine::connection::{AskError, AskId};
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::jsonrpc::Json;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// The reason for which a client gave no result.
@@ -52,15 +53,11 @@ pub(super) struct HandlerAsks(Mutex<HashMap<Key, oneshot::Sender<AskResult>>>);
 impl HandlerAsks {
     /// Passes on the client's answer or time-out.
     pub(super) fn settle(&self, key: Key, answer: Option<Result<Json<'_>, Json<'_>>>) {
-        let waiting = self.lock().remove(&key);
+        let waiting = self.0.lock().remove(&key);
         if let Some(waiting) = waiting {
             // Fails if the handler was dropped.
             let _ = waiting.send(read(answer));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, oneshot::Sender<AskResult>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -71,7 +68,7 @@ pub(super) async fn ask(link: &HandlerLink, method: &str, params: &str) -> AskRe
     let (sender, answer) = oneshot::channel();
     let asking = {
         // Held until the receiver is registered: the answer may arrive before `ask` returns.
-        let mut asks = shared.asks.lock();
+        let mut asks = shared.asks.0.lock();
         let ask = peer.ask(method, params).map_err(AskFailed::NotAsked)?;
         let key = (peer.connection(), ask);
         asks.insert(key, sender);
@@ -92,7 +89,7 @@ struct ClientAsking {
 
 impl Drop for ClientAsking {
     fn drop(&mut self) {
-        self.shared.asks.lock().remove(&self.key);
+        self.shared.asks.0.lock().remove(&self.key);
     }
 }
 

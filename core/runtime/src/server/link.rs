@@ -11,11 +11,12 @@
 use super::ResourceServer;
 use super::client::CallerHandle;
 use super::span::Span;
+use crate::sync::Mutex;
 use mcp_resources_engine::connection::{Answer, Cancelled, Reply, RequestToken};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::now::Now;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// The link between a handler and its request.
@@ -73,12 +74,12 @@ impl HandlerLink {
 
     /// Takes the reply out of the connection, unless that was done before. Returns whether it is out now.
     pub(super) fn detach(&self) -> bool {
-        self.detached(&mut self.lock()).is_some()
+        self.detached(&mut self.state.lock()).is_some()
     }
 
     /// Sends the message that `word` makes with the reply, before the answer.
     pub(super) fn report(&self, word: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some((reply, cancelled)) = self.detached(&mut state) else { return };
         if let Some(bytes) = word(reply, self.now()) {
             self.client.peer.report(self.token, cancelled, &bytes);
@@ -88,7 +89,7 @@ impl HandlerLink {
 
     /// Takes the right to answer, and returns the way to do it.
     pub(super) fn take_route(&self) -> ReplyRoute {
-        match std::mem::replace(&mut *self.lock(), ReplyState::Answered) {
+        match std::mem::replace(&mut *self.state.lock(), ReplyState::Answered) {
             ReplyState::Attached => ReplyRoute::Respond,
             ReplyState::Detached(reply, _) => ReplyRoute::Finish(reply),
             ReplyState::Answered => ReplyRoute::Nowhere,
@@ -131,10 +132,6 @@ impl HandlerLink {
 
     fn now(&self) -> Now {
         self.client.peer.now()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ReplyState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

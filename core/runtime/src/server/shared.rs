@@ -8,6 +8,7 @@ use super::link::HandlerLink;
 use super::pipe::signal;
 use crate::provider::WatchFn;
 use crate::registry::Registry;
+use crate::sync::Mutex;
 #[cfg(feature = "http")]
 use crate::transport::http::HttpServer;
 use crate::transport::{EngineClock, Wake};
@@ -19,7 +20,7 @@ use mcp_resources_engine::resource::RegistrationError;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 /// An event for the server's log.
 #[derive(Debug)]
@@ -151,7 +152,7 @@ impl ServerState {
 
     /// The handlers that run as tasks, by request.
     pub(super) fn tasks(&self) -> MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock()
     }
 
     /// Applies all changes, or none, and announces them.
@@ -203,14 +204,14 @@ impl ServerState {
     /// Registers an HTTP endpoint that ends with the server.
     #[cfg(feature = "http")]
     pub(super) fn listens(&self, endpoint: &Arc<HttpServer>) {
-        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut endpoints = self.endpoints.lock();
         endpoints.retain(|endpoint| endpoint.strong_count() > 0);
         endpoints.push(Arc::downgrade(endpoint));
     }
 
     #[cfg(feature = "http")]
     fn endpoints(&self) -> Vec<Arc<HttpServer>> {
-        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        let endpoints = self.endpoints.lock();
         endpoints.iter().filter_map(Weak::upgrade).collect()
     }
 
@@ -223,7 +224,7 @@ impl ServerState {
     }
 
     fn peers(&self) -> MutexGuard<'_, HashMap<ConnectionId, Arc<Wake>>> {
-        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.peers.lock()
     }
 }
 

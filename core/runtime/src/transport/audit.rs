@@ -8,11 +8,12 @@
 )]
 
 use super::record_signal::RecordSignal;
+use crate::sync::Mutex;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::guard::AuditRecord;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::thread::JoinHandle;
 
@@ -68,7 +69,7 @@ impl AuditLog {
         let signal = Arc::new(AuditSignal::default());
         let spare = Mutex::new(sink.fork());
         let worker = AuditWorker { engine: engine.clone(), sink, signal: signal.clone(), missed: 0 };
-        *lock(&signal.work) = Some(Box::new(move || worker.run()));
+        *signal.work.lock() = Some(Box::new(move || worker.run()));
         engine.watch_audit_records(&Waker::from(signal.clone()));
         Self { signal, engine, spare }
     }
@@ -81,7 +82,7 @@ impl AuditLog {
             return Some(log);
         }
         let engine = log.engine.clone();
-        let spare = lock(&log.spare).take();
+        let spare = log.spare.lock().take();
         // The parent's thread may have held one of its locks at the fork, so it is not touched again.
         std::mem::forget(log);
         engine.watch_audit_records(Waker::noop());
@@ -107,9 +108,9 @@ impl Drop for AuditLog {
         self.flush();
         signal.records.close();
         // A closure that was never started holds the signal and the engine.
-        let unused = lock(&signal.work).take();
+        let unused = signal.work.lock().take();
         drop(unused);
-        let Some((thread, process)) = lock(&signal.thread).take() else { return };
+        let Some((thread, process)) = signal.thread.lock().take() else { return };
         if process != std::process::id() {
             // The thread belongs to the parent: it cannot be joined, and its handle must not be dropped.
             std::mem::forget(thread);
@@ -138,27 +139,27 @@ struct AuditSignal {
 
 impl AuditSignal {
     fn is_running(&self) -> bool {
-        lock(&self.thread).as_ref().is_some_and(|(_, process)| *process == std::process::id())
+        self.thread.lock().as_ref().is_some_and(|(_, process)| *process == std::process::id())
     }
 
     /// Whether the thread belongs to another process. A held lock was held by a thread at the fork.
     fn is_left_behind(&self) -> bool {
         match self.thread.try_lock() {
-            Ok(thread) => thread.as_ref().is_some_and(|(_, process)| *process != std::process::id()),
-            Err(_) => true,
+            Some(thread) => thread.as_ref().is_some_and(|(_, process)| *process != std::process::id()),
+            None => true,
         }
     }
 
     /// Starts the thread, once. If the system has no thread left, the next record and the next flush try again.
     fn start(self: &Arc<Self>) {
-        let mut thread = lock(&self.thread);
+        let mut thread = self.thread.lock();
         if thread.is_some() {
             return;
         }
         let signal = self.clone();
         // The thread takes the closure itself, so that it is kept if the thread cannot be started.
         let body = move || {
-            let work = lock(&signal.work).take();
+            let work = signal.work.lock().take();
             if let Some(work) = work {
                 work();
             }
@@ -166,10 +167,6 @@ impl AuditSignal {
         let started = std::thread::Builder::new().name("mcp-audit".into()).spawn(body);
         *thread = started.ok().map(|thread| (thread, std::process::id()));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Wake for AuditSignal {

@@ -1,8 +1,9 @@
 //! The clock that runtimes pass to the engine.
 
+use crate::sync::Mutex;
 use mcp_resources_engine::now::{Millis, Now};
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -92,7 +93,7 @@ impl EngineClock {
     }
 
     fn setting(&self) -> MutexGuard<'_, Setting> {
-        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+        self.set.lock()
     }
 }
 

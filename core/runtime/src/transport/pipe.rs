@@ -4,6 +4,7 @@
 //! Law: the lock is a leaf. It is never held while a handler runs, while waiting for the language's own lock, or
 //! while a detached answer is encoded; writes under it never block.
 
+use crate::sync::Mutex;
 use crate::transport::EngineClock;
 use mcp_resources_engine::connection::{
     Answer, Arrival, AskError, AskId, Cancelled, Connection, ConnectionKind, EncodedReply, Events, Reply,
@@ -15,7 +16,7 @@ use mcp_resources_engine::jsonrpc::Line;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::principal::Principal;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Waker;
 
 /// The capacity of an empty output buffer that is always kept. Up to twice the size of the last output is kept too, so
@@ -69,13 +70,13 @@ impl Pipe {
     /// Sets the waker to call when there is work for [`Pipe::deliver`]: see [`Connection::wake_with`]. It must not call
     /// the pipe, whose lock may be held.
     pub fn wake_with(&self, waker: Waker) {
-        self.lock().connection.wake_with(waker);
+        self.state.lock().connection.wake_with(waker);
     }
 
     /// Sets the waker to call when [`Pipe::is_full`] becomes false, on the thread that has written: the runtime then
     /// continues with postponed lines. It must not call the pipe, whose lock is held.
     pub fn wake_for_room(&self, waker: Waker) {
-        self.lock().room = Some(waker);
+        self.state.lock().room = Some(waker);
     }
 
     /// Its number, for the tables of runtimes.
@@ -86,7 +87,7 @@ impl Pipe {
     /// Handles one line.
     pub fn line<'l>(&'l self, line: Line<'l>) -> RequestOutcome<'l> {
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let PipeState { connection, out, .. } = &mut *state;
         let outcome = match line {
             Line::Message(message) => connection.message(
@@ -106,7 +107,7 @@ impl Pipe {
     /// Answers an event at once.
     pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> RequestOutcome<'static> {
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let PipeState { connection, out, .. } = &mut *state;
         let outcome = connection.respond(token, answer, now, out);
         state.discard();
@@ -115,13 +116,13 @@ impl Pipe {
 
     /// Takes a reply out, to be encoded without the lock. `None` if it was taken before.
     pub fn detach(&self, token: RequestToken) -> Option<Reply> {
-        self.lock().connection.detach(token)
+        self.state.lock().connection.detach(token)
     }
 
     /// Appends an answer that was encoded without the lock.
     pub fn finish(&self, encoded: EncodedReply) -> RequestOutcome<'static> {
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let PipeState { connection, out, .. } = &mut *state;
         let outcome = connection.finish(encoded, now, out);
         state.discard();
@@ -131,7 +132,7 @@ impl Pipe {
     /// Appends a handler's report before its answer, unless the answer is no longer wanted. Dropped while the output is
     /// full, so that a handler that reports in a loop cannot fill the memory.
     pub fn report(&self, cancelled: &Cancelled, message: &[u8]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !cancelled.get() && !state.broken && state.pending() < self.high_water {
             state.out.extend_from_slice(message);
         }
@@ -139,7 +140,7 @@ impl Pipe {
 
     /// Runs `work` on the reply of a request that was not detached; `None` if the answer is no longer wanted.
     pub fn with_reply<R>(&self, token: RequestToken, work: impl FnOnce(&mut Reply) -> R) -> Option<R> {
-        self.lock().connection.reply(token).map(work)
+        self.state.lock().connection.reply(token).map(work)
     }
 
     /// Appends a request to a legacy client; see [`Connection::ask`].
@@ -148,19 +149,19 @@ impl Pipe {
     /// [`AskError`]; nothing is appended then.
     pub fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let PipeState { connection, out, .. } = &mut *state;
         connection.ask(method, params, now, out)
     }
 
     /// Appends notifications of the hub as far as there is room; the rest follows while the output drains.
     pub fn deliver(&self) {
-        self.lock().deliver(self.high_water);
+        self.state.lock().deliver(self.high_water);
     }
 
     /// Appends notifications of the hub, up to about `room` bytes.
     pub fn deliver_up_to(&self, room: usize) -> Delivered {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let PipeState { connection, out, .. } = &mut *state;
         connection.deliver(room, out)
     }
@@ -168,13 +169,13 @@ impl Pipe {
     /// Ends the open listens, at the end of input or of the server: [`Pipe::deliver`] appends their
     /// results. Requests in flight continue.
     pub fn shutdown(&self) {
-        self.lock().connection.shutdown();
+        self.state.lock().connection.shutdown();
     }
 
     /// Handles time-outs.
     pub fn tick(&self) -> RequestOutcome<'static> {
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let PipeState { connection, out, .. } = &mut *state;
         let outcome = connection.tick(now, out);
         state.discard();
@@ -184,7 +185,7 @@ impl Pipe {
     /// Cancels requests in flight without an answer: at the end of input, after the grace period.
     pub fn cancel_all(&self) -> Events<'static> {
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let events = state.connection.cancel_all(now);
         state.discard();
         events
@@ -193,7 +194,7 @@ impl Pipe {
     /// Closes the connection and cancels requests in flight.
     pub fn close(&self) -> Events<'static> {
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let events = state.connection.close(now);
         state.discard();
         events
@@ -202,7 +203,7 @@ impl Pipe {
     /// Ends a request that the runtime will not answer, because its handler was cancelled. Frees its slot.
     pub fn abandon(&self, token: RequestToken) {
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let PipeState { connection, out, .. } = &mut *state;
         connection.abandon(token, now, out);
     }
@@ -210,27 +211,27 @@ impl Pipe {
     /// The latest time at which [`Pipe::tick`] must be called, on the clock of
     /// [`Now::tick`](mcp_resources_engine::now::Now::tick).
     pub fn deadline(&self) -> Option<Millis> {
-        self.lock().connection.deadline()
+        self.state.lock().connection.deadline()
     }
 
     /// The number of requests that wait for an answer of the runtime.
     pub fn in_flight(&self) -> usize {
-        self.lock().connection.in_flight()
+        self.state.lock().connection.in_flight()
     }
 
     /// Whether so much output is unwritten that the runtime should stop reading, and start no further handler.
     pub fn is_full(&self) -> bool {
-        self.lock().pending() >= self.high_water
+        self.state.lock().pending() >= self.high_water
     }
 
     /// The number of unwritten bytes.
     pub fn pending(&self) -> usize {
-        self.lock().pending()
+        self.state.lock().pending()
     }
 
     /// Writes unwritten output. `write` returns how many bytes it accepted; 0 means none now.
     pub fn flush(&self, write: impl FnMut(&[u8]) -> io::Result<usize>) -> Flushed {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let was_full = state.pending() >= self.high_water;
         let flushed = state.flush(self.high_water, write);
         if was_full
@@ -250,10 +251,6 @@ impl Pipe {
             Ok(some.len())
         });
         bytes
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PipeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -387,7 +384,7 @@ mod tests {
         let after = |uri: &str| {
             read(&pipe, uri);
             assert!(pipe.take().ends_with(b"}\n"));
-            pipe.lock().out.capacity()
+            pipe.state.lock().out.capacity()
         };
         let small = after("test://small");
         let big = after("test://big");

@@ -2,7 +2,8 @@
 //!
 //! Law: recording never waits. A flush, and the end, wait at most one second for a slow thread.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Condvar, Mutex};
+use std::sync::Arc;
 use std::task::Wake;
 use std::time::Duration;
 
@@ -32,13 +33,13 @@ struct RecordState {
 impl RecordSignal {
     /// Called by the thread when it has taken all records: waits for more. `false` if it should end.
     pub fn wait(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.done = state.seen;
         state.idle = true;
         self.change.notify_all();
         let waits =
             |state: &mut RecordState| !state.has_records && !state.closed && state.requested == state.seen;
-        let mut state = self.change.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+        state = self.change.wait_while(state, waits);
         state.seen = state.requested;
         state.gone = state.closed && !state.has_records;
         if state.gone {
@@ -52,38 +53,34 @@ impl RecordSignal {
 
     /// Waits until the thread has taken all current records. There must be a thread.
     pub fn flush(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.requested += 1;
         let requested = state.requested;
         self.change.notify_all();
         let waits = |state: &mut RecordState| state.done < requested && !state.gone;
-        drop(self.change.wait_timeout_while(state, PATIENCE, waits));
+        drop(self.change.wait_while_for(state, PATIENCE, waits));
     }
 
     /// Ends the thread when it is idle.
     pub fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.change.notify_all();
     }
 
     /// Waits until the thread has ended.
     pub fn wait_for_end(&self) {
         let waits = |state: &mut RecordState| !state.gone;
-        drop(self.change.wait_timeout_while(self.lock(), PATIENCE, waits));
+        drop(self.change.wait_while_for(self.state.lock(), PATIENCE, waits));
     }
 
     /// Whether there are records that the thread has not taken yet.
     pub(super) fn has_records(&self) -> bool {
-        self.lock().has_records
+        self.state.lock().has_records
     }
 
     /// Whether the thread is waiting, or has ended.
     pub(super) fn is_idle(&self) -> bool {
-        self.lock().idle
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RecordState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().idle
     }
 }
 
@@ -93,7 +90,7 @@ impl Wake for RecordSignal {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.lock().has_records = true;
+        self.state.lock().has_records = true;
         self.change.notify_all();
     }
 }

@@ -26,16 +26,17 @@ const META: &[u8] = b"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2
 
 /// Appends a `subscriptions/listen` for one resource.
 pub(crate) fn listen(out: &mut Vec<u8>, id: u64, uri: &str) -> std::io::Result<()> {
-    listen_to(out, &id.to_string(), &[uri.to_owned()])
+    listen_to(out, &id.to_string(), &[uri.to_owned()], false)
 }
 
-/// Appends a `subscriptions/listen` for these resources.
-pub(crate) fn listen_to(out: &mut Vec<u8>, id: &str, uris: &[String]) -> std::io::Result<()> {
-    let uris = uris.join("\",\"");
+/// Appends a `subscriptions/listen` for these resources and, if `lists` says so, for the list.
+pub(crate) fn listen_to(out: &mut Vec<u8>, id: &str, uris: &[String], lists: bool) -> std::io::Result<()> {
+    let uris: Vec<String> = uris.iter().map(|uri| format!("\"{uri}\"")).collect();
+    let uris = uris.join(",");
     write!(
         out,
         "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"subscriptions/listen\",\"params\":{{\
-\"notifications\":{{\"resourceSubscriptions\":[\"{uris}\"]}},"
+\"notifications\":{{\"resourcesListChanged\":{lists},\"resourceSubscriptions\":[{uris}]}},"
     )?;
     out.extend_from_slice(META);
     out.extend_from_slice(b"}}");
@@ -47,6 +48,14 @@ pub(crate) fn subscribe(out: &mut Vec<u8>, id: u64, uri: &str) -> std::io::Resul
     write!(
         out,
         "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"resources/subscribe\",\"params\":{{\"uri\":\"{uri}\"}}}}"
+    )
+}
+
+/// Appends a `resources/unsubscribe`.
+pub(crate) fn unsubscribe(out: &mut Vec<u8>, id: u64, uri: &str) -> std::io::Result<()> {
+    write!(
+        out,
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"resources/unsubscribe\",\"params\":{{\"uri\":\"{uri}\"}}}}"
     )
 }
 

@@ -8,6 +8,7 @@ mod database;
 mod docs;
 mod figures;
 mod files;
+mod history;
 mod http;
 mod measure;
 mod options;
@@ -16,6 +17,7 @@ mod progress;
 mod reader;
 mod records;
 mod repository;
+mod scale;
 mod servers;
 mod settings;
 mod start;
@@ -105,6 +107,7 @@ fn one(
         warm: workload.warm(contestant.warm(), options.quick),
         requests: options.requests.unwrap_or_else(|| workload.requests(options.quick)),
         time: workload.time(options.time),
+        is_quick: options.quick,
     };
     match workload {
         Workload::List(listed) => walk::measure(&launch, listed, &setting),
@@ -118,6 +121,8 @@ fn one(
         Workload::Database(part) => database::measure(&launch, part, &setting),
         Workload::Docs => docs::measure(&launch, &setting),
         Workload::Git(query) => repository::measure(&launch, query, &setting),
+        Workload::History(query) => history::measure(&launch, query, &setting),
+        Workload::Scale(work) => scale::measure(&launch, work, &setting),
         Workload::Settings => settings::measure(&launch, &setting),
         _ => measure::measure(&launch, &setting),
     }

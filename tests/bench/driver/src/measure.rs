@@ -23,6 +23,8 @@ pub(crate) struct Setting {
     pub(crate) requests: u64,
     /// When to stop sending before that.
     pub(crate) time: Duration,
+    /// Whether everything is small, because only the run itself is of interest.
+    pub(crate) is_quick: bool,
 }
 
 /// Longest time of warming up: a server that takes long for each request gets fewer.

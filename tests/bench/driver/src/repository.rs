@@ -119,13 +119,18 @@ impl Query {
 pub(crate) fn measure(launch: &Launch, query: Query, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
     make()?;
     if launch.command.first().is_some_and(|program| program == "git") {
-        return git(launch, query, setting);
+        return git(launch, query.arguments(), |text| query.accepts_printed(text), setting);
     }
     measure::measure(launch, setting)
 }
 
-/// Starts git for each request.
-fn git(launch: &Launch, query: Query, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
+/// Starts git for each request; `accepts` checks what it prints.
+pub(crate) fn git(
+    launch: &Launch,
+    arguments: &[&str],
+    accepts: impl Fn(&str) -> bool,
+    setting: &Setting,
+) -> Result<Figures, Box<dyn Error>> {
     let words = &launch.command;
     let mut latencies = Vec::new();
     let mut done = 0;
@@ -133,10 +138,10 @@ fn git(launch: &Launch, query: Query, setting: &Setting) -> Result<Figures, Box<
     let start = Instant::now();
     while done < setting.requests && start.elapsed() < setting.time {
         let sent = Instant::now();
-        let output = Command::new("git").args(&words[1..]).args(query.arguments()).output()?;
+        let output = Command::new("git").args(&words[1..]).args(arguments).output()?;
         latencies.push(u64::try_from(sent.elapsed().as_nanos())?);
-        if !output.status.success() || !query.accepts_printed(&String::from_utf8(output.stdout)?) {
-            return Err(format!("git {:?} gives another answer", query.arguments()).into());
+        if !output.status.success() || !accepts(&String::from_utf8(output.stdout)?) {
+            return Err(format!("git {arguments:?} gives another answer").into());
         }
         done += 1;
     }

@@ -6,6 +6,7 @@ use crate::files::{Folder, Work};
 use crate::options::Options;
 use crate::process::Launch;
 use crate::repository::REPOSITORY;
+use crate::scale::ScaleWork;
 use crate::settings::FOLDER;
 use crate::workload::{Read, Workload};
 use std::collections::HashMap;
@@ -99,13 +100,13 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     if workload == Workload::Settings {
         return [COMMAND, "fastmcp"].map(Contestant::usual).into();
     }
-    if matches!(workload, Workload::Git(_)) {
+    if matches!(workload, Workload::Git(_) | Workload::History(_)) {
         return [COMMAND, GIT].map(Contestant::usual).into();
     }
     if matches!(workload, Workload::Database(_)) {
         return [COMMAND, "fastmcp"].map(Contestant::usual).into();
     }
-    if workload == Workload::Docs {
+    if matches!(workload, Workload::Docs | Workload::Scale(_)) {
         return vec![Contestant::usual(COMMAND)];
     }
     if let Workload::Files(work) = workload {
@@ -197,7 +198,9 @@ enum Way {
     /// To serve documentation over stdio.
     Docs,
     /// To serve a repository over stdio.
-    Git,
+    Git(&'static str),
+    /// To serve a folder of W20 to W22 over stdio.
+    Scale(ScaleWork),
     /// To serve a configuration file over stdio.
     Settings,
 }
@@ -218,7 +221,9 @@ impl Launcher {
             Workload::Files(work) => Way::Files(work.folder()),
             Workload::Database(_) => Way::Database,
             Workload::Docs => Way::Docs,
-            Workload::Git(_) => Way::Git,
+            Workload::Git(_) => Way::Git(REPOSITORY),
+            Workload::History(query) => Way::Git(query.folder()),
+            Workload::Scale(work) => Way::Scale(work),
             Workload::Settings => Way::Settings,
             _ if workload.is_http() => Way::Http,
             _ => Way::Stdio,
@@ -264,7 +269,11 @@ fn ask(serve: &str, name: &str, way: Way) -> Result<Vec<String>, Box<dyn Error>>
         }
         Way::Database => &["--database", database::FOLDER],
         Way::Docs => &["--docs", HANDBOOK],
-        Way::Git => &["--git", REPOSITORY],
+        Way::Git(repository) => &["--git", repository],
+        Way::Scale(work) => {
+            folder = work.path().display().to_string();
+            &["--scale", &folder]
+        }
         Way::Settings => &["--settings", FOLDER],
     };
     let output = Command::new(serve).args([name, "--print"]).args(transport).output()?;
@@ -297,6 +306,8 @@ mod tests {
                 | Workload::Database(_)
                 | Workload::Docs
                 | Workload::Git(_)
+                | Workload::History(_)
+                | Workload::Scale(_)
                 | Workload::Settings => &[COMMAND],
                 _ => &OURS,
             };

@@ -24,7 +24,7 @@ const QUIET: Duration = Duration::from_millis(20);
 
 /// Starts the server, subscribes to every resource, and updates one after the other.
 pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
-    let mut run = Run::new(launch)?;
+    let mut run = WatchingClient::new(launch)?;
     run.subscribe((0..setting.requests).map(|number| format!("bench://sub/{number}")), setting.modern)?;
     // A server may acknowledge before it has written down who listens.
     std::thread::sleep(SETTLE);
@@ -70,7 +70,7 @@ pub(crate) fn measure_changes(
     setting: &Setting,
     mut change: impl FnMut(u64) -> Result<Instant, Box<dyn Error>>,
 ) -> Result<Figures, Box<dyn Error>> {
-    let mut run = Run::new(launch)?;
+    let mut run = WatchingClient::new(launch)?;
     run.subscribe([uri.to_owned()].into_iter(), setting.modern)?;
     std::thread::sleep(SETTLE);
     let cpu = run.server.cpu_ns()?;
@@ -93,25 +93,29 @@ pub(crate) fn measure_changes(
     Ok(figures.with("after_mib", mib(run.server.resident()?)))
 }
 
-struct Run {
-    server: Server,
+/// A client that is told of changes.
+pub(crate) struct WatchingClient {
+    pub(crate) server: Server,
     incoming: Vec<u8>,
     chunk: Vec<u8>,
 }
 
-impl Run {
-    fn new(launch: &Launch) -> Result<Self, Box<dyn Error>> {
+impl WatchingClient {
+    pub(crate) fn new(launch: &Launch) -> Result<Self, Box<dyn Error>> {
         Ok(Self { server: Server::start(launch, None)?, incoming: Vec::new(), chunk: vec![0; 1 << 16] })
     }
 
-    fn subscribe(&mut self, uris: impl Iterator<Item = String>, modern: bool) -> Result<(), Box<dyn Error>> {
+    /// Subscribes to these resources, with one request or with one for each.
+    pub(crate) fn subscribe(
+        &mut self,
+        uris: impl Iterator<Item = String>,
+        modern: bool,
+    ) -> Result<(), Box<dyn Error>> {
         let mut request = Vec::new();
         if modern {
             let uris: Vec<String> = uris.collect();
-            client::listen_to(&mut request, "0", &uris)?;
-            request.push(b'\n');
-            self.server.write(&request)?;
-            return self.until(|incoming| memmem::find(incoming, ACKNOWLEDGED).is_some());
+            client::listen_to(&mut request, "0", &uris, false)?;
+            return self.listen(request);
         }
         self.server.write(client::INITIALIZE)?;
         self.until(|incoming| has_answer(incoming, 0))?;
@@ -119,6 +123,26 @@ impl Run {
         for (id, uri) in (1..).zip(uris) {
             request.clear();
             client::subscribe(&mut request, id, &uri)?;
+            request.push(b'\n');
+            self.server.write(&request)?;
+            self.until(|incoming| has_answer(incoming, id))?;
+        }
+        Ok(())
+    }
+
+    /// Sends a `subscriptions/listen`, and waits for its acknowledgement.
+    pub(crate) fn listen(&mut self, mut request: Vec<u8>) -> Result<(), Box<dyn Error>> {
+        request.push(b'\n');
+        self.server.write(&request)?;
+        self.until(|incoming| memmem::find(incoming, ACKNOWLEDGED).is_some())
+    }
+
+    /// Ends the subscriptions to these resources, each after the answer to the one before.
+    pub(crate) fn unsubscribe(&mut self, uris: &[String]) -> Result<(), Box<dyn Error>> {
+        let mut request = Vec::new();
+        for (id, uri) in (1_000_000..).zip(uris) {
+            request.clear();
+            client::unsubscribe(&mut request, id, uri)?;
             request.push(b'\n');
             self.server.write(&request)?;
             self.until(|incoming| has_answer(incoming, id))?;

@@ -3,7 +3,9 @@
 use crate::client::{Completed, Contents};
 use crate::database::Part;
 use crate::files::{self, Work};
+use crate::history::HistoryQuery;
 use crate::repository::Query;
+use crate::scale::ScaleWork;
 use crate::servers::{Contestant, Handler};
 use crate::settings;
 use base64::Engine as _;
@@ -56,6 +58,10 @@ pub(crate) enum Workload {
     Client(u32),
     /// W18: a key of a configuration file.
     Settings,
+    /// W19: a repository with a long history.
+    History(HistoryQuery),
+    /// W20 to W22: many pages, directories and subscriptions.
+    Scale(ScaleWork),
 }
 
 /// What a request reads.
@@ -124,6 +130,8 @@ impl Workload {
             .chain(rest)
             .chain(files)
             .chain([Self::Docs, Self::Database(Part::Pages), Self::Database(Part::Change)])
+            .chain(HistoryQuery::ALL.map(Self::History))
+            .chain(ScaleWork::ALL.map(Self::Scale))
             .collect()
     }
 
@@ -162,6 +170,8 @@ impl Workload {
             Self::Git(query) => query.name().into(),
             Self::Client(in_flight) => format!("W16-{in_flight}"),
             Self::Settings => "W18".into(),
+            Self::History(query) => query.name().into(),
+            Self::Scale(work) => work.name(),
         }
     }
 
@@ -198,10 +208,10 @@ impl Workload {
             Self::Http(_) | Self::Open(_) => 50_000,
             Self::List(count) => 200_000 / u64::from(count),
             Self::Updates | Self::Listeners | Self::Start => 10_000,
-            Self::Files(Work::Read) | Self::Git(_) | Self::Settings => 100_000,
+            Self::Files(Work::Read) | Self::Git(_) | Self::Settings | Self::History(_) => 100_000,
             Self::Docs => 4_000,
             Self::Files(Work::Change) | Self::Database(_) => 200,
-            Self::Files(Work::List | Work::Start) => 1,
+            Self::Files(Work::List | Work::Start) | Self::Scale(_) => 1,
             Self::Subscribers => 1_000,
         };
         if quick { (full / 5).max(1) } else { full }
@@ -212,7 +222,9 @@ impl Workload {
         match self {
             // Each update waits for the one before.
             Self::Updates => time.saturating_mul(2),
-            Self::Files(Work::Change) | Self::Docs | Self::Database(Part::Change) => time.saturating_mul(8),
+            Self::Files(Work::Change) | Self::Docs | Self::Database(Part::Change) | Self::Scale(_) => {
+                time.saturating_mul(8)
+            }
             _ => time,
         }
     }

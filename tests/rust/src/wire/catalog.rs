@@ -176,6 +176,7 @@ fn added(kind: &str, entry: &Value, engine: &Engine, handlers: &mut Handlers) ->
 fn template(uri_template: String, entry: &Value) -> Template {
     let mut template = Template::new(uri_template);
     template.children = entry["children"] == Value::Bool(true);
+    template.tool = text(&entry["tool"]);
     template.completes = list(&entry["complete"]).filter_map(text).collect();
     template.list = entry["list"].as_str().map(|how| ListSource { pages: how == "paged" });
     template.options = TemplateOptions::default();

@@ -23,7 +23,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
 /// The task that reads and writes for a client.
 pub(super) type Driver = tokio_postgres::Connection<BoundedStream<Box<dyn Socket>>, NoTlsStream>;
 
-/// Why there is no connection.
+/// Converts a failure to connect.
 #[derive(Debug)]
 pub(super) enum Unconnected {
     Socket(io::Error),

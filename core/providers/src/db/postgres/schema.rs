@@ -285,7 +285,7 @@ async fn view_columns(
     Ok(Ok(columns))
 }
 
-/// Why a statement cannot be prepared, with the names of its parameters in the place of their numbers.
+/// The reason why a statement cannot be prepared, with the names of its parameters instead of their numbers.
 fn unprepared(error: &DbError, names: &[String]) -> String {
     let mut text: String = error.message().chars().filter(|letter| !letter.is_control()).take(SAID).collect();
     // From the last one: `$1` begins `$10`.

@@ -27,8 +27,8 @@ const SETTINGS: u64 = 1 << 20;
 /// Maximum number of bytes received for one query or one check, including notices.
 const ANSWER: u64 = crate::db::session::LARGEST + (8 << 20);
 
-/// The most answers for one query: one for each chunk of its rows, and for each type of its columns that is looked up. Types may
-/// lie in each other, and the look-ups lie in each other too.
+/// Maximum number of answers for one query: one for each chunk of its rows, and for each type of its columns that is
+/// looked up. Types may be nested, and so are the look-ups.
 const ANSWERS: u64 = 128;
 
 /// Counts of the current query, and why a connection was left. The stream and the session share them.

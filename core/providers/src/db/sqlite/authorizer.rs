@@ -4,8 +4,9 @@
 //! Law: only the actions listed here are allowed.
 
 use crate::db::source::DbSource;
+use mcp_resources_runtime::sync::Mutex;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The functions that statements may call: they read nothing but their arguments, and change nothing.
 pub(super) const FUNCTIONS: &[&str] = &[
@@ -116,7 +117,7 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "unlikely",
     "upper",
 ];
-/// Pragmas that report on the database, and those of them that take the name of a table.
+/// Pragmas that report on the database, and those that take the name of a table.
 const PRAGMAS: [&str; 5] = ["data_version", "index_list", "schema_version", "table_list", "table_xinfo"];
 const OF_TABLES: [&str; 2] = ["index_list", "table_xinfo"];
 /// Tables that are none of the file: they report on it, and read it in ways that are refused when they run.
@@ -147,11 +148,11 @@ impl AllowedTables {
 
     /// Sets the scope of the statements compiled or run from now on: SQLite may recompile a cached statement when it runs.
     pub(super) fn enter(&self, scope: AuthorizerScope) {
-        *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
+        *self.scope.lock() = scope;
     }
 
     pub(super) fn judge(&self, context: &AuthContext<'_>) -> Authorization {
-        let scope = self.scope.lock().unwrap_or_else(PoisonError::into_inner);
+        let scope = self.scope.lock();
         let is_allowed = match context.action {
             AuthAction::Pragma { pragma_name, pragma_value } => {
                 let takes_value = OF_TABLES.contains(&pragma_name);

@@ -1,7 +1,8 @@
 //! A SQLite database.
 //!
-//! Law: nothing writes. The file is opened with `mode=ro`, `query_only` is set, and an authorizer sees each statement as it is
-//! compiled: see `authorizer`. Before each query the file is identified again, so a file that has replaced it is opened.
+//! Law: no statement writes. The file is opened with `mode=ro`, `query_only` is set, and an authorizer checks each
+//! statement as it is compiled: see `authorizer`. The file is identified before each query, so a file that has replaced
+//! it is opened.
 
 mod authorizer;
 mod schema;
@@ -16,16 +17,17 @@ use super::source::{DbSource, Location};
 use super::value::DbValue;
 use authorizer::{AllowedTables, AuthorizerScope};
 use mcp_resources_engine::connection::Cancelled;
+use mcp_resources_runtime::sync::Mutex;
+use mcp_resources_template::uri::encode;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, ffi};
-use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Maximum time to wait for a lock of another process.
@@ -65,13 +67,13 @@ struct Deadline {
 
 impl Deadline {
     fn begin(&self, request: Option<Cancelled>) {
-        *self.request.lock().unwrap_or_else(PoisonError::into_inner) = request;
+        *self.request.lock() = request;
         let at = self.begun.elapsed() + TIME;
         self.at.store(u64::try_from(at.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     fn is_over(&self) -> bool {
-        let request = self.request.lock().unwrap_or_else(PoisonError::into_inner);
+        let request = self.request.lock();
         request.as_ref().is_some_and(Cancelled::get)
             || self.begun.elapsed().as_millis() > u128::from(self.at.load(Ordering::Relaxed))
     }
@@ -82,7 +84,7 @@ impl Sqlite {
         Self { source, open: None, seen: None, request: None }
     }
 
-    /// The database as it is now.
+    /// The current database.
     fn open(&mut self) -> Result<&mut OpenDatabase, SessionFault> {
         let Location::Sqlite(path) = &self.source.location else {
             return Err(SessionFault::Down("it is not a file".into()));
@@ -237,18 +239,12 @@ fn identify(path: &Path) -> Result<File, SessionFault> {
     }
 }
 
-/// The URI that SQLite opens a path by, whatever characters it has.
+/// The URI by which SQLite opens a path with any characters.
 fn uri_of(path: &Path) -> String {
     // With an empty host: a path may begin with two slashes.
     let mut uri = String::from(if path.is_absolute() { "file://" } else { "file:" });
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'-' | b'_' | b'.' => uri.push(char::from(*byte)),
-            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
-            // Writing to memory does not fail.
-            _ => drop(write!(uri, "%{byte:02X}")),
-        }
-    }
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.');
+    encode(&mut uri, path.as_os_str().as_bytes(), is_plain);
     uri + "?mode=ro"
 }
 

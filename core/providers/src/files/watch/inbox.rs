@@ -4,10 +4,11 @@
 //! order does not matter, and when there are too many, all of them are replaced by one for everything.
 
 use super::seen::Before;
+use mcp_resources_runtime::sync::{Condvar, Mutex};
 use notify::event::{EventKind, ModifyKind, RenameMode};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 /// Maximum number of paths that wait for a check. As many events as the system's own queue holds.
@@ -18,7 +19,7 @@ pub(super) const HINTS: usize = 16_384;
 pub(super) struct Hint {
     /// Bytes were written.
     pub(super) data: bool,
-    /// The name has come, gone, or stands for something else.
+    /// The entry of this name was created, removed or replaced.
     pub(super) name: bool,
     /// The entry of this name may be gone, and the system's watch with it.
     pub(super) gone: bool,
@@ -73,17 +74,17 @@ impl WatchInbox {
     /// the fork is never released, so its data are left behind.
     pub(super) fn forked(&self) -> Arc<Self> {
         let own = Self::new(self.max);
-        if let Ok(state) = self.state.try_lock() {
-            let mut copy = own.lock();
+        if let Some(state) = self.state.try_lock() {
+            let mut copy = own.state.lock();
             copy.wanted = state.wanted.clone();
             copy.lists = state.lists;
         }
         own
     }
 
-    /// A URI is watched from now on, or no longer. Returns whether a thread is to begin.
+    /// Starts or stops watching a URI. Returns whether a thread must be started.
     pub(super) fn interest(&self, uri: &Arc<str>, change: FileChange) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if change.on {
             state.wanted.insert(uri.clone());
         } else {
@@ -93,9 +94,9 @@ impl WatchInbox {
         self.changed(state)
     }
 
-    /// The lists are watched from now on, or no longer. Returns whether a thread is to begin.
+    /// Starts or stops watching the lists. Returns whether a thread must be started.
     pub(super) fn lists(&self, on: bool) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.lists = on;
         state.lists_changed = true;
         self.changed(state)
@@ -104,7 +105,7 @@ impl WatchInbox {
     /// Whether a thread has begun and has not ended.
     #[cfg(test)]
     pub(super) fn is_running(&self) -> bool {
-        self.lock().is_running
+        self.state.lock().is_running
     }
 
     fn changed(&self, mut state: MutexGuard<'_, InboxState>) -> bool {
@@ -127,12 +128,12 @@ impl WatchInbox {
 
     /// The thread could not begin; another interest tries again.
     pub(super) fn failed(&self) {
-        self.lock().is_running = false;
+        self.state.lock().is_running = false;
     }
 
     /// Whether the thread is to end. From then on another one may be started.
     pub(super) fn ends(&self, is_dead: bool) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if is_dead || (state.wanted.is_empty() && !state.lists) {
             state.is_running = false;
             state.changes.clear();
@@ -144,7 +145,7 @@ impl WatchInbox {
 
     /// Waits until there is something, or until `deadline`.
     pub(super) fn take(&self, deadline: Instant) -> ChangeBatch {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let is_idle =
                 state.changes.is_empty() && state.hints.is_empty() && !state.lost && !state.lists_changed;
@@ -158,20 +159,20 @@ impl WatchInbox {
                     lost: std::mem::take(&mut state.lost),
                 };
             }
-            state = self.ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.ready.wait_for(state, left).0;
         }
     }
 
     /// The system's watcher has failed or overflowed.
     pub(super) fn lose(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.hints.clear();
         state.lost = true;
         self.ready.notify_one();
     }
 
     fn hint(&self, path: PathBuf, hint: Hint) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.lost || !state.is_running {
             return;
         }
@@ -188,10 +189,6 @@ impl WatchInbox {
         if is_first {
             self.ready.notify_one();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, InboxState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,9 +5,10 @@
 //! change the same time, its contents are compared.
 
 use super::super::root_directory::{Changed, EntryFacts};
+use mcp_resources_runtime::sync::Mutex;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, PoisonError};
+
 use std::time::{Duration, SystemTime};
 
 /// Maximum number of reads remembered.
@@ -87,7 +88,7 @@ impl SeenFiles {
         let digest = if is_settled { None } else { contents().map(|bytes| self.digest(bytes)) };
         let mark = SeenMark { facts: self.hash(facts), digest, is_settled };
         let key = self.hasher.hash_one((tree, path));
-        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reads = self.reads.lock();
         if reads.marks.len() >= READS && !reads.marks.contains_key(&key) {
             reads.marks.clear();
             reads.has_forgotten = true;
@@ -98,7 +99,7 @@ impl SeenFiles {
     /// The state that a client may know if it begins to watch the path now.
     pub(super) fn before(&self, tree: &str, path: &[u8]) -> Before {
         let key = self.hasher.hash_one((tree, path));
-        let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let reads = self.reads.lock();
         let since = if reads.has_forgotten { self.begun } else { SystemTime::now() };
         Before { read: reads.marks.get(&key).copied(), since }
     }

@@ -45,7 +45,7 @@ pub(super) struct Needs {
 #[derive(Debug)]
 struct SystemWatch {
     needs: usize,
-    /// Of a directory: the declaration that it counts for.
+    /// For a directory: the declaration whose budget it counts for.
     budget: Option<usize>,
 }
 
@@ -80,7 +80,8 @@ impl System {
         }
     }
 
-    /// Watches `path` itself and, if it is a directory, its entries: then it counts for a budget. `false` if it cannot be.
+    /// Watches `path` itself and, if it is a directory, its entries: then it counts for a budget. `false` if that
+    /// fails.
     pub(super) fn arm(&mut self, path: &Path, budget: Option<usize>) -> bool {
         if let Some(watch) = self.watches.get_mut(path) {
             watch.needs += 1;
@@ -146,7 +147,7 @@ impl System {
         self.is_full = false;
     }
 
-    /// Puts a new watcher in the place of the one that there is. In between, both report. `false` if the system does not let it.
+    /// Replaces the watcher by a new one. Meanwhile both report. `false` if the system does not permit it.
     fn renew(&mut self) -> bool {
         if self.watches.is_empty() {
             self.close();

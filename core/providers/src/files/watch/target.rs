@@ -115,7 +115,7 @@ impl Targets {
         self.all.iter().map(|(number, target)| (*number, target))
     }
 
-    /// At most `max` of those that are polled, from a number on and then from the first one on.
+    /// At most `max` polled targets, beginning with a number and continuing with the first.
     pub(super) fn polled_from(&self, from: Number, max: usize) -> Vec<Number> {
         let all = self.all.range(from..).chain(self.all.range(..from));
         all.filter(|(_, target)| target.is_polled).map(|(number, _)| *number).take(max).collect()

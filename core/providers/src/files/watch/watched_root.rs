@@ -44,7 +44,7 @@ pub(super) struct WatchedRoot {
     pub(super) stale: BTreeSet<Vec<u8>>,
     /// Directories that are known no longer, since this was last emptied.
     pub(super) gone: Vec<Vec<u8>>,
-    /// Whether there were files in one of those.
+    /// Whether one of those had files.
     pub(super) has_lost_files: bool,
     /// The path of the root after links, and its device and inode number. `None` if the root does not exist.
     base: Option<(PathBuf, (u64, u64))>,
@@ -169,7 +169,7 @@ impl WatchedRoot {
         Some(if path.is_empty() { base.clone() } else { base.join(OsStr::from_bytes(path)) })
     }
 
-    /// Whether the entries of a directory matter, so that one that comes or goes is a reason to scan it.
+    /// Whether the entries of a directory matter, so that it is scanned when one is created or removed.
     pub(super) fn is_scanned(&self, dir: &[u8]) -> bool {
         self.is_listed || self.dirs.get(dir).is_some_and(|known| known.facts.is_some())
     }
@@ -273,7 +273,7 @@ impl WatchedRoot {
         }
     }
 
-    /// Directories matter to a watched file from now on, and others no longer.
+    /// Changes the directories that a watched file needs.
     pub(super) fn need(&mut self, new: &[Vec<u8>], old: &[Vec<u8>], system: &mut System) {
         for dir in new {
             *self.needed.entry(dir.clone()).or_insert(0) += 1;

@@ -25,10 +25,10 @@ use std::time::{Duration, Instant};
 const SCANS: usize = 64;
 /// Maximum number of targets that one turn looks at.
 const LOOKS: usize = 256;
-/// The shortest time between two turns that had something to do.
+/// The shortest time between two turns with work.
 const PAUSE: Duration = Duration::from_millis(10);
-/// All that the system does not watch is looked at in so many slices, if that is not too much for one. So often are the roots,
-/// which may be renamed with a directory above them, or be mounted over.
+/// The number of slices in which all unwatched paths are polled, unless a slice would be too large. The roots are
+/// checked in the same rhythm, because they may be renamed with a directory above them, or be mounted over.
 const SLICES: u32 = 10;
 /// Maximum number of targets and directories that one slice looks at.
 const SLICE: usize = 256;
@@ -48,7 +48,7 @@ pub(super) struct FileWatcher<R> {
     due: BTreeMap<Number, Due>,
     /// URIs to report.
     changed: HashSet<Arc<str>>,
-    /// URIs that are watched from now on.
+    /// URIs whose watch begins.
     begun: Vec<Arc<str>>,
     /// Whether the lists have changed.
     is_list_new: bool,

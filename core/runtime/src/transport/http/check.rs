@@ -1,9 +1,10 @@
 //! The verification of one token, for runtimes that poll by themselves.
 
 use super::{Verified, Verifier, Verifying};
+use crate::sync::Mutex;
 use mcp_resources_engine::http::DeniedToken;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// A token being verified. Any thread may poll it.
@@ -17,7 +18,7 @@ impl TokenCheck {
 
     /// The result, once. Afterwards [`DeniedToken::Unavailable`].
     pub fn poll(&self, context: &mut Context<'_>) -> Poll<Result<Verified, DeniedToken>> {
-        let mut checking = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut checking = self.0.lock();
         let Some(future) = checking.as_mut() else { return Poll::Ready(Err(DeniedToken::Unavailable)) };
         let found = future.as_mut().poll(context);
         if found.is_ready() {

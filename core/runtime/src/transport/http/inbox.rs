@@ -5,12 +5,13 @@
 //! (`Limits`).
 
 use super::{Verified, Verifier, Verifying};
+use crate::sync::Mutex;
 use crate::transport::{EventHandler, Peer, Work};
 use mcp_resources_engine::connection::Events;
 use mcp_resources_engine::http::DeniedToken;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 use tokio::sync::oneshot;
 
@@ -59,11 +60,11 @@ impl<X> RequestInbox<X> {
 
     /// Adds items, and wakes the loop, even without any item.
     pub fn leave(&self, items: impl IntoIterator<Item = InboxItem<X>>) {
-        lock(&self.items).extend(items);
+        self.items.lock().extend(items);
         if self.is_due.swap(true, Ordering::AcqRel) {
             return;
         }
-        let wake_loop = lock(&self.wake_loop).clone();
+        let wake_loop = self.wake_loop.lock().clone();
         if let Some(wake_loop) = wake_loop {
             wake_loop();
         }
@@ -71,31 +72,31 @@ impl<X> RequestInbox<X> {
 
     /// Adds an item on the loop's own thread, which checks the queue before it sleeps.
     pub fn leave_quietly(&self, item: InboxItem<X>) {
-        lock(&self.items).push(item);
+        self.items.lock().push(item);
     }
 
     /// Adds the work that `events` of `peer` leave for the loop, without waking it. Returns whether there is any.
     pub fn leave_events(&self, peer: &Peer, events: Events<'_>) -> bool {
         let items = work_items(peer, events);
         let is_any = !items.is_empty();
-        lock(&self.items).extend(items);
+        self.items.lock().extend(items);
         is_any
     }
 
     /// Whether the loop must still be woken.
     pub fn is_due(&self) -> bool {
-        !lock(&self.items).is_empty() && !self.is_due.swap(true, Ordering::AcqRel)
+        !self.items.lock().is_empty() && !self.is_due.swap(true, Ordering::AcqRel)
     }
 
     /// Takes everything.
     pub fn take(&self) -> Vec<InboxItem<X>> {
         self.is_due.store(false, Ordering::Release);
-        std::mem::take(&mut *lock(&self.items))
+        std::mem::take(&mut *self.items.lock())
     }
 
     /// Drops the function that wakes the loop, so that it is not woken any more.
     pub fn close(&self) {
-        let wake_loop = lock(&self.wake_loop).take();
+        let wake_loop = self.wake_loop.lock().take();
         drop(wake_loop);
     }
 
@@ -138,7 +139,7 @@ impl TokenReply {
     }
 
     fn send(&self, reply: Result<Verified, DeniedToken>) {
-        if let Some(waiting) = lock(&self.0).take() {
+        if let Some(waiting) = self.0.lock().take() {
             // Fails if the client has disconnected.
             let _ = waiting.send(reply);
         }
@@ -193,7 +194,7 @@ impl<X: Send + 'static> Verifier for PeerReach<X> {
 
 impl<X> fmt::Debug for RequestInbox<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("waiting", &lock(&self.items).len()).finish_non_exhaustive()
+        f.debug_struct("Inbox").field("waiting", &self.items.lock().len()).finish_non_exhaustive()
     }
 }
 
@@ -201,10 +202,6 @@ impl<X> fmt::Debug for PeerReach<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Reach").finish()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

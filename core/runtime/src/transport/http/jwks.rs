@@ -5,12 +5,13 @@
 //! one, unless no request was made in the last hour.
 
 use super::jwt::JwksError;
+use crate::sync::Mutex;
 use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use mcp_resources_engine::http::DeniedToken;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -162,7 +163,7 @@ impl FetchedKeys {
     }
 
     fn cache(&self) -> MutexGuard<'_, KeyCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock()
     }
 }
 
@@ -285,7 +286,7 @@ mod tests {
         }
 
         fn has(&self, kids: Option<&[&'static str]>) {
-            *self.kids.lock().unwrap() = kids.map(<[_]>::to_vec);
+            *self.kids.lock() = kids.map(<[_]>::to_vec);
         }
 
         fn source(&self) -> KeySource {
@@ -294,19 +295,19 @@ mod tests {
             let began = Instant::now();
             let fetch = move |delivery| {
                 issuer.requested.fetch_add(1, Ordering::SeqCst);
-                issuer.open.lock().unwrap().push(delivery);
+                issuer.open.lock().push(delivery);
             };
-            KeySource::paced(Box::new(fetch), PACE, Box::new(move || began + *passed.lock().unwrap()))
+            KeySource::paced(Box::new(fetch), PACE, Box::new(move || began + *passed.lock()))
         }
 
         fn pass(&self, time: Duration) {
-            *self.passed.lock().unwrap() += time;
+            *self.passed.lock() += time;
         }
 
         /// Answers the open requests.
         fn answer(&self) {
-            let open = std::mem::take(&mut *self.open.lock().unwrap());
-            let text = self.kids.lock().unwrap().as_ref().map(|kids| jwks(kids));
+            let open = std::mem::take(&mut *self.open.lock());
+            let text = self.kids.lock().as_ref().map(|kids| jwks(kids));
             for delivery in open {
                 if let Some(text) = &text {
                     delivery.take(text);

@@ -1,10 +1,11 @@
 //! Counts the connections of each client, so that one address cannot take all connections.
 
+use crate::sync::Mutex;
 use mcp_resources_engine::principal::Network;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// The number of connections by client. Limited by the total number of connections.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl Places {
     /// Counts a connection; `None` if this client has too many.
     pub(super) fn take(self: &Arc<Self>, client: IpAddr) -> Option<Place> {
         let network = Network::from_address(client);
-        let mut taken = self.lock();
+        let mut taken = self.taken.lock();
         let own = taken.entry(network).or_default();
         if *own >= self.max {
             return None;
@@ -36,15 +37,11 @@ impl Places {
         *own += 1;
         Some(Place { network, places: self.clone() })
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Network, usize>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut own) = self.places.lock().entry(self.network) {
+        if let Entry::Occupied(mut own) = self.places.taken.lock().entry(self.network) {
             *own.get_mut() -= 1;
             if *own.get() == 0 {
                 own.remove();
@@ -67,6 +64,6 @@ mod tests {
         drop(one);
         assert!(client(1).is_some());
         drop(two);
-        assert!(places.lock().is_empty());
+        assert!(places.taken.lock().is_empty());
     }
 }

@@ -23,14 +23,15 @@ pub use serving::{HttpSide, ServingRegistry};
 pub use timer::PumpTimer;
 pub use waker::{DELIVER, LoopWaker, TIME, WORK, WakerOwner, Woken, collect};
 
+use crate::sync::Mutex;
 use crate::transport::{EngineClock, Flushed, Pipe, Received, Stdio};
 use mcp_resources_engine::connection::{Events, RequestOutcome};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::jsonrpc::Lines;
 use mcp_resources_engine::now::Millis;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::thread::ThreadId;
 
@@ -200,12 +201,12 @@ impl Pump {
 
     /// Calls `look` with the descriptors; `None` for a client in the same process.
     pub fn with_stdio<R>(&self, look: impl FnOnce(&Stdio) -> R) -> Option<R> {
-        lock(&self.stdio).as_ref().map(look)
+        self.stdio.lock().as_ref().map(look)
     }
 
     /// Closes the descriptors.
     pub fn close_stdio(&self) {
-        let stdio = lock(&self.stdio).take();
+        let stdio = self.stdio.lock().take();
         drop(stdio);
     }
 
@@ -472,7 +473,7 @@ impl Pump {
         });
         let result = result.and_then(|result| result);
         self.has_lines_left.store(matches!(result, Ok(true)), Ordering::Release);
-        *lock(&self.input) = Some(input);
+        *self.input.lock() = Some(input);
         self.is_pumping.store(false, Ordering::Release);
         on.handled()?;
         if L::DEFERS && self.pipe.in_flight() > 0 {
@@ -535,7 +536,7 @@ impl Pump {
     }
 
     fn take_input(&self) -> Option<Input> {
-        lock(&self.input).take()
+        self.input.lock().take()
     }
 }
 
@@ -549,8 +550,4 @@ impl fmt::Debug for Pump {
 fn logged<'m, L: EventLoop>(on: &L, outcome: RequestOutcome<'m>) -> Result<Events<'m>, L::Error> {
     outcome.misuse.map_or(Ok(()), |misuse| on.misused(misuse))?;
     Ok(outcome.events)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

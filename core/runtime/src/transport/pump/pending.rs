@@ -1,5 +1,6 @@
 //! Calls in progress: the reply of each, and the values that an event loop stores for them.
 
+use crate::sync::Mutex;
 use crate::transport::Peer;
 use mcp_resources_engine::connection::{AskError, AskId, Cancelled, ContentsGatherer, Reply, RequestToken};
 use mcp_resources_engine::hub::ConnectionId;
@@ -7,7 +8,7 @@ use mcp_resources_engine::now::Now;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// The reply shared by a handler's reports and its answer, on any thread. It is taken by the answer.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl PendingReply {
     /// Sends the message that `word` makes with the reply, unless it is answered. Returns whether something was sent.
     pub fn report(&self, word: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>) -> bool {
         let now = self.peer.now();
-        let message = self.lock().as_mut().and_then(|reply| word(reply, now));
+        let message = self.reply.lock().as_mut().and_then(|reply| word(reply, now));
         if let Some(message) = &message {
             self.peer.report(self.token, &self.cancelled, message);
         }
@@ -57,23 +58,19 @@ impl PendingReply {
     /// Starts gathering an answer in chunks; also returns whether the answer is still wanted. `None` once it is
     /// answered.
     pub fn gather(&self) -> Option<(ContentsGatherer, Cancelled)> {
-        self.lock().as_ref().map(|reply| (reply.gather(), self.cancelled.clone()))
+        self.reply.lock().as_ref().map(|reply| (reply.gather(), self.cancelled.clone()))
     }
 
     /// Takes the reply, to answer it.
     pub fn take(&self) -> Option<Reply> {
-        self.lock().take()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Reply>> {
-        self.reply.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reply.lock().take()
     }
 }
 
 impl<K: Eq + Hash, V> PendingCalls<K, V> {
     /// Stores `value` for a call. Returns whether it is the only one.
     pub fn insert(&self, connection: ConnectionId, number: K, value: V) -> bool {
-        let mut calls = self.lock();
+        let mut calls = self.0.lock();
         let is_first = calls.is_empty();
         let before = calls.insert((connection, number), value);
         drop(calls);
@@ -84,21 +81,17 @@ impl<K: Eq + Hash, V> PendingCalls<K, V> {
 
     /// Removes the value of a call; `None` if there is none.
     pub fn take(&self, connection: ConnectionId, number: K) -> Option<V> {
-        self.lock().remove(&(connection, number))
+        self.0.lock().remove(&(connection, number))
     }
 
     /// The number of stored calls.
     pub fn len(&self) -> usize {
-        self.lock().len()
+        self.0.lock().len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
-        self.lock().is_empty()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<(ConnectionId, K), V>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().is_empty()
     }
 }
 
@@ -109,7 +102,7 @@ impl<V> PendingCalls<AskId, V> {
     /// [`AskError`]; nothing is sent or stored then.
     pub fn ask(&self, peer: &Peer, method: &str, params: &str, value: V) -> Result<(), AskError> {
         // Held until `value` is stored: a thread of the server may have the answer before `ask` returns.
-        let mut calls = self.lock();
+        let mut calls = self.0.lock();
         let ask = peer.ask(method, params)?;
         calls.insert((peer.connection(), ask), value);
         Ok(())

@@ -1,5 +1,6 @@
 //! The pipes and endpoints of one server, and the side that reads and writes for an endpoint.
 
+use crate::sync::Mutex;
 use crate::transport::Pipe;
 use crate::transport::http::HttpServer;
 use mcp_resources_engine::engine::TimerRegistration;
@@ -8,7 +9,7 @@ use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Millis;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 /// The pipes and endpoints of one server, for ending their listens. Holds weak references only.
@@ -30,26 +31,26 @@ pub enum HttpSide {
 impl ServingRegistry {
     /// Registers a pipe.
     pub fn join(&self, pipe: &Arc<Pipe>) {
-        lock(&self.pipes).insert(pipe.id(), Arc::downgrade(pipe));
+        self.pipes.lock().insert(pipe.id(), Arc::downgrade(pipe));
     }
 
     /// Removes a pipe.
     pub fn leave(&self, id: ConnectionId) {
-        lock(&self.pipes).remove(&id);
+        self.pipes.lock().remove(&id);
     }
 
     /// Registers an endpoint.
     pub fn serve(&self, endpoint: &Arc<Endpoint>) {
-        let mut endpoints = lock(&self.endpoints);
+        let mut endpoints = self.endpoints.lock();
         endpoints.retain(|endpoint| endpoint.strong_count() > 0);
         endpoints.push(Arc::downgrade(endpoint));
     }
 
     /// Ends every open listen with its result.
     pub fn shutdown(&self) {
-        let pipes: Vec<_> = lock(&self.pipes).values().filter_map(Weak::upgrade).collect();
+        let pipes: Vec<_> = self.pipes.lock().values().filter_map(Weak::upgrade).collect();
         pipes.iter().for_each(|pipe| pipe.shutdown());
-        let endpoints: Vec<_> = lock(&self.endpoints).iter().filter_map(Weak::upgrade).collect();
+        let endpoints: Vec<_> = self.endpoints.lock().iter().filter_map(Weak::upgrade).collect();
         endpoints.iter().for_each(|endpoint| endpoint.shutdown());
     }
 }
@@ -93,10 +94,6 @@ impl HttpSide {
 
 impl fmt::Debug for ServingRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Serving").field("pipes", &lock(&self.pipes).len()).finish_non_exhaustive()
+        f.debug_struct("Serving").field("pipes", &self.pipes.lock().len()).finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,6 +7,7 @@ use crate::client::{self, Answer};
 use crate::figures::{Figures, mib, micros, per};
 use crate::measure::Setting;
 use crate::process::{Launch, Server};
+pub(crate) use corpus::Dice;
 use queries::{Expected, Query};
 use std::error::Error;
 use std::fs;

@@ -6,26 +6,20 @@
 //!
 //! Law: RFC 9112 (5.2) has a client replace folds of a header by spaces. Only heads are changed, never a body.
 
-use std::cell::RefCell;
+use crate::wanted::{STEP, is_wanted};
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use ureq::Error;
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport, time,
 };
 
-/// Time that a read waits before it checks whether the answer is still wanted.
-const STEP: Duration = Duration::from_millis(250);
+/// Sizes of the buffers for input and output, in bytes.
 const BUFFERS: (usize, usize) = (128 << 10, 16 << 10);
-
-thread_local! {
-    /// Reports whether the request of this thread is still wanted.
-    static IS_WANTED: RefCell<Option<Box<dyn Fn() -> bool>>> = const { RefCell::new(None) };
-}
 
 /// A request was given up.
 #[derive(Debug)]
-pub(super) struct NobodyWaits;
+pub(crate) struct NobodyWaits;
 
 impl std::fmt::Display for NobodyWaits {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -35,17 +29,9 @@ impl std::fmt::Display for NobodyWaits {
 
 impl std::error::Error for NobodyWaits {}
 
-/// Runs a request, which ends early once `is_wanted` denies it.
-pub(super) fn while_wanted<T>(is_wanted: impl Fn() -> bool + 'static, request: impl FnOnce() -> T) -> T {
-    IS_WANTED.set(Some(Box::new(is_wanted)));
-    let done = request();
-    IS_WANTED.take();
-    done
-}
-
 /// Connector whose transports watch for cancelled requests.
 #[derive(Debug)]
-pub(super) struct Watching;
+pub(crate) struct Watching;
 
 impl<In: Transport> Connector<In> for Watching {
     type Out = WatchedTransport<In>;
@@ -59,7 +45,7 @@ impl<In: Transport> Connector<In> for Watching {
 
 /// A connection of [`Watching`].
 #[derive(Debug)]
-pub(super) struct WatchedTransport<T> {
+pub(crate) struct WatchedTransport<T> {
     inner: T,
     buffers: LazyBuffers,
     unfolding: Unfolding,
@@ -73,7 +59,7 @@ impl<T: Transport> Transport for WatchedTransport<T> {
     }
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
-        // Requests have no body: what is sent begins one, and its answer has a head.
+        // An answer comes after the whole request: what is sent begins one, and its answer has a head.
         self.unfolding = Unfolding::default();
         let mut rest = self.buffers.output().get(..amount).unwrap_or_default();
         while !rest.is_empty() {
@@ -148,10 +134,6 @@ impl<T: Transport> WatchedTransport<T> {
         self.buffers.input_appended(written);
         Ok(written)
     }
-}
-
-fn is_wanted() -> bool {
-    IS_WANTED.with_borrow(|is_wanted| is_wanted.as_ref().is_none_or(|is_wanted| is_wanted()))
 }
 
 fn is_timeout(error: &Error) -> bool {
