@@ -40,11 +40,12 @@ export class ResourceHandler<T extends string = string> {
   readonly #completers = new Map<string, NativeFunction>();
   #lister: NativeFunction | undefined;
   #pages = false;
+  readonly #tool: string | boolean;
 
   /** Called by `ResourceServer.resource` only. */
   constructor({ publish, peers, watches }: Registrar, uri: T, options: ResourceOptions, call: AnyFunction) {
     checkRegistration(options, uri);
-    const { vars, extraQuery, parameters = {}, complete, list, pages, replace, ...details } = options;
+    const { vars, extraQuery, parameters = {}, complete, list, pages, tool, replace, ...details } = options;
     this.uri = uri;
     this.#publish = publish;
     this.#peers = peers;
@@ -54,6 +55,7 @@ export class ResourceHandler<T extends string = string> {
       ? new UriTemplate(uri, vars, extraQuery === undefined ? {} : { extraQuery })
       : undefined;
     this.#parameters = parameters;
+    this.#tool = tool ?? false;
     const variables = this.#template?.native.variables ?? [];
     for (const name of Object.keys(parameters)) this.#check(name, variables, 'parameters: ');
     const values = this.#template && new Values(variables, parameters);
@@ -228,7 +230,8 @@ export class ResourceHandler<T extends string = string> {
       const safe = rest.type === 'integer' && { safe: true };
       return { name, ...rest, ...safe, ...(values && { values: [...values] }) };
     });
-    const fields = { ...details, parameters, ...(this.#lister && { pages: this.#pages }) } as PlainValue;
+    const own = { ...(this.#lister && { pages: this.#pages }), ...(this.#tool !== false && { tool: this.#tool }) };
+    const fields = { ...details, parameters, ...own } as PlainValue;
     const addition = translated(() =>
       binding.Edit.addTemplate(template.native, fields, this.#reader, [...this.#completers], this.#lister ?? null),
     );

@@ -127,6 +127,7 @@ const TEMPLATE: Shape<Further> = {
   },
   list: CALL,
   pages: FLAG,
+  tool: either('true or a name such as "search_notes"', FLAG, TEXT),
 };
 
 const PARAM: Shape<Param> = {
@@ -191,7 +192,7 @@ const OF_DETAILS: Hints = {
   metadata: 'did you mean "meta"?',
   _meta: 'did you mean "meta"?',
 };
-const OF_TEMPLATES = ['vars', 'extraQuery', 'complete', 'list', 'pages'];
+const OF_TEMPLATES = ['vars', 'extraQuery', 'complete', 'list', 'pages', 'tool'];
 const FIRST = 'it belongs into the first argument, beside name and version';
 const SECOND = 'it belongs into the second argument: new ResourceServer(info, options)';
 const OF_INFO: Hints = Object.fromEntries(Object.keys(SERVER).map((name) => [name, SECOND]));

@@ -196,6 +196,7 @@ function addTemplate(made, entry, author) {
     {
       ...details(entry),
       ...present({ extraQuery: entry.extraQuery }),
+      ...('tool' in entry && { tool: entry.tool === '' ? true : entry.tool }),
       parameters: parts(['description', 'type', 'values', 'pattern']),
       vars: parts(['kind', 'policy', 'empty', 'chars']),
     },

@@ -85,3 +85,7 @@ note.link({ day: 'monday' }, { title: 'Monday' });
 server.resource('config://app', () => 'x').link();
 // @ts-expect-error: the template has no `dya`
 note.link({ dya: 'monday' });
+
+// A template can be a tool too.
+server.resource('book://{shelf}', { tool: 'search_pages' }, ({ shelf }) => shelf);
+server.resource('day://{day}', { tool: true }, ({ day }) => day);
