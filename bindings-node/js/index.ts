@@ -1,5 +1,5 @@
 /**
- * Serve the *Resources* feature of the Model Context Protocol.
+ * Serve resources, tools and prompts of the Model Context Protocol.
  *
  * ```ts
  * import { ResourceServer } from 'mcp-resources';
