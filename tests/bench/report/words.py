@@ -128,25 +128,25 @@ KINDS = {
         who="client",
     ),
     "W18": Kind("read a key of a configuration file, stdio", (P50, CPU, RATE), CPU),
-    "W19-log": Kind(
+    "W23-log": Kind(
         "log of a path that 21 of 50,000 commits changed, without a commit-graph, stdio",
         (CPU, P50, FIRST_READ, CPU_FIRST),
         CPU,
     ),
-    "W19-graph": Kind(
+    "W23-graph": Kind(
         "the same log, with a commit-graph that has the changed paths, stdio", (CPU, P50, FIRST_READ, CPU_FIRST), CPU
     ),
-    "W19-tags": Kind("the newest 1,000 of 20,000 tags, stdio", (CPU, P50, FIRST_READ, CPU_FIRST), CPU),
+    "W23-tags": Kind("the newest 1,000 of 20,000 tags, stdio", (CPU, P50, FIRST_READ, CPU_FIRST), CPU),
     **{
-        f"W20-{count}": Kind(
+        f"W24-{count}": Kind(
             f"list {int(count):,} pages of documentation, stdio", (FIRST, WHOLE, CPU_ITEM, CPU_INDEX, PEAK), CPU_ITEM
         )
         for count in ("10000", "20000", "40000")
     },
-    "W21-directories": Kind("4,000 directories that are watched by looking, stdio", (IDLE, CPU_START, REST), IDLE),
-    "W21-files": Kind("1,500 subscribed files that are watched by looking, stdio", (IDLE, CPU_START, REST), IDLE),
-    "W22-4000": Kind("end 4,000 subscriptions one by one, stdio", (ENDED, CPU_ENDED, CPU_BEGUN), CPU_ENDED),
-    "W22-16000": Kind("end 16,000 subscriptions one by one, stdio", (ENDED, CPU_ENDED, CPU_BEGUN), CPU_ENDED),
+    "W25-directories": Kind("4,000 directories that are watched by looking, stdio", (IDLE, CPU_START, REST), IDLE),
+    "W25-files": Kind("1,500 subscribed files that are watched by looking, stdio", (IDLE, CPU_START, REST), IDLE),
+    "W26-4000": Kind("end 4,000 subscriptions one by one, stdio", (ENDED, CPU_ENDED, CPU_BEGUN), CPU_ENDED),
+    "W26-16000": Kind("end 16,000 subscriptions one by one, stdio", (ENDED, CPU_ENDED, CPU_BEGUN), CPU_ENDED),
 }
 
 

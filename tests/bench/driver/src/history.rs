@@ -1,4 +1,4 @@
-//! W19: a server of a long history beside `git`. The repositories are generated from one fixed rule.
+//! W23: a server of a long history beside `git`. The repositories are generated from one fixed rule.
 //!
 //! ```text
 //!   target/bench/history         50,000 commits of which a quarter are merges, about 2,800 files, 20,000 tags; the file
@@ -63,9 +63,9 @@ impl HistoryQuery {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Log => "W19-log",
-            Self::Graph => "W19-graph",
-            Self::Tags => "W19-tags",
+            Self::Log => "W23-log",
+            Self::Graph => "W23-graph",
+            Self::Tags => "W23-tags",
         }
     }
 

@@ -1,4 +1,4 @@
-//! W20 to W22: what many pages, directories and subscriptions cost. The folders are generated.
+//! W24 to W26: what many pages, directories and subscriptions cost. The folders are generated.
 //!
 //! ```text
 //!   target/bench/scale/pages-N       N Markdown pages in directories of 100
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const FOLDERS: &str = "target/bench/scale";
 /// Files in each directory.
 const EACH: u32 = 100;
-/// How many directories the system watches in `W21`.
+/// How many directories the system watches in `W25`.
 const WATCHED: u32 = 4;
 /// The time in which a watcher may look at everything once.
 const SETTLE: Duration = Duration::from_secs(3);
@@ -40,13 +40,13 @@ const QUICK: u32 = 20;
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ScaleWork {
-    /// W20: the list of so many pages.
+    /// W24: the list of so many pages.
     Pages(u32),
-    /// W21: the processor time of a server while nothing changes in 4,000 directories that it follows.
+    /// W25: the processor time of a server while nothing changes in 4,000 directories that it follows.
     IdleDirectories,
-    /// W21: the same with 1,500 files that are subscribed to.
+    /// W25: the same with 1,500 files that are subscribed to.
     IdleFiles,
-    /// W22: the end of so many subscriptions, one by one.
+    /// W26: the end of so many subscriptions, one by one.
     Unsubscribe(u32),
 }
 
@@ -63,10 +63,10 @@ impl ScaleWork {
 
     pub(crate) fn name(self) -> String {
         match self {
-            Self::Pages(count) => format!("W20-{count}"),
-            Self::IdleDirectories => "W21-directories".into(),
-            Self::IdleFiles => "W21-files".into(),
-            Self::Unsubscribe(count) => format!("W22-{count}"),
+            Self::Pages(count) => format!("W24-{count}"),
+            Self::IdleDirectories => "W25-directories".into(),
+            Self::IdleFiles => "W25-files".into(),
+            Self::Unsubscribe(count) => format!("W26-{count}"),
         }
     }
 

@@ -199,7 +199,7 @@ enum Way {
     Docs,
     /// To serve a repository over stdio.
     Git(&'static str),
-    /// To serve a folder of W20 to W22 over stdio.
+    /// To serve a folder of W24 to W26 over stdio.
     Scale(ScaleWork),
     /// To serve a configuration file over stdio.
     Settings,

@@ -58,9 +58,9 @@ pub(crate) enum Workload {
     Client(u32),
     /// W18: a key of a configuration file.
     Settings,
-    /// W19: a repository with a long history.
+    /// W23: a repository with a long history.
     History(HistoryQuery),
-    /// W20 to W22: many pages, directories and subscriptions.
+    /// W24 to W26: many pages, directories and subscriptions.
     Scale(ScaleWork),
 }
 
