@@ -228,7 +228,8 @@ function facts(error: McpError): Record<string, PlainValue> {
   return error instanceof RateLimitedError ? { retryAfterMs: error.retryAfterMs } : {};
 }
 
-function ask(driver: Driver, request: number, { requests, state }: InputRequired): void {
+/** Answers with questions to the client. */
+export function ask(driver: Driver, request: number, { requests, state }: InputRequired): void {
   const questions = Object.entries(requests).map(([key, one]) => ({ key, ...question(driver, one) }));
   driver.answers.ask(request, questions, state === undefined ? undefined : json(driver, state));
 }
@@ -271,12 +272,13 @@ function document(driver: Json, value: unknown): string {
   return json(driver, value);
 }
 
-function json(driver: Json, value: unknown): string {
+/** JSON text of a value. */
+export function json(driver: Json, value: unknown): string {
   return jsonText(value, driver.json);
 }
 
 /** The members that are there. */
-function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+export function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, member]) => member !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;
   };

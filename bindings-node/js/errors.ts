@@ -175,6 +175,15 @@ export class CustomError extends McpError {
   }
 }
 
+/** A tool failed in a way that the model can mend. Thrown by a tool; the model reads the message. */
+export class ToolError extends McpError {
+  /** @param message - one sentence for the model. */
+  constructor(message: string) {
+    super(message);
+    check('message', message, TEXT);
+  }
+}
+
 /** `ctx.ask` got no result: the client cannot be asked, did not answer, or refused. */
 export class AskFailedError extends McpError {
   /**

@@ -7,6 +7,7 @@ import { answerCall, answerCompletion, answerList, answerRead, type Expand, fail
 import { binding, type NativeFunction } from './binding.js';
 import { Context } from './context.js';
 import type { Driver, Peers } from './driver.js';
+import type { JsonObject } from './results.js';
 import { record, type Values } from './values.js';
 import { Work } from './watchdog.js';
 
@@ -19,6 +20,9 @@ type Called = (peer: number, request: number, given: unknown[]) => string | unde
 
 /** Answers a request with the result of a function. */
 type Answer = (driver: Driver, request: number, value: unknown) => string | undefined;
+
+/** Answers a request with an error. */
+type Refuse = (driver: Driver, request: number, error: unknown, name: string) => undefined;
 
 /** Prepares a reader. `json` is the media type of values that are serialized as JSON. */
 export function reader(
@@ -60,11 +64,41 @@ export function method(peers: Peers, name: string, call: AnyFunction): NativeFun
   );
 }
 
+/** Prepares a tool or prompt: it is called with its arguments, as `check` gives them. */
+export function named(
+  peers: Peers,
+  name: string,
+  call: AnyFunction,
+  { check, result, answer, refuse }: NamedParts,
+): NativeFunction {
+  const run = (context: Context, [text]: unknown[]) => {
+    const checked = check(JSON.parse(text as string));
+    return chained(checked, (given) => chained(call(given, context), result));
+  };
+  return native(peers, name, answer, run, refuse);
+}
+
+/** The parts of a tool or prompt besides its function. */
+export interface NamedParts {
+  /** Checks the arguments. */
+  readonly check: (given: JsonObject) => unknown;
+  /** Checks the result. */
+  readonly result: (value: unknown) => unknown;
+  readonly answer: Answer;
+  readonly refuse: Refuse;
+}
+
+/** Calls `next` with a value, once it is there. */
+function chained(value: unknown, next: (value: unknown) => unknown): unknown {
+  return isThenable(value) ? value.then(next) : next(value);
+}
+
 function native(
   peers: Peers,
   name: string,
   answer: Answer,
   call: (context: Context, given: unknown[]) => unknown,
+  refuse: Refuse = fail,
 ): NativeFunction {
   const work = new Work(name);
   const called: Called = (peer, request, given) => {
@@ -82,11 +116,11 @@ function native(
       };
       const refused = (error: unknown): undefined => {
         driver.resumed(request, work);
-        fail(driver, request, error, name);
+        refuse(driver, request, error, name);
       };
       scope.runInAsyncScope(() => value.then(settled, refused));
     } catch (error) {
-      fail(driver, request, error, name);
+      refuse(driver, request, error, name);
     }
     return undefined;
   };

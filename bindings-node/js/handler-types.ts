@@ -94,6 +94,11 @@ export interface ResourceOptions<
   /** Whether `list` takes a cursor and pages itself. Default: if it declares a parameter. */
   readonly pages?: boolean;
   /**
+   * Whether the template is a tool too, which takes the variables as arguments and reads the resource: the name of the
+   * tool, or `true` for that of the template. Default `false`.
+   */
+  readonly tool?: string | boolean;
+  /**
    * Whether it replaces a resource or template with the same URI, such as when a notebook cell runs again. Default
    * `false`: that is an error.
    */

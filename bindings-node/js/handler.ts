@@ -1,5 +1,6 @@
 /** `ResourceHandler`: a registered function, with the completers and the lister of its template. */
 import { binding, type Edit, type NativeFunction, type PlainValue } from './binding.js';
+import { type LinkOptions, ResourceLink } from './blocks.js';
 import { checkFunction, isObject, shown } from './check.js';
 import type { Peers } from './driver.js';
 import { RegistrationError, translated } from './errors.js';
@@ -10,7 +11,7 @@ import { describe } from './option-fields.js';
 import type { AnyParameter, Details, Resource } from './options.js';
 import { facts, isSchema } from './schema.js';
 import type { Expandable, TemplateValue, VariableName } from './template-types.js';
-import { UriTemplate } from './templates.js';
+import { Match, UriTemplate } from './templates.js';
 import { Values } from './values.js';
 import type { Watcher, Watches } from './watches.js';
 
@@ -39,11 +40,12 @@ export class ResourceHandler<T extends string = string> {
   readonly #completers = new Map<string, NativeFunction>();
   #lister: NativeFunction | undefined;
   #pages = false;
+  readonly #tool: string | boolean;
 
   /** Called by `ResourceServer.resource` only. */
   constructor({ publish, peers, watches }: Registrar, uri: T, options: ResourceOptions, call: AnyFunction) {
     checkRegistration(options, uri);
-    const { vars, extraQuery, parameters = {}, complete, list, pages, replace, ...details } = options;
+    const { vars, extraQuery, parameters = {}, complete, list, pages, tool, replace, ...details } = options;
     this.uri = uri;
     this.#publish = publish;
     this.#peers = peers;
@@ -53,6 +55,7 @@ export class ResourceHandler<T extends string = string> {
       ? new UriTemplate(uri, vars, extraQuery === undefined ? {} : { extraQuery })
       : undefined;
     this.#parameters = parameters;
+    this.#tool = tool ?? false;
     const variables = this.#template?.native.variables ?? [];
     for (const name of Object.keys(parameters)) this.#check(name, variables, 'parameters: ');
     const values = this.#template && new Values(variables, parameters);
@@ -123,6 +126,25 @@ export class ResourceHandler<T extends string = string> {
       }
     }
     return this.#template?.expand(given as Expandable<T>) ?? this.uri;
+  }
+
+  /**
+   * Returns a link to this resource, or to that with these values of the variables, for the result of a tool or prompt:
+   * `handler.link({ day: 'monday' })`. It has the details of the registration.
+   *
+   * @param values - the values of the variables. Default: none.
+   * @param details - details that differ from those of the registration.
+   * @throws {TypeError} the template has no such variable, or a required value is missing or has the wrong type.
+   */
+  link(values?: Expandable<T>, details?: LinkOptions): ResourceLink {
+    const given = (values ?? {}) as Record<string, TemplateValue>;
+    const { uri, ...name } =
+      this.#template === undefined ? { uri: this.expand(given as Expandable<T>) } : this.#named(given);
+    if (this.#template !== undefined && !(this.#template.match(uri) instanceof Match)) {
+      throw new TypeError(`${uri} is no URI of ${this.uri}; a link must lead to a resource of this server`);
+    }
+    const { ttlMs: _, cacheScope: __, scopes: ___, children: ____, ...own } = this.#details;
+    return new ResourceLink(uri, { ...own, ...name, ...details });
   }
 
   /** Removes the resource or template from the server. */
@@ -208,7 +230,8 @@ export class ResourceHandler<T extends string = string> {
       const safe = rest.type === 'integer' && { safe: true };
       return { name, ...rest, ...safe, ...(values && { values: [...values] }) };
     });
-    const fields = { ...details, parameters, ...(this.#lister && { pages: this.#pages }) } as PlainValue;
+    const own = { ...(this.#lister && { pages: this.#pages }), ...(this.#tool !== false && { tool: this.#tool }) };
+    const fields = { ...details, parameters, ...own } as PlainValue;
     const addition = translated(() =>
       binding.Edit.addTemplate(template.native, fields, this.#reader, [...this.#completers], this.#lister ?? null),
     );

@@ -1,5 +1,5 @@
 /**
- * Serve the *Resources* feature of the Model Context Protocol.
+ * Serve resources, tools and prompts of the Model Context Protocol.
  *
  * ```ts
  * import { ResourceServer } from 'mcp-resources';
@@ -21,6 +21,20 @@ export {
   type TokenVerifier,
   type Verified,
 } from './auth.js';
+export {
+  Audio,
+  type Block,
+  type BlockOptions,
+  Embedded,
+  Image,
+  type LinkOptions,
+  PromptMessage,
+  PromptResult,
+  ResourceLink,
+  type Said,
+  Text,
+  ToolResult,
+} from './blocks.js';
 export { Client, type WatchOptions } from './client.js';
 export type {
   Answerer,
@@ -60,6 +74,7 @@ export {
   ResourceNotFoundError,
   SizeExceededError,
   TemplateConflictError,
+  ToolError,
 } from './errors.js';
 export type { FetchHandler } from './fetch.js';
 export {
@@ -146,4 +161,22 @@ export {
   TemplateSet,
   UriTemplate,
 } from './templates.js';
+export type { WireBlock, WireToolResult } from './tool-shapes.js';
+export type {
+  CheckedSchema,
+  NamedArgument,
+  PromptArgument,
+  PromptArguments,
+  Promptable,
+  PromptFunction,
+  PromptOptions,
+  PromptValues,
+  ToolAnnotations,
+  ToolAnswer,
+  ToolArguments,
+  Toolable,
+  ToolFunction,
+  ToolOptions,
+  ToolSchema,
+} from './tool-types.js';
 export type { Watcher } from './watches.js';

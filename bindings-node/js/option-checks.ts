@@ -127,6 +127,7 @@ const TEMPLATE: Shape<Further> = {
   },
   list: CALL,
   pages: FLAG,
+  tool: either('true or a name such as "search_notes"', FLAG, TEXT),
 };
 
 const PARAM: Shape<Param> = {
@@ -166,6 +167,7 @@ const METHOD: Shape<MethodOptions> = {
     expected: 'a name with its settings such as ["tools", {}]',
   },
   lists: oneOf('tools', 'prompts'),
+  timeout: said(COUNT, 'a whole number of milliseconds'),
 };
 
 const VARIABLE: Shape<VariableInfo> = {
@@ -190,7 +192,7 @@ const OF_DETAILS: Hints = {
   metadata: 'did you mean "meta"?',
   _meta: 'did you mean "meta"?',
 };
-const OF_TEMPLATES = ['vars', 'extraQuery', 'complete', 'list', 'pages'];
+const OF_TEMPLATES = ['vars', 'extraQuery', 'complete', 'list', 'pages', 'tool'];
 const FIRST = 'it belongs into the first argument, beside name and version';
 const SECOND = 'it belongs into the second argument: new ResourceServer(info, options)';
 const OF_INFO: Hints = Object.fromEntries(Object.keys(SERVER).map((name) => [name, SECOND]));

@@ -411,6 +411,8 @@ export interface MethodOptions {
    * `tools` or `prompts` if the method returns that list, so that clients can subscribe to its changes. Default: none.
    */
   readonly lists?: 'tools' | 'prompts';
+  /** The longest time for a call, in milliseconds; 0 for any time. Default: `Limits.readTimeout`. */
+  readonly timeout?: number;
 }
 
 /** The options of `ResourceServer.run`. */

@@ -7,6 +7,7 @@
  */
 import { isObject, shown } from './check.js';
 import { InvalidParameterError } from './errors.js';
+import type { JsonObject } from './results.js';
 import { spellings } from './spelling.js';
 
 /** A schema of any library that has the interface. */
@@ -16,8 +17,13 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    /** What the schema is as a JSON schema, where a library can say that (Standard JSON Schema). */
-    readonly jsonSchema?: { input(options: { readonly target: string }): Record<string, unknown> } | undefined;
+    /** The schema as a JSON schema, from libraries that have Standard JSON Schema. */
+    readonly jsonSchema?:
+      | {
+          input(options: { readonly target: string }): Record<string, unknown>;
+          output(options: { readonly target: string }): Record<string, unknown>;
+        }
+      | undefined;
   };
 }
 
@@ -91,6 +97,98 @@ function jsonSchema(schema: StandardSchema): Record<string, unknown> {
   } catch {
     return {}; // some schemas have no JSON form
   }
+}
+
+/**
+ * The JSON schema of the values that a schema takes or gives. `what` names the schema in errors.
+ *
+ * @throws {TypeError} the library has none, or this schema has none.
+ */
+export function published(what: string, schema: StandardSchema, side: 'input' | 'output'): JsonObject {
+  const { jsonSchema: made, vendor } = schema['~standard'];
+  if (made === undefined) {
+    throw new TypeError(
+      `${what} is a schema of ${vendor} that gives no JSON schema: use zod 4.2, arktype 2.1.28 or @valibot/to-json-schema, ` +
+        'or { schema, validate } with a JSON schema of your own',
+    );
+  }
+  try {
+    // The dialect is the protocol's own; some clients refuse to compile a schema that names it.
+    const { $schema: _, ...rest } = made[side](DIALECT);
+    return rest;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new TypeError(`${what}${faultyMember(schema, side)} has no JSON schema: ${why}`, { cause: error });
+  }
+}
+
+/** The member of an object schema that has no JSON schema, if its library shows the members as `shape`. */
+function faultyMember(schema: StandardSchema, side: 'input' | 'output'): string {
+  const members = Object.entries(Object((schema as { shape?: unknown }).shape));
+  const wrong = members.find(([, member]) => {
+    try {
+      if (isSchema(member)) member['~standard'].jsonSchema?.[side](DIALECT);
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  return wrong === undefined ? '' : `.${wrong[0]}`;
+}
+
+/**
+ * Checks the arguments of a tool or prompt.
+ *
+ * @returns the schema's output, or a promise of it if the schema is asynchronous.
+ * @throws {InvalidParameterError} the schema refuses them; rejects with it, if asynchronous.
+ */
+export function validateAll<Output>(schema: StandardSchema<unknown, Output>, given: unknown): Output | Promise<Output> {
+  const result = schema['~standard'].validate(given);
+  return result instanceof Promise ? result.then(acceptAll) : acceptAll(result);
+}
+
+function acceptAll<Output>(result: StandardResult<Output>): Output {
+  if (result.issues === undefined) return result.value;
+  const [first, ...others] = result.issues.slice(0, MOST_ISSUES);
+  if (first === undefined) throw new RefusedParameter('arguments', '', 'they are not valid');
+  const rest = others.map((issue) => `; ${placeOf(issue) || 'arguments'}: ${oneLine(issue.message)}`);
+  throw new RefusedParameter(placeOf(first) || 'arguments', '', oneLine(first.message) + rest.join(''));
+}
+
+/** The most issues that one sentence for a model has. */
+const MOST_ISSUES = 5;
+
+/** The first issue of a value that does not fit a schema; `undefined` if it fits. */
+export function issueOf(result: StandardResult<unknown>): string | undefined {
+  return result.issues === undefined ? undefined : phrase(result.issues);
+}
+
+/** One argument of a prompt, as the members of an object schema tell of it. */
+export interface ArgumentFacts {
+  readonly name: string;
+  readonly description?: string;
+  readonly required: boolean;
+  readonly values?: string[];
+}
+
+/**
+ * The members of an object schema, as arguments of a prompt.
+ *
+ * @throws {TypeError} the schema has no JSON schema, or is not one of an object.
+ */
+export function argumentFacts(what: string, schema: StandardSchema): ArgumentFacts[] {
+  const { properties, required } = published(what, schema, 'input');
+  if (!isObject(properties)) throw new TypeError(`${what} is a schema without members, expected one of an object`);
+  return Object.entries(properties).map(([name, member]) => {
+    const known: Record<string, unknown> = Object(member);
+    const values = choices(known);
+    return {
+      name,
+      ...(typeof known.description === 'string' && { description: known.description }),
+      required: Array.isArray(required) && required.includes(name),
+      ...(values !== undefined && { values }),
+    };
+  });
 }
 
 /** The texts of an `enum`, or of alternatives that are each a `const`. */
@@ -180,7 +278,15 @@ export class RefusedParameter extends InvalidParameterError {
 function phrase(issues: readonly StandardIssue[]): string {
   const [first] = issues;
   if (first === undefined) return 'it is not valid';
-  const place = (first.path ?? []).map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
-  const line = `${place === '' ? '' : `${place}: `}${first.message}`.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+  const place = placeOf(first);
+  return oneLine(`${place === '' ? '' : `${place}: `}${first.message}`);
+}
+
+function placeOf({ path = [] }: StandardIssue): string {
+  return path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
+}
+
+function oneLine(text: string): string {
+  const line = text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
   return line.length > LONGEST ? `${line.slice(0, LONGEST - 1).toWellFormed()}…` : line;
 }

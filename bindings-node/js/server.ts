@@ -1,4 +1,4 @@
-/** `ResourceServer`: registers resources, templates, providers and methods, and serves them. */
+/** `ResourceServer`: registers resources, templates, tools, prompts, providers and methods, and serves them. */
 import { randomBytes } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import { audited } from './audit.js';
@@ -33,6 +33,15 @@ import { redactor } from './redact.js';
 import type { JsonObject, MethodResult } from './results.js';
 import type { Ending } from './signals.js';
 import type { Variable, Variables } from './template-types.js';
+import type {
+  PromptArguments,
+  PromptFunction,
+  PromptOptions,
+  ToolFunction,
+  ToolOptions,
+  ToolSchema,
+} from './tool-types.js';
+import { promptEdits, toolEdits } from './tools.js';
 import { Watches } from './watches.js';
 
 /** The lists whose changes clients can be notified of. */
@@ -75,7 +84,7 @@ export interface Internals {
 /** Returns the internal parts of a server. */
 export let internals: (server: ResourceServer) => Internals;
 
-/** An MCP server of resources: register functions with `resource`, then serve them with `run`. */
+/** An MCP server: register functions with `resource`, `tool` and `prompt`, then serve them with `run`. */
 export class ResourceServer {
   /** The name of the server, for programs. */
   readonly name: string;
@@ -252,14 +261,69 @@ export class ResourceServer {
   }
 
   /**
-   * Registers a function for a custom method. It gets the params as an object, and a `Context`.
+   * Registers a tool: a function that a model can call by name. Can be called while the server runs; clients are notified
+   * that the list has changed.
    *
-   * The function returns the members of the result: an object, a `MethodResult`, or nothing for an empty result. Register
-   * all methods before the first resource.
+   * The function is called with its arguments, once `input` has checked them, and a `Context`. It returns a text, one or
+   * several of `Image`, `Audio`, `ResourceLink`, `Embedded` and `Text`, nothing, or another value, which becomes JSON and
+   * a structured result. A `ToolError` tells the model what went wrong; other errors are logged, and their text is not sent.
+   *
+   * @param name - the name: 1 to 128 ASCII letters, digits, `_`, `-` and `.`.
+   * @param options - its description, schemas and hints.
+   * @param call - the function.
+   * @throws {TypeError} an option does not exist, its value has the wrong type, or a schema gives no JSON schema.
+   * @throws {RegistrationError} a tool has this name already, or the protocol does not allow a name or schema.
+   */
+  tool(name: string, call: ToolFunction<undefined>): void;
+  tool<I extends ToolSchema | undefined = undefined, O extends ToolSchema | undefined = undefined>(
+    name: string,
+    options: ToolOptions<I, O>,
+    call: ToolFunction<I, O>,
+  ): void;
+  tool(name: string, options: ToolOptions | AnyFunction, call?: AnyFunction): void {
+    this.#publish(toolEdits(this.#peers, name, options, call));
+  }
+
+  /** Removes the tool with this name. Does nothing if there is none. Clients are notified that the list has changed. */
+  removeTool(name: string): void {
+    checkText('the name of the tool', name, 'search');
+    this.#publish([translated(() => binding.Edit.removeTool(name))]);
+  }
+
+  /**
+   * Registers a prompt: a text or conversation that a person can choose by name. Can be called while the server runs;
+   * clients are notified that the list has changed.
+   *
+   * The function is called with the values of its arguments, and a `Context`. It returns a text or block, which the user
+   * says, or messages.
+   *
+   * @param name - the name.
+   * @param options - its description and arguments.
+   * @param call - the function.
+   * @throws {TypeError} an option does not exist, or its value has the wrong type.
+   * @throws {RegistrationError} a prompt has this name already, or the protocol does not allow a name.
+   */
+  prompt(name: string, call: PromptFunction<{}>): void;
+  prompt<const A extends PromptArguments = {}>(name: string, options: PromptOptions<A>, call: PromptFunction<A>): void;
+  prompt(name: string, options: PromptOptions | AnyFunction, call?: AnyFunction): void {
+    this.#publish(promptEdits(this.#peers, name, options, call));
+  }
+
+  /** Removes the prompt with this name. Does nothing if there is none. Clients are notified that the list has changed. */
+  removePrompt(name: string): void {
+    checkText('the name of the prompt', name, 'greeting');
+    this.#publish([translated(() => binding.Edit.removePrompt(name))]);
+  }
+
+  /**
+   * Registers a function for a custom method. It gets the params as an object, and a `Context`. Tools and prompts have
+   * `tool` and `prompt`.
+   *
+   * The function returns the members of the result: an object, a `MethodResult`, or nothing for an empty result.
    *
    * @param name - the name of the method, such as `vendor/thing`.
    * @param call - the function.
-   * @throws {RegistrationError} the library serves this method itself, or a resource is registered already.
+   * @throws {RegistrationError} the library serves this method itself, or it is registered already.
    */
   method(name: string, call: Method): void;
   method(name: string, options: MethodOptions, call: Method): void;
@@ -270,10 +334,11 @@ export class ResourceServer {
       throw new TypeError(`the method "${name}" needs a function that answers it, not ${shown(own)}`);
     }
     checkMethod(given);
-    const { nameParam, capability, lists }: MethodOptions = given;
+    const { nameParam, capability, lists, timeout }: MethodOptions = given;
     const about = {
       ...(nameParam !== undefined && { nameParam }),
       ...(lists !== undefined && { lists }),
+      ...(timeout !== undefined && { timeout }),
       ...(capability && { capability: [capability[0], jsonText(capability[1])] as [string, string] }),
     };
     translated(() => this.#native.extend(name, method(this.#peers, nameOf(own) ?? name, own), about));

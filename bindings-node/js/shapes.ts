@@ -26,7 +26,8 @@ export interface Shaped {
 }
 
 const ENTRY = ['uri', 'mimeType', 'text', 'blob', '_meta'];
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+/** Bytes in base64. */
+export const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /**
  * The contents of a result with that shape; `undefined` for any other object.
@@ -55,13 +56,14 @@ function isEntry(value: unknown): value is WireContents {
 }
 
 /** Whether it is an object without a class of its own. */
-function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   if (!isObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype;
 }
 
-function contentsOf({ uri, text, blob, mimeType, _meta }: WireContents, at: number): Contents {
+/** One of the contents as a value of this library; `at` is its place, for errors. */
+export function contentsOf({ uri, text, blob, mimeType, _meta }: WireContents, at: number): Contents {
   const about = { uri, mimeType, meta: _meta };
   if (typeof text === 'string') return new Contents(text, about);
   if (text !== undefined) throw new TypeError(`contents[${at}].text is ${shown(text)}, expected a string`);

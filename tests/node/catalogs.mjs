@@ -1,11 +1,14 @@
 // A server made from a catalogue fixture through the public API, with functions that answer when they are told to.
 import {
   AccessDeniedError,
+  Audio,
   Completion,
   Contents,
   CustomError,
   Elicit,
   ElicitUrl,
+  Embedded,
+  Image,
   InputDeclinedError,
   InputRequired,
   InvalidParameterError,
@@ -13,12 +16,17 @@ import {
   ListPage,
   ListRoots,
   MethodResult,
+  PromptMessage,
+  PromptResult,
   RateLimitedError,
   ReadResult,
+  ResourceLink,
   ResourceNotFoundError,
   ResourceServer,
   Sample,
   SizeExceededError,
+  Text,
+  ToolResult,
 } from 'mcp-resources';
 
 /** A call of one of the author's functions. */
@@ -82,6 +90,18 @@ export class Author {
     };
   }
 
+  tool(handler, name) {
+    return async (given, ctx) => namedValue(await this.#called('tool', this.#named(handler, name, given, ctx), ctx));
+  }
+
+  prompt(handler, name) {
+    return async (given, ctx) => namedValue(await this.#called('prompt', this.#named(handler, name, given, ctx), ctx));
+  }
+
+  #named(handler, name, given, ctx) {
+    return { handler, name, ...present({ arguments: given, ...round(ctx) }) };
+  }
+
   #read(name, variables, ctx) {
     return { handler: name, uri: ctx.uri, ...present({ params: texts(variables), ...round(ctx) }) };
   }
@@ -103,21 +123,25 @@ export function server(catalog, author) {
   const how = { ...options(catalog.options), ...present({ instructions }) };
   const made = new ResourceServer({ name, version, ...about }, how);
   for (const extension of catalog.extensions ?? []) {
-    const { handler, method, nameParam, capability, listKind } = extension;
-    made.method(method, present({ nameParam, capability, lists: listKind }), author.method(handler, method));
+    const { handler, method, nameParam, capability, listKind, timeout } = extension;
+    made.method(method, present({ nameParam, capability, lists: listKind, timeout }), author.method(handler, method));
   }
-  for (const entry of [...catalog.resources, ...catalog.templates]) add(made, entry, author);
+  for (const entry of [...(catalog.resources ?? []), ...(catalog.templates ?? [])]) add(made, entry, author);
+  addNamed(made, catalog, author);
   return made;
 }
 
 /** All of an edit, or nothing. */
 export function edit(made, step, author) {
   made.batch(() => {
-    for (const text of step.remove ?? []) {
-      if (text.includes('{')) made.removeTemplate(text);
-      else made.removeResource(text);
+    for (const removed of step.remove ?? []) {
+      if (removed.tool !== undefined) made.removeTool(removed.tool);
+      else if (removed.prompt !== undefined) made.removePrompt(removed.prompt);
+      else if (removed.includes('{')) made.removeTemplate(removed);
+      else made.removeResource(removed);
     }
     for (const entry of step.add ?? []) add(made, entry, author);
+    addNamed(made, step, author);
   });
 }
 
@@ -127,11 +151,38 @@ export function value(answer) {
   return make(answer);
 }
 
+/** The same for a tool or prompt: a plain array would be a value of a tool, and a result is raw as it is. */
+function namedValue(answer) {
+  if ('completion' in answer) return new Completion(answer.completion);
+  if (!('raw' in answer)) return value(answer);
+  return new MethodResult(answer.raw, present({ resultType: answer.resultType, meta: answer._meta }));
+}
+
 function add(made, entry, author) {
   if ('uriTemplate' in entry) addTemplate(made, entry, author);
   else if ('text' in entry) made.addResource(resource(entry), { text: entry.text });
   else if ('blob' in entry) made.addResource(resource(entry), { bytes: Buffer.from(entry.blob, 'base64') });
   else made.addResource(resource(entry), { read: author.reader(entry.handler) });
+}
+
+/** The tools and prompts of a catalogue or an edit, with their schemas as they are. */
+function addNamed(made, { tools = [], prompts = [] }, author) {
+  for (const { name, handler, inputSchema, outputSchema, _meta: meta, ...entry } of tools) {
+    const schemas = {
+      ...(inputSchema && { input: { schema: inputSchema } }),
+      ...(outputSchema && { output: { schema: outputSchema } }),
+    };
+    made.tool(name, { ...entry, ...schemas, ...(meta && { meta }) }, author.tool(handler, name));
+  }
+  for (const { name, handler, complete = [], _meta: meta, ...entry } of prompts) {
+    const completers = complete.map((argument) => [argument, author.completer(handler, argument)]);
+    const how = {
+      ...entry,
+      ...(meta && { meta }),
+      complete: Object.fromEntries(completers),
+    };
+    made.prompt(name, how, author.prompt(handler, name));
+  }
 }
 
 function addTemplate(made, entry, author) {
@@ -145,6 +196,7 @@ function addTemplate(made, entry, author) {
     {
       ...details(entry),
       ...present({ extraQuery: entry.extraQuery }),
+      ...('tool' in entry && { tool: entry.tool === '' ? true : entry.tool }),
       parameters: parts(['description', 'type', 'values', 'pattern']),
       vars: parts(['kind', 'policy', 'empty', 'chars']),
     },
@@ -223,6 +275,35 @@ function entries(answer) {
   return made.length > 0 ? made : new ReadResult([]);
 }
 
+function toolResult({ content = [], structured, isError, _meta: meta }) {
+  return new ToolResult(content.map(block), { structured, isError, meta });
+}
+
+function promptResult({ messages, description, _meta: meta }) {
+  const made = messages.map(({ role, content }) => new PromptMessage(block(content), role));
+  return new PromptResult(made, { description, meta });
+}
+
+/** A block, as the protocol writes it. */
+function block({ type, annotations, _meta: meta, ...members }) {
+  const hints = { ...annotations, ...(meta && { meta }) };
+  const bytes = () => Buffer.from(members.data, 'base64');
+  switch (type) {
+    case 'text':
+      return new Text(members.text, hints);
+    case 'image':
+      return new Image(bytes(), members.mimeType, hints);
+    case 'audio':
+      return new Audio(bytes(), members.mimeType, hints);
+    case 'resource_link':
+      return new ResourceLink(members.uri, { ...pick(members, LINKED), ...hints });
+    default:
+      return new Embedded(entries({ contents: [members.resource] })[0], hints);
+  }
+}
+
+const LINKED = ['name', 'title', 'description', 'mimeType', 'size', 'icons'];
+
 function completion({ completion: given }) {
   if (Array.isArray(given)) return given;
   return new Completion(given.values, present({ total: given.total, hasMore: given.has_more }));
@@ -273,6 +354,9 @@ const VALUES = [
   ['contents', entries],
   ['completion', completion],
   ['listed', listed],
+  ['content', toolResult],
+  ['structured', toolResult],
+  ['messages', promptResult],
   ['raw', raw],
   ['input_required', required],
   [

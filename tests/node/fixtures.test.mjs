@@ -214,7 +214,8 @@ class Host {
     try {
       edit(this.server, given, this.author);
     } catch (error) {
-      assert.ok(error instanceof McpError, String(error));
+      // A value of the wrong type is refused before the engine sees it.
+      assert.ok(error instanceof McpError || error instanceof TypeError, String(error));
       this.refused = REFUSALS.find(([kind]) => error instanceof kind)?.[1] ?? 'registration';
     }
     return this.settled(this.on);

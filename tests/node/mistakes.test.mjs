@@ -43,6 +43,11 @@ async function said({ code }) {
     read: ask((client, uri = 'a://b') => client.read(uri)),
     list: ask((client) => client.listResources()),
     call: ask((client, method) => client.request(method)),
+    callTool: ask(async (client, name, given) => {
+      const { isError, content } = await client.request('tools/call', { name, arguments: given });
+      if (isError) told = content[0].text;
+    }),
+    getPrompt: ask((client, name, given) => client.request('prompts/get', { name, arguments: given })),
     complete: ask((client, template, variable) => client.complete(template, variable, '')),
   };
   const names = Object.keys(scope).filter((name) => name !== 'default' && name !== 'module.exports');

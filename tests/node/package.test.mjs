@@ -109,7 +109,9 @@ test('both module systems have the same exports, and one copy of each', () => {
 test('the types of the binary say what it exports', () => {
   const binary = require(path.join(OURS, BINARY));
   const declared = readFileSync(path.join(OURS, 'binding.d.ts'), 'utf8');
-  const values = [...declared.matchAll(/^export declare (?:class|function|const) (\w+)/gm)].map(([, name]) => name);
+  const values = [...declared.matchAll(/^export declare (?:class|enum|function|const) (\w+)/gm)].map(
+    ([, name]) => name,
+  );
   assert.deepEqual(values.sort(), Object.keys(binary).sort());
   for (const name of values) {
     // Native functions have a prototype too.

@@ -232,7 +232,7 @@ test('redact sees what providers give, at once and on a worker (S-19)', async ()
       return new Contents(typeof body === 'string' ? body.replaceAll('secret', '*') : Uint8Array.of(0), { mimeType });
     },
   });
-  made.method('vendor/thing', () => ({})); // the engine is not made before the first resource
+  made.method('vendor/thing', () => ({})); // mounts work beside methods
   const folder = providers.memory();
   made.mount(providers.clock(), folder);
   folder.put('bytes', Uint8Array.of(1, 2, 3));

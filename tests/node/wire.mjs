@@ -137,7 +137,7 @@ export class Terms {
       return rest;
     }
     const full = { resultType: 'complete', _meta: { [`${META}serverInfo`]: this.serverInfo }, ...result };
-    const cacheable = ['contents', 'resources', 'resourceTemplates', 'supportedVersions'];
+    const cacheable = ['contents', 'resources', 'resourceTemplates', 'supportedVersions', 'tools', 'prompts'];
     const isCached = full.resultType === 'complete' && cacheable.some((name) => name in full);
     return isCached ? { ttlMs: 0, cacheScope: 'private', ...full } : full;
   }

@@ -148,7 +148,7 @@ impl Answers {
         Ok(asked)
     }
 
-    fn answer(&self, request: f64, answer: Answer<'_>) -> Result<()> {
+    pub(crate) fn answer(&self, request: f64, answer: Answer<'_>) -> Result<()> {
         let Some((client, token)) = client(&self.0, request) else { return Ok(()) };
         run::respond(&client, token, answer)?;
         client.driver.appended()

@@ -1,4 +1,4 @@
-//! What the calls of one server share: its functions, its waker, and the pipes and endpoints that it serves.
+//! State shared by the calls of one server: its functions, its waker, and the pipes and endpoints that it serves.
 
 use crate::calls::function::Functions;
 use crate::calls::redact::{Look, Redactions};
@@ -23,7 +23,7 @@ pub(crate) struct Host {
     pub(crate) clock: Arc<EngineClock>,
     pub(crate) registry: Registry<Functions>,
     pub(crate) woken: Arc<Woken>,
-    /// What providers have read for the `redact` function.
+    /// Contents read by providers, queued for the `redact` function.
     pub(crate) redactions: Arc<Redactions>,
     /// The `redact` function.
     pub(crate) redact: OnceCell<Look>,
@@ -48,7 +48,7 @@ pub(crate) trait Served {
     /// Ends its open listens with their results.
     fn shutdown(&self) -> Result<()>;
 
-    /// How many requests over HTTP it remembers.
+    /// The number of remembered requests over HTTP.
     fn waiting(&self) -> usize {
         0
     }
@@ -123,7 +123,7 @@ impl Host {
         self.pipes().iter().chain(&self.endpoints()).try_for_each(|served| served.shutdown())
     }
 
-    /// How many requests over HTTP are remembered.
+    /// The number of remembered requests over HTTP.
     pub(crate) fn waiting(&self) -> usize {
         self.endpoints().iter().map(|endpoint| endpoint.waiting()).sum()
     }

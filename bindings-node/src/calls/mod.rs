@@ -9,6 +9,7 @@ pub(crate) mod elsewhere;
 pub(crate) mod embed;
 pub(crate) mod function;
 pub(crate) mod host;
+pub(crate) mod named;
 pub(crate) mod origin;
 pub(crate) mod quick;
 pub(crate) mod redact;

@@ -1,6 +1,6 @@
-//! How what the engine wakes reaches the event loop: through a function that libuv calls, which does not keep the process
-//! alive. Inside [`Host::delivering`](crate::calls::host::Host::delivering) nothing is rung: what was woken is delivered when the
-//! change is made, before the call returns.
+//! Wakes the event loop for the engine, through a function that libuv calls and that does not keep the process
+//! alive. Inside [`Host::delivering`](crate::calls::host::Host::delivering) the loop is not woken: output is delivered after the
+//! change, before the call returns.
 //!
 //! Law: a waker waits for nothing and never enters JavaScript.
 

@@ -42,7 +42,7 @@ pub enum ArrivalKind {
     Note,
 }
 
-/// What arrives at the event loop.
+/// An event of the client's queue, for the event loop.
 #[napi(object, object_from_js = false)]
 #[derive(Default)]
 pub struct Arrival {

@@ -17,11 +17,11 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-/// What is known of a request that waits.
+/// A pending request.
 #[derive(Default)]
 struct Known {
     number: f64,
-    /// What its handler may ask of it.
+    /// The data of the request that a handler can ask for.
     about: About,
     /// The function that is to answer it.
     callee: Option<Arc<Callee>>,

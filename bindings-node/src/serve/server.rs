@@ -6,7 +6,7 @@ use crate::calls::redact::Look;
 use crate::serve::audit;
 use crate::serve::providers::Provider;
 use crate::values::error::{registration, unusable};
-use crate::values::options::{self, HostFields, PlainValue};
+use crate::values::options::{self, HostFields, PlainValue, unsigned};
 use crate::values::resource;
 use crate::values::spelling::number;
 use crate::values::template::UriTemplate;
@@ -82,8 +82,9 @@ impl Server {
     #[napi(catch_unwind)]
     pub fn extend(&self, method: String, callee: &Function, about: ForeignFields) -> Result<()> {
         let list_kind = about.lists.map(|word| list_kinds(&word)).transpose()?;
-        let ForeignFields { name_param, capability, .. } = about;
-        let foreign = ForeignFunction { method, name_param, capability, list_kind, timeout: None };
+        let ForeignFields { name_param, capability, timeout, .. } = about;
+        let timeout = timeout.map(|timeout| unsigned("timeout", timeout)).transpose()?;
+        let foreign = ForeignFunction { method, name_param, capability, list_kind, timeout };
         let added = self.host.registry.extend(foreign, Arc::new(callee.callee.clone().into()));
         added.map_err(|error| registration(&self.host.env, &error, None))
     }
@@ -246,6 +247,8 @@ pub struct ForeignFields {
     pub capability: Option<(String, String)>,
     /// The lists of the method, if clients may listen to changes of them.
     pub lists: Option<String>,
+    /// The longest time for a call, in milliseconds; 0 for any time.
+    pub timeout: Option<i64>,
 }
 
 #[napi]
@@ -299,6 +302,45 @@ impl Edit {
     #[napi(catch_unwind, factory)]
     pub fn remove_template(uri_template: String) -> Self {
         Self(RegistryChange::RemoveTemplate(uri_template))
+    }
+
+    /// Adds a tool.
+    #[napi(catch_unwind, factory)]
+    pub fn add_tool(tool: PlainValue, caller: ClassInstance<'_, Function>) -> Result<Self> {
+        let functions = Arc::new(caller.callee.clone().into());
+        Ok(Self(RegistryChange::AddTool(resource::tool(tool)?, functions)))
+    }
+
+    /// Removes a tool.
+    #[napi(catch_unwind, factory)]
+    pub fn remove_tool(name: String) -> Self {
+        Self(RegistryChange::RemoveTool(name))
+    }
+
+    /// Adds a prompt with its completers by argument.
+    #[napi(catch_unwind, factory)]
+    pub fn add_prompt(
+        prompt: PlainValue,
+        caller: ClassInstance<'_, Function>,
+        #[napi(ts_arg_type = "[string, NativeFunction][]")] completers: Vec<(
+            String,
+            ClassInstance<'_, Function>,
+        )>,
+    ) -> Result<Self> {
+        let completes = completers.iter().map(|(name, _)| name.clone()).collect();
+        let prompt = resource::prompt(prompt, completes)?;
+        let functions = Functions {
+            reader: caller.callee.clone(),
+            completers: completers.iter().map(|(name, own)| (name.clone(), own.callee.clone())).collect(),
+            lister: None,
+        };
+        Ok(Self(RegistryChange::AddPrompt(prompt, Arc::new(functions))))
+    }
+
+    /// Removes a prompt.
+    #[napi(catch_unwind, factory)]
+    pub fn remove_prompt(name: String) -> Self {
+        Self(RegistryChange::RemovePrompt(name))
     }
 }
 

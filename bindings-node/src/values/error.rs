@@ -63,10 +63,13 @@ pub(crate) fn registration(env: &Env, error: &RegistrationError, first: Option<&
     }
 }
 
-/// The hint for a URI or template that is already registered: the name of its function, and how to replace it.
+/// The hint for a URI, template or name that is already registered: the name of its function, and how to replace it.
 fn taken(error: &RegistrationError, first: Option<&str>) -> String {
     let (uri, is_same) = match error {
         RegistrationError::DuplicateResource { uri } => (uri, true),
+        RegistrationError::DuplicateTool { name } | RegistrationError::DuplicatePrompt { name } => {
+            (name, true)
+        }
         RegistrationError::TemplateConflict { template, with } => (with, template == with),
         _ => return String::new(),
     };

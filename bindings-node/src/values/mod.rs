@@ -2,6 +2,7 @@
 //!
 //! Law: nothing here knows a server, a request or an event loop.
 
+pub(crate) mod blocks;
 pub(crate) mod contents;
 pub(crate) mod error;
 pub(crate) mod guard;

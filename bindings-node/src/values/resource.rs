@@ -1,4 +1,4 @@
-//! Descriptions of resources and templates. The core checks their values.
+//! Descriptions of resources, templates, tools and prompts. The core checks their values.
 
 use crate::values::options::{PlainValue, set};
 use crate::values::template::UriTemplate;
@@ -21,5 +21,20 @@ pub(crate) fn template(
     let mut made = core::Template::new(template.template.as_str()).options(template.options.clone());
     made.completes = completes;
     set(&mut made, fields)?;
+    Ok(made)
+}
+
+/// A tool from its fields.
+pub(crate) fn tool(fields: PlainValue) -> Result<core::Tool> {
+    let mut made = core::Tool::default();
+    set(&mut made, fields)?;
+    Ok(made)
+}
+
+/// A prompt from its fields, and the arguments that have a completer.
+pub(crate) fn prompt(fields: PlainValue, completes: Vec<String>) -> Result<core::Prompt> {
+    let mut made = core::Prompt::default();
+    set(&mut made, fields)?;
+    made.completes = completes;
     Ok(made)
 }

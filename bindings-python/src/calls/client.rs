@@ -44,7 +44,7 @@ pub(crate) trait LoopClient: Send + Sync {
     fn leave(&self, ready: DeliveryReady);
 }
 
-/// What is to be called on the loop, such as when there is something to deliver on a response.
+/// A function to call on the loop when a response has output to deliver.
 #[derive(Clone)]
 pub(crate) struct DeliveryReady(pub(crate) Arc<Py<PyAny>>);
 

@@ -1,4 +1,4 @@
-//! What the calls of one server share: its functions, its worker threads, and the threads that take its records.
+//! State shared by the calls of one server: its functions, its worker threads, and the threads that take its records.
 
 use crate::calls::contextvars::CallContext;
 use crate::calls::function::Function;

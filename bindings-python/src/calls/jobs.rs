@@ -11,9 +11,9 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long to wait for threads to leave when the interpreter ends.
+/// Maximum time to wait for threads to leave when the interpreter ends.
 const LEAVING: Duration = Duration::from_secs(1);
-/// How often a forked process tries to take the lock of its parent's jobs.
+/// Maximum number of attempts of a forked process to take the lock of its parent's jobs.
 const FORK_TRIES: usize = 10_000;
 
 /// A job for a client.

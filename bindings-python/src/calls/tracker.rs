@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long to wait for running calls when the program ends.
+/// Maximum time to wait for running calls when the program ends.
 const LEAVING: Duration = Duration::from_secs(1);
 /// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(1);

@@ -17,7 +17,7 @@ pub(crate) trait LoopOwner: Send + Sync {
     fn work(self: Arc<Self>, py: Python<'_>, is_change: bool) -> PyResult<()>;
 }
 
-/// What an event loop serves, for its waker.
+/// The object that an event loop serves, for its waker.
 pub(crate) struct Owner {
     served: Weak<dyn LoopOwner>,
     is_bound: bool,

@@ -37,7 +37,7 @@ pub trait Declare: Provider + fmt::Debug + Sized {
     const SHORTHANDS: &'static [(&'static str, Reader)] = &[];
 }
 
-/// What makes options of the rest of a word.
+/// Parses the rest of a shorthand into options.
 pub type Reader = fn(&str) -> Result<OptionValue, OptionError>;
 
 /// One provider of type `T`, with relative paths that begin at the directory of this process.

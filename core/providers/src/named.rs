@@ -79,7 +79,7 @@ fn some(path: String, noun: &str) -> Result<String, OptionError> {
     }
 }
 
-/// What `NAME=PATH` or `PATH` in a word of the command stands for, in the form that [`read`] takes. What is before the first
+/// Parses `NAME=PATH` or `PATH` of a shorthand into the form that [`read`] takes. The text before the first
 /// `=` is a name if it has no `/`.
 pub(crate) fn parse_path(text: &str) -> OptionValue {
     match text.split_once('=') {

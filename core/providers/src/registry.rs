@@ -119,7 +119,7 @@ pub fn kinds() -> impl Iterator<Item = &'static OptionKind> {
     ENTRIES.iter().map(|entry| &entry.kind)
 }
 
-/// What was declared so far.
+/// The providers declared so far.
 #[derive(Debug, Default)]
 pub struct ProviderSet {
     /// With the names of their kinds.
@@ -178,7 +178,7 @@ fn reader(word: &str) -> Option<(&'static str, Reader)> {
     })
 }
 
-/// What a word of the command declares: the kind, and its options. A word is `KIND:REST`, a kind alone, or a directory, such
+/// Parses a shorthand of the command into a kind and its options. A shorthand is `KIND:REST`, a kind alone, or a directory, such
 /// as `.` or `docs`; what `REST` may be is documented with each kind.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What clients watch and have read of a provider, and the thread that finds changes.
+//! Tracks what clients watch and have read of a provider, and runs the thread that finds changes.
 //!
 //! ```text
 //!   request ───── snapshot ──┐                     ┌──▶ TrackedSource::refresh ──▶ Snapshot, from which requests are answered
@@ -31,10 +31,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// The number of reads in each of two generations.
 const READS: usize = 4_096;
-/// How often a request that waits for a snapshot looks whether it is cancelled.
+/// Interval at which a request that waits for a snapshot looks whether it is cancelled.
 #[cfg(feature = "_search")]
 const WAIT: Duration = Duration::from_millis(50);
-/// How often an idle thread looks whether it is still needed.
+/// Interval at which an idle thread looks whether it is still needed.
 const IDLE_CHECK: Duration = Duration::from_millis(500);
 /// The clock of a file system moves with the kernel's ticks.
 const TICK: Duration = Duration::from_millis(20);
@@ -45,7 +45,7 @@ pub(crate) const LISTS: &str = "";
 pub(crate) trait TrackedSource: Send + Sync + Sized + 'static {
     /// The name of the thread.
     const THREAD: &'static str;
-    /// How long the thread goes on after the last request for a snapshot, without a subscriber.
+    /// Time after the last request for a snapshot until the thread ends, without a subscriber.
     const IDLE: Duration = Duration::ZERO;
     /// Whether the lists count as changed when they are watched and nobody has read them.
     const ANNOUNCES_LISTS: bool = false;
@@ -105,7 +105,7 @@ pub(crate) struct Tracker<S: TrackedSource> {
 /// A tracker for each process: after a fork the child makes its own.
 pub(crate) struct ProcessTracker<S: TrackedSource>(Mutex<Option<(u32, Arc<Tracker<S>>)>>);
 
-/// What a refresh may ask and do.
+/// The questions and actions available to a refresh.
 pub(crate) struct TrackerWork<'w, S: TrackedSource> {
     pub(crate) feed: &'w Feed,
     tracker: &'w Tracker<S>,
@@ -139,7 +139,7 @@ struct TrackerState<S: TrackedSource> {
     reads: TrackedReads<S::Digest>,
 }
 
-/// What is known of a watched URI.
+/// The last known digest of a watched URI.
 #[derive(Clone, Copy, Debug)]
 enum Known<D> {
     /// It was not compared yet.
@@ -284,7 +284,7 @@ impl<S: TrackedSource> Tracker<S> {
         self.changed.notify_all();
     }
 
-    /// What was read at a canonical URI, or listed for [`LISTS`], has this digest.
+    /// Keeps the digest of the contents read at a canonical URI, or of the entries listed for [`LISTS`].
     pub(crate) fn saw(&self, uri: &str, digest: S::Digest) {
         let key = self.hasher.hash_one(uri);
         self.state.lock().reads.insert(key, digest);
@@ -454,7 +454,7 @@ impl<S: TrackedSource> Tracker<S> {
 }
 
 impl<S: TrackedSource> TrackerWork<'_, S> {
-    /// What is watched.
+    /// The watched URIs.
     #[cfg(any(feature = "db", feature = "git"))]
     pub(crate) fn watched(&self) -> &[WatchedName] {
         self.watched

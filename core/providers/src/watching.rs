@@ -47,7 +47,7 @@ mod polling {
     use std::sync::Arc;
     use std::time::Duration;
 
-    /// What is watched, and the thread for it.
+    /// The watched URIs, and their thread.
     #[derive(Debug, Default)]
     pub(crate) struct ProviderWatching {
         state: Mutex<WatchState>,
@@ -63,7 +63,7 @@ mod polling {
         begun: u64,
     }
 
-    /// What somebody watches.
+    /// The watched URIs and lists.
     #[derive(Clone, Debug, Default)]
     pub(crate) struct WatchedValue {
         /// In canonical form.
@@ -83,7 +83,7 @@ mod polling {
             self.state.lock().thread = None;
         }
 
-        /// What is watched now.
+        /// The URIs and lists that are watched now.
         #[cfg(feature = "config")]
         pub(crate) fn watched(&self) -> WatchedValue {
             self.state.lock().watched.clone()

@@ -421,15 +421,25 @@ mod tests {
         assert_eq!(registry.len(), 1);
     }
 
+    /// A method may be added before the engine is made, and after; no two have one name, and none is the protocol's.
     #[test]
-    fn a_method_is_declared_at_any_time() {
+    fn methods_are_added_at_any_time() {
         let registry = registry();
-        let foreign = || ForeignFunction { method: "vendor/thing".into(), ..ForeignFunction::default() };
-        registry.extend(foreign(), Arc::new("method")).unwrap();
-        let handler = registry.engine().unwrap().options().extensions[0].handler;
-        assert_eq!(registry.get(handler).as_deref(), Some(&"method"));
-        assert!(registry.extend(foreign(), Arc::new("twice")).is_err());
-        let late = ForeignFunction { method: "vendor/late".into(), ..ForeignFunction::default() };
-        registry.extend(late, Arc::new("late")).unwrap();
+        let foreign = |method: &str| ForeignFunction { method: method.into(), ..ForeignFunction::default() };
+        let add = |method: &str| registry.extend(foreign(method), Arc::new("method"));
+        let refused = |method: &str| add(method).unwrap_err().to_string();
+        add("vendor/early").unwrap();
+        assert!(refused("vendor/early").contains("declared already"));
+        let engine = registry.engine().unwrap();
+        assert_eq!(registry.get(engine.options().extensions[0].handler).as_deref(), Some(&"method"));
+        add("vendor/late").unwrap();
+        let late = engine.catalog().method("vendor/late").unwrap().extension.handler;
+        assert_eq!(registry.get(late).as_deref(), Some(&"method"));
+        assert!(refused("vendor/early").contains("declared already"));
+        assert!(refused("vendor/late").contains("declared already"));
+        assert_eq!(registry.len(), 2);
+        for (method, part) in [("tools/list", "tool"), ("tools/call", "tool"), ("prompts/get", "prompt")] {
+            assert!(refused(method).contains(&format!("register a {part} instead")));
+        }
     }
 }

@@ -1,40 +1,39 @@
 // The second fixture server in Node: what it has stands in `methods.json`, for every language; here is how that is done.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AskFailedError, CustomError, Elicit, InputRequired, ListRoots, ResourceServer, Sample } from 'mcp-resources';
+import {
+  AskFailedError,
+  CustomError,
+  Elicit,
+  InputRequired,
+  ListRoots,
+  MethodResult,
+  ResourceServer,
+  Sample,
+} from 'mcp-resources';
 
 const METHODS = JSON.parse(readFileSync(new URL('methods.json', import.meta.url), 'utf8'));
-const HINT = { ttlMs: 60_000, cacheScope: 'public' };
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
-const MODERN = '2026-07-28';
 
-const server = new ResourceServer({ name: 'conformance-full', version: '1.0.0' }, { logging: true });
+const server = new ResourceServer(
+  { name: 'conformance-full', version: '1.0.0' },
+  { logging: true, listCache: { ttlMs: 60_000, cacheScope: 'public' } },
+);
 
-for (const kind of ['tools', 'prompts']) {
-  const about = { capability: [kind, { listChanged: true }], lists: kind };
-  server.method(`${kind}/list`, about, (_, ctx) => ({
-    [kind]: listed(kind),
-    ...(ctx.revision === MODERN ? HINT : {}),
-  }));
+for (const [name, { steps, inputSchema, ...about }] of Object.entries(METHODS.tools)) {
+  const input = inputSchema && { schema: inputSchema };
+  server.tool(name, { ...about, ...(input && { input }) }, (given, ctx) => perform(steps, given, ctx));
 }
-server.method('tools/call', { nameParam: 'name' }, (params, ctx) => perform('tools', params, ctx));
-server.method('prompts/get', { nameParam: 'name' }, (params, ctx) => perform('prompts', params, ctx));
-server.method('completion/complete', {}, () => ({ completion: { values: [], total: 0, hasMore: false } }));
-
-/** Those that have a description. */
-function listed(kind) {
-  return Object.entries(METHODS[kind])
-    .filter(([, entry]) => 'description' in entry)
-    .map(([name, { steps: _, ...entry }]) => ({ name, ...entry }));
+for (const [name, { steps, ...about }] of Object.entries(METHODS.prompts)) {
+  const complete = Object.fromEntries((about.arguments ?? []).map((argument) => [argument.name, () => []]));
+  server.prompt(name, { ...about, complete }, (values, ctx) => perform(steps, values, ctx));
 }
 
 /** Takes the steps of a tool or prompt until one answers. */
-async function perform(kind, params, ctx) {
-  const entry = METHODS[kind][params.name];
-  if (entry === undefined) throw new CustomError(-32602, `Unknown: ${params.name}`);
+async function perform(steps, given, ctx) {
   const inputs = Object.fromEntries(Object.entries(ctx.inputs).map(([key, { value }]) => [key, value]));
-  const scope = { arguments: params.arguments ?? {}, meta: ctx.meta ?? {}, inputs, state: ctx.state };
-  for (const step of entry.steps) {
+  const scope = { arguments: given, meta: ctx.meta ?? {}, inputs, state: ctx.state };
+  for (const step of steps) {
     const answer = holds(step.when ?? {}, scope) ? await take(step, scope, ctx) : undefined;
     if (answer !== undefined) return answer;
   }
@@ -62,14 +61,14 @@ async function take(step, scope, ctx) {
       scope.result = await ctx.ask(step.ask[0], filled(step.ask[1], scope));
     } catch (error) {
       if (!(error instanceof AskFailedError)) throw error;
-      return { content: [{ type: 'text', text: error.message }] };
+      return error.message;
     }
   }
   if ('require' in step) {
     const requests = Object.entries(step.require).map(([key, ask]) => [key, asked(ask)]);
     return new InputRequired(Object.fromEntries(requests), { state: filled(step.state, scope) });
   }
-  return 'answer' in step ? filled(step.answer, scope) : undefined;
+  return 'answer' in step ? new MethodResult(filled(step.answer, scope)) : undefined;
 }
 
 function asked({ form, sampling }) {

@@ -2,7 +2,7 @@
 import { type } from 'arktype';
 import * as v from 'valibot';
 import { z } from 'zod';
-import type { Listed } from '../../../bindings-node/js/handler.js';
+import type { Listed } from '../../../bindings-node/js/handler-types.js';
 import type { Expandable, TemplateValue, VariableName, Variables } from '../../../bindings-node/js/template-types.js';
 import { type Equal, holds } from './equal.js';
 

@@ -45,7 +45,7 @@ pub struct PromptResult<'a> {
 pub struct PromptMessage<'a> {
     /// The speaker.
     pub role: Audience,
-    /// What is said.
+    /// The content of the message.
     pub content: ContentBlock<'a>,
 }
 

@@ -70,7 +70,7 @@ enum ResourceCall {
         query: Option<String>,
         /// Whether it is the first page, which also has the templates.
         is_first: bool,
-        /// How many pages were searched.
+        /// The number of searched pages.
         pages: usize,
     },
     Read {

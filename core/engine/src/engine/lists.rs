@@ -33,7 +33,7 @@ struct ListCacheTable {
 #[derive(PartialEq, Eq, Hash)]
 struct CachedListKey {
     source: SourceKey,
-    /// What the policy knows of the principal.
+    /// The identity of the principal for the policy.
     authority: Box<str>,
 }
 

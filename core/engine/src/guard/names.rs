@@ -1,4 +1,4 @@
-//! Which names of tools and prompts a principal may see.
+//! The names of tools and prompts that a principal may see.
 //!
 //! Law: a name is a text without structure: `*` matches any run of characters, `?` one character, and everything else
 //! itself. A name that is not permitted gets the same answer as one that does not exist.

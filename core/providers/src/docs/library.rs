@@ -1,4 +1,4 @@
-//! What is known of all pages, and the thread that keeps it up to date.
+//! The known pages of all sites, and the thread that keeps them up to date.
 //!
 //! ```text
 //!   a request, an interest ──▶ the thread begins ──walk──▶ pages read, indexed ──▶ Snapshot of each site, search index
@@ -27,44 +27,44 @@ use unicode_normalization::UnicodeNormalization;
 
 /// The most pages of a site.
 const PAGES: usize = 100_000;
-/// How many pages are put into the index at once, and how many bytes of them: few, so that little waits in memory and what is
-/// indexed is soon found; not fewer, because the index merges what was put into it.
+/// Maximum number of pages, and of their bytes, put into the index at once: few, so that little waits in memory and a page is
+/// soon found; not fewer, because the index merges its parts.
 const BATCH: usize = 4_096;
 const BATCH_BYTES: usize = 4 << 20;
 /// The pause after each step of merging the index, for searches that wait for it.
 const BREATH: Duration = Duration::from_millis(2);
-/// How long the thread goes on after the last request, without anybody who watches.
+/// Time after the last request until the thread ends, without a subscriber.
 const IDLE: Duration = Duration::from_secs(10);
 /// Everything is compared so often in case the system has reported less than has happened; and at most this part of the time.
 const COMPARE: Duration = Duration::from_secs(5);
 const SHARE: u32 = 100;
-/// How old what is known of a site may be that is not watched.
+/// Maximum age of a snapshot of an unwatched site.
 const UNWATCHED: Duration = Duration::from_secs(1);
-/// How long changes are gathered.
+/// Time in which changes are gathered.
 const GATHER: Duration = Duration::from_millis(5);
-/// How many paths may wait to be looked at; more are one walk.
+/// Maximum number of paths that wait to be looked at; more cause one walk.
 const TOUCHED: usize = 1_024;
-/// How many faults are remembered as logged.
+/// Maximum number of faults remembered as logged.
 const FAULTS: usize = 4_096;
 /// The digest of what is not there.
 const ABSENT: u64 = 0;
 
-/// What sites have in common that were declared together.
+/// Settings shared by the sites of one declaration.
 #[derive(Debug)]
 pub(super) struct SiteGroup {
     pub(super) list_max: usize,
     pub(super) max_bytes: Option<u64>,
     pub(super) watch: bool,
-    /// How long a request waits for the first index.
+    /// Maximum time that a request waits for the first index.
     pub(super) patience: Duration,
     pub(super) index: Arc<IndexFile>,
 }
 
-/// What is known of a page.
+/// The facts about a page.
 #[derive(Clone, Debug)]
 pub(super) struct PageEntry {
     pub(super) key: String,
-    /// Where it is on disk.
+    /// Its path on disk.
     path: Vec<u8>,
     pub(super) description: Description,
     pub(super) size: u64,
@@ -75,7 +75,7 @@ pub(super) struct PageEntry {
     digest: u64,
     /// Of each section, by its slug.
     sections: Vec<(String, u64)>,
-    /// What the file was like; `None` if a later change need not show in that.
+    /// The facts that identify the file's state; `None` if a later change may leave them as they are.
     stamp: Option<String>,
     /// Whether the index has it. If it could not be written, the next walk puts it there.
     is_indexed: bool,
@@ -105,12 +105,12 @@ impl SiteSnapshot {
         })
     }
 
-    /// How often a page has changed.
+    /// The number of changes of pages.
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// How often the list of pages has changed.
+    /// The number of changes of the list of pages.
     pub(super) fn lists(&self) -> u64 {
         self.lists
     }
@@ -216,7 +216,7 @@ pub(super) struct SiteLibrary {
     inbox: Mutex<SiteInbox>,
 }
 
-/// What the thread is to look at.
+/// Work for the thread.
 #[derive(Debug, Default)]
 struct SiteInbox {
     touched: HashSet<(String, Vec<u8>)>,
@@ -269,12 +269,12 @@ impl SiteLibrary {
         inbox.faults.insert(digest(fault.as_bytes()))
     }
 
-    /// How often the lists of all sites have changed.
+    /// The number of changes of the lists of all sites.
     pub(super) fn lists(snapshots: &[Arc<SiteSnapshot>]) -> u64 {
         snapshots.iter().map(|site| site.lists).fold(0, u64::wrapping_add)
     }
 
-    /// What a canonical URI names, with the site that it is in.
+    /// The target of a canonical URI, with its site.
     fn target<'s>(
         &self,
         snapshots: &'s [Arc<SiteSnapshot>],
@@ -414,13 +414,13 @@ struct PageIndexer<'w> {
     work: &'w TrackerWork<'w, SiteLibrary>,
 }
 
-/// What a look at some pages has found.
+/// The result of a look at some pages.
 #[derive(Default)]
 struct FoundPage {
     puts: Vec<Put>,
     pages: Vec<Arc<PageEntry>>,
     gone: Vec<String>,
-    /// How many bytes were read.
+    /// The number of bytes read.
     bytes: usize,
 }
 
@@ -680,7 +680,7 @@ fn is_above(snapshot: &SiteSnapshot, directory: &[u8]) -> bool {
     snapshot.pages.values().any(|page| is_beneath(&page.path))
 }
 
-/// What is searched of a page.
+/// The searchable text of a page.
 fn put(entry: &PageEntry, page: &DocsPage) -> Put {
     let Description { title, description, lang, .. } = &entry.description;
     let sections = || page.sections.iter();

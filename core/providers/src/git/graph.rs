@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// The largest file that is read, in bytes. A million commits take about 80 MiB.
 const LARGEST: u64 = 256 << 20;
-/// What all layers hold in memory, in bytes. Others are read in the file.
+/// Maximum size in bytes of the layers held in memory together. Other layers are read from their files.
 const IN_MEMORY: u64 = 16 << 20;
 /// The most layers of a chain, and the largest list of them.
 const LAYERS: usize = 64;
@@ -43,9 +43,9 @@ pub(super) struct CommitGraph(Vec<GraphLayer>);
 #[derive(Debug)]
 struct GraphLayer {
     bytes: IndexBytes,
-    /// How many commits the layers below have.
+    /// The number of commits in the layers below.
     below: u32,
-    /// How many commits have an id with at most this first byte.
+    /// The number of commits whose id has at most this first byte.
     fan: Vec<u32>,
     ids: GraphChunk,
     rows: GraphChunk,
@@ -78,7 +78,7 @@ struct PathHashes {
     is_ascii: bool,
 }
 
-/// What tells whether the files have changed.
+/// Identifies the state of the files.
 pub(super) type GraphStamp = [Option<Stamp>; 2];
 
 fn files(objects: &Path) -> [std::path::PathBuf; 2] {

@@ -151,7 +151,7 @@ fn fingerprint_of_lists(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
 #[derive(Debug)]
 pub(super) struct GitSource(Vec<Arc<GitRepository>>);
 
-/// What was found of everything that is watched.
+/// The fingerprints of everything that is watched.
 #[derive(Debug, Default)]
 pub(super) struct GitMarks {
     marks: HashMap<Arc<str>, Fingerprint>,
@@ -166,7 +166,7 @@ impl GitSource {
         Self(repositories.to_vec())
     }
 
-    /// What a canonical URI is about, with the number of its repository.
+    /// The target of a canonical URI, with the number of its repository.
     fn target(&self, uri: &str) -> Option<(usize, GitTarget)> {
         let (name, target) = GitTarget::parse(uri)?;
         let at = self.0.iter().position(|repository| repository.name == name)?;

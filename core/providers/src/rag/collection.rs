@@ -20,11 +20,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the thread goes on after the last request, without anybody who watches.
+/// Time after the last request until the thread ends, without a subscriber.
 const IDLE: Duration = Duration::from_secs(10);
 /// The digest of what is not there.
 const ABSENT: u64 = 0;
-/// How many texts are embedded at once.
+/// Maximum number of texts embedded at once.
 const EMBEDDED: usize = 64;
 /// While documents are read for the first time, those that are there are published so often, and each of the first few at once.
 const PUBLISHED: Duration = Duration::from_millis(100);
@@ -40,7 +40,7 @@ pub(super) struct Collection {
     /// The beginning of the URIs of what documents were made of, as `gdrive:///`.
     pub(super) origin: Option<&'static str>,
     pub(super) poll: Duration,
-    /// How long a request waits for the first documents.
+    /// Maximum time that a request waits for the first documents.
     pub(super) patience: Duration,
     pub(super) list_max: usize,
     pub(super) hits: usize,
@@ -66,7 +66,7 @@ pub(super) struct Documents {
     unread: BTreeMap<String, UnreadDocument>,
 }
 
-/// What could not be taken over of a document.
+/// A document that could not be read.
 #[derive(Clone, Debug)]
 struct UnreadDocument {
     listed: ListedDocument,
@@ -98,7 +98,7 @@ impl DocumentStore {
         self.indexes.with(&collection.index, ask)
     }
 
-    /// How often the lists of all collections have changed.
+    /// The number of changes of the lists of all collections.
     pub(super) fn lists(known: &[Arc<Documents>]) -> u64 {
         known.iter().map(|documents| documents.lists).fold(0, u64::wrapping_add)
     }
@@ -474,7 +474,7 @@ impl Collection {
 }
 
 impl Documents {
-    /// How often the list has changed.
+    /// The number of changes of the list.
     pub(super) fn lists(&self) -> u64 {
         self.lists
     }

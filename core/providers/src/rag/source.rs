@@ -200,7 +200,7 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    /// How often `work` asks whether it is wanted, if the answer is no after `most` times.
+    /// The number of times that `work` asks whether it is wanted, if the answer is no after `most` times.
     fn asked<T>(most: usize, work: impl FnOnce() -> T) -> usize {
         let count = Rc::new(Cell::new(0));
         let own = count.clone();

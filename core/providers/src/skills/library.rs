@@ -236,7 +236,7 @@ struct SkillWalk<'w> {
     is_cancelled: &'w dyn Fn() -> bool,
 }
 
-/// What a walk over one folder finds.
+/// The result of a walk over one folder.
 #[derive(Default)]
 struct FoundSkill {
     files: Vec<(Vec<u8>, Stamp)>,
@@ -406,7 +406,7 @@ impl<'w> SkillWalk<'w> {
         if total > BYTES { Err(too_large()) } else { Ok(found) }
     }
 
-    /// What is in a file: as it was read before, if its stamp is the same. `name`: it is the `SKILL.md` in a directory
+    /// The contents of a file: those read before, if its stamp is the same. `name`: it is the `SKILL.md` in a directory
     /// of this name.
     fn read(
         &mut self,

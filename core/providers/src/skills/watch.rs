@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// The shortest and the longest time between two looks.
 const SHORTEST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(10);
-/// How much longer than a look the pause after it is: the thread takes a twentieth of a processor at most.
+/// The pause after a look, in times of its duration: the thread takes a twentieth of a processor at most.
 const REST: u32 = 19;
 
 /// The endpoints of one declaration at run time.

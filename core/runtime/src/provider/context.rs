@@ -1,4 +1,4 @@
-//! What code that works for a request may ask and report, whatever the request is.
+//! The questions and reports of code that works for a request of any kind.
 
 use super::feed::Feed;
 use super::request::ProviderRequester;

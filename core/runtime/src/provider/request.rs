@@ -108,7 +108,7 @@ pub struct Call {
 macro_rules! asked {
     ($($request:ident)+) => {$(
         impl $request {
-            /// What code may ask and report that works for this request, which `reply` will answer.
+            /// The context for code that works for this request, which `reply` will answer.
             pub fn context<'r, T: IntoAnswer>(&'r self, reply: &'r Responder<T>) -> RequestContext<'r> {
                 RequestContext::new(&self.asker, reply)
             }
