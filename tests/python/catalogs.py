@@ -158,7 +158,7 @@ def server(catalog: Json, author: Author) -> ResourceServer:
             lists=extension.get("listKind"),
             timeout=extension.get("timeout"),
         )(author.method(name, method))
-    for entry in [*catalog["resources"], *catalog["templates"]]:
+    for entry in [*catalog.get("resources", ()), *catalog.get("templates", ())]:
         add(made, entry, author)
     add_named(made, catalog, author)
     return made

@@ -39,12 +39,19 @@ async def said(code: list[str]) -> str | None:
 
         return asked
 
+    async def called(client: Client, name: str, arguments: object) -> None:
+        result = await client.request("tools/call", {"name": name, "arguments": arguments})
+        if result.get("isError"):
+            told.append(result["content"][0]["text"])
+
     scope = {name: getattr(mcp_resources, name) for name in mcp_resources.__all__} | {
         "__name__": "mistakes",
         "server": ResourceServer("mistakes"),
         "read": ask(lambda client, uri="a://b": client.read(uri)),
         "list_all": ask(lambda client: client.list_resources()),
         "call": ask(lambda client, method: client.request(method)),
+        "call_tool": ask(lambda client, name, arguments: called(client, name, arguments)),
+        "get_prompt": ask(lambda client, name: client.request("prompts/get", {"name": name})),
         "complete": ask(lambda client, template, variable: client.complete(template, variable, "")),
     }
     logger = logging.getLogger("mcp_resources")

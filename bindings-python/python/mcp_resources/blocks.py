@@ -179,10 +179,9 @@ class Embedded(_Block):
 
     def _parts(self) -> BlockParts:
         own = self.contents
-        body, mime_type = own.body, own.mime_type
-        if not isinstance(body, str) and not is_bytes(body):
-            body, mime_type = to_json(body), mime_type or "application/json"
-        return _made("resource", body, self.options, mime_type, own)
+        if isinstance(own.body, str) or is_bytes(own.body):
+            return _made("resource", own.body, self.options, own.mime_type, own)
+        return _made("resource", to_json(own.body), self.options, own.mime_type or "application/json", own)
 
 
 Block: TypeAlias = Text | Image | Audio | ResourceLink | Embedded
@@ -285,13 +284,15 @@ def _check_media(name: str, given: object, mime_type: object, example: str) -> N
 def _made(
     kind: str, body: object, options: Mapping[str, Any], mime_type: str | None = None, contents: Contents | None = None
 ) -> BlockParts:
-    uri = inner = None
-    if contents is not None:
-        uri = contents.uri
-        inner = None if contents.meta is None else to_json(contents.meta, None, "meta")
+    uri = None if contents is None else contents.uri
+    inner = None if contents is None else _meta(contents.meta)
     hints = {name: value for name, value in options.items() if name != "meta" and value is not None}
-    given = options.get("meta")
-    return kind, body, mime_type, uri, inner, None if given is None else to_json(given, None, "meta"), hints or None
+    return kind, body, mime_type, uri, inner, _meta(options.get("meta")), hints or None
+
+
+def _meta(given: Mapping[str, object] | None) -> str | None:
+    """JSON text of `_meta`."""
+    return None if given is None else to_json(given, None, "meta")
 
 
 def _several(name: str, given: Any) -> list[_Block]:
@@ -368,18 +369,18 @@ def result_parts(value: object, shape: Shape | None, is_tool: bool) -> tuple[str
 
 def _prompt(value: Any) -> object:
     result = value if isinstance(value, PromptResult) else PromptResult(value)
-    meta = None if result.meta is None else to_json(result.meta, None, "meta")
-    return [(message.role, message.content._parts()) for message in result.messages], result.description, meta
+    messages = [(message.role, message.content._parts()) for message in result.messages]
+    return messages, result.description, _meta(result.meta)
 
 
 def _tool(value: object, shape: Shape) -> object:
     from .sdk_results import tool_result
 
-    value = value if isinstance(value, str | ToolResult | _Block) else tool_result(value) or value
+    if shape.dump is None and not isinstance(value, str | ToolResult | _Block):
+        value = tool_result(value) or value
     if isinstance(value, ToolResult):
         structured = None if value.structured is ... else to_json(value.structured, shape.encoder)
-        meta = None if value.meta is None else to_json(value.meta, None, "meta")
-        return [block._parts() for block in value.content], structured, value.is_error, meta
+        return [block._parts() for block in value.content], structured, value.is_error, _meta(value.meta)
     if isinstance(value, _Block):
         return [value._parts()], None, False, None
     if isinstance(value, list | tuple) and any(isinstance(item, _Block) for item in value):

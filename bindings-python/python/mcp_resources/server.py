@@ -152,7 +152,7 @@ def _no_provider(method: str, given: object) -> str:
 
 
 class ResourceServer:
-    """An MCP server of resources: register functions with `resource`, then serve them with `run`.
+    """An MCP server: register functions with `resource`, `tool` and `prompt`, then serve them with `run`.
 
     Args:
         name: the name of the server, for programs.

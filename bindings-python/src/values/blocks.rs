@@ -71,7 +71,8 @@ pub(crate) fn tool(parts: &Bound<'_, PyAny>) -> PyResult<HandlerResult> {
 pub(crate) fn prompt(parts: &Bound<'_, PyAny>) -> PyResult<HandlerResult> {
     let parts: PromptParts<'_> = parts.extract()?;
     let message = |(role, content): (String, BlockParts<'_>)| {
-        let refused = || PyTypeError::new_err(format!("role is {role:?}, expected \"user\" or \"assistant\""));
+        let refused =
+            || PyTypeError::new_err(format!("role is {role:?}, expected \"user\" or \"assistant\""));
         let role = core::Audience::parse(&role).ok_or_else(refused)?;
         Ok(PromptMessage { role, content: block(content)? })
     };
@@ -93,7 +94,9 @@ fn block(parts: BlockParts<'_>) -> PyResult<ContentBlock<'static>> {
                 parts.mime_type.map(Into::into),
                 parts.uri.map(Into::into),
             );
-            made.ok_or_else(|| PyValueError::new_err(format!("a block of the kind {:?} is incomplete", parts.kind)))?
+            made.ok_or_else(|| {
+                PyValueError::new_err(format!("a block of the kind {:?} is incomplete", parts.kind))
+            })?
         }
     };
     if let BlockKind::Embedded(contents) = &mut made.kind {

@@ -73,10 +73,7 @@ impl HandlerResult {
     }
 
     /// The questions of a raised `InputRequired`, or the sentence of a `ToolError`; `None` for any other exception.
-    pub(crate) fn raised_result(
-        purpose: ErrorPurpose,
-        raised: &Bound<'_, PyAny>,
-    ) -> PyResult<Option<Self>> {
+    pub(crate) fn raised_result(purpose: ErrorPurpose, raised: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let py = raised.py();
         if raised.is_instance(&INPUT_REQUIRED.get(py)?)? {
             input(raised).map(Some)
@@ -248,7 +245,8 @@ fn named(purpose: ErrorPurpose, value: &Bound<'_, PyAny>, shape: &Py<PyAny>) -> 
         let text: String = value.extract()?;
         return Ok(HandlerResult::Answer(Answer::Tool(core::ToolResult::text(text))));
     }
-    let (kind, parts): (String, Bound<'_, PyAny>) = NAMED.get(py)?.call1((value, shape, is_tool))?.extract()?;
+    let (kind, parts): (String, Bound<'_, PyAny>) =
+        NAMED.get(py)?.call1((value, shape, is_tool))?.extract()?;
     match &*kind {
         "tool" => blocks::tool(&parts),
         "prompt" => blocks::prompt(&parts),
