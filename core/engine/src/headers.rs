@@ -74,7 +74,7 @@ impl Headers {
 }
 
 /// Encodes a text for a header that repeats a part of the body: unchanged if it can be sent so, else in base64.
-pub fn mirrored(text: &str) -> Cow<'_, str> {
+pub fn encode_header_value(text: &str) -> Cow<'_, str> {
     let is_visible = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
     let is_trimmed = text.trim_matches([' ', '\t']) == text;
     if is_visible && is_trimmed && !(text.starts_with("=?base64?") && text.ends_with("?=")) {

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method as Verb, Request, Response, StatusCode, Uri};
 use mcp_resources_engine::client::{Failure, NotCarried, Outgoing};
-use mcp_resources_engine::headers::mirrored;
+use mcp_resources_engine::headers::encode_header_value;
 use mcp_resources_engine::http::{EVENT_STREAM, JSON};
 use mcp_resources_engine::version::ProtocolMethod;
 use std::collections::BTreeMap;
@@ -204,8 +204,12 @@ impl HttpTransport {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         if message.is_modern {
             headers.extend(value(&message.method).map(|method| (wire::METHOD, method)));
-            headers
-                .extend(message.name.and_then(|name| value(&mirrored(&name))).map(|name| (wire::NAME, name)));
+            headers.extend(
+                message
+                    .name
+                    .and_then(|name| value(&encode_header_value(&name)))
+                    .map(|name| (wire::NAME, name)),
+            );
             headers.extend(message.revision.map(|text| (VERSION, HeaderValue::from_static(text))));
         }
         session.put(headers);

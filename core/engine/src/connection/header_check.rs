@@ -166,10 +166,10 @@ mod tests {
     #[test]
     fn what_is_mirrored_arrives() {
         for text in ["note://a", "a b", " a", "a\t", "é", "a\nb", "=?base64?a?=", "=?base64?=", ""] {
-            let sent = crate::headers::mirrored(text);
+            let sent = crate::headers::encode_header_value(text);
             assert!(name(sent.trim_matches([' ', '\t']), text), "{text:?}");
         }
-        assert_eq!(crate::headers::mirrored("a b"), "a b");
+        assert_eq!(crate::headers::encode_header_value("a b"), "a b");
     }
 
     // headers occur once and contain visible characters.

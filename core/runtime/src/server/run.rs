@@ -115,7 +115,7 @@ impl TimeThread {
     /// Runs until the peer leaves or the server is stopped, and all output is written or discarded.
     pub(super) fn run(self) -> io::Result<()> {
         let _entered = self.host.runtime().enter();
-        let _timekeeper = self.host.shared().engine.register_timer(self.waiter.wake().waker(signal::LOOK));
+        let _timer = self.host.shared().engine.register_timer(self.waiter.wake().waker(signal::LOOK));
         let ended = self.keep().and_then(|()| self.drain());
         self.host.close();
         // Writes the answers that the grace period produced, without waiting for a client that does not read.

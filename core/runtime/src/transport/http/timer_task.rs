@@ -68,7 +68,7 @@ fn next(server: &HttpServer) -> Option<Millis> {
 }
 
 /// Runs until the server is dropped or ended. Does not keep the server alive while it sleeps.
-async fn keep(server: Weak<HttpServer>, _timekeeper: TimerRegistration) {
+async fn keep(server: Weak<HttpServer>, _timer: TimerRegistration) {
     loop {
         let Some(strong) = server.upgrade() else { return };
         let mut phase = strong.phases.watch();
