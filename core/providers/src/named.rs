@@ -37,7 +37,9 @@ pub(crate) fn join(folder: &Path, paths: &mut [NamedPath]) {
 pub(crate) fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, OptionError> {
     match value {
         OptionValue::Text(path) => Ok(vec![NamedPath::plain(some(path, noun)?)]),
-        OptionValue::List(items) => items.into_iter().enumerate().map(|item| read_item(item, noun)).collect(),
+        OptionValue::List(items) => {
+            items.into_iter().enumerate().map(|(at, item)| read_item(at, item, noun)).collect()
+        }
         OptionValue::Members(members) => members
             .into_iter()
             .map(|(name, value)| {
@@ -55,7 +57,7 @@ pub(crate) fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, Opt
 }
 
 /// A path alone, or with its name before it.
-fn read_item((at, item): (usize, OptionValue), noun: &str) -> Result<NamedPath, OptionError> {
+fn read_item(at: usize, item: OptionValue, noun: &str) -> Result<NamedPath, OptionError> {
     let read = match item {
         OptionValue::List(pair) => match <[OptionValue; 2]>::try_from(pair) {
             Ok([OptionValue::Text(name), OptionValue::Text(path)]) => {

@@ -54,11 +54,18 @@ mod polling {
         changed: Condvar,
     }
 
+    /// A thread of a process: after a fork the child starts its own.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct WatchThread {
+        process: u32,
+        number: u64,
+    }
+
     #[derive(Debug, Default)]
     struct WatchState {
         watched: WatchedValue,
-        /// The thread: its process, and its number.
-        thread: Option<(u32, u64)>,
+        /// The thread, if one runs.
+        thread: Option<WatchThread>,
         /// The number of threads started so far.
         begun: u64,
     }
@@ -110,12 +117,12 @@ mod polling {
             let process = std::process::id();
             if state.watched.is_empty() {
                 self.changed.notify_all();
-            } else if state.thread.is_some_and(|(of, _)| of == process) {
+            } else if state.thread.is_some_and(|thread| thread.process == process) {
                 // What is new is looked at now, so that little happens before.
                 self.changed.notify_all();
             } else if let Some(feed) = feed {
                 state.begun += 1;
-                let own = (process, state.begun);
+                let own = WatchThread { process, number: state.begun };
                 let watching = self.clone();
                 let look = looks();
                 let thread = std::thread::Builder::new().name(name.into());
@@ -124,7 +131,12 @@ mod polling {
             }
         }
 
-        fn work(&self, feed: &Feed, own: (u32, u64), mut look: impl FnMut(&Feed, &WatchedValue) -> Duration) {
+        fn work(
+            &self,
+            feed: &Feed,
+            own: WatchThread,
+            mut look: impl FnMut(&Feed, &WatchedValue) -> Duration,
+        ) {
             loop {
                 let mut state = self.state.lock();
                 if state.watched.is_empty() || state.thread != Some(own) || !feed.is_alive() {

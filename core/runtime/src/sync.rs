@@ -127,7 +127,8 @@ mod tests {
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
-        assert_eq!((*mutex.lock(), mutex.try_lock().map(|value| *value)), (2, Some(2)));
+        assert_eq!(*mutex.lock(), 2);
+        assert_eq!(mutex.try_lock().map(|value| *value), Some(2));
         let (guard, has_timed_out) = Condvar::new().wait_for(mutex.lock(), Duration::from_millis(1));
         assert!(has_timed_out && mutex.try_lock().is_none());
         drop(guard);

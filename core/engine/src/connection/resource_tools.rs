@@ -130,8 +130,8 @@ impl Connection {
         let (call, cursor) = match parsed {
             Ok(parsed) => parsed,
             Err(sentence) => {
-                let result = (ToolResult::error(sentence), Verdict::InvalidParameter);
-                return self.answer_tool(request, &entry, result, out);
+                let refused = ToolResult::error(sentence);
+                return self.answer_tool(request, &entry, refused, Verdict::InvalidParameter, out);
             }
         };
         if let (ResourceCall::Read { uri, .. }, Some(opening)) = (&call, &mut self.opening) {
@@ -147,8 +147,8 @@ impl Connection {
         let (call, step) = call.advance(&client, cursor.as_deref());
         let (inner, event) = match step {
             InnerStep::Done(response, verdict) => {
-                let result = call.result(&client, &response, verdict);
-                return self.answer_tool(request, &entry, result, out);
+                let (result, verdict) = call.result(&client, &response, verdict);
+                return self.answer_tool(request, &entry, result, verdict, out);
             }
             InnerStep::Read(inner, read) => (inner, Err(read)),
             InnerStep::List(inner, question) => (inner, Ok(question)),
@@ -193,10 +193,10 @@ impl Connection {
         &mut self,
         request: &Request<'_, '_>,
         entry: &ToolEntry,
-        result: (ToolResult<'_>, Verdict),
+        result: ToolResult<'_>,
+        verdict: Verdict,
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
-        let (result, verdict) = result;
         let ticket = Arc::new(self.ticket(request, self.engine.limits().read_timeout));
         let context = ReplyContext { ticket, engine: self.engine.clone(), purpose: ErrorPurpose::Tool };
         let written = named::write_tool(&context, entry, result, out);

@@ -119,8 +119,11 @@ impl ApiEndpoint {
                 return Err(refused(format!("the id {id:?} cannot stand in a URI; leave it out")));
             }
         }
-        let headers: Vec<(HeaderName, HeaderValue)> =
-            self.headers.iter().map(|header| checked(header).map_err(refused)).collect::<Result<_, _>>()?;
+        let headers: Vec<(HeaderName, HeaderValue)> = self
+            .headers
+            .iter()
+            .map(|(name, source)| checked(name, source).map_err(refused))
+            .collect::<Result<_, _>>()?;
         let mut secret = Vec::new();
         for ((name, value), (_, source)) in headers.iter().zip(&self.headers) {
             if let (HeaderSource::Env(_), Ok(value)) = (source, value.to_str())
@@ -143,7 +146,7 @@ impl CheckedService {
 }
 
 /// A header that may be sent, with its current value.
-fn checked((name, source): &(String, HeaderSource)) -> Result<(HeaderName, HeaderValue), String> {
+fn checked(name: &str, source: &HeaderSource) -> Result<(HeaderName, HeaderValue), String> {
     /// Headers that the client sets itself, or that delimit a message.
     const OWN: [&str; 9] = [
         "accept-encoding",
@@ -292,7 +295,7 @@ option_table!(ApiEndpoint, "a URL or an object" {
     "url": "a text", None, "The URL, with {id} in the place of the id." =>
         |own, value| { own.url = Some(Hidden(String::from_option(value)?)); Ok(()) };
     "headers": "names with a value each", Some("{}"), "Headers to send; a value is a text, or {env: NAME}." =>
-        |own, value| { own.headers = named(value)?.into_iter().map(header).collect::<Result<_, _>>()?; Ok(()) };
+        |own, value| { own.headers = named(value)?.into_iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>()?; Ok(()) };
     "pick": "a JSON pointer", Some("null"), "The part of a JSON answer that is served." =>
         |own, value| { own.pick = FromOption::from_option(value)?; Ok(()) };
     "ids": "a list of texts", Some("[]"), "Ids that are listed and completed." =>
@@ -344,7 +347,7 @@ fn apis(value: OptionValue) -> Result<Vec<(String, String, ApiEndpoint)>, Option
     Ok(endpoints)
 }
 
-fn header((name, value): (String, OptionValue)) -> Result<(String, HeaderSource), OptionError> {
+fn header(name: String, value: OptionValue) -> Result<(String, HeaderSource), OptionError> {
     let source = match value {
         OptionValue::Text(text) => HeaderSource::Literal(Hidden(text)),
         OptionValue::Members(mut members) if members.len() == 1 => match members.pop() {

@@ -79,6 +79,14 @@ impl FolderOptions {
     }
 }
 
+/// A directory that a walk has yet to visit.
+struct UnvisitedDirectory {
+    path: Vec<u8>,
+    /// The rules of the directories down to it.
+    chain: Chain,
+    depth: usize,
+}
+
 impl Folder {
     /// Opens the folders of `paths`. `kind` and `what` are for messages: the provider's kind, and its term for a
     /// folder.
@@ -141,18 +149,18 @@ impl Folder {
     pub(crate) fn walk(&self, visit: &mut dyn FnMut(Vec<u8>, FileFacts) -> bool) -> Result<bool, GoneFolder> {
         let root = self.tree.open().map_err(|_| GoneFolder)?;
         let chain = self.tree.chain(&root, b"").ok_or(GoneFolder)?;
-        let mut stack = vec![(Vec::new(), chain, 0)];
+        let mut stack = vec![UnvisitedDirectory { path: Vec::new(), chain, depth: 0 }];
         let mut looked = 0;
-        while let Some((path, chain, depth)) = stack.pop() {
+        while let Some(next) = stack.pop() {
             looked += 1;
-            let Some(dir) = root.open(&path).ok().and_then(super::root_directory::OpenedFile::into_dir)
+            let Some(dir) = root.open(&next.path).ok().and_then(super::root_directory::OpenedFile::into_dir)
             else {
-                if path.is_empty() {
+                if next.path.is_empty() {
                     return Err(GoneFolder);
                 }
                 continue;
             };
-            if looked > DIRECTORIES || !self.scan(&root, &dir, (&path, &chain, depth), &mut stack, visit) {
+            if looked > DIRECTORIES || !self.scan(&root, &dir, &next, &mut stack, visit) {
                 return Ok(false);
             }
         }
@@ -164,8 +172,8 @@ impl Folder {
         &self,
         root: &RootDirectory,
         dir: &Dir,
-        (path, chain, depth): (&[u8], &Chain, usize),
-        stack: &mut Vec<(Vec<u8>, Chain, usize)>,
+        own: &UnvisitedDirectory,
+        stack: &mut Vec<UnvisitedDirectory>,
         visit: &mut dyn FnMut(Vec<u8>, FileFacts) -> bool,
     ) -> bool {
         let Ok(entries) = dir.entries() else { return true };
@@ -174,18 +182,18 @@ impl Folder {
             if !is_wanted() {
                 return false;
             }
-            let own = join(path, &name);
+            let path = join(&own.path, &name);
             match kind {
-                FileKind::Directory if depth < DEPTH => {
-                    if let Some(chain) = self.tree.below(root, chain.clone(), &own) {
-                        stack.push((own, chain, depth + 1));
+                FileKind::Directory if own.depth < DEPTH => {
+                    if let Some(chain) = self.tree.below(root, own.chain.clone(), &path) {
+                        stack.push(UnvisitedDirectory { path, chain, depth: own.depth + 1 });
                     }
                 }
-                FileKind::File if self.tree.admits_entry(chain, &own, false) => {
+                FileKind::File if self.tree.admits_entry(&own.chain, &path, false) => {
                     let Some(facts) = dir.stat(&name).filter(|facts| facts.kind == FileKind::File) else {
                         continue;
                     };
-                    if !visit(own, FileFacts::from_facts(facts)) {
+                    if !visit(path, FileFacts::from_facts(facts)) {
                         return false;
                     }
                 }

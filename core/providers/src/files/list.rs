@@ -140,10 +140,10 @@ impl FileWalk<'_> {
                 let path = frame.path.clone();
                 let chain = frame.chain.clone();
                 // One that is gone meanwhile has no more.
-                if let Ok((_, directories, _)) = self.scan(root, &path, &chain, None, &from)
+                if let Ok((_, (names, more), _)) = self.scan(root, &path, &chain, None, &from)
                     && let Some(frame) = self.stack.last_mut()
                 {
-                    frame.fill(directories);
+                    frame.fill(names, more);
                 }
                 continue;
             };
@@ -200,7 +200,8 @@ impl FileWalk<'_> {
         self.visits += 1;
         self.now.directories += 1;
         let room = (self.asked.limit - self.page.items.len()).min(list_max - self.now.files);
-        let (items, directories, has_more) = match self.scan(root, &path, &chain, Some((after, room)), &[]) {
+        let (items, (names, more), has_more) = match self.scan(root, &path, &chain, Some((after, room)), &[])
+        {
             Ok(found) => found,
             // It is gone, or not to be read: the rest is listed.
             Err(_) if !path.is_empty() => return Ok(None),
@@ -216,7 +217,7 @@ impl FileWalk<'_> {
             return Ok(Some(if is_over { WalkEnd::Done } else { WalkEnd::Full }));
         }
         let mut frame = WalkFrame { path, chain, batch: VecDeque::new(), more: None };
-        frame.fill(directories);
+        frame.fill(names, more);
         self.stack.push(frame);
         Ok(None)
     }
@@ -294,7 +295,7 @@ impl FileWalk<'_> {
 }
 
 impl WalkFrame {
-    fn fill(&mut self, (names, more): (Vec<Vec<u8>>, bool)) {
+    fn fill(&mut self, names: Vec<Vec<u8>>, more: bool) {
         self.more = names.last().filter(|_| more).cloned();
         self.batch = names.into();
     }

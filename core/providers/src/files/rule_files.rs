@@ -91,14 +91,15 @@ impl RuleFiles {
     pub(super) fn rules_in(
         &self,
         root: &RootDirectory,
-        (directory, name): (&[u8], &[u8]),
+        directory: &[u8],
+        name: &[u8],
         folds: bool,
         dir: &Path,
     ) -> Option<Arc<IgnoreRules>> {
         let key = || join(directory, name);
         let path = || dir.join(OsStr::from_bytes(&key()));
         let stamp = match root.look(directory, name) {
-            Ok(found) => RuleFileStamp::from(found),
+            Ok((facts, changed)) => RuleFileStamp { facts, changed },
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => return None,
             Err(error) => return Some(self.unreadable(&path(), UnreadableRules::System(error))),
         };
@@ -176,7 +177,8 @@ impl RuleFiles {
         directory: &[u8],
         absolute: impl Fn() -> PathBuf,
     ) -> Option<Repository> {
-        let stamp = RuleFileStamp::from(root.look(directory, b".git").ok()?);
+        let (facts, changed) = root.look(directory, b".git").ok()?;
+        let stamp = RuleFileStamp { facts, changed };
         let mut known = self.repositories.lock();
         if let Some((_, repository)) = known.get(directory).filter(|(known, _)| *known == stamp) {
             return repository.clone();
@@ -278,12 +280,6 @@ impl RuleFileStamp {
     }
 }
 
-impl From<(EntryFacts, Changed)> for RuleFileStamp {
-    fn from((facts, changed): (EntryFacts, Changed)) -> Self {
-        Self { facts, changed }
-    }
-}
-
 impl UnreadableRules {
     /// A message for the log: the problem, its effect, and the fix.
     fn message(self, path: &Path) -> String {
@@ -304,7 +300,8 @@ impl UnreadableRules {
 fn looked(path: &Path) -> Result<Option<RuleFileStamp>, UnreadableRules> {
     match rustix::io::retry_on_intr(|| rustix::fs::stat(path)) {
         Ok(stat) => {
-            let stamp = RuleFileStamp::from(EntryFacts::with_change(&stat));
+            let (facts, changed) = EntryFacts::with_change(&stat);
+            let stamp = RuleFileStamp { facts, changed };
             match stamp.facts.kind {
                 FileKind::File => Ok(Some(stamp)),
                 FileKind::Directory => Ok(None),
@@ -322,7 +319,8 @@ fn open(path: &Path) -> Result<(File, RuleFileStamp), UnreadableRules> {
     let open = || rustix::fs::open(path, flags, Mode::empty());
     let file = rustix::io::retry_on_intr(open).map_err(UnreadableRules::System)?;
     let stat = rustix::fs::fstat(&file).map_err(UnreadableRules::System)?;
-    let stamp = RuleFileStamp::from(EntryFacts::with_change(&stat));
+    let (facts, changed) = EntryFacts::with_change(&stat);
+    let stamp = RuleFileStamp { facts, changed };
     if stamp.facts.kind == FileKind::File {
         Ok((File::from(file), stamp))
     } else {

@@ -126,7 +126,7 @@ impl FolderRules {
 
     fn descend(&self, root: &RootDirectory, chain: &mut Chain, path: &[u8]) {
         let skip = if path.is_empty() { 0 } else { path.len() + 1 };
-        let rules = |name: &[u8], folds| self.files.rules_in(root, (path, name), folds, &self.dir);
+        let rules = |name: &[u8], folds| self.files.rules_in(root, path, name, folds, &self.dir);
         let ignore = rules(IGNORE, false);
         let git = rules(GITIGNORE, chain.folds);
         if ignore.is_some() || git.is_some() {

@@ -75,7 +75,9 @@ pub(super) enum PathOf {
 /// The paths of a revision that begin with the typed text, percent-encoded or not, in one directory.
 pub(super) fn paths(
     handle: &Handle<'_>,
-    (revision, typed, of): (&str, &str, PathOf),
+    revision: &str,
+    typed: &str,
+    of: PathOf,
     context: &RequestContext<'_>,
 ) -> Result<Vec<String>, ReadError> {
     let own = handle.own;

@@ -314,7 +314,7 @@ impl Git {
                 }
                 GitTarget::Commit(revision) => commits::commit(handle, revision, context)?,
                 GitTarget::Diff(from, to) => {
-                    let (patch, mark) = patch::diff(handle, (from, to), context)?;
+                    let (patch, mark) = patch::diff(handle, from, to, context)?;
                     return Ok((text(patch, PATCH, context)?, mark));
                 }
                 GitTarget::Path(revision, _) if GitRoute::parse(request.route()) == Some(GitRoute::Tree) => {
@@ -372,7 +372,7 @@ impl Git {
                     Some(GitRoute::Log) => PathOf::Log,
                     _ => PathOf::Blob,
                 };
-                complete::paths(handle, (revision, typed, of), context)
+                complete::paths(handle, revision, typed, of, context)
             }
         };
         repository.with(context, completed).ok()

@@ -37,7 +37,8 @@ const FIRST: usize = 8_000;
 /// The patch that turns `from` into `to`.
 pub(super) fn diff(
     handle: &Handle<'_>,
-    (from, to): (&GitRevision, &GitRevision),
+    from: &GitRevision,
+    to: &GitRevision,
     context: &RequestContext<'_>,
 ) -> Result<(String, Fingerprint), ReadError> {
     let tree = |variable, revision| handle.resolve(variable, revision).and_then(|id| handle.tree_of(id));

@@ -163,11 +163,9 @@ impl ObjectStore {
         if nested > NESTED {
             return Err(StoreError::Corrupt("deltas of packs lead in a circle"));
         }
-        self.look(
-            id,
-            &mut |pack, offset| self.packed((pack, offset), wanted, cancelled, nested),
-            &mut |file| loose(file, wanted, cancelled),
-        )
+        self.look(id, &mut |pack, offset| self.packed(pack, offset, wanted, cancelled, nested), &mut |file| {
+            loose(file, wanted, cancelled)
+        })
     }
 
     /// Asks each place that has the object, until one answers.
@@ -231,7 +229,8 @@ impl ObjectStore {
 
     fn packed(
         &self,
-        (pack, offset): (&Arc<Pack>, u64),
+        pack: &Arc<Pack>,
+        offset: u64,
         wanted: Wanted,
         cancelled: &IsCancelled<'_>,
         nested: usize,

@@ -74,7 +74,7 @@ fn asked(repository: &GitRepository, target: &GitTarget, stop_at: usize) -> (Res
             commits::log(handle, &log, &context).map(drop)
         }
         GitTarget::Commit(id) => commits::commit(handle, id, &context).map(drop),
-        GitTarget::Diff(from, to) => patch::diff(handle, (from, to), &context).map(drop),
+        GitTarget::Diff(from, to) => patch::diff(handle, from, to, &context).map(drop),
         GitTarget::Path(revision, path) => {
             contents::blob(handle, revision, std::str::from_utf8(path).unwrap(), &context).map(drop)
         }

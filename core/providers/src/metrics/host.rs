@@ -34,10 +34,17 @@ pub(super) struct Collector {
     changed: Condvar,
 }
 
+/// A thread of a process: after a fork the child starts its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct CollectorThread {
+    process: u32,
+    number: u64,
+}
+
 #[derive(Debug, Default)]
 struct HostState {
-    /// The thread: its process, and its number.
-    thread: Option<(u32, u64)>,
+    /// The thread, if one runs.
+    thread: Option<CollectorThread>,
     /// The number of threads started so far.
     begun: u64,
     /// The number of measurements made so far.
@@ -138,11 +145,11 @@ impl Collector {
     /// Starts the thread unless it runs in this process. Whether it did.
     fn start(self: &Arc<Self>, state: &mut HostState, feed: Option<&Feed>) -> bool {
         let process = std::process::id();
-        let Some(feed) = feed.filter(|_| state.thread.is_none_or(|(of, _)| of != process)) else {
+        let Some(feed) = feed.filter(|_| state.thread.is_none_or(|thread| thread.process != process)) else {
             return false;
         };
         state.begun += 1;
-        let own = (process, state.begun);
+        let own = CollectorThread { process, number: state.begun };
         let collector = self.clone();
         let feed = feed.clone();
         let thread = std::thread::Builder::new().name("mcp-host".into());
@@ -151,7 +158,7 @@ impl Collector {
         begun
     }
 
-    fn work(&self, own: (u32, u64), feed: &Feed) {
+    fn work(&self, own: CollectorThread, feed: &Feed) {
         let mut probe = HostProbe::new();
         std::thread::sleep(MINIMUM_CPU_UPDATE_INTERVAL);
         loop {
@@ -177,7 +184,7 @@ impl Collector {
 }
 
 impl HostState {
-    fn is_wanted(&self, own: (u32, u64), interval: Duration) -> bool {
+    fn is_wanted(&self, own: CollectorThread, interval: Duration) -> bool {
         let linger = LINGER.max(interval.saturating_mul(3));
         let is_recent = self.requested.is_some_and(|requested| requested.elapsed() < linger);
         self.thread == Some(own) && (self.interests > 0 || is_recent)

@@ -450,7 +450,7 @@ impl Rag {
                 let log = |what: &str| reply.log(what);
                 let tracker = self.tracker();
                 let found =
-                    retrieve::search(&tracker.source, collection, documents, (text, &query), &permits, &log);
+                    retrieve::search(&tracker.source, collection, documents, text, &query, &permits, &log);
                 self.saw(request, documents.generation);
                 found.map_err(|reason| {
                     reply.log(&reason);

@@ -175,7 +175,9 @@ option_table!(RagOptions, "an object of options" {
 fn read_collections(value: OptionValue) -> Result<Vec<(String, Origin)>, OptionError> {
     let pairs = match value {
         OptionValue::Members(members) => members,
-        OptionValue::List(items) => items.into_iter().enumerate().map(pair).collect::<Result<_, _>>()?,
+        OptionValue::List(items) => {
+            items.into_iter().enumerate().map(|(at, item)| pair(at, &item)).collect::<Result<_, _>>()?
+        }
         other => return Err(OptionError::wrong_type(&other, "names with a folder or a drive each")),
     };
     let one = |(name, value): (String, OptionValue)| {
@@ -186,13 +188,13 @@ fn read_collections(value: OptionValue) -> Result<Vec<(String, Origin)>, OptionE
 }
 
 /// A name and a collection, as languages give names that are no option.
-fn pair((at, item): (usize, OptionValue)) -> Result<(String, OptionValue), OptionError> {
-    if let OptionValue::List(pair) = &item
+fn pair(at: usize, item: &OptionValue) -> Result<(String, OptionValue), OptionError> {
+    if let OptionValue::List(pair) = item
         && let [OptionValue::Text(name), value] = &**pair
     {
         return Ok((name.clone(), value.clone()));
     }
-    Err(OptionError::wrong_type(&item, "a name and a collection").under(PathStep::Item(at)))
+    Err(OptionError::wrong_type(item, "a name and a collection").under(PathStep::Item(at)))
 }
 
 /// One collection: a folder, or a drive.

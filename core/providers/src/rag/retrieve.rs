@@ -67,7 +67,8 @@ pub(super) fn search(
     store: &DocumentStore,
     collection: &Collection,
     documents: &Documents,
-    (text, query): (&str, &SearchQuery),
+    text: &str,
+    query: &SearchQuery,
     permits: &dyn Fn(&str) -> bool,
     log: &dyn Fn(&str),
 ) -> Result<ReadResult<'static>, String> {

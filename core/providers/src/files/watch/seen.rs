@@ -70,7 +70,8 @@ impl Before {
 
     /// Whether a change at this time may be later than the state that the client knows.
     pub(super) fn is_older_than(&self, changed: Changed) -> bool {
-        time_of(changed).is_none_or(|(at, margin)| at + margin >= self.since)
+        let (seconds, nanos) = changed;
+        time_of(seconds, nanos).is_none_or(|(at, margin)| at + margin >= self.since)
     }
 }
 
@@ -134,13 +135,13 @@ impl SeenFiles {
 /// Whether a change after this moment gives another time of modification.
 pub(super) fn is_settled(facts: &EntryFacts) -> bool {
     let (seconds, nanos) = facts.modified;
-    let Some((changed, margin)) = time_of((seconds, i64::from(nanos))) else { return true };
+    let Some((changed, margin)) = time_of(seconds, i64::from(nanos)) else { return true };
     // A time that is yet to come says nothing of when it was set, but a change would set another.
     SystemTime::now().duration_since(changed).map_or(true, |age| age > margin)
 }
 
 /// A time of a file system, and by how much a later change may have the same one. `None`: before 1970.
-fn time_of((seconds, nanos): (i64, i64)) -> Option<(SystemTime, Duration)> {
+fn time_of(seconds: i64, nanos: i64) -> Option<(SystemTime, Duration)> {
     let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?.min(999_999_999));
     let margin = if nanos == 0 { COARSE } else { TICK };
     Some((SystemTime::UNIX_EPOCH.checked_add(since)?, margin))
