@@ -61,7 +61,7 @@ async fn outlives_nothing(server: &ResourceServer, endless: &str, other: &str) {
     for _ in 0..MANY {
         let mut client = Client::modern(server).unwrap();
         let error = client.read(endless).await.unwrap_err();
-        assert_eq!(error.code, -32603, "{endless}: {error}");
+        assert_eq!(error.code, -31008, "{endless}: {error}");
     }
     let mut client = Client::modern(server).unwrap();
     let begun = Instant::now();
