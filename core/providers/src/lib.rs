@@ -83,7 +83,7 @@ mod tracker;
 pub mod uri_path;
 #[cfg(feature = "_values")]
 mod values;
-#[cfg(any(feature = "_tracker", feature = "api", feature = "files", feature = "rag"))]
+#[cfg(any(feature = "_tracker", feature = "api"))]
 mod wanted;
 #[cfg(any(feature = "_polling", feature = "_tracker", feature = "files"))]
 mod watching;

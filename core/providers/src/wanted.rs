@@ -7,9 +7,13 @@
 //! Law: work without a known end asks at each step, at least four times a second. Without `while_wanted`, work is wanted.
 
 use std::cell::RefCell;
-use std::time::{Duration, Instant};
+#[cfg(any(feature = "api", feature = "rag"))]
+use std::time::Duration;
+#[cfg(feature = "rag")]
+use std::time::Instant;
 
 /// The longest wait between two looks.
+#[cfg(any(feature = "api", feature = "rag"))]
 pub(crate) const STEP: Duration = Duration::from_millis(250);
 
 type IsWanted = Option<Box<dyn Fn() -> bool>>;
@@ -34,11 +38,13 @@ impl Drop for BeforeWork {
 }
 
 /// Whether anybody waits for the work of this thread.
+#[cfg(any(feature = "api", feature = "docs", feature = "skills"))]
 pub(crate) fn is_wanted() -> bool {
     IS_WANTED.with_borrow(|is_wanted| is_wanted.as_ref().is_none_or(|is_wanted| is_wanted()))
 }
 
 /// Waits for `time`; `false` as soon as nobody waits for the work of this thread.
+#[cfg(feature = "rag")]
 pub(crate) fn pause(time: Duration) -> bool {
     let begun = Instant::now();
     loop {

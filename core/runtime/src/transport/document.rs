@@ -135,6 +135,36 @@ mod unique {
     }
 }
 
+/// Parses YAML, by the core schema of YAML 1.2, as a JSON value, so that later errors can name the member and not only the
+/// line. Aliases cannot make it grow without limit.
+///
+/// # Errors
+/// The reason and the position, without an excerpt of the text, which may contain secrets.
+#[cfg(feature = "yaml")]
+pub fn yaml(text: &str) -> Result<serde_json::Value, String> {
+    use super::yaml::{NOT_YAML, TWICE, YamlFault, YamlLimits, YamlSchema, read_yaml};
+    let limits = YamlLimits { values: 250_000, bytes: 2 * MOST as usize, depth: 64 };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    read_yaml(text, YamlSchema::Core, limits).map(Into::into).map_err(|fault| {
+        let YamlFault { what, detail, line, column } = fault;
+        let reason = match detail {
+            Some(key) if what == TWICE => format!("the key {key:?} stands twice"),
+            Some(reason) if what == NOT_YAML => format!("{what}: {reason}"),
+            _ => what.to_owned(),
+        };
+        format!("{reason} at line {line} column {column}")
+    })
+}
+
+/// The error without the feature `yaml`.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "yaml"))]
+pub(crate) fn yaml(_: &str) -> Result<serde_json::Value, String> {
+    Err("YAML needs the feature `yaml`".into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,34 +203,4 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(value(&folder).unwrap_err(), "it does not exist; create it, or name another file");
     }
-}
-
-/// Parses YAML, by the core schema of YAML 1.2, as a JSON value, so that later errors can name the member and not only the
-/// line. Aliases cannot make it grow without limit.
-///
-/// # Errors
-/// The reason and the position, without an excerpt of the text, which may contain secrets.
-#[cfg(feature = "yaml")]
-pub fn yaml(text: &str) -> Result<serde_json::Value, String> {
-    use super::yaml::{NOT_YAML, TWICE, YamlFault, YamlLimits, YamlSchema, read_yaml};
-    let limits = YamlLimits { values: 250_000, bytes: 2 * MOST as usize, depth: 64 };
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    read_yaml(text, YamlSchema::Core, limits).map(Into::into).map_err(|fault| {
-        let YamlFault { what, detail, line, column } = fault;
-        let reason = match detail {
-            Some(key) if what == TWICE => format!("the key {key:?} stands twice"),
-            Some(reason) if what == NOT_YAML => format!("{what}: {reason}"),
-            _ => what.to_owned(),
-        };
-        format!("{reason} at line {line} column {column}")
-    })
-}
-
-/// The error without the feature `yaml`.
-///
-/// # Errors
-/// Always.
-#[cfg(not(feature = "yaml"))]
-pub(crate) fn yaml(_: &str) -> Result<serde_json::Value, String> {
-    Err("YAML needs the feature `yaml`".into())
 }

@@ -229,8 +229,8 @@ fn write_history(out: &mut impl Write, size: HistorySize) -> Result<(), Box<dyn 
         let branch = if is_topic { "topic" } else { "main" };
         write!(out, "commit refs/heads/{branch}\nmark :{number}\n")?;
         let time = 1_500_000_000 + u64::from(number) * 300;
-        write!(out, "author Ada {} <ada@example.org> {time} +0200\n", dice.below(500))?;
-        write!(out, "committer Bob <bob@example.org> {time} +0000\n")?;
+        writeln!(out, "author Ada {} <ada@example.org> {time} +0200", dice.below(500))?;
+        writeln!(out, "committer Bob <bob@example.org> {time} +0000")?;
         write!(out, "data {}\n{message}\n", message.len())?;
         match (is_topic, main) {
             (_, 0) => {}
