@@ -609,7 +609,8 @@ def quickstart(request: pytest.FixtureRequest, tmp_path: Path) -> StdioServerPar
         return StdioServerParameters(command=sys.executable, args=[str(script)])
     # Node looks for packages beside the script.
     (tmp_path / "node_modules").mkdir()
-    (tmp_path / "node_modules" / "mcp-resources").symlink_to(ROOT)
+    for package, place in (("mcp-resources", ROOT), ("zod", ROOT / "node_modules" / "zod")):
+        (tmp_path / "node_modules" / package).symlink_to(place)
     command = str(newer_node() / "node")
     return StdioServerParameters(command=command, args=[str(script)], env=dict(os.environ))
 
