@@ -161,7 +161,7 @@ impl Catalog {
 
     /// All custom methods, in the order of their names.
     pub fn methods(&self) -> impl Iterator<Item = &Arc<MethodEntry>> {
-        self.methods.values()
+        values(&self.methods)
     }
 
     /// The tool of this name.
@@ -171,7 +171,7 @@ impl Catalog {
 
     /// All tools, in the order of their names.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
-        self.tools.values()
+        values(&self.tools)
     }
 
     /// The prompt of this name.
@@ -181,12 +181,12 @@ impl Catalog {
 
     /// All prompts, in the order of their names.
     pub fn prompts(&self) -> impl Iterator<Item = &Arc<PromptEntry>> {
-        self.prompts.values()
+        values(&self.prompts)
     }
 
     /// The extensions of mounts, in the order of their identifiers.
     pub fn extensions(&self) -> impl Iterator<Item = &ExtensionEntry> {
-        self.extensions.values().map(|entry| &**entry)
+        values(&self.extensions).map(|entry| &**entry)
     }
 
     /// The edits that remove everything that belongs to `mount`, and all resources read by one of `handlers`. O(N).
@@ -345,3 +345,8 @@ fn ancestors(normal: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests;
+
+/// The values of a table. Most are empty, and an iterator over an empty tree is not free.
+fn values<V>(table: &OrdMap<Arc<str>, Arc<V>>) -> impl Iterator<Item = &Arc<V>> {
+    (!table.is_empty()).then(|| table.values()).into_iter().flatten()
+}

@@ -487,10 +487,8 @@ impl Engine {
         if self.options.logging {
             writer.object("logging", |_| ());
         }
-        let mut own = vec!["resources", "completions", "logging"];
         let offered = [("tools", self.offers_tools(principal)), ("prompts", self.offers_prompts(principal))];
-        for (name, _) in offered.into_iter().filter(|(_, is_offered)| *is_offered) {
-            own.push(name);
+        for (name, _) in offered.iter().filter(|(_, is_offered)| *is_offered) {
             writer.object(name, |named| {
                 if self.options.list_changed && notified {
                     named.bool("listChanged", true);
@@ -499,12 +497,15 @@ impl Engine {
         }
         let catalog = self.catalog();
         let added = catalog.methods().map(|entry| &entry.extension);
+        let mut declared: Vec<&str> = Vec::new();
         for (name, settings) in
             self.options.extensions.iter().chain(added).filter_map(|own| own.capability.as_ref())
         {
+            let is_own = matches!(&**name, "resources" | "completions" | "logging")
+                || offered.iter().any(|(own, is_offered)| *is_offered && own == name);
             // A capability that several methods declare has the settings of the first.
-            if !own.contains(&name.as_str()) {
-                own.push(name);
+            if !is_own && !declared.contains(&name.as_str()) {
+                declared.push(name);
                 writer.named(name).extend_from_slice(settings.as_bytes());
             }
         }
@@ -514,7 +515,7 @@ impl Engine {
             for (id, settings) in own {
                 writer.named(id).extend_from_slice(settings.as_bytes());
             }
-            for entry in self.catalog().extensions() {
+            for entry in catalog.extensions() {
                 writer.named(&entry.id).extend_from_slice(entry.settings.as_bytes());
             }
         });
