@@ -343,10 +343,10 @@ fn ancestors(normal: &str) -> impl Iterator<Item = &str> {
     Some(&path[..root]).into_iter().chain(directories).filter(move |parent| parent.len() < normal.len())
 }
 
-#[cfg(test)]
-mod tests;
-
 /// The values of a table. Most are empty, and an iterator over an empty tree is not free.
 fn values<V>(table: &OrdMap<Arc<str>, Arc<V>>) -> impl Iterator<Item = &Arc<V>> {
     (!table.is_empty()).then(|| table.values()).into_iter().flatten()
 }
+
+#[cfg(test)]
+mod tests;
