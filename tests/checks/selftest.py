@@ -277,7 +277,12 @@ class Size(unittest.TestCase):
 
 class Hygiene(unittest.TestCase):
     def test_rust(self) -> None:
-        for bad in ("unsafe { f() }", "#![cfg_attr(not(a), allow(dead_code))]", "#[allow(dead_code)]", "#[expect(dead_code)]"):
+        for bad in (
+            "unsafe { f() }",
+            "#![cfg_attr(not(a), allow(dead_code))]",
+            "#[allow(dead_code)]",
+            "#[expect(dead_code)]",
+        ):
             assert len(core(hygiene.check, "uri.rs", bad)) == 1, bad
         assert core(hygiene.check, "uri.rs", '#[expect(dead_code, reason = "so")] // unsafe { }') == []
         assert core(hygiene.check, "base64.rs", "unsafe { f() }") == []
