@@ -6,7 +6,7 @@
 //! use mcp_resources_providers::registry::{self, ProviderSet};
 //! # #[cfg(all(feature = "clock", feature = "files"))] {
 //! let mut set = ProviderSet::new();
-//! let (kind, options) = registry::word("files:project=.")?;
+//! let (kind, options) = registry::parse_shorthand("files:project=.")?;
 //! set.add(&kind, options)?;
 //! set.add("clock", OptionValue::None)?;
 //! assert_eq!(set.providers().len(), 2);
