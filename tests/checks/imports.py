@@ -45,7 +45,7 @@ def typescript(tree: Tree, folder: str) -> Graph:
 
 
 def circles(graph: Graph) -> list[set[str]]:
-    """The groups of files each of which reaches every other one of its group: the largest first."""
+    """The groups of files that all reach each other, the largest first."""
     reached = {path: _reached(graph, path) for path in graph}
     groups: list[set[str]] = []
     for path in sorted(graph):

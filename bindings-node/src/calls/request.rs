@@ -36,7 +36,7 @@ pub(crate) fn fill(env: &Env, request: &WorkRequest<'_>, arguments: &mut Argumen
     Ok(())
 }
 
-/// The value of a variable as an argument: pairs are an array of arrays, of which any text is a safe key.
+/// The value of a variable as an argument: pairs are an array of arrays, so that any text is a safe key.
 fn push_value(env: &Env, arguments: &mut Arguments, value: &Value<'_>) -> Result<()> {
     match value {
         Value::Scalar(text) => arguments.push_text(env, text)?,

@@ -526,7 +526,7 @@ _HARMLESS = frozenset((str, int, bool, type(None)))
 
 
 def _refuse_values(value: object, path: str, depth: int = 100) -> None:
-    """Refuses bytes and NaN in plain containers, of which pydantic would make texts and `None`."""
+    """Refuses bytes and NaN in plain containers, which pydantic would turn into texts and `None`."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{path} is {value}, which JSON does not have; use None, or a text")
     if isinstance(value, bytes | bytearray | memoryview) and is_bytes(value):

@@ -108,7 +108,7 @@ struct Calls(Py<PyAny>);
 impl Wake for Calls {
     fn wake(self: Arc<Self>) {
         Python::attach(|py| {
-            // The loop is closed: nobody waits.
+            // The loop is closed: no answer is expected.
             let _ = self.0.call0(py);
         });
     }

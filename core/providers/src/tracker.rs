@@ -13,7 +13,7 @@
 //! - A change is another digest of what a reader would get. What is hidden, ignored or excluded has the digest of what is
 //!   absent, so nothing that happens there is reported; that it is not served any longer is one change, as if it were removed.
 //! - The first comparison of a URI is with what was last read there, so a change between a read and its subscription is
-//!   reported. If nobody has read it, only a change after the subscription is.
+//!   reported. Without an earlier read, only a change after the subscription is.
 //! - Digests of [`READS`] to twice as many reads are kept. If one was dropped, a URI without a digest counts as changed.
 //! - The lock is a leaf: no source is asked, nothing is logged and no client is notified while it is held. Only
 //!   [`TrackedSource::digest`] of a snapshot that is there already may be computed.
@@ -47,7 +47,7 @@ pub(crate) trait TrackedSource: Send + Sync + Sized + 'static {
     const THREAD: &'static str;
     /// Time after the last request for a snapshot until the thread ends, without a subscriber.
     const IDLE: Duration = Duration::ZERO;
-    /// Whether the lists count as changed when they are watched and nobody has read them.
+    /// Whether lists that were never read count as changed when they are watched.
     const ANNOUNCES_LISTS: bool = false;
 
     /// Everything that is known at one moment.
@@ -545,7 +545,7 @@ mod tests {
             (first(Some(1), None, false), later, false),
             (first(Some(0), None, false), earlier, true),
             (first(Some(0), Some(1), false), None, true),
-            // Nobody has: only what changed after the subscription is reported.
+            // It was never read: only a change after the subscription is reported.
             (first(None, None, false), None, false),
             (first(None, None, false), earlier, false),
             (first(None, None, false), later, true),

@@ -43,7 +43,7 @@ pub(crate) fn is_wanted() -> bool {
     IS_WANTED.with_borrow(|is_wanted| is_wanted.as_ref().is_none_or(|is_wanted| is_wanted()))
 }
 
-/// Waits for `time`; `false` as soon as nobody waits for the work of this thread.
+/// Waits for `time`; `false` as soon as the work of this thread is no longer wanted.
 #[cfg(feature = "rag")]
 pub(crate) fn pause(time: Duration) -> bool {
     let begun = Instant::now();

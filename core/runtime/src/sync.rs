@@ -55,19 +55,19 @@ impl<T> RwLock<T> {
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Waits until nobody writes.
+    /// Waits until there is no writer.
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nobody reads or writes.
+    /// Waits until there is no reader and no writer.
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Condvar {
-    /// A condition that nobody waits for.
+    /// A condition without waiting threads.
     pub const fn new() -> Self {
         Self(std::sync::Condvar::new())
     }

@@ -1,4 +1,4 @@
-//! Work that nobody waits for any longer: it stops, and gives its thread back.
+//! Work that is no longer wanted: it stops, and gives its thread back.
 //!
 //! A provider has a few threads. If work went on after its time-out, as many requests as there are threads would stop all
 //! others.

@@ -5,7 +5,7 @@
 //!   at://T12%3A00 ┴─ a template with typed variables ─▶ when = T12:00 ─ expanded ─▶ at://T12%3A00: watched, marked and cached
 //! ```
 //!
-//! Law: only for templates of authors: a provider compares the URIs that it is told of with its own.
+//! Law: only for templates of authors: a provider compares reported URIs with its own.
 
 use super::Engine;
 use crate::catalog::CatalogRoute;

@@ -142,7 +142,7 @@ impl Folder {
         format!("{scheme}{}", uri.strip_prefix(INDEX).unwrap_or_default())
     }
 
-    /// Visits each file that is served, until `visit` returns `false` or nobody waits for it. Returns whether all were visited.
+    /// Visits each file that is served, until `visit` returns `false` or the request ends. Returns whether all were visited.
     ///
     /// # Errors
     /// The folder is not there now, or cannot be read.

@@ -274,7 +274,7 @@ impl Drive {
         }
     }
 
-    /// The token, once no other thread asks for one. `None` as soon as nobody waits for it.
+    /// The token, once no other thread asks for one. `None` as soon as the request has ended.
     fn token(&self) -> Option<MutexGuard<'_, Option<AccessToken>>> {
         loop {
             if let Some(token) = self.token.try_lock() {

@@ -1,7 +1,7 @@
 //! Computations in progress, shared by all callers that wait for the same result.
 //!
 //! ```text
-//!   join ──first──▶ ComputeLeader ──finish──▶ everybody who waits has the same end
+//!   join ──first──▶ ComputeLeader ──finish──▶ all who joined get the same result
 //!     └──later──▶ ComputeFlight::finished      └──dropped: one of those who wait leads next
 //! ```
 //!

@@ -119,7 +119,7 @@ fn is_letter_mark(char: char) -> bool {
         | '\u{2de0}'..='\u{2dff}' | '\u{a66f}'..='\u{a67d}' | '\u{a69e}'..='\u{a69f}' | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// The usual form of a kanji of which names have variants. Only forms of single characters, none of two words.
+/// The usual form of a kanji whose variants occur in names. Only forms of single characters, none of two words.
 pub(super) fn variant(char: char) -> char {
     match char {
         '髙' => '高',

@@ -78,7 +78,7 @@ impl SearchTokens {
         self.tokens.len()
     }
 
-    /// Finds a phrase in the original text: tokens separated by spaces, of which the last may be a prefix.
+    /// Finds a phrase in the original text: tokens separated by spaces; the last one may be a prefix.
     pub(super) fn find<'w>(&'w self, phrase: &'w Phrase) -> impl Iterator<Item = Range<usize>> + 'w {
         let mut from = 0;
         std::iter::from_fn(move || {
