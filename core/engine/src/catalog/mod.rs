@@ -184,6 +184,14 @@ impl Catalog {
         values(&self.prompts)
     }
 
+    pub(crate) fn has_tools(&self) -> bool {
+        !self.tools.is_empty()
+    }
+
+    pub(crate) fn has_prompts(&self) -> bool {
+        !self.prompts.is_empty()
+    }
+
     /// The extensions of mounts, in the order of their identifiers.
     pub fn extensions(&self) -> impl Iterator<Item = &ExtensionEntry> {
         values(&self.extensions).map(|entry| &**entry)

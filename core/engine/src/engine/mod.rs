@@ -426,7 +426,7 @@ impl Engine {
         method.exists_in(revision)
             && match method {
                 ProtocolMethod::Subscribe | ProtocolMethod::Unsubscribe => self.options.subscribe,
-                ProtocolMethod::Complete => self.completes(principal),
+                ProtocolMethod::Complete => self.completes(&self.catalog(), principal),
                 ProtocolMethod::SetLevel => self.options.logging,
                 ProtocolMethod::ListTools | ProtocolMethod::CallTool => self.offers_tools(principal),
                 ProtocolMethod::ListPrompts | ProtocolMethod::GetPrompt => self.offers_prompts(principal),
@@ -442,8 +442,12 @@ impl Engine {
 
     /// Whether there is a custom method of this name.
     pub(crate) fn has_custom_method(&self, method: &str) -> bool {
+        self.has_method(&self.catalog(), method)
+    }
+
+    fn has_method(&self, catalog: &Catalog, method: &str) -> bool {
         self.options.extensions.iter().any(|extension| extension.method == method)
-            || self.catalog().method(method).is_some()
+            || catalog.method(method).is_some()
     }
 
     /// The lists whose changes are announced to `principal`.
@@ -473,6 +477,7 @@ impl Engine {
         notified: bool,
         principal: &Principal,
     ) {
+        let catalog = self.catalog();
         writer.object("resources", |resources| {
             if self.options.subscribe && notified {
                 resources.bool("subscribe", true);
@@ -481,13 +486,15 @@ impl Engine {
                 resources.bool("listChanged", true);
             }
         });
-        if self.completes(principal) && revision.has_completions_capability() {
+        if self.completes(&catalog, principal) && revision.has_completions_capability() {
             writer.object("completions", |_| ());
         }
         if self.options.logging {
             writer.object("logging", |_| ());
         }
-        let offered = [("tools", self.offers_tools(principal)), ("prompts", self.offers_prompts(principal))];
+        let has_tools = self.options.tools || self.sees_any_tool(&catalog, principal);
+        let has_prompts = self.options.prompts || self.sees_any_prompt(&catalog, principal);
+        let offered = [("tools", has_tools), ("prompts", has_prompts)];
         for (name, _) in offered.iter().filter(|(_, is_offered)| *is_offered) {
             writer.object(name, |named| {
                 if self.options.list_changed && notified {
@@ -495,7 +502,6 @@ impl Engine {
                 }
             });
         }
-        let catalog = self.catalog();
         let added = catalog.methods().map(|entry| &entry.extension);
         let mut declared: Vec<&str> = Vec::new();
         for (name, settings) in
@@ -590,8 +596,8 @@ impl Engine {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    fn completes(&self, principal: &Principal) -> bool {
-        let has_any = || self.has_custom_method(COMPLETE) || self.has_completers(principal);
+    fn completes(&self, catalog: &Catalog, principal: &Principal) -> bool {
+        let has_any = || self.has_method(catalog, COMPLETE) || self.has_completers(catalog, principal);
         self.options.completions.unwrap_or_else(has_any)
     }
 }

@@ -5,7 +5,8 @@
 
 use super::Engine;
 use crate::catalog::{
-    CatalogRoute, ForeignTemplate, ListedTemplate, Lister, PromptEntry, TemplateEntry, ToolEntry, ToolSource,
+    Catalog, CatalogRoute, ForeignTemplate, ListedTemplate, Lister, PromptEntry, TemplateEntry, ToolEntry,
+    ToolSource,
 };
 use crate::guard::{Decision, Effort, Guard, PolicyView};
 use crate::principal::Principal;
@@ -124,14 +125,24 @@ impl Engine {
             && self.guard.missing(principal, &entry.prompt.scopes).is_empty()
     }
 
+    /// Whether `principal` may know about a tool of `catalog`.
+    pub(super) fn sees_any_tool(&self, catalog: &Catalog, principal: &Principal) -> bool {
+        catalog.has_tools() && catalog.tools().any(|entry| self.sees_tool(principal, entry))
+    }
+
+    /// Whether `principal` may know about a prompt of `catalog`.
+    pub(super) fn sees_any_prompt(&self, catalog: &Catalog, principal: &Principal) -> bool {
+        catalog.has_prompts() && catalog.prompts().any(|entry| self.sees_prompt(principal, entry))
+    }
+
     /// Whether the methods for tools are offered to `principal`.
     pub(crate) fn offers_tools(&self, principal: &Principal) -> bool {
-        self.options.tools || self.catalog().tools().any(|entry| self.sees_tool(principal, entry))
+        self.options.tools || self.sees_any_tool(&self.catalog(), principal)
     }
 
     /// Whether the methods for prompts are offered to `principal`.
     pub(crate) fn offers_prompts(&self, principal: &Principal) -> bool {
-        self.options.prompts || self.catalog().prompts().any(|entry| self.sees_prompt(principal, entry))
+        self.options.prompts || self.sees_any_prompt(&self.catalog(), principal)
     }
 
     /// Whether a list source is called for `principal`: its template must be visible. Each item is still checked by
@@ -160,8 +171,7 @@ impl Engine {
     }
 
     /// Whether a variable of a template that `principal` may know about has a completer.
-    pub(super) fn has_completers(&self, principal: &Principal) -> bool {
-        let catalog = self.catalog();
+    pub(super) fn has_completers(&self, catalog: &Catalog, principal: &Principal) -> bool {
         catalog.has_completers()
             && (!self.restricts()
                 || catalog.fallback().is_some()
