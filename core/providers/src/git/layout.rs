@@ -67,7 +67,7 @@ pub(super) type Part = (u64, u64, i64, i64, u64);
 /// Identifies the checked state of a repository, to notice when it is another one or has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
-    /// The parts that decide what is read: if they differ, it is another repository.
+    /// The parts that identify the repository: if they differ, it is another one.
     pub(super) identity: Vec<Option<Part>>,
     /// When an entry of its directories was last added, replaced or removed: it must be checked again. Programs cannot set
     /// these times.

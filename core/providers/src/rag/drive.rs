@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Law: the credentials are the operator's, never a client's, and stand in no message. A page token that Drive does not know any
-//! longer is answered with a whole listing. A call, and the pause before it is made again, end soon after nobody waits for it
-//! any longer.
+//! longer is answered with a whole listing. A call, and the pause before it is made again, end soon after its request has
+//! ended.
 
 use super::credentials::{Credentials, SCOPE};
 use super::source::{

@@ -1,4 +1,4 @@
-//! Limits on what is read, counted as it is read.
+//! Limits on the values and bytes of a document, counted while it is read.
 
 use super::ValueLimits;
 use std::cell::Cell;

@@ -230,7 +230,7 @@ impl Builder {
         self
     }
 
-    /// Sets whether tools are offered before the first one is added, so that a client is told of later ones. Default
+    /// Sets whether tools are offered before the first one is added, so that clients are notified of later ones. Default
     /// `false`.
     pub fn tools(mut self, tools: bool) -> Self {
         self.options.tools = tools;

@@ -239,7 +239,7 @@ impl NamedCall {
     /// Deserializes the arguments.
     ///
     /// # Errors
-    /// [`ReadError::RefusedParameter`]: the model is told what is wrong.
+    /// [`ReadError::RefusedParameter`]: the model gets the reason.
     pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, ReadError> {
         serde_json::from_str(&self.arguments).map_err(|error| {
             let text = error.to_string();

@@ -44,7 +44,7 @@ pub use regular::open_to_read;
 #[cfg(feature = "yaml")]
 #[doc(hidden)]
 pub use document::yaml as document_yaml;
-// Hidden, for the Python binding, a thread of which takes records.
+// Hidden, for a thread of the Python binding that takes records.
 #[doc(hidden)]
 pub use record_signal::RecordSignal;
 #[cfg(all(feature = "pipe", unix))]

@@ -67,7 +67,7 @@ fn unwanted(drive: &Drive) -> Duration {
     begun.elapsed()
 }
 
-// S-32: a pause, a wait for an answer without an end, and a wait for another thread's token end when nobody waits.
+// S-32: a pause, an endless answer, and a wait for another thread's token end when the request has ended.
 #[test]
 fn calls_end_when_nobody_waits() {
     const SOON: Duration = Duration::from_secs(5);
