@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// what is in flight finishes, what is new is refused, and then nothing is left.
 #[test]
 fn what_is_in_flight_finishes() {
-    let served = Served::with(|limits| limits.grace = 10_000, |http| http);
+    let served = Served::with(|limits| limits.grace = 120_000, |http| http);
     let mut busy = served.client();
     let mut idle = served.client();
     idle.read(1, "demo://hello");
@@ -26,7 +26,7 @@ fn what_is_in_flight_finishes() {
 
 #[test]
 fn a_request_that_comes_too_late_is_refused() {
-    let served = Served::with(|limits| limits.grace = 10_000, |http| http);
+    let served = Served::with(|limits| limits.grace = 120_000, |http| http);
     let mut client = served.client();
     client.read(1, "demo://slow");
     served.wait_for(1);
