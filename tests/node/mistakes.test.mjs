@@ -56,7 +56,9 @@ async function said({ code }) {
   } catch (error) {
     return error.message;
   }
-  return logged.length > 0 ? logged.join('\n') : told;
+  // A busy machine lets any function wait: that is no mistake of its author.
+  const mistakes = logged.filter((line) => !line.includes('blocked the event loop'));
+  return mistakes.length > 0 ? mistakes.join('\n') : told;
 }
 
 test('there are enough mistakes, each with a name of its own', () => {
