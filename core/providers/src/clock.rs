@@ -4,12 +4,6 @@
 //!
 //! While a client watches, a thread marks each second as a change.
 
-use crate::answers::{completion, page};
-use crate::declared::{self, Declare};
-use crate::options::{OptionKind, option_table, texts};
-use crate::path;
-use crate::route::routes;
-use crate::watching::{OwnWatch, ProviderWatching, WatchedValue};
 use jiff::Timestamp;
 use jiff::tz::{self, TimeZone};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
@@ -17,6 +11,12 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_engine::suggest::closest;
+use mcp_resources_provider_kit::answers::{completion, page};
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::options::{OptionKind, option_table, texts};
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::route::routes;
+use mcp_resources_provider_kit::watching::{OwnWatch, ProviderWatching, WatchedValue};
 use mcp_resources_runtime::provider::{
     Complete, Feed, FeedEntry, InterestChange, List, Mount, Provider, Read, ReadRef, Responder,
 };

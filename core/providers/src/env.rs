@@ -4,17 +4,17 @@
 //! It is not read again with each request: another language may change the environment while our thread reads it,
 //! without a common lock, and the process would crash. To serve changed variables, mount another provider.
 
-use crate::answers::{completion, page};
 use crate::config::{JSON, TEXT};
-use crate::declared::{self, Declare};
 use crate::masks::{Detectors, MASK, Masks, globs, is_secret};
-use crate::options::{OptionKind, option_table, texts};
-use crate::path;
-use crate::route::routes;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::{completion, page};
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::options::{OptionKind, option_table, texts};
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::route::routes;
 use mcp_resources_runtime::provider::{Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

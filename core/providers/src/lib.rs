@@ -18,8 +18,6 @@
 //! - [`results`] keeps what a program has computed, until it expires.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "_declared")]
-mod answers;
 #[cfg(feature = "api")]
 pub mod api;
 #[cfg(feature = "clock")]
@@ -28,65 +26,33 @@ pub mod clock;
 pub mod config;
 #[cfg(feature = "db")]
 pub mod db;
-#[cfg(feature = "_declared")]
-pub mod declared;
-#[cfg(feature = "_digest")]
-mod digest;
 #[cfg(feature = "docs")]
 pub mod docs;
 #[cfg(feature = "config")]
 pub mod env;
 #[cfg(feature = "files")]
 pub mod files;
-#[cfg(feature = "_front")]
-#[doc(hidden)]
-pub mod front_matter;
 #[cfg(feature = "git")]
 pub mod git;
-#[cfg(any(feature = "api", feature = "rag"))]
-mod http_transport;
-#[cfg(feature = "_search")]
+#[cfg(feature = "docs")]
 mod indexes;
-#[cfg(feature = "_masks")]
+#[cfg(feature = "config")]
 mod masks;
-#[cfg(feature = "_paths")]
-mod media;
 #[cfg(feature = "memory")]
 pub mod memory;
 #[cfg(feature = "metrics")]
 pub mod metrics;
-#[cfg(feature = "_named")]
-mod named;
-#[cfg(any(feature = "api", feature = "rag"))]
-mod option_file;
-pub mod options;
-#[cfg(feature = "_declared")]
-mod path;
 #[cfg(feature = "rag")]
 pub mod rag;
-#[cfg(feature = "_declared")]
 pub mod registry;
 #[cfg(feature = "results")]
 pub mod results;
-#[cfg(feature = "_options")]
-mod route;
-#[cfg(feature = "_search")]
+#[cfg(feature = "docs")]
 mod search;
-#[cfg(feature = "_paths")]
-mod selection;
 #[cfg(feature = "skills")]
 pub mod skills;
-#[cfg(feature = "_tracker")]
-mod tracker;
-#[cfg(feature = "_paths")]
-#[doc(hidden)]
-pub mod uri_path;
-#[cfg(feature = "_values")]
-mod values;
-#[cfg(any(feature = "_tracker", feature = "api"))]
-mod wanted;
-#[cfg(any(feature = "_polling", feature = "_tracker", feature = "files"))]
-mod watching;
+
+pub use mcp_resources_provider_kit::{declared, options};
 
 #[cfg(feature = "api")]
 pub use api::Api;

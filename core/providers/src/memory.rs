@@ -4,14 +4,14 @@
 //! Law: an entry is never copied: reads share the stored bytes. The lock is a leaf: no notification is sent while it is
 //! held.
 
-use crate::answers::{completion, page};
-use crate::declared::{self, Declare};
-use crate::options::OptionKind;
-use crate::path;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::{completion, page};
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::options::OptionKind;
+use mcp_resources_provider_kit::path;
 use mcp_resources_runtime::provider::{
     Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };

@@ -16,10 +16,10 @@
 //!
 //! Law: several declarations of one kind are one provider, and the options of each apply to that declaration alone.
 
-use crate::declared::{Declare, Reader};
-use crate::options::OptionKind;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::suggest::closest;
+use mcp_resources_provider_kit::declared::{Declare, Reader};
+use mcp_resources_provider_kit::options::OptionKind;
 use mcp_resources_runtime::provider::Provider;
 use std::any::Any;
 use std::fmt;

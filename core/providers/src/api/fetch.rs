@@ -10,7 +10,7 @@ use super::cache::ApiAnswer;
 use super::fresh::{Freshness, retry_after};
 use super::options::{ApiOptions, CheckedService};
 use super::url;
-use crate::http_transport::{NobodyWaits, Watching};
+use mcp_resources_provider_kit::http_transport::{NobodyWaits, Watching};
 use mcp_resources_runtime::sync::Mutex;
 use std::io;
 

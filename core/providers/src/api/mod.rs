@@ -27,17 +27,17 @@ mod watch;
 
 pub use options::{ApiEndpoint, ApiOptions};
 
-use crate::answers::{completion, page};
-use crate::declared::{self, Declare};
-use crate::option_file;
-use crate::options::OptionKind;
-use crate::path;
-use crate::route::routes;
-use crate::watching::{OwnWatch, ProviderWatching};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::{completion, page};
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::option_file;
+use mcp_resources_provider_kit::options::OptionKind;
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::route::routes;
+use mcp_resources_provider_kit::watching::{OwnWatch, ProviderWatching};
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder,
 };

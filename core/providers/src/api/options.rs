@@ -3,8 +3,8 @@
 use super::echo::SecretWords;
 use super::pick::Pointer;
 use super::url::UrlTemplate;
-use crate::options::{self, Size, TimeSpan, option_table, texts};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
+use mcp_resources_provider_kit::options::{self, Size, TimeSpan, option_table, texts};
 use std::fmt;
 use std::time::Duration;
 use ureq::http::{HeaderName, HeaderValue};
@@ -112,7 +112,7 @@ impl ApiEndpoint {
         }
         for id in &self.ids {
             let mut uri = String::from("api:///-/-/");
-            crate::path::append(&mut uri, id);
+            mcp_resources_provider_kit::path::append(&mut uri, id);
             let is_canonical = mcp_resources_template::uri::normalize(&uri, 1 << 20).as_deref() == Ok(&*uri);
             let has_dots = id.split('/').any(|segment| matches!(segment, "" | "." | ".."));
             if has_dots || !is_canonical || !mcp_resources_engine::guard::is_harmless(&uri) {

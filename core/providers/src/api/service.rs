@@ -6,12 +6,12 @@
 use super::cache::{ApiCache, ApiCacheEntry, ApiCacheKey, CachedBody};
 use super::fetch::{FetchedAnswer, Fetcher};
 use super::options::{ApiOptions, CheckedService};
-use crate::path;
-use crate::wanted::while_wanted;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_engine::resource::{CacheHint, CacheScope};
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::wanted::while_wanted;
 use mcp_resources_runtime::provider::Responder;
 use mcp_resources_runtime::sync::Mutex;
 use std::collections::HashMap;

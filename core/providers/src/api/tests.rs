@@ -136,7 +136,8 @@ fn an_unwanted_request_ends() {
     let own = looks.clone();
     let is_wanted = move || own.fetch_add(1, Ordering::Relaxed) < 3;
     let fetcher = super::fetch::Fetcher::new(&options);
-    let fetched = crate::wanted::while_wanted(is_wanted, || fetcher.fetch(&checked, "", None));
+    let fetched =
+        mcp_resources_provider_kit::wanted::while_wanted(is_wanted, || fetcher.fetch(&checked, "", None));
     assert!(matches!(fetched, super::fetch::FetchedAnswer::Unwanted), "{fetched:?}");
     drop(fetcher);
     serving.join().unwrap();

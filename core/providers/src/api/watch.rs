@@ -3,7 +3,7 @@
 //! Law: a request that fails changes nothing, and is made less and less often, and not before the time that the server gave.
 
 use super::service::Service;
-use crate::watching::WatchedValue;
+use mcp_resources_provider_kit::watching::WatchedValue;
 use mcp_resources_runtime::provider::Feed;
 use std::collections::BTreeMap;
 use std::sync::Arc;

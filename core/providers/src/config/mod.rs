@@ -18,19 +18,19 @@ mod watch;
 
 pub use options::ConfigOptions;
 
-use crate::answers::{COMPLETED, completion, page};
-use crate::declared::{self, Declare};
 use crate::masks::{Detectors, Masks, globs};
-use crate::named;
-use crate::options::OptionKind;
-use crate::path;
-use crate::route::routes;
-use crate::watching::OwnWatch;
 use app::{App, Change};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::{COMPLETED, completion, page};
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::named;
+use mcp_resources_provider_kit::options::OptionKind;
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::route::routes;
+use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };

@@ -1,9 +1,9 @@
 //! Options of the config provider.
 
 use crate::masks::Detectors;
-use crate::named::{self, NamedPath};
-use crate::options::{option_table, paths_or_options, put, texts};
 use mcp_resources_engine::option::{FromOption, OptionError};
+use mcp_resources_provider_kit::named::{self, NamedPath};
+use mcp_resources_provider_kit::options::{option_table, paths_or_options, put, texts};
 use std::path::{Path, PathBuf};
 
 /// The options of [`Config`](super::Config), for all files that they name.
@@ -110,7 +110,7 @@ pub(super) fn name_of(named: &NamedPath) -> Result<String, OptionError> {
             })?
         }
     };
-    if name.is_empty() || crate::path::text(name.as_bytes()) != name {
+    if name.is_empty() || mcp_resources_provider_kit::path::text(name.as_bytes()) != name {
         return Err(OptionError::sentence(format!(
             "config: {name:?} is no name for {file}; give it one of letters, digits, `-`, `_` and `.`: NAME=FILE"
         )));

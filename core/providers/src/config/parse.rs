@@ -4,8 +4,8 @@
 //! file is in an error: it may be a secret.
 
 use super::dotenv::{self, Variables};
-pub(super) use crate::values::ParseFault;
-use crate::values::{self, FileValue, ValueLimits};
+pub(super) use mcp_resources_provider_kit::values::ParseFault;
+use mcp_resources_provider_kit::values::{self, FileValue, ValueLimits};
 use mcp_resources_runtime::transport::YamlSchema;
 use serde_json::Map;
 use std::borrow::Cow;

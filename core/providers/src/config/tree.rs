@@ -8,8 +8,8 @@
 //! value that is masked cannot leave it. A list is one value: it is allowed as a whole.
 
 use crate::masks::{MASK, Masks, is_secret};
-use crate::path;
 use globset::GlobSet;
+use mcp_resources_provider_kit::path;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 
 use super::app::{App, Change, ConfigSnapshot};
 use super::{Log, differs};
-use crate::watching::{ProviderWatching, WatchedValue};
+use mcp_resources_provider_kit::watching::{ProviderWatching, WatchedValue};
 use mcp_resources_runtime::provider::{Feed, InterestChange};
 use std::sync::Arc;
 use std::time::Duration;

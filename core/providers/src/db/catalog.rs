@@ -2,9 +2,9 @@
 
 use super::key::{self, Affinity};
 use super::value::DbValue;
-use crate::path;
 use mcp_resources_engine::json_text;
 use mcp_resources_engine::suggest::closest;
+use mcp_resources_provider_kit::path;
 use serde_json::json;
 
 /// The served tables and statements. Read again after the schema has changed.

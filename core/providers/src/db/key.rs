@@ -12,8 +12,8 @@
 //! such as `03`, are not found, so they cannot bypass the guard.
 
 use super::value::DbValue;
-use crate::path;
 use mcp_resources_engine::guard;
+use mcp_resources_provider_kit::path;
 use mcp_resources_template::uri::hex_pair;
 use std::fmt::Write;
 

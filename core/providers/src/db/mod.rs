@@ -29,16 +29,16 @@ mod watch;
 pub use options::{Database, DbOptions};
 pub use triggers::triggers;
 
-use crate::answers::{COMPLETED, completion, page};
-use crate::declared::{self, Declare};
-use crate::options::OptionKind;
-use crate::tracker::{ProcessTracker, Tracker};
-use crate::watching::OwnWatch;
 use contents::RowReader;
 use mcp_resources_engine::connection::{Cancelled, Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::{COMPLETED, completion, page};
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::options::OptionKind;
+use mcp_resources_provider_kit::tracker::{ProcessTracker, Tracker};
+use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder,
 };
@@ -283,7 +283,7 @@ impl Provider for Db {
                 let source = self.source_of(&request);
                 let tables = source.into_iter().flat_map(|source| &source.tables);
                 let fits = tables.filter(|table| request.permits(&table.uri));
-                fits.map(|table| crate::path::text(table.name.as_bytes()))
+                fits.map(|table| mcp_resources_provider_kit::path::text(table.name.as_bytes()))
                     .filter(|name| name.starts_with(typed))
                     .collect()
             }

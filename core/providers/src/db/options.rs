@@ -1,7 +1,7 @@
 //! Options of the db provider.
 
-use crate::options::{self, OptionRow, TimeSpan, option_table, texts};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
+use mcp_resources_provider_kit::options::{self, OptionRow, TimeSpan, option_table, texts};
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;

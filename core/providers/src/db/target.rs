@@ -2,8 +2,8 @@
 
 use super::options::MOST_ROWS;
 use super::source::DbSource;
-use crate::route::routes;
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_provider_kit::route::routes;
 use mcp_resources_template::{Lookup, TemplateSet, UriTemplate};
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use super::contents::{self, RowReader, RowsState};
 use super::session::{self, DbChange, DbSession, SessionFault};
 use super::source::DbSource;
 use super::target::{DbTarget, DbTemplates};
-use crate::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
+use mcp_resources_provider_kit::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_runtime::provider::Feed;
 use std::collections::HashMap;
 use std::sync::Arc;

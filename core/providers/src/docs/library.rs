@@ -11,11 +11,11 @@
 
 use super::page::{Description, DocsPage, INDEXED, page_digest, text_of};
 use super::site::{self, DocsSite, PageTarget};
-use crate::digest::digest;
 use crate::files::folder::{FileFacts, Folder, FolderChanges, FolderWatch, GoneFolder};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put, SearchTokens};
-use crate::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
+use mcp_resources_provider_kit::digest::digest;
+use mcp_resources_provider_kit::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_runtime::provider::Feed;
 use mcp_resources_runtime::sync::Mutex;
 use serde_json::json;

@@ -23,22 +23,22 @@ pub(crate) use page::DocsPage;
 #[cfg(feature = "rag")]
 pub(crate) use site::{is_page, key};
 
-use crate::answers::completion;
-use crate::declared::{self, Declare};
-use crate::digest::digest;
 use crate::files::folder::{Folder, UnreadFile};
 use crate::indexes::IndexFile;
-use crate::named;
-use crate::options::OptionKind;
-use crate::route::routes;
-use crate::tracker::{LISTS, ProcessTracker, Tracker};
-use crate::wanted::while_wanted;
-use crate::watching::OwnWatch;
 use library::{SiteGroup, SiteLibrary, SiteSnapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::completion;
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::digest::digest;
+use mcp_resources_provider_kit::named;
+use mcp_resources_provider_kit::options::OptionKind;
+use mcp_resources_provider_kit::route::routes;
+use mcp_resources_provider_kit::tracker::{LISTS, ProcessTracker, Tracker};
+use mcp_resources_provider_kit::wanted::while_wanted;
+use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };
@@ -341,9 +341,10 @@ impl Docs {
         let normal = uri::normalize(request.uri(), uri::MAX_URI).map_err(|_| ReadError::InvalidUri)?;
         let rest = normal.strip_prefix(&*site.uri).unwrap_or_default();
         let (page, section) = rest.split_once('#').map_or((rest, None), |(page, slug)| (page, Some(slug)));
-        let page = crate::path::decoded(page.split('?').next().unwrap_or_default()).unwrap_or_default();
+        let page = mcp_resources_provider_kit::path::decoded(page.split('?').next().unwrap_or_default())
+            .unwrap_or_default();
         if site.locate(&page).is_some() {
-            let section = section.and_then(crate::path::decoded);
+            let section = section.and_then(mcp_resources_provider_kit::path::decoded);
             return match self.page(site, &page, section.as_deref(), request, reply) {
                 Err(ReadError::NotFound) if section.is_none() => {
                     self.search_text(site, query, request, reply)

@@ -10,8 +10,8 @@
 
 use super::library::SiteGroup;
 use crate::files::folder::Folder;
-use crate::path;
-use crate::uri_path;
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::uri_path;
 use std::sync::Arc;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 

@@ -7,9 +7,9 @@ use super::contents::resolve;
 use super::root_directory::{DirectoryEntry, FileKind};
 use super::select::Smallest;
 use super::tree::{Tree, join};
-use crate::answers::COMPLETED;
-use crate::path;
-use crate::uri_path;
+use mcp_resources_provider_kit::answers::COMPLETED;
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::uri_path;
 use std::sync::Arc;
 
 /// The names of roots that begin with the typed text.

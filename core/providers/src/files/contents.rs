@@ -6,9 +6,9 @@
 use super::root_directory::{Dir, DirectoryEntry, EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
 use super::select::Smallest;
 use super::tree::{Tree, join};
-pub(super) use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type, priority};
 use mcp_resources_engine::connection::{Body, Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
+pub(super) use mcp_resources_provider_kit::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type, priority};
 use mcp_resources_runtime::provider::RequestContext;
 use std::io::Read;
 

@@ -13,11 +13,11 @@ use super::root_directory::{Dir, DirectoryEntry, EntryFacts, FileKind, Missing, 
 use super::rules::Chain;
 use super::tree::{INDEX, Tree};
 use super::watch::{FileWatch, WatchReports};
-use crate::named::NamedPath;
-use crate::uri_path::join;
-use crate::wanted::is_wanted;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
+use mcp_resources_provider_kit::named::NamedPath;
+use mcp_resources_provider_kit::uri_path::join;
+use mcp_resources_provider_kit::wanted::is_wanted;
 use mcp_resources_runtime::provider::InterestChange;
 use std::fmt;
 use std::io::Read;

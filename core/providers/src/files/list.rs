@@ -15,10 +15,10 @@ use super::root_directory::{DirectoryEntry, FileKind, Missing, RootDirectory};
 use super::rules::Chain;
 use super::select::Smallest;
 use super::tree::{Tree, join};
-use crate::path;
-use crate::uri_path;
 use mcp_resources_engine::connection::{Item, ListPage};
 use mcp_resources_engine::resource::Resource;
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::uri_path;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -35,17 +35,17 @@ mod wildmatch;
 
 pub use options::{FileOptions, Symlinks};
 
-use crate::answers::completion;
-use crate::declared::{self, Declare};
-use crate::named;
-use crate::options::OptionKind;
-use crate::route::routes;
-use crate::watching::OwnWatch;
 use contents::LineRange;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::completion;
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::named;
+use mcp_resources_provider_kit::options::OptionKind;
+use mcp_resources_provider_kit::route::routes;
+use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, RequestContext, Responder,
 };

@@ -11,7 +11,7 @@ use super::folder::Folder;
 use super::root_directory::{EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
 use super::rules::Chain;
 use super::tree::Tree;
-use crate::uri_path::join;
+use mcp_resources_provider_kit::uri_path::join;
 use std::io::Read;
 use std::time::{Duration, SystemTime};
 

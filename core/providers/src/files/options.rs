@@ -1,8 +1,8 @@
 //! Options of the files provider.
 
-use crate::named::{self, NamedPath};
-use crate::options::{option_table, paths_or_options, put, texts};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
+use mcp_resources_provider_kit::named::{self, NamedPath};
+use mcp_resources_provider_kit::options::{option_table, paths_or_options, put, texts};
 use std::path::{Path, PathBuf};
 
 /// The options of [`Files`](super::Files), for all roots that they name.

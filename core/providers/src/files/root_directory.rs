@@ -11,8 +11,8 @@
 //! device is not found, so no open waits for its other end.
 
 use super::options::Symlinks;
-use crate::uri_path::PATH;
-pub(super) use crate::uri_path::components;
+use mcp_resources_provider_kit::uri_path::PATH;
+pub(super) use mcp_resources_provider_kit::uri_path::components;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::VecDeque;

@@ -14,10 +14,10 @@
 use super::options::{FileOptions, FileSettings};
 use super::root_directory::{EntryFacts, Missing, OpenedFile, Resolution, RootDirectory};
 use super::rules::{Chain, FolderRules};
-use crate::named::{self, NamedPath};
-use crate::uri_path;
-pub(super) use crate::uri_path::{join, path};
 use mcp_resources_engine::option::OptionError;
+use mcp_resources_provider_kit::named::{self, NamedPath};
+use mcp_resources_provider_kit::uri_path;
+pub(super) use mcp_resources_provider_kit::uri_path::{join, path};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -5,10 +5,10 @@
 
 use super::objects::entries;
 use super::repository::{GitEntry, Handle};
-use crate::uri_path::join;
 use gix::ObjectId;
 use gix::objs::tree::EntryMode;
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_provider_kit::uri_path::join;
 use mcp_resources_runtime::provider::RequestContext;
 use serde::Serialize;
 use std::collections::BTreeMap;

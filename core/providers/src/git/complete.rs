@@ -9,10 +9,10 @@ use super::objects::entries;
 use super::references;
 use super::repository::Handle;
 use super::revision::GitRevision;
-use crate::answers::COMPLETED;
-use crate::path;
-use crate::uri_path::{self, join};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_provider_kit::answers::COMPLETED;
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::uri_path::{self, join};
 use mcp_resources_runtime::provider::RequestContext;
 
 /// The names of references that begin with the typed text, with a slash or with `~2F`.

@@ -6,12 +6,12 @@ use super::objects::entries;
 use super::repository::Handle;
 use super::revision::GitRevision;
 use super::watch::Fingerprint;
-use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
-use crate::uri_path::{self, join};
 use gix::objs::Kind;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::{CacheHint, CacheScope};
+use mcp_resources_provider_kit::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
+use mcp_resources_provider_kit::uri_path::{self, join};
 use mcp_resources_runtime::provider::RequestContext;
 
 /// The media type of a symbolic link, whose contents are its target.

@@ -9,11 +9,11 @@
 use super::objects::entries;
 use super::parts::{PartError, Stamp, stamp};
 use super::repository::Handle;
-use crate::uri_path::join;
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 use gix::{ObjectId, hash};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_provider_kit::uri_path::join;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -44,20 +44,20 @@ mod worktree;
 
 pub use options::GitOptions;
 
-use crate::answers::{completion, page};
-use crate::declared::{self, Declare};
-use crate::media::DIRECTORY;
-use crate::named;
-use crate::options::OptionKind;
-use crate::route::routes;
-use crate::tracker::{ProcessTracker, Tracker};
-use crate::watching::OwnWatch;
 use commits::LogRequest;
 use complete::PathOf;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::{completion, page};
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::media::DIRECTORY;
+use mcp_resources_provider_kit::named;
+use mcp_resources_provider_kit::options::OptionKind;
+use mcp_resources_provider_kit::route::routes;
+use mcp_resources_provider_kit::tracker::{ProcessTracker, Tracker};
+use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, RequestContext, Responder,
 };
@@ -440,7 +440,10 @@ fn target(request: &Read) -> Result<GitTarget, ReadError> {
         Some(GitRoute::Diff) => GitTarget::Diff(revision("from")?, revision("to")?),
         _ => {
             let path = request.param("path").unwrap_or_default();
-            GitTarget::Path(revision("ref")?, crate::uri_path::path(path).ok_or(ReadError::NotFound)?.0)
+            GitTarget::Path(
+                revision("ref")?,
+                mcp_resources_provider_kit::uri_path::path(path).ok_or(ReadError::NotFound)?.0,
+            )
         }
     })
 }

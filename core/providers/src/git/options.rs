@@ -1,8 +1,8 @@
 //! Options of the git provider.
 
-use crate::named::{self, NamedPath};
-use crate::options::{Size, option_table, paths_or_options, put, texts};
 use mcp_resources_engine::option::FromOption;
+use mcp_resources_provider_kit::named::{self, NamedPath};
+use mcp_resources_provider_kit::options::{Size, option_table, paths_or_options, put, texts};
 use std::path::{Path, PathBuf};
 
 /// The options of [`Git`](super::Git), for all repositories that they name.

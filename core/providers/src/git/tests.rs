@@ -1,7 +1,7 @@
 //! Tests of work that stops when its request is cancelled.
 
 use super::*;
-use crate::named::NamedPath;
+use mcp_resources_provider_kit::named::NamedPath;
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::io::Write as _;

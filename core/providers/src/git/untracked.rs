@@ -10,12 +10,12 @@
 use super::index::GitIndex;
 use super::parts::{Areas, PartError};
 use super::repository::Handle;
-use crate::uri_path::join;
 use gix::bstr::BStr;
 use gix::glob::pattern::Case;
 use gix::ignore::Search;
 use gix::ignore::search::Ignore;
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_provider_kit::uri_path::join;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -22,17 +22,17 @@ mod tests;
 pub use options::MetricsOptions;
 pub use series::PushError;
 
-use crate::answers::{completion, page};
-use crate::declared::{self, Declare};
-use crate::options::OptionKind;
-use crate::route::routes;
-use crate::watching::OwnWatch;
 use format::{JsonFormat, SeriesFormat, push_json};
 use host::Collector;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::{completion, page};
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::options::OptionKind;
+use mcp_resources_provider_kit::route::routes;
+use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };

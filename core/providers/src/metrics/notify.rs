@@ -6,8 +6,8 @@
 
 use super::series::SeriesTable;
 use super::{INDEX, log_refusals};
-use crate::path;
-use crate::watching::{ProviderWatching, WatchedValue};
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::watching::{ProviderWatching, WatchedValue};
 use mcp_resources_runtime::provider::{Feed, InterestChange};
 use mcp_resources_runtime::sync::Mutex;
 use std::collections::HashMap;

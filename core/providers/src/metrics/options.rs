@@ -1,7 +1,7 @@
 //! Options of the metrics provider.
 
-use crate::options::{TimeSpan, option_table};
 use mcp_resources_engine::option::{FromOption, OptionError};
+use mcp_resources_provider_kit::options::{TimeSpan, option_table};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 

@@ -2,10 +2,10 @@
 
 use super::format::SeriesFormat;
 use super::series::TIMES;
-use crate::options::TimeSpan;
 use jiff::Timestamp;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::FromOption;
+use mcp_resources_provider_kit::options::TimeSpan;
 
 /// The range of a read without `from`, in milliseconds: the hour before `to`.
 const HOUR: i64 = 3_600_000;

@@ -5,7 +5,7 @@
 //! holds an interpreter's lock. The locks are leaves; that of the table is taken before that of a series.
 
 use super::INDEX;
-use crate::path;
+use mcp_resources_provider_kit::path;
 use mcp_resources_runtime::sync::{Mutex, RwLock};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;

@@ -11,10 +11,10 @@ use super::chunk;
 use super::document::{RagDocument, chunk_key, of_body, of_key};
 use super::embed::{self, Embedder, VECTORS};
 use super::source::{DocumentSource, ListedDocument, SourceChanges, SourceError};
-use crate::digest::digest;
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put};
-use crate::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
+use mcp_resources_provider_kit::digest::digest;
+use mcp_resources_provider_kit::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_runtime::provider::Feed;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -445,28 +445,34 @@ impl Collection {
     /// The URI of a document.
     pub(super) fn document_uri(&self, id: &str) -> String {
         let mut uri = format!("{}doc/", self.uri);
-        crate::path::append(&mut uri, id);
+        mcp_resources_provider_kit::path::append(&mut uri, id);
         uri
     }
 
     /// The URI of what a document was made of, if it has another.
     pub(super) fn source_uri(&self, id: &str) -> Option<String> {
         let mut uri = self.origin?.to_owned();
-        crate::path::append(&mut uri, id);
+        mcp_resources_provider_kit::path::append(&mut uri, id);
         Some(uri)
     }
 
     /// Of what a canonical URI gives; `None` if it is none of this collection.
     fn digest(&self, documents: &Documents, uri: &str) -> Option<u64> {
         if let Some(id) = self.origin.and_then(|origin| uri.strip_prefix(origin)) {
-            return documents.all.get(&*crate::path::decoded(id)?).map(|document| document.digest);
+            return documents
+                .all
+                .get(&*mcp_resources_provider_kit::path::decoded(id)?)
+                .map(|document| document.digest);
         }
         let rest = match uri.strip_prefix(&*self.uri) {
             Some(rest) => rest,
             None => (self.uri.strip_suffix('/') == Some(uri)).then_some("")?,
         };
         Some(match rest.strip_prefix("doc/") {
-            Some(id) => documents.all.get(&*crate::path::decoded(id)?).map_or(0, |document| document.digest),
+            Some(id) => documents
+                .all
+                .get(&*mcp_resources_provider_kit::path::decoded(id)?)
+                .map_or(0, |document| document.digest),
             None if rest.is_empty() => documents.lists,
             None => documents.generation,
         })

@@ -2,8 +2,8 @@
 //!
 //! Law: no message holds any of it. It is read again for each access token, so a file can be replaced while it is served.
 
-use crate::options;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
+use mcp_resources_provider_kit::options;
 use serde_json::Value;
 use std::fmt;
 use std::io::Read;

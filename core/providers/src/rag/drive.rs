@@ -13,12 +13,12 @@ use super::credentials::{Credentials, SCOPE};
 use super::source::{
     BYTES, DOCUMENTS, DocumentSource, FetchedDocument, ListedDocument, SourceChanges, SourceError, TOO_LARGE,
 };
-use crate::http_transport::Watching;
-use crate::option_file;
-use crate::wanted::{is_wanted, pause};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
+use mcp_resources_provider_kit::http_transport::Watching;
+use mcp_resources_provider_kit::option_file;
+use mcp_resources_provider_kit::wanted::{is_wanted, pause};
 use mcp_resources_runtime::sync::Mutex;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};

@@ -26,18 +26,9 @@ pub use embed::Embedder;
 pub use options::RagOptions;
 pub use source::{DocumentSource, FetchedDocument, ListedDocument, SourceChanges, SourceError};
 
-use crate::answers::{COMPLETED, completion, page};
-use crate::declared::{self, Declare, Reader};
-use crate::digest::digest;
 use crate::files::folder::Folder;
 use crate::indexes::IndexFile;
-use crate::options::OptionKind;
-use crate::path;
-use crate::route::routes;
 use crate::search::SearchQuery;
-use crate::tracker::{LISTS, ProcessTracker, Tracker};
-use crate::wanted::while_wanted;
-use crate::watching::OwnWatch;
 use collection::{Collection, DocumentStore, Documents};
 use document::RagDocument;
 use drive::Drive;
@@ -45,6 +36,15 @@ use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResul
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::{COMPLETED, completion, page};
+use mcp_resources_provider_kit::declared::{self, Declare, Reader};
+use mcp_resources_provider_kit::digest::digest;
+use mcp_resources_provider_kit::options::OptionKind;
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::route::routes;
+use mcp_resources_provider_kit::tracker::{LISTS, ProcessTracker, Tracker};
+use mcp_resources_provider_kit::wanted::while_wanted;
+use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };

@@ -2,9 +2,9 @@
 
 use super::drive::DriveOptions;
 use crate::files::folder::FolderOptions;
-use crate::named::NamedPath;
-use crate::options::{TimeSpan, option_table, put, texts};
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep, set_all};
+use mcp_resources_provider_kit::named::NamedPath;
+use mcp_resources_provider_kit::options::{TimeSpan, option_table, put, texts};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

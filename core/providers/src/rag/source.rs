@@ -120,7 +120,7 @@ impl FolderSource {
 
     /// The path of a document on disk.
     fn locate(&self, id: &str) -> Option<Vec<u8>> {
-        let path = crate::uri_path::decode(id).filter(|path| is_document(path))?;
+        let path = mcp_resources_provider_kit::uri_path::decode(id).filter(|path| is_document(path))?;
         if self.folder.is_dir(&path) == Some(false) {
             return Some(path);
         }
@@ -195,8 +195,8 @@ fn is_document(path: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::files::folder::FolderOptions;
-    use crate::named::NamedPath;
-    use crate::wanted::while_wanted;
+    use mcp_resources_provider_kit::named::NamedPath;
+    use mcp_resources_provider_kit::wanted::while_wanted;
     use std::cell::Cell;
     use std::rc::Rc;
 

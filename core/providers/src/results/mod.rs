@@ -24,13 +24,13 @@ mod tests;
 pub use entry::{ComputeError, Content, ResultEntry, ResultsError};
 pub use options::{PutOptions, ResultOptions};
 
-use crate::declared::{self, Declare};
-use crate::options::OptionKind;
-use crate::path;
-use crate::watching::{OwnWatch, ProviderWatching};
 use entry::{Audience, ResultKey, millis, now};
 use flight::{ComputeFlights, Joined};
 use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::options::OptionKind;
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::watching::{OwnWatch, ProviderWatching};
 use mcp_resources_runtime::sync::Mutex;
 use std::collections::BTreeSet;
 use std::future::Future;

@@ -1,7 +1,7 @@
 //! Options of the results provider, and of a single result.
 
-use crate::options::{Size, TimeSpan, option_table};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
+use mcp_resources_provider_kit::options::{Size, TimeSpan, option_table};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

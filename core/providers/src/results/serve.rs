@@ -2,14 +2,14 @@
 
 use super::entry::{ResultsError, Summary, now};
 use super::{ResultCache, Results, audiences};
-use crate::answers::{COMPLETED, completion};
-use crate::path;
-use crate::route::routes;
-use crate::watching::WatchedValue;
 use jiff::Timestamp;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::{COMPLETED, completion};
+use mcp_resources_provider_kit::path;
+use mcp_resources_provider_kit::route::routes;
+use mcp_resources_provider_kit::watching::WatchedValue;
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };

@@ -6,11 +6,11 @@
 use super::library::{SkillLibrary, SkillSnapshot};
 use super::skill::Skill;
 use super::{INDEX, SCHEME};
-use crate::media::DIRECTORY;
-use crate::uri_path;
 use mcp_resources_engine::connection::RawResult;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::Resource;
+use mcp_resources_provider_kit::media::DIRECTORY;
+use mcp_resources_provider_kit::uri_path;
 use mcp_resources_runtime::provider::Call;
 use mcp_resources_template::uri;
 use serde::{Deserialize, Serialize};

@@ -23,19 +23,19 @@ mod watch;
 
 pub use options::SkillOptions;
 
-use crate::answers::{COMPLETED, completion, page};
-use crate::declared::{self, Declare};
-use crate::named;
-use crate::options::OptionKind;
-use crate::route::routes;
-use crate::tracker::{ProcessTracker, Tracker};
-use crate::watching::OwnWatch;
 use contents::SkillTarget;
 use library::{SkillLibrary, SkillSnapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, RawResult, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_kit::answers::{COMPLETED, completion, page};
+use mcp_resources_provider_kit::declared::{self, Declare};
+use mcp_resources_provider_kit::named;
+use mcp_resources_provider_kit::options::OptionKind;
+use mcp_resources_provider_kit::route::routes;
+use mcp_resources_provider_kit::tracker::{ProcessTracker, Tracker};
+use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
     Call, Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };
@@ -180,9 +180,11 @@ impl Provider for Skills {
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
         let typed = request.value();
         let now = self.library.refresh(request.context(&reply));
-        let plain = crate::path::decoded(typed).unwrap_or_default();
+        let plain = mcp_resources_provider_kit::path::decoded(typed).unwrap_or_default();
         let begins = |path: &str| {
-            path.starts_with(typed) || crate::path::decoded(path).is_some_and(|path| path.starts_with(&plain))
+            path.starts_with(typed)
+                || mcp_resources_provider_kit::path::decoded(path)
+                    .is_some_and(|path| path.starts_with(&plain))
         };
         let now = now.unwrap_or_default();
         let items = listed(&now);

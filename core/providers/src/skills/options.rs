@@ -1,9 +1,9 @@
 //! Options of the skills provider.
 
 use crate::files::folder::FolderOptions;
-use crate::named::{self, NamedPath};
-use crate::options::{option_table, paths_or_options, put, texts};
 use mcp_resources_engine::option::FromOption;
+use mcp_resources_provider_kit::named::{self, NamedPath};
+use mcp_resources_provider_kit::options::{option_table, paths_or_options, put, texts};
 use std::path::{Path, PathBuf};
 
 /// The options of [`Skills`](super::Skills), for all folders that they name.

@@ -3,10 +3,10 @@
 //! Law: a skill that is served conforms to the Agent Skills specification. A file's digest and size come from one read of it.
 
 use crate::files::open_folder::Stamp;
-use crate::front_matter::{self, FileValue, FrontMatterSyntax, ValueMembers};
-use crate::media::by_name;
-use crate::uri_path;
 use mcp_resources_engine::resource::Resource;
+use mcp_resources_provider_kit::front_matter::{self, FileValue, FrontMatterSyntax, ValueMembers};
+use mcp_resources_provider_kit::media::by_name;
+use mcp_resources_provider_kit::uri_path;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;

@@ -6,7 +6,7 @@
 
 use super::library::{SkillLibrary, SkillSnapshot};
 use super::skill::Digest;
-use crate::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
+use mcp_resources_provider_kit::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_runtime::provider::Feed;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};

@@ -289,7 +289,7 @@ fn keys_of_every_kind_of_table() {
             rows.extend(page["rows"].as_array().unwrap().iter().map(ToString::to_string));
             let Some(next) = page["next"].as_str() else { break };
             let next = next.split_once("after=").unwrap().1.strip_suffix("&rows=1").unwrap();
-            after = Some(crate::path::decoded(next).unwrap());
+            after = Some(mcp_resources_provider_kit::path::decoded(next).unwrap());
         }
         let connection = Connection::open(&file.0).unwrap();
         let count: i64 =

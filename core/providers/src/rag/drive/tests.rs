@@ -1,7 +1,7 @@
 //! Tests of Google Drive, against servers of this process.
 
 use super::*;
-use crate::wanted::while_wanted;
+use mcp_resources_provider_kit::wanted::while_wanted;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -3,7 +3,6 @@
 //!
 //! Law: a path is judged with all its parents: nothing under a hidden or excluded directory is served.
 
-#[cfg(feature = "git")]
 use crate::uri_path::components;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use mcp_resources_engine::option::{OptionError, PathStep};
@@ -13,7 +12,7 @@ use std::path::Path;
 
 /// The compiled options.
 #[derive(Debug)]
-pub(crate) struct Selection {
+pub struct Selection {
     hidden: bool,
     exclude: GlobSet,
     include: Option<Include>,
@@ -31,7 +30,7 @@ impl Selection {
     ///
     /// # Errors
     /// A glob cannot be read.
-    pub(crate) fn new(
+    pub fn new(
         kind: &str,
         hidden: bool,
         include: &[String],
@@ -49,8 +48,7 @@ impl Selection {
     }
 
     /// Whether the entry at `path` is served, judged with the directories above it.
-    #[cfg(feature = "git")]
-    pub(crate) fn admits(&self, path: &[u8], is_dir: bool) -> bool {
+    pub fn admits(&self, path: &[u8], is_dir: bool) -> bool {
         let mut end = 0;
         components(path).all(|name| {
             end += name.len();
@@ -62,7 +60,7 @@ impl Selection {
     }
 
     /// Whether an entry of a directory that is served is served. `path` is the whole one.
-    pub(crate) fn admits_entry(&self, path: &[u8], is_dir: bool) -> bool {
+    pub fn admits_entry(&self, path: &[u8], is_dir: bool) -> bool {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         if name.starts_with(b".") && !self.hidden {
             return false;

@@ -5,27 +5,23 @@
 //! two hexadecimal digits for each byte: controls, backslashes, bytes that are not UTF-8, slashes within a name. A `~`
 //! before two such digits is `~7E`.
 
-#[cfg(any(feature = "_named", feature = "_units"))]
 use mcp_resources_engine::guard;
 use mcp_resources_template::uri;
-#[cfg(any(feature = "_named", feature = "api", feature = "metrics", feature = "results"))]
 use std::borrow::Cow;
 
 /// Appends `path`, and percent-encodes all characters but those that a path may contain (RFC 3986, section 3.3).
-pub(crate) fn append(out: &mut String, path: &str) {
+pub fn append(out: &mut String, path: &str) {
     const PLAIN: &[u8] = b"-._~/!$&'()*+,;=:@";
     uri::encode(out, path.as_bytes(), |byte| byte.is_ascii_alphanumeric() || PLAIN.contains(&byte));
 }
 
 /// A text without its percent-encoding; `None` if that is not UTF-8.
-#[cfg(any(feature = "_named", feature = "api", feature = "metrics", feature = "results"))]
-pub(crate) fn decoded(text: &str) -> Option<String> {
+pub fn decoded(text: &str) -> Option<String> {
     uri::decode(text).map(Cow::into_owned)
 }
 
 /// One segment as text, before it is percent-encoded.
-#[cfg(any(feature = "_named", feature = "_units"))]
-pub(crate) fn text(segment: &[u8]) -> String {
+pub fn text(segment: &[u8]) -> String {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let mut text = String::with_capacity(segment.len());
     if segment.first().is_some_and(is_word) && segment.iter().all(|byte| is_word(byte) || *byte == b'.') {
@@ -65,13 +61,12 @@ pub(crate) fn text(segment: &[u8]) -> String {
     text
 }
 
-#[cfg(any(feature = "_named", feature = "_units"))]
 fn escape(text: &mut String, byte: u8) {
     use std::fmt::Write;
     let _ = write!(text, "~{byte:02X}");
 }
 
-#[cfg(all(test, feature = "config"))]
+#[cfg(test)]
 mod spelling {
     use super::text;
 
@@ -92,7 +87,7 @@ mod spelling {
     }
 }
 
-#[cfg(all(test, feature = "memory"))]
+#[cfg(test)]
 mod tests {
     use super::append;
 

@@ -1,19 +1,16 @@
 //! Pages of lists and values of completions, shared by all providers.
 
 use mcp_resources_engine::connection::Completion;
-#[cfg(feature = "_lists")]
 use mcp_resources_engine::connection::ListPage;
-#[cfg(feature = "_lists")]
 use mcp_resources_engine::resource::Resource;
 use std::borrow::Cow;
 
 /// Maximum number of values to look for: one more than is sent, so that the answer can say that there are more.
-pub(crate) const COMPLETED: usize = 101;
+pub const COMPLETED: usize = 101;
 
 /// One page of items in the order of their keys. `rest` has the items after the cursor; the key of the last item is the
 /// next cursor.
-#[cfg(feature = "_lists")]
-pub(crate) fn page<T>(
+pub fn page<T>(
     limit: usize,
     rest: impl Iterator<Item = T>,
     key: impl Fn(&T) -> String,
@@ -28,7 +25,7 @@ pub(crate) fn page<T>(
 }
 
 /// The first of `values` as a completion.
-pub(crate) fn completion(values: impl IntoIterator<Item = String>) -> Completion<'static> {
+pub fn completion(values: impl IntoIterator<Item = String>) -> Completion<'static> {
     let values = values.into_iter().take(COMPLETED).map(Cow::Owned).collect();
     Completion { values, total: None, has_more: None }
 }

@@ -4,11 +4,10 @@
 //! another `VERSION` in the files that hold them (`search/index.rs`). It tells changes, it proves nothing: a content that must
 //! not be forged needs SHA-256.
 
-#[cfg(feature = "db")]
-pub(crate) use xxhash_rust::xxh3::Xxh3Default as Digester;
-pub(crate) use xxhash_rust::xxh3::xxh3_64 as digest;
+pub use xxhash_rust::xxh3::Xxh3Default as Digester;
+pub use xxhash_rust::xxh3::xxh3_64 as digest;
 
-#[cfg(all(test, feature = "db"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::hash::Hasher;

@@ -4,7 +4,7 @@ use super::ValueLimits;
 use std::cell::Cell;
 
 pub(super) const DEEP: &str = "it is nested too deeply";
-pub(crate) const TOO_MANY: &str = "it has too many values";
+pub const TOO_MANY: &str = "it has too many values";
 const LONG: &str = "its texts are too long";
 
 /// The values and bytes that the limits still allow.

@@ -32,17 +32,16 @@ use std::time::{Duration, Instant, SystemTime};
 /// The number of reads in each of two generations.
 const READS: usize = 4_096;
 /// Interval at which a request that waits for a snapshot looks whether it is cancelled.
-#[cfg(feature = "_search")]
 const WAIT: Duration = Duration::from_millis(50);
 /// Interval at which an idle thread looks whether it is still needed.
 const IDLE_CHECK: Duration = Duration::from_millis(500);
 /// The clock of a file system moves with the kernel's ticks.
 const TICK: Duration = Duration::from_millis(20);
 /// Stands for the lists where a URI is expected: no URI is empty.
-pub(crate) const LISTS: &str = "";
+pub const LISTS: &str = "";
 
 /// Finds what there is, and says by digests what has changed.
-pub(crate) trait TrackedSource: Send + Sync + Sized + 'static {
+pub trait TrackedSource: Send + Sync + Sized + 'static {
     /// The name of the thread.
     const THREAD: &'static str;
     /// Time after the last request for a snapshot until the thread ends, without a subscriber.
@@ -81,7 +80,6 @@ pub(crate) trait TrackedSource: Send + Sync + Sized + 'static {
     }
 
     /// Whether a snapshot has everything. If one that has not answers a request, the lists count as changed.
-    #[cfg(feature = "_search")]
     fn is_whole(&self, _snapshot: &Self::Snapshot) -> bool {
         true
     }
@@ -95,29 +93,28 @@ pub(crate) trait TrackedSource: Send + Sync + Sized + 'static {
 
 /// The endpoints of one declaration at run time.
 #[derive(Debug)]
-pub(crate) struct Tracker<S: TrackedSource> {
-    pub(crate) source: S,
+pub struct Tracker<S: TrackedSource> {
+    pub source: S,
     state: Mutex<TrackerState<S>>,
     changed: Condvar,
     hasher: RandomState,
 }
 
 /// A tracker for each process: after a fork the child makes its own.
-pub(crate) struct ProcessTracker<S: TrackedSource>(Mutex<Option<(u32, Arc<Tracker<S>>)>>);
+pub struct ProcessTracker<S: TrackedSource>(Mutex<Option<(u32, Arc<Tracker<S>>)>>);
 
 /// The questions and actions available to a refresh.
-pub(crate) struct TrackerWork<'w, S: TrackedSource> {
-    pub(crate) feed: &'w Feed,
+pub struct TrackerWork<'w, S: TrackedSource> {
+    pub feed: &'w Feed,
     tracker: &'w Tracker<S>,
-    #[cfg(any(feature = "db", feature = "git"))]
     watched: &'w [WatchedName],
 }
 
 /// A watched URI, or [`LISTS`].
-pub(crate) struct WatchedName {
-    pub(crate) uri: Arc<str>,
+pub struct WatchedName {
+    pub uri: Arc<str>,
     /// Whether it is compared for the first time.
-    pub(crate) is_new: bool,
+    pub is_new: bool,
 }
 
 struct TrackerState<S: TrackedSource> {
@@ -232,19 +229,18 @@ impl<S: TrackedSource> Tracker<S> {
     }
 
     /// The last snapshot, however old it is.
-    pub(crate) fn current(&self) -> Arc<S::Snapshot> {
+    pub fn current(&self) -> Arc<S::Snapshot> {
         self.state.lock().snapshot.clone()
     }
 
     /// Requests are answered from `snapshot` from now on. Only for the thread.
-    pub(crate) fn publish(&self, snapshot: S::Snapshot) {
+    pub fn publish(&self, snapshot: S::Snapshot) {
         self.state.lock().snapshot = Arc::new(snapshot);
     }
 
     /// A snapshot that is up to date. Waits for the thread, which begins if there is none, but no longer than `patience`: then
     /// a part may be missing. `None` if the request is cancelled, or no thread can be started.
-    #[cfg(feature = "_search")]
-    pub(crate) fn snapshot(
+    pub fn snapshot(
         self: &Arc<Self>,
         feed: Option<Feed>,
         patience: Duration,
@@ -276,8 +272,7 @@ impl<S: TrackedSource> Tracker<S> {
     }
 
     /// The next refresh is at once. `is_outdated`: requests for a snapshot wait for it.
-    #[cfg(feature = "_search")]
-    pub(crate) fn wake(&self, is_outdated: bool) {
+    pub fn wake(&self, is_outdated: bool) {
         let mut state = self.state.lock();
         state.is_woken = true;
         state.is_ready &= !is_outdated;
@@ -285,20 +280,19 @@ impl<S: TrackedSource> Tracker<S> {
     }
 
     /// Keeps the digest of the contents read at a canonical URI, or of the entries listed for [`LISTS`].
-    pub(crate) fn saw(&self, uri: &str, digest: S::Digest) {
+    pub fn saw(&self, uri: &str, digest: S::Digest) {
         let key = self.hasher.hash_one(uri);
         self.state.lock().reads.insert(key, digest);
     }
 
     /// The digest of what was last read at a canonical URI.
-    #[cfg(any(feature = "db", feature = "git"))]
-    pub(crate) fn last_read(&self, uri: &str) -> Option<S::Digest> {
+    pub fn last_read(&self, uri: &str) -> Option<S::Digest> {
         let key = self.hasher.hash_one(uri);
         self.state.lock().reads.get(key)
     }
 
     /// Records a change of interest. The first interest starts the thread.
-    pub(crate) fn interest(self: &Arc<Self>, change: InterestChange<'_>, feed: Option<Feed>) {
+    pub fn interest(self: &Arc<Self>, change: InterestChange<'_>, feed: Option<Feed>) {
         let lists: Arc<str>;
         let (uri, on) = match change {
             InterestChange::Uri { uri, on, .. } => (uri, on),
@@ -354,12 +348,7 @@ impl<S: TrackedSource> Tracker<S> {
         let mut worker = self.source.begin(self, feed);
         let mut pause = Duration::ZERO;
         while let Some(watched) = self.wait(feed, pause) {
-            let work = TrackerWork {
-                feed,
-                tracker: self,
-                #[cfg(any(feature = "db", feature = "git"))]
-                watched: &watched,
-            };
+            let work = TrackerWork { feed, tracker: self, watched: &watched };
             pause = self.source.refresh(&mut worker, &work);
             self.compare(feed, &watched);
             self.source.tidy(&work);
@@ -455,31 +444,27 @@ impl<S: TrackedSource> Tracker<S> {
 
 impl<S: TrackedSource> TrackerWork<'_, S> {
     /// The watched URIs.
-    #[cfg(any(feature = "db", feature = "git"))]
-    pub(crate) fn watched(&self) -> &[WatchedName] {
+    pub fn watched(&self) -> &[WatchedName] {
         self.watched
     }
 
     /// The last snapshot.
-    #[cfg(any(feature = "_search", feature = "db", feature = "git"))]
-    pub(crate) fn current(&self) -> Arc<S::Snapshot> {
+    pub fn current(&self) -> Arc<S::Snapshot> {
         self.tracker.current()
     }
 
     /// Requests are answered from `snapshot` from now on.
-    pub(crate) fn publish(&self, snapshot: S::Snapshot) {
+    pub fn publish(&self, snapshot: S::Snapshot) {
         self.tracker.publish(snapshot);
     }
 
     /// The digest of what was last read at a canonical URI.
-    #[cfg(any(feature = "db", feature = "git"))]
-    pub(crate) fn last_read(&self, uri: &str) -> Option<S::Digest> {
+    pub fn last_read(&self, uri: &str) -> Option<S::Digest> {
         self.tracker.last_read(uri)
     }
 
     /// Whether nothing waits for this refresh to end.
-    #[cfg(feature = "_search")]
-    pub(crate) fn is_at_rest(&self) -> bool {
+    pub fn is_at_rest(&self) -> bool {
         let state = self.tracker.state.lock();
         !state.is_woken && !state.has_news && self.feed.is_alive()
     }
@@ -487,7 +472,7 @@ impl<S: TrackedSource> TrackerWork<'_, S> {
 
 impl<S: TrackedSource> ProcessTracker<S> {
     /// The tracker of this process, made on first use.
-    pub(crate) fn get(&self, source: impl FnOnce() -> S) -> Arc<Tracker<S>> {
+    pub fn get(&self, source: impl FnOnce() -> S) -> Arc<Tracker<S>> {
         let mut own = self.0.lock();
         let process = std::process::id();
         match &*own {
@@ -502,7 +487,7 @@ impl<S: TrackedSource> ProcessTracker<S> {
     }
 
     /// Drops the tracker of this process, if there is one: the next use makes another.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         *self.0.lock() = None;
     }
 }

@@ -16,7 +16,7 @@ const LIMITS: ValueLimits = ValueLimits { values: 100_000, bytes: 4 << 20, depth
 ///
 /// # Errors
 /// The file is not there, is too large, or is not YAML.
-pub(crate) fn read(kind: &str, file: &Path) -> Result<OptionValue, OptionError> {
+pub fn read(kind: &str, file: &Path) -> Result<OptionValue, OptionError> {
     let refused = |what: &str| OptionError::sentence(format!("{kind}: the file {} {what}", file.display()));
     let mut text = String::new();
     let opened = open_to_read(file).and_then(|file| file.take(MOST + 1).read_to_string(&mut text));

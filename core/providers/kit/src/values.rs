@@ -3,15 +3,11 @@
 //! Law: the text is hostile. The size, the depth and the number of values are limited, aliases counted each time they are used.
 //! An error has one of a few sentences and a line; it never quotes the text, which may hold a secret.
 
-#[cfg(feature = "_toml")]
-pub(crate) mod counters;
-#[cfg(feature = "config")]
-pub(crate) mod json;
-#[cfg(feature = "_toml")]
+pub mod counters;
+pub mod json;
 mod toml;
 
-#[cfg(feature = "_toml")]
-pub(crate) use self::toml::toml;
+pub use self::toml::toml;
 
 use mcp_resources_runtime::transport::{YamlLimits, YamlSchema, YamlValue, read_yaml};
 use serde::{Serialize, Serializer};
@@ -46,21 +42,17 @@ pub struct ValueMembers(Vec<(String, FileValue)>);
 
 /// The limits of a text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ValueLimits {
+pub struct ValueLimits {
     /// Values, those that an alias repeats counted each time.
-    pub(crate) values: usize,
+    pub values: usize,
     /// Bytes in keys and texts, those that an alias repeats counted each time.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
     /// Nested lists and objects.
-    pub(crate) depth: usize,
+    pub depth: usize,
 }
 
 /// Why a text has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    not(feature = "_front"),
-    expect(unreachable_pub, reason = "front matter is read by tests of other crates too")
-)]
 pub struct ParseFault {
     /// A sentence that quotes nothing of the text.
     pub what: &'static str,
@@ -160,7 +152,7 @@ impl fmt::Display for ParseFault {
 ///
 /// # Errors
 /// It is not YAML, has more than one document, a key twice or one that is no text, or exceeds a limit.
-pub(crate) fn yaml(text: &str, limits: ValueLimits, schema: YamlSchema) -> Result<FileValue, ParseFault> {
+pub fn yaml(text: &str, limits: ValueLimits, schema: YamlSchema) -> Result<FileValue, ParseFault> {
     let ValueLimits { values, bytes, depth } = limits;
     match read_yaml(text, schema, YamlLimits { values, bytes, depth }) {
         Ok(value) => Ok(value.into()),

@@ -1,32 +1,31 @@
 //! Paths that are served under names: `NAME: PATH`, or a path alone, which is named after its last part.
 
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
-#[cfg(feature = "_paths")]
 use std::path::Component;
 use std::path::{Path, PathBuf};
 
 /// A directory or file, and the name that it is to have.
 #[derive(Clone, Debug)]
-pub(crate) struct NamedPath {
+pub struct NamedPath {
     /// `None`: its own.
-    pub(crate) name: Option<String>,
-    pub(crate) path: PathBuf,
+    pub name: Option<String>,
+    pub path: PathBuf,
 }
 
 impl NamedPath {
     /// One with a name of its own choice.
-    pub(crate) fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         Self { name: Some(name.into()), path: path.into() }
     }
 
     /// One under its own name.
-    pub(crate) fn plain(path: impl Into<PathBuf>) -> Self {
+    pub fn plain(path: impl Into<PathBuf>) -> Self {
         Self { name: None, path: path.into() }
     }
 }
 
 /// Makes relative paths begin at `folder`.
-pub(crate) fn join(folder: &Path, paths: &mut [NamedPath]) {
+pub fn join(folder: &Path, paths: &mut [NamedPath]) {
     paths.iter_mut().for_each(|named| named.path = folder.join(&named.path));
 }
 
@@ -34,7 +33,7 @@ pub(crate) fn join(folder: &Path, paths: &mut [NamedPath]) {
 ///
 /// # Errors
 /// The value has none of these forms.
-pub(crate) fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, OptionError> {
+pub fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, OptionError> {
     match value {
         OptionValue::Text(path) => Ok(vec![NamedPath::plain(some(path, noun)?)]),
         OptionValue::List(items) => {
@@ -83,7 +82,7 @@ fn some(path: String, noun: &str) -> Result<String, OptionError> {
 
 /// Parses `NAME=PATH` or `PATH` of a shorthand into the form that [`read`] takes. The text before the first
 /// `=` is a name if it has no `/`.
-pub(crate) fn parse_path(text: &str) -> OptionValue {
+pub fn parse_path(text: &str) -> OptionValue {
     match text.split_once('=') {
         Some((name, path)) if !name.contains('/') => OptionValue::List(vec![name.into(), path.into()]),
         _ => text.into(),
@@ -95,8 +94,7 @@ pub(crate) fn parse_path(text: &str) -> OptionValue {
 ///
 /// # Errors
 /// It is not there, is no directory, or has no such name.
-#[cfg(feature = "_paths")]
-pub(crate) fn directory(kind: &str, what: &str, named: &NamedPath) -> Result<(String, PathBuf), OptionError> {
+pub fn directory(kind: &str, what: &str, named: &NamedPath) -> Result<(String, PathBuf), OptionError> {
     let dir = &named.path;
     let refused = |fault: &str, fix: &str| {
         OptionError::sentence(format!("{kind}: the {what} {} {fault}; {fix}", dir.display()))
@@ -131,7 +129,7 @@ pub(crate) fn directory(kind: &str, what: &str, named: &NamedPath) -> Result<(St
 }
 
 /// Two paths of a provider have one name. `what` is the word for them, as `roots`.
-pub(crate) fn same_name(kind: &str, what: &str, name: &str, first: &Path, second: &Path) -> OptionError {
+pub fn same_name(kind: &str, what: &str, name: &str, first: &Path, second: &Path) -> OptionError {
     OptionError::sentence(format!(
         "{kind}: two {what} have the name {name:?}: {} and {}; give one of them another: NAME=PATH, or \
          `{{NAME: PATH}}`",
@@ -141,7 +139,6 @@ pub(crate) fn same_name(kind: &str, what: &str, name: &str, first: &Path, second
 }
 
 /// The name of a directory, whatever it is called here: of `.` too.
-#[cfg(feature = "_paths")]
 fn own_name(dir: &Path) -> Option<String> {
     let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     match dir.components().next_back() {

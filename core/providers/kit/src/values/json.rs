@@ -16,7 +16,7 @@ const TWICE: &str = "a key stands twice";
 ///
 /// # Errors
 /// It is not JSON, has a key twice, or exceeds a limit.
-pub(crate) fn read(text: &str, limits: ValueLimits) -> Result<FileValue, ParseFault> {
+pub fn read(text: &str, limits: ValueLimits) -> Result<FileValue, ParseFault> {
     let text = numbers::kept(text);
     let counters = Counters::new(limits);
     let why = Cell::new("it is not JSON");

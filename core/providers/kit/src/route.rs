@@ -8,11 +8,13 @@ use mcp_resources_runtime::provider::Route;
 
 /// Defines an enum of the parts of a provider. A part is plain, or one of many of a kind, with an index. The enum converts
 /// into a [`Route`], and `parse` converts back; it returns `None` for a number without a part.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! routes {
     ($(#[$about:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $part:ident $(($at:ident: usize))?,)+ }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        $vis enum $name { $($(#[$doc])* $part $((crate::route::routes!(@index $at)))?,)+ }
+        $vis enum $name { $($(#[$doc])* $part $(($crate::route::routes!(@index $at)))?,)+ }
 
         impl $name {
             /// One part of each kind, made of its index.
@@ -21,30 +23,30 @@ macro_rules! routes {
 
             /// The part that a route addresses.
             $vis fn parse(route: mcp_resources_runtime::provider::Route) -> Option<Self> {
-                crate::route::part(Self::KINDS, route)
+                $crate::route::part(Self::KINDS, route)
             }
         }
 
         impl From<$name> for mcp_resources_runtime::provider::Route {
             fn from(part: $name) -> Self {
                 let index = match part { $($name::$part $(($at))? => 0 $(+ $at)?),+ };
-                crate::route::number($name::KINDS, &part, index)
+                $crate::route::number($name::KINDS, &part, index)
             }
         }
     };
     (@index $at:ident) => { usize };
 }
-pub(crate) use routes;
+pub use crate::routes;
 
 /// The part with the number of `route`.
-pub(crate) fn part<T>(kinds: &[fn(usize) -> T], route: Route) -> Option<T> {
+pub fn part<T>(kinds: &[fn(usize) -> T], route: Route) -> Option<T> {
     let number = usize::try_from(route.0).ok()?;
     let kind = kinds.get(number % kinds.len().max(1))?;
     Some(kind(number / kinds.len().max(1)))
 }
 
 /// The route of a part. One whose number would be too large is that of no request.
-pub(crate) fn number<T: PartialEq>(kinds: &[fn(usize) -> T], part: &T, index: usize) -> Route {
+pub fn number<T: PartialEq>(kinds: &[fn(usize) -> T], part: &T, index: usize) -> Route {
     let kind = kinds.iter().position(|kind| kind(index) == *part).unwrap_or_default();
     let number = index.checked_mul(kinds.len()).and_then(|first| first.checked_add(kind));
     Route(number.and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX))

@@ -13,10 +13,10 @@
 use crate::path;
 use mcp_resources_template::uri;
 
-pub(crate) use path::text;
+pub use path::text;
 
 /// The longest path that is looked for, in bytes.
-pub(crate) const PATH: usize = 4_096;
+pub const PATH: usize = 4_096;
 
 /// The percent-encoded path: its segments as in a URI.
 pub fn encode(path: &[u8]) -> String {
@@ -31,8 +31,7 @@ pub fn encode(path: &[u8]) -> String {
 }
 
 /// The path as the decoded value of a variable.
-#[cfg(feature = "git")]
-pub(crate) fn unencoded(path: &[u8]) -> String {
+pub fn unencoded(path: &[u8]) -> String {
     path.split(|byte| *byte == b'/').map(text).collect::<Vec<_>>().join("/")
 }
 
@@ -50,7 +49,7 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
 }
 
 /// The path that the value of `path` names, and whether it must be a directory's.
-pub(crate) fn path(text: &str) -> Option<(Vec<u8>, bool)> {
+pub fn path(text: &str) -> Option<(Vec<u8>, bool)> {
     if text.is_empty() {
         return Some((Vec::new(), true));
     }
@@ -60,12 +59,12 @@ pub(crate) fn path(text: &str) -> Option<(Vec<u8>, bool)> {
 }
 
 /// The path of an entry.
-pub(crate) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+pub fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
     if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
 }
 
 /// The names of a path, in order. None of the empty path.
-pub(crate) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(move |_| !path.is_empty())
 }
 

@@ -9,13 +9,13 @@
 //! for an office document; for such names, their meaning in a program's tree wins.
 
 /// The media type of a directory.
-pub(crate) const DIRECTORY: &str = "inode/directory";
+pub const DIRECTORY: &str = "inode/directory";
 const TEXT: &str = "text/plain";
 const BYTES: &str = "application/octet-stream";
 /// Maximum number of children of a directory that are read, the first ones by name.
-pub(crate) const CHILDREN: usize = 1_000;
+pub const CHILDREN: usize = 1_000;
 /// In `_meta` of the last child, if there are more.
-pub(crate) const MORE: &str = r#"{"io.github.mcp-resources/more":true}"#;
+pub const MORE: &str = r#"{"io.github.mcp-resources/more":true}"#;
 
 /// Extensions with one meaning that is not `text/*`: of these, the table is believed.
 #[rustfmt::skip]
@@ -66,7 +66,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// The media type by the name alone; `None` if the name is unknown or ambiguous.
-pub(crate) fn by_name(path: &[u8]) -> Option<&'static str> {
+pub fn by_name(path: &[u8]) -> Option<&'static str> {
     let name = String::from_utf8_lossy(path.rsplit(|byte| *byte == b'/').next().unwrap_or_default());
     let Some((_, extension)) = name.rsplit_once('.') else {
         return NAMES.binary_search(&&*name).is_ok().then_some(TEXT);
@@ -86,7 +86,7 @@ pub(crate) fn by_name(path: &[u8]) -> Option<&'static str> {
 }
 
 /// The media type of a file that was read.
-pub(crate) fn mime_type(path: &[u8], bytes: &[u8]) -> &'static str {
+pub fn mime_type(path: &[u8], bytes: &[u8]) -> &'static str {
     let named = by_name(path);
     let textual = named.filter(|named| is_textual(named));
     let found = || infer::get(bytes).map(|kind| kind.mime_type());
@@ -137,8 +137,7 @@ fn is_textual(mime_type: &str) -> bool {
 }
 
 /// The importance of a file: files that introduce or describe their directory come first.
-#[cfg(feature = "files")]
-pub(crate) fn priority(path: &[u8]) -> Option<f64> {
+pub fn priority(path: &[u8]) -> Option<f64> {
     const MANIFESTS: [&str; 12] = [
         "Cargo.toml",
         "package.json",

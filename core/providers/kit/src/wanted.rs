@@ -7,14 +7,11 @@
 //! Law: work without a known end asks at each step, at least four times a second. Without `while_wanted`, work is wanted.
 
 use std::cell::RefCell;
-#[cfg(any(feature = "api", feature = "rag"))]
 use std::time::Duration;
-#[cfg(feature = "rag")]
 use std::time::Instant;
 
 /// The longest wait between two looks.
-#[cfg(any(feature = "api", feature = "rag"))]
-pub(crate) const STEP: Duration = Duration::from_millis(250);
+pub const STEP: Duration = Duration::from_millis(250);
 
 type IsWanted = Option<Box<dyn Fn() -> bool>>;
 
@@ -23,7 +20,7 @@ thread_local! {
 }
 
 /// Runs `work`, which ends early once `is_wanted` denies it.
-pub(crate) fn while_wanted<T>(is_wanted: impl Fn() -> bool + 'static, work: impl FnOnce() -> T) -> T {
+pub fn while_wanted<T>(is_wanted: impl Fn() -> bool + 'static, work: impl FnOnce() -> T) -> T {
     let _before = BeforeWork(IS_WANTED.replace(Some(Box::new(is_wanted))));
     work()
 }
@@ -38,14 +35,12 @@ impl Drop for BeforeWork {
 }
 
 /// Whether anybody waits for the work of this thread.
-#[cfg(any(feature = "api", feature = "docs", feature = "skills"))]
-pub(crate) fn is_wanted() -> bool {
+pub fn is_wanted() -> bool {
     IS_WANTED.with_borrow(|is_wanted| is_wanted.as_ref().is_none_or(|is_wanted| is_wanted()))
 }
 
 /// Waits for `time`; `false` as soon as the work of this thread is no longer wanted.
-#[cfg(feature = "rag")]
-pub(crate) fn pause(time: Duration) -> bool {
+pub fn pause(time: Duration) -> bool {
     let begun = Instant::now();
     loop {
         if !is_wanted() {

@@ -1,9 +1,8 @@
 //! The interface of a provider that is made of options by name, and the reading of these options.
 //!
-//! Law: knows no provider. The table of all kinds is in [`registry`](crate::registry), above the providers.
+//! Law: knows no provider. The table of all kinds is `registry` in `mcp-resources-providers`, above the providers.
 
 use crate::options::OptionKind;
-#[cfg(feature = "_options")]
 use mcp_resources_engine::option::{FromOption, PathStep};
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_runtime::provider::Provider;
@@ -49,8 +48,11 @@ pub fn one<T: Declare>(options: OptionValue) -> Result<T, OptionError> {
 }
 
 /// Options of a kind, whose name stands before what is wrong.
-#[cfg(feature = "_options")]
-pub(crate) fn read<T: FromOption>(kind: &'static str, options: OptionValue) -> Result<T, OptionError> {
+///
+/// # Errors
+/// They are not options of `T`.
+#[doc(hidden)]
+pub fn read<T: FromOption>(kind: &'static str, options: OptionValue) -> Result<T, OptionError> {
     T::from_option(options).map_err(|error| error.under(PathStep::Name(kind.into())))
 }
 
@@ -58,8 +60,8 @@ pub(crate) fn read<T: FromOption>(kind: &'static str, options: OptionValue) -> R
 ///
 /// # Errors
 /// There is one.
-#[cfg(feature = "memory")]
-pub(crate) fn nothing(kind: &str, options: &OptionValue) -> Result<(), OptionError> {
+#[doc(hidden)]
+pub fn nothing(kind: &str, options: &OptionValue) -> Result<(), OptionError> {
     match options {
         OptionValue::None => Ok(()),
         OptionValue::Members(members) if members.is_empty() => Ok(()),

@@ -19,7 +19,7 @@ const BUFFERS: (usize, usize) = (128 << 10, 16 << 10);
 
 /// A request was given up.
 #[derive(Debug)]
-pub(crate) struct NobodyWaits;
+pub struct NobodyWaits;
 
 impl std::fmt::Display for NobodyWaits {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -31,7 +31,7 @@ impl std::error::Error for NobodyWaits {}
 
 /// Connector whose transports watch for cancelled requests.
 #[derive(Debug)]
-pub(crate) struct Watching;
+pub struct Watching;
 
 impl<In: Transport> Connector<In> for Watching {
     type Out = WatchedTransport<In>;
@@ -45,7 +45,7 @@ impl<In: Transport> Connector<In> for Watching {
 
 /// A connection of [`Watching`].
 #[derive(Debug)]
-pub(crate) struct WatchedTransport<T> {
+pub struct WatchedTransport<T> {
     inner: T,
     buffers: LazyBuffers,
     unfolding: Unfolding,

@@ -13,14 +13,14 @@ use mcp_resources_runtime::sync::RwLock;
 
 /// The one server that a provider is in.
 #[derive(Debug, Default)]
-pub(crate) struct OwnWatch(RwLock<Option<Feed>>);
+pub struct OwnWatch(RwLock<Option<Feed>>);
 
 impl OwnWatch {
     /// Takes the feed of a mount.
     ///
     /// # Errors
     /// The provider `name` is in a server already.
-    pub(crate) fn mount(&self, name: &str, feed: Feed) -> Result<(), RegistrationError> {
+    pub fn mount(&self, name: &str, feed: Feed) -> Result<(), RegistrationError> {
         let mut own = self.0.write();
         if own.as_ref().is_some_and(Feed::is_alive) {
             let reason = "it is mounted already; make another for each server".into();
@@ -31,15 +31,13 @@ impl OwnWatch {
     }
 
     /// The feed of the last mount.
-    pub(crate) fn feed(&self) -> Option<Feed> {
+    pub fn feed(&self) -> Option<Feed> {
         self.0.read().clone()
     }
 }
 
-#[cfg(feature = "_polling")]
-pub(crate) use polling::{ProviderWatching, WatchedValue};
+pub use polling::{ProviderWatching, WatchedValue};
 
-#[cfg(feature = "_polling")]
 mod polling {
     use mcp_resources_runtime::provider::{Feed, InterestChange};
     use mcp_resources_runtime::sync::{Condvar, Mutex};
@@ -49,7 +47,7 @@ mod polling {
 
     /// The watched URIs, and their thread.
     #[derive(Debug, Default)]
-    pub(crate) struct ProviderWatching {
+    pub struct ProviderWatching {
         state: Mutex<WatchState>,
         changed: Condvar,
     }
@@ -72,10 +70,10 @@ mod polling {
 
     /// The watched URIs and lists.
     #[derive(Clone, Debug, Default)]
-    pub(crate) struct WatchedValue {
+    pub struct WatchedValue {
         /// In canonical form.
-        pub(crate) uris: BTreeSet<Arc<str>>,
-        pub(crate) lists: bool,
+        pub uris: BTreeSet<Arc<str>>,
+        pub lists: bool,
     }
 
     impl WatchedValue {
@@ -86,19 +84,18 @@ mod polling {
 
     impl ProviderWatching {
         /// Prepares for a new mount: a thread of an earlier one ends by itself.
-        pub(crate) fn begin_anew(&self) {
+        pub fn begin_anew(&self) {
             self.state.lock().thread = None;
         }
 
         /// The URIs and lists that are watched now.
-        #[cfg(feature = "config")]
-        pub(crate) fn watched(&self) -> WatchedValue {
+        pub fn watched(&self) -> WatchedValue {
             self.state.lock().watched.clone()
         }
 
         /// Records a change of interest. The first interest starts a thread, which calls the closure that `looks`
         /// makes. The closure is given what is watched, and returns how long to wait until it is called again.
-        pub(crate) fn interest<L>(
+        pub fn interest<L>(
             self: &Arc<Self>,
             change: InterestChange<'_>,
             feed: Option<Feed>,

@@ -2,7 +2,6 @@
 //!
 //! Law: an option is in one table, with its type, its default and a sentence; the code that sets it is beside them.
 
-#[cfg(any(feature = "_options", feature = "_units"))]
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
 
 /// One kind of provider, which a program declares by a name such as `files`.
@@ -31,7 +30,8 @@ pub struct OptionRow {
 
 /// Implements the options of a type: `TABLE`, and [`NamedOptions`](mcp_resources_engine::option::NamedOptions). The
 /// expression behind each arrow sets the value.
-#[cfg(feature = "_options")]
+#[doc(hidden)]
+#[macro_export]
 macro_rules! option_table {
     ($type:ty, $expected:literal { $($name:literal: $kind:literal, $default:expr, $about:literal => $set:expr;)+ }) => {
         impl $type {
@@ -60,12 +60,13 @@ macro_rules! option_table {
         }
     };
 }
-#[cfg(feature = "_options")]
-pub(crate) use option_table;
+#[doc(hidden)]
+pub use crate::option_table;
 
 /// Reads options of which one, paths with or without names, may be given alone. `$noun` is the term for each path, such
 /// as `directory`.
-#[cfg(feature = "_named")]
+#[doc(hidden)]
+#[macro_export]
 macro_rules! paths_or_options {
     ($type:ty, $paths:ident: $noun:literal) => {
         impl mcp_resources_engine::option::FromOption for $type {
@@ -88,15 +89,15 @@ macro_rules! paths_or_options {
         }
     };
 }
-#[cfg(feature = "_named")]
-pub(crate) use paths_or_options;
+#[doc(hidden)]
+pub use crate::paths_or_options;
 
 /// Sets an option to a parsed value.
 ///
 /// # Errors
 /// The value is wrong.
-#[cfg(feature = "_named")]
-pub(crate) fn put<T>(option: &mut T, read: Result<T, OptionError>) -> Result<(), OptionError> {
+#[doc(hidden)]
+pub fn put<T>(option: &mut T, read: Result<T, OptionError>) -> Result<(), OptionError> {
     *option = read?;
     Ok(())
 }
@@ -105,8 +106,8 @@ pub(crate) fn put<T>(option: &mut T, read: Result<T, OptionError>) -> Result<(),
 ///
 /// # Errors
 /// It is neither.
-#[cfg(feature = "_texts")]
-pub(crate) fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
+#[doc(hidden)]
+pub fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
     match value {
         OptionValue::Text(text) => Ok(vec![text]),
         other => Vec::from_option(other),
@@ -115,8 +116,8 @@ pub(crate) fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
 
 /// The name of an environment variable for a message. Text that cannot be a name may be a secret in the wrong place, and is
 /// left out.
-#[cfg(any(feature = "api", feature = "db", feature = "rag"))]
-pub(crate) fn variable(name: &str) -> String {
+#[doc(hidden)]
+pub fn variable(name: &str) -> String {
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     match is_name {
         true => format!("{name:?}"),
@@ -126,17 +127,15 @@ pub(crate) fn variable(name: &str) -> String {
 
 /// A length of time: a number of milliseconds, or a text such as `200ms`, `1s`, `5min`, `1h` or `7d`. Longer ones than a
 /// century are a century, so that a time can be added to any clock.
-#[cfg(feature = "_units")]
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeSpan(pub std::time::Duration);
 
 /// A number of bytes: a whole number, or a text such as `64 MiB` or `10 kB`.
-#[cfg(any(feature = "api", feature = "git", feature = "results"))]
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size(pub(crate) u64);
+pub struct Size(pub u64);
 
-#[cfg(feature = "_units")]
 impl FromOption for TimeSpan {
     const EXPECTED: &'static str = "a time such as \"1s\", or a whole number of milliseconds";
 
@@ -149,7 +148,6 @@ impl FromOption for TimeSpan {
     }
 }
 
-#[cfg(any(feature = "api", feature = "git", feature = "results"))]
 impl FromOption for Size {
     const EXPECTED: &'static str = "a size such as \"64 MiB\", or a whole number of bytes";
 
@@ -168,7 +166,6 @@ impl FromOption for Size {
 }
 
 /// A whole number, or a text of a number and a unit. The case of letters and spaces between them do not matter.
-#[cfg(feature = "_units")]
 fn amount(value: &OptionValue, units: &[(&str, u64)], expected: &'static str) -> Result<u64, OptionError> {
     let read = match value {
         OptionValue::Integer(whole) => u64::try_from(*whole).ok(),
@@ -184,7 +181,7 @@ fn amount(value: &OptionValue, units: &[(&str, u64)], expected: &'static str) ->
     read.ok_or_else(|| OptionError::not_allowed(value, expected))
 }
 
-#[cfg(all(test, feature = "_units"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;
