@@ -30,8 +30,6 @@ pub mod db;
 pub mod docs;
 #[cfg(feature = "config")]
 pub mod env;
-#[cfg(feature = "files")]
-pub mod files;
 #[cfg(feature = "git")]
 pub mod git;
 #[cfg(feature = "docs")]
@@ -66,10 +64,10 @@ pub use db::Db;
 pub use docs::Docs;
 #[cfg(feature = "config")]
 pub use env::Env;
-#[cfg(feature = "files")]
-pub use files::Files;
 #[cfg(feature = "git")]
 pub use git::Git;
+#[cfg(feature = "files")]
+pub use mcp_resources_provider_files::{self as files, Files};
 #[cfg(feature = "memory")]
 pub use memory::Memory;
 #[cfg(feature = "metrics")]

@@ -52,7 +52,7 @@ const ENTRIES: &[KindEntry] = &[
     #[cfg(feature = "config")]
     entry::<crate::env::Env>(),
     #[cfg(feature = "files")]
-    entry::<crate::files::Files>(),
+    entry::<mcp_resources_provider_files::Files>(),
     #[cfg(feature = "git")]
     entry::<crate::git::Git>(),
     #[cfg(feature = "memory")]

@@ -11,9 +11,9 @@
 
 use super::page::{Description, DocsPage, INDEXED, page_digest, text_of};
 use super::site::{self, DocsSite, PageTarget};
-use crate::files::folder::{FileFacts, Folder, FolderChanges, FolderWatch, GoneFolder};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put, SearchTokens};
+use mcp_resources_provider_files::folder::{FileFacts, Folder, FolderChanges, FolderWatch, GoneFolder};
 use mcp_resources_provider_kit::digest::digest;
 use mcp_resources_provider_kit::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_runtime::provider::Feed;
@@ -328,7 +328,7 @@ impl TrackedSource for SiteLibrary {
         self.open(tracker, feed);
         let watched = self.sites.iter().filter(|site| site.group.watch);
         let folders: Vec<_> = watched.map(|site| site.folder.clone()).collect();
-        let watch = FolderWatch::new();
+        let watch = FolderWatch::default();
         if !folders.is_empty() {
             watch.set(true, &folders, Some(ChangeQueue { tracker: tracker.clone(), feed: feed.clone() }));
         }

@@ -23,13 +23,13 @@ pub(crate) use page::DocsPage;
 #[cfg(feature = "rag")]
 pub(crate) use site::{is_page, key};
 
-use crate::files::folder::{Folder, UnreadFile};
 use crate::indexes::IndexFile;
 use library::{SiteGroup, SiteLibrary, SiteSnapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_files::folder::{Folder, UnreadFile};
 use mcp_resources_provider_kit::answers::completion;
 use mcp_resources_provider_kit::declared::{self, Declare};
 use mcp_resources_provider_kit::digest::digest;

@@ -9,9 +9,9 @@
 //! Law: the text is hostile. A front matter that is wrong costs its members, never the page; a slug is what GitHub makes of the
 //! heading, and no two sections of a page have the same.
 
-use crate::files::folder::FileFacts;
 use crate::search::is_cjk;
 use mcp_resources_engine::resource::Audience;
+use mcp_resources_provider_files::folder::FileFacts;
 use mcp_resources_provider_kit::digest::digest;
 use mcp_resources_provider_kit::front_matter::{self, FileValue, ValueMembers};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};

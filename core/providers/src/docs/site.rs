@@ -9,7 +9,7 @@
 //! evaded with another.
 
 use super::library::SiteGroup;
-use crate::files::folder::Folder;
+use mcp_resources_provider_files::folder::Folder;
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::uri_path;
 use std::sync::Arc;

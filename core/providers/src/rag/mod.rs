@@ -26,7 +26,6 @@ pub use embed::Embedder;
 pub use options::RagOptions;
 pub use source::{DocumentSource, FetchedDocument, ListedDocument, SourceChanges, SourceError};
 
-use crate::files::folder::Folder;
 use crate::indexes::IndexFile;
 use crate::search::SearchQuery;
 use collection::{Collection, DocumentStore, Documents};
@@ -36,6 +35,7 @@ use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResul
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_files::folder::Folder;
 use mcp_resources_provider_kit::answers::{COMPLETED, completion, page};
 use mcp_resources_provider_kit::declared::{self, Declare, Reader};
 use mcp_resources_provider_kit::digest::digest;

@@ -1,8 +1,8 @@
 //! Options of the rag provider.
 
 use super::drive::DriveOptions;
-use crate::files::folder::FolderOptions;
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep, set_all};
+use mcp_resources_provider_files::folder::FolderOptions;
 use mcp_resources_provider_kit::named::NamedPath;
 use mcp_resources_provider_kit::options::{TimeSpan, option_table, put, texts};
 use std::path::{Path, PathBuf};

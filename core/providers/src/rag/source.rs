@@ -4,8 +4,8 @@
 //! costs time, and one that has lost its place lists everything again.
 
 use crate::docs::{is_page, key};
-use crate::files::folder::{Folder, GoneFolder, UnreadFile};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_provider_files::folder::{Folder, GoneFolder, UnreadFile};
 use std::fmt;
 
 /// The most documents of a source.
@@ -194,7 +194,7 @@ fn is_document(path: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::folder::FolderOptions;
+    use mcp_resources_provider_files::folder::FolderOptions;
     use mcp_resources_provider_kit::named::NamedPath;
     use mcp_resources_provider_kit::wanted::while_wanted;
     use std::cell::Cell;

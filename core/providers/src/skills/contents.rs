@@ -3,9 +3,9 @@
 use super::library::SkillSnapshot;
 use super::skill::{self, Skill, digest};
 use super::watch::SkillSource;
-use crate::files::open_folder::{AbsentFolder, FolderEntry, OpenFolder};
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_provider_files::open_folder::{AbsentFolder, FolderEntry, OpenFolder};
 use mcp_resources_provider_kit::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
 use mcp_resources_provider_kit::tracker::Tracker;
 use mcp_resources_provider_kit::uri_path;

@@ -11,9 +11,9 @@
 use super::SCHEME;
 use super::options::SkillOptions;
 use super::skill::{BYTES, Digest, FILES, MANIFEST, Skill, SkillFile, SkillHead, digest};
-use crate::files::folder::Folder;
-use crate::files::open_folder::{AbsentFolder, FolderLevel, OpenFolder, Stamp};
 use mcp_resources_engine::option::OptionError;
+use mcp_resources_provider_files::folder::Folder;
+use mcp_resources_provider_files::open_folder::{AbsentFolder, FolderLevel, OpenFolder, Stamp};
 use mcp_resources_provider_kit::named::NamedPath;
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::uri_path;

@@ -1,7 +1,7 @@
 //! Options of the skills provider.
 
-use crate::files::folder::FolderOptions;
 use mcp_resources_engine::option::FromOption;
+use mcp_resources_provider_files::folder::FolderOptions;
 use mcp_resources_provider_kit::named::{self, NamedPath};
 use mcp_resources_provider_kit::options::{option_table, paths_or_options, put, texts};
 use std::path::{Path, PathBuf};

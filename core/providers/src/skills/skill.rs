@@ -2,8 +2,8 @@
 //!
 //! Law: a skill that is served conforms to the Agent Skills specification. A file's digest and size come from one read of it.
 
-use crate::files::open_folder::Stamp;
 use mcp_resources_engine::resource::Resource;
+use mcp_resources_provider_files::open_folder::Stamp;
 use mcp_resources_provider_kit::front_matter::{self, FileValue, FrontMatterSyntax, ValueMembers};
 use mcp_resources_provider_kit::media::by_name;
 use mcp_resources_provider_kit::uri_path;

@@ -1,8 +1,8 @@
 //! Tests of reads while another thread replaces the files by links to the outside.
 
 use super::{Folder, WAYS, all, context, shown};
-use crate::files::Symlinks;
-use crate::files::contents;
+use crate::Symlinks;
+use crate::contents;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -23,18 +23,18 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// An open folder.
 #[derive(Debug)]
-pub(crate) struct OpenFolder<'f> {
+pub struct OpenFolder<'f> {
     tree: &'f Tree,
     root: RootDirectory,
 }
 
 /// The rules that apply in one directory.
 #[derive(Clone, Debug)]
-pub(crate) struct FolderLevel(Chain);
+pub struct FolderLevel(Chain);
 
 /// The state of a file: two equal stamps mean the same contents, if the first was settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     facts: EntryFacts,
     /// The time of the last change of its contents or metadata.
     changed: (i64, i64),
@@ -42,15 +42,15 @@ pub(crate) struct Stamp {
 
 /// An entry of a directory.
 #[derive(Clone, Debug)]
-pub(crate) struct FolderEntry {
-    pub(crate) name: Vec<u8>,
-    pub(crate) is_dir: bool,
-    pub(crate) stamp: Stamp,
+pub struct FolderEntry {
+    pub name: Vec<u8>,
+    pub is_dir: bool,
+    pub stamp: Stamp,
 }
 
 /// Why there is nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AbsentFolder {
+pub enum AbsentFolder {
     /// Not there, not served, or neither a file nor a directory.
     NotFound,
     /// The system does not let it be read now.
@@ -61,7 +61,7 @@ pub(crate) enum AbsentFolder {
 
 impl Folder {
     /// Opens it for one request.
-    pub(crate) fn open(&self) -> Result<OpenFolder<'_>, AbsentFolder> {
+    pub fn open(&self) -> Result<OpenFolder<'_>, AbsentFolder> {
         let tree = self.tree();
         Ok(OpenFolder { tree, root: tree.open()? })
     }
@@ -69,18 +69,18 @@ impl Folder {
 
 impl OpenFolder<'_> {
     /// The rules in the directory at `path`; `None` if it is not served.
-    pub(crate) fn level(&self, path: &[u8]) -> Option<FolderLevel> {
+    pub fn level(&self, path: &[u8]) -> Option<FolderLevel> {
         self.tree.chain(&self.root, path).map(FolderLevel)
     }
 
     /// The rules in a subdirectory of the directory that `level` is of; `None` if it is not served.
-    pub(crate) fn below(&self, level: &FolderLevel, path: &[u8]) -> Option<FolderLevel> {
+    pub fn below(&self, level: &FolderLevel, path: &[u8]) -> Option<FolderLevel> {
         self.tree.below(&self.root, level.0.clone(), path).map(FolderLevel)
     }
 
     /// The files and directories in the directory at `path` that are served, `max` at most, in no order; and whether there
     /// are more.
-    pub(crate) fn entries(
+    pub fn entries(
         &self,
         level: &FolderLevel,
         path: &[u8],
@@ -109,17 +109,13 @@ impl OpenFolder<'_> {
     }
 
     /// The stamp of the file at `path`, if it is served.
-    pub(crate) fn stamp(&self, path: &[u8]) -> Result<Stamp, AbsentFolder> {
+    pub fn stamp(&self, path: &[u8]) -> Result<Stamp, AbsentFolder> {
         self.find(path).map(|(_, stamp)| stamp)
     }
 
     /// All bytes of the file at `path`, if it is served. `allow` is asked about the size before they are read, and again while a
     /// growing file is read.
-    pub(crate) fn read(
-        &self,
-        path: &[u8],
-        allow: &dyn Fn(u64) -> bool,
-    ) -> Result<(Vec<u8>, Stamp), AbsentFolder> {
+    pub fn read(&self, path: &[u8], allow: &dyn Fn(u64) -> bool) -> Result<(Vec<u8>, Stamp), AbsentFolder> {
         let (opened, stamp) = self.find(path)?;
         let size = stamp.size();
         if !allow(size) {
@@ -154,24 +150,24 @@ impl OpenFolder<'_> {
 
 impl Stamp {
     /// In bytes.
-    pub(crate) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.facts.size
     }
 
     /// When its contents last changed, as annotations have it.
-    pub(crate) fn modified(&self) -> Option<String> {
+    pub fn modified(&self) -> Option<String> {
         super::contents::modified(&self.facts)
     }
 
     /// Whether a change after this moment gives another stamp.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         let margin = if self.changed.1 == 0 { COARSE } else { TICK };
         let age = self.changed_at().map(|changed| SystemTime::now().duration_since(changed));
         age.is_some_and(|age| age.is_ok_and(|age| age > margin))
     }
 
     /// When its contents, or what is said of it, last changed. `None` before 1970.
-    pub(crate) fn changed_at(&self) -> Option<SystemTime> {
+    pub fn changed_at(&self) -> Option<SystemTime> {
         let (seconds, nanos) = self.changed;
         let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?.min(999_999_999));
         SystemTime::UNIX_EPOCH.checked_add(since)

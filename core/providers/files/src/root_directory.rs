@@ -437,7 +437,6 @@ impl Dir {
 
 impl Dir {
     /// The same as [`Dir::stat`], with when it last changed.
-    #[cfg(feature = "skills")]
     pub(super) fn stat_with_change(&self, name: &[u8]) -> Option<(EntryFacts, Changed)> {
         let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
         Some(EntryFacts::with_change(&stat))

@@ -33,33 +33,33 @@ const COARSE: Duration = Duration::from_secs(2);
 
 /// Options that select the served files of folders declared together.
 #[derive(Clone, Debug)]
-pub(crate) struct FolderOptions {
-    pub(crate) include: Vec<String>,
-    pub(crate) exclude: Vec<String>,
-    pub(crate) gitignore: bool,
-    pub(crate) hidden: bool,
-    pub(crate) watch: bool,
-    pub(crate) watch_dirs: usize,
+pub struct FolderOptions {
+    pub include: Vec<String>,
+    pub exclude: Vec<String>,
+    pub gitignore: bool,
+    pub hidden: bool,
+    pub watch: bool,
+    pub watch_dirs: usize,
 }
 
 /// A directory that a provider serves.
 #[derive(Clone, Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     tree: Arc<Tree>,
 }
 
 /// Properties of a file that are known without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileFacts {
+pub struct FileFacts {
     /// In bytes.
-    pub(crate) size: u64,
+    pub size: u64,
     facts: EntryFacts,
     /// Whether a later change must show in the facts.
     is_settled: bool,
 }
 
 /// The receiver of a folder's changes, called on a thread of the watcher.
-pub(crate) trait FolderChanges: Clone + Send + 'static {
+pub trait FolderChanges: Clone + Send + 'static {
     /// Something may have happened at a path of the folder with this name.
     fn touched(&self, folder: &str, path: &[u8]);
     /// Files have come or gone, or anything else.
@@ -72,10 +72,16 @@ pub(crate) trait FolderChanges: Clone + Send + 'static {
 
 impl FolderOptions {
     /// The defaults of `files`.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let FileSettings { include, exclude, gitignore, hidden, watch, watch_dirs, .. } =
             FileOptions::new().settings;
         Self { include, exclude, gitignore, hidden, watch, watch_dirs }
+    }
+}
+
+impl Default for FolderOptions {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -93,7 +99,7 @@ impl Folder {
     ///
     /// # Errors
     /// One is not there, has no name that a URI can have, or a glob cannot be read.
-    pub(crate) fn all(
+    pub fn all(
         kind: &'static str,
         what: &'static str,
         paths: &[NamedPath],
@@ -116,28 +122,27 @@ impl Folder {
         Ok(trees.into_iter().map(|tree| Self { tree }).collect())
     }
 
-    #[cfg(feature = "skills")]
     pub(super) fn tree(&self) -> &Tree {
         &self.tree
     }
 
     /// Its name, before percent-encoding.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.tree.name()
     }
 
     /// The folder's path on disk, for the log only.
-    pub(crate) fn dir(&self) -> &Path {
+    pub fn dir(&self) -> &Path {
         self.tree.dir()
     }
 
     /// Takes the sentences for the log about rule files that could not be read since the last call.
-    pub(crate) fn take_faults(&self) -> Vec<String> {
+    pub fn take_faults(&self) -> Vec<String> {
         self.tree.take_faults()
     }
 
     /// The URI of a path in it, of a provider whose URIs begin with `scheme`, as `docs:///`.
-    pub(crate) fn uri(&self, scheme: &str, path: &[u8]) -> String {
+    pub fn uri(&self, scheme: &str, path: &[u8]) -> String {
         let uri = self.tree.uri(path, false);
         format!("{scheme}{}", uri.strip_prefix(INDEX).unwrap_or_default())
     }
@@ -146,7 +151,7 @@ impl Folder {
     ///
     /// # Errors
     /// The folder is not there now, or cannot be read.
-    pub(crate) fn walk(&self, visit: &mut dyn FnMut(Vec<u8>, FileFacts) -> bool) -> Result<bool, GoneFolder> {
+    pub fn walk(&self, visit: &mut dyn FnMut(Vec<u8>, FileFacts) -> bool) -> Result<bool, GoneFolder> {
         let root = self.tree.open().map_err(|_| GoneFolder)?;
         let chain = self.tree.chain(&root, b"").ok_or(GoneFolder)?;
         let mut stack = vec![UnvisitedDirectory { path: Vec::new(), chain, depth: 0 }];
@@ -204,7 +209,7 @@ impl Folder {
     }
 
     /// The first name in a directory that is served for which `is_it` holds.
-    pub(crate) fn name_in(&self, path: &[u8], is_it: &dyn Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+    pub fn name_in(&self, path: &[u8], is_it: &dyn Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
         let root = self.tree.open().ok()?;
         let dir = self.tree.find(&root, path, &|_| true).ok()?.into_dir()?;
         // A directory may grow for as long as it is read.
@@ -213,7 +218,7 @@ impl Folder {
     }
 
     /// Whether the path is a directory; `None` if nothing is served there.
-    pub(crate) fn is_dir(&self, path: &[u8]) -> Option<bool> {
+    pub fn is_dir(&self, path: &[u8]) -> Option<bool> {
         let root = self.tree.open().ok()?;
         Some(self.tree.find(&root, path, &|_| true).ok()?.is_dir())
     }
@@ -222,7 +227,7 @@ impl Folder {
     ///
     /// # Errors
     /// [`UnreadFile`].
-    pub(crate) fn read(
+    pub fn read(
         &self,
         path: &[u8],
         max: u64,
@@ -257,7 +262,7 @@ const PIECE: u64 = 1 << 20;
 
 /// Why a file was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum UnreadFile {
+pub enum UnreadFile {
     /// No such file is served.
     NotFound,
     /// It, or the folder, cannot be read now, for this reason.
@@ -277,7 +282,7 @@ impl From<Missing> for UnreadFile {
 
 /// A folder is not there now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GoneFolder;
+pub struct GoneFolder;
 
 impl FileFacts {
     fn from_facts(facts: EntryFacts) -> Self {
@@ -291,35 +296,32 @@ impl FileFacts {
     }
 
     /// When it was last changed, as annotations have it.
-    pub(crate) fn modified(&self) -> Option<String> {
+    pub fn modified(&self) -> Option<String> {
         modified(&self.facts)
     }
 
     /// When its contents were last written. `None` before 1970.
-    pub(crate) fn written(&self) -> Option<SystemTime> {
+    pub fn written(&self) -> Option<SystemTime> {
         let (seconds, nanos) = self.facts.modified;
         let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?.min(999_999_999));
         SystemTime::UNIX_EPOCH.checked_add(since)
     }
 
     /// The facts as one text: another text is another file, or other contents. `None` if a later change need not show in it.
-    pub(crate) fn stamp(&self) -> Option<String> {
+    pub fn stamp(&self) -> Option<String> {
         let EntryFacts { inode, modified, size, .. } = &self.facts;
         self.is_settled.then(|| format!("{}.{}.{}.{}.{size}", inode.0, inode.1, modified.0, modified.1))
     }
 }
 
 /// A watch over folders, while it is on.
-pub(crate) struct FolderWatch(FileWatch);
+#[derive(Default)]
+pub struct FolderWatch(FileWatch);
 
 impl FolderWatch {
-    pub(crate) fn new() -> Self {
-        Self(FileWatch::default())
-    }
-
     /// Starts or stops reporting the changes of the folders. Changes before everything is watched are reported as one
     /// [`FolderChanges::moved`].
-    pub(crate) fn set(&self, on: bool, folders: &[Folder], changes: Option<impl FolderChanges>) {
+    pub fn set(&self, on: bool, folders: &[Folder], changes: Option<impl FolderChanges>) {
         let trees: Vec<_> = folders.iter().map(|folder| folder.tree.clone()).collect();
         self.0.change(&trees, InterestChange::Lists { on }, changes.map(Adapter));
     }

@@ -15,7 +15,7 @@ use super::system::{Budget, Needs, Short, System};
 use super::target::{Due, Number, Targets, WatchTarget};
 use super::watched_root::{FoundPath, PathState, WatchedRoot, is_rules, is_within, parent};
 use super::{WatchReports, WatchSettings};
-use crate::files::tree::Tree;
+use crate::tree::Tree;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The options of [`Files`](super::Files), for all roots that they name.
 ///
 /// ```
-/// use mcp_resources_providers::files::{Files, FileOptions};
+/// use mcp_resources_provider_files::{Files, FileOptions};
 /// let options = FileOptions::new().root("project", ".").exclude(["drafts/**"]).hidden(false);
 /// let files = Files::new(options)?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())

@@ -14,13 +14,14 @@
 
 mod complete;
 mod contents;
-#[cfg(any(feature = "docs", feature = "skills"))]
-#[cfg_attr(not(feature = "docs"), expect(dead_code, reason = "what documentation needs of a folder"))]
-pub(crate) mod folder;
+// For the providers of documents.
+#[doc(hidden)]
+pub mod folder;
 mod gitignore;
 mod list;
-#[cfg(feature = "skills")]
-pub(crate) mod open_folder;
+// For the provider of skills.
+#[doc(hidden)]
+pub mod open_folder;
 mod options;
 mod repository;
 mod root_directory;
