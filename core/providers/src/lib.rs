@@ -30,8 +30,6 @@ pub mod db;
 pub mod docs;
 #[cfg(feature = "config")]
 pub mod env;
-#[cfg(feature = "git")]
-pub mod git;
 #[cfg(feature = "docs")]
 mod indexes;
 #[cfg(feature = "config")]
@@ -64,10 +62,10 @@ pub use db::Db;
 pub use docs::Docs;
 #[cfg(feature = "config")]
 pub use env::Env;
-#[cfg(feature = "git")]
-pub use git::Git;
 #[cfg(feature = "files")]
 pub use mcp_resources_provider_files::{self as files, Files};
+#[cfg(feature = "git")]
+pub use mcp_resources_provider_git::{self as git, Git};
 #[cfg(feature = "memory")]
 pub use memory::Memory;
 #[cfg(feature = "metrics")]

@@ -54,7 +54,7 @@ const ENTRIES: &[KindEntry] = &[
     #[cfg(feature = "files")]
     entry::<mcp_resources_provider_files::Files>(),
     #[cfg(feature = "git")]
-    entry::<crate::git::Git>(),
+    entry::<mcp_resources_provider_git::Git>(),
     #[cfg(feature = "memory")]
     entry::<crate::memory::Memory>(),
     #[cfg(feature = "metrics")]

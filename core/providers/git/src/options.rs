@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The options of [`Git`](super::Git), for all repositories that they name.
 ///
 /// ```no_run
-/// use mcp_resources_providers::git::{Git, GitOptions};
+/// use mcp_resources_provider_git::{Git, GitOptions};
 /// let options = GitOptions::new().repo("project", ".").exclude(["drafts/**"]).log_max(200);
 /// let git = Git::new(options)?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
