@@ -7,13 +7,15 @@
 //! ```
 //!
 //! [`Declare`](declared::Declare) is implemented by a provider that a program can declare by name, and [`options`] holds its
-//! options as data. The other modules are for the providers of this repository only: they may change in every release.
+//! options as data. [`document_source`] is the interface of stores
+//! of documents, such as Google Drive. The other modules are for the providers of this repository only: they may change in every release.
 //!
 //! A feature is a dependency: `documents` reads JSON, YAML and TOML, `http` is a connection whose request can be given up,
 //! and `paths` has globs and media types.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod declared;
+pub mod document_source;
 pub mod options;
 
 // For the providers: what a request names, and its answer.

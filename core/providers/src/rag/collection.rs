@@ -10,10 +10,12 @@
 use super::chunk;
 use super::document::{RagDocument, chunk_key, of_body, of_key};
 use super::embed::{self, Embedder, VECTORS};
-use super::source::{DocumentSource, ListedDocument, SourceChanges, SourceError};
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put};
 use mcp_resources_provider_kit::digest::digest;
+use mcp_resources_provider_kit::document_source::{
+    DocumentSource, ListedDocument, SourceChanges, SourceError,
+};
 use mcp_resources_provider_kit::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_runtime::provider::Feed;
 use std::collections::{BTreeMap, HashSet};

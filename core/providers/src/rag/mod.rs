@@ -13,28 +13,29 @@
 
 mod chunk;
 mod collection;
-mod credentials;
 mod document;
-mod drive;
 mod embed;
 mod options;
 mod retrieve;
 mod source;
 
-pub use drive::DriveOptions;
 pub use embed::Embedder;
+pub use mcp_resources_provider_drive::DriveOptions;
+#[doc(inline)]
+pub use mcp_resources_provider_kit::document_source::{
+    DocumentSource, FetchedDocument, ListedDocument, SourceChanges, SourceError,
+};
 pub use options::RagOptions;
-pub use source::{DocumentSource, FetchedDocument, ListedDocument, SourceChanges, SourceError};
 
 use crate::indexes::IndexFile;
 use crate::search::SearchQuery;
 use collection::{Collection, DocumentStore, Documents};
 use document::RagDocument;
-use drive::Drive;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_provider_drive::Drive;
 use mcp_resources_provider_files::folder::Folder;
 use mcp_resources_provider_kit::answers::{COMPLETED, completion, page};
 use mcp_resources_provider_kit::declared::{self, Declare, Reader};

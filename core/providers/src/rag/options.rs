@@ -1,7 +1,7 @@
 //! Options of the rag provider.
 
-use super::drive::DriveOptions;
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep, set_all};
+use mcp_resources_provider_drive::DriveOptions;
 use mcp_resources_provider_files::folder::FolderOptions;
 use mcp_resources_provider_kit::named::NamedPath;
 use mcp_resources_provider_kit::options::{TimeSpan, option_table, put, texts};

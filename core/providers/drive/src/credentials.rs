@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 const MEMBERS: [&str; 3] = ["client_id", "client_secret", "refresh_token"];
 /// The permissions that a sign-in must grant: reading Drive, and those that `gcloud` asks for in addition.
-pub(super) const SCOPE: &str = "https://www.googleapis.com/auth/drive.readonly";
+pub(crate) const SCOPE: &str = "https://www.googleapis.com/auth/drive.readonly";
 const CLOUD: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// The largest file, in bytes.
@@ -20,23 +20,23 @@ const LARGEST: u64 = 64 << 10;
 
 /// The location of the credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Credentials {
+pub(crate) enum Credentials {
     File(PathBuf),
     /// A variable of the environment.
     Env(String),
 }
 
 /// The contents of the credentials.
-pub(super) struct Secrets {
+pub(crate) struct Secrets {
     /// The named values that are sent for an access token.
-    pub(super) form: [(&'static str, String); 3],
+    pub(crate) form: [(&'static str, String); 3],
     /// The project that calls are counted for; without it, that of the client.
-    pub(super) quota_project: Option<String>,
+    pub(crate) quota_project: Option<String>,
 }
 
 impl Credentials {
     /// Makes a relative path begin at `folder`.
-    pub(super) fn at(&mut self, folder: &Path) {
+    pub(crate) fn at(&mut self, folder: &Path) {
         if let Self::File(file) = self {
             *file = folder.join(&*file);
         }
@@ -44,7 +44,7 @@ impl Credentials {
 
     /// # Errors
     /// A sentence with the expected location, the problem, and the fix.
-    pub(super) fn read(&self) -> Result<Secrets, String> {
+    pub(crate) fn read(&self) -> Result<Secrets, String> {
         let text = match self {
             Self::File(file) => match read_file(file) {
                 Ok(text) => text,

@@ -9,13 +9,15 @@
 //! longer is answered with a whole listing. A call, and the pause before it is made again, end soon after its request has
 //! ended.
 
-use super::credentials::{Credentials, SCOPE};
-use super::source::{
-    BYTES, DOCUMENTS, DocumentSource, FetchedDocument, ListedDocument, SourceChanges, SourceError, TOO_LARGE,
-};
+mod credentials;
+
+use credentials::{Credentials, SCOPE};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
+use mcp_resources_provider_kit::document_source::{
+    BYTES, DOCUMENTS, DocumentSource, FetchedDocument, ListedDocument, SourceChanges, SourceError, TOO_LARGE,
+};
 use mcp_resources_provider_kit::http_transport::Watching;
 use mcp_resources_provider_kit::option_file;
 use mcp_resources_provider_kit::wanted::{is_wanted, pause};
@@ -134,7 +136,8 @@ impl DriveOptions {
         self
     }
 
-    pub(super) fn at(&mut self, folder: &Path) {
+    /// Makes a relative path of the credentials begin at `folder`.
+    pub fn at(&mut self, folder: &Path) {
         self.credentials.iter_mut().for_each(|credentials| credentials.at(folder));
     }
 }
@@ -155,8 +158,8 @@ impl NamedOptions for DriveOptions {
     }
 }
 
-/// A collection in Google Drive.
-pub(super) struct Drive {
+/// The documents of Google Drive that [`DriveOptions`] select.
+pub struct Drive {
     options: DriveOptions,
     credentials: Credentials,
     api: String,
@@ -190,9 +193,11 @@ struct File {
 }
 
 impl Drive {
+    /// Makes the source. Nothing is asked before the first request.
+    ///
     /// # Errors
     /// There are no credentials, or an id or the URL is invalid.
-    pub(super) fn new(options: DriveOptions) -> Result<Self, OptionError> {
+    pub fn new(options: DriveOptions) -> Result<Self, OptionError> {
         let wrong = |reason: String| OptionError::sentence(format!("rag: {reason}"));
         for id in options.folder.iter().chain(&options.drive) {
             if !is_id(id) {
