@@ -26,27 +26,17 @@ pub mod clock;
 pub mod config;
 #[cfg(feature = "db")]
 pub mod db;
-#[cfg(feature = "docs")]
-pub mod docs;
 #[cfg(feature = "config")]
 pub mod env;
-#[cfg(feature = "docs")]
-mod indexes;
 #[cfg(feature = "config")]
 mod masks;
 #[cfg(feature = "memory")]
 pub mod memory;
 #[cfg(feature = "metrics")]
 pub mod metrics;
-#[cfg(feature = "rag")]
-pub mod rag;
 pub mod registry;
 #[cfg(feature = "results")]
 pub mod results;
-#[cfg(feature = "docs")]
-mod search;
-#[cfg(feature = "skills")]
-pub mod skills;
 
 pub use mcp_resources_provider_kit::{declared, options};
 
@@ -58,21 +48,21 @@ pub use clock::Clock;
 pub use config::Config;
 #[cfg(feature = "db")]
 pub use db::Db;
-#[cfg(feature = "docs")]
-pub use docs::Docs;
 #[cfg(feature = "config")]
 pub use env::Env;
 #[cfg(feature = "files")]
 pub use mcp_resources_provider_files::{self as files, Files};
 #[cfg(feature = "git")]
 pub use mcp_resources_provider_git::{self as git, Git};
+#[cfg(feature = "docs")]
+pub use mcp_resources_provider_text::{Docs, docs};
+#[cfg(feature = "rag")]
+pub use mcp_resources_provider_text::{Rag, rag};
+#[cfg(feature = "skills")]
+pub use mcp_resources_provider_text::{Skills, skills};
 #[cfg(feature = "memory")]
 pub use memory::Memory;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
-#[cfg(feature = "rag")]
-pub use rag::Rag;
 #[cfg(feature = "results")]
 pub use results::Results;
-#[cfg(feature = "skills")]
-pub use skills::Skills;

@@ -48,7 +48,7 @@ const ENTRIES: &[KindEntry] = &[
     #[cfg(feature = "db")]
     entry::<crate::db::Db>(),
     #[cfg(feature = "docs")]
-    entry::<crate::docs::Docs>(),
+    entry::<mcp_resources_provider_text::docs::Docs>(),
     #[cfg(feature = "config")]
     entry::<crate::env::Env>(),
     #[cfg(feature = "files")]
@@ -60,11 +60,11 @@ const ENTRIES: &[KindEntry] = &[
     #[cfg(feature = "metrics")]
     entry::<crate::metrics::Metrics>(),
     #[cfg(feature = "rag")]
-    entry::<crate::rag::Rag>(),
+    entry::<mcp_resources_provider_text::rag::Rag>(),
     #[cfg(feature = "results")]
     entry::<crate::results::Results>(),
     #[cfg(feature = "skills")]
-    entry::<crate::skills::Skills>(),
+    entry::<mcp_resources_provider_text::skills::Skills>(),
 ];
 
 /// Their names.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The options of [`Skills`](super::Skills), for all folders that they name.
 ///
 /// ```no_run
-/// use mcp_resources_providers::skills::{SkillOptions, Skills};
+/// use mcp_resources_provider_text::skills::{SkillOptions, Skills};
 /// let options = SkillOptions::new().path("skills").prefixed("acme/billing", "more").exclude(["drafts"]);
 /// let skills = Skills::new(options)?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())

@@ -2,7 +2,7 @@
 //!
 //! Law: a file that was changed just now has another stamp with each listing, until a later change must show in it.
 
-use crate::docs::{is_page, key};
+use crate::docs::site::{is_page, key};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_provider_files::folder::{Folder, GoneFolder, UnreadFile};
 use mcp_resources_provider_kit::document_source::{

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The options of [`Rag`](super::Rag), for all collections that they name.
 ///
 /// ```
-/// use mcp_resources_providers::rag::{RagOptions, Rag};
+/// use mcp_resources_provider_text::rag::{RagOptions, Rag};
 /// let rag = Rag::new(RagOptions::new().folder("kb", "."))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```

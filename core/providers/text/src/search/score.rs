@@ -4,15 +4,15 @@
 //! them against each other, and it would reveal the contents of texts that a client may not see.
 
 /// Weights of an occurrence in a title, and in a heading.
-pub(crate) const TITLE: f64 = 8.0;
-pub(crate) const HEADING: f64 = 3.0;
+pub(super) const TITLE: f64 = 8.0;
+pub(super) const HEADING: f64 = 3.0;
 /// BM25's constants, and a usual length of a text in tokens.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 const USUAL: f64 = 400.0;
 
 /// The score of a text of `length` tokens with these numbers of occurrences, by title, headings and body.
-pub(crate) fn score(title: &[usize], headings: &[usize], body: &[usize], length: usize) -> f64 {
+pub fn score(title: &[usize], headings: &[usize], body: &[usize], length: usize) -> f64 {
     let count = |counts: &[usize], at: usize| counts.get(at).copied().unwrap_or_default() as f64;
     let norm = K1 * (1.0 - B + B * length as f64 / USUAL);
     let sum: f64 = (0..body.len())

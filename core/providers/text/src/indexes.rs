@@ -15,18 +15,18 @@ use std::sync::Arc;
 
 /// The location of an index: a file, or memory.
 #[derive(Debug)]
-pub(crate) struct IndexFile(Option<PathBuf>);
+pub struct IndexFile(Option<PathBuf>);
 
 /// The indexes of one process.
 #[derive(Debug)]
-pub(crate) struct Indexes(Vec<(Arc<IndexFile>, Mutex<Option<Index>>)>);
+pub struct Indexes(Vec<(Arc<IndexFile>, Mutex<Option<Index>>)>);
 
 impl IndexFile {
     /// An index in memory if there is no `file`. `kind` is the provider's, for the message.
     ///
     /// # Errors
     /// The file is something else than an index, or cannot be made.
-    pub(crate) fn new(kind: &str, file: Option<PathBuf>) -> Result<Arc<Self>, OptionError> {
+    pub fn new(kind: &str, file: Option<PathBuf>) -> Result<Arc<Self>, OptionError> {
         if let Some((file, reason)) = file.as_deref().and_then(|file| Some((file, Index::refuses(file)?))) {
             let reason = format!("{kind}: the index {} {reason}", file.display());
             return Err(OptionError::sentence(reason).under(PathStep::Name("index".into())));
@@ -36,7 +36,7 @@ impl IndexFile {
 
     /// # Errors
     /// `other` is that of another declaration, and the same file.
-    pub(crate) fn is_beside(self: &Arc<Self>, kind: &str, other: &Arc<Self>) -> Result<(), OptionError> {
+    pub fn is_beside(self: &Arc<Self>, kind: &str, other: &Arc<Self>) -> Result<(), OptionError> {
         match &self.0 {
             Some(file) if !Arc::ptr_eq(self, other) && self.0 == other.0 => {
                 let file = file.display();
@@ -72,7 +72,7 @@ fn in_memory(file: &Path, error: &rusqlite::Error) -> Result<(Index, Option<Stri
 
 impl Indexes {
     /// Indexes of these files, none of them open yet.
-    pub(crate) fn new<'i>(files: impl Iterator<Item = &'i Arc<IndexFile>>) -> Self {
+    pub fn new<'i>(files: impl Iterator<Item = &'i Arc<IndexFile>>) -> Self {
         let mut all: Vec<(Arc<IndexFile>, Mutex<Option<Index>>)> = Vec::new();
         for file in files {
             if !all.iter().any(|(other, _)| Arc::ptr_eq(other, file)) {
@@ -83,7 +83,7 @@ impl Indexes {
     }
 
     /// Opens an index if it is closed, and removes the texts that belong to none of `names`.
-    pub(crate) fn open(&self, file: &Arc<IndexFile>, names: &[&str], log: &dyn Fn(&str)) {
+    pub fn open(&self, file: &Arc<IndexFile>, names: &[&str], log: &dyn Fn(&str)) {
         let Some(place) = self.place(file) else { return };
         let mut place = place.lock();
         if place.is_none() {
@@ -95,12 +95,12 @@ impl Indexes {
     }
 
     /// Asks one; `None` if it is not open.
-    pub(crate) fn with<T>(&self, file: &Arc<IndexFile>, ask: impl FnOnce(&mut Index) -> T) -> Option<T> {
+    pub fn with<T>(&self, file: &Arc<IndexFile>, ask: impl FnOnce(&mut Index) -> T) -> Option<T> {
         self.place(file)?.lock().as_mut().map(ask)
     }
 
     /// Closes all indexes.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         for (_, index) in &self.0 {
             *index.lock() = None;
         }

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The options of [`Docs`](super::Docs), for all sites that they name.
 ///
 /// ```
-/// use mcp_resources_providers::docs::{Docs, DocsOptions};
+/// use mcp_resources_provider_text::docs::{Docs, DocsOptions};
 /// let docs = Docs::new(DocsOptions::new().site("handbook", ".").exclude(["drafts/**"]))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```

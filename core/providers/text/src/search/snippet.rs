@@ -13,7 +13,7 @@ const MARK: &str = "**";
 
 /// A piece of `text` with the most hits, each between `**`; the beginning of the text if there are no hits. Line breaks
 /// become spaces.
-pub(crate) fn snippet(text: &str, hits: &Hits) -> String {
+pub fn snippet(text: &str, hits: &Hits) -> String {
     let range = window(text, &hits.places);
     let mut out = String::new();
     if range.start > 0 {

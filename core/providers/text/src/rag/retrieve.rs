@@ -158,7 +158,7 @@ fn words(
 
 fn bm25(query: &SearchQuery, rarities: &[f64], title: &str, passage: &Passage) -> f64 {
     let words = SearchTokens::from_text(&passage.text);
-    let norm = K1 * (1.0 - B + B * words.len() as f64 / USUAL);
+    let norm = K1 * (1.0 - B + B * words.count() as f64 / USUAL);
     let counts = |words: &SearchTokens| query.hits(words).counts;
     let title = counts(&SearchTokens::from_text(title));
     let heading = counts(&SearchTokens::from_text(&passage.heading));

@@ -16,8 +16,8 @@ mod score;
 mod snippet;
 mod words;
 
-pub(crate) use index::{Index, IndexRow, Put};
-pub(crate) use query::SearchQuery;
-pub(crate) use score::score;
-pub(crate) use snippet::snippet;
-pub(crate) use words::{SearchTokens, is_cjk};
+pub use index::{Index, IndexRow, Put};
+pub use query::SearchQuery;
+pub use score::score;
+pub use snippet::snippet;
+pub use words::{SearchTokens, is_cjk};

@@ -58,7 +58,7 @@ const AS_FOUND: &str = "SELECT doc.id, 0.0 FROM words CROSS JOIN doc INDEXED BY 
 
 /// A search index.
 #[derive(Debug)]
-pub(crate) struct Index {
+pub struct Index {
     db: Connection,
     /// Whether many texts were added without merging.
     is_scattered: bool,
@@ -66,32 +66,32 @@ pub(crate) struct Index {
 
 /// A text to add to the index.
 #[derive(Debug)]
-pub(crate) struct Put {
-    pub(crate) key: String,
-    pub(crate) lang: Option<String>,
+pub struct Put {
+    pub key: String,
+    pub lang: Option<String>,
     /// A stamp that changes with the text.
-    pub(crate) stamp: String,
+    pub stamp: String,
     /// Its description, for a process that starts with an existing index.
-    pub(crate) head: String,
+    pub head: String,
     /// The text, as the caller writes and reads it.
-    pub(crate) body: String,
+    pub body: String,
     /// The searched texts: tokens, as returned by [`super::SearchTokens::into_folded`].
-    pub(crate) title: String,
-    pub(crate) headings: String,
-    pub(crate) text: String,
+    pub title: String,
+    pub headings: String,
+    pub text: String,
 }
 
 /// A text that was found.
 #[derive(Clone, Debug)]
-pub(crate) struct IndexRow {
-    pub(crate) key: String,
-    pub(crate) head: String,
-    pub(crate) body: String,
+pub struct IndexRow {
+    pub key: String,
+    pub head: String,
+    pub body: String,
 }
 
 impl Index {
     /// An empty one in memory.
-    pub(crate) fn memory() -> Result<Self, Error> {
+    pub fn memory() -> Result<Self, Error> {
         let db = Connection::open_in_memory()?;
         db.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;")?;
         db.execute_batch(SCHEMA)?;
@@ -99,7 +99,7 @@ impl Index {
     }
 
     /// The one in `file`. If that is damaged, or of another version, an empty one, and a sentence for the log.
-    pub(crate) fn file(file: &Path) -> Result<(Self, Option<String>), Error> {
+    pub fn file(file: &Path) -> Result<(Self, Option<String>), Error> {
         let fault = match Self::open(file) {
             Ok(Some(index)) => return Ok((index, None)),
             Ok(None) => "it is damaged, or of another version".to_owned(),
@@ -149,7 +149,7 @@ impl Index {
     }
 
     /// Why `file` may not be written: it is something else. One that is not there may be.
-    pub(crate) fn refuses(file: &Path) -> Option<&'static str> {
+    pub fn refuses(file: &Path) -> Option<&'static str> {
         let metadata = match std::fs::metadata(file) {
             Ok(metadata) => metadata,
             Err(_)
@@ -171,7 +171,7 @@ impl Index {
     }
 
     /// Forgets the texts of all sites but these.
-    pub(crate) fn keep(&mut self, sites: &[&str]) -> Result<(), Error> {
+    pub fn keep(&mut self, sites: &[&str]) -> Result<(), Error> {
         let names = serde_json::to_string(sites).unwrap_or_default();
         let gone = "site NOT IN (SELECT value FROM json_each(?1))";
         let transaction = self.db.transaction()?;
@@ -188,11 +188,7 @@ impl Index {
     }
 
     /// The key, stamp and head of each text of a site.
-    pub(crate) fn known(
-        &self,
-        site: &str,
-        mut visit: impl FnMut(String, String, String),
-    ) -> Result<(), Error> {
+    pub fn known(&self, site: &str, mut visit: impl FnMut(String, String, String)) -> Result<(), Error> {
         let mut query = self.db.prepare_cached("SELECT key, stamp, head FROM doc WHERE site = ?1")?;
         let mut rows = query.query([site])?;
         while let Some(row) = rows.next()? {
@@ -202,7 +198,7 @@ impl Index {
     }
 
     /// Adds texts, replacing those with their keys, and removes others: all of it, or nothing.
-    pub(crate) fn change(&mut self, site: &str, puts: &[Put], gone: &[String]) -> Result<(), Error> {
+    pub fn change(&mut self, site: &str, puts: &[Put], gone: &[String]) -> Result<(), Error> {
         let is_many = puts.len() >= MANY;
         self.is_scattered |= is_many;
         let transaction = self.db.transaction()?;
@@ -245,7 +241,7 @@ impl Index {
 
     /// The first `max` texts of a site that a query matches and whose keys `permits` lets through, best first; and whether there
     /// are more. `lang` is a language, of which any variant will do.
-    pub(crate) fn candidates(
+    pub fn candidates(
         &self,
         site: &str,
         query: &SearchQuery,
@@ -330,7 +326,7 @@ impl Index {
     }
 
     /// Merges a part of the texts added in bulk. Returns whether there may be more to merge.
-    pub(crate) fn merge(&mut self) -> Result<bool, Error> {
+    pub fn merge(&mut self) -> Result<bool, Error> {
         if !self.is_scattered {
             return Ok(false);
         }
@@ -358,10 +354,9 @@ struct SearchCandidates<'c> {
     permits: &'c mut dyn FnMut(&str) -> bool,
 }
 
-#[cfg(feature = "rag")]
 impl Index {
     /// Visits the keys of a site's texts that a query matches, in no order, until `visit` returns `false`.
-    pub(crate) fn matches(
+    pub fn matches(
         &self,
         site: &str,
         query: &SearchQuery,
@@ -383,7 +378,7 @@ impl Index {
     }
 
     /// The text with a key.
-    pub(crate) fn get(&self, site: &str, key: &str) -> Result<Option<IndexRow>, Error> {
+    pub fn get(&self, site: &str, key: &str) -> Result<Option<IndexRow>, Error> {
         let mut query =
             self.db.prepare_cached("SELECT key, head, body FROM doc WHERE site = ?1 AND key = ?2")?;
         query

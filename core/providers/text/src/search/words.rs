@@ -20,7 +20,7 @@ const KATAKANA: usize = 3;
 
 /// The tokens of a text, in its order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SearchTokens {
+pub struct SearchTokens {
     /// The tokens with a space before each, and one at the end.
     folded: String,
     tokens: Vec<SearchToken>,
@@ -52,7 +52,7 @@ enum CharClass {
 
 impl SearchTokens {
     /// Folds and cuts `text`.
-    pub(crate) fn from_text(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let mut cutter = WordCutter::default();
         // About as many as there are: a token for each CJK character of three bytes, or for each short word.
         cutter.words.folded.reserve(text.len() * 2);
@@ -69,12 +69,12 @@ impl SearchTokens {
     }
 
     /// The tokens, separated by spaces: as an index stores them.
-    pub(crate) fn into_folded(self) -> String {
+    pub fn into_folded(self) -> String {
         self.folded
     }
 
     /// The number of tokens.
-    pub(crate) fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.tokens.len()
     }
 
@@ -342,7 +342,7 @@ fn class(char: char) -> CharClass {
 }
 
 /// Whether a character is of a script without spaces between words.
-pub(crate) fn is_cjk(char: char) -> bool {
+pub fn is_cjk(char: char) -> bool {
     matches!(char,
         '々'..='〇' | '〡'..='〩' | '〱'..='〵' | '〸'..='〼'
         | 'ぁ'..='ゖ' | 'ゝ'..='ゟ' | 'ァ'..='ヺ' | 'ー'..='ヿ' | 'ㄅ'..='ㄯ' | 'ㆠ'..='ㆿ' | 'ㇰ'..='ㇿ'

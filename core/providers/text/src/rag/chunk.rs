@@ -2,7 +2,7 @@
 //!
 //! Law: a chunk has a limited length, never splits a character, and records its heading.
 
-use crate::docs::DocsPage;
+use crate::docs::page::DocsPage;
 
 /// Maximum length of a chunk in bytes; a longer paragraph is cut.
 const LONGEST: usize = 2_000;

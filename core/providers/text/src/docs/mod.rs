@@ -13,15 +13,11 @@
 mod library;
 mod list;
 mod options;
-mod page;
+pub(crate) mod page;
 mod search;
-mod site;
+pub(crate) mod site;
 
 pub use options::DocsOptions;
-#[cfg(feature = "rag")]
-pub(crate) use page::DocsPage;
-#[cfg(feature = "rag")]
-pub(crate) use site::{is_page, key};
 
 use crate::indexes::IndexFile;
 use library::{SiteGroup, SiteLibrary, SiteSnapshot};
@@ -43,9 +39,7 @@ use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };
 use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
-#[cfg(not(feature = "rag"))]
-use page::DocsPage;
-use page::{INDEXED, NO_TEXT, page_digest, text_of};
+use page::{DocsPage, INDEXED, NO_TEXT, page_digest, text_of};
 use search::SearchRequest;
 use site::{DocsSite, SCHEME};
 use std::path::Path;

@@ -157,14 +157,14 @@ fn hit(
         let words = SearchTokens::from_text(text);
         let own_heading = query.hits(&SearchTokens::from_text(heading)).counts;
         let own = query.hits(&words).counts;
-        let fit = score(&[], &own_heading, &own, words.len());
+        let fit = score(&[], &own_heading, &own, words.count());
         if best.as_ref().is_none_or(|(other, ..)| fit > *other) {
             best = Some((fit, uri, heading, text));
         }
         for (sum, own) in in_headings.iter_mut().zip(&own_heading).chain(in_body.iter_mut().zip(&own)) {
             *sum += own;
         }
-        length += words.len();
+        length += words.count();
     }
     let is_all = (0..in_title.len()).all(|at| {
         [&in_title, &in_headings, &in_body]

@@ -6,32 +6,31 @@ use super::words::{Phrase, SearchTokens};
 use std::ops::Range;
 
 /// The longest query in bytes.
-pub(crate) const QUERY: usize = 1_024;
+pub(super) const QUERY: usize = 1_024;
 /// Maximum number of words of a query, and of tokens in all of them.
 const PHRASES: usize = 16;
 const TOKENS: usize = 256;
 
 /// A parsed search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SearchQuery {
+pub struct SearchQuery {
     phrases: Vec<Phrase>,
     /// Whether one of the words suffices.
-    #[cfg(feature = "rag")]
     is_any: bool,
 }
 
 /// The occurrences of a query's words in one text.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hits {
+pub struct Hits {
     /// The number of occurrences of each word, in their order.
-    pub(crate) counts: Vec<usize>,
+    pub counts: Vec<usize>,
     /// Their places in bytes, in order; what touches is one place.
-    pub(crate) places: Vec<Range<usize>>,
+    pub places: Vec<Range<usize>>,
 }
 
 impl SearchQuery {
     /// Parses a query; `None` if it is too long. A query of punctuation only has no words and finds nothing.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         if text.len() > QUERY {
             return None;
         }
@@ -49,16 +48,12 @@ impl SearchQuery {
     }
 
     fn from_phrases(phrases: Vec<Phrase>) -> Option<Self> {
-        let query = Self {
-            phrases,
-            #[cfg(feature = "rag")]
-            is_any: false,
-        };
+        let query = Self { phrases, is_any: false };
         (query.phrases.len() <= PHRASES && query.tokens() <= TOKENS).then_some(query)
     }
 
     /// Whether it has no words.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.phrases.is_empty()
     }
 
@@ -79,18 +74,12 @@ impl SearchQuery {
         text
     }
 
-    #[cfg(not(feature = "rag"))]
-    fn joint(&self) -> &'static str {
-        " AND "
-    }
-
-    #[cfg(feature = "rag")]
     fn joint(&self) -> &'static str {
         if self.is_any { " OR " } else { " AND " }
     }
 
     /// Finds the words in a text.
-    pub(crate) fn hits(&self, words: &SearchTokens) -> Hits {
+    pub fn hits(&self, words: &SearchTokens) -> Hits {
         let mut hits = Hits::default();
         let mut all: Vec<Range<usize>> = Vec::new();
         for phrase in &self.phrases {
@@ -110,7 +99,6 @@ impl SearchQuery {
 }
 
 /// Questions, of which any word may occur.
-#[cfg(feature = "rag")]
 mod question {
     use super::{PHRASES, Phrase, QUERY, SearchQuery};
     use crate::search::words::is_cjk;
@@ -130,7 +118,7 @@ mod question {
         /// Parses a question; `None` if it is too long. A text without spaces is split where the script changes, and
         /// hiragana between other scripts, which is mostly grammar, is ignored. If there are too many words, the first
         /// ones count.
-        pub(crate) fn question(text: &str) -> Option<Self> {
+        pub fn question(text: &str) -> Option<Self> {
             if text.len() > QUERY {
                 return None;
             }
@@ -159,7 +147,7 @@ mod question {
         }
 
         /// Its words, each as a query.
-        pub(crate) fn words(&self) -> impl Iterator<Item = Self> + '_ {
+        pub fn words(&self) -> impl Iterator<Item = Self> + '_ {
             self.phrases.iter().map(|phrase| Self { phrases: vec![phrase.clone()], is_any: true })
         }
     }
