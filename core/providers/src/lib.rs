@@ -24,8 +24,6 @@ pub mod api;
 pub mod clock;
 #[cfg(feature = "config")]
 pub mod config;
-#[cfg(feature = "db")]
-pub mod db;
 #[cfg(feature = "config")]
 pub mod env;
 #[cfg(feature = "config")]
@@ -35,8 +33,6 @@ pub mod memory;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 pub mod registry;
-#[cfg(feature = "results")]
-pub mod results;
 
 pub use mcp_resources_provider_kit::{declared, options};
 
@@ -46,10 +42,12 @@ pub use api::Api;
 pub use clock::Clock;
 #[cfg(feature = "config")]
 pub use config::Config;
-#[cfg(feature = "db")]
-pub use db::Db;
 #[cfg(feature = "config")]
 pub use env::Env;
+#[cfg(feature = "db")]
+pub use mcp_resources_provider_db::{Db, db};
+#[cfg(feature = "results")]
+pub use mcp_resources_provider_db::{Results, results};
 #[cfg(feature = "files")]
 pub use mcp_resources_provider_files::{self as files, Files};
 #[cfg(feature = "git")]
@@ -64,5 +62,3 @@ pub use mcp_resources_provider_text::{Skills, skills};
 pub use memory::Memory;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
-#[cfg(feature = "results")]
-pub use results::Results;

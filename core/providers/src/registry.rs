@@ -46,7 +46,7 @@ const ENTRIES: &[KindEntry] = &[
     #[cfg(feature = "config")]
     entry::<crate::config::Config>(),
     #[cfg(feature = "db")]
-    entry::<crate::db::Db>(),
+    entry::<mcp_resources_provider_db::db::Db>(),
     #[cfg(feature = "docs")]
     entry::<mcp_resources_provider_text::docs::Docs>(),
     #[cfg(feature = "config")]
@@ -62,7 +62,7 @@ const ENTRIES: &[KindEntry] = &[
     #[cfg(feature = "rag")]
     entry::<mcp_resources_provider_text::rag::Rag>(),
     #[cfg(feature = "results")]
-    entry::<crate::results::Results>(),
+    entry::<mcp_resources_provider_db::results::Results>(),
     #[cfg(feature = "skills")]
     entry::<mcp_resources_provider_text::skills::Skills>(),
 ];

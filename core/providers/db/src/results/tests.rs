@@ -4,6 +4,7 @@ use super::entry::{Content, ResultEntry, ResultKey};
 use super::options::ResultLimits;
 use super::store::ResultStore;
 use super::*;
+use mcp_resources_provider_kit::declared::one;
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
@@ -277,12 +278,10 @@ fn wrong_options_are_named() {
     assert!(put(&"x".repeat(1_025), "", PutOptions::new()).contains("1025 bytes"));
     assert!(put("a", &"x".repeat(101), PutOptions::new()).contains("101 bytes, and the cache holds 100"));
     assert!(put("a", "", PutOptions::new().ttl(Duration::ZERO)).contains("is 0"));
-    let mut set = crate::registry::ProviderSet::new();
-    set.add("results", "one".into()).unwrap();
-    set.add("results", OptionValue::None).unwrap();
-    let twice = set.add("results", "one".into()).unwrap_err().to_string();
+    let mut declared = one::<Results>("one".into()).unwrap();
+    Declare::merge(&mut declared, one(OptionValue::None).unwrap()).unwrap();
+    let twice = Declare::merge(&mut declared, one("one".into()).unwrap()).unwrap_err().to_string();
     assert!(twice.contains("two caches have the scheme \"one\""), "{twice}");
-    assert_eq!(set.providers().len(), 1);
 }
 
 /// Polls a future once.

@@ -45,7 +45,7 @@ const ID: usize = 1_024;
 /// A cache of results. Its clones are the same cache. It is in one server at a time.
 ///
 /// ```
-/// use mcp_resources_providers::results::{ResultOptions, PutOptions, Results};
+/// use mcp_resources_provider_db::results::{ResultOptions, PutOptions, Results};
 /// let results = Results::new(ResultOptions::new())?;
 /// results.put("report", "All is well", PutOptions::new().mime_type("text/plain"))?;
 /// assert_eq!(results.len()?, 1);

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The options of [`Results`](super::Results).
 ///
 /// ```
-/// use mcp_resources_providers::results::{ResultOptions, Results};
+/// use mcp_resources_provider_db::results::{ResultOptions, Results};
 /// let results = Results::new(ResultOptions::new().scheme("wallbounce").entries(100))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```

@@ -33,7 +33,7 @@ impl fmt::Debug for Secret {
 /// The databases that a [`Db`](super::Db) serves.
 ///
 /// ```no_run
-/// use mcp_resources_providers::db::{Database, Db, DbOptions};
+/// use mcp_resources_provider_db::db::{Database, Db, DbOptions};
 /// let shop = Database::new("sqlite:/srv/shop.db").tables(["customers"]).columns_deny(["password"]);
 /// let db = Db::new(DbOptions::new().database("shop", shop))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
