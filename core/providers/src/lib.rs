@@ -18,8 +18,6 @@
 //! - [`results`] keeps what a program has computed, until it expires.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "api")]
-pub mod api;
 #[cfg(feature = "clock")]
 pub mod clock;
 #[cfg(feature = "config")]
@@ -36,14 +34,14 @@ pub mod registry;
 
 pub use mcp_resources_provider_kit::{declared, options};
 
-#[cfg(feature = "api")]
-pub use api::Api;
 #[cfg(feature = "clock")]
 pub use clock::Clock;
 #[cfg(feature = "config")]
 pub use config::Config;
 #[cfg(feature = "config")]
 pub use env::Env;
+#[cfg(feature = "api")]
+pub use mcp_resources_provider_api::{self as api, Api};
 #[cfg(feature = "db")]
 pub use mcp_resources_provider_db::{Db, db};
 #[cfg(feature = "results")]

@@ -40,7 +40,7 @@ struct KindEntry {
 /// The kinds that this build has, by name.
 const ENTRIES: &[KindEntry] = &[
     #[cfg(feature = "api")]
-    entry::<crate::api::Api>(),
+    entry::<mcp_resources_provider_api::Api>(),
     #[cfg(feature = "clock")]
     entry::<crate::clock::Clock>(),
     #[cfg(feature = "config")]

@@ -12,7 +12,7 @@ use ureq::http::{HeaderName, HeaderValue};
 /// The options of [`Api`](super::Api).
 ///
 /// ```
-/// use mcp_resources_providers::api::{Api, ApiEndpoint, ApiOptions};
+/// use mcp_resources_provider_api::{Api, ApiEndpoint, ApiOptions};
 /// let item = ApiEndpoint::new("https://shop.example/items/{id}").header("Accept", "application/json").pick("/data");
 /// let api = Api::new(ApiOptions::new().endpoint("shop", "item", item))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
