@@ -18,28 +18,10 @@
 //! - [`results`] keeps what a program has computed, until it expires.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "clock")]
-pub mod clock;
-#[cfg(feature = "config")]
-pub mod config;
-#[cfg(feature = "config")]
-pub mod env;
-#[cfg(feature = "config")]
-mod masks;
-#[cfg(feature = "memory")]
-pub mod memory;
-#[cfg(feature = "metrics")]
-pub mod metrics;
 pub mod registry;
 
 pub use mcp_resources_provider_kit::{declared, options};
 
-#[cfg(feature = "clock")]
-pub use clock::Clock;
-#[cfg(feature = "config")]
-pub use config::Config;
-#[cfg(feature = "config")]
-pub use env::Env;
 #[cfg(feature = "api")]
 pub use mcp_resources_provider_api::{self as api, Api};
 #[cfg(feature = "db")]
@@ -50,13 +32,19 @@ pub use mcp_resources_provider_db::{Results, results};
 pub use mcp_resources_provider_files::{self as files, Files};
 #[cfg(feature = "git")]
 pub use mcp_resources_provider_git::{self as git, Git};
+#[cfg(feature = "clock")]
+pub use mcp_resources_provider_local::{Clock, clock};
+#[cfg(feature = "config")]
+pub use mcp_resources_provider_local::{Config, config};
+#[cfg(feature = "config")]
+pub use mcp_resources_provider_local::{Env, env};
+#[cfg(feature = "memory")]
+pub use mcp_resources_provider_local::{Memory, memory};
+#[cfg(feature = "metrics")]
+pub use mcp_resources_provider_local::{Metrics, metrics};
 #[cfg(feature = "docs")]
 pub use mcp_resources_provider_text::{Docs, docs};
 #[cfg(feature = "rag")]
 pub use mcp_resources_provider_text::{Rag, rag};
 #[cfg(feature = "skills")]
 pub use mcp_resources_provider_text::{Skills, skills};
-#[cfg(feature = "memory")]
-pub use memory::Memory;
-#[cfg(feature = "metrics")]
-pub use metrics::Metrics;

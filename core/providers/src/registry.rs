@@ -42,23 +42,23 @@ const ENTRIES: &[KindEntry] = &[
     #[cfg(feature = "api")]
     entry::<mcp_resources_provider_api::Api>(),
     #[cfg(feature = "clock")]
-    entry::<crate::clock::Clock>(),
+    entry::<mcp_resources_provider_local::clock::Clock>(),
     #[cfg(feature = "config")]
-    entry::<crate::config::Config>(),
+    entry::<mcp_resources_provider_local::config::Config>(),
     #[cfg(feature = "db")]
     entry::<mcp_resources_provider_db::db::Db>(),
     #[cfg(feature = "docs")]
     entry::<mcp_resources_provider_text::docs::Docs>(),
     #[cfg(feature = "config")]
-    entry::<crate::env::Env>(),
+    entry::<mcp_resources_provider_local::env::Env>(),
     #[cfg(feature = "files")]
     entry::<mcp_resources_provider_files::Files>(),
     #[cfg(feature = "git")]
     entry::<mcp_resources_provider_git::Git>(),
     #[cfg(feature = "memory")]
-    entry::<crate::memory::Memory>(),
+    entry::<mcp_resources_provider_local::memory::Memory>(),
     #[cfg(feature = "metrics")]
-    entry::<crate::metrics::Metrics>(),
+    entry::<mcp_resources_provider_local::metrics::Metrics>(),
     #[cfg(feature = "rag")]
     entry::<mcp_resources_provider_text::rag::Rag>(),
     #[cfg(feature = "results")]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The options of [`Config`](super::Config), for all files that they name.
 ///
 /// ```no_run
-/// use mcp_resources_providers::config::{Config, ConfigOptions};
+/// use mcp_resources_provider_local::config::{Config, ConfigOptions};
 /// let options = ConfigOptions::new().app("demo", "app.yaml").allow(["server", "server/**"]);
 /// let config = Config::new(options)?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())

@@ -14,7 +14,7 @@ const INTERVAL: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration:
 /// The options of [`Metrics`](super::Metrics).
 ///
 /// ```
-/// use mcp_resources_providers::metrics::{Metrics, MetricsOptions};
+/// use mcp_resources_provider_local::metrics::{Metrics, MetricsOptions};
 /// let metrics = Metrics::new(MetricsOptions::new().samples(600).host(true))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```

@@ -36,7 +36,7 @@ routes! {
 /// The options of [`Env`].
 ///
 /// ```
-/// use mcp_resources_providers::env::{Env, EnvOptions};
+/// use mcp_resources_provider_local::env::{Env, EnvOptions};
 /// let env = Env::new(EnvOptions::new().allow(["CI", "TZ"]))?;
 /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
 /// ```

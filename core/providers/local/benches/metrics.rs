@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a measuring program stops at its own mistakes")]
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use mcp_resources_providers::metrics::{Metrics, MetricsOptions};
+use mcp_resources_provider_local::metrics::{Metrics, MetricsOptions};
 use std::hint::black_box;
 use std::time::{Duration, SystemTime};
 

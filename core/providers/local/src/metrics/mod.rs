@@ -63,7 +63,7 @@ const JSON: &str = "application/json";
 /// series. It is in one server at a time.
 ///
 /// ```
-/// use mcp_resources_providers::metrics::{Metrics, MetricsOptions};
+/// use mcp_resources_provider_local::metrics::{Metrics, MetricsOptions};
 /// let metrics = Metrics::new(MetricsOptions::new())?;
 /// // server.mount(metrics.clone())
 /// metrics.push("queue_length", 17.0)?;
