@@ -13,7 +13,7 @@
 use super::gitignore::IgnoreRules;
 use super::repository::{Repository, folds_case};
 use super::root_directory::{Changed, EntryFacts, FileKind, Missing, RootDirectory};
-use super::tree::join;
+use mcp_resources_provider_kit::uri_path::join;
 use mcp_resources_runtime::sync::Mutex;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;

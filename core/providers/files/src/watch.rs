@@ -36,6 +36,7 @@
 
 mod inbox;
 mod seen;
+mod settings;
 mod system;
 mod target;
 #[cfg(test)]
@@ -49,60 +50,12 @@ use inbox::{FileChange, WatchInbox};
 use mcp_resources_runtime::provider::{Feed, InterestChange};
 use mcp_resources_runtime::sync::Mutex;
 use seen::{Before, SeenFiles};
+pub(super) use settings::WatchReports;
+use settings::WatchSettings;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 use watcher::FileWatcher;
-
-/// The receiver of reported changes.
-pub(super) trait WatchReports: Clone + Send + 'static {
-    fn updated(&self, uri: &str);
-    fn list_changed(&self);
-    /// Called when watching a URI begins: every later change is reported.
-    fn watches(&self, _uri: &str) {}
-    /// The system has reported something of a path.
-    fn touched(&self, _tree: &Tree, _path: &[u8]) {}
-    fn log(&self, what: &str);
-    /// Whether the receiver still exists.
-    fn is_alive(&self) -> bool;
-}
-
-impl WatchReports for Feed {
-    fn updated(&self, uri: &str) {
-        // It is in canonical form: nothing is wrong with it.
-        let _ = Self::updated(self, uri);
-    }
-
-    fn list_changed(&self) {
-        Self::list_changed(self);
-    }
-
-    fn log(&self, what: &str) {
-        Self::log(self, what);
-    }
-
-    fn is_alive(&self) -> bool {
-        Self::is_alive(self)
-    }
-}
-
-/// Settings that tests change.
-#[derive(Clone, Copy, Debug)]
-struct WatchSettings {
-    /// Whether to poll instead of using the system's watches.
-    polls: bool,
-    /// Maximum number of waiting hints.
-    hints: usize,
-    /// The time between two slices of polling; the roots are checked after every tenth.
-    slice: Duration,
-}
-
-impl Default for WatchSettings {
-    fn default() -> Self {
-        Self { polls: false, hints: inbox::HINTS, slice: Duration::from_millis(100) }
-    }
-}
 
 /// The watcher of a provider's roots: it does nothing without subscribers.
 pub(super) struct FileWatch {

@@ -11,13 +11,13 @@
 //!
 //! Law: a walk visits a limited number of commits, and skips those whose URI the client may not see.
 
+use super::answers::{Fingerprint, json};
 use super::changes::{ChangedFile, Comparison};
 use super::graph::{CommitGraph, GraphPath};
 use super::message::{CommitHeader, CommitText, Person};
 use super::objects::child;
 use super::repository::{GitEntry, Handle};
 use super::revision::GitRevision;
-use super::watch::{Fingerprint, fingerprint_of_log};
 use gix::ObjectId;
 use gix::objs::Kind;
 use mcp_resources_engine::error::ReadError;
@@ -181,8 +181,14 @@ impl LogEntry {
     }
 }
 
-pub(super) fn json(value: &impl Serialize) -> Result<String, ReadError> {
-    serde_json::to_string(value).map_err(|_| ReadError::Failed)
+/// A fetch may bring older commits of a shallow clone, without another newest commit.
+pub(super) fn fingerprint_of_log(
+    handle: &Handle<'_>,
+    start: Option<ObjectId>,
+) -> Result<Fingerprint, ReadError> {
+    let mut last: Vec<ObjectId> = handle.shallow()?.iter().copied().collect();
+    last.sort();
+    Ok(Fingerprint::from_value((start, last)))
 }
 
 /// A commit that a walk has reached.

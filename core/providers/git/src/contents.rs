@@ -2,10 +2,10 @@
 //!
 //! Law: a blob has the bytes of the object database. Filters for the working tree are not applied.
 
+use super::answers::Fingerprint;
 use super::objects::entries;
 use super::repository::Handle;
 use super::revision::GitRevision;
-use super::watch::Fingerprint;
 use gix::objs::Kind;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;

@@ -13,6 +13,7 @@
 //! Law: no program is run and no file is written. A file that is absent, hidden, excluded or denied by the guard is not
 //! found, and is missing from every tree, diff, log and status.
 
+mod answers;
 mod base85;
 mod changes;
 mod commits;
@@ -22,8 +23,10 @@ mod contents;
 mod delta;
 mod graph;
 mod index;
+mod index_file;
 mod layout;
 mod message;
+mod object_cache;
 mod objects;
 mod options;
 mod packs;

@@ -9,11 +9,11 @@
 //!
 //! Law: no converter and no driver of the repository is used, and the patch stops at its size limit.
 
+use super::answers::Fingerprint;
 use super::base85;
 use super::changes::{Comparison, TreeChange, is_same_type};
 use super::repository::{GitEntry, Handle};
 use super::revision::GitRevision;
-use super::watch::Fingerprint;
 use gix::diff::blob::{Algorithm, Hunk, InternedInput, diff_with_slider_heuristics};
 use gix::objs::tree::EntryKind;
 use mcp_resources_engine::error::ReadError;

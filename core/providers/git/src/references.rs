@@ -1,10 +1,9 @@
 //! Branches and tags: their names in URIs, and as JSON.
 
-use super::commits::json;
+use super::answers::{Fingerprint, json};
 use super::message::{CommitHeader, CommitText, Person, TagText};
 use super::repository::Handle;
 use super::revision::{self, GitRevision};
-use super::watch::{Fingerprint, fingerprint_of_branches, fingerprint_of_tags};
 use gix::ObjectId;
 use gix::objs::Kind;
 use mcp_resources_engine::error::ReadError;
@@ -12,15 +11,11 @@ use mcp_resources_provider_kit::path;
 use mcp_resources_runtime::provider::RequestContext;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 /// The most that an answer shows.
 const SHOWN: usize = 1_000;
 /// The most times of objects that are kept.
 const TIMES: usize = 200_000;
-
-/// When commits and tags were made: their objects never change.
-pub(super) type Times = HashMap<ObjectId, u64>;
 
 /// A reference that can be named in a URI.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -284,4 +279,13 @@ fn tag(handle: &Handle<'_>, named: RefName, uri: String) -> Result<Tag, ReadErro
     tag.tagger = text.tagger;
     tag.subject = text.subject;
     Ok(tag)
+}
+
+pub(super) fn fingerprint_of_branches(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
+    let branches: Vec<RefName> = all(handle)?.into_iter().filter(|named| !named.is_tag).collect();
+    Ok(Fingerprint::from_value((handle.branch()?, branches)))
+}
+
+pub(super) fn fingerprint_of_tags(named: &[RefName]) -> Fingerprint {
+    Fingerprint::from_value(named.iter().filter(|named| named.is_tag).collect::<Vec<_>>())
 }

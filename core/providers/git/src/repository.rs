@@ -13,11 +13,10 @@ use super::graph::{CommitGraph, GraphStamp};
 use super::index::GitIndex;
 use super::layout::{GitLayout, LayoutRefusal, Signature};
 use super::message::TagText;
-use super::objects::{HALF, ObjectCache};
+use super::object_cache::{HALF, ObjectCache};
 use super::options::GitSettings;
 use super::parts::{Areas, PartError, Stamp};
 use super::ref_store::{RefPointer, RefStore};
-use super::references::Times;
 use super::revision::{EXPECTED, GitRevision, RevisionStep, SHORTEST_ID, is_id};
 use super::store::ObjectStore;
 use gix::ObjectId;
@@ -32,6 +31,7 @@ use mcp_resources_provider_kit::uri_path;
 use mcp_resources_runtime::provider::RequestContext;
 use mcp_resources_runtime::sync::Mutex;
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard};
@@ -39,6 +39,9 @@ use std::sync::{Arc, MutexGuard};
 pub(super) const INDEX: &str = "git:///";
 /// The largest list of the last commits of a shallow clone, in bytes.
 const SHALLOW: u64 = 16 << 20;
+
+/// When commits and tags were made: their objects never change.
+pub(super) type Times = HashMap<ObjectId, u64>;
 
 /// A repository: its name, its directory, and the settings for serving it.
 #[derive(Debug)]

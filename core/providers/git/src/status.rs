@@ -3,13 +3,13 @@
 //! Law: files of the working tree are compared by their times and sizes in the index, and otherwise by a hash of their contents;
 //! no contents are sent. No filter and no fsmonitor of the repository is run, and submodules are not entered.
 
-use super::commits::json;
+use super::answers::{Fingerprint, json};
 use super::index::GitIndex;
 use super::objects::entries;
 use super::references::may_name;
 use super::repository::Handle;
 use super::untracked::UntrackedWalk;
-use super::watch::Fingerprint;
+
 use super::worktree::WorktreeFiles;
 use gix::ObjectId;
 use gix::index::entry::{Flags, Mode};

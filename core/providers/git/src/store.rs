@@ -8,7 +8,7 @@
 //! Law: if an object is damaged in one place, it is looked up in the others. Work stops when the request is cancelled.
 
 use super::delta;
-use super::objects::ObjectCache;
+use super::object_cache::ObjectCache;
 use super::packs::{
     Compressed, EntryKind, Inflate, IsCancelled, LARGEST_OBJECT, Pack, StoreError, entry, inflate,
 };

@@ -8,18 +8,19 @@
 //! Law: contents are compared, so a commit notifies only clients whose contents it changed. The thread polls a few small files,
 //! because watches of the system would have to follow directories that git creates and removes.
 
-use super::references::{self, RefName};
+use super::answers::Fingerprint;
+use super::commits::fingerprint_of_log;
+use super::references::{self, fingerprint_of_branches, fingerprint_of_tags};
 use super::repository::{GitEntry, GitRepository, Handle, INDEX};
 use super::revision::GitRevision;
 use super::status::WorktreeState;
-use gix::ObjectId;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_provider_kit::uri_path;
 use mcp_resources_runtime::provider::Feed;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hash;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -30,18 +31,6 @@ const SLOWEST: Duration = Duration::from_secs(10);
 const SHARE: u32 = 20;
 /// The most directories of references that are visited.
 const FOLDERS: usize = 10_000;
-
-/// A hash of everything that contents depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Fingerprint(u64);
-
-impl Fingerprint {
-    pub(super) fn from_value(value: impl Hash) -> Self {
-        let mut hasher = DefaultHasher::new();
-        value.hash(&mut hasher);
-        Self(hasher.finish())
-    }
-}
 
 /// The subject of a URI.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -120,25 +109,6 @@ impl GitTarget {
             found => found,
         }
     }
-}
-
-/// A fetch may bring older commits of a shallow clone, without another newest commit.
-pub(super) fn fingerprint_of_log(
-    handle: &Handle<'_>,
-    start: Option<ObjectId>,
-) -> Result<Fingerprint, ReadError> {
-    let mut last: Vec<ObjectId> = handle.shallow()?.iter().copied().collect();
-    last.sort();
-    Ok(Fingerprint::from_value((start, last)))
-}
-
-pub(super) fn fingerprint_of_branches(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
-    let branches: Vec<RefName> = references::all(handle)?.into_iter().filter(|named| !named.is_tag).collect();
-    Ok(Fingerprint::from_value((handle.branch()?, branches)))
-}
-
-pub(super) fn fingerprint_of_tags(named: &[RefName]) -> Fingerprint {
-    Fingerprint::from_value(named.iter().filter(|named| named.is_tag).collect::<Vec<_>>())
 }
 
 fn fingerprint_of_lists(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {

@@ -92,7 +92,7 @@ impl Block<'_> {
         }
         let parsed = match self.syntax {
             FrontMatterSyntax::Yaml => values::yaml(self.text, LIMITS, YamlSchema::Core),
-            FrontMatterSyntax::Toml => values::toml(self.text, LIMITS),
+            FrontMatterSyntax::Toml => values::toml::read(self.text, LIMITS),
         };
         match parsed {
             Ok(FileValue::Object(members)) => Ok(members),

@@ -5,9 +5,7 @@
 
 pub mod counters;
 pub mod json;
-mod toml;
-
-pub use self::toml::toml;
+pub mod toml;
 
 use mcp_resources_runtime::transport::{YamlLimits, YamlSchema, YamlValue, read_yaml};
 use serde::{Serialize, Serializer};

@@ -18,6 +18,7 @@ mod options;
 mod postgres;
 mod query;
 mod session;
+mod sessions;
 mod source;
 mod sqlite;
 mod statement;
@@ -344,7 +345,7 @@ impl Db {
             log: &|what| reply.log(what),
         };
         let read = || {
-            session::with(source, reply.cancelled(), |session| {
+            sessions::with(source, reply.cancelled(), |session| {
                 contents::read(source, session, &target, &reader)
             })
         };
@@ -384,7 +385,7 @@ impl Db {
         let source = self.source_of(request).ok_or(SessionFault::NotFound)?;
         let name = request.argument("table").and_then(|table| source.declared(table));
         let name = &name.ok_or(SessionFault::NotFound)?.name;
-        session::with(source, cancelled, |session| {
+        sessions::with(source, cancelled, |session| {
             let catalog = session.catalog()?;
             let table = catalog.table(name).ok_or(SessionFault::NotFound)?;
             let (first, prefix) = table.read_prefix(request.value()).ok_or(SessionFault::NotFound)?;

@@ -1,22 +1,9 @@
-//! An open database, as one thread uses it.
-//!
-//! ```text
-//!  worker ──▶ with: the thread's own sessions, by the database ──▶ Session ──▶ sqlite | postgres
-//!                     └─ gone with the thread: when it has been idle for a while, and when the provider is unmounted
-//! ```
-//!
-//! Law: a session never leaves its thread. So reads wait for no lock, a forked process uses no session of its parent,
-//! and the end of the mount's threads closes everything.
+//! The interface of an open database, and why it does not answer.
 
 use super::catalog::{CatalogRow, DbCatalog};
-use super::options::DbEngine;
-use super::postgres::Postgres;
 use super::query::DbQuery;
-use super::source::DbSource;
-use super::sqlite::Sqlite;
 use mcp_resources_engine::connection::Cancelled;
 use mcp_resources_engine::error::ReadError;
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,41 +91,4 @@ pub(super) trait DbSession: Send {
 
     /// Whether something may have changed since this was called last.
     fn changed(&mut self) -> Result<DbChange, SessionFault>;
-}
-
-/// Makes a session. It connects with its first use.
-pub(super) fn open(source: &Arc<DbSource>) -> Box<dyn DbSession> {
-    match source.engine() {
-        DbEngine::Sqlite => Box::new(Sqlite::new(source.clone())),
-        DbEngine::Postgres => Box::new(Postgres::new(source.clone())),
-    }
-}
-
-thread_local! {
-    /// The sessions of this thread, by the numbers of their sources.
-    static SESSIONS: RefCell<Vec<(u64, Box<dyn DbSession>)>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Calls `ask` with the session of this thread, which is a worker of the mount, for a request that may be cancelled.
-pub(super) fn with<T>(
-    source: &Arc<DbSource>,
-    request: Option<Cancelled>,
-    ask: impl FnOnce(&mut dyn DbSession) -> Result<T, SessionFault>,
-) -> Result<T, SessionFault> {
-    SESSIONS.with_borrow_mut(|sessions| {
-        let at = match sessions.iter().position(|(id, _)| *id == source.id) {
-            Some(at) => at,
-            None => {
-                sessions.push((source.id, open(source)));
-                sessions.len() - 1
-            }
-        };
-        match sessions.get_mut(at) {
-            Some((_, session)) => {
-                session.attend(request);
-                ask(session.as_mut())
-            }
-            None => Err(SessionFault::NotFound),
-        }
-    })
 }

@@ -1,8 +1,7 @@
 //! The declaration of one database, before anything is opened.
 
-use super::catalog::{DbCatalog, some};
+use super::catalog::DbCatalog;
 use super::options::{Database, DbEngine, Secret};
-use super::session::{self, SessionFault};
 use super::statement::Statement;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_engine::suggest::closest;
@@ -14,6 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_postgres::config::SslMode;
+
+/// The channel of the notifications.
+pub(super) const CHANNEL: &str = "mcp_resources";
 
 /// Maximum time to wait for a connection to Postgres.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -202,50 +204,6 @@ impl DbSource {
                 None => catalog.notes.push(what),
             }
         }
-    }
-
-    /// Opens the database once to check the declaration, and closes it again.
-    ///
-    /// # Errors
-    /// A file is absent, a table or statement cannot be served, or nothing is declared; or a Postgres server refuses
-    /// the user, the password or the name of the database. An unreachable server is not an error here; requests will
-    /// fail until it is back.
-    pub(super) fn check(self: &Arc<Self>) -> Result<(), OptionError> {
-        let wrong =
-            |what: &str| Err(OptionError::sentence(format!("db: the database {:?}: {what}", self.name)));
-        let is_empty = self.tables.is_empty() && self.views.is_empty();
-        let catalog = match self.read_catalog() {
-            Ok(catalog) => Some(catalog),
-            Err(SessionFault::Down(what)) if self.engine() == DbEngine::Sqlite => return wrong(&what),
-            Err(SessionFault::Refused(what)) => return wrong(&what),
-            Err(SessionFault::Down(what)) => {
-                let _ = self.down.set(what);
-                None
-            }
-            Err(_) => None,
-        };
-        if is_empty {
-            let all = match &catalog {
-                Some(catalog) if !catalog.all.is_empty() => format!("; it has {}", some(&catalog.all)),
-                _ => String::new(),
-            };
-            return wrong(&format!(
-                "nothing of it is served; name tables: `tables: [NAME]`, or db:NAME=URL,TABLE with the command{all}"
-            ));
-        }
-        match catalog.as_ref().and_then(|catalog| catalog.faults.first()) {
-            Some(fault) => wrong(fault),
-            None => Ok(()),
-        }
-    }
-
-    /// Reads the catalog on a thread of its own: the calling thread may be inside a tokio runtime, which forbids another.
-    fn read_catalog(self: &Arc<Self>) -> Result<Arc<DbCatalog>, SessionFault> {
-        let source = self.clone();
-        let ended = || SessionFault::Down("it cannot be opened".into());
-        let thread = std::thread::Builder::new().name("mcp-db-check".into());
-        let checking = thread.spawn(move || session::open(&source).catalog()).map_err(|_| ended())?;
-        checking.join().map_err(|_| ended())?
     }
 
     /// Logs the faults and notes of a catalog once.

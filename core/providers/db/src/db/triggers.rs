@@ -7,9 +7,6 @@ use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
 use std::fmt::Write;
 use std::path::Path;
 
-/// The channel of the notifications.
-pub(super) const CHANNEL: &str = "mcp_resources";
-
 const FUNCTION: &str =
     "CREATE OR REPLACE FUNCTION mcp_resources_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

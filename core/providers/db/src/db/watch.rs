@@ -9,6 +9,7 @@
 
 use super::contents::{self, RowReader, RowsState};
 use super::session::{self, DbChange, DbSession, SessionFault};
+use super::sessions;
 use super::source::DbSource;
 use super::target::{DbTarget, DbTemplates};
 use mcp_resources_provider_kit::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
@@ -73,7 +74,7 @@ impl RowSource {
         work: &TrackerWork<'_, Self>,
         now: &mut RowStates,
     ) -> Result<(), SessionFault> {
-        let session = worker.session.get_or_insert_with(|| session::open(&self.source));
+        let session = worker.session.get_or_insert_with(|| sessions::open(&self.source));
         let change = session.changed()?;
         now.is_lost = change == DbChange::Lost;
         let is_behind = std::mem::take(&mut worker.is_behind) || change != DbChange::Nothing;

@@ -4,13 +4,14 @@
 //! polled; the reason is reported once.
 
 use super::inbox::{EventSink, WatchInbox};
-use super::watched_root::DIRECTORIES;
 use notify::{Config, ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig, Watcher};
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Maximum number of known directories of one root. Any more are not looked at.
+pub(super) const DIRECTORIES: usize = 65_536;
 /// So few watches are ended one by one.
 const FEW: usize = 128;
 

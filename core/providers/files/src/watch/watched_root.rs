@@ -14,7 +14,7 @@ use super::super::root_directory::{
 };
 use super::super::tree::{Tree, join};
 use super::seen::is_settled;
-use super::system::{Short, System};
+use super::system::{DIRECTORIES, Short, System};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
@@ -24,8 +24,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum number of known directories of one root. Any more are not looked at.
-pub(super) const DIRECTORIES: usize = 65_536;
 /// Maximum number of links followed on the way to one file.
 const LINKS: usize = 40;
 /// Maximum number of bytes of a file that are compared.

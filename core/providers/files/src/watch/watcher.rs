@@ -11,10 +11,10 @@
 
 use super::inbox::{ChangeBatch, Hint, WatchInbox};
 use super::seen::{Before, SeenFiles};
+use super::settings::{WatchReports, WatchSettings};
 use super::system::{Budget, Needs, Short, System};
 use super::target::{Due, Number, Targets, WatchTarget};
 use super::watched_root::{FoundPath, PathState, WatchedRoot, is_rules, is_within, parent};
-use super::{WatchReports, WatchSettings};
 use crate::tree::Tree;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::Path;

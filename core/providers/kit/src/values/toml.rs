@@ -12,7 +12,7 @@ const NO_TOML: &str = "it is not TOML";
 ///
 /// # Errors
 /// It is not TOML, or exceeds a limit.
-pub fn toml(text: &str, limits: ValueLimits) -> Result<FileValue, ParseFault> {
+pub fn read(text: &str, limits: ValueLimits) -> Result<FileValue, ParseFault> {
     // The parser builds the whole document before a value is counted; one of these stands before each value.
     if text.bytes().filter(|byte| matches!(byte, b'=' | b',' | b'[')).count() > limits.values {
         return Err(ParseFault { what: TOO_MANY, line: None });

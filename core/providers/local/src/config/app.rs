@@ -11,6 +11,7 @@
 
 use super::parse::{ConfigFormat, MOST, Parsed};
 use super::tree::{ConfigNode, TreeSettings};
+use mcp_resources_provider_kit::path;
 use mcp_resources_runtime::sync::Mutex;
 use mcp_resources_runtime::transport::open_to_read;
 use std::fs::Metadata;
@@ -25,6 +26,9 @@ use std::time::{Duration, SystemTime};
 const SETTLED: Duration = Duration::from_secs(3);
 /// Maximum number of messages that wait for a log.
 const WAITING: usize = 8;
+
+/// Writes a message to the log: the request's, if there is one, or the server's.
+pub(super) type Log<'a> = dyn Fn(&str) + 'a;
 
 /// One application at run time.
 #[derive(Debug)]
@@ -264,6 +268,18 @@ fn read(file: &Path) -> std::io::Result<(Vec<u8>, ConfigFacts)> {
         true => Err(std::io::ErrorKind::FileTooLarge.into()),
         false => Ok((bytes, ConfigFacts::from_metadata(&metadata))),
     }
+}
+
+/// Whether a change affects the watched URI.
+pub(super) fn differs(app: &App, uri: &str, change: &Change) -> bool {
+    let Some(key) = uri.strip_prefix(&*app.uri).map(|rest| rest.strip_prefix('/').unwrap_or(rest)) else {
+        return false;
+    };
+    let Some(key) = path::decoded(key) else { return false };
+    let value = |snapshot: &Option<Arc<ConfigSnapshot>>| {
+        snapshot.as_ref().map(|snapshot| snapshot.root.find(&key).map(|node| node.value(&app.uri, &|_| true)))
+    };
+    value(&change.0) != value(&change.1)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ mod watch;
 pub use options::ConfigOptions;
 
 use crate::masks::{Detectors, Masks, globs};
-use app::{App, Change};
+use app::{App, Log};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
@@ -57,9 +57,6 @@ routes! {
 const LISTED: usize = 1_000;
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const TEXT: &str = "text/plain";
-
-/// Writes a message to the log: the request's, if there is one, or the server's.
-type Log<'a> = dyn Fn(&str) + 'a;
 
 /// The page of a list that is context for.
 struct ConfigListContext<'a> {
@@ -408,16 +405,4 @@ fn uri_of(app: &App, key: &str) -> String {
         path::append(&mut uri, key);
     }
     uri
-}
-
-/// Whether a change affects the watched URI.
-fn differs(app: &App, uri: &str, change: &Change) -> bool {
-    let Some(key) = uri.strip_prefix(&*app.uri).map(|rest| rest.strip_prefix('/').unwrap_or(rest)) else {
-        return false;
-    };
-    let Some(key) = path::decoded(key) else { return false };
-    let value = |snapshot: &Option<Arc<app::ConfigSnapshot>>| {
-        snapshot.as_ref().map(|snapshot| snapshot.root.find(&key).map(|node| node.value(&app.uri, &|_| true)))
-    };
-    value(&change.0) != value(&change.1)
 }

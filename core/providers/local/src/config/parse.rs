@@ -71,7 +71,7 @@ impl ConfigFormat {
             Self::Env => return variables(text),
             Self::Json => values::json::read(text, LIMITS),
             Self::Yaml => values::yaml(text, LIMITS, YamlSchema::Yaml11),
-            Self::Toml => values::toml(text, LIMITS),
+            Self::Toml => values::toml::read(text, LIMITS),
         };
         match value? {
             FileValue::Object(members) => Ok(Parsed { members: members.into(), left_out: None }),

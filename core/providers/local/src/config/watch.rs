@@ -3,8 +3,7 @@
 //! Law: the thread polls. A few calls of `stat` cost less than the system's watches, which see neither a file behind a changed
 //! link, as a mounted ConfigMap is, nor one on a network's disk, and which can run out.
 
-use super::app::{App, Change, ConfigSnapshot};
-use super::{Log, differs};
+use super::app::{App, Change, ConfigSnapshot, Log, differs};
 use mcp_resources_provider_kit::watching::{ProviderWatching, WatchedValue};
 use mcp_resources_runtime::provider::{Feed, InterestChange};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Points as text: JSON, CSV, and the text form of OpenMetrics 1.0.
 
 use super::points::{Point, Points};
-use super::query::MetricsQuery;
+use super::query::{MetricsQuery, SeriesFormat};
 use super::series::Series;
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
@@ -11,45 +11,7 @@ use std::fmt::Write;
 /// A time is written in milliseconds.
 const TIMES: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
-/// The format of a series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SeriesFormat {
-    Json,
-    Csv,
-    OpenMetrics,
-}
-
 impl SeriesFormat {
-    /// Their names.
-    pub(super) const NAMES: [&str; 3] = ["json", "csv", "openmetrics"];
-
-    pub(super) fn parse(word: &str) -> Option<Self> {
-        match word {
-            "json" => Some(Self::Json),
-            "csv" => Some(Self::Csv),
-            "openmetrics" => Some(Self::OpenMetrics),
-            _ => None,
-        }
-    }
-
-    pub(super) fn mime_type(self) -> &'static str {
-        match self {
-            Self::Json => "application/json",
-            Self::Csv => "text/csv",
-            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        }
-    }
-
-    /// The minimum size of the text of this many points, in bytes.
-    pub(super) const fn least(self, points: usize) -> usize {
-        let each = match self {
-            Self::Json => r#"{"time":"2026-11-23T08:00:00.000Z","value":1,"min":1,"max":1,"count":1},"#.len(),
-            Self::Csv => "2026-11-23T08:00:00.000Z,1,1,1,1\n".len(),
-            Self::OpenMetrics => "a 1 1.5\n".len(),
-        };
-        each.saturating_mul(points)
-    }
-
     pub(super) fn write(self, series: &Series, query: &MetricsQuery, points: &Points) -> String {
         let mut out = String::with_capacity(self.least(points.points.len()).saturating_mul(2));
         match self {

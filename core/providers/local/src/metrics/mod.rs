@@ -22,7 +22,7 @@ mod tests;
 pub use options::MetricsOptions;
 pub use series::PushError;
 
-use format::{JsonFormat, SeriesFormat, push_json};
+use format::{JsonFormat, push_json};
 use host::Collector;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -38,13 +38,12 @@ use mcp_resources_runtime::provider::{
 };
 use notify::Notifier;
 use points::Points;
-use query::MetricsQuery;
-use series::{Sample, Series, SeriesTable};
+use query::{MetricsQuery, SeriesFormat};
+use series::{INDEX, Sample, Series, SeriesTable, log_refusals};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-const INDEX: &str = "metrics:///";
 const SERIES: &str = "metrics:///{name}";
 const RANGES: &str = "metrics:///{name}{?from,to,step,format}";
 
@@ -317,14 +316,5 @@ fn item(series: &Series) -> Resource {
     match series.last() {
         Some(sample) => listed.last_modified(format::time(sample.at)),
         None => listed,
-    }
-}
-
-/// Logs once that pushes were refused. Not in the push itself: the log may need a lock that the pushing thread holds.
-fn log_refusals(table: &SeriesTable, log: &dyn Fn(&str)) {
-    if let Some(limit) = table.unlogged_refusal() {
-        log(&format!(
-            "there are {limit} series, and pushes to others are refused; raise the option `series`, or use fewer names"
-        ));
     }
 }

@@ -4,8 +4,7 @@
 //! Law: a count is recorded before the interest is, so a sample that comes while a client subscribes is not missed. The lock
 //! is a leaf.
 
-use super::series::SeriesTable;
-use super::{INDEX, log_refusals};
+use super::series::{INDEX, SeriesTable, log_refusals};
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::watching::{ProviderWatching, WatchedValue};
 use mcp_resources_runtime::provider::{Feed, InterestChange};

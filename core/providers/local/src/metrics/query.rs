@@ -1,6 +1,5 @@
 //! Parses the query of a read: `from`, `to`, `step` and `format`.
 
-use super::format::SeriesFormat;
 use super::series::TIMES;
 use jiff::Timestamp;
 use mcp_resources_engine::error::ReadError;
@@ -9,6 +8,46 @@ use mcp_resources_provider_kit::options::TimeSpan;
 
 /// The range of a read without `from`, in milliseconds: the hour before `to`.
 const HOUR: i64 = 3_600_000;
+
+/// The format of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SeriesFormat {
+    Json,
+    Csv,
+    OpenMetrics,
+}
+
+impl SeriesFormat {
+    /// Their names.
+    pub(super) const NAMES: [&str; 3] = ["json", "csv", "openmetrics"];
+
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        match word {
+            "json" => Some(Self::Json),
+            "csv" => Some(Self::Csv),
+            "openmetrics" => Some(Self::OpenMetrics),
+            _ => None,
+        }
+    }
+
+    pub(super) fn mime_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Csv => "text/csv",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+
+    /// The minimum size of the text of this many points, in bytes.
+    pub(super) const fn least(self, points: usize) -> usize {
+        let each = match self {
+            Self::Json => r#"{"time":"2026-11-23T08:00:00.000Z","value":1,"min":1,"max":1,"count":1},"#.len(),
+            Self::Csv => "2026-11-23T08:00:00.000Z,1,1,1,1\n".len(),
+            Self::OpenMetrics => "a 1 1.5\n".len(),
+        };
+        each.saturating_mul(points)
+    }
+}
 
 /// The parts of a series that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,6 @@
 //! are sent, and refusals logged, by the threads of the provider. So any thread may push at any time, even one that
 //! holds an interpreter's lock. The locks are leaves; that of the table is taken before that of a series.
 
-use super::INDEX;
 use mcp_resources_provider_kit::path;
 use mcp_resources_runtime::sync::{Mutex, RwLock};
 use std::collections::{HashMap, VecDeque};
@@ -13,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLockReadGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub(super) const INDEX: &str = "metrics:///";
 /// Maximum length of a series' name in bytes.
 const NAME: usize = 256;
 /// The years 1 to 9999, in milliseconds since 1970: what RFC 3339 can write.
@@ -235,4 +235,13 @@ pub(super) fn millis(at: SystemTime) -> Option<i64> {
 /// The time now, in milliseconds since 1970.
 pub(super) fn now() -> i64 {
     millis(SystemTime::now()).unwrap_or_default()
+}
+
+/// Logs once that pushes were refused. Not in the push itself: the log may need a lock that the pushing thread holds.
+pub(super) fn log_refusals(table: &SeriesTable, log: &dyn Fn(&str)) {
+    if let Some(limit) = table.unlogged_refusal() {
+        log(&format!(
+            "there are {limit} series, and pushes to others are refused; raise the option `series`, or use fewer names"
+        ));
+    }
 }

@@ -10,8 +10,8 @@
 //! watched URI is compared by what a reader of it would get.
 
 use super::page::{Description, DocsPage, INDEXED, page_digest, text_of};
-use super::site::{self, DocsSite, PageTarget};
-use crate::indexes::{IndexFile, Indexes};
+use super::site::{self, DocsSite, PageTarget, SiteGroup};
+use crate::indexes::Indexes;
 use crate::search::{Index, Put, SearchTokens};
 use mcp_resources_provider_files::folder::{FileFacts, Folder, FolderChanges, FolderWatch, GoneFolder};
 use mcp_resources_provider_kit::digest::digest;
@@ -48,17 +48,6 @@ const TOUCHED: usize = 1_024;
 const FAULTS: usize = 4_096;
 /// The digest of what is not there.
 const ABSENT: u64 = 0;
-
-/// Settings shared by the sites of one declaration.
-#[derive(Debug)]
-pub(super) struct SiteGroup {
-    pub(super) list_max: usize,
-    pub(super) max_bytes: Option<u64>,
-    pub(super) watch: bool,
-    /// Maximum time that a request waits for the first index.
-    pub(super) patience: Duration,
-    pub(super) index: Arc<IndexFile>,
-}
 
 /// The facts about a page.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ pub(crate) mod site;
 pub use options::DocsOptions;
 
 use crate::indexes::IndexFile;
-use library::{SiteGroup, SiteLibrary, SiteSnapshot};
+use library::{SiteLibrary, SiteSnapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
@@ -41,7 +41,7 @@ use mcp_resources_runtime::provider::{
 use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
 use page::{DocsPage, INDEXED, NO_TEXT, page_digest, text_of};
 use search::SearchRequest;
-use site::{DocsSite, SCHEME};
+use site::{DocsSite, SCHEME, SiteGroup};
 use std::path::Path;
 use std::sync::Arc;
 

@@ -8,16 +8,28 @@
 //! Law: a page has one URI, in NFC. Another spelling of it is not found, so that a rule of the guard for the one cannot be
 //! evaded with another.
 
-use super::library::SiteGroup;
+use crate::indexes::IndexFile;
 use mcp_resources_provider_files::folder::Folder;
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::uri_path;
 use std::sync::Arc;
+use std::time::Duration;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 pub(super) const SCHEME: &str = "docs:///";
 /// The segment that searches a site.
 const SEARCH: &str = "search";
+
+/// Settings shared by the sites of one declaration.
+#[derive(Debug)]
+pub(super) struct SiteGroup {
+    pub(super) list_max: usize,
+    pub(super) max_bytes: Option<u64>,
+    pub(super) watch: bool,
+    /// Maximum time that a request waits for the first index.
+    pub(super) patience: Duration,
+    pub(super) index: Arc<IndexFile>,
+}
 
 /// One site at run time.
 #[derive(Debug)]

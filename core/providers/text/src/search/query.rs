@@ -100,8 +100,8 @@ impl SearchQuery {
 
 /// Questions, of which any word may occur.
 mod question {
-    use super::{PHRASES, Phrase, QUERY, SearchQuery};
-    use crate::search::words::is_cjk;
+    use crate::search::query::{PHRASES, QUERY, SearchQuery};
+    use crate::search::words::{Phrase, is_cjk};
 
     /// The script of characters, as far as a change of script ends a word.
     #[derive(Clone, Copy, PartialEq, Eq)]
@@ -163,7 +163,7 @@ mod question {
 
     #[cfg(test)]
     mod tests {
-        use super::SearchQuery;
+        use crate::search::query::SearchQuery;
 
         // S-03: a question finds what has some of its words.
         #[test]

@@ -8,9 +8,8 @@
 //! Law: what a request is answered with was looked at during the request. A walk is bounded in depth, directories and files,
 //! and what exceeds a limit is not served and logged once.
 
-use super::SCHEME;
 use super::options::SkillOptions;
-use super::skill::{BYTES, Digest, FILES, MANIFEST, Skill, SkillFile, SkillHead, digest};
+use super::skill::{BYTES, Digest, FILES, INDEX, MANIFEST, SCHEME, Skill, SkillFile, SkillHead, digest};
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_provider_files::folder::Folder;
 use mcp_resources_provider_files::open_folder::{AbsentFolder, FolderLevel, OpenFolder, Stamp};
@@ -180,7 +179,7 @@ impl SkillSnapshot {
 
     /// A digest of what is at a canonical URI: of a file's bytes, or of the names in a directory.
     pub(super) fn mark(&self, uri: &str) -> Option<Digest> {
-        if uri == super::INDEX {
+        if uri == INDEX {
             let text: Vec<u8> = self.skills.values().flat_map(index_line).collect();
             return Some(digest(&text));
         }

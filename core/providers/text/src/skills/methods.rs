@@ -5,7 +5,7 @@
 
 use super::library::{SkillLibrary, SkillSnapshot};
 use super::skill::Skill;
-use super::{INDEX, SCHEME};
+use super::skill::{INDEX, SCHEME};
 use mcp_resources_engine::connection::RawResult;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::Resource;

@@ -41,13 +41,11 @@ use mcp_resources_runtime::provider::{
 };
 use mcp_resources_template::uri;
 use serde_json::json;
-use skill::Skill;
+use skill::{INDEX, SCHEME, Skill};
 use std::path::Path;
 use std::sync::Arc;
 use watch::SkillSource;
 
-const SCHEME: &str = "skill://";
-const INDEX: &str = "skill:///";
 const PATHS: &str = "skill://{+path}";
 const EXTENSION: &str = "io.modelcontextprotocol/skills";
 /// Directories can be read.

@@ -13,6 +13,8 @@ use std::fmt::Write as _;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+pub(super) const SCHEME: &str = "skill://";
+pub(super) const INDEX: &str = "skill:///";
 /// The file that makes a directory a skill.
 pub(super) const MANIFEST: &[u8] = b"SKILL.md";
 /// The most files of a skill that every host accepts, and the most bytes they have together.
@@ -126,7 +128,7 @@ impl Skill {
     /// The list entry of a file at `path`. `head` is given for the `SKILL.md` of a skill.
     pub(super) fn resource(&self, path: &[u8], stamp: &Stamp, head: Option<&SkillHead>) -> Resource {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        let title = self.base.strip_prefix(super::SCHEME).unwrap_or_default();
+        let title = self.base.strip_prefix(SCHEME).unwrap_or_default();
         let title = format!("{title}/{}", String::from_utf8_lossy(path));
         let mut resource = Resource::new(self.uri_of(path)).title(title).size(stamp.size());
         resource.details.annotations.last_modified = stamp.modified();
