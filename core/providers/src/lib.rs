@@ -1,15 +1,16 @@
 //! Ready-made providers of resources: a folder, a git repository, configuration, metrics, documents, a database.
 //!
 //! ```text
-//!  mcp-resources-cli        mcp-resources-providers            mcp-resources-runtime      mcp-resources-engine
-//!  serve files:DIR    ──▶   files, git, config, metrics, … ──▶ the providers' seam ──▶ catalogue, guard, hub
+//!  mcp-resources-cli      mcp-resources-providers    mcp-resources-provider-…         mcp-resources-runtime, -engine
+//!  serve files:DIR   ──▶  registry: files        ──▶  files, git, text, db, api, … ──▶ mounts ──▶ catalogue, guard, hub
 //! ```
 //!
-//! A provider is a module and a cargo feature of the same name, so that a program compiles only the providers that it
-//! serves. The manifest lists the features and their dependencies. Two are small enough to be read as examples of
-//! [`Provider`](mcp_resources_runtime::provider::Provider): [`clock`], which answers from memory and reports the
+//! Each provider is a cargo feature and, here, a module of the same name. Their code is in the crates below this folder, which
+//! are cut along heavy dependencies, so a program compiles only what its providers need. Two are small enough to be read
+//! as examples of [`Provider`](mcp_resources_runtime::provider::Provider): [`clock`], which answers from memory and reports the
 //! passing time, and [`memory`], whose entries come and go. A program that names its providers in a file or on a
-//! command line makes them with [`registry`]; their options as data are [`options`].
+//! command line makes them with [`registry`]; their options as data are [`options`]. A provider of
+//! your own can use the parts of the [`kit`].
 //!
 //! - [`files`] serves directories, [`git`] repositories, [`skills`] folders of Agent Skills.
 //! - [`config`] serves files of configuration and, with the same feature, [`env`](mod@env) the environment.
@@ -20,7 +21,7 @@
 
 pub mod registry;
 
-pub use mcp_resources_provider_kit::{declared, options};
+pub use mcp_resources_provider_kit::{self as kit, declared, options};
 
 #[cfg(feature = "api")]
 pub use mcp_resources_provider_api::{self as api, Api};

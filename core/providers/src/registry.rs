@@ -40,31 +40,31 @@ struct KindEntry {
 /// The kinds that this build has, by name.
 const ENTRIES: &[KindEntry] = &[
     #[cfg(feature = "api")]
-    entry::<mcp_resources_provider_api::Api>(),
+    entry::<crate::Api>(),
     #[cfg(feature = "clock")]
-    entry::<mcp_resources_provider_local::clock::Clock>(),
+    entry::<crate::Clock>(),
     #[cfg(feature = "config")]
-    entry::<mcp_resources_provider_local::config::Config>(),
+    entry::<crate::Config>(),
     #[cfg(feature = "db")]
-    entry::<mcp_resources_provider_db::db::Db>(),
+    entry::<crate::Db>(),
     #[cfg(feature = "docs")]
-    entry::<mcp_resources_provider_text::docs::Docs>(),
+    entry::<crate::Docs>(),
     #[cfg(feature = "config")]
-    entry::<mcp_resources_provider_local::env::Env>(),
+    entry::<crate::Env>(),
     #[cfg(feature = "files")]
-    entry::<mcp_resources_provider_files::Files>(),
+    entry::<crate::Files>(),
     #[cfg(feature = "git")]
-    entry::<mcp_resources_provider_git::Git>(),
+    entry::<crate::Git>(),
     #[cfg(feature = "memory")]
-    entry::<mcp_resources_provider_local::memory::Memory>(),
+    entry::<crate::Memory>(),
     #[cfg(feature = "metrics")]
-    entry::<mcp_resources_provider_local::metrics::Metrics>(),
+    entry::<crate::Metrics>(),
     #[cfg(feature = "rag")]
-    entry::<mcp_resources_provider_text::rag::Rag>(),
+    entry::<crate::Rag>(),
     #[cfg(feature = "results")]
-    entry::<mcp_resources_provider_db::results::Results>(),
+    entry::<crate::Results>(),
     #[cfg(feature = "skills")]
-    entry::<mcp_resources_provider_text::skills::Skills>(),
+    entry::<crate::Skills>(),
 ];
 
 /// Their names.
@@ -226,9 +226,7 @@ mod tests {
             let (kind, options) = parse_shorthand(text)?;
             set.add(&kind, options)
         };
-        for text in
-            ["files:one=src", "clock", "clock:Asia/Tokyo", "src/files", "files:./src/../src/files/../../src"]
-        {
+        for text in ["files:one=src", "clock", "clock:Asia/Tokyo", "src/..", "files:./src/../src"] {
             add(text).unwrap();
         }
         for (text, message) in [
@@ -247,7 +245,7 @@ mod tests {
                 "a URL such as postgres://… is not a source; write db:NAME=URL,TABLE",
             ),
             ("memory:x", "memory has no options; write {memory: {}}, or memory: with the command"),
-            ("files:one=src/files", "files: two roots have the name \"one\": "),
+            ("files:one=src/..", "files: two roots have the name \"one\": "),
             ("files:two=no/such", "files: the root no/such does not exist"),
             (
                 "clock:UTC,Asia/Tokio",
@@ -265,7 +263,7 @@ mod tests {
     #[test]
     fn relative_paths_begin_at_the_folder() {
         let mut set = ProviderSet::at("src");
-        set.add("files", "files".into()).unwrap();
+        set.add("files", "..".into()).unwrap();
         assert!(set.add("files", "src".into()).unwrap_err().to_string().contains("src/src"));
     }
 }

@@ -7,28 +7,28 @@
 //! ```
 //!
 //! [`Declare`](declared::Declare) is implemented by a provider that a program can declare by name, and [`options`] holds its
-//! options as data. [`document_source`] is the interface of stores
-//! of documents, such as Google Drive. The other modules are for the providers of this repository only: they may change in every release.
+//! options as data. [`document_source`] is the interface of stores of documents, such as Google Drive. [`answers`], [`route`]
+//! and [`watching`] are of use to any provider: completion, the numbers of its parts, and a thread while somebody watches.
+//! The other modules are for the providers of this repository only: they may change in every release.
 //!
 //! A feature is a dependency: `documents` reads JSON, YAML and TOML, `http` is a connection whose request can be given up,
 //! and `paths` has globs and media types.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod answers;
 pub mod declared;
 pub mod document_source;
 pub mod options;
+pub mod route;
+pub mod watching;
 
-// For the providers: what a request names, and its answer.
-#[doc(hidden)]
-pub mod answers;
+// For the providers: what a request names.
 #[doc(hidden)]
 pub mod digest;
 #[doc(hidden)]
 pub mod named;
 #[doc(hidden)]
 pub mod path;
-#[doc(hidden)]
-pub mod route;
 #[doc(hidden)]
 pub mod uri_path;
 
@@ -37,8 +37,6 @@ pub mod uri_path;
 pub mod tracker;
 #[doc(hidden)]
 pub mod wanted;
-#[doc(hidden)]
-pub mod watching;
 
 // For the providers that read files of options, data or front matter.
 #[cfg(feature = "documents")]

@@ -61,7 +61,7 @@ macro_rules! option_table {
     };
 }
 #[doc(hidden)]
-pub use crate::option_table;
+pub use option_table;
 
 /// Reads options of which one, paths with or without names, may be given alone. `$noun` is the term for each path, such
 /// as `directory`.
@@ -90,7 +90,7 @@ macro_rules! paths_or_options {
     };
 }
 #[doc(hidden)]
-pub use crate::paths_or_options;
+pub use paths_or_options;
 
 /// Sets an option to a parsed value.
 ///

@@ -36,7 +36,7 @@ macro_rules! routes {
     };
     (@index $at:ident) => { usize };
 }
-pub use crate::routes;
+pub use routes;
 
 /// The part with the number of `route`.
 pub fn part<T>(kinds: &[fn(usize) -> T], route: Route) -> Option<T> {

@@ -8,8 +8,11 @@
 //! is asked. The lock is a leaf: no file is read, no notification sent and nothing logged while it is held.
 
 use mcp_resources_engine::resource::RegistrationError;
-use mcp_resources_runtime::provider::Feed;
-use mcp_resources_runtime::sync::RwLock;
+use mcp_resources_runtime::provider::{Feed, InterestChange};
+use mcp_resources_runtime::sync::{Condvar, Mutex, RwLock};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The one server that a provider is in.
 #[derive(Debug, Default)]
@@ -36,118 +39,104 @@ impl OwnWatch {
     }
 }
 
-pub use polling::{ProviderWatching, WatchedValue};
+/// The watched URIs, and their thread.
+#[derive(Debug, Default)]
+pub struct ProviderWatching {
+    state: Mutex<WatchState>,
+    changed: Condvar,
+}
 
-mod polling {
-    use mcp_resources_runtime::provider::{Feed, InterestChange};
-    use mcp_resources_runtime::sync::{Condvar, Mutex};
-    use std::collections::BTreeSet;
-    use std::sync::Arc;
-    use std::time::Duration;
+/// A thread of a process: after a fork the child starts its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct WatchThread {
+    process: u32,
+    number: u64,
+}
 
-    /// The watched URIs, and their thread.
-    #[derive(Debug, Default)]
-    pub struct ProviderWatching {
-        state: Mutex<WatchState>,
-        changed: Condvar,
+#[derive(Debug, Default)]
+struct WatchState {
+    watched: WatchedValue,
+    /// The thread, if one runs.
+    thread: Option<WatchThread>,
+    /// The number of threads started so far.
+    begun: u64,
+}
+
+/// The watched URIs and lists.
+#[derive(Clone, Debug, Default)]
+pub struct WatchedValue {
+    /// In canonical form.
+    pub uris: BTreeSet<Arc<str>>,
+    /// Whether the lists are watched.
+    pub lists: bool,
+}
+
+impl WatchedValue {
+    fn is_empty(&self) -> bool {
+        self.uris.is_empty() && !self.lists
+    }
+}
+
+impl ProviderWatching {
+    /// Prepares for a new mount: a thread of an earlier one ends by itself.
+    pub fn begin_anew(&self) {
+        self.state.lock().thread = None;
     }
 
-    /// A thread of a process: after a fork the child starts its own.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    struct WatchThread {
-        process: u32,
-        number: u64,
+    /// The URIs and lists that are watched now.
+    pub fn watched(&self) -> WatchedValue {
+        self.state.lock().watched.clone()
     }
 
-    #[derive(Debug, Default)]
-    struct WatchState {
-        watched: WatchedValue,
-        /// The thread, if one runs.
-        thread: Option<WatchThread>,
-        /// The number of threads started so far.
-        begun: u64,
-    }
-
-    /// The watched URIs and lists.
-    #[derive(Clone, Debug, Default)]
-    pub struct WatchedValue {
-        /// In canonical form.
-        pub uris: BTreeSet<Arc<str>>,
-        pub lists: bool,
-    }
-
-    impl WatchedValue {
-        fn is_empty(&self) -> bool {
-            self.uris.is_empty() && !self.lists
+    /// Records a change of interest. The first interest starts a thread, which calls the closure that `looks`
+    /// makes. The closure is given what is watched, and returns how long to wait until it is called again.
+    pub fn interest<L>(
+        self: &Arc<Self>,
+        change: InterestChange<'_>,
+        feed: Option<Feed>,
+        name: &str,
+        looks: impl FnOnce() -> L,
+    ) where
+        L: FnMut(&Feed, &WatchedValue) -> Duration + Send + 'static,
+    {
+        let mut state = self.state.lock();
+        let watched = &mut state.watched;
+        match change {
+            InterestChange::Uri { uri, on: true, .. } => drop(watched.uris.insert(uri.clone())),
+            InterestChange::Uri { uri, on: false, .. } => drop(watched.uris.remove(uri)),
+            InterestChange::Lists { on } => watched.lists = on,
+        }
+        let process = std::process::id();
+        if state.watched.is_empty() {
+            self.changed.notify_all();
+        } else if state.thread.is_some_and(|thread| thread.process == process) {
+            // What is new is looked at now, so that little happens before.
+            self.changed.notify_all();
+        } else if let Some(feed) = feed {
+            state.begun += 1;
+            let own = WatchThread { process, number: state.begun };
+            let watching = self.clone();
+            let look = looks();
+            let thread = std::thread::Builder::new().name(name.into());
+            let begun = thread.spawn(move || watching.work(&feed, own, look));
+            state.thread = begun.is_ok().then_some(own);
         }
     }
 
-    impl ProviderWatching {
-        /// Prepares for a new mount: a thread of an earlier one ends by itself.
-        pub fn begin_anew(&self) {
-            self.state.lock().thread = None;
-        }
-
-        /// The URIs and lists that are watched now.
-        pub fn watched(&self) -> WatchedValue {
-            self.state.lock().watched.clone()
-        }
-
-        /// Records a change of interest. The first interest starts a thread, which calls the closure that `looks`
-        /// makes. The closure is given what is watched, and returns how long to wait until it is called again.
-        pub fn interest<L>(
-            self: &Arc<Self>,
-            change: InterestChange<'_>,
-            feed: Option<Feed>,
-            name: &str,
-            looks: impl FnOnce() -> L,
-        ) where
-            L: FnMut(&Feed, &WatchedValue) -> Duration + Send + 'static,
-        {
+    fn work(&self, feed: &Feed, own: WatchThread, mut look: impl FnMut(&Feed, &WatchedValue) -> Duration) {
+        loop {
             let mut state = self.state.lock();
-            let watched = &mut state.watched;
-            match change {
-                InterestChange::Uri { uri, on: true, .. } => drop(watched.uris.insert(uri.clone())),
-                InterestChange::Uri { uri, on: false, .. } => drop(watched.uris.remove(uri)),
-                InterestChange::Lists { on } => watched.lists = on,
+            if state.watched.is_empty() || state.thread != Some(own) || !feed.is_alive() {
+                // Under the same lock: a later interest starts another thread.
+                state.thread = state.thread.filter(|other| *other != own);
+                return;
             }
-            let process = std::process::id();
-            if state.watched.is_empty() {
-                self.changed.notify_all();
-            } else if state.thread.is_some_and(|thread| thread.process == process) {
-                // What is new is looked at now, so that little happens before.
-                self.changed.notify_all();
-            } else if let Some(feed) = feed {
-                state.begun += 1;
-                let own = WatchThread { process, number: state.begun };
-                let watching = self.clone();
-                let look = looks();
-                let thread = std::thread::Builder::new().name(name.into());
-                let begun = thread.spawn(move || watching.work(&feed, own, look));
-                state.thread = begun.is_ok().then_some(own);
-            }
-        }
-
-        fn work(
-            &self,
-            feed: &Feed,
-            own: WatchThread,
-            mut look: impl FnMut(&Feed, &WatchedValue) -> Duration,
-        ) {
-            loop {
-                let mut state = self.state.lock();
-                if state.watched.is_empty() || state.thread != Some(own) || !feed.is_alive() {
-                    // Under the same lock: a later interest starts another thread.
-                    state.thread = state.thread.filter(|other| *other != own);
-                    return;
-                }
-                let watched = state.watched.clone();
-                drop(state);
-                let wait = look(feed, &watched);
-                let state = self.state.lock();
-                if !state.watched.is_empty() && state.thread == Some(own) {
-                    drop(self.changed.wait_for(state, wait));
-                }
+            let watched = state.watched.clone();
+            drop(state);
+            let wait = look(feed, &watched);
+            let state = self.state.lock();
+            if !state.watched.is_empty() && state.thread == Some(own) {
+                drop(self.changed.wait_for(state, wait));
             }
         }
     }
