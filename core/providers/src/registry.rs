@@ -214,7 +214,7 @@ pub fn parse_shorthand(word: &str) -> Result<(String, OptionValue), OptionError>
     Err(OptionError::sentence(format!("there is no directory {word:?}{fix}")))
 }
 
-#[cfg(all(test, feature = "clock", feature = "files", feature = "memory"))]
+#[cfg(all(test, feature = "clock", feature = "docs", feature = "files", feature = "memory"))]
 mod tests {
     use super::*;
 
@@ -235,8 +235,8 @@ mod tests {
             ("none", "there is no directory \"none\""),
             ("no/such", "files: the root no/such does not exist"),
             ("directory/a=b", "files: the root directory/a=b does not exist"),
-            ("files", "\"files:\" names no directory; write files:DIR or files:NAME=DIR"),
-            ("files:", "\"files:\" names no directory"),
+            ("docs", "\"docs:\" names no directory; write docs:DIR or docs:NAME=DIR"),
+            ("files:", "\"files:\" names no directory; write files:DIR or files:NAME=DIR"),
             ("files:two=", "is \"\", expected the path of a directory"),
             ("src/lib.rs", "\"src/lib.rs\" is a file, not a directory; write --config src/lib.rs if"),
             ("Cargo.toml", "config:Cargo.toml,KEY to serve its keys"),

@@ -257,7 +257,7 @@ mod tests {
             ),
             (members([("roots", members([("..", ".".into())]))]), "files: \"..\" is no name"),
             (
-                OptionValue::List(vec!["src".into(), "../providers/src".into()]),
+                OptionValue::List(vec!["src".into(), "../files/src".into()]),
                 "files: two roots have the name \"src\": ",
             ),
         ] {
@@ -291,8 +291,8 @@ mod tests {
     fn a_root_has_its_own_name() {
         let name = |dir: &str| named::directory("files", "root", &NamedPath::plain(dir)).unwrap().0;
         assert_eq!(
-            ["src", "src/.", "./src/", "src/files/..", "."].map(name),
-            ["src", "src", "src", "src", "providers"]
+            ["src", "src/.", "./src/", "src/watch/..", "."].map(name),
+            ["src", "src", "src", "src", "files"]
         );
     }
 }

@@ -1,8 +1,8 @@
 //! Tests of series, points, formats and queries, without a server.
 
-use super::format::SeriesFormat;
 use super::points::{Point, Points};
 use super::query::MetricsQuery;
+use super::query::SeriesFormat;
 use super::series::{Sample, SeriesTable};
 use super::*;
 use mcp_resources_engine::option::FromOption;
