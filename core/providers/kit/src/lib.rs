@@ -11,8 +11,8 @@
 //! and [`watching`] are of use to any provider: completion, the numbers of its parts, and a thread while somebody watches.
 //! The other modules are for the providers of this repository only: they may change in every release.
 //!
-//! A feature is a dependency: `documents` reads JSON, YAML and TOML, `http` is a connection whose request can be given up,
-//! and `paths` has globs and media types.
+//! A feature is a dependency: `digest` is a hash that files may keep, `documents` reads JSON and YAML, `toml` reads TOML too,
+//! `http` is a connection whose request can be given up, and `paths` has globs and media types.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod answers;
@@ -23,8 +23,6 @@ pub mod route;
 pub mod watching;
 
 // For the providers: what a request names.
-#[doc(hidden)]
-pub mod digest;
 #[doc(hidden)]
 pub mod named;
 #[doc(hidden)]
@@ -38,8 +36,13 @@ pub mod tracker;
 #[doc(hidden)]
 pub mod wanted;
 
+// For the providers that keep what they have read.
+#[cfg(feature = "digest")]
+#[doc(hidden)]
+pub mod digest;
+
 // For the providers that read files of options, data or front matter.
-#[cfg(feature = "documents")]
+#[cfg(feature = "toml")]
 #[doc(hidden)]
 pub mod front_matter;
 #[cfg(feature = "documents")]

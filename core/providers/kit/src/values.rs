@@ -5,6 +5,7 @@
 
 pub mod counters;
 pub mod json;
+#[cfg(feature = "toml")]
 pub mod toml;
 
 use mcp_resources_runtime::transport::{YamlLimits, YamlSchema, YamlValue, read_yaml};
