@@ -7,12 +7,12 @@ NODE ?= node
 NPM ?= npm
 TOOLS := node_modules/.bin
 CORE_SOURCES := $(shell find core -name '*.rs' -path '*/src/*' -not -path 'core/fuzz/*') Cargo.toml Cargo.lock \
-	$(wildcard core/Cargo.toml core/*/Cargo.toml)
+	$(wildcard core/Cargo.toml core/*/Cargo.toml core/providers/*/Cargo.toml)
 PYTHON_SOURCES := $(CORE_SOURCES) $(shell find bindings-python/src -name '*.rs') \
 	pyproject.toml bindings-python/Cargo.toml
 NODE_SOURCES := $(CORE_SOURCES) $(shell find bindings-node/src -name '*.rs') \
 	bindings-node/Cargo.toml bindings-node/build.rs
-# The feature of each provider: every one compiles without warnings on its own.
+# The feature of each provider: every one, and the crates that it needs, compile without warnings on their own.
 PROVIDERS := $(shell sed -n 's/^all = \[\(.*\)\]$$/\1/p' core/providers/Cargo.toml | tr -d '",')
 SCRIPTS := $(shell find bindings-node/js -name '*.*ts') tsconfig.json
 
@@ -167,14 +167,14 @@ soak: ## long forms of the tests: thousands of listeners, kills, swapped files, 
 	@MCP_RESOURCES_TABLES=2000 MCP_RESOURCES_REDIRECTS=3000 $(BIN)/python -m pytest -q tests/python/test_db_kinds.py \
 		tests/python/test_api_answers.py
 	$(call step,1000000 reads while files and links and parents are swapped)
-	@MCP_RESOURCES_SWAPS=1000000 cargo test -p mcp-resources-providers --features files --lib swap
+	@MCP_RESOURCES_SWAPS=1000000 cargo test -p mcp-resources-provider-files --lib swap
 	$(call step,100000 random configuration files of each kind beside the usual readers)
 	@MCP_RESOURCES_DOCUMENTS=100000 $(BIN)/python -m pytest -q tests/python/test_config_readers.py
 	$(call step,Random spellings of typed values)
 	@MCP_RESOURCES_SPELLINGS=20000 $(BIN)/python -m pytest -q tests/python/test_spellings.py
 	@MCP_RESOURCES_SPELLINGS=20000 tests/node/run tests/node/spellings.test.mjs
 	$(call step,20000 random files of ignore rules beside git)
-	@MCP_RESOURCES_RULES=20000 cargo test -p mcp-resources-providers --features files --lib gitignore
+	@MCP_RESOURCES_RULES=20000 cargo test -p mcp-resources-provider-files --lib gitignore
 	$(call step,Random commits and histories and working trees beside git)
 	@MCP_RESOURCES_GIT_CASES=2000 cargo test -p mcp-resources-tests --lib git
 

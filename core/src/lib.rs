@@ -85,7 +85,7 @@ pub use mcp_resources_runtime::testing;
 pub use mcp_resources_runtime::transport::{self, AuditFile, AuditLog, AuditSink, load_policy};
 
 // Providers that are ready-made.
-#[cfg(feature = "_providers")]
+#[cfg(feature = "providers")]
 pub use mcp_resources_providers as providers;
 
 // A client of servers, with access control.

@@ -26,7 +26,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Level:
-    """One row of the table of layers: its crate, by the name of the folder under `core`, and the modules."""
+    """One row of the table of layers: its crate, by the folder under `core`, and the modules."""
 
     crate: str
     name: str
@@ -98,7 +98,8 @@ def load(root: Path) -> Tree:
 
 def module_of(path: str) -> tuple[str, ...]:
     """The module that a file of a crate is: `core/engine/src/hub/table.rs` is `("hub", "table")`, `lib.rs` is `()`."""
-    parts = PurePosixPath(path).with_suffix("").parts[3:]
+    parts = PurePosixPath(path).with_suffix("").parts
+    parts = parts[parts.index("src") + 1 :]
     return parts[:-1] if parts[-1] in ("mod", "lib") else parts
 
 

@@ -1,7 +1,7 @@
 //! Paths of files as the end of URIs.
 
 use mcp_resources_engine::guard;
-use mcp_resources_providers::uri_path::{decode, encode};
+use mcp_resources_provider_kit::uri_path::{decode, encode};
 use mcp_resources_template::uri::normalize;
 use mcp_resources_template::{Lookup, UriTemplate};
 

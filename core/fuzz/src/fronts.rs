@@ -1,6 +1,6 @@
 //! The front matter of texts.
 
-use mcp_resources_providers::front_matter::{Split, split};
+use mcp_resources_provider_kit::front_matter::{Split, split};
 
 /// Any text is split without loss, and its front matter is bounded JSON or an error that says something.
 pub fn front_matter(data: &[u8]) {

@@ -1,15 +1,16 @@
 //! Ready-made providers of resources: a folder, a git repository, configuration, metrics, documents, a database.
 //!
 //! ```text
-//!  mcp-resources-cli        mcp-resources-providers            mcp-resources-runtime      mcp-resources-engine
-//!  serve files:DIR    ──▶   files, git, config, metrics, … ──▶ the providers' seam ──▶ catalogue, guard, hub
+//!  mcp-resources-cli      mcp-resources-providers    mcp-resources-provider-…         mcp-resources-runtime, -engine
+//!  serve files:DIR   ──▶  registry: files        ──▶  files, git, text, db, api, … ──▶ mounts ──▶ catalogue, guard, hub
 //! ```
 //!
-//! A provider is a module and a cargo feature of the same name, so that a program compiles only the providers that it
-//! serves. The manifest lists the features and their dependencies. Two are small enough to be read as examples of
-//! [`Provider`](mcp_resources_runtime::provider::Provider): [`clock`], which answers from memory and reports the
+//! Each provider is a cargo feature and, here, a module of the same name. Their code is in the crates below this folder, which
+//! are cut along heavy dependencies, so a program compiles only what its providers need. Two are small enough to be read
+//! as examples of [`Provider`](mcp_resources_runtime::provider::Provider): [`clock`], which answers from memory and reports the
 //! passing time, and [`memory`], whose entries come and go. A program that names its providers in a file or on a
-//! command line makes them with [`registry`]; their options as data are [`options`].
+//! command line makes them with [`registry`]; their options as data are [`options`]. A provider of
+//! your own can use the parts of the [`kit`].
 //!
 //! - [`files`] serves directories, [`git`] repositories, [`skills`] folders of Agent Skills.
 //! - [`config`] serves files of configuration and, with the same feature, [`env`](mod@env) the environment.
@@ -18,99 +19,33 @@
 //! - [`results`] keeps what a program has computed, until it expires.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "_declared")]
-mod answers;
-#[cfg(feature = "api")]
-pub mod api;
-#[cfg(feature = "clock")]
-pub mod clock;
-#[cfg(feature = "config")]
-pub mod config;
-#[cfg(feature = "db")]
-pub mod db;
-#[cfg(feature = "_declared")]
-pub mod declared;
-#[cfg(feature = "_digest")]
-mod digest;
-#[cfg(feature = "docs")]
-pub mod docs;
-#[cfg(feature = "config")]
-pub mod env;
-#[cfg(feature = "files")]
-pub mod files;
-#[cfg(feature = "_front")]
-#[doc(hidden)]
-pub mod front_matter;
-#[cfg(feature = "git")]
-pub mod git;
-#[cfg(any(feature = "api", feature = "rag"))]
-mod http_transport;
-#[cfg(feature = "_search")]
-mod indexes;
-#[cfg(feature = "_masks")]
-mod masks;
-#[cfg(feature = "_paths")]
-mod media;
-#[cfg(feature = "memory")]
-pub mod memory;
-#[cfg(feature = "metrics")]
-pub mod metrics;
-#[cfg(feature = "_named")]
-mod named;
-#[cfg(any(feature = "api", feature = "rag"))]
-mod option_file;
-pub mod options;
-#[cfg(feature = "_declared")]
-mod path;
-#[cfg(feature = "rag")]
-pub mod rag;
-#[cfg(feature = "_declared")]
 pub mod registry;
-#[cfg(feature = "results")]
-pub mod results;
-#[cfg(feature = "_options")]
-mod route;
-#[cfg(feature = "_search")]
-mod search;
-#[cfg(feature = "_paths")]
-mod selection;
-#[cfg(feature = "skills")]
-pub mod skills;
-#[cfg(feature = "_tracker")]
-mod tracker;
-#[cfg(feature = "_paths")]
-#[doc(hidden)]
-pub mod uri_path;
-#[cfg(feature = "_values")]
-mod values;
-#[cfg(any(feature = "_tracker", feature = "api"))]
-mod wanted;
-#[cfg(any(feature = "_polling", feature = "_tracker", feature = "files"))]
-mod watching;
+
+pub use mcp_resources_provider_kit::{self as kit, declared, options};
 
 #[cfg(feature = "api")]
-pub use api::Api;
-#[cfg(feature = "clock")]
-pub use clock::Clock;
-#[cfg(feature = "config")]
-pub use config::Config;
+pub use mcp_resources_provider_api::{self as api, Api};
 #[cfg(feature = "db")]
-pub use db::Db;
-#[cfg(feature = "docs")]
-pub use docs::Docs;
-#[cfg(feature = "config")]
-pub use env::Env;
-#[cfg(feature = "files")]
-pub use files::Files;
-#[cfg(feature = "git")]
-pub use git::Git;
-#[cfg(feature = "memory")]
-pub use memory::Memory;
-#[cfg(feature = "metrics")]
-pub use metrics::Metrics;
-#[cfg(feature = "rag")]
-pub use rag::Rag;
+pub use mcp_resources_provider_db::{Db, db};
 #[cfg(feature = "results")]
-pub use results::Results;
+pub use mcp_resources_provider_db::{Results, results};
+#[cfg(feature = "files")]
+pub use mcp_resources_provider_files::{self as files, Files};
+#[cfg(feature = "git")]
+pub use mcp_resources_provider_git::{self as git, Git};
+#[cfg(feature = "clock")]
+pub use mcp_resources_provider_local::{Clock, clock};
+#[cfg(feature = "config")]
+pub use mcp_resources_provider_local::{Config, config};
+#[cfg(feature = "config")]
+pub use mcp_resources_provider_local::{Env, env};
+#[cfg(feature = "memory")]
+pub use mcp_resources_provider_local::{Memory, memory};
+#[cfg(feature = "metrics")]
+pub use mcp_resources_provider_local::{Metrics, metrics};
+#[cfg(feature = "docs")]
+pub use mcp_resources_provider_text::{Docs, docs};
+#[cfg(feature = "rag")]
+pub use mcp_resources_provider_text::{Rag, rag};
 #[cfg(feature = "skills")]
-pub use skills::Skills;
+pub use mcp_resources_provider_text::{Skills, skills};

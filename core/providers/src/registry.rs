@@ -16,10 +16,10 @@
 //!
 //! Law: several declarations of one kind are one provider, and the options of each apply to that declaration alone.
 
-use crate::declared::{Declare, Reader};
-use crate::options::OptionKind;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::suggest::closest;
+use mcp_resources_provider_kit::declared::{Declare, Reader};
+use mcp_resources_provider_kit::options::OptionKind;
 use mcp_resources_runtime::provider::Provider;
 use std::any::Any;
 use std::fmt;
@@ -40,31 +40,31 @@ struct KindEntry {
 /// The kinds that this build has, by name.
 const ENTRIES: &[KindEntry] = &[
     #[cfg(feature = "api")]
-    entry::<crate::api::Api>(),
+    entry::<crate::Api>(),
     #[cfg(feature = "clock")]
-    entry::<crate::clock::Clock>(),
+    entry::<crate::Clock>(),
     #[cfg(feature = "config")]
-    entry::<crate::config::Config>(),
+    entry::<crate::Config>(),
     #[cfg(feature = "db")]
-    entry::<crate::db::Db>(),
+    entry::<crate::Db>(),
     #[cfg(feature = "docs")]
-    entry::<crate::docs::Docs>(),
+    entry::<crate::Docs>(),
     #[cfg(feature = "config")]
-    entry::<crate::env::Env>(),
+    entry::<crate::Env>(),
     #[cfg(feature = "files")]
-    entry::<crate::files::Files>(),
+    entry::<crate::Files>(),
     #[cfg(feature = "git")]
-    entry::<crate::git::Git>(),
+    entry::<crate::Git>(),
     #[cfg(feature = "memory")]
-    entry::<crate::memory::Memory>(),
+    entry::<crate::Memory>(),
     #[cfg(feature = "metrics")]
-    entry::<crate::metrics::Metrics>(),
+    entry::<crate::Metrics>(),
     #[cfg(feature = "rag")]
-    entry::<crate::rag::Rag>(),
+    entry::<crate::Rag>(),
     #[cfg(feature = "results")]
-    entry::<crate::results::Results>(),
+    entry::<crate::Results>(),
     #[cfg(feature = "skills")]
-    entry::<crate::skills::Skills>(),
+    entry::<crate::Skills>(),
 ];
 
 /// Their names.
@@ -214,7 +214,7 @@ pub fn parse_shorthand(word: &str) -> Result<(String, OptionValue), OptionError>
     Err(OptionError::sentence(format!("there is no directory {word:?}{fix}")))
 }
 
-#[cfg(all(test, feature = "clock", feature = "files", feature = "memory"))]
+#[cfg(all(test, feature = "clock", feature = "docs", feature = "files", feature = "memory"))]
 mod tests {
     use super::*;
 
@@ -226,9 +226,7 @@ mod tests {
             let (kind, options) = parse_shorthand(text)?;
             set.add(&kind, options)
         };
-        for text in
-            ["files:one=src", "clock", "clock:Asia/Tokyo", "src/files", "files:./src/../src/files/../../src"]
-        {
+        for text in ["files:one=src", "clock", "clock:Asia/Tokyo", "src/..", "files:./src/../src"] {
             add(text).unwrap();
         }
         for (text, message) in [
@@ -237,8 +235,8 @@ mod tests {
             ("none", "there is no directory \"none\""),
             ("no/such", "files: the root no/such does not exist"),
             ("directory/a=b", "files: the root directory/a=b does not exist"),
-            ("files", "\"files:\" names no directory; write files:DIR or files:NAME=DIR"),
-            ("files:", "\"files:\" names no directory"),
+            ("docs", "\"docs:\" names no directory; write docs:DIR or docs:NAME=DIR"),
+            ("files:", "\"files:\" names no directory; write files:DIR or files:NAME=DIR"),
             ("files:two=", "is \"\", expected the path of a directory"),
             ("src/lib.rs", "\"src/lib.rs\" is a file, not a directory; write --config src/lib.rs if"),
             ("Cargo.toml", "config:Cargo.toml,KEY to serve its keys"),
@@ -247,7 +245,7 @@ mod tests {
                 "a URL such as postgres://… is not a source; write db:NAME=URL,TABLE",
             ),
             ("memory:x", "memory has no options; write {memory: {}}, or memory: with the command"),
-            ("files:one=src/files", "files: two roots have the name \"one\": "),
+            ("files:one=src/..", "files: two roots have the name \"one\": "),
             ("files:two=no/such", "files: the root no/such does not exist"),
             (
                 "clock:UTC,Asia/Tokio",
@@ -265,7 +263,7 @@ mod tests {
     #[test]
     fn relative_paths_begin_at_the_folder() {
         let mut set = ProviderSet::at("src");
-        set.add("files", "files".into()).unwrap();
+        set.add("files", "..".into()).unwrap();
         assert!(set.add("files", "src".into()).unwrap_err().to_string().contains("src/src"));
     }
 }

@@ -87,6 +87,60 @@ fn config_file() {
     example.end();
 }
 
+/// Waits for a notification of this method.
+fn wait_for(example: &mut Example, method: &str) -> Value {
+    loop {
+        let message = example.receive();
+        if message["method"] == method {
+            return message["params"].clone();
+        }
+    }
+}
+
+// S-01: a provider from outside of the project: rows, a list, completion, and updates of what is watched alone.
+#[test]
+fn csv_folder() {
+    let folder = std::env::temp_dir().join(format!("mcp-csv-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["people.csv", "parts.csv"] {
+        std::fs::copy(data("tables").join(name), folder.join(name)).unwrap();
+    }
+    std::fs::write(folder.join("notes.txt"), "not a table").unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", folder.join("link.csv")).unwrap();
+    let mut example = Example::start("csv_folder", &[folder.to_str().unwrap()]);
+    let list = example.ask("resources/list", json!({}));
+    let names =
+        list["result"]["resources"].as_array().unwrap().iter().map(|resource| resource["name"].clone());
+    assert_eq!(names.collect::<Value>(), json!(["parts.csv", "people.csv"]));
+    assert_eq!(example.text("csv:///parts.csv"), "name;price\nbolt;0.10\n");
+    let ada = json!({"name": "Ada", "city": "London", "note": "likes \"quotes\", and commas"});
+    assert_eq!(example.json("csv:///people.csv?row=1"), ada);
+    assert_eq!(example.json("csv:///people.csv?row=3")["city"], "東京");
+    for (uri, kind) in [
+        ("csv:///people.csv?row=4", "not_found"),
+        ("csv:///people.csv?row=0", "not_found"),
+        ("csv:///people.csv?row=x", "invalid_parameter"),
+        ("csv:///link.csv", "not_found"),
+        ("csv:///notes.txt", "not_found"),
+        ("csv:///..%2Fpeople.csv", "not_found"),
+    ] {
+        assert_eq!(example.kind_of_error(uri), kind, "{uri}");
+    }
+    assert_eq!(example.complete("csv:///{file}{?row}", "file", "pe"), json!(["people.csv"]));
+    let filter = json!({"resourceSubscriptions": ["csv:///people.csv?row=1"], "resourcesListChanged": true});
+    let acknowledged = example.ask("subscriptions/listen", json!({"notifications": filter}));
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    std::fs::write(folder.join("parts.csv"), "name;price\nbolt;0.25\n").unwrap();
+    std::fs::write(folder.join("people.csv"), "name,city\nAda,Paris\n").unwrap();
+    let updated = wait_for(&mut example, "notifications/resources/updated");
+    assert_eq!(updated["uri"], "csv:///people.csv?row=1");
+    std::fs::write(folder.join("new.csv"), "name\n").unwrap();
+    wait_for(&mut example, "notifications/resources/list_changed");
+    assert_eq!(example.json("csv:///people.csv?row=1"), json!({"name": "Ada", "city": "Paris"}));
+    example.end();
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 // S-20: the provider of databases serves what is declared, and no denied column.
 #[test]
 fn database_tables() {

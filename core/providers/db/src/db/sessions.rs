@@ -1,0 +1,103 @@
+//! The open databases of a thread.
+//!
+//! ```text
+//!  worker ──▶ with: the thread's own sessions, by the database ──▶ Session ──▶ sqlite | postgres
+//!                     └─ gone with the thread: when it has been idle for a while, and when the provider is unmounted
+//! ```
+//!
+//! Law: a session never leaves its thread. So reads wait for no lock, a forked process uses no session of its parent,
+//! and the end of the mount's threads closes everything.
+
+use super::catalog::{DbCatalog, some};
+use super::options::DbEngine;
+use super::postgres::Postgres;
+use super::session::{DbSession, SessionFault};
+use super::source::DbSource;
+use super::sqlite::Sqlite;
+use mcp_resources_engine::connection::Cancelled;
+use mcp_resources_engine::option::OptionError;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Makes a session. It connects with its first use.
+pub(super) fn open(source: &Arc<DbSource>) -> Box<dyn DbSession> {
+    match source.engine() {
+        DbEngine::Sqlite => Box::new(Sqlite::new(source.clone())),
+        DbEngine::Postgres => Box::new(Postgres::new(source.clone())),
+    }
+}
+
+thread_local! {
+    /// The sessions of this thread, by the numbers of their sources.
+    static SESSIONS: RefCell<Vec<(u64, Box<dyn DbSession>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `ask` with the session of this thread, which is a worker of the mount, for a request that may be cancelled.
+pub(super) fn with<T>(
+    source: &Arc<DbSource>,
+    request: Option<Cancelled>,
+    ask: impl FnOnce(&mut dyn DbSession) -> Result<T, SessionFault>,
+) -> Result<T, SessionFault> {
+    SESSIONS.with_borrow_mut(|sessions| {
+        let at = match sessions.iter().position(|(id, _)| *id == source.id) {
+            Some(at) => at,
+            None => {
+                sessions.push((source.id, open(source)));
+                sessions.len() - 1
+            }
+        };
+        match sessions.get_mut(at) {
+            Some((_, session)) => {
+                session.attend(request);
+                ask(session.as_mut())
+            }
+            None => Err(SessionFault::NotFound),
+        }
+    })
+}
+
+impl DbSource {
+    /// Opens the database once to check the declaration, and closes it again.
+    ///
+    /// # Errors
+    /// A file is absent, a table or statement cannot be served, or nothing is declared; or a Postgres server refuses
+    /// the user, the password or the name of the database. An unreachable server is not an error here; requests will
+    /// fail until it is back.
+    pub(super) fn check(self: &Arc<Self>) -> Result<(), OptionError> {
+        let wrong =
+            |what: &str| Err(OptionError::sentence(format!("db: the database {:?}: {what}", self.name)));
+        let is_empty = self.tables.is_empty() && self.views.is_empty();
+        let catalog = match self.read_catalog() {
+            Ok(catalog) => Some(catalog),
+            Err(SessionFault::Down(what)) if self.engine() == DbEngine::Sqlite => return wrong(&what),
+            Err(SessionFault::Refused(what)) => return wrong(&what),
+            Err(SessionFault::Down(what)) => {
+                let _ = self.down.set(what);
+                None
+            }
+            Err(_) => None,
+        };
+        if is_empty {
+            let all = match &catalog {
+                Some(catalog) if !catalog.all.is_empty() => format!("; it has {}", some(&catalog.all)),
+                _ => String::new(),
+            };
+            return wrong(&format!(
+                "nothing of it is served; name tables: `tables: [NAME]`, or db:NAME=URL,TABLE with the command{all}"
+            ));
+        }
+        match catalog.as_ref().and_then(|catalog| catalog.faults.first()) {
+            Some(fault) => wrong(fault),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the catalog on a thread of its own: the calling thread may be inside a tokio runtime, which forbids another.
+    fn read_catalog(self: &Arc<Self>) -> Result<Arc<DbCatalog>, SessionFault> {
+        let source = self.clone();
+        let ended = || SessionFault::Down("it cannot be opened".into());
+        let thread = std::thread::Builder::new().name("mcp-db-check".into());
+        let checking = thread.spawn(move || open(&source).catalog()).map_err(|_| ended())?;
+        checking.join().map_err(|_| ended())?
+    }
+}
