@@ -37,7 +37,7 @@ use crate::watching::OwnWatch;
 use contents::RowReader;
 use mcp_resources_engine::connection::{Cancelled, Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_engine::option::{OptionError, OptionValue, PathStep};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder,
@@ -84,6 +84,7 @@ impl Db {
         }
         let mut db = Self { sources: Vec::new(), own: OwnWatch::default(), trackers: Vec::new() };
         for (name, database) in options.databases {
+            database.check_ranges().map_err(|error| error.under(PathStep::Name(name.clone().into())))?;
             let source = DbSource::new(name, database)?;
             source.check()?;
             db.add(source)?;
@@ -117,7 +118,7 @@ impl Declare for Db {
     const KIND: OptionKind = OptionKind {
         name: "db",
         about: "The tables and views of databases that are declared, as db:///NAME/TABLE and db:///NAME/TABLE/KEY.",
-        options: options::ROWS,
+        options: DbOptions::TABLE,
     };
 
     fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
