@@ -33,24 +33,26 @@ export {
 } from './provider.js';
 export type {
   ApiEndpoint,
-  ApiEndpoints,
   ApiOptions,
   ClockOptions,
-  Collection,
   ConfigOptions,
   Database,
   DbOptions,
   DocsOptions,
-  DriveCollection,
-  Embedder,
   EnvOptions,
-  EnvVariable,
   FilesOptions,
   GitOptions,
   MetricsOptions,
   RagOptions,
   ResultsOptions,
-  Root,
   SkillsOptions,
-  Vectors,
 } from './provider-options.js';
+export type {
+  ApiEndpoints,
+  Collection,
+  DriveCollection,
+  Embedder,
+  EnvVariable,
+  Root,
+  Vectors,
+} from './provider-values.js';
