@@ -243,8 +243,8 @@ export interface ResultsOptions {
    */
   readonly bytes?: number | string;
   /**
-   * How long a result is kept if it is put without a time of its own. A text such as `"1h"`, or milliseconds. Default
-   * `1h`.
+   * The time for which a result is kept if it is put without one of its own. A text such as `"1h"`, or milliseconds.
+   * Default `1h`.
    */
   readonly ttl?: number | string;
   /**

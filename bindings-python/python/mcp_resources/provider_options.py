@@ -226,8 +226,8 @@ class ResultsOptions(TypedDict, total=False):
     """The maximum size of the contents of all results. A text such as `"64 MiB"`, or a number of bytes. Default `64
     MiB`."""
     ttl: int | str
-    """How long a result is kept if it is put without a time of its own. A text such as `"1h"`, or milliseconds. Default
-    `1h`."""
+    """The time for which a result is kept if it is put without one of its own. A text such as `"1h"`, or milliseconds.
+    Default `1h`."""
     file: Root | None
     """The path of an SQLite file that keeps the results; it is created if it does not exist. Default: results are in
     memory."""
