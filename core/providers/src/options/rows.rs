@@ -5,7 +5,7 @@
 /// Declares the options of a provider. Each is one row: its documentation, its name, the kind of its value, and its
 /// default after `=`; without one it must be given.
 ///
-/// ```ignore
+/// ```text
 /// provider_options! {
 ///     /// The options of [`Notes`](super::Notes).
 ///     #[derive(Clone, Debug)]
