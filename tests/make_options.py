@@ -120,7 +120,12 @@ def script(tables: dict[str, list[Row]]) -> str:
     """The module of Node."""
     parts = [
         "/** The options of the providers. `make options` writes this file from the rows in Rust. */",
-        "import type { EnvVariable } from './provider-values.js';",
+        "",
+        "/** An environment variable that contains a secret text. */",
+        "export interface EnvVariable {",
+        "  /** The name of the variable. */",
+        "  readonly env: string;",
+        "}",
     ]
     for name, base, about, rows in sorted(shapes(tables)):
         extends = f" extends {base}" if base else ""

@@ -1,5 +1,10 @@
 /** The options of the providers. `make options` writes this file from the rows in Rust. */
-import type { EnvVariable } from './provider-values.js';
+
+/** An environment variable that contains a secret text. */
+export interface EnvVariable {
+  /** The name of the variable. */
+  readonly env: string;
+}
 
 /** One endpoint of an API. */
 export interface ApiEndpoint {

@@ -1,17 +1,11 @@
 /** The values that options of providers have, besides plain ones. */
-import type { ApiEndpoint } from './provider-options.js';
+import type { ApiEndpoint, EnvVariable } from './provider-options.js';
 
 /** The path of a directory or file. */
 export type Root = string;
 
 /** A directory or file, an array of them, or directories or files by name. */
 export type Roots = Root | readonly Root[] | Readonly<Record<string, Root>>;
-
-/** An environment variable that contains a secret text. */
-export interface EnvVariable {
-  /** The name of the variable. */
-  readonly env: string;
-}
 
 /** One API: its endpoints by name. Each is a URL, or an {@link ApiEndpoint}. */
 export interface ApiEndpoints {

@@ -40,6 +40,7 @@ export type {
   DbOptions,
   DocsOptions,
   EnvOptions,
+  EnvVariable,
   FilesOptions,
   GitOptions,
   MetricsOptions,
@@ -52,7 +53,6 @@ export type {
   Collection,
   DriveCollection,
   Embedder,
-  EnvVariable,
   Root,
   Vectors,
 } from './provider-values.js';
