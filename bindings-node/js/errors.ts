@@ -274,17 +274,34 @@ function plain(message: string): string {
 /** An error that the compiled part throws. */
 type Thrown = Error & { code?: string; mcpError?: string } & Record<string, string>;
 
-/** Calls the compiled part. An error that it throws becomes the class of this module that it names, or a `TypeError`. */
-export function translated<T>(call: () => T): T {
+/**
+ * Calls the compiled part. An error that it throws becomes the class of this module that it names, or a `TypeError`.
+ * The message about an option shows its value, which is found in `options`.
+ */
+export function translated<T>(call: () => T, options?: unknown): T {
   try {
     return call();
   } catch (error) {
-    throw error instanceof Error ? translate(error as Thrown) : error;
+    throw error instanceof Error ? translate(error as Thrown, options) : error;
   }
 }
 
-function translate(error: Thrown): Error {
+/** What stands in the message of the compiled part for the value of an option, and between the steps of its path. */
+const MARK = '\0';
+
+/** The value at a path; names in it are spelled as in the core. */
+function valueAt(value: unknown, path: string): unknown {
+  return path.split(MARK).reduce((within: unknown, step) => {
+    if (Array.isArray(within)) return within[Number(step)] ?? within.find((pair) => pair?.[0] === step)?.[1];
+    const spelled = step.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+    return isObject(within) ? (within[step] ?? within[spelled]) : within;
+  }, value);
+}
+
+function translate(error: Thrown, options: unknown): Error {
   switch (error.mcpError) {
+    case 'OptionError':
+      return new TypeError(error.message.replace(MARK, () => shown(valueAt(options, error.path ?? ''))));
     case 'InvalidUriError':
       return new InvalidUriError(error.message);
     case 'InvalidTemplateError':

@@ -3,9 +3,12 @@ import type { AuditFunction } from './audit.js';
 import type { Auth } from './auth.js';
 import type { Policy } from './guard.js';
 import type { ToJson } from './json.js';
+import type { Limits } from './limits.js';
 import type { Logger } from './log.js';
 import type { CacheHint, CacheScope, Contents, JsonObject } from './results.js';
 import type { StandardSchema } from './schema.js';
+
+export type { Limits } from './limits.js';
 
 /** An icon of a resource or a server. */
 export interface Icon {
@@ -33,150 +36,6 @@ export interface ServerInfo {
   readonly websiteUrl?: string;
   /** Icons of the server. Default: none. */
   readonly icons?: readonly Icon[];
-}
-
-/** The limits of a server, to protect it and its clients. Limits that are not given keep their defaults. */
-export interface Limits {
-  /** The longest line on stdio, in bytes. Default 4 MiB. */
-  readonly message?: number;
-  /** The deepest nesting of arrays and objects in one member of `params` or of its `_meta`. Default 128. */
-  readonly nesting?: number;
-  /** The longest request id or progress token, in bytes as written. Default 1 KiB. */
-  readonly id?: number;
-  /** The longest `clientInfo`, in bytes of JSON text. Default 32 KiB. */
-  readonly clientInfo?: number;
-  /** The most elements of a batch. Default 256. */
-  readonly batch?: number;
-  /** The answers kept for all incomplete batches of one connection, in bytes. Default 64 MiB. */
-  readonly batchBytes?: number;
-  /** The longest URI, in bytes. Default 64 KiB. */
-  readonly uri?: number;
-  /** The most registered resources. Default 1,000,000. */
-  readonly resources?: number;
-  /** The most registered templates. Default 10,000. */
-  readonly templates?: number;
-  /** The most registered tools, and the most registered prompts. Default 10,000. */
-  readonly tools?: number;
-  /** The most unanswered requests of one connection. Default 1,024, at most 1,048,576. */
-  readonly inFlight?: number;
-  /** The items on one page of a list. Default 100. */
-  readonly page?: number;
-  /** The most items that one page of a list may examine. Default 10,000. */
-  readonly listScan?: number;
-  /** The most items that a lister without paging may return. Default 100,000. */
-  readonly listSource?: number;
-  /** The longest entry of a list that another server describes and a provider passes on, in bytes. Default 64 KiB. */
-  readonly listItem?: number;
-  /**
-   * How long the items of a lister are reused for further pages, in milliseconds. Default 0: each page calls the
-   * lister.
-   */
-  readonly listTtl?: number;
-  /** The most results of listers that are kept for `listTtl`. Default 256. */
-  readonly listCache?: number;
-  /** The results of listers that are kept for `listTtl`, in bytes. Default 16 MiB. */
-  readonly listCacheBytes?: number;
-  /** The most results in the read cache (option `cache`). Default 10,000. */
-  readonly cacheEntries?: number;
-  /** The encoded results in the read cache, in bytes. Default 64 MiB. */
-  readonly cacheBytes?: number;
-  /** The most principals whose rates and open requests are counted separately. Default 10,000. */
-  readonly principals?: number;
-  /** The most subscriptions of one connection. Default 10,000. */
-  readonly subscriptions?: number;
-  /** The most URIs of one listen. Default 10,000. */
-  readonly filterUris?: number;
-  /** The most URIs in all subscriptions and listens of one connection. Default 100,000. */
-  readonly watchedUris?: number;
-  /** The URIs that one connection watches, in bytes. Default 16 MiB. */
-  readonly watchedBytes?: number;
-  /** The URIs that all connections watch, in bytes. Default 256 MiB. */
-  readonly watchedTotal?: number;
-  /** The largest contents of one read, in bytes before encoding. Default 16 MiB. */
-  readonly contents?: number;
-  /** The contents of all reads that are being collected from generators and streams, in bytes. Default 256 MiB. */
-  readonly contentsTotal?: number;
-  /**
-   * The unsent output of one client, in bytes, above which no further request of it is read or started. Default 1 MiB.
-   */
-  readonly output?: number;
-  /** The longest time for a read, in milliseconds. Default 30,000. */
-  readonly readTimeout?: number;
-  /** The most characters of text that the tools of `exposeAsTools` return at once. Default 40,000. */
-  readonly toolText?: number;
-  /** The longest time for a tool or prompt, in milliseconds. Default 0: no limit. */
-  readonly callTimeout?: number;
-  /** The longest time for a completion, in milliseconds. Default 5,000. */
-  readonly completionTimeout?: number;
-  /** The longest `context.arguments` of a completion, in bytes of JSON text. Default 64 KiB. */
-  readonly arguments?: number;
-  /** The most values of one completion; further ones are cut off. Default 100. */
-  readonly completionValues?: number;
-  /** The shortest time between two notifications about one URI, in milliseconds. Default 50. */
-  readonly coalesce?: number;
-  /** The shortest time between two progress notifications of one request, in milliseconds. Default 50. */
-  readonly progressInterval?: number;
-  /** The most log messages of one request. Default 1,000. */
-  readonly logMessages?: number;
-  /** The longest request state or cursor that a client may send back, in bytes. Default 64 KiB. */
-  readonly state?: number;
-  /** How long a request state stays valid, in milliseconds. Default 600,000. */
-  readonly stateTtl?: number;
-  /** The most unanswered `ctx.ask` of one connection; a further one fails. Default 64. */
-  readonly asks?: number;
-  /** How long open requests may finish after the server is told to stop, in milliseconds. Default 1,000. */
-  readonly grace?: number;
-  /**
-   * The request line and headers of an HTTP request together, in bytes. Default 256 KiB: one header repeats the URI.
-   */
-  readonly head?: number;
-  /** The most header lines of an HTTP request. Default 128. */
-  readonly headers?: number;
-  /** The most open HTTP sessions. Default 10,000. */
-  readonly sessions?: number;
-  /**
-   * The most HTTP sessions of one principal or, without tokens, of one client address. Behind a proxy all clients may
-   * have the same address. Default 1,000.
-   */
-  readonly sessionsPerClient?: number;
-  /** How long an unused HTTP session is kept, in milliseconds. Default 1,800,000. */
-  readonly sessionIdle?: number;
-  /** How long a new HTTP session waits for `notifications/initialized`, in milliseconds. Default 60,000. */
-  readonly handshakeTimeout?: number;
-  /** The most event streams that one HTTP session keeps for resumption. Default 16. */
-  readonly streams?: number;
-  /** The events of one stream that are kept for resumption, in bytes. Default 1 MiB. */
-  readonly replay?: number;
-  /** The time after which an idle event stream gets a comment, in milliseconds. Default 15,000. */
-  readonly keepAlive?: number;
-  /** The most open HTTP connections. Default 20,000. */
-  readonly connections?: number;
-  /**
-   * The most open HTTP connections from one address, where `run` serves. Behind a proxy all clients may have the same
-   * address. Default 5,000.
-   */
-  readonly connectionsPerClient?: number;
-  /**
-   * The longest time for the head of an HTTP request, in milliseconds from the first byte or, for the first request,
-   * from the start of the connection. Default 10,000.
-   */
-  readonly headTimeout?: number;
-  /** How long an idle HTTP connection stays open, in milliseconds. Default 60,000. */
-  readonly idleTimeout?: number;
-  /** The longest time for the body of an HTTP request, in milliseconds. Default 30,000. */
-  readonly bodyTimeout?: number;
-  /** All HTTP request bodies that are still incomplete, in bytes. Default 256 MiB. */
-  readonly bodiesTotal?: number;
-  /** How long a client may accept no data before its connection is closed, in milliseconds. Default 30,000. */
-  readonly writeTimeout?: number;
-  /** The most verified tokens in the cache. Default 10,000. */
-  readonly tokenCache?: number;
-  /** The longest time before a token is verified again, in milliseconds. Default 300,000. */
-  readonly tokenTtl?: number;
-  /** The most audit records that wait to be written; a further one is dropped. Default 10,000. */
-  readonly auditQueue?: number;
-  /** The time after which an HTTP request without an answer gets an event stream, in milliseconds. Default 1,000. */
-  readonly sseAfter?: number;
 }
 
 /** Gets the URI and the contents of a read, and returns the contents that may be sent. */

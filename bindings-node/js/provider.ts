@@ -1,39 +1,23 @@
 /** The ready-made providers: the functions that make them, and their classes. */
 import { binding, type NativeProvider, type PlainValue } from './binding.js';
 import { bytesOf } from './bytes.js';
-import { checkOptions, isObject, type Shape, shown, TEXT, TEXTS } from './check.js';
+import { COUNT, checkFunction, checkOptions, either, isObject, type Shape, shown, TEXT } from './check.js';
 import { translated } from './errors.js';
-import {
-  API_SHAPE,
-  type ApiEndpoints,
-  type ApiOptions,
-  type ClockOptions,
-  CONFIG_SHAPE,
-  type Collection,
-  type ConfigOptions,
-  type Database,
-  DB_SHAPE,
-  DOCS_SHAPE,
-  type DocsOptions,
-  type Embedder,
-  ENV_SHAPE,
-  type EnvOptions,
-  FILES_SHAPE,
-  type FilesOptions,
-  GIT_SHAPE,
-  type GitOptions,
-  METRICS_SHAPE,
-  type MetricsOptions,
-  NAMES,
-  RAG_SHAPE,
-  type RagOptions,
-  RESULTS_SHAPE,
-  type ResultsOptions,
-  type Roots,
-  SKILLS_SHAPE,
-  type SkillsOptions,
-  TIME,
+import type {
+  ApiOptions,
+  ClockOptions,
+  ConfigOptions,
+  Database,
+  DocsOptions,
+  EnvOptions,
+  FilesOptions,
+  GitOptions,
+  MetricsOptions,
+  RagOptions,
+  ResultsOptions,
+  SkillsOptions,
 } from './provider-options.js';
+import type { ApiEndpoints, Collection, Embedder, Roots } from './provider-values.js';
 import { embedded } from './rag.js';
 
 /** The compiled part of a provider. Throws for any other value. */
@@ -169,6 +153,7 @@ export interface ResultOptions {
   readonly principal?: string;
 }
 
+const TIME = either("a time such as '1h', or a whole number of milliseconds", COUNT, TEXT);
 const PUT_RESULT_SHAPE: Shape<PutResultOptions> = { ttl: TIME, mimeType: TEXT, principal: TEXT };
 const RESULT_SHAPE: Shape<ResultOptions> = { principal: TEXT };
 
@@ -270,23 +255,22 @@ export class Results extends Provider {
  */
 export function api(apis: Readonly<Record<string, ApiEndpoints>>, options: ApiOptions = {}): Provider {
   if (!isObject(apis)) throw new TypeError(`api() takes APIs by name, not ${shown(apis)}`);
-  checkOptions('api()', options, API_SHAPE);
-  return declared('api', { ...given(options), apis: pairs(apis, endpointsOf) });
+  return declared('api', options, { apis: pairs(apis, endpointsOf) });
 }
 
 /** An object as pairs, because its names are not names of options. */
-function pairs(named: unknown, value: (value: unknown) => unknown): unknown {
+function pairs(named: unknown, value: (value: unknown) => unknown = (same) => same): unknown {
   return isObject(named) ? Object.entries(named).map(([name, one]) => [name, value(one)]) : named;
 }
 
 /** An object with one of its members as pairs. */
-function withPairs(object: unknown, member: string, value: (value: unknown) => unknown): unknown {
+function withPairs(object: unknown, member: string, value?: (value: unknown) => unknown): unknown {
   if (!isObject(object) || object[member] === undefined) return object;
-  return { ...given(object), [member]: pairs(object[member], value) };
+  return { ...object, [member]: pairs(object[member], value) };
 }
 
 function endpointsOf(api: unknown): unknown {
-  return withPairs(api, 'endpoints', (endpoint) => withPairs(endpoint, 'headers', (header) => header));
+  return withPairs(api, 'endpoints', (endpoint) => withPairs(endpoint, 'headers'));
 }
 
 /**
@@ -297,8 +281,7 @@ function endpointsOf(api: unknown): unknown {
  * @throws {TypeError} an option is wrong, or there is no such zone.
  */
 export function clock(options: ClockOptions = {}): Provider {
-  checkOptions('clock()', options, { zones: NAMES });
-  return declared('clock', given(options));
+  return declared('clock', options);
 }
 
 /**
@@ -312,13 +295,7 @@ export function clock(options: ClockOptions = {}): Provider {
  * @throws {TypeError} a directory does not exist, two have the same name, or an option is wrong.
  */
 export function files(roots: Roots, options: FilesOptions = {}): Provider {
-  const pairs = inPairs(
-    'files()',
-    roots,
-    "a directory, an array of them, or names with a directory each, such as { app: '.' }",
-  );
-  checkOptions('files()', options, FILES_SHAPE);
-  return declared('files', { ...given(options), roots: pairs });
+  return declared('files', options, { roots: inPairs('files', roots) });
 }
 
 /**
@@ -333,13 +310,7 @@ export function files(roots: Roots, options: FilesOptions = {}): Provider {
  * @throws {TypeError} a directory does not exist, two have the same name, or an option is wrong.
  */
 export function docs(sites: Roots, options: DocsOptions = {}): Provider {
-  const pairs = inPairs(
-    'docs()',
-    sites,
-    "a directory, an array of them, or names with a directory each, such as { handbook: 'docs' }",
-  );
-  checkOptions('docs()', options, DOCS_SHAPE);
-  return declared('docs', { ...given(options), sites: pairs });
+  return declared('docs', options, { sites: inPairs('docs', sites) });
 }
 
 /**
@@ -354,13 +325,7 @@ export function docs(sites: Roots, options: DocsOptions = {}): Provider {
  * @throws {TypeError} a file does not exist or cannot be parsed, two have the same name, or an option is wrong.
  */
 export function config(apps: Roots, options: ConfigOptions): Provider {
-  const pairs = inPairs(
-    'config()',
-    apps,
-    "a file, an array of them, or names with a file each, such as { app: 'app.yaml' }",
-  );
-  checkOptions('config()', options ?? {}, CONFIG_SHAPE);
-  return declared('config', { ...given(options ?? {}), apps: pairs });
+  return declared('config', options ?? {}, { apps: inPairs('config', apps) });
 }
 
 /**
@@ -377,14 +342,12 @@ export function db(databases: Readonly<Record<string, Database>>): Provider {
   if (!isObject(databases)) {
     throw new TypeError("db() takes databases by their names, such as { shop: { url: 'sqlite:shop.db' } }");
   }
-  const pairs = Object.entries(databases).map(([name, database]): [string, object] => {
+  const pairs = Object.entries(databases).map(([name, database]) => {
     // A URL in its place may have a password: it is not shown.
     if (!isObject(database ?? {})) throw new TypeError(`db(): ${name} takes an object of options, such as { url }`);
-    checkOptions(`db(): ${name}`, database ?? {}, DB_SHAPE);
-    const { views, ...options } = database ?? {};
-    return [name, { ...given(options), ...(views && { views: Object.entries(views) }) }];
+    return [name, withPairs(database ?? {}, 'views')];
   });
-  return declared('db', { databases: pairs });
+  return declared('db', {}, { databases: pairs });
 }
 
 /**
@@ -396,8 +359,7 @@ export function db(databases: Readonly<Record<string, Database>>): Provider {
  * @throws {TypeError} an option is wrong.
  */
 export function env(options: EnvOptions): Provider {
-  checkOptions('env()', options ?? {}, ENV_SHAPE);
-  return declared('env', given(options ?? {}));
+  return declared('env', options ?? {});
 }
 
 /**
@@ -412,13 +374,7 @@ export function env(options: EnvOptions): Provider {
  * @throws {TypeError} a directory is not a repository or leads to another one, two have the same name, or an option is wrong.
  */
 export function git(repos: Roots, options: GitOptions = {}): Provider {
-  const pairs = inPairs(
-    'git()',
-    repos,
-    "a directory, an array of them, or names with a directory each, such as { app: '.' }",
-  );
-  checkOptions('git()', options, GIT_SHAPE);
-  return declared('git', { ...given(options), repos: pairs });
+  return declared('git', options, { repos: inPairs('git', repos) });
 }
 
 /**
@@ -432,8 +388,7 @@ export function git(repos: Roots, options: GitOptions = {}): Provider {
  * @throws {TypeError} an option is wrong.
  */
 export function metrics(options: MetricsOptions = {}): Metrics {
-  checkOptions('metrics()', options, METRICS_SHAPE);
-  return makeMetrics(translated(() => binding.NativeProvider.metrics(given(options) as PlainValue)));
+  return makeMetrics(native('metrics', options, {}, (all) => binding.NativeProvider.metrics(all)));
 }
 
 /**
@@ -449,24 +404,15 @@ export function metrics(options: MetricsOptions = {}): Metrics {
  * @throws {TypeError} a directory does not exist, or an option is wrong.
  */
 export function skills(paths: Roots, options: SkillsOptions = {}): Provider {
-  const pairs = inPairs(
-    'skills()',
-    paths,
-    "a directory, an array of them, or prefixes with a directory each, such as { acme: 'skills' }",
-  );
-  checkOptions('skills()', options, SKILLS_SHAPE);
-  return declared('skills', { ...given(options), paths: pairs });
+  return declared('skills', options, { paths: inPairs('skills', paths) });
 }
 
 /** Directories or files as the compiled part takes them: names are passed as pairs. */
-function inPairs(call: string, roots: Roots, expected: string): Roots | [string, string][] {
-  const named = isObject(roots);
-  const all = named ? Object.values(roots) : typeof roots === 'string' ? [roots] : roots;
-  if ((roots as unknown) instanceof URL) {
-    throw new TypeError(`${call}: the path is a URL, expected a string; pass fileURLToPath(url)`);
+function inPairs(kind: string, roots: unknown): unknown {
+  if (roots instanceof URL) {
+    throw new TypeError(`${kind}(): the path is a URL, expected a string; pass fileURLToPath(url)`);
   }
-  if (!TEXTS.is(all)) throw new TypeError(`${call}: the path is ${shown(roots)}, expected ${expected}`);
-  return named ? Object.entries(roots) : roots;
+  return pairs(roots);
 }
 
 /** The members that are not `undefined`. */
@@ -474,8 +420,27 @@ function given(options: object): object {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-function declared(kind: string, options: unknown): Provider {
-  return make(translated(() => binding.NativeProvider.declared(kind, options as PlainValue)));
+/** A value as the compiled part takes it. One that it cannot take becomes bytes, which no option takes. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain);
+  if (isObject(value)) return Object.fromEntries(Object.entries(given(value)).map(([name, own]) => [name, plain(own)]));
+  return ['boolean', 'number', 'string'].includes(typeof value) || value === null ? value : new Uint8Array();
+}
+
+/** A provider of the core. `own` are the arguments beside the options. The core refuses what is wrong. */
+function declared(kind: string, options: unknown, own: object = {}): Provider {
+  return make(native(kind, options, own, (all) => binding.NativeProvider.declared(kind, all)));
+}
+
+function native(
+  kind: string,
+  options: unknown,
+  own: object,
+  call: (options: PlainValue) => NativeProvider,
+): NativeProvider {
+  if (!isObject(options)) throw new TypeError(`${kind}() takes an object of options, not ${shown(options)}`);
+  const all = { ...options, ...own };
+  return translated(() => call(plain(all) as PlainValue), { [kind]: all });
 }
 
 /** Makes an empty folder in memory: `memory:///{+path}`. */
@@ -503,10 +468,11 @@ export function rag(
       `rag() takes collections by their names, such as { kb: { folder: 'notes' } }, not ${shown(collections)}`,
     );
   }
-  checkOptions('rag()', options, RAG_SHAPE);
-  const { embedder, ...own } = options;
-  const all = { ...given(own), collections: Object.entries(collections) };
-  return embedder === undefined ? declared('rag', all) : make(embedded(all, embedder));
+  const { embedder, ...rest } = options;
+  const own = { collections: Object.entries(collections) };
+  if (embedder === undefined) return declared('rag', rest, own);
+  checkFunction('embedder', embedder);
+  return make(native('rag', rest, own, (all) => embedded(all, embedder)));
 }
 
 /**
@@ -518,8 +484,7 @@ export function rag(
  * @throws {TypeError} an option is wrong, or the file cannot be used.
  */
 export function results(options: ResultsOptions = {}): Results {
-  checkOptions('results()', options, RESULTS_SHAPE);
-  return makeResults(translated(() => binding.NativeProvider.results(given(options) as PlainValue)));
+  return makeResults(native('results', options, {}, (all) => binding.NativeProvider.results(all)));
 }
 
 function checkId(id: unknown): void {

@@ -33,16 +33,12 @@ export {
 } from './provider.js';
 export type {
   ApiEndpoint,
-  ApiEndpoints,
   ApiOptions,
   ClockOptions,
-  Collection,
   ConfigOptions,
   Database,
   DbOptions,
   DocsOptions,
-  DriveCollection,
-  Embedder,
   EnvOptions,
   EnvVariable,
   FilesOptions,
@@ -50,7 +46,13 @@ export type {
   MetricsOptions,
   RagOptions,
   ResultsOptions,
-  Root,
   SkillsOptions,
-  Vectors,
 } from './provider-options.js';
+export type {
+  ApiEndpoints,
+  Collection,
+  DriveCollection,
+  Embedder,
+  Root,
+  Vectors,
+} from './provider-values.js';

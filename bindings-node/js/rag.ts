@@ -1,11 +1,10 @@
 /** The collections of `rag`, and its embedder: the function that makes vectors of texts. */
 import { binding, type NativeProvider, type PlainValue } from './binding.js';
 import { shown } from './check.js';
-import { translated } from './errors.js';
-import type { Embedder } from './provider-options.js';
+import type { Embedder } from './provider-values.js';
 
 /** A `rag` provider with an embedder. */
-export function embedded(options: object, embedder: Embedder): NativeProvider {
+export function embedded(options: PlainValue, embedder: Embedder): NativeProvider {
   // The compiled part holds the function, so the function must not hold the provider.
   const calls = new binding.NativeEmbeddings();
   const ask = (number: number, texts: string[]): void => {
@@ -14,7 +13,7 @@ export function embedded(options: object, embedder: Embedder): NativeProvider {
       .then((vectors) => calls.made(number, rows(vectors)))
       .catch((error: unknown) => calls.made(number, String(error)));
   };
-  return translated(() => binding.NativeProvider.embedded(options as PlainValue, calls, ask));
+  return binding.NativeProvider.embedded(options, calls, ask);
 }
 
 function rows(vectors: unknown): Float32Array[] {

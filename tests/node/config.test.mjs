@@ -84,9 +84,9 @@ test('S-04: wrong options are named with what would be right', (t) => {
   for (const [call, message] of [
     [() => providers.config(file, { allow: ['a'], reveals: [] }), /reveals/],
     [() => providers.config(file), /nothing of .* is allowed/],
-    [() => providers.config(5, { allow: ['a'] }), /config\(\): the path is 5/],
+    [() => providers.config(5, { allow: ['a'] }), /config.apps is 5, expected a file, a list of them/],
     [() => providers.config({ a: 'none.toml' }, { allow: 'a' }), /does not exist/],
-    [() => providers.env({ allow: 5 }), /a name or an array of names/],
+    [() => providers.env({ allow: 5 }), /env.allow is 5, expected a name or a list of names/],
     [() => providers.env(), /nothing is allowed/],
     [() => providers.env({ allow: ['A'], redact: ['jwtt'] }), /did you mean "jwt"/],
   ]) {

@@ -94,7 +94,7 @@ test('S-20: wrong options of a database are named with what would be right, and 
   for (const [call, message] of [
     [() => providers.db(), /db\(\) takes databases by their names/],
     [() => providers.db({ shop: { url, tabels: ['customers'] } }), /tabels/],
-    [() => providers.db({ shop: { url, tables: 5 } }), /tables is 5, expected a name or an array of names/],
+    [() => providers.db({ shop: { url, tables: 5 } }), /tables is 5, expected a name or a list of names/],
     [() => providers.db({ shop: { url, tables: ['customer'] } }), /did you mean "customers"/],
     [() => providers.db({ shop: { url, tables: 'customers', rows: 1001 } }), /rows is 1001, expected a whole number/],
     [() => providers.db({ shop: { url: { env: 'NEVER_SET' } } }), /"NEVER_SET" of the environment is not set/],

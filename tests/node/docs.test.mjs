@@ -72,7 +72,7 @@ test('S-07: wrong options are named with what would be right', (t) => {
   const path = site(t);
   for (const [call, message] of [
     [() => providers.docs(path, { includes: ['a'] }), /includes/],
-    [() => providers.docs(5), /docs\(\): the path is 5/],
+    [() => providers.docs(5), /docs.sites is 5, expected a directory, a list of them/],
     [() => providers.docs({ a: 'none' }), /does not exist/],
     [() => providers.docs(path, { listMax: 'many' }), /many/],
     [() => providers.docs(path, { index: path }), /is no file/],

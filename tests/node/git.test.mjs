@@ -90,9 +90,12 @@ test('S-02: wrong options are named with what would be right', (t) => {
   const { folder } = repository(t);
   for (const [call, message] of [
     [() => providers.git(folder, { log_max: 5 }), /logMax/],
-    [() => providers.git(folder, { diffBytes: true }), /a whole number of bytes or a text/],
+    [
+      () => providers.git(folder, { diffBytes: true }),
+      /git.diffBytes is true, expected a size such as "64 MiB", or a whole number of bytes/,
+    ],
     [() => providers.git(folder, { refs: ['../x'] }), /no folder of refs/],
-    [() => providers.git(5), /git\(\): the path is 5/],
+    [() => providers.git(5), /git.repos is 5, expected a directory, a list of them/],
     [() => providers.git({ a: tmpdir() }), /is not the root of a git repository/],
   ]) {
     assert.throws(call, (error) => error instanceof TypeError && message.test(error.message), String(call));

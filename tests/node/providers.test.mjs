@@ -299,6 +299,38 @@ test('many reads at once are each answered once', async () => {
   });
 });
 
+test('S-01: an option that the core refuses is shown as it was written, with its place', () => {
+  const { files } = providers;
+  const show = () => true;
+  const size = 'expected a size such as "64 MiB", or a whole number of bytes';
+  for (const [call, message] of [
+    [() => files('.', { list_max: 1 }), 'unexpected option "list_max"; did you mean "listMax"?'],
+    [() => files('.', { hiden: true }), 'unexpected option "hiden"; did you mean "hidden"?'],
+    [() => files('.', { hidden: show }), 'files.hidden is the function show, expected true or false'],
+    [() => files('.', { hidden: null }), 'files.hidden is null, expected true or false'],
+    [() => files('.', { listMax: 5n }), 'files.listMax is 5n, expected a whole number'],
+    [() => files('.', { listMax: -1 }), 'files.listMax is -1, expected a whole number from 0'],
+    [() => files('.', { symlinks: 'always' }), 'files.symlinks is "always", expected never or inside'],
+    [() => files('.', { include: new Date(0) }), 'files.include is a Date, expected a glob or a list of globs'],
+    [() => files('.', { exclude: ['a', Symbol('b')] }), 'files.exclude has the item a symbol, expected a text'],
+    [() => files(['.', 5]), 'files.roots has the item 5, expected a text'],
+    [() => files({ app: 5 }), 'files.roots.app is 5, expected a text'],
+    [() => files('.', 'hidden'), 'files() takes an object of options, not "hidden"'],
+    [() => files(new URL('file:///srv')), 'files(): the path is a URL, expected a string; pass fileURLToPath(url)'],
+    [() => files(), 'files: there is no root; name a directory'],
+    [() => providers.git('.', { diffBytes: [] }), `git.diffBytes is an empty array, ${size}`],
+    [() => providers.db({ shop: { url: 'sqlite:x', views: { a: 5 } } }), 'views.a is 5, expected a text'],
+    [() => providers.api({ a: { endpoints: { b: { url: 5 } } } }), 'api.apis.a.endpoints.b.url is 5, expected a text'],
+    [() => providers.rag({}, { poll: '1ms' }), 'rag.poll is "1ms", expected a time from 10ms to 1d'],
+  ]) {
+    assert.throws(call, (error) => {
+      assert.ok(error instanceof TypeError && error.message.includes(message), error.message);
+      return true;
+    });
+  }
+  assert.ok(files('.', { hidden: undefined }) instanceof providers.Provider);
+});
+
 test('a mistake says what is wrong and what to do', () => {
   const made = server();
   const takes = 'mount() takes providers, such as providers.memory(), not ';

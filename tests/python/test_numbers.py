@@ -114,7 +114,8 @@ def folder(tmp_path: Path) -> Path:
 def test_every_option_of_a_provider(program: Path, folder: Path, kind: str) -> None:
     """S-01: through YAML, with the options that the command lists."""
     [found] = [entry for entry in kinds(program) if entry["kind"] == kind]
-    names = [row["name"] for row in found["options"] if any(word in row["kind"] for word in ("number", "time", "size"))]
+    rows = [one for row in found["options"] for one in (row, *row["members"])]
+    names = [row["name"] for row in rows if any(word in row["kind"] for word in ("number", "time", "size"))]
     assert names
     for name in names:
         for number in (0, 1, U64 - 1, U64, -1, 1e308):

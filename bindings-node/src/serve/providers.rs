@@ -2,7 +2,7 @@
 
 use crate::calls::embed::{Ask, Embeddings};
 use crate::values::error::unusable;
-use crate::values::options::{PlainValue, read, refused};
+use crate::values::options::{PlainValue, read, refused_option};
 use crate::values::spelling::number;
 use mcp_resources_providers::declared::one;
 use mcp_resources_providers::memory::Memory;
@@ -11,6 +11,7 @@ use mcp_resources_providers::rag::Rag;
 use mcp_resources_providers::registry::ProviderSet;
 use mcp_resources_providers::results::{Content, Results, ResultsError};
 use mcp_resources_runtime::provider as core;
+use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::sync::Arc;
@@ -37,9 +38,9 @@ impl Provider {
 impl Provider {
     /// A provider of this kind, with its options.
     #[napi(catch_unwind, factory)]
-    pub fn declared(kind: String, options: PlainValue) -> Result<Self> {
+    pub fn declared(env: Env, kind: String, options: PlainValue) -> Result<Self> {
         let mut set = ProviderSet::new();
-        set.add(&kind, options.into()).map_err(|error| refused(&error))?;
+        set.add(&kind, options.into()).map_err(|error| refused_option(&env, &error))?;
         let provider = set.providers().pop().ok_or_else(|| unusable(format!("there is no {kind}")))?;
         Ok(Self::new(provider))
     }
@@ -53,19 +54,20 @@ impl Provider {
 
     /// Series of numbers, with their options.
     #[napi(catch_unwind, factory)]
-    pub fn metrics(options: PlainValue) -> Result<Self> {
-        let metrics: Metrics = one(options.into()).map_err(|error| refused(&error))?;
+    pub fn metrics(env: Env, options: PlainValue) -> Result<Self> {
+        let metrics: Metrics = one(options.into()).map_err(|error| refused_option(&env, &error))?;
         Ok(Self { metrics: Some(metrics.clone()), ..Self::new(Arc::new(metrics)) })
     }
 
     /// Documents that are found by vectors too. `ask` is called with the number of a call and texts; `calls` takes the answer.
     #[napi(catch_unwind, factory)]
     pub fn embedded(
+        env: Env,
         options: PlainValue,
         calls: &Embeddings,
         #[napi(ts_arg_type = "(number: number, texts: string[]) => void")] ask: Ask<'_>,
     ) -> Result<Self> {
-        let rag: Rag = one(options.into()).map_err(|error| refused(&error))?;
+        let rag: Rag = one(options.into()).map_err(|error| refused_option(&env, &error))?;
         Ok(Self::new(Arc::new(rag.with_embedder(calls.asking(&ask)?))))
     }
 
@@ -113,8 +115,8 @@ impl Provider {
 
     /// A cache of results, with its options.
     #[napi(catch_unwind, factory)]
-    pub fn results(options: PlainValue) -> Result<Self> {
-        let results: Results = one(options.into()).map_err(|error| refused(&error))?;
+    pub fn results(env: Env, options: PlainValue) -> Result<Self> {
+        let results: Results = one(options.into()).map_err(|error| refused_option(&env, &error))?;
         Ok(Self { results: Some(results.clone()), ..Self::new(Arc::new(results)) })
     }
 

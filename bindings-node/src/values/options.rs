@@ -1,11 +1,11 @@
 //! Options from objects: converts values of JavaScript to those of the core. The core decides which options exist and
 //! which values they take.
 
-use crate::values::error::unusable;
+use crate::values::error::{raise, unusable};
 use crate::values::guard::PolicySource;
 use crate::values::spelling::{camel_case, snake_case};
 use mcp_resources_engine::engine::{EngineOptions, ServerInfo, Setup};
-use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, set_all};
+use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep, set_all};
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -63,6 +63,17 @@ pub(crate) fn read<T: FromOption>(value: impl Into<OptionValue>) -> Result<T> {
 /// The `TypeError` for a wrong option.
 pub(crate) fn refused(error: &OptionError) -> Error {
     unusable(error.message(error.given(), camel_case))
+}
+
+/// The `TypeError` for a wrong option of a provider. JavaScript puts the value at `path` in the place of the zero in the
+/// message.
+pub(crate) fn refused_option(env: &Env, error: &OptionError) -> Error {
+    let steps = error.path().iter().map(|step| match step {
+        PathStep::Name(name) => name.to_string(),
+        PathStep::Item(at) => at.to_string(),
+    });
+    let path = steps.collect::<Vec<_>>().join("\0");
+    raise(env, "OptionError", error.message("\0", camel_case), &[("path", &path)])
 }
 
 impl From<PlainValue> for OptionValue {

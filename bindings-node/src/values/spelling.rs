@@ -2,19 +2,23 @@
 
 /// A name of the core as JavaScript spells it.
 pub(crate) fn camel_case(name: &str) -> String {
-    let mut words = name.split('_');
-    let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |camel, word| {
-        let (head, tail) = word.split_at_checked(1).unwrap_or_default();
-        camel + &head.to_ascii_uppercase() + tail
-    })
+    let mut camel = String::with_capacity(name.len());
+    let mut letters = name.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '_' => camel.extend(letters.next().map(|letter| letter.to_ascii_uppercase())),
+            letter => camel.push(letter),
+        }
+    }
+    camel
 }
 
-/// A name of JavaScript as the core spells it.
+/// A name of JavaScript as the core spells it. An underscore is doubled, so that it is no name of the core, and messages
+/// have the name as it was given.
 pub(crate) fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
+        if letter.is_ascii_uppercase() || letter == '_' {
             snake.push('_');
         }
         snake.push(letter.to_ascii_lowercase());

@@ -8,6 +8,7 @@ from ._core import Icon, Variable
 from .encoding import Encoder
 from .guard import Policy
 from .lifespan import Lifespan
+from .limits import Limits
 from .parameters import Param
 from .results import CacheHint, CacheScope, Contents
 
@@ -23,141 +24,6 @@ __all__ = [
     "ToolAnnotations",
     "ToolDetails",
 ]
-
-
-class Limits(TypedDict, total=False):
-    """The limits of a server, to protect it and its clients. Limits that are not given keep their defaults."""
-
-    message: int
-    """The longest line on stdio, in bytes. Default 4 MiB."""
-    nesting: int
-    """The deepest nesting of arrays and objects in one member of `params` or of its `_meta`. Default 128."""
-    id: int
-    """The longest request id or progress token, in bytes as written. Default 1 KiB."""
-    client_info: int
-    """The longest `clientInfo`, in bytes of JSON text. Default 32 KiB."""
-    batch: int
-    """The most elements of a batch. Default 256."""
-    batch_bytes: int
-    """The answers kept for all incomplete batches of one connection, in bytes. Default 64 MiB."""
-    uri: int
-    """The longest URI, in bytes. Default 64 KiB."""
-    resources: int
-    """The most registered resources. Default 1,000,000."""
-    templates: int
-    """The most registered templates. Default 10,000."""
-    tools: int
-    """The most registered tools, and the most registered prompts. Default 10,000."""
-    in_flight: int
-    """The most unanswered requests of one connection. Default 1,024, at most 1,048,576."""
-    page: int
-    """The items on one page of a list. Default 100."""
-    list_scan: int
-    """The most items that one page of a list may examine. Default 10,000."""
-    list_source: int
-    """The most items that a lister without paging may return. Default 100,000."""
-    list_item: int
-    """The longest entry of a list that another server describes and a provider passes on, in bytes. Default 64 KiB."""
-    list_ttl: int
-    """How long the items of a lister are reused for further pages, in milliseconds. Default 0: each page calls the
-    lister."""
-    list_cache: int
-    """The most results of listers that are kept for `list_ttl`. Default 256."""
-    list_cache_bytes: int
-    """The results of listers that are kept for `list_ttl`, in bytes. Default 16 MiB."""
-    cache_entries: int
-    """The most results in the read cache (option `cache`). Default 10,000."""
-    cache_bytes: int
-    """The encoded results in the read cache, in bytes. Default 64 MiB."""
-    principals: int
-    """The most principals whose rates and open requests are counted separately. Default 10,000."""
-    subscriptions: int
-    """The most subscriptions of one connection. Default 10,000."""
-    filter_uris: int
-    """The most URIs of one listen. Default 10,000."""
-    watched_uris: int
-    """The most URIs in all subscriptions and listens of one connection. Default 100,000."""
-    watched_bytes: int
-    """The URIs that one connection watches, in bytes. Default 16 MiB."""
-    watched_total: int
-    """The URIs that all connections watch, in bytes. Default 256 MiB."""
-    contents: int
-    """The largest contents of one read, in bytes before encoding. Default 16 MiB."""
-    contents_total: int
-    """The contents of all reads that are being collected from generators and streams, in bytes. Default 256 MiB."""
-    output: int
-    """The unsent output of one client, in bytes, above which no further request of it is read or started. Default 1
-    MiB."""
-    read_timeout: int
-    """The longest time for a read, in milliseconds. Default 30,000."""
-    tool_text: int
-    """The most characters of text that the tools of `expose_as_tools` return at once. Default 40,000."""
-    call_timeout: int
-    """The longest time for a tool or prompt, in milliseconds. Default 0: no limit."""
-    completion_timeout: int
-    """The longest time for a completion, in milliseconds. Default 5,000."""
-    arguments: int
-    """The longest `context.arguments` of a completion, in bytes of JSON text. Default 64 KiB."""
-    completion_values: int
-    """The most values of one completion; further ones are cut off. Default 100."""
-    coalesce: int
-    """The shortest time between two notifications about one URI, in milliseconds. Default 50."""
-    progress_interval: int
-    """The shortest time between two progress notifications of one request, in milliseconds. Default 50."""
-    log_messages: int
-    """The most log messages of one request. Default 1,000."""
-    state: int
-    """The longest request state or cursor that a client may send back, in bytes. Default 64 KiB."""
-    state_ttl: int
-    """How long a request state stays valid, in milliseconds. Default 600,000."""
-    asks: int
-    """The most unanswered `ctx.ask` of one connection; a further one fails. Default 64."""
-    grace: int
-    """How long open requests may finish after the server is told to stop, in milliseconds. Default 1,000."""
-    head: int
-    """The request line and headers of an HTTP request together, in bytes. Default 256 KiB: one header repeats the
-    URI."""
-    headers: int
-    """The most header lines of an HTTP request. Default 128."""
-    sessions: int
-    """The most open HTTP sessions. Default 10,000."""
-    sessions_per_client: int
-    """The most HTTP sessions of one principal or, without tokens, of one client address. Behind a proxy all clients may
-    have the same address. Default 1,000."""
-    session_idle: int
-    """How long an unused HTTP session is kept, in milliseconds. Default 1,800,000."""
-    handshake_timeout: int
-    """How long a new HTTP session waits for `notifications/initialized`, in milliseconds. Default 60,000."""
-    streams: int
-    """The most event streams that one HTTP session keeps for resumption. Default 16."""
-    replay: int
-    """The events of one stream that are kept for resumption, in bytes. Default 1 MiB."""
-    keep_alive: int
-    """The time after which an idle event stream gets a comment, in milliseconds. Default 15,000."""
-    connections: int
-    """The most open HTTP connections. Default 20,000."""
-    connections_per_client: int
-    """The most open HTTP connections from one address, where `run` or `serve_http` serves. Behind a proxy all clients
-    may have the same address. Default 5,000."""
-    head_timeout: int
-    """The longest time for the head of an HTTP request, in milliseconds from the first byte or, for the first request,
-    from the start of the connection. Default 10,000."""
-    idle_timeout: int
-    """How long an idle HTTP connection stays open, in milliseconds. Default 60,000."""
-    body_timeout: int
-    """The longest time for the body of an HTTP request, in milliseconds. Default 30,000."""
-    bodies_total: int
-    """All HTTP request bodies that are still incomplete, in bytes. Default 256 MiB."""
-    write_timeout: int
-    """How long a client may accept no data before its connection is closed, in milliseconds. Default 30,000."""
-    token_cache: int
-    """The most verified tokens in the cache. Default 10,000."""
-    token_ttl: int
-    """The longest time before a token is verified again, in milliseconds. Default 300,000."""
-    audit_queue: int
-    """The most audit records that wait to be written; a further one is dropped. Default 10,000."""
-    sse_after: int
-    """The time after which an HTTP request without an answer gets an event stream, in milliseconds. Default 1,000."""
 
 
 class ServerOptions(TypedDict, total=False):

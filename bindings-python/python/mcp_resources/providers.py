@@ -17,12 +17,29 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Literal, TypeAlias, TypedDict, Unpack
+from typing import TypeAlias, Unpack
 
 from . import checks
 from ._core import Memory, Metrics, Provider, ResultCache, declared, embedded, memory
 from ._core import metrics as _metrics
 from .loops import running_loop
+from .provider_options import (
+    ApiOptions,
+    ClockOptions,
+    ConfigOptions,
+    Database,
+    DbOptions,
+    DocsOptions,
+    EnvOptions,
+    EnvVariable,
+    FilesOptions,
+    GitOptions,
+    MetricsOptions,
+    RagOptions,
+    ResultsOptions,
+    Root,
+    SkillsOptions,
+)
 
 __all__ = [
     "ApiOptions",
@@ -65,215 +82,9 @@ def __dir__() -> list[str]:
     return __all__
 
 
-Root: TypeAlias = str | os.PathLike[str]
-"""The path of a directory or file."""
 Content: TypeAlias = str | bytes
 Embedder: TypeAlias = Callable[[list[str]], Sequence[Sequence[float]]]
 """Returns one vector for each text, all of the same length: a list of lists, or a NumPy array."""
-
-
-class ApiOptions(TypedDict, total=False):
-    """The options of `api`, for all endpoints."""
-
-    private_networks: bool
-    """Whether requests may go to addresses that are not public, such as those of this machine. Default `False`."""
-    redirects: int
-    """The most redirects that are followed. Headers are not sent to another origin. Default 0."""
-    timeout: int | str
-    """The longest time for an answer: a text such as `"10s"`, or milliseconds. Default 10 s."""
-    bytes: int | str
-    """The largest answer: a text such as `"1 MiB"`, or a number of bytes. Default 1 MiB."""
-    poll: int | str
-    """How often a resource is requested while clients watch it: a text such as `"30s"`, or milliseconds. Default 30
-    s."""
-
-
-class ConfigOptions(TypedDict, total=False):
-    """The options of `config`, for all files."""
-
-    reveal: str | Sequence[str]
-    """Globs: the values of keys that match one of them are never masked. Default: none."""
-    redact: Literal["all"] | Sequence[str]
-    """The detectors of secrets that mask values, by name, or `all`. Keys such as `password` or `api_key` are masked in
-    any case. Default `all`."""
-
-
-class EnvVariable(TypedDict):
-    """An environment variable that contains a secret text."""
-
-    env: str
-    """The name of the variable."""
-
-
-class DbOptions(TypedDict, total=False):
-    """The tables and views of a `Database` that are served. Others are not."""
-
-    password: str | EnvVariable | None
-    """The password for Postgres, if the URL does not have it. Default: none."""
-    tables: str | Sequence[str]
-    """The tables that are served, such as `customers`, or `sales.customers` for a schema of Postgres. Default: none."""
-    columns_deny: str | Sequence[str]
-    """The columns that are not served, such as `password`, or `customers.password` for one table. Default: none."""
-    views: Mapping[str, str]
-    """SQL queries that clients can run, by name. Each is a `SELECT`; clients supply values for parameters such as
-    `:city`. Default: none."""
-    rows: int
-    """The rows on one page of a table if the client does not choose, from 1 to 1,000. Default 100."""
-    poll: str | int
-    """How often the database is checked for changes while clients watch: a text such as `"200ms"`, or milliseconds, at
-    least 10 ms. Default 200 ms."""
-
-
-class Database(DbOptions):
-    """A database for `db`."""
-
-    url: str | EnvVariable
-    """`sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/NAME`, or the environment variable that contains it."""
-
-
-class DocsOptions(TypedDict, total=False):
-    """The options of `docs`, for all sites."""
-
-    include: str | Sequence[str]
-    """Globs: only pages whose path within the site matches one of them are served. `*` matches within a path segment,
-    `**` across segments. Default: all."""
-    exclude: str | Sequence[str]
-    """Globs: files and directories whose path within the site matches one of them are not served, nor anything below
-    them. Default: none."""
-    gitignore: bool
-    """Whether files that `.gitignore`, `.ignore` or `.git/info/exclude` excludes are not served. Default `True`."""
-    hidden: bool
-    """Whether files and directories whose name begins with a dot are served. Default `False`."""
-    list_max: int
-    """The most pages in `resources/list`; all can be read and searched. Default 1,000."""
-    watch: bool
-    """Whether clients are notified of changes. Default `True`."""
-    watch_dirs: int
-    """The most directories that the operating system watches; further ones are checked periodically. Default 8,192."""
-    max_bytes: int | None
-    """The largest page that is read, in bytes. Default: `Limits.contents` of the server."""
-    index: str | None
-    """The path of a file that keeps the search index between runs. Default: the index is kept in memory."""
-
-
-class ClockOptions(TypedDict, total=False):
-    """The options of `clock`."""
-
-    zones: str | Sequence[str]
-    """The time zones in `resources/list`, such as `Asia/Tokyo`; every zone can be read. Default: UTC and the local
-    zone."""
-
-
-class EnvOptions(TypedDict, total=False):
-    """The options of `env`."""
-
-    reveal: str | Sequence[str]
-    """The names of variables whose values are never masked. Default: none."""
-    redact: Literal["all"] | Sequence[str]
-    """The detectors of secrets that mask values, by name, or `all`. Variables such as `PASSWORD` or `API_KEY` are
-    masked in any case. Default `all`."""
-
-
-class FilesOptions(TypedDict, total=False):
-    """The options of `files`, for all roots."""
-
-    include: str | Sequence[str]
-    """Globs: only files whose path within the root matches one of them are served. `*` matches within a path segment,
-    `**` across segments. Default: all."""
-    exclude: str | Sequence[str]
-    """Globs: files and directories whose path within the root matches one of them are not served, nor anything below
-    them. Default: none."""
-    gitignore: bool
-    """Whether files that `.gitignore`, `.ignore` or `.git/info/exclude` excludes are not served. Default `True`."""
-    hidden: bool
-    """Whether files and directories whose name begins with a dot are served. Default `False`."""
-    symlinks: Literal["never", "inside"]
-    """Whether symbolic links are followed: `never`, or `inside` for links to a target below the same root. Default
-    `never`."""
-    list_max: int
-    """The most files in `resources/list`; all can be read. Default 1,000."""
-    watch: bool
-    """Whether clients are notified of changes. Default `True`."""
-    watch_dirs: int
-    """The most directories that the operating system watches; further ones are checked periodically. Default 8,192."""
-    max_bytes: int | None
-    """The largest file that is read, in bytes. Default: `Limits.contents` of the server."""
-
-
-class GitOptions(TypedDict, total=False):
-    """The options of `git`, for all repositories."""
-
-    include: str | Sequence[str]
-    """Globs: only files whose path within the repository matches one of them are served. `*` matches within a path
-    segment, `**` across segments. Default: all."""
-    exclude: str | Sequence[str]
-    """Globs: files and directories whose path within the repository matches one of them are not served, nor anything
-    below them. Default: none."""
-    hidden: bool
-    """Whether files and directories whose name begins with a dot are served. Default `False`."""
-    log_max: int
-    """The most commits in a log. Default 1,000."""
-    diff_bytes: int | str
-    """The largest diff: a text such as `"1 MiB"`, or a number of bytes. Default 1 MiB."""
-    refs: str | Sequence[str]
-    """The kinds of references that clients can name: `heads` (branches), `tags` and `remotes`. Default `heads` and
-    `tags`."""
-    watch: bool
-    """Whether clients are notified of changes. Default `True`."""
-
-
-class MetricsOptions(TypedDict, total=False):
-    """The options of `metrics`."""
-
-    series: int
-    """The most series, from 1 to 10,000; a push to a further one is refused. Default 256."""
-    samples: int
-    """The samples that each series keeps, from 1 to 1,000,000; a new sample replaces the oldest. A series needs 16
-    bytes per sample. Default 3,600."""
-    points: int
-    """The most points of a read that does not choose a `step`, from 2 to 10,000. Default 240."""
-    interval: str | int
-    """How often this machine is measured, and how often subscribers of a series are notified at most: a text such as
-    `"10s"`, or milliseconds. Default 1 s."""
-    host: bool
-    """Whether the CPU, memory, disks and network of this machine are measured. Default `False`."""
-
-
-class RagOptions(TypedDict, total=False):
-    """The options of `rag`, for all collections."""
-
-    include: str | Sequence[str]
-    """Globs: only files of folders whose path matches one of them are used. `*` matches within a path segment, `**`
-    across segments. Default: all."""
-    exclude: str | Sequence[str]
-    """Globs: files and directories of folders whose path matches one of them are not used, nor anything below them.
-    Default: none."""
-    list_max: int
-    """The most documents in `resources/list`; all can be read and searched. Default 1,000."""
-    poll: int | str
-    """How often Google Drive is checked for changes while it is in use: a text such as `"30s"`, or milliseconds.
-    Default 30 s."""
-    hits: int
-    """The passages that a search returns, at most 100. Default 10."""
-    index: str | None
-    """The path of a file that keeps the search index between runs. Default: the index is kept in memory."""
-
-
-class ResultsOptions(TypedDict, total=False):
-    """The options of `results`."""
-
-    scheme: str
-    """The scheme of the URIs `SCHEME:///ID`. Default `results`."""
-    entries: int
-    """The most results that are kept; the least recently used one is dropped for a new one. Default 1,000."""
-    bytes: int | str
-    """The contents of all results together: a text such as `"64 MiB"`, or a number of bytes. Default 64 MiB."""
-    ttl: int | str
-    """How long a result is kept that is put without its own `ttl`: a text such as `"1h"`, or milliseconds. Default 1
-    h."""
-    file: Root | None
-    """The path of an SQLite file that keeps the results; it is created if it does not exist. Default: results are kept
-    in memory."""
 
 
 class Results(ResultCache):
@@ -363,22 +174,6 @@ class Results(ResultCache):
         else:
             end()
             flight.set_result(body)
-
-
-class SkillsOptions(TypedDict, total=False):
-    """The options of `skills`, for all directories."""
-
-    exclude: str | Sequence[str]
-    """Globs: files and directories whose path within the directory matches one of them are not served, nor anything
-    below them. Default: none."""
-    gitignore: bool
-    """Whether files that `.gitignore`, `.ignore` or `.git/info/exclude` excludes are not served. Default `True`."""
-    hidden: bool
-    """Whether files and directories whose name begins with a dot are served. Default `False`."""
-    list_max: int
-    """The most files in `resources/list`; all can be read. Default 1,000."""
-    watch: bool
-    """Whether clients are notified of changes. Default `True`."""
 
 
 def api(apis: Mapping[str, Mapping[str, object]], **options: Unpack[ApiOptions]) -> Provider:
@@ -480,7 +275,7 @@ def docs(sites: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[Do
         RegistrationError: a directory does not exist, two have the same name, or the value of an option is not allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
-    return declared("docs", {"sites": _paths(sites), **options})
+    return declared("docs", {"sites": _paths(sites), **_options(options)})
 
 
 def env(*, allow: str | Sequence[str], **options: Unpack[EnvOptions]) -> Provider:
@@ -585,7 +380,7 @@ def rag(
         shown = checks.shown(collections)
         raise TypeError(f"rag() takes collections by their names, such as {{'kb': 'notes'}}, not {shown}")
     pairs = [[name, _paths(origin)] for name, origin in collections.items()]
-    given = {"collections": pairs, **options}
+    given = {"collections": pairs, **_options(options)}
     if embedder is None:
         return declared("rag", given)
     checks.plain_function("embedder", embedder, "it is called on threads of the provider")
@@ -606,10 +401,7 @@ def results(**options: Unpack[ResultsOptions]) -> Results:
         RegistrationError: the value of an option is not allowed, or the file cannot be used.
         TypeError: an option does not exist, or its value has the wrong type.
     """
-    given: dict[str, object] = {**options}
-    if "file" in given:
-        given["file"] = _paths(given["file"])
-    return Results(given)
+    return Results(_options(options))
 
 
 def skills(paths: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[SkillsOptions]) -> Provider:
@@ -630,6 +422,11 @@ def skills(paths: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[
         TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("skills", {"paths": _paths(paths), **options})
+
+
+def _options(options: Mapping[str, object]) -> dict[str, object]:
+    """The same with paths as texts."""
+    return {name: _paths(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
 
 
 def _paths(roots: object) -> object:

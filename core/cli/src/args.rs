@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Completions(Completions),
     #[command(name = "__complete", hide = true)]
     Candidates(CompletionCandidates),
-    /// The options of every kind of provider, as JSON. Tests compare documents and types with them.
+    /// The options of every kind of provider, and the limits, as JSON: `make options` writes types and documents from them.
     #[command(name = "__options", hide = true)]
     Options,
 }

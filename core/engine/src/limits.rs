@@ -7,14 +7,43 @@ use crate::now::Millis;
 use crate::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
 use mcp_resources_template::uri::MAX_URI;
 
+/// One limit as data.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct LimitRow {
+    /// Its name.
+    pub name: &'static str,
+    /// Its default, in the unit that the description names.
+    pub default: String,
+    /// Its description.
+    pub about: &'static str,
+}
+
 /// Declares each limit once: its description, type and default.
 macro_rules! limits {
-    ($($(#[$doc:meta])* pub $name:ident: $type:ty = $default:expr,)+) => {
+    ($($(#[doc = $doc:literal])+ pub $name:ident: $type:ty = $default:expr,)+) => {
         /// The limits of one engine. Sizes are in bytes and times in milliseconds, unless a field says otherwise.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Limits {
-            $($(#[$doc])* pub $name: $type,)+
+            $(
+                $(#[doc = $doc])+
+                #[doc = concat!(" Default: `", stringify!($default), "`.")]
+                pub $name: $type,
+            )+
+        }
+
+        impl Limits {
+            /// The limits as data: for the interfaces of other languages.
+            #[doc(hidden)]
+            pub fn table() -> Vec<LimitRow> {
+                let limits = Self::default();
+                vec![$(LimitRow {
+                    name: stringify!($name),
+                    default: limits.$name.to_string(),
+                    about: concat!($($doc),+).trim_ascii_start(),
+                }),+]
+            }
         }
 
         impl Default for Limits {
@@ -39,143 +68,139 @@ macro_rules! limits {
 }
 
 limits! {
-    /// Longest line on stdio and largest HTTP body. Default 4 MiB.
+    /// The longest line on stdio and the largest HTTP body, in bytes.
     pub message: usize = 4 << 20,
-    /// Deepest nesting of arrays and objects in one member of `params`, or of `_meta` in it. Default 128.
+    /// The deepest nesting of arrays and objects in one member of `params` or of its `_meta`.
     pub nesting: usize = 128,
-    /// Longest request id, and longest progress token, as written. Default 1 KiB.
+    /// The longest request id or progress token, in bytes as written.
     pub id: usize = 1 << 10,
-    /// Longest `clientInfo`, as JSON text; a session keeps it. Default 32 KiB.
+    /// The longest `clientInfo`, in bytes of JSON text. A session keeps it.
     pub client_info: usize = 32 << 10,
-    /// Most elements of a JSON-RPC batch. Default 256.
+    /// The most elements of a JSON-RPC batch.
     pub batch: usize = 256,
-    /// Responses of one batch together, and of all incomplete batches of a connection. A request whose response exceeds
-    /// the limit gets an error instead. Default 64 MiB.
+    /// The responses of one batch together, and of all incomplete batches of one connection, in bytes. A request
+    /// whose response exceeds the limit gets an error instead.
     pub batch_bytes: usize = 64 << 20,
-    /// Longest URI. Default 64 KiB.
+    /// The longest URI, in bytes.
     pub uri: usize = MAX_URI,
-    /// Resources in the catalogue. Default 1,000,000.
+    /// The most registered resources.
     pub resources: usize = 1_000_000,
-    /// Templates in the catalogue, with templates of other servers and list sources without a template. Default 10,000.
+    /// The most registered templates, with those of other servers and list sources without a template.
     pub templates: usize = 10_000,
-    /// Tools in the catalogue, and prompts in the catalogue, each. Default 10,000.
+    /// The most registered tools, and the most registered prompts.
     pub tools: usize = 10_000,
-    /// Most pending requests of one connection; cancelled ones count until their handler returns. Default 1,024.
+    /// The most unanswered requests of one connection; cancelled ones count until their handler returns. Python and
+    /// Node allow at most 1,048,576.
     pub in_flight: usize = 1_024,
-    /// Items on a page of a list. Default 100.
+    /// The items on one page of a list.
     pub page: usize = 100,
-    /// Items that one list call may examine when some are skipped. Default 10,000.
+    /// The most items that one page of a list may examine when some are skipped.
     pub list_scan: usize = 10_000,
-    /// Items that a `.list` callback without paging may return. Default 100,000.
+    /// The most items that a lister without paging may return.
     pub list_source: usize = 100_000,
-    /// Size of one resource or template of another server that a list passes on, as JSON. Default 64 KiB.
+    /// The longest entry of a list that another server describes and a provider passes on, in bytes of JSON text.
     pub list_item: usize = 64 << 10,
-    /// Time for which the result of a `.list` callback without paging is cached, so that a client that pages through it
-    /// calls it once. Default 0: it is called for each page. The cached result is dropped when a change of the
-    /// catalogue or list is reported; an unreported change becomes visible after this time.
+    /// The time for which the items of a lister without paging are reused for further pages, in milliseconds; with 0
+    /// each page calls the lister. A reported change drops the items; an unreported one becomes visible after this
+    /// time.
     pub list_ttl: Millis = 0,
-    /// Cached results of `.list` callbacks, over all principals. Default 256.
+    /// The most results of listers that are kept for `list_ttl`, over all principals.
     pub list_cache: usize = 256,
-    /// Their size. Default 16 MiB.
+    /// The results of listers that are kept for `list_ttl`, in bytes.
     pub list_cache_bytes: usize = 16 << 20,
-    /// Results in the read cache, over all principals. Default 10,000.
+    /// The most results in the read cache (option `cache`), over all principals.
     pub cache_entries: usize = 10_000,
-    /// Their encoded size. Default 64 MiB.
+    /// The encoded results in the read cache, in bytes.
     pub cache_bytes: usize = 64 << 20,
-    /// Principals whose rates and requests in flight are counted separately; all others share a count. Default 10,000.
+    /// The most principals whose rates and open requests are counted separately; all others share a count.
     pub principals: usize = 10_000,
-    /// Subscriptions of one connection: `resources/subscribe` and open listens together. Default 10,000.
+    /// The most subscriptions of one connection: `resources/subscribe` and open listens together.
     pub subscriptions: usize = 10_000,
-    /// URIs in the filter of one `subscriptions/listen`. Default 10,000.
+    /// The most URIs of one `subscriptions/listen`.
     pub filter_uris: usize = 10_000,
-    /// URIs watched by all subscriptions of one connection together. Default 100,000.
+    /// The most URIs in all subscriptions and listens of one connection.
     pub watched_uris: usize = 100_000,
-    /// Bytes of the URIs that all subscriptions of one connection watch, with the client's own spellings. Default 16 MiB.
+    /// The URIs that one connection watches, with the client's own spellings, in bytes.
     pub watched_bytes: usize = 16 << 20,
-    /// Bytes of the URIs that all connections watch, counting each URI once, with the clients' own spellings. Default
-    /// 256 MiB.
+    /// The URIs that all connections watch, each counted once, with the clients' own spellings, in bytes.
     pub watched_total: usize = 256 << 20,
-    /// Contents of one reply before encoding. Default 16 MiB.
+    /// The largest contents of one read, in bytes before encoding.
     pub contents: usize = 16 << 20,
-    /// Contents of all replies being gathered from streaming handlers. Default 256 MiB.
+    /// The contents of all reads that are being collected from generators and streams, in bytes.
     pub contents_total: usize = 256 << 20,
-    /// Above this, a runtime stops reading until the output has drained. Default 1 MiB.
+    /// The unsent output of one client, in bytes, above which no further request of it is read or started.
     pub output: usize = 1 << 20,
-    /// Characters of text that the tools `list_resources` and `read_resource` return; the text then says how to get the
-    /// rest. Default 40,000.
+    /// The most characters of text that the tools of `expose_as_tools` return at once; the text then says how to get
+    /// the rest.
     pub tool_text: usize = 40_000,
-    /// A call of a tool, and the request for a prompt, fail with `timeout` after this time. Default 0: never.
+    /// The longest time for a tool or prompt, in milliseconds; 0 for any time.
     pub call_timeout: Millis = 0,
-    /// A read, list or custom call fails with `timeout` after this time. Default 30,000 ms.
+    /// The longest time for a read, a list or a custom method, in milliseconds.
     pub read_timeout: Millis = 30_000,
-    /// Like `read_timeout`, for `completion/complete`. Default 5,000 ms.
+    /// The longest time for a completion, in milliseconds.
     pub completion_timeout: Millis = 5_000,
-    /// The JSON text of a completion's `context.arguments`. Default 64 KiB.
+    /// The longest `context.arguments` of a completion, in bytes of JSON text.
     pub arguments: usize = 64 << 10,
-    /// Values of one completion (the protocol allows at most 100). Default 100.
+    /// The most values of one completion; further ones are cut off. The protocol allows 100.
     pub completion_values: usize = 100,
-    /// Least time between two update notifications of one URI. Default 50 ms.
+    /// The shortest time between two notifications about one URI, in milliseconds.
     pub coalesce: Millis = 50,
-    /// Least time between two progress notifications of one request. Default 50 ms; the first and any
-    /// that reaches `total` always go out.
+    /// The shortest time between two progress notifications of one request, in milliseconds. The first one, and any
+    /// that reaches `total`, are always sent.
     pub progress_interval: Millis = 50,
-    /// Log messages of one request. Default 1,000.
+    /// The most log messages of one request.
     pub log_messages: usize = 1_000,
-    /// Longest `requestState` that is opened, and longest sealed cursor of a `.list` callback. Default 64 KiB.
+    /// The longest request state or cursor that a client may send back, in bytes.
     pub state: usize = 64 << 10,
-    /// Time for which a sealed `requestState` is accepted. Default 600,000 ms.
+    /// The time for which a request state is valid, in milliseconds.
     pub state_ttl: Millis = 600_000,
-    /// Pending server-to-client requests of one legacy connection. Default 64.
+    /// The most unanswered `ctx.ask` of one connection; a further one fails.
     pub asks: usize = 64,
-    /// Time for requests in flight to finish after the end of input. Default 1,000 ms.
+    /// The time for open requests to finish after the server is told to stop, in milliseconds.
     pub grace: Millis = 1_000,
-    /// Names and values of an HTTP request's headers, together with its target. Default 256 KiB, because `Mcp-Name`
-    /// repeats a URI.
+    /// The request line and headers of an HTTP request together, in bytes. One header repeats the URI.
     pub head: usize = 256 << 10,
-    /// Header lines of an HTTP request. Default 128.
+    /// The most header lines of an HTTP request.
     pub headers: usize = 128,
-    /// Open legacy HTTP sessions; further ones are refused. Default 10,000.
+    /// The most open HTTP sessions; further ones are refused.
     pub sessions: usize = 10_000,
-    /// Legacy HTTP sessions of one principal. Without authentication: of one client address (64 bits of an IPv6
-    /// address), if the runtime knows it. Beyond the limit `initialize` is answered with 429. Behind a proxy all clients
-    /// may have the same address. Default 1,000.
+    /// The most HTTP sessions of one principal or, without tokens, of one client address (64 bits of an IPv6
+    /// address); `initialize` is then answered with 429. Behind a proxy all clients may have the same address.
     pub sessions_per_client: usize = 1_000,
-    /// A session ends after this time without a request, an open stream or a request in flight. Default 1,800,000 ms.
+    /// The time for which an unused HTTP session is kept, in milliseconds.
     pub session_idle: Millis = 1_800_000,
-    /// Like `session_idle`, for a session whose client has not sent `notifications/initialized`. Default 60,000 ms.
+    /// The longest time that a new HTTP session waits for `notifications/initialized`, in milliseconds.
     pub handshake_timeout: Millis = 60_000,
-    /// Event streams that one session keeps: open ones of `GET`, and interrupted or finished ones that a client may
-    /// resume. Default 16.
+    /// The most event streams that one HTTP session keeps for resumption.
     pub streams: usize = 16,
-    /// Bytes of each such stream that are kept for resuming it. Default 1 MiB.
+    /// The events of one stream that are kept for resumption, in bytes.
     pub replay: usize = 1 << 20,
-    /// An idle HTTP event stream gets a comment after this time, to keep it open. Default 15,000 ms.
+    /// The time after which an idle event stream gets a comment, in milliseconds.
     pub keep_alive: Millis = 15_000,
-    /// Open HTTP connections; further ones wait in the system's queue. Default 20,000.
+    /// The most open HTTP connections; further ones wait in the system's queue.
     pub connections: usize = 20_000,
-    /// Open HTTP connections from one client address (64 bits of an IPv6 address); further ones are closed at once.
-    /// Behind a proxy all clients may have the same address. Default 5,000.
+    /// The most open HTTP connections from one client address (64 bits of an IPv6 address), where `run` serves;
+    /// further ones are closed at once. Behind a proxy all clients may have the same address.
     pub connections_per_client: usize = 5_000,
-    /// An HTTP connection is closed if the head of a request is incomplete this long after its first byte. The same
-    /// limit applies to the first byte after the connection was opened, and to the TLS handshake. Default 10,000 ms.
+    /// The longest time for the head of an HTTP request, in milliseconds from the first byte or, for the first
+    /// request, from the start of the connection. It applies to the TLS handshake too.
     pub head_timeout: Millis = 10_000,
-    /// An HTTP connection is closed after this time without a further request. Default 60,000 ms.
+    /// The longest time that an idle HTTP connection stays open, in milliseconds.
     pub idle_timeout: Millis = 60_000,
-    /// A request whose body is incomplete after this time is answered with 408. Default 30,000 ms.
+    /// The longest time for the body of an HTTP request, in milliseconds; the request is then answered with 408.
     pub body_timeout: Millis = 30_000,
-    /// Bytes of all partially received HTTP bodies; beyond the limit a body is answered with 503. Default 256 MiB.
+    /// All HTTP request bodies that are still incomplete, in bytes; a further one is answered with 503.
     pub bodies_total: usize = 256 << 20,
-    /// A client that receives nothing for this time is disconnected, where the system can detect it. Default
-    /// 30,000 ms.
+    /// The longest time that a client may accept no data before its connection is closed, in milliseconds.
     pub write_timeout: Millis = 30_000,
-    /// Verified tokens that are cached, by their digests. Default 10,000.
+    /// The most verified tokens in the cache, by their digests.
     pub token_cache: usize = 10_000,
-    /// Time for which a verified token is accepted without verifying it again. Default 300,000 ms.
+    /// The longest time before a token is verified again, in milliseconds.
     pub token_ttl: Millis = 300_000,
-    /// Audit records waiting to be written; when full, the newest is dropped and counted.
-    /// Default 10,000.
+    /// The most audit records that wait to be written; a further one is dropped and counted.
     pub audit_queue: usize = 10_000,
-    /// An HTTP request that takes longer is answered with an event stream, if the client accepts one. Default 1,000 ms.
+    /// The time after which an HTTP request without an answer gets an event stream, if the client accepts one, in
+    /// milliseconds.
     pub sse_after: Millis = 1_000,
 }
 

@@ -606,7 +606,7 @@ fn mistakes_at_the_start() {
         (&[url(), ("views", view("PRAGMA table_list"))], "the view \"v\" cannot be served"),
         (&[url(), ("rows", 0_u64.into())], "rows is 0, expected a whole number from 1 to 1000"),
         (&[url(), ("rows", 1_001_u64.into())], "rows is 1001, expected a whole number from 1 to 1000"),
-        (&[url(), ("poll", "1ms".into())], "poll is \"1ms\", expected a time of 10ms or more"),
+        (&[url(), ("poll", "1ms".into())], "poll is \"1ms\", expected a time from 10ms to 1d"),
         (
             &[("url", "sqlite:/no/such.db".into()), ("tables", list(&["a"]))],
             "the file /no/such.db does not exist",

@@ -388,7 +388,7 @@ fn mistakes_at_the_start() {
         (kb(members(&[("folder", "".into())])), "folder is \"\", expected the path of a folder"),
         (
             members(&[("collections", members(&[("kb", ".".into())])), ("poll", "0s".into())]),
-            "rag: poll is 0ns, expected a time from 10ms to 1d",
+            "poll is \"0ms\", expected a time from 10ms to 1d",
         ),
         (
             members(&[("collections", members(&[("kb", ".".into())])), ("index", "src".into())]),

@@ -18,7 +18,9 @@ use crate::output;
 use document::{DeclaredSources, GuardSection, ServerSection};
 use mcp_resources_engine::catalog::MountId;
 use mcp_resources_engine::guard::Redactor;
+use mcp_resources_engine::limits::Limits;
 use mcp_resources_providers::db;
+use mcp_resources_providers::options::{OptionDefault, OptionRow, OptionType};
 use mcp_resources_providers::registry::{self, ProviderSet};
 use mcp_resources_runtime::provider::Provider;
 use mcp_resources_runtime::server::{Builder, Diagnostic, ResourceServer};
@@ -58,17 +60,37 @@ pub(crate) fn triggers(args: &Triggers) -> Outcome {
     Ok(0)
 }
 
-/// Prints the tables of options, one line for each kind.
+/// Prints the tables of options, one line for each kind, and that of the limits.
 pub(crate) fn options() -> Outcome {
     let mut out = io::stdout().lock();
     for kind in registry::kinds() {
-        let rows = kind.options.iter().map(
-            |row| json!({ "name": row.name, "kind": row.kind, "default": row.default, "about": row.about }),
-        );
-        let rows: Vec<Value> = rows.collect();
-        writeln!(out, "{}", json!({ "kind": kind.name, "about": kind.about, "options": rows }))?;
+        let options: Vec<Value> = kind.options.iter().map(described).collect();
+        writeln!(out, "{}", json!({ "kind": kind.name, "about": kind.about, "options": options }))?;
     }
+    let limits = Limits::table();
+    let limits =
+        limits.iter().map(|row| json!({ "name": row.name, "default": row.default, "about": row.about }));
+    writeln!(out, "{}", json!({ "kind": "limits", "options": limits.collect::<Vec<_>>() }))?;
     Ok(0)
+}
+
+fn described(row: &OptionRow) -> Value {
+    let default = (row.default != OptionDefault::Required).then(|| row.default.to_string());
+    let (words, members): (&[&str], &[OptionRow]) = match row.kind {
+        OptionType::Words(words) => (words, &[]),
+        OptionType::Named(_, members) => (&[], members),
+        _ => (&[], &[]),
+    };
+    let members: Vec<Value> = members.iter().map(described).collect();
+    json!({
+        "name": row.name,
+        "kind": row.kind.to_string(),
+        "type": row.kind.word(),
+        "words": words,
+        "members": members,
+        "default": default,
+        "about": row.about,
+    })
 }
 
 fn document(args: &Serve) -> Result<ServeDocument, String> {

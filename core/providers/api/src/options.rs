@@ -4,45 +4,59 @@ use super::echo::SecretWords;
 use super::pick::Pointer;
 use super::url::UrlTemplate;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
-use mcp_resources_provider_kit::options::{self, Size, TimeSpan, option_table, texts};
+use mcp_resources_provider_kit::options::{self, MIB, OptionDefault, OptionType, provider_options};
 use std::fmt;
 use std::time::Duration;
 use ureq::http::{HeaderName, HeaderValue};
 
-/// The options of [`Api`](super::Api).
-///
-/// ```
-/// use mcp_resources_provider_api::{Api, ApiEndpoint, ApiOptions};
-/// let item = ApiEndpoint::new("https://shop.example/items/{id}").header("Accept", "application/json").pick("/data");
-/// let api = Api::new(ApiOptions::new().endpoint("shop", "item", item))?;
-/// # Ok::<(), mcp_resources_engine::option::OptionError>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct ApiOptions {
-    pub(super) endpoints: Vec<(String, String, ApiEndpoint)>,
-    pub(super) private_networks: bool,
-    pub(super) redirects: usize,
-    pub(super) timeout: Duration,
-    pub(super) bytes: u64,
-    pub(super) poll: Duration,
+provider_options! {
+    /// The options of [`Api`](super::Api).
+    ///
+    /// ```
+    /// use mcp_resources_provider_api::{Api, ApiEndpoint, ApiOptions};
+    /// let item = ApiEndpoint::new("https://shop.example/items/{id}").header("Accept", "application/json").pick("/data");
+    /// let api = Api::new(ApiOptions::new().endpoint("shop", "item", item))?;
+    /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct ApiOptions: "an object of options" {
+        /// Serves each endpoint of each API as `api:///API/ENDPOINT/ID`.
+        apis: custom(Vec<(String, String, ApiEndpoint)>, apis, OptionType::Named("an API", ApiEndpoint::TABLE));
+        /// Whether requests may go to addresses that are not public, such as those of this machine.
+        private_networks: flag = false;
+        /// The maximum number of redirects that are followed. Headers are not sent to another origin.
+        redirects: count = 0;
+        /// The maximum time for an answer, with redirects.
+        timeout: time = Duration::from_secs(10);
+        /// The largest answer.
+        bytes: size = MIB;
+        /// The interval at which a resource is requested while clients watch it: at least 100 ms.
+        poll: time = Duration::from_secs(30);
+    }
 }
 
-/// A declared endpoint.
-#[derive(Clone, Debug, Default)]
-pub struct ApiEndpoint {
-    url: Option<Hidden>,
-    headers: Vec<(String, HeaderSource)>,
-    pick: Option<String>,
-    ids: Vec<String>,
+provider_options! {
+    /// A declared endpoint.
+    #[derive(Clone, Debug)]
+    pub struct ApiEndpoint: "a URL or an object" {
+        /// The URL. `{id}` in it stands for the end of the resource's URI, encoded as one path segment.
+        url: custom(Option<Hidden>, url, OptionType::Text("URL"));
+        /// Headers to send: their values, or the environment variables that contain them.
+        headers: custom(Vec<(String, HeaderSource)>, headers, OptionType::NamedSecrets, OptionDefault::Names) = Vec::new();
+        /// A JSON pointer to the part of the answer that is served. Default: the whole answer.
+        pick: some_text("JSON pointer") = None;
+        /// The ids that are listed and completed. Others can be read too.
+        ids: texts("text") = [];
+    }
 }
 
 /// A text that no log shows.
 #[derive(Clone, Default)]
-struct Hidden(String);
+pub(crate) struct Hidden(String);
 
 /// The source of a header's value.
 #[derive(Clone, Debug)]
-enum HeaderSource {
+pub(crate) enum HeaderSource {
     Literal(Hidden),
     /// A variable of the environment.
     Env(String),
@@ -77,20 +91,6 @@ impl ApiEndpoint {
     #[must_use]
     pub fn header_from_env(mut self, name: impl Into<String>, variable: impl Into<String>) -> Self {
         self.headers.push((name.into(), HeaderSource::Env(variable.into())));
-        self
-    }
-
-    /// Serves the part of the JSON answer that this JSON pointer leads to. Default: the whole answer.
-    #[must_use]
-    pub fn pick(mut self, pointer: impl Into<String>) -> Self {
-        self.pick = Some(pointer.into());
-        self
-    }
-
-    /// Lists and completes these ids. Others can be read too. Default: none.
-    #[must_use]
-    pub fn ids(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.ids = ids.into_iter().map(Into::into).collect();
         self
     }
 
@@ -190,25 +190,12 @@ fn checked(name: &str, source: &HeaderSource) -> Result<(HeaderName, HeaderValue
     Ok((header, value))
 }
 
-#[expect(
-    clippy::new_without_default,
-    reason = "what has a default is read from an object alone, and this needs `apis`"
-)]
 impl ApiOptions {
-    /// No endpoint yet. 10 s, 1 MiB, no redirect, public addresses alone; polled every 30 s while watched.
+    /// The defaults, and no endpoint yet.
     pub fn new() -> Self {
-        Self {
-            endpoints: Vec::new(),
-            private_networks: false,
-            redirects: 0,
-            timeout: Duration::from_secs(10),
-            bytes: 1 << 20,
-            poll: Duration::from_secs(30),
-        }
+        Self::default()
     }
-}
 
-impl ApiOptions {
     /// Serves an endpoint as `api:///API/NAME/{+id}`, or as `api:///API/NAME` if its URL takes no id.
     #[must_use]
     pub fn endpoint(
@@ -217,90 +204,10 @@ impl ApiOptions {
         name: impl Into<String>,
         endpoint: ApiEndpoint,
     ) -> Self {
-        self.endpoints.push((api.into(), name.into(), endpoint));
-        self
-    }
-
-    /// Whether requests may go to addresses that are not public. Default: no.
-    #[must_use]
-    pub fn private_networks(mut self, private_networks: bool) -> Self {
-        self.private_networks = private_networks;
-        self
-    }
-
-    /// Sets the maximum number of redirects to follow. Default: none.
-    #[must_use]
-    pub fn redirects(mut self, redirects: usize) -> Self {
-        self.redirects = redirects;
-        self
-    }
-
-    /// Sets the maximum time for an answer, with redirects. Default: 10 s.
-    #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
-
-    /// The largest answer, in bytes. Default: 1 MiB.
-    #[must_use]
-    pub fn bytes(mut self, bytes: u64) -> Self {
-        self.bytes = bytes;
-        self
-    }
-
-    /// Sets how often a resource is requested while clients watch it. Default: 30 s, at least 100 ms.
-    #[must_use]
-    pub fn poll(mut self, poll: Duration) -> Self {
-        self.poll = poll;
+        self.apis.push((api.into(), name.into(), endpoint));
         self
     }
 }
-
-option_table!(ApiOptions, "an object of options" {
-    "apis": "names with an API each", None,
-        "Serves each endpoint of each API as api:///API/ENDPOINT/ID." =>
-        |own, value| { own.endpoints = apis(value)?; Ok(()) };
-    "private_networks": "true or false", Some("false"),
-        "Whether requests may go to addresses that are not public, such as those of this machine." =>
-        |own, value| { own.private_networks = bool::from_option(value)?; Ok(()) };
-    "redirects": "a whole number", Some("0"),
-        "How many redirects are followed; headers are not sent to another origin." =>
-        |own, value| { own.redirects = usize::from_option(value)?; Ok(()) };
-    "timeout": "a time", Some("10s"),
-        "How long an answer may take." =>
-        |own, value| { own.timeout = TimeSpan::from_option(value)?.0; Ok(()) };
-    "bytes": "a size", Some("1 MiB"),
-        "The largest answer." =>
-        |own, value| { own.bytes = Size::from_option(value)?.0; Ok(()) };
-    "poll": "a time", Some("30s"),
-        "How often a resource is requested while clients watch it; at least 100ms." =>
-        |own, value| { own.poll = TimeSpan::from_option(value)?.0; Ok(()) };
-});
-
-impl FromOption for ApiOptions {
-    const EXPECTED: &'static str = "an object of options";
-
-    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
-        let mut options = Self::new();
-        match value {
-            OptionValue::Members(_) => set_all(&mut options, value)?,
-            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
-        }
-        Ok(options)
-    }
-}
-
-option_table!(ApiEndpoint, "a URL or an object" {
-    "url": "a text", None, "The URL, with {id} in the place of the id." =>
-        |own, value| { own.url = Some(Hidden(String::from_option(value)?)); Ok(()) };
-    "headers": "names with a value each", Some("{}"), "Headers to send; a value is a text, or {env: NAME}." =>
-        |own, value| { own.headers = named(value)?.into_iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>()?; Ok(()) };
-    "pick": "a JSON pointer", Some("null"), "The part of a JSON answer that is served." =>
-        |own, value| { own.pick = FromOption::from_option(value)?; Ok(()) };
-    "ids": "a list of texts", Some("[]"), "Ids that are listed and completed." =>
-        |own, value| { own.ids = texts(value)?; Ok(()) };
-});
 
 /// Names with a value each: an object, or pairs of a language whose objects have names of options alone.
 fn named(value: OptionValue) -> Result<Vec<(String, OptionValue)>, OptionError> {
@@ -345,6 +252,14 @@ fn apis(value: OptionValue) -> Result<Vec<(String, String, ApiEndpoint)>, Option
         }
     }
     Ok(endpoints)
+}
+
+fn url(value: OptionValue) -> Result<Option<Hidden>, OptionError> {
+    String::from_option(value).map(|url| Some(Hidden(url)))
+}
+
+fn headers(value: OptionValue) -> Result<Vec<(String, HeaderSource)>, OptionError> {
+    named(value)?.into_iter().map(|(name, value)| header(name, value)).collect()
 }
 
 fn header(name: String, value: OptionValue) -> Result<(String, HeaderSource), OptionError> {

@@ -92,7 +92,7 @@ struct FetchFlight<'s> {
 
 impl Service {
     pub(super) fn new(options: &ApiOptions) -> Result<Self, OptionError> {
-        if options.endpoints.is_empty() {
+        if options.apis.is_empty() {
             return Err(OptionError::sentence(
                 "api: there is no endpoint; name one: `apis: {NAME: {endpoints: {NAME: {url: \"https://host/items/{id}\"}}}}`",
             ));
@@ -109,7 +109,7 @@ impl Service {
             }
         }
         let mut endpoints: Vec<ServedAnswer> = Vec::new();
-        for (api, name, endpoint) in &options.endpoints {
+        for (api, name, endpoint) in &options.apis {
             for name in [api, name] {
                 if name.is_empty()
                     || path::text(name.as_bytes()) != *name

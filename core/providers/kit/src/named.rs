@@ -39,15 +39,9 @@ pub fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, OptionErro
         OptionValue::List(items) => {
             items.into_iter().enumerate().map(|(at, item)| read_item(at, item, noun)).collect()
         }
-        OptionValue::Members(members) => members
-            .into_iter()
-            .map(|(name, value)| {
-                let path = String::from_option(value)
-                    .and_then(|path| some(path, noun))
-                    .map_err(|error| error.under(PathStep::Name(name.clone().into())))?;
-                Ok(NamedPath::new(name, path))
-            })
-            .collect(),
+        OptionValue::Members(members) => {
+            members.into_iter().map(|(name, path)| read_named(name, path, noun)).collect()
+        }
         other => {
             let expected = format!("a {noun}, a list of them, or names with a {noun} each");
             Err(OptionError::wrong_type(&other, expected))
@@ -59,9 +53,7 @@ pub fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, OptionErro
 fn read_item(at: usize, item: OptionValue, noun: &str) -> Result<NamedPath, OptionError> {
     let read = match item {
         OptionValue::List(pair) => match <[OptionValue; 2]>::try_from(pair) {
-            Ok([OptionValue::Text(name), OptionValue::Text(path)]) => {
-                some(path, noun).map(|path| NamedPath::new(name, path))
-            }
+            Ok([OptionValue::Text(name), path]) => return read_named(name, path, noun),
             other => {
                 let pair = OptionValue::List(other.map_or_else(|items| items, Into::into));
                 Err(OptionError::wrong_type(&pair, format!("a name and a {noun}")))
@@ -70,6 +62,12 @@ fn read_item(at: usize, item: OptionValue, noun: &str) -> Result<NamedPath, Opti
         other => String::from_option(other).and_then(|path| some(path, noun)).map(NamedPath::plain),
     };
     read.map_err(|error| error.under(PathStep::Item(at)))
+}
+
+fn read_named(name: String, path: OptionValue, noun: &str) -> Result<NamedPath, OptionError> {
+    let path = String::from_option(path).and_then(|path| some(path, noun));
+    let path = path.map_err(|error| error.under(PathStep::Name(name.clone().into())))?;
+    Ok(NamedPath::new(name, path))
 }
 
 /// The path, unless it is empty: a variable of a shell that is not set must not serve the current directory.

@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use jiff::tz::{self, TimeZone};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
+use mcp_resources_engine::option::{OptionError, OptionValue, PathStep};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_engine::suggest::closest;
 use mcp_resources_provider_kit::answers::{completion, page};
 use mcp_resources_provider_kit::declared::{self, Declare};
-use mcp_resources_provider_kit::options::{OptionKind, option_table, texts};
+use mcp_resources_provider_kit::options::{OptionKind, provider_options};
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::route::routes;
 use mcp_resources_provider_kit::watching::{OwnWatch, ProviderWatching, WatchedValue};
@@ -37,48 +37,12 @@ routes! {
     }
 }
 
-/// The options of a [`Clock`].
-#[derive(Clone, Debug)]
-pub struct ClockOptions {
-    zones: Option<Vec<String>>,
-}
-
-impl ClockOptions {
-    /// The defaults.
-    #[expect(
-        clippy::new_without_default,
-        reason = "options are also read from a text, so there is no `Default`"
-    )]
-    pub fn new() -> Self {
-        Self { zones: None }
-    }
-
-    /// The time zones that are listed, such as `Asia/Tokyo`. Default: UTC, and that of this machine if it is known.
-    #[must_use]
-    pub fn zones(mut self, zones: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.zones = Some(zones.into_iter().map(Into::into).collect());
-        self
-    }
-}
-
-option_table!(ClockOptions, "a time zone, a list of them, or an object of options" {
-    "zones": "a list of time zones", Some("UTC and the local zone"),
-        "Which zones are listed, such as Asia/Tokyo; every zone of the machine's database can be read." =>
-        |own, value| { own.zones = Some(texts(value)?); Ok(()) };
-});
-
-impl FromOption for ClockOptions {
-    const EXPECTED: &'static str = "a time zone, a list of them, or an object of options";
-
-    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
-        let mut options = Self::new();
-        match value {
-            OptionValue::None => {}
-            OptionValue::Members(_) => set_all(&mut options, value)?,
-            OptionValue::Text(_) | OptionValue::List(_) => options.zones = Some(texts(value)?),
-            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
-        }
-        Ok(options)
+provider_options! {
+    /// The options of a [`Clock`].
+    #[derive(Clone, Debug)]
+    pub struct ClockOptions: "a time zone, a list of them, or an object of options", or zones: Text | List or nothing {
+        /// The time zones in `resources/list`, such as `Asia/Tokyo`; every zone can be read. Default: UTC and the local zone.
+        zones: some_texts("time zone") = None;
     }
 }
 

@@ -8,11 +8,11 @@ use crate::config::{JSON, TEXT};
 use crate::masks::{Detectors, MASK, Masks, globs, is_secret};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_provider_kit::answers::{completion, page};
 use mcp_resources_provider_kit::declared::{self, Declare};
-use mcp_resources_provider_kit::options::{OptionKind, option_table, texts};
+use mcp_resources_provider_kit::options::{OptionDefault, OptionKind, OptionType, provider_options};
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::route::routes;
 use mcp_resources_runtime::provider::{Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder};
@@ -33,46 +33,28 @@ routes! {
     }
 }
 
-/// The options of [`Env`].
-///
-/// ```
-/// use mcp_resources_provider_local::env::{Env, EnvOptions};
-/// let env = Env::new(EnvOptions::new().allow(["CI", "TZ"]))?;
-/// # Ok::<(), mcp_resources_engine::option::OptionError>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct EnvOptions {
-    allow: Option<Vec<String>>,
-    reveal: Vec<String>,
-    redact: Detectors,
-}
-
-#[expect(
-    clippy::new_without_default,
-    reason = "what has a default is read from an object alone, and this from a list too"
-)]
-impl EnvOptions {
-    /// Nothing allowed.
-    pub fn new() -> Self {
-        Self { allow: None, reveal: Vec::new(), redact: Detectors::All }
+provider_options! {
+    /// The options of [`Env`].
+    ///
+    /// ```
+    /// use mcp_resources_provider_local::env::{Env, EnvOptions};
+    /// let env = Env::new(EnvOptions::new().allow(["CI", "TZ"]))?;
+    /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct EnvOptions: "a name, a list of names, or an object of options", or allow: Text | List {
+        /// The names of the variables that are served, if they are set. `LC_*` stands for all names that begin with `LC_`.
+        allow: some_texts("name");
+        /// The names of variables whose values are never masked.
+        reveal: texts("name") = [];
+        /// The detectors of secrets that mask values, by name, or `all`. Variables such as `PASSWORD` or `API_KEY` are masked in
+        /// any case.
+        redact: custom(Detectors, Detectors::from_option, OptionType::AllOr("detector"), OptionDefault::Text("all"))
+            = Detectors::All;
     }
 }
 
 impl EnvOptions {
-    /// Serves the variables with these names, as far as they are set: `TZ`, or `LC_*`.
-    #[must_use]
-    pub fn allow(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.allow = Some(names.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Masks none of these. Default: none.
-    #[must_use]
-    pub fn reveal(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.reveal = names.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// Selects the detectors that look for secrets in values: names of
     /// [`Redactor::names`](mcp_resources_engine::guard::Redactor::names). Default: all. Names such as `API_KEY` mask in
     /// any case.
@@ -80,34 +62,6 @@ impl EnvOptions {
     pub fn redact(mut self, detectors: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.redact = Detectors::Named(detectors.into_iter().map(Into::into).collect());
         self
-    }
-}
-
-option_table!(EnvOptions, "a name, a list of names, or an object of options" {
-    "allow": "a list of names", None,
-        "Only variables with one of these names exist; `*` stands for any characters, as in LC_*." =>
-        |own, value| { own.allow = Some(texts(value)?); Ok(()) };
-    "reveal": "a list of names", Some("[]"),
-        "Variables whose values are never masked." =>
-        |own, value| { own.reveal = texts(value)?; Ok(()) };
-    "redact": "all or a list of detectors", Some("all"),
-        "Which detectors of the guard search values for secrets. A name such as PASSWORD or API_KEY always masks its value." =>
-        |own, value| { own.redact = Detectors::from_option(value)?; Ok(()) };
-});
-
-impl FromOption for EnvOptions {
-    const EXPECTED: &'static str = "a name, a list of names, or an object of options";
-
-    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
-        match value {
-            OptionValue::Members(_) => {
-                let mut options = Self::new();
-                set_all(&mut options, value)?;
-                Ok(options)
-            }
-            OptionValue::Text(_) | OptionValue::List(_) => Ok(Self::new().allow(texts(value)?)),
-            other => Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
-        }
     }
 }
 

@@ -226,8 +226,9 @@ impl FromOption for Detectors {
     fn from_option(value: OptionValue) -> Result<Self, OptionError> {
         match value {
             OptionValue::Text(word) if word == "all" => Ok(Self::All),
-            OptionValue::Text(_) => Err(OptionError::not_allowed(&value, "all or a list of detectors")),
-            other => Vec::from_option(other).map(Self::Named),
+            OptionValue::Text(_) => Err(OptionError::not_allowed(&value, Self::EXPECTED)),
+            OptionValue::List(_) => Vec::from_option(value).map(Self::Named),
+            other => Err(OptionError::wrong_type(&other, Self::EXPECTED)),
         }
     }
 }

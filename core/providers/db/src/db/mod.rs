@@ -33,7 +33,7 @@ pub use triggers::triggers;
 use contents::RowReader;
 use mcp_resources_engine::connection::{Cancelled, Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_engine::option::{OptionError, OptionValue, PathStep};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_provider_kit::answers::{COMPLETED, completion, page};
 use mcp_resources_provider_kit::declared::{self, Declare};
@@ -85,6 +85,7 @@ impl Db {
         }
         let mut db = Self { sources: Vec::new(), own: OwnWatch::default(), trackers: Vec::new() };
         for (name, database) in options.databases {
+            database.check_ranges().map_err(|error| error.under(PathStep::Name(name.clone().into())))?;
             let source = DbSource::new(name, database)?;
             source.check()?;
             db.add(source)?;
@@ -118,7 +119,7 @@ impl Declare for Db {
     const KIND: OptionKind = OptionKind {
         name: "db",
         about: "The tables and views of databases that are declared, as db:///NAME/TABLE and db:///NAME/TABLE/KEY.",
-        options: options::ROWS,
+        options: DbOptions::TABLE,
     };
 
     fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {

@@ -1,18 +1,13 @@
 //! Options of the db provider.
 
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
-use mcp_resources_provider_kit::options::{self, OptionRow, TimeSpan, option_table, texts};
+use mcp_resources_provider_kit::options::{self, DAY, OptionDefault, OptionType, provider_options};
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
 /// The most rows on a page.
 pub(super) const MOST_ROWS: usize = 1_000;
-/// The default of [`Database::poll`].
-const POLL: Duration = Duration::from_millis(200);
-/// Its lower limit.
-const SHORTEST_POLL: Duration = Duration::from_millis(10);
-
 /// The kind of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DbEngine {
@@ -22,7 +17,7 @@ pub(super) enum DbEngine {
 
 /// A text that must not appear in messages or logs, such as a URL with a password.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(super) struct Secret(pub(super) String);
+pub(crate) struct Secret(pub(super) String);
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,34 +25,40 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The databases that a [`Db`](super::Db) serves.
-///
-/// ```no_run
-/// use mcp_resources_provider_db::db::{Database, Db, DbOptions};
-/// let shop = Database::new("sqlite:/srv/shop.db").tables(["customers"]).columns_deny(["password"]);
-/// let db = Db::new(DbOptions::new().database("shop", shop))?;
-/// # Ok::<(), mcp_resources_engine::option::OptionError>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct DbOptions {
-    pub(super) databases: Vec<(String, Database)>,
+provider_options! {
+    /// The databases that a [`Db`](super::Db) serves.
+    ///
+    /// ```no_run
+    /// use mcp_resources_provider_db::db::{Database, Db, DbOptions};
+    /// let shop = Database::new("sqlite:/srv/shop.db").tables(["customers"]).columns_deny(["password"]);
+    /// let db = Db::new(DbOptions::new().database("shop", shop))?;
+    /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct DbOptions: "an object with databases" {
+        /// Serves each database as `db:///NAME`, with the options below.
+        databases: custom(Vec<(String, Database)>, databases, OptionType::Named("a database", Database::TABLE));
+    }
 }
 
-/// One database and its options. Only the tables and statements named here are served.
-#[derive(Clone, Debug)]
-pub struct Database {
-    pub(super) url: Secret,
-    pub(super) password: Option<Secret>,
-    pub(super) tables: Vec<String>,
-    pub(super) columns_deny: Vec<String>,
-    pub(super) views: Vec<(String, String)>,
-    pub(super) rows: usize,
-    pub(super) poll: Duration,
-}
-
-impl Default for Database {
-    fn default() -> Self {
-        Self::new("")
+provider_options! {
+    /// One database and its options. Only the tables and statements named here are served.
+    #[derive(Clone, Debug)]
+    pub struct Database: "an object with a url" {
+        /// `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/NAME`, or the environment variable that has it.
+        url: custom(Secret, secret, OptionType::Secret);
+        /// The password for Postgres, if the URL does not have it.
+        password: custom(Option<Secret>, some_secret, OptionType::Secret, OptionDefault::Null) = None;
+        /// The tables that are served, such as `customers`, or `sales.customers` for a schema of Postgres.
+        tables: texts("name") = [];
+        /// The columns that are not served, such as `password`, or `customers.password` for one table.
+        columns_deny: texts("name") = [];
+        /// SQL queries that clients can run, by name. Each is a `SELECT`; clients supply values for parameters such as `:city`.
+        views: custom(Vec<(String, String)>, views, OptionType::NamedTexts("statement"), OptionDefault::Names) = Vec::new();
+        /// The number of rows on a page of a table unless the client chooses one.
+        rows: count(1, MOST_ROWS) = 100;
+        /// The interval of checks for changes while a client watches.
+        poll: time(Duration::from_millis(10), DAY) = Duration::from_millis(200);
     }
 }
 
@@ -90,15 +91,7 @@ impl DbOptions {
 impl Database {
     /// The database at `url`: `sqlite:PATH`, or `postgres://USER:PASSWORD@HOST:PORT/NAME`. Nothing of it is served yet.
     pub fn new(url: impl Into<String>) -> Self {
-        Self {
-            url: Secret(url.into()),
-            password: None,
-            tables: Vec::new(),
-            columns_deny: Vec::new(),
-            views: Vec::new(),
-            rows: 100,
-            poll: POLL,
-        }
+        Self { url: Secret(url.into()), ..Self::default() }
     }
 
     /// The password, if the URL does not have it.
@@ -108,102 +101,13 @@ impl Database {
         self
     }
 
-    /// Serves these tables: `customers`, or `sales.customers` in a schema of Postgres.
-    #[must_use]
-    pub fn tables(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.tables = names.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Serves no column with one of these names: `password`, or `customers.password` in that table alone.
-    #[must_use]
-    pub fn columns_deny(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.columns_deny = names.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// Serves what `statement` selects, as `db:///DATABASE/query/NAME`. Clients give the values of its parameters, `:city`.
     #[must_use]
     pub fn view(mut self, name: impl Into<String>, statement: impl Into<String>) -> Self {
         self.views.push((name.into(), statement.into()));
         self
     }
-
-    /// The number of rows on a page unless the client gives one: from 1 to 1,000. Default 100.
-    #[must_use]
-    pub fn rows(mut self, rows: usize) -> Self {
-        self.rows = rows;
-        self
-    }
-
-    /// The interval of checks for changes while a client watches. Default 200 ms, at least 10 ms.
-    #[must_use]
-    pub fn poll(mut self, every: Duration) -> Self {
-        self.poll = every.max(SHORTEST_POLL);
-        self
-    }
 }
-
-option_table!(DbOptions, "an object with databases" {
-    "databases": "names with a database each", None,
-        "Serves each database as db:///NAME, with the options below." =>
-        |own, value| { own.databases = databases(value)?; Ok(()) };
-});
-
-option_table!(Database, "an object with a url" {
-    "url": "a text, or {env: NAME}", None,
-        "sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME, or the environment variable that has it." =>
-        |own, value| { own.url = secret(value)?; Ok(()) };
-    "password": "a text, or {env: NAME}", Some("null"),
-        "The password for Postgres, if the URL does not have it." =>
-        |own, value| {
-            own.password = match value {
-                OptionValue::None => None,
-                value => Some(secret(value)?),
-            };
-            Ok(())
-        };
-    "tables": "a list of names", Some("[]"),
-        "The tables that are served: customers, or sales.customers in a schema of Postgres." =>
-        |own, value| { own.tables = texts(value)?; Ok(()) };
-    "columns_deny": "a list of names", Some("[]"),
-        "Columns that are not served: password in all tables, or customers.password in one." =>
-        |own, value| { own.columns_deny = texts(value)?; Ok(()) };
-    "views": "names with a statement each", Some("{}"),
-        "Statements that clients may run: each is a SELECT, with parameters such as :city whose values the client gives." =>
-        |own, value| { own.views = views(value)?; Ok(()) };
-    "rows": "a whole number from 1 to 1000", Some("100"),
-        "How many rows a page of a table has by default." =>
-        |own, value| {
-            let rows = usize::from_option(value.clone())?;
-            if rows == 0 || rows > MOST_ROWS {
-                return Err(OptionError::not_allowed(&value, "a whole number from 1 to 1000"));
-            }
-            own.rows = rows;
-            Ok(())
-        };
-    "poll": "a time such as 200ms", Some("200ms"),
-        "How often the database is asked for changes while a client watches; at least 10ms." =>
-        |own, value| {
-            let poll = TimeSpan::from_option(value.clone())?.0;
-            if poll < SHORTEST_POLL {
-                return Err(OptionError::not_allowed(&value, "a time of 10ms or more"));
-            }
-            own.poll = poll;
-            Ok(())
-        };
-});
-
-/// The option `databases`, followed by the options of a database.
-pub(super) const ROWS: &[OptionRow] = &{
-    let mut rows = [DbOptions::TABLE[0]; 1 + Database::TABLE.len()];
-    let mut at = 0;
-    while at < Database::TABLE.len() {
-        rows[at + 1] = Database::TABLE[at];
-        at += 1;
-    }
-    rows
-};
 
 /// Names with values: an object, or a list of pairs.
 fn pairs(value: OptionValue, expected: &'static str) -> Result<Vec<(String, OptionValue)>, OptionError> {
@@ -249,6 +153,13 @@ fn views(value: OptionValue) -> Result<Vec<(String, String)>, OptionError> {
             Err(error) => Err(error.under(PathStep::Name(name.into()))),
         })
         .collect()
+}
+
+fn some_secret(value: OptionValue) -> Result<Option<Secret>, OptionError> {
+    match value {
+        OptionValue::None => Ok(None),
+        value => secret(value).map(Some),
+    }
 }
 
 /// A text, or that of a variable of the environment. It is in no message, whatever it is: another language would show it.

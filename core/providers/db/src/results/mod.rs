@@ -236,7 +236,7 @@ impl ResultCache {
             )));
         }
         let size = content.len() as u64;
-        let limit = self.options.limits.bytes;
+        let limit = self.options.bytes;
         if size > limit {
             return Err(ResultsError::TooLarge { id: id.into(), size, limit });
         }

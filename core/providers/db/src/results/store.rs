@@ -21,8 +21,8 @@ pub(super) struct GoneResult<T> {
 
 impl ResultStore {
     pub(super) fn new(options: &ResultOptions) -> Result<Self, OptionError> {
-        let Some(file) = &options.file else { return Ok(Self::Memory(ResultTable::new(options.limits))) };
-        let disk = Disk::check(file, options.limits);
+        let Some(file) = &options.file else { return Ok(Self::Memory(ResultTable::new(options.limits()))) };
+        let disk = Disk::check(file, options.limits());
         disk.map(|disk| Self::Disk(Box::new(disk)))
             .map_err(|what| OptionError::sentence(format!("results: the file {} {what}", file.display())))
     }

@@ -3,34 +3,32 @@
 use crate::masks::Detectors;
 use mcp_resources_engine::option::{FromOption, OptionError};
 use mcp_resources_provider_kit::named::{self, NamedPath};
-use mcp_resources_provider_kit::options::{option_table, paths_or_options, put, texts};
+use mcp_resources_provider_kit::options::{OptionDefault, OptionType, provider_options};
 use std::path::{Path, PathBuf};
 
-/// The options of [`Config`](super::Config), for all files that they name.
-///
-/// ```no_run
-/// use mcp_resources_provider_local::config::{Config, ConfigOptions};
-/// let options = ConfigOptions::new().app("demo", "app.yaml").allow(["server", "server/**"]);
-/// let config = Config::new(options)?;
-/// # Ok::<(), mcp_resources_engine::option::OptionError>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct ConfigOptions {
-    pub(super) apps: Vec<NamedPath>,
-    /// `None`: it was not set.
-    pub(super) allow: Option<Vec<String>>,
-    pub(super) reveal: Vec<String>,
-    pub(super) redact: Detectors,
-}
-
-#[expect(
-    clippy::new_without_default,
-    reason = "what has a default is read from an object alone, and this from a text too"
-)]
-impl ConfigOptions {
-    /// No file yet, and nothing allowed.
-    pub fn new() -> Self {
-        Self { apps: Vec::new(), allow: None, reveal: Vec::new(), redact: Detectors::All }
+provider_options! {
+    /// The options of [`Config`](super::Config), for all files that they name.
+    ///
+    /// ```no_run
+    /// use mcp_resources_provider_local::config::{Config, ConfigOptions};
+    /// let options = ConfigOptions::new().app("demo", "app.yaml").allow(["server", "server/**"]);
+    /// let config = Config::new(options)?;
+    /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct ConfigOptions: "a file, a list of them, or an object of options", or apps: Text | List {
+        /// Serves each YAML, TOML, JSON or `.env` file as `config:///NAME`. A file without a name keeps its own, without the
+        /// extension.
+        apps: paths("file", "names");
+        /// Globs over the paths of keys: only keys that match one of them are served. `server` is one key, `server/**` all keys
+        /// in it; `*` matches within a path segment.
+        allow: some_texts("glob");
+        /// Globs: the values of keys that match one of them are never masked.
+        reveal: texts("glob") = [];
+        /// The detectors of secrets that mask values, by name, or `all`. Keys such as `password` or `api_key` are masked in any
+        /// case.
+        redact: custom(Detectors, Detectors::from_option, OptionType::AllOr("detector"), OptionDefault::Text("all"))
+            = Detectors::All;
     }
 }
 
@@ -56,20 +54,6 @@ impl ConfigOptions {
         self
     }
 
-    /// Serves the keys whose path matches one of `globs`, and no others: `server` is that key, `server/**` all in it.
-    #[must_use]
-    pub fn allow(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.allow = Some(globs.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Masks no value whose path matches one of `globs`. Default: none.
-    #[must_use]
-    pub fn reveal(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.reveal = globs.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// Selects the detectors that look for secrets in values: names of
     /// [`Redactor::names`](mcp_resources_engine::guard::Redactor::names). Default: all. A key such as `password` is
     /// masked whatever they are.
@@ -79,23 +63,6 @@ impl ConfigOptions {
         self
     }
 }
-
-option_table!(ConfigOptions, "a file, a list of them, or an object of options" {
-    "apps": "a file, a list of them, or names with a file each", None,
-        "Serves each YAML, TOML, JSON or .env file as config:///NAME. A file without a name keeps its own, without the extension." =>
-        |own, value| put(&mut own.apps, named::read(value, "file"));
-    "allow": "a list of globs", None,
-        "Only keys whose path matches a glob exist: `server` is that key, `server/**` is all keys in it. `*` stays within a segment." =>
-        |own, value| { own.allow = Some(texts(value)?); Ok(()) };
-    "reveal": "a list of globs", Some("[]"),
-        "Values whose path matches a glob are never masked." =>
-        |own, value| put(&mut own.reveal, texts(value));
-    "redact": "all or a list of detectors", Some("all"),
-        "Which detectors of the guard search values for secrets. A name such as password or api_key always masks its value." =>
-        |own, value| put(&mut own.redact, Detectors::from_option(value));
-});
-
-paths_or_options!(ConfigOptions, apps: "file");
 
 /// The name of an application, if a URI can have it.
 pub(super) fn name_of(named: &NamedPath) -> Result<String, OptionError> {

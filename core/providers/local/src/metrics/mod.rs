@@ -26,7 +26,7 @@ use format::{JsonFormat, push_json};
 use host::Collector;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_engine::option::{OptionError, OptionValue, PathStep};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_provider_kit::answers::{completion, page};
 use mcp_resources_provider_kit::declared::{self, Declare};
@@ -88,7 +88,7 @@ impl Metrics {
     /// # Errors
     /// A number is out of its range.
     pub fn new(options: MetricsOptions) -> Result<Self, OptionError> {
-        let options = options.checked()?;
+        options.check_ranges().map_err(|error| error.under(PathStep::Name("metrics".into())))?;
         let table = Arc::new(SeriesTable::new(options.series, options.samples));
         let collector = || Collector::new(&table, options.interval).map(Arc::new);
         let host = options.host.then(collector).transpose()?;

@@ -227,10 +227,10 @@ fn options_are_checked() {
     assert!(made(members("interval", "10ms".into())).is_ok());
     for (name, value, message) in [
         ("sampels", OptionValue::None, "unexpected option \"sampels\"; did you mean \"samples\"?"),
-        ("series", OptionValue::Integer(0), "metrics: series is 0, expected a whole number from 1 to 10000"),
-        ("samples", OptionValue::Integer(1_000_001), "metrics: samples is 1000001, expected"),
-        ("points", OptionValue::Integer(1), "metrics: points is 1, expected a whole number from 2"),
-        ("interval", "9ms".into(), "metrics: interval is 9ms, expected a time from 10ms to 1d"),
+        ("series", OptionValue::Integer(0), "metrics.series is 0, expected a whole number from 1 to 10000"),
+        ("samples", OptionValue::Integer(1_000_001), "metrics.samples is 1000001, expected"),
+        ("points", OptionValue::Integer(1), "metrics.points is 1, expected a whole number from 2"),
+        ("interval", "9ms".into(), "metrics.interval is \"9ms\", expected a time from 10ms to 1d"),
         ("interval", "1 fortnight".into(), "interval is \"1 fortnight\", expected a time such as"),
         ("host", "yes".into(), "host is \"yes\", expected true or false"),
     ] {

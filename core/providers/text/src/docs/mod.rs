@@ -87,7 +87,8 @@ impl Docs {
             let reason = "docs: there is no site; name a directory: `sites: {NAME: DIR}`, or docs:DIR";
             return Err(OptionError::sentence(reason));
         }
-        let DocsOptions { sites, folder, list_max, max_bytes, index, patience } = options;
+        let folder = options.folder();
+        let DocsOptions { sites, list_max, max_bytes, index, patience, .. } = options;
         let index = IndexFile::new("docs", index)?;
         let group = Arc::new(SiteGroup { list_max, max_bytes, watch: folder.watch, patience, index });
         let folders = Folder::all("docs", "site", &sites, &folder)?;

@@ -33,7 +33,7 @@ use collection::{Collection, DocumentStore, Documents};
 use document::RagDocument;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_engine::option::{OptionError, OptionValue, PathStep};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_provider_drive::Drive;
 use mcp_resources_provider_files::folder::Folder;
@@ -101,17 +101,7 @@ impl Rag {
             let reason = "rag: there is no collection; name one: `collections: {NAME: {folder: DIR}}`, or rag:NAME=DIR";
             return Err(OptionError::sentence(reason));
         }
-        if !(1..=MOST_HITS).contains(&options.hits) {
-            let reason =
-                format!("rag: hits is {}, expected a whole number from 1 to {MOST_HITS}", options.hits);
-            return Err(OptionError::sentence(reason));
-        }
-        let poll = options.poll;
-        let allowed = Duration::from_millis(10)..=Duration::from_secs(86_400);
-        if !allowed.contains(&poll) {
-            let reason = format!("rag: poll is {poll:?}, expected a time from 10ms to 1d");
-            return Err(OptionError::sentence(reason));
-        }
+        options.check_ranges().map_err(|error| error.under(PathStep::Name("rag".into())))?;
         let index = IndexFile::new("rag", options.index.clone())?;
         let mut rag =
             Self { collections: Vec::new(), own: OwnWatch::default(), tracker: ProcessTracker::default() };
@@ -176,7 +166,7 @@ impl Rag {
 
 /// The documents of a directory.
 fn folder_of(name: &str, dir: &Path, options: &RagOptions) -> Result<FolderSource, OptionError> {
-    let folder = Folder::all("rag", "folder", &[RagOptions::named(name, dir)], &options.folder)?.pop();
+    let folder = Folder::all("rag", "folder", &[RagOptions::named(name, dir)], &options.folders())?.pop();
     folder.map(FolderSource::new).ok_or_else(|| OptionError::sentence("rag: there is no folder"))
 }
 

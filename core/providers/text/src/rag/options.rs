@@ -1,61 +1,59 @@
 //! Options of the rag provider.
 
+use super::MOST_HITS;
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep, set_all};
 use mcp_resources_provider_drive::DriveOptions;
 use mcp_resources_provider_files::folder::FolderOptions;
 use mcp_resources_provider_kit::named::NamedPath;
-use mcp_resources_provider_kit::options::{TimeSpan, option_table, put, texts};
+use mcp_resources_provider_kit::options::{DAY, OptionType, provider_options};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Maximum time that a request waits for the first documents: many clients give up after ten seconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The options of [`Rag`](super::Rag), for all collections that they name.
-///
-/// ```
-/// use mcp_resources_provider_text::rag::{RagOptions, Rag};
-/// let rag = Rag::new(RagOptions::new().folder("kb", "."))?;
-/// # Ok::<(), mcp_resources_engine::option::OptionError>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct RagOptions {
-    pub(super) collections: Vec<(String, Origin)>,
-    pub(super) folder: FolderOptions,
-    pub(super) list_max: usize,
-    pub(super) poll: Duration,
-    pub(super) patience: Duration,
-    pub(super) hits: usize,
-    pub(super) index: Option<PathBuf>,
+provider_options! {
+    /// The options of [`Rag`](super::Rag), for all collections that they name.
+    ///
+    /// ```
+    /// use mcp_resources_provider_text::rag::{RagOptions, Rag};
+    /// let rag = Rag::new(RagOptions::new().folder("kb", "."))?;
+    /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct RagOptions: "an object of options", or collections: List {
+        /// Serves each collection as `rag:///NAME`: `{folder: DIR}`, `{drive: {…}}` or `{drive: FILE}`.
+        collections: custom(Vec<(String, Origin)>, read_collections, OptionType::Named("a folder or a drive", &[]));
+        /// Globs: only files of folders whose path matches one of them are used. `*` matches within a path segment, `**` across
+        /// segments. Default: all.
+        include: texts("glob") = [];
+        /// Globs: files and directories of folders whose path matches one of them are not used, nor anything in them. Default:
+        /// none.
+        exclude: texts("glob") = [];
+        /// The maximum number of documents in `resources/list`; all can be read and searched.
+        list_max: count = 1_000;
+        /// The interval at which Google Drive is asked for changes while it is in use.
+        poll: time(Duration::from_millis(10), DAY) = Duration::from_secs(30);
+        /// The number of passages that a search returns.
+        hits: count(1, MOST_HITS) = 10;
+        /// The path of a file that keeps the search index between two runs. Default: the index is in memory.
+        index: file = None;
+        fields {
+            patience: Duration = PATIENCE;
+        }
+    }
 }
 
 /// The source of a collection's documents.
 #[derive(Clone, Debug)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     Folder(PathBuf),
     Drive(DriveOptions),
     /// A file with the options of a drive.
     DriveFile(PathBuf),
 }
 
-#[expect(
-    clippy::new_without_default,
-    reason = "what has a default is read from an object alone, and this from a text too"
-)]
 impl RagOptions {
-    /// No collection yet, and the defaults.
-    pub fn new() -> Self {
-        Self {
-            collections: Vec::new(),
-            folder: FolderOptions::new(),
-            list_max: 1_000,
-            poll: Duration::from_secs(30),
-            patience: PATIENCE,
-            hits: 10,
-            index: None,
-        }
-    }
-
     /// Serves the Markdown and text files of `dir` as the collection `name`.
     #[must_use]
     pub fn folder(mut self, name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
@@ -91,34 +89,6 @@ impl RagOptions {
         self
     }
 
-    /// Takes the files of folders only whose path matches one of `globs`. Default: all.
-    #[must_use]
-    pub fn include(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.folder.include = globs.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Takes no file of folders whose path matches one of `globs`, nor anything under it. Default: none.
-    #[must_use]
-    pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.folder.exclude = globs.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets the maximum number of listed documents. All can be read and searched. Default 1,000.
-    #[must_use]
-    pub fn list_max(mut self, documents: usize) -> Self {
-        self.list_max = documents;
-        self
-    }
-
-    /// Sets how often Drive is asked for changes: 10 ms to 1 day. Default 30 s.
-    #[must_use]
-    pub fn poll(mut self, every: Duration) -> Self {
-        self.poll = every;
-        self
-    }
-
     /// Sets how long a request waits for the first documents before it is answered with those read so far: for tests.
     #[doc(hidden)]
     #[must_use]
@@ -127,18 +97,8 @@ impl RagOptions {
         self
     }
 
-    /// Sets the number of passages in the result of a search. Default 10, at most 100.
-    #[must_use]
-    pub fn hits(mut self, hits: usize) -> Self {
-        self.hits = hits;
-        self
-    }
-
-    /// The file that keeps the index of these collections between two runs. Default: the index is in memory.
-    #[must_use]
-    pub fn index(mut self, file: impl Into<PathBuf>) -> Self {
-        self.index = Some(file.into());
-        self
+    pub(super) fn folders(&self) -> FolderOptions {
+        FolderOptions { include: self.include.clone(), exclude: self.exclude.clone(), ..FolderOptions::new() }
     }
 
     /// The folders, as the files of others are named.
@@ -146,30 +106,6 @@ impl RagOptions {
         NamedPath::new(name, dir)
     }
 }
-
-option_table!(RagOptions, "an object of options" {
-    "collections": "names with a folder or a drive each", None,
-        "Serves each collection as rag:///NAME: `{folder: DIR}`, `{drive: {…}}` or `{drive: FILE}`." =>
-        |own, value| put(&mut own.collections, read_collections(value));
-    "include": "a list of globs", Some("[]"),
-        "Only files of folders whose path matches a glob are taken. `*` stays within a segment, `**` crosses segments." =>
-        |own, value| put(&mut own.folder.include, texts(value));
-    "exclude": "a list of globs", Some("[]"),
-        "Files and directories of folders whose path matches a glob are not taken, with everything in them." =>
-        |own, value| put(&mut own.folder.exclude, texts(value));
-    "list_max": "a whole number", Some("1000"),
-        "The maximum number of listed documents; all documents can be read and searched." =>
-        |own, value| put(&mut own.list_max, usize::from_option(value));
-    "poll": "a time", Some("30s"),
-        "How often Drive is asked for changes, while it is used." =>
-        |own, value| put(&mut own.poll, TimeSpan::from_option(value).map(|span| span.0));
-    "hits": "a whole number from 1 to 100", Some("10"),
-        "How many passages a search gives." =>
-        |own, value| put(&mut own.hits, usize::from_option(value));
-    "index": "a file or null", Some("null"),
-        "The file that keeps the search index between two runs; without it, the index is in memory." =>
-        |own, value| put(&mut own.index, Option::<String>::from_option(value).map(|file| file.map(PathBuf::from)));
-});
 
 /// The collections, by their names.
 fn read_collections(value: OptionValue) -> Result<Vec<(String, Origin)>, OptionError> {
@@ -271,18 +207,4 @@ pub(super) fn parse_drive_shorthand(rest: &str) -> Result<OptionValue, OptionErr
     let drive = OptionValue::Members(vec![("drive".into(), file.into())]);
     let collections = OptionValue::Members(vec![(name.into(), drive)]);
     Ok(OptionValue::Members(vec![("collections".into(), collections)]))
-}
-
-impl FromOption for RagOptions {
-    const EXPECTED: &'static str = "an object of options";
-
-    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
-        let mut options = Self::new();
-        match value {
-            OptionValue::Members(_) => set_all(&mut options, value)?,
-            OptionValue::List(_) => options.collections = read_collections(value)?,
-            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
-        }
-        Ok(options)
-    }
 }

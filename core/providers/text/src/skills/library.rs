@@ -112,7 +112,7 @@ impl SkillRoot {
     fn new(named: &NamedPath, options: &SkillOptions) -> Result<Self, OptionError> {
         let prefix = named.name.clone().unwrap_or_default();
         let plain = [NamedPath::plain(&named.path)];
-        let mut folders = Folder::all("skills", "directory", &plain, &options.folder)?;
+        let mut folders = Folder::all("skills", "directory", &plain, &options.folder())?;
         let Some(folder) = folders.pop() else {
             return Err(OptionError::sentence("skills: there is no directory"));
         };
