@@ -14,7 +14,7 @@
 //!   absent, so nothing that happens there is reported; that it is not served any longer is one change, as if it were removed.
 //! - The first comparison of a URI is with what was last read there, so a change between a read and its subscription is
 //!   reported. Without an earlier read, only a change after the subscription is.
-//! - Digests of [`READS`] to twice as many reads are kept. If one was dropped, a URI without a digest counts as changed.
+//! - Digests of `READS` to twice as many reads are kept. If one was dropped, a URI without a digest counts as changed.
 //! - The lock is a leaf: no source is asked, nothing is logged and no client is notified while it is held. Only
 //!   [`TrackedSource::digest`] of a snapshot that is there already may be computed.
 
