@@ -118,8 +118,8 @@ impl Web {
         response: Option<f64>,
     ) -> Client {
         let clock = self.shared.host.clock.clone();
-        let host = self.elsewhere.clone();
-        let mut peer = Peer::exchange(connection, exchange, clock, host);
+        let event_handler = self.elsewhere.clone();
+        let mut peer = Peer::exchange(connection, exchange, clock, event_handler);
         if let Some(response) = response {
             peer = peer.with_peer_data(Arc::new(HttpOrigin { driver: self.shared.driver, response }));
         }

@@ -1,4 +1,4 @@
-"""The compiled part of the package: the engine and its hosts."""
+"""The compiled part of the package: the engine, and what connects it to Python."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime

@@ -63,11 +63,11 @@ impl HttpServer {
         let engine = host.engine()?;
         let clock = host.clock.clone();
         let runtime = Runtime::new(host, driver, true)?;
-        let (web, wakeup) = Web::new(driver.py(), runtime, |inbox, host| {
+        let (web, wakeup) = Web::new(driver.py(), runtime, |inbox, event_handler| {
             if given.rules.auth.is_some() {
                 given.verifier = Some(verifier.map_or_else(|| inbox.reach() as _, TokenVerifier::shared));
             }
-            let made = core::HttpServer::new(&engine, clock, given, host);
+            let made = core::HttpServer::new(&engine, clock, given, event_handler);
             made.map(HttpSide::Native).map_err(|error| rules::refused(driver.py(), &error))
         })?;
         Ok(Self { web, wakeup, running: Mutex::default() })

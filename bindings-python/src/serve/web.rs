@@ -25,7 +25,7 @@ pub(crate) struct Web {
     /// Items from other threads for the loop.
     pub(crate) inbox: Arc<RequestInbox<DeliveryReady>>,
     /// Providers, then the inbox.
-    host: Arc<dyn transport::EventHandler>,
+    event_handler: Arc<dyn transport::EventHandler>,
     waker: Arc<LoopWaker>,
     _timer_registration: Option<TimerRegistration>,
     pub(crate) timer: PumpTimer,
@@ -55,16 +55,16 @@ impl Web {
     ) -> PyResult<(Arc<Self>, Py<Wakeup>)> {
         let (waker, wakeup) = watched(py)?;
         let inbox = waker.inbox();
-        let host: Arc<dyn transport::EventHandler> =
+        let event_handler: Arc<dyn transport::EventHandler> =
             Providers::before(runtime.host.mounts().clone(), inbox.reach());
-        let side = make(&inbox, host.clone())?;
+        let side = make(&inbox, event_handler.clone())?;
         let timer_registration = side.register_timer(waker.waker(TIME));
         let timer = PumpTimer::default();
         let web = Arc::new(Self {
             runtime,
             side,
             inbox,
-            host,
+            event_handler,
             waker,
             _timer_registration: timer_registration,
             timer,
@@ -108,9 +108,9 @@ impl Web {
         exchange: Option<core::Exchange>,
     ) -> PyResult<Arc<WebPeer>> {
         let clock = self.runtime.host.clock.clone();
-        let host = self.host.clone();
+        let event_handler = self.event_handler.clone();
         let context = Arc::new(CallContext::current(py)?);
-        let peer = Peer::exchange(connection, exchange, clock, host).with_peer_data(context);
+        let peer = Peer::exchange(connection, exchange, clock, event_handler).with_peer_data(context);
         Ok(Arc::new(WebPeer { web: self.clone(), peer }))
     }
 
@@ -118,8 +118,8 @@ impl Web {
     pub(crate) fn turns(self: &Arc<Self>, py: Python<'_>, turns: Vec<Turn<'static>>) -> PyResult<()> {
         turns.into_iter().try_for_each(|turn| {
             let clock = self.runtime.host.clock.clone();
-            let host = self.host.clone();
-            let peer = Peer::exchange(turn.connection, None, clock, host);
+            let event_handler = self.event_handler.clone();
+            let peer = Peer::exchange(turn.connection, None, clock, event_handler);
             let own = Arc::new(WebPeer { web: self.clone(), peer });
             self.turn(py, turn, &[], &own).map(drop)
         })
