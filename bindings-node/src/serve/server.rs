@@ -6,7 +6,7 @@ use crate::calls::redact::Look;
 use crate::serve::audit;
 use crate::serve::providers::Provider;
 use crate::values::error::{registration, unusable};
-use crate::values::options::{self, HostFields, PlainValue, unsigned};
+use crate::values::options::{self, PlainValue, ServerSettings, unsigned};
 use crate::values::resource;
 use crate::values::spelling::number;
 use crate::values::template::UriTemplate;
@@ -54,11 +54,11 @@ impl Server {
         name: String,
         version: String,
         fields: PlainValue,
-        mut host: HostFields,
+        mut settings: ServerSettings,
     ) -> Result<Self> {
-        let file = audit::file(host.audit.take())?;
+        let file = audit::file(settings.audit.take())?;
         let info = ServerInfo { name, version, ..ServerInfo::default() };
-        let (info, options) = options::server(&env, info, fields, host)?;
+        let (info, options) = options::server(&env, info, fields, settings)?;
         let registry = Registry::new(info, options).map_err(|error| registration(&env, &error, None))?;
         if let Some(file) = file {
             registry.audit(Box::new(file));
