@@ -2,10 +2,7 @@
 //!
 //! Law: a request never waits for a sink. Records that a slow or failing sink misses are counted, and the count is
 //! passed to it when it works again.
-#![expect(
-    clippy::disallowed_macros,
-    reason = "a host module: a file, a thread, and standard error where the file fails"
-)]
+#![expect(clippy::disallowed_macros, reason = "a file, a thread, and standard error where the file fails")]
 
 use super::record_signal::RecordSignal;
 use crate::sync::Mutex;
