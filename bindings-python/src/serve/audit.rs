@@ -3,7 +3,7 @@
 //! Law: writing the log never blocks a request. The function runs on a Python thread without Rust frames below it,
 //! because the interpreter stops such threads wherever they are when it exits.
 
-use crate::calls::host::Host;
+use crate::calls::server_state::ServerState;
 use mcp_resources_engine::guard::AuditRecord;
 use mcp_resources_runtime::provider::WatchChange;
 use mcp_resources_runtime::transport::{AuditFile, RecordSignal};
@@ -23,14 +23,14 @@ pub(crate) enum Audit {
 /// The changes of what clients watch, for the thread that takes them.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Watches {
-    host: Weak<Host>,
+    state: Weak<ServerState>,
     bell: Arc<RecordSignal>,
 }
 
 /// The audit records, for the thread that takes them.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Records {
-    host: Weak<Host>,
+    state: Weak<ServerState>,
     bell: Arc<RecordSignal>,
 }
 
@@ -51,13 +51,13 @@ impl Audit {
 }
 
 /// Called when the server begins to serve: starts the threads of this process that take records and changes of watches.
-pub(crate) fn begin(py: Python<'_>, host: &Arc<Host>) -> PyResult<()> {
-    if let Some(watcher) = host.watcher.get() {
-        let watches = |bell| Watches { host: Arc::downgrade(host), bell };
+pub(crate) fn begin(py: Python<'_>, state: &Arc<ServerState>) -> PyResult<()> {
+    if let Some(watcher) = state.watcher.get() {
+        let watches = |bell| Watches { state: Arc::downgrade(state), bell };
         watcher.thread.begin(|bell| watcher.start.call1(py, (watches(bell),)).map(drop))?;
     }
-    let Some(recorder) = &host.recorder else { return Ok(()) };
-    let records = |bell| Records { host: Arc::downgrade(host), bell };
+    let Some(recorder) = &state.recorder else { return Ok(()) };
+    let records = |bell| Records { state: Arc::downgrade(state), bell };
     recorder.thread.begin(|bell| recorder.start.call1(py, (records(bell),)).map(drop))
 }
 
@@ -67,8 +67,8 @@ impl Records {
     fn next<'py>(&self, py: Python<'py>) -> Option<Vec<Bound<'py, PyBytes>>> {
         loop {
             let mut entries = Vec::new();
-            if let Some(host) = self.host.upgrade() {
-                host.take_audit_records(&mut entries);
+            if let Some(state) = self.state.upgrade() {
+                state.take_audit_records(&mut entries);
             }
             if !entries.is_empty() {
                 return Some(entries.iter().map(|entry| line(py, entry)).collect());
@@ -86,7 +86,7 @@ impl Watches {
     /// `None` ends the thread.
     fn next(&self, py: Python<'_>) -> Option<Vec<(String, String, bool)>> {
         loop {
-            let taken = self.host.upgrade().map(|host| host.mounts().take_watches()).unwrap_or_default();
+            let taken = self.state.upgrade().map(|state| state.mounts().take_watches()).unwrap_or_default();
             if !taken.is_empty() {
                 let change = |one: &WatchChange| (one.name.to_string(), one.uri.to_string(), one.is_watched);
                 return Some(taken.iter().map(change).collect());

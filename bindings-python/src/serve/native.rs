@@ -53,16 +53,16 @@ impl HttpServer {
         verifier: Option<&TokenVerifier>,
         tls: Option<TlsFiles>,
     ) -> PyResult<Self> {
-        let host = server.host.clone();
+        let state = server.state.clone();
         let mut given = HttpOptions::new(rules::read(options)?);
         if let Some(TlsFiles { certificate, key }) = tls {
             let made = Tls::from_pem(certificate, key);
             let refused = |error| error::raise(driver.py(), "Registration", (format!("tls: {error}"),));
             given.tls = Some(made.map_err(refused)?);
         }
-        let engine = host.engine()?;
-        let clock = host.clock.clone();
-        let runtime = Runtime::new(host, driver, true)?;
+        let engine = state.engine()?;
+        let clock = state.clock.clone();
+        let runtime = Runtime::new(state, driver, true)?;
         let (web, wakeup) = Web::new(driver.py(), runtime, |inbox, event_handler| {
             if given.rules.auth.is_some() {
                 given.verifier = Some(verifier.map_or_else(|| inbox.reach() as _, TokenVerifier::shared));

@@ -20,8 +20,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The state shared by all channels.
-pub(crate) struct Host {
+/// The state shared by all channels of a server.
+pub(crate) struct ServerState {
     pub(crate) clock: Arc<EngineClock>,
     pub(crate) queue: Py<Queue>,
     /// Starts a worker thread.
@@ -47,13 +47,13 @@ pub(crate) struct Recorder {
     pub(crate) thread: RecordThread,
 }
 
-impl Host {
+impl ServerState {
     /// The engine, made when it is first needed.
     pub(crate) fn engine(&self) -> PyResult<Arc<Engine>> {
         self.registry.engine().map_err(|error| Python::attach(|py| error::registration(py, &error, None)))
     }
 
-    /// A host serves in this context: what providers read is redacted in the first one, unless a request has its own.
+    /// The server runs in this context: what providers read is redacted in the first one, unless a request has its own.
     pub(crate) fn serves_in(&self, py: Python<'_>, context: &CallContext) {
         if let Some(redactor) = &self.redactor {
             redactor.serves_in(py, context);
@@ -120,8 +120,8 @@ impl Host {
     }
 }
 
-/// The threads that serve this host leave, without being waited for.
-impl Drop for Host {
+/// The threads of this server end, without being waited for.
+impl Drop for ServerState {
     fn drop(&mut self) {
         self.queue.get().jobs.retire();
         self.recorder.iter().chain(self.watcher.get()).for_each(|recorder| recorder.thread.close());
