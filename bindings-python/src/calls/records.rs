@@ -1,6 +1,6 @@
 //! The thread of the interpreter that takes audit records, or the changes of watches; one for each process.
 
-use mcp_resources_runtime::transport::RecordSignal;
+use mcp_resources_runtime::transport::ConsumerSignal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// `begin`.
 #[derive(Debug, Default)]
 pub(crate) struct RecordThread {
-    bell: Arc<RecordSignal>,
+    bell: Arc<ConsumerSignal>,
     /// The process in which the thread runs; 0 is none.
     process: AtomicU32,
 }
 
 impl RecordThread {
     /// The signal that the thread waits for, and that new records send.
-    pub(crate) fn bell(&self) -> &Arc<RecordSignal> {
+    pub(crate) fn bell(&self) -> &Arc<ConsumerSignal> {
         &self.bell
     }
 
@@ -23,7 +23,7 @@ impl RecordThread {
     ///
     /// # Errors
     /// The error of `start`; the next call tries again.
-    pub(crate) fn begin<E>(&self, start: impl FnOnce(Arc<RecordSignal>) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn begin<E>(&self, start: impl FnOnce(Arc<ConsumerSignal>) -> Result<(), E>) -> Result<(), E> {
         let process = std::process::id();
         if self.process.swap(process, Ordering::AcqRel) == process {
             return Ok(());

@@ -6,7 +6,7 @@
 use crate::calls::server_state::ServerState;
 use mcp_resources_engine::guard::AuditRecord;
 use mcp_resources_runtime::provider::WatchChange;
-use mcp_resources_runtime::transport::{AuditFile, RecordSignal};
+use mcp_resources_runtime::transport::{AuditFile, ConsumerSignal};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -24,14 +24,14 @@ pub(crate) enum Audit {
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Watches {
     state: Weak<ServerState>,
-    bell: Arc<RecordSignal>,
+    bell: Arc<ConsumerSignal>,
 }
 
 /// The audit records, for the thread that takes them.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Records {
     state: Weak<ServerState>,
-    bell: Arc<RecordSignal>,
+    bell: Arc<ConsumerSignal>,
 }
 
 impl Audit {
