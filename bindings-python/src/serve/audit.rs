@@ -24,14 +24,14 @@ pub(crate) enum Audit {
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Watches {
     state: Weak<ServerState>,
-    bell: Arc<ConsumerSignal>,
+    signal: Arc<ConsumerSignal>,
 }
 
 /// The audit records, for the thread that takes them.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Records {
     state: Weak<ServerState>,
-    bell: Arc<ConsumerSignal>,
+    signal: Arc<ConsumerSignal>,
 }
 
 impl Audit {
@@ -52,13 +52,13 @@ impl Audit {
 
 /// Called when the server begins to serve: starts the threads of this process that take records and changes of watches.
 pub(crate) fn begin(py: Python<'_>, state: &Arc<ServerState>) -> PyResult<()> {
-    if let Some(watcher) = state.watcher.get() {
-        let watches = |bell| Watches { state: Arc::downgrade(state), bell };
-        watcher.thread.begin(|bell| watcher.start.call1(py, (watches(bell),)).map(drop))?;
+    if let Some(consumer) = state.watch_consumer.get() {
+        let watches = |signal| Watches { state: Arc::downgrade(state), signal };
+        consumer.thread.begin(|signal| consumer.start.call1(py, (watches(signal),)).map(drop))?;
     }
-    let Some(recorder) = &state.recorder else { return Ok(()) };
-    let records = |bell| Records { state: Arc::downgrade(state), bell };
-    recorder.thread.begin(|bell| recorder.start.call1(py, (records(bell),)).map(drop))
+    let Some(consumer) = &state.record_consumer else { return Ok(()) };
+    let records = |signal| Records { state: Arc::downgrade(state), signal };
+    consumer.thread.begin(|signal| consumer.start.call1(py, (records(signal),)).map(drop))
 }
 
 #[pymethods]
@@ -73,7 +73,7 @@ impl Records {
             if !entries.is_empty() {
                 return Some(entries.iter().map(|entry| line(py, entry)).collect());
             }
-            if !py.detach(|| self.bell.wait()) {
+            if !py.detach(|| self.signal.wait()) {
                 return None;
             }
         }
@@ -91,7 +91,7 @@ impl Watches {
                 let change = |one: &WatchChange| (one.name.to_string(), one.uri.to_string(), one.is_watched);
                 return Some(taken.iter().map(change).collect());
             }
-            if !py.detach(|| self.bell.wait()) {
+            if !py.detach(|| self.signal.wait()) {
                 return None;
             }
         }

@@ -1,10 +1,10 @@
 //! The server: an engine, its handlers by number, and the channels that deliver changes.
 
+use crate::calls::consumer::ConsumerThread;
 use crate::calls::function::Function;
 use crate::calls::queue::Queue;
-use crate::calls::records::RecordThread;
 use crate::calls::redact::{PROVIDER_CALLS, Redactor};
-use crate::calls::server_state::{Functions, Recorder, ServerState};
+use crate::calls::server_state::{Consumer, Functions, ServerState};
 use crate::calls::waker::delivering;
 use crate::serve::audit::Audit;
 use crate::serve::providers::Provider;
@@ -89,15 +89,15 @@ impl Server {
     ) -> PyResult<Self> {
         let (info, options) = options::read(ServerInfo { name, version, ..ServerInfo::default() }, fields)?;
         let registry = Registry::new(info, options).map_err(|error| error::registration(py, &error, None))?;
-        let recorder = match audit.map(Audit::read).transpose()? {
+        let record_consumer = match audit.map(Audit::read).transpose()? {
             Some(Audit::File(file)) => {
                 registry.audit(Box::new(file));
                 None
             }
             Some(Audit::Function(start)) => {
-                let thread = RecordThread::default();
-                registry.watch_audit_records(thread.bell().clone().into());
-                Some(Recorder { start, thread })
+                let thread = ConsumerThread::default();
+                registry.watch_audit_records(thread.signal().clone().into());
+                Some(Consumer { start, thread })
             }
             None => None,
         };
@@ -114,8 +114,8 @@ impl Server {
             spawn,
             redactor,
             lifespan: Mutex::default(),
-            recorder,
-            watcher: OnceLock::new(),
+            record_consumer,
+            watch_consumer: OnceLock::new(),
             registry,
             serving: ServingRegistry::default(),
         };
@@ -165,9 +165,10 @@ impl Server {
     /// Reports when clients begin or stop watching `uri`, a resource or template, on the thread that `start` starts
     /// when the server begins to serve. Returns the name under which the changes are reported.
     fn watch(&self, uri: &str, start: Py<PyAny>) -> PyResult<String> {
-        let watcher = self.state.watcher.get_or_init(|| Recorder { start, thread: RecordThread::default() });
+        let consumer =
+            self.state.watch_consumer.get_or_init(|| Consumer { start, thread: ConsumerThread::default() });
         self.state.engine()?;
-        Ok(self.state.mounts().watch_changes(uri, watcher.thread.bell().clone().into()).to_string())
+        Ok(self.state.mounts().watch_changes(uri, consumer.thread.signal().clone().into()).to_string())
     }
 
     /// Ends the mount of a provider. `False` if it is not mounted here.
@@ -211,7 +212,7 @@ impl Server {
     fn flush_audit(&self, py: Python<'_>) {
         py.detach(|| {
             self.state.registry.flush_audit();
-            self.state.recorder.iter().for_each(|recorder| recorder.thread.flush());
+            self.state.record_consumer.iter().for_each(|consumer| consumer.thread.flush());
         });
     }
 
@@ -221,8 +222,8 @@ impl Server {
             self.state.queue.get().jobs.stop();
             PROVIDER_CALLS.close();
             self.state.registry.end_audit();
-            let recorders = self.state.recorder.iter().chain(self.state.watcher.get());
-            recorders.for_each(|recorder| recorder.thread.end());
+            let consumers = self.state.record_consumer.iter().chain(self.state.watch_consumer.get());
+            consumers.for_each(|consumer| consumer.thread.end());
         });
     }
 
