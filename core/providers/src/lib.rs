@@ -36,6 +36,8 @@ mod digest;
 pub mod docs;
 #[cfg(feature = "config")]
 pub mod env;
+#[cfg(any(feature = "config", feature = "db", feature = "files", feature = "git", feature = "results"))]
+mod file_id;
 #[cfg(feature = "files")]
 pub mod files;
 #[cfg(feature = "_front")]

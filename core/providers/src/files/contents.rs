@@ -6,6 +6,7 @@
 use super::root_directory::{Dir, DirectoryEntry, EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
 use super::select::Smallest;
 use super::tree::{Tree, join};
+use crate::file_id::FileTime;
 pub(super) use crate::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type, priority};
 use mcp_resources_engine::connection::{Body, Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -258,8 +259,8 @@ pub(super) fn resolve(
 
 /// When a file was last changed, as annotations have it.
 pub(super) fn modified(facts: &EntryFacts) -> Option<String> {
-    let (seconds, nanoseconds) = facts.modified;
-    jiff::Timestamp::new(seconds, nanoseconds)
+    let FileTime { seconds, nanoseconds } = facts.modified;
+    jiff::Timestamp::new(seconds, i32::try_from(nanoseconds).ok()?)
         .ok()
         .map(|time| time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
 }

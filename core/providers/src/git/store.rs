@@ -12,7 +12,7 @@ use super::objects::ObjectCache;
 use super::packs::{
     Compressed, EntryKind, Inflate, IsCancelled, LARGEST_OBJECT, Pack, StoreError, entry, inflate,
 };
-use super::parts::{Areas, CHUNK, PartError, PartFile, Stamp, stamp};
+use super::parts::{Areas, CHUNK, PartError, PartFile, PartStamp, stamp};
 use gix::objs::Kind;
 use gix::{ObjectId, oid};
 use mcp_resources_runtime::sync::Mutex;
@@ -57,10 +57,24 @@ pub(super) struct ObjectStore {
 
 #[derive(Default)]
 struct PackList {
-    /// `None`: its index cannot be read.
-    packs: Vec<(PathBuf, Stamp, Option<Arc<Pack>>)>,
+    packs: Vec<KnownPack>,
     /// Of the directories that were listed.
-    listed: Vec<Option<Stamp>>,
+    listed: Vec<Option<PartStamp>>,
+}
+
+struct KnownPack {
+    /// Of its index.
+    path: PathBuf,
+    stamp: PackStamp,
+    /// `None`: its index cannot be read.
+    pack: Option<Arc<Pack>>,
+}
+
+/// The stamps of the two files of a pack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PackStamp {
+    index: PartStamp,
+    data: PartStamp,
 }
 
 /// A delta that leads to an object.
@@ -129,7 +143,7 @@ impl ObjectStore {
     /// The objects whose ids begin with these digits.
     pub(super) fn with_prefix(&self, prefix: gix::hash::Prefix) -> Result<Vec<ObjectId>, StoreError> {
         let mut found = Vec::new();
-        for pack in self.list().packs.iter().filter_map(|(.., pack)| pack.as_ref()) {
+        for pack in self.list().packs.iter().filter_map(|known| known.pack.as_ref()) {
             pack.index.each_with_prefix(prefix, &mut |id| {
                 found.push(id);
                 found.len() < CANDIDATES
@@ -181,7 +195,7 @@ impl ObjectStore {
             let last = self.last.load(Ordering::Relaxed);
             let all = &list.packs;
             let order = std::iter::once(last).chain((0..all.len()).filter(|at| *at != last));
-            for (at, (.., pack)) in order.filter_map(|at| all.get(at).map(|pack| (at, pack))) {
+            for (at, KnownPack { pack, .. }) in order.filter_map(|at| all.get(at).map(|pack| (at, pack))) {
                 let Some(pack) = pack else {
                     failure = Some(StoreError::Corrupt("the index of a pack cannot be read"));
                     continue;
@@ -344,8 +358,8 @@ impl ObjectStore {
     fn list_again(&self) -> Arc<PackList> {
         let mut known = self.packs.lock();
         let now = |dir: &PathBuf| fs::metadata(dir.join("pack")).ok().as_ref().map(stamp);
-        let listed: Vec<Option<Stamp>> = self.dirs.iter().map(now).collect();
-        let is_same = |(path, stamp, _): &(PathBuf, Stamp, _)| stamp_of(path) == Some(*stamp);
+        let listed: Vec<Option<PartStamp>> = self.dirs.iter().map(now).collect();
+        let is_same = |pack: &KnownPack| PackStamp::read(&pack.path) == Some(pack.stamp);
         if listed != known.listed || !known.packs.iter().all(is_same) {
             *known = Arc::new(PackList { packs: self.packs_now(&known), listed });
         }
@@ -353,39 +367,41 @@ impl ObjectStore {
     }
 
     /// The current packs, the newest first. Known packs are reused.
-    fn packs_now(&self, known: &PackList) -> Vec<(PathBuf, Stamp, Option<Arc<Pack>>)> {
-        let known: HashMap<&Path, _> =
-            known.packs.iter().map(|(path, stamp, pack)| (&**path, (*stamp, pack))).collect();
-        let mut paths: Vec<(Stamp, PathBuf)> = Vec::new();
+    fn packs_now(&self, known: &PackList) -> Vec<KnownPack> {
+        let known: HashMap<&Path, &KnownPack> = known.packs.iter().map(|pack| (&*pack.path, pack)).collect();
+        let mut paths: Vec<(PackStamp, PathBuf)> = Vec::new();
         for dir in &self.dirs {
             let entries = fs::read_dir(dir.join("pack")).into_iter().flatten().filter_map(Result::ok);
             let indexes = entries.map(|entry| entry.path());
             let indexes = indexes.filter(|path| path.extension().is_some_and(|extension| extension == "idx"));
-            paths.extend(indexes.filter_map(|path| Some((stamp_of(&path)?, path))).take(PACKS));
+            paths.extend(indexes.filter_map(|path| Some((PackStamp::read(&path)?, path))).take(PACKS));
         }
-        paths.sort_by_key(|(stamp, _)| std::cmp::Reverse(stamp.3));
+        paths.sort_by_key(|(stamp, _)| std::cmp::Reverse(stamp.data.modified));
         let stays_open = paths.len() <= OPEN;
         let mut in_memory = 0;
-        let open = |(stamp, path): (Stamp, PathBuf)| {
+        let open = |(stamp, path): (PackStamp, PathBuf)| {
             let pack = match known.get(&*path) {
-                Some((was, Some(pack))) if *was == stamp => Some((*pack).clone()),
+                Some(KnownPack { stamp: before, pack: Some(pack), .. }) if *before == stamp => {
+                    Some(pack.clone())
+                }
                 _ => {
                     let room = INDEX.min(INDEXES.saturating_sub(in_memory));
                     Pack::open(&self.areas, &path, room, stays_open).ok().map(Arc::new)
                 }
             };
             in_memory += pack.as_ref().map_or(0, |pack| pack.index.in_memory());
-            (path, stamp, pack)
+            KnownPack { path, stamp, pack }
         };
         paths.into_iter().map(open).collect()
     }
 }
 
-/// A stamp of the index and of the data of a pack.
-fn stamp_of(index: &Path) -> Option<Stamp> {
-    let data = stamp(&fs::metadata(index.with_extension("pack")).ok()?);
-    let own = stamp(&fs::metadata(index).ok()?);
-    Some((own.0, own.1 ^ data.1.rotate_left(32), own.2 ^ data.2.rotate_left(32), data.3, own.4.max(data.4)))
+impl PackStamp {
+    /// The current stamps of the pack with this index; `None` if a file is not there.
+    fn read(index: &Path) -> Option<Self> {
+        let data = stamp(&fs::metadata(index.with_extension("pack")).ok()?);
+        Some(Self { index: stamp(&fs::metadata(index).ok()?), data })
+    }
 }
 
 /// Appends the directories that `objects` borrows from.
