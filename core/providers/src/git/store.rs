@@ -52,7 +52,7 @@ pub(super) struct ObjectStore {
     packs: Mutex<Arc<PackList>>,
     /// The pack that contained the last object: the next one is likely to be there too.
     last: AtomicUsize,
-    bases: Mutex<ObjectCache<(u64, u64)>>,
+    bases: Mutex<ObjectCache<PackPosition>>,
 }
 
 #[derive(Default)]
@@ -77,13 +77,22 @@ struct PackStamp {
     data: PartStamp,
 }
 
+/// Where an object is in a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct PackPosition {
+    /// The number of the pack.
+    pack: u64,
+    /// From the beginning of the pack, in bytes.
+    offset: u64,
+}
+
 /// A delta that leads to an object.
 struct Delta {
     file: Arc<PartFile>,
     bytes: Compressed,
     size: u64,
-    /// Of the result: its pack and its offset.
-    place: (u64, u64),
+    /// Of the result.
+    at: PackPosition,
 }
 
 type Object = (Kind, Arc<[u8]>);
@@ -251,49 +260,49 @@ impl ObjectStore {
     ) -> Result<Object, StoreError> {
         let file = pack.data(&self.areas)?;
         let mut deltas = Vec::new();
-        let mut at = offset;
+        let mut at = PackPosition { pack: pack.number, offset };
         // Where the base is, unless it is kept already.
         let mut base_at = None;
         let (kind, mut data) = loop {
             if cancelled() {
                 return Err(PartError::Cancelled.into());
             }
-            if let Some(base) = self.bases().get((pack.number, at)) {
+            if let Some(base) = self.bases().get(at) {
                 break base;
             }
-            let found = entry(&file, at)?;
-            let place = (pack.number, at);
-            at = match found.kind {
+            let found = entry(&file, at.offset)?;
+            let base = match found.kind {
                 EntryKind::Whole(kind) => {
                     let size = if deltas.is_empty() { found.size } else { 0 };
                     wanted.check(kind, size)?;
                     let data = inflate(&file, found.bytes, found.size, cancelled)?;
-                    base_at = Some(place);
+                    base_at = Some(at);
                     break (kind, data.into());
                 }
                 EntryKind::Offset(base) => base,
                 EntryKind::Id(id) => match pack.index.find(&id)? {
                     Some(base) => base,
                     None => {
-                        deltas.push(Delta { file, bytes: found.bytes, size: found.size, place });
+                        deltas.push(Delta { file, bytes: found.bytes, size: found.size, at });
                         let base = Wanted { limit: LARGEST_OBJECT, ..wanted };
                         break self.read_nested(&id, base, cancelled, nested + 1)?.ok_or(NO_BASE)?;
                     }
                 },
             };
-            deltas.push(Delta { file: file.clone(), bytes: found.bytes, size: found.size, place });
+            deltas.push(Delta { file: file.clone(), bytes: found.bytes, size: found.size, at });
+            at.offset = base;
             if deltas.len() > CHAIN {
                 return Err(NO_END);
             }
         };
-        if let Some(place) = base_at.filter(|_| !deltas.is_empty()) {
-            self.keep(place, kind, &data);
+        if let Some(at) = base_at.filter(|_| !deltas.is_empty()) {
+            self.keep(at, kind, &data);
         }
         while let Some(next) = deltas.pop() {
             let delta = inflate(&next.file, next.bytes, next.size, cancelled)?;
             let limit = if deltas.is_empty() { wanted.limit } else { LARGEST_OBJECT };
             data = delta::apply(&data, &delta, limit)?.into();
-            self.keep(next.place, kind, &data);
+            self.keep(next.at, kind, &data);
         }
         wanted.check(kind, data.len() as u64)?;
         Ok((kind, data))
@@ -338,13 +347,13 @@ impl ObjectStore {
         Err(NO_END)
     }
 
-    fn keep(&self, place: (u64, u64), kind: Kind, data: &Arc<[u8]>) {
+    fn keep(&self, at: PackPosition, kind: Kind, data: &Arc<[u8]>) {
         if data.len() <= BASE {
-            self.bases().put(place, kind, data);
+            self.bases().put(at, kind, data);
         }
     }
 
-    fn bases(&self) -> MutexGuard<'_, ObjectCache<(u64, u64)>> {
+    fn bases(&self) -> MutexGuard<'_, ObjectCache<PackPosition>> {
         self.bases.lock()
     }
 
