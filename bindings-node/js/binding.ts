@@ -1,4 +1,4 @@
-/** The compiled part of the package: the engine and its hosts. */
+/** The compiled part of the package: the engine, and what connects it to Node. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type * as Binding from '../binding.js';

@@ -46,13 +46,13 @@ export class Image {
 
   /**
    * @param bytes - a buffer or view.
-   * @param mimeType - the media type, such as `image/png`.
+   * @param mimeType - the media type. Default `image/png`.
    * @param options - hints for clients.
    * @throws {TypeError} an argument has the wrong type.
    */
   constructor(
     readonly bytes: ArrayBufferView | ArrayBufferLike,
-    readonly mimeType: string,
+    readonly mimeType: string = 'image/png',
     options: BlockOptions = {},
   ) {
     checkBytes('an Image', bytes, mimeType, 'image/png');
@@ -68,13 +68,13 @@ export class Audio {
 
   /**
    * @param bytes - a buffer or view.
-   * @param mimeType - the media type, such as `audio/wav`.
+   * @param mimeType - the media type. Default `audio/wav`.
    * @param options - hints for clients.
    * @throws {TypeError} an argument has the wrong type.
    */
   constructor(
     readonly bytes: ArrayBufferView | ArrayBufferLike,
-    readonly mimeType: string,
+    readonly mimeType: string = 'audio/wav',
     options: BlockOptions = {},
   ) {
     checkBytes('an Audio', bytes, mimeType, 'audio/wav');

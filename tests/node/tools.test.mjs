@@ -65,12 +65,15 @@ test('what a tool returns is content', async () => {
   assert.deepEqual(await called(() => ['a', 'b']), { content: [text('["a","b"]')], structuredContent: ['a', 'b'] });
   const image = { type: 'image', data: 'AQI=', mimeType: 'image/png' };
   assert.deepEqual(await called(() => new Image(Uint8Array.of(1, 2), 'image/png')), { content: [image] });
+  assert.deepEqual(await called(() => new Image(Uint8Array.of(1, 2))), { content: [image] });
   assert.deepEqual(await called(() => ['see', new Image(Uint8Array.of(1, 2), 'image/png')]), {
     content: [text('see'), image],
   });
   assert.deepEqual(await called(() => new Audio(new ArrayBuffer(1), 'audio/wav', { priority: 1 })), {
     content: [{ type: 'audio', data: 'AA==', mimeType: 'audio/wav', annotations: { priority: 1 } }],
   });
+  const sound = { type: 'audio', data: 'AA==', mimeType: 'audio/wav' };
+  assert.deepEqual(await called(() => new Audio(new ArrayBuffer(1))), { content: [sound] });
   const embedded = new Embedded(new Contents({ x: 1 }, { uri: 'a://b' }), { audience: ['user'] });
   assert.deepEqual(await called(() => embedded), {
     content: [

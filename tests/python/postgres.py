@@ -72,12 +72,19 @@ class Postgres:
         done = self._psql(sql)
         assert done.returncode == 0, done.stderr
 
-    def _psql(self, sql: str) -> "subprocess.CompletedProcess[str]":
+    def value(self, sql: str) -> str:
+        """The one value that a query in a process of its own gives."""
+        done = self._psql(sql, "-At")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def _psql(self, sql: str, *options: str) -> "subprocess.CompletedProcess[str]":
         psql = self._bin / "psql"
         command = [
             str(psql) if psql.exists() else "psql",
             "-X",
             "-q",
+            *options,
             "-v",
             "ON_ERROR_STOP=1",
             "-d",

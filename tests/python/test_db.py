@@ -393,6 +393,33 @@ def test_large_rows_are_taken_one_at_a_time(program: Path, tmp_path: Path, serve
 
 
 @NEEDS_POSTGRES
+@pytest.mark.parametrize("way", ["cancelled", "timed out"])
+def test_postgres_ends_what_nobody_waits_for(program: Path, tmp_path: Path, server: Postgres, way: str) -> None:
+    """S-32: a query that its client has cancelled, or that runs out of time, ends on the server soon."""
+    server.run("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    server.run(SCHEMA)
+    slow = {"slow": "SELECT id, pg_sleep(1000)::text AS slept FROM customers WHERE city = :city"}
+    file = config(tmp_path, server.url, guard={"limits": {"read_timeout": 500}} if way == "timed out" else {})
+    declared = json.loads(file.read_text("utf-8"))
+    declared["providers"][0]["db"]["databases"]["shop"]["views"] = slow
+    file.write_text(json.dumps(declared), "utf-8")
+
+    def running_queries() -> int:
+        own = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active'"
+        return int(server.value(f"{own} AND pid <> pg_backend_pid()"))
+
+    with running([str(program), "serve", "--config", str(file)]) as served:
+        served.modern(1, "resources/read", {"uri": "db:///shop/query/slow?city=Oslo"})
+        if way == "cancelled":
+            assert eventually(lambda: running_queries() == 1)
+            served.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        else:
+            assert served.response(1)["error"]["code"] == -31008
+        # The server's own limit is ten seconds.
+        assert eventually(lambda: running_queries() == 0, 5)
+
+
+@NEEDS_POSTGRES
 def test_postgres_comes_back(program: Path, tmp_path: Path) -> None:
     """S-20: reads fail while the server is down, without its text; afterwards all that is watched is marked."""
     with postgres() as server:

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -197,6 +199,35 @@ def test_the_threads_end_with_the_last_watcher(program: Path, site: Path) -> Non
         assert eventually(lambda: threads() == 2)
         server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
         assert eventually(lambda: threads() == 0)
+
+
+def test_an_index_that_nobody_wants_is_left_off(program: Path, tmp_path: Path) -> None:
+    """S-32: the thread ends with the last watcher, also in the middle of an index; the next one goes on."""
+    folder, index = tmp_path / "book", tmp_path / "book.index"
+    folder.mkdir()
+    words = " ".join(f"word{number}" for number in range(600))
+    for number in range(4_000):
+        (folder / f"{number}.md").write_text(f"# Page {number}\n\n{words}\n", "utf-8")
+    file = tmp_path / "resources.json"
+    declared = {"docs": {"sites": {"book": str(folder)}, "index": str(index)}}
+    file.write_text(json.dumps({"name": "book", "providers": [declared]}), "utf-8")
+
+    def size() -> int:
+        return sum(path.stat().st_size for path in tmp_path.glob("book.index*"))
+
+    counts = [0]
+    for _ in range(2):
+        before = size()
+        with running([str(program), "serve", "--config", str(file)]) as server:
+            wanted = {"resourceSubscriptions": ["docs:///book/1.md"]}
+            server.modern(1, "subscriptions/listen", {"notifications": wanted})
+            # One batch of several is in the file.
+            assert eventually(lambda before=before: size() > before + 500_000)
+            server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+            assert eventually(lambda pid=server.process.pid: "mcp-docs" not in thread_names(pid))
+        with closing(sqlite3.connect(index)) as connection:
+            counts.append(connection.execute("SELECT count(*) FROM doc").fetchone()[0])
+    assert 0 < counts[1] < counts[2] < 4_000
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,7 @@ async def test_results(server: ResourceServer) -> None:
         "nothing": None,
         "text": "hi",
         "image": Image(png),
+        "sound": Audio(wav),
         "several": [Text("see", audience=["user"], priority=0.5), Audio(memoryview(wav), "audio/wav")],
         "link": note.link(day="monday"),
         "fixed": everything.link(),
@@ -196,6 +197,7 @@ async def test_results(server: ResourceServer) -> None:
     assert await given("nothing") == {"content": []}
     assert await given("text") == {"content": [{"type": "text", "text": "hi"}]}
     assert await given("image") == {"content": [{"type": "image", "data": "iVBORw==", "mimeType": "image/png"}]}
+    assert await given("sound") == {"content": [{"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}]}
     several = (await given("several"))["content"]
     assert several[0] == {"type": "text", "text": "see", "annotations": {"audience": ["user"], "priority": 0.5}}
     assert several[1] == {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}

@@ -6,7 +6,7 @@
 use crate::calls::about::RequestFields;
 use crate::calls::elsewhere::DeliveryReady;
 use crate::calls::function::Callee;
-use crate::calls::host::Host;
+use crate::calls::server_state::ServerState;
 use crate::values::spelling::{number, whole};
 use mcp_resources_engine::connection::{AskError, AskId, RequestToken};
 use mcp_resources_engine::hub::ConnectionId;
@@ -103,7 +103,7 @@ pub(crate) fn client(driver: &Rc<dyn Driver>, request: f64) -> Option<(Client, R
 /// The state shared by the peers of one driver. Lives on the thread of its JavaScript.
 pub(crate) struct Shared {
     pub(crate) env: Env,
-    pub(crate) host: Rc<Host>,
+    pub(crate) state: Rc<ServerState>,
     /// The number of the driver.
     pub(crate) driver: u32,
     /// `None` once it is closed: it holds what holds this, and neither would ever be freed.
@@ -121,10 +121,15 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(host: Rc<Host>, driver: u32, drive: Drive, wake_loop: Option<WakeLoop>) -> Self {
+    pub(crate) fn new(
+        state: Rc<ServerState>,
+        driver: u32,
+        drive: Drive,
+        wake_loop: Option<WakeLoop>,
+    ) -> Self {
         Self {
-            env: host.env,
-            host,
+            env: state.env,
+            state,
             driver,
             drive: RefCell::new(Some(Rc::new(drive))),
             is_handling: Cell::default(),

@@ -19,8 +19,8 @@ const HELD: Duration = Duration::from_millis(100);
 
 /// Passes requests to the providers that serve them, and the others to functions.
 pub(crate) fn handle_all(client: &Client, events: Events<'_>) -> Result<()> {
-    let host = &client.driver.shared().host;
-    host.delivering(|| do_all(client, client.peer.work(events)))?
+    let state = &client.driver.shared().state;
+    state.delivering(|| do_all(client, client.peer.work(events)))?
 }
 
 /// Does `work`, then the work that follows from it. A handler may answer inside this call; the work that follows from
@@ -50,7 +50,7 @@ pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: InboxItem<DeliveryReady>) -
     match item {
         InboxItem::Work(peer, work) => {
             let client = Client { peer: Rc::new(peer), driver: driver.clone() };
-            shared.host.delivering(|| follow(&client, [*work]))?
+            shared.state.delivering(|| follow(&client, [*work]))?
         }
         InboxItem::Verify(token, verdict) => shared.verify(token, verdict),
         InboxItem::Misuse(what) => shared.log_misuse(None, Some(what)),
@@ -63,7 +63,7 @@ pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: InboxItem<DeliveryReady>) -
 /// Answers a request, and handles the events that follow.
 pub(crate) fn respond(client: &Client, token: RequestToken, answer: Answer<'_>) -> Result<()> {
     let shared = client.driver.shared();
-    shared.host.delivering(|| {
+    shared.state.delivering(|| {
         let outcome = client.peer.respond(token, answer);
         let callee = client.driver.over(RequestKey { connection: client.peer.connection(), token });
         shared.log_misuse(callee.as_deref(), outcome.misuse)?;
@@ -104,7 +104,7 @@ fn do_one(client: &Client, work: Work<'_>) -> Result<()> {
 fn ask(client: &Client, request: &WorkRequest<'_>) -> Result<()> {
     let shared = client.driver.shared();
     let token = request.token;
-    let functions = shared.host.registry.get(request.handler);
+    let functions = shared.state.registry.get(request.handler);
     let Some(callee) = functions.as_deref().and_then(|functions| functions.called(&request.params)) else {
         // What was to be called has been removed in the meantime.
         return respond(client, token, Answer::Failed(ReadError::NotFound));

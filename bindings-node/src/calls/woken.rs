@@ -1,6 +1,6 @@
 //! Wakes the event loop for the engine, through a function that libuv calls and that does not keep the process
-//! alive. Inside [`Host::delivering`](crate::calls::host::Host::delivering) the loop is not woken: output is delivered after the
-//! change, before the call returns.
+//! alive. Inside [`delivering`](crate::calls::server_state::ServerState::delivering) the loop is not woken: output is
+//! delivered after the change, before the call returns.
 //!
 //! Law: a waker waits for nothing and never enters JavaScript.
 

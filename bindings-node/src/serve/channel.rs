@@ -46,7 +46,7 @@ impl Channel {
         delivers: bool,
     ) -> Result<Self> {
         let stdio = if stdio { Some(Stdio::take().map_err(system)?) } else { None };
-        let link = Link::new(server.host.clone(), driver, drive, stdio, delivers)?;
+        let link = Link::new(server.state.clone(), driver, drive, stdio, delivers)?;
         Ok(Self { link })
     }
 

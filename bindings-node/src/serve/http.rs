@@ -4,7 +4,7 @@
 use crate::calls::answers::Answers;
 use crate::calls::driver::{Client, Drive};
 use crate::calls::elsewhere::DeliveryReady;
-use crate::calls::host::Served;
+use crate::calls::server_state::Served;
 use crate::calls::woken::Woken;
 use crate::serve::auth::VerifiedFields;
 use crate::serve::server::Server;
@@ -67,10 +67,10 @@ impl Endpoint {
         #[napi(ts_arg_type = "(task: LoopTask, value: number, text: string | null) => void")] drive: Drive,
         fields: PlainValue,
     ) -> Result<Self> {
-        let host = server.host.clone();
-        let made = core::Endpoint::new(host.engine()?, read(fields)?, session_ids());
-        let made = made.map_err(|error| rules::refused(&host.env, &error))?;
-        Web::new(host, driver, drive, None, |_| Ok(HttpSide::Loop(made))).map(Self)
+        let state = server.state.clone();
+        let made = core::Endpoint::new(state.engine()?, read(fields)?, session_ids());
+        let made = made.map_err(|error| rules::refused(&state.env, &error))?;
+        Web::new(state, driver, drive, None, |_| Ok(HttpSide::Loop(made))).map(Self)
     }
 
     /// The object through which handlers answer.
@@ -96,7 +96,7 @@ impl Endpoint {
         let client = client.and_then(|address| address.parse().ok());
         let head = RequestHead { verb: &verb, target: &target, headers: &headers, client, mount: &mount };
         let endpoint = self.0.side.endpoint();
-        let clock = self.0.shared.host.clock.clone();
+        let clock = self.0.shared.state.clock.clone();
         Ok(match endpoint.admit(&head, clock.now()) {
             Ok(admitted) => Either::A(Admitted(RefCell::new(Some((admitted, clock))))),
             Err(response) => {
@@ -125,7 +125,7 @@ impl Endpoint {
         self.0.timer.fired();
         let endpoint = self.0.side.endpoint();
         let now = self.0.now();
-        self.0.shared.host.delivering(|| endpoint.engine().tick(now))?;
+        self.0.shared.state.delivering(|| endpoint.engine().tick(now))?;
         self.0.turns(endpoint.tick(now))?;
         self.0.work()
     }
@@ -244,7 +244,7 @@ impl Exchange {
     pub fn register(&self, response: f64) {
         if let Some(exchange) = self.client.peer.http() {
             let inbox = Arc::downgrade(&self.web.shared.inbox);
-            let woken = self.web.shared.host.woken.clone();
+            let woken = self.web.shared.state.woken.clone();
             exchange.register(&Waker::from(Arc::new(ResponseWaker { inbox, woken, response })));
         }
     }

@@ -6,8 +6,8 @@ use crate::calls::about::{About, RequestFields};
 use crate::calls::driver::{Client, Drive, Driver, LoopTask, RequestKey, Shared};
 use crate::calls::elsewhere::Elsewhere;
 use crate::calls::function::Callee;
-use crate::calls::host::{Host, Served};
 use crate::calls::run;
+use crate::calls::server_state::{Served, ServerState};
 use crate::values::spelling::number;
 use mcp_resources_engine::connection::{Events, RequestToken};
 use mcp_resources_runtime::transport::pump::{EventLoop, Pump, PumpStep};
@@ -39,30 +39,30 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(
-        host: Rc<Host>,
+        state: Rc<ServerState>,
         driver: u32,
         drive: Drive,
         stdio: Option<Stdio>,
         delivers: bool,
     ) -> Result<Rc<Self>> {
-        let engine = host.engine()?;
-        let clock = host.clock.clone();
-        let shared = Shared::new(host.clone(), driver, drive, None);
-        let pump = Pump::new(&engine, clock.clone(), stdio, delivers, host.woken.waker(None));
+        let engine = state.engine()?;
+        let clock = state.clock.clone();
+        let shared = Shared::new(state.clone(), driver, drive, None);
+        let pump = Pump::new(&engine, clock.clone(), stdio, delivers, state.woken.waker(None));
         let id = pump.pipe().id();
-        let elsewhere = Elsewhere::behind(host.registry.mounts(), &host.woken, &shared.inbox, Some(id));
+        let elsewhere = Elsewhere::behind(state.registry.mounts(), &state.woken, &shared.inbox, Some(id));
         let peer = Rc::new(Peer::pipe(pump.pipe().clone(), clock, elsewhere));
         let abouts = RefCell::default();
         let link = Rc::new_cyclic(|own| Self { own: own.clone(), shared, pump, peer, abouts });
-        link.pump.pipe().wake_with(host.woken.waker(Some(id)));
+        link.pump.pipe().wake_with(state.woken.waker(Some(id)));
         let served: Weak<Self> = Rc::downgrade(&link);
-        host.join(id, served);
+        state.join(id, served);
         Ok(link)
     }
 
     /// Ends the connection and cancels the requests in flight.
     pub(crate) fn close(&self) -> Result<()> {
-        let left = self.shared.host.leave(self.pump.pipe().id());
+        let left = self.shared.state.leave(self.pump.pipe().id());
         let result = self.pump.close(self).and(left);
         self.pump.close_stdio();
         self.shared.release();
@@ -115,7 +115,7 @@ impl EventLoop for Link {
     }
 
     fn delivering<R>(&self, change: impl FnOnce() -> R) -> Result<R> {
-        self.shared.host.delivering(change)
+        self.shared.state.delivering(change)
     }
 }
 

@@ -55,12 +55,13 @@ impl HttpServer {
         tls: Option<TlsFields>,
         bell: Function<'_, (), ()>,
     ) -> Result<Self> {
-        let host = server.host.clone();
+        let state = server.state.clone();
         let tls = tls.map(|files| Tls::from_pem(files.cert, files.key)).transpose();
-        let tls = tls.map_err(|error| raise(&host.env, "RegistrationError", format!("tls: {error}"), &[]))?;
+        let tls =
+            tls.map_err(|error| raise(&state.env, "RegistrationError", format!("tls: {error}"), &[]))?;
         let rules = read(fields)?;
-        let engine = host.engine()?;
-        let clock = host.clock.clone();
+        let engine = state.engine()?;
+        let clock = state.clock.clone();
         // It keeps the process alive until the inbox is closed.
         let bell = bell.build_threadsafe_function::<()>().build()?;
         let wake = move || {
@@ -69,12 +70,12 @@ impl HttpServer {
         let mut given = HttpOptions::new(rules);
         let verifier = Arc::<OnceLock<_>>::default();
         given.tls = tls;
-        let web = Web::new(host, driver, drive, Some(Arc::new(wake)), |shared| {
+        let web = Web::new(state, driver, drive, Some(Arc::new(wake)), |shared| {
             if given.rules.auth.is_some() {
                 let chosen = Chosen { own: verifier.clone(), driver: shared.inbox.reach() };
                 given.verifier = Some(Arc::new(chosen));
             }
-            let functions = Providers::before(shared.host.registry.mounts().clone(), shared.inbox.reach());
+            let functions = Providers::before(shared.state.registry.mounts().clone(), shared.inbox.reach());
             let made = core::HttpServer::new(&engine, clock, given, functions);
             made.map(HttpSide::Native).map_err(|error| rules::refused(&shared.env, &error))
         })?;

@@ -1,12 +1,12 @@
 //! The server: an engine, its functions by number, and the channels that deliver changes.
 
 use crate::calls::function::{Function, Functions};
-use crate::calls::host::Host;
 use crate::calls::redact::Look;
+use crate::calls::server_state::ServerState;
 use crate::serve::audit;
 use crate::serve::providers::Provider;
 use crate::values::error::{registration, unusable};
-use crate::values::options::{self, HostFields, PlainValue, unsigned};
+use crate::values::options::{self, PlainValue, ServerSettings, unsigned};
 use crate::values::resource;
 use crate::values::spelling::number;
 use crate::values::template::UriTemplate;
@@ -27,7 +27,7 @@ use std::time::Duration;
 /// The data of one request, in reused buffers.
 #[napi]
 pub struct Server {
-    pub(crate) host: Rc<Host>,
+    pub(crate) state: Rc<ServerState>,
 }
 
 /// A URI, and whether clients begin or stop watching it.
@@ -54,16 +54,16 @@ impl Server {
         name: String,
         version: String,
         fields: PlainValue,
-        mut host: HostFields,
+        mut settings: ServerSettings,
     ) -> Result<Self> {
-        let file = audit::file(host.audit.take())?;
+        let file = audit::file(settings.audit.take())?;
         let info = ServerInfo { name, version, ..ServerInfo::default() };
-        let (info, options) = options::server(&env, info, fields, host)?;
+        let (info, options) = options::server(&env, info, fields, settings)?;
         let registry = Registry::new(info, options).map_err(|error| registration(&env, &error, None))?;
         if let Some(file) = file {
             registry.audit(Box::new(file));
         }
-        Ok(Self { host: Host::new(env, registry)? })
+        Ok(Self { state: ServerState::new(env, registry)? })
     }
 
     /// The message about an unknown name, with the known name that was probably meant.
@@ -85,37 +85,37 @@ impl Server {
         let ForeignFields { name_param, capability, timeout, .. } = about;
         let timeout = timeout.map(|timeout| unsigned("timeout", timeout)).transpose()?;
         let foreign = ForeignFunction { method, name_param, capability, list_kind, timeout };
-        let added = self.host.registry.extend(foreign, Arc::new(callee.callee.clone().into()));
-        added.map_err(|error| registration(&self.host.env, &error, None))
+        let added = self.state.registry.extend(foreign, Arc::new(callee.callee.clone().into()));
+        added.map_err(|error| registration(&self.state.env, &error, None))
     }
 
     /// Applies edits, all or none. Returns warnings for the log.
     #[napi(catch_unwind)]
     pub fn publish(&self, edits: Vec<ClassInstance<'_, Edit>>) -> Result<Vec<String>> {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
-        let registry = &self.host.registry;
-        let published = self.host.delivering(|| registry.publish(&changes))?;
+        let registry = &self.state.registry;
+        let published = self.state.delivering(|| registry.publish(&changes))?;
         published.map_err(|error| {
-            let first = self.host.registry.collides_with(&error);
+            let first = self.state.registry.collides_with(&error);
             let reader = first.as_ref().map(|functions| &*functions.reader.name);
-            registration(&self.host.env, &error, reader)
+            registration(&self.state.env, &error, reader)
         })
     }
 
     /// Mounts providers, all or none.
     #[napi(catch_unwind)]
     pub fn mount(&self, providers: Vec<ClassInstance<'_, Provider>>) -> Result<()> {
-        self.host.engine()?;
+        self.state.engine()?;
         let providers: Vec<_> = providers.iter().map(|given| given.provider.clone()).collect();
-        let mounts = self.host.registry.mounts();
-        let mounted = self.host.delivering(|| mounts.mount_all(&providers))?;
-        mounted.map_err(|error| registration(&self.host.env, &error, None))
+        let mounts = self.state.registry.mounts();
+        let mounted = self.state.delivering(|| mounts.mount_all(&providers))?;
+        mounted.map_err(|error| registration(&self.state.env, &error, None))
     }
 
     /// Ends the mount of a provider; `false` if it is not mounted here.
     #[napi(catch_unwind)]
     pub fn unmount(&self, given: &Provider) -> Result<bool> {
-        self.host.delivering(|| self.host.registry.mounts().unmount_provider(&given.provider))
+        self.state.delivering(|| self.state.registry.mounts().unmount_provider(&given.provider))
     }
 
     /// Sets the function that transforms contents of providers before they are sent, and its maximum time in
@@ -128,58 +128,58 @@ impl Server {
         )]
         look: Look,
     ) {
-        let patience = Duration::from_millis(self.host.registry.read_timeout());
-        let redact = self.host.redactions.reached(self.host.woken.clone(), patience);
-        self.host.registry.mounts().redact_with(redact);
-        let _ = self.host.redact.set(look);
+        let patience = Duration::from_millis(self.state.registry.read_timeout());
+        let redact = self.state.redactions.reached(self.state.woken.clone(), patience);
+        self.state.registry.mounts().redact_with(redact);
+        let _ = self.state.redact.set(look);
     }
 
     /// Notifies the clients that watch this URI that its contents have changed.
     #[napi(catch_unwind)]
     pub fn notify_updated(&self, uri: String) -> Result<()> {
-        let engine = self.host.engine()?;
-        let now = self.host.clock.now();
-        let updated = self.host.delivering(|| engine.updated(&uri, now))?;
-        updated.map_err(|error| registration(&self.host.env, &error, None))
+        let engine = self.state.engine()?;
+        let now = self.state.clock.now();
+        let updated = self.state.delivering(|| engine.updated(&uri, now))?;
+        updated.map_err(|error| registration(&self.state.env, &error, None))
     }
 
     /// Tells clients that a list has changed.
     #[napi(catch_unwind)]
     pub fn notify_list_changed(&self, lists: String) -> Result<()> {
-        let engine = self.host.engine()?;
+        let engine = self.state.engine()?;
         let lists = list_kinds(&lists)?;
-        self.host.delivering(|| engine.list_changed(lists, self.host.clock.now()))
+        self.state.delivering(|| engine.list_changed(lists, self.state.clock.now()))
     }
 
     /// Ends every listen that is open now with its result.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) -> Result<()> {
-        self.host.delivering(|| self.host.shutdown())?
+        self.state.delivering(|| self.state.shutdown())?
     }
 
     /// The tokens of a subject are no longer valid: ends its listens and streams.
     #[napi(catch_unwind)]
     pub fn revoke(&self, subject: String) -> Result<()> {
-        let engine = self.host.engine()?;
-        self.host.delivering(|| engine.revoke(&subject))
+        let engine = self.state.engine()?;
+        self.state.delivering(|| engine.revoke(&subject))
     }
 
     /// The metrics in the text format of Prometheus; `null` if they are off.
     #[napi(catch_unwind)]
     pub fn metrics_text(&self) -> Result<Option<String>> {
-        Ok(self.host.engine()?.metrics_text())
+        Ok(self.state.engine()?.metrics_text())
     }
 
     /// Waits, not for long, until the file has all that is recorded.
     #[napi(catch_unwind)]
     pub fn flush_audit(&self) {
-        self.host.registry.flush_audit();
+        self.state.registry.flush_audit();
     }
 
     /// Has `bell` called when there is something for `takeAuditRecords`. It does not keep the process alive.
     #[napi(catch_unwind)]
     pub fn watch_audit_records(&self, bell: napi::bindgen_prelude::Function<'_, (), ()>) -> Result<()> {
-        self.host.registry.watch_audit_records(audit::watcher(&bell)?);
+        self.state.registry.watch_audit_records(audit::watcher(&bell)?);
         Ok(())
     }
 
@@ -187,8 +187,8 @@ impl Server {
     /// template. Only the first bell counts. Returns the name under which the changes are reported.
     #[napi(catch_unwind)]
     pub fn watch(&self, uri: String, bell: napi::bindgen_prelude::Function<'_, (), ()>) -> Result<String> {
-        self.host.engine()?;
-        Ok(self.host.registry.mounts().watch_changes(&uri, audit::watcher(&bell)?).to_string())
+        self.state.engine()?;
+        Ok(self.state.registry.mounts().watch_changes(&uri, audit::watcher(&bell)?).to_string())
     }
 
     /// Takes the changes of what clients watch since the last call.
@@ -199,7 +199,7 @@ impl Server {
             uri: one.uri.to_string(),
             is_watched: one.is_watched,
         };
-        self.host.registry.mounts().take_watches().into_iter().map(change).collect()
+        self.state.registry.mounts().take_watches().into_iter().map(change).collect()
     }
 
     /// Takes the audit records since the last call: a JSON object on each line.
@@ -207,7 +207,7 @@ impl Server {
     pub fn take_audit_records(&self) -> String {
         let mut entries = Vec::new();
         let mut lines = Vec::new();
-        self.host.registry.take_audit_records(&mut entries);
+        self.state.registry.take_audit_records(&mut entries);
         entries.iter().for_each(|entry| entry.write_line(&mut lines));
         String::from_utf8_lossy(&lines).into_owned()
     }
@@ -215,26 +215,26 @@ impl Server {
     /// Time for requests in flight to finish after the end of input, in milliseconds.
     #[napi(catch_unwind, getter)]
     pub fn grace(&self) -> f64 {
-        number(self.host.registry.grace())
+        number(self.state.registry.grace())
     }
 
     /// The number of registered functions.
     #[napi(catch_unwind, getter)]
     pub fn handlers(&self) -> f64 {
-        number(self.host.registry.len() as u64)
+        number(self.state.registry.len() as u64)
     }
 
     /// The number of HTTP requests that wait for functions, or are remembered after their client has left: for tests.
     #[napi(catch_unwind, getter)]
     pub fn waiting(&self) -> f64 {
-        number(self.host.waiting() as u64)
+        number(self.state.waiting() as u64)
     }
 
     /// Stops the clock at this many milliseconds, for tests.
     #[napi(catch_unwind)]
     pub fn set_time(&self, tick: i64, unix: i64) {
         let [tick, unix] = [tick, unix].map(|time| Millis::try_from(time).unwrap_or_default());
-        self.host.clock.set(Some(Now { tick, unix }));
+        self.state.clock.set(Some(Now { tick, unix }));
     }
 }
 

@@ -4,9 +4,9 @@ use crate::calls::about::{About, RequestFields};
 use crate::calls::driver::{Client, Drive, Driver, LoopTask, RequestKey, Shared};
 use crate::calls::elsewhere::Elsewhere;
 use crate::calls::function::Callee;
-use crate::calls::host::{Host, Served};
 use crate::calls::origin::HttpOrigin;
 use crate::calls::run;
+use crate::calls::server_state::{Served, ServerState};
 use crate::values::spelling::{number, whole};
 use mcp_resources_engine::connection::RequestToken;
 use mcp_resources_engine::http as core;
@@ -74,16 +74,16 @@ pub struct Turned {
 impl Web {
     /// `make` builds the side that reads and writes from the inbox in which a native server leaves its requests.
     pub(crate) fn new(
-        host: Rc<Host>,
+        state: Rc<ServerState>,
         driver: u32,
         drive: Drive,
         wake_loop: Option<WakeLoop>,
         make: impl FnOnce(&Shared) -> Result<HttpSide>,
     ) -> Result<Rc<Self>> {
-        let shared = Shared::new(host.clone(), driver, drive, wake_loop);
+        let shared = Shared::new(state.clone(), driver, drive, wake_loop);
         let web = Rc::new(Self {
             side: make(&shared)?,
-            elsewhere: Elsewhere::behind(host.registry.mounts(), &host.woken, &shared.inbox, None),
+            elsewhere: Elsewhere::behind(state.registry.mounts(), &state.woken, &shared.inbox, None),
             shared,
             waiting: RefCell::default(),
             numbers: RefCell::default(),
@@ -92,12 +92,12 @@ impl Web {
             timer: PumpTimer::default(),
         });
         let served: Weak<Self> = Rc::downgrade(&web);
-        host.serve(served);
+        state.serve(served);
         Ok(web)
     }
 
     pub(crate) fn now(&self) -> Now {
-        self.shared.host.clock.now()
+        self.shared.state.clock.now()
     }
 
     /// Handles an item that another thread left for the loop.
@@ -117,9 +117,9 @@ impl Web {
         exchange: Option<core::Exchange>,
         response: Option<f64>,
     ) -> Client {
-        let clock = self.shared.host.clock.clone();
-        let host = self.elsewhere.clone();
-        let mut peer = Peer::exchange(connection, exchange, clock, host);
+        let clock = self.shared.state.clock.clone();
+        let event_handler = self.elsewhere.clone();
+        let mut peer = Peer::exchange(connection, exchange, clock, event_handler);
         if let Some(response) = response {
             peer = peer.with_peer_data(Arc::new(HttpOrigin { driver: self.shared.driver, response }));
         }

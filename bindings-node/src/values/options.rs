@@ -25,7 +25,7 @@ pub struct PlainValue(
 
 /// The settings besides the options of a server.
 #[napi(object, object_to_js = false)]
-pub struct HostFields {
+pub struct ServerSettings {
     /// The file where each request is recorded, or whether records are kept for a function.
     pub audit: Option<Either<String, bool>>,
     /// The guard's policy.
@@ -39,14 +39,14 @@ pub(crate) fn server(
     env: &Env,
     info: ServerInfo,
     fields: PlainValue,
-    host: HostFields,
+    settings: ServerSettings,
 ) -> Result<(ServerInfo, EngineOptions)> {
     let mut setup = Setup { info, options: EngineOptions::default() };
     set(&mut setup, fields)?;
     let Setup { info, mut options } = setup;
     options.limits.in_flight = options.limits.in_flight.min(MOST_IN_FLIGHT);
-    options.guard = host.guard.map(|policy| policy.read(env)).transpose()?.unwrap_or_default();
-    options.process_key = Some(read(OptionValue::Bytes(host.process_key.to_vec()))?);
+    options.guard = settings.guard.map(|policy| policy.read(env)).transpose()?.unwrap_or_default();
+    options.process_key = Some(read(OptionValue::Bytes(settings.process_key.to_vec()))?);
     Ok((info, options))
 }
 

@@ -1,4 +1,4 @@
-"""The compiled part of the package: the engine and its hosts."""
+"""The compiled part of the package: the engine, and what connects it to Python."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -756,7 +756,7 @@ class TestClient:
 _Asked: TypeAlias = tuple[str | None, int | None, Callable[[Any], object] | None]
 """The name of the server, the time-out in milliseconds, and the progress function."""
 
-class _CallerHost(Protocol):
+class _CallerCallbacks(Protocol):
     """The methods of `Client` that a caller calls."""
 
     def _progressed(
@@ -770,7 +770,7 @@ class _CallerHost(Protocol):
 class Caller:
     """The compiled part of `Client`, for one event loop. Calls return numbers for `cancel`."""
 
-    def __new__(cls, host: _CallerHost, settings: Mapping[str, object]) -> Caller: ...
+    def __new__(cls, callbacks: _CallerCallbacks, settings: Mapping[str, object]) -> Caller: ...
     @property
     def wakeup(self) -> Wakeup: ...
     def far(self) -> int | None: ...

@@ -2,7 +2,7 @@
 
 use crate::calls::contextvars::CallContext;
 use crate::calls::function::Function;
-use crate::calls::host::Host;
+use crate::calls::server_state::ServerState;
 use mcp_resources_engine::connection::{AskId, RequestToken};
 use mcp_resources_runtime::transport::Peer;
 use mcp_resources_runtime::transport::pump::PendingCalls;
@@ -56,7 +56,7 @@ impl Client {
     /// Called after an answer or a report was given: has it written. A worker leaves that to its queue.
     pub(crate) fn appended(&self, py: Python<'_>, by_worker: bool) -> PyResult<()> {
         if by_worker && self.needs_writer() {
-            self.runtime().host.queue.get().jobs.leave_unwritten(self.clone());
+            self.runtime().state.queue.get().jobs.leave_unwritten(self.clone());
             return Ok(());
         }
         self.0.clone().write(py)
@@ -77,7 +77,7 @@ impl Deref for Client {
 
 /// The state shared by the clients of one event loop.
 pub(crate) struct Runtime {
-    pub(crate) host: Arc<Host>,
+    pub(crate) state: Arc<ServerState>,
     /// A weak proxy: the driver holds what holds this.
     driver: Py<PyAny>,
     /// Starts a coroutine as a task.
@@ -95,12 +95,12 @@ pub(crate) struct Runtime {
 
 impl Runtime {
     /// For the loop of `driver`, whose thread this is.
-    pub(crate) fn new(host: Arc<Host>, driver: &Bound<'_, PyAny>, threads: bool) -> PyResult<Self> {
+    pub(crate) fn new(state: Arc<ServerState>, driver: &Bound<'_, PyAny>, threads: bool) -> PyResult<Self> {
         let py = driver.py();
         let context = CallContext::current(py)?;
-        host.serves_in(py, &context);
+        state.serves_in(py, &context);
         Ok(Self {
-            host,
+            state,
             start: driver.getattr("start")?.unbind(),
             eager: driver.getattr("eager")?.extract()?,
             context,

@@ -140,7 +140,7 @@ impl Context {
     /// The value that the lifespan of the server yielded; `None` without a lifespan.
     #[getter]
     fn lifespan(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.client.runtime().host.lifespan(py)
+        self.client.runtime().state.lifespan(py)
     }
 
     /// Sends log messages to the client: `ctx.log("info", data)` or `ctx.log.info(data)`.

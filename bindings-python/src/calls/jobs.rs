@@ -55,7 +55,7 @@ pub(crate) trait JobWorker<J: Job> {
     fn detached<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R;
 }
 
-/// The jobs and threads of a host.
+/// The jobs and threads of a server.
 pub(crate) struct Jobs<J: Job> {
     max: usize,
     state: Mutex<JobsState<J>>,

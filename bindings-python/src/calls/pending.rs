@@ -66,7 +66,7 @@ impl Pending {
             return own.handled(py, Ok(result));
         }
         // Only the event loop can await it.
-        if own.client.runtime().host.queue.get().jobs.handled() {
+        if own.client.runtime().state.queue.get().jobs.handled() {
             let later = PARTIAL.get(py)?.call1((slf.getattr(intern!(py, "finish_later"))?, result))?;
             own.client.leave(DeliveryReady(Arc::new(later.unbind())));
         }
@@ -117,7 +117,7 @@ impl Pending {
 
     /// A worker has called the function.
     fn handled(&self, py: Python<'_>, result: PyResult<Bound<'_, PyAny>>) -> PyResult<()> {
-        let is_of_interest = self.client.runtime().host.queue.get().jobs.handled();
+        let is_of_interest = self.client.runtime().state.queue.get().jobs.handled();
         if is_of_interest { self.finish(py, result, true) } else { Ok(()) }
     }
 
@@ -133,7 +133,7 @@ impl Pending {
             function: &self.function,
             what: &self.what,
             context: &self.context,
-            redactor: self.client.runtime().host.redactor.as_ref(),
+            redactor: self.client.runtime().state.redactor.as_ref(),
         };
         self.give(py, ended.read(py, result), by_worker)
     }

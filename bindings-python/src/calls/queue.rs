@@ -70,7 +70,7 @@ impl JobWorker<HandlerJob> for Attached<'_> {
     type Error = PyErr;
 
     fn start(&self, job: &HandlerJob) -> PyResult<()> {
-        job.pending.get().client.runtime().host.start_thread(self.0)
+        job.pending.get().client.runtime().state.start_thread(self.0)
     }
 
     fn begins(&self, job: &HandlerJob) -> PyResult<bool> {

@@ -77,7 +77,7 @@ fn one(py: Python<'_>, client: &Client, work: &Work<'_>) -> PyResult<Events<'sta
 
 /// Calls a user function.
 fn ask(py: Python<'_>, client: &Client, request: &WorkRequest<'_>) -> PyResult<Events<'static>> {
-    let functions = client.runtime().host.functions(request.handler);
+    let functions = client.runtime().state.functions(request.handler);
     let Some(function) = functions.as_deref().and_then(|functions| functions.called(&request.params)) else {
         // What was to be called has been removed in the meantime.
         return Ok(client.peer().respond(request.token, Answer::Failed(ReadError::NotFound)).events);
@@ -155,7 +155,7 @@ impl Call<'_, '_> {
         let pending = Py::new(py, self.pending(py, reply))?;
         let kwargs = arguments.keywords.map(Bound::unbind);
         let job = HandlerJob { run, args, kwargs, pending };
-        self.client.runtime().host.queue.get().jobs.push(job);
+        self.client.runtime().state.queue.get().jobs.push(job);
         Ok(Events::new())
     }
 
@@ -225,7 +225,7 @@ impl Call<'_, '_> {
             result.as_ref().err().filter(|error| is_ending(py, error)).map(|error| error.clone_ref(py));
         let purpose = self.request.params.purpose();
         let what = self.request.what();
-        let redactor = self.client.runtime().host.redactor.as_ref();
+        let redactor = self.client.runtime().state.redactor.as_ref();
         let ended = EndedCall { purpose, function: self.function, what, context: &self.context, redactor };
         let given = ended.read(py, result);
         let events = self.give(py, given, reply)?;

@@ -20,7 +20,7 @@ pub(crate) struct Calls {
     queue: Owned<ClientQueue>,
     pub(crate) waker: Arc<LoopWaker>,
     /// A weak proxy of the package's client.
-    host: Py<PyAny>,
+    callbacks: Py<PyAny>,
     /// The only server, if there is one.
     only: Option<Arc<str>>,
     waiting: Mutex<HashMap<u64, Waiting>>,
@@ -37,7 +37,7 @@ struct Waiting {
 }
 
 impl Calls {
-    pub(crate) fn new(queue: ClientQueue, waker: Arc<LoopWaker>, host: Py<PyAny>) -> Arc<Self> {
+    pub(crate) fn new(queue: ClientQueue, waker: Arc<LoopWaker>, callbacks: Py<PyAny>) -> Arc<Self> {
         let servers = queue.client().servers();
         let only = if let [only] = &servers[..] { Some(only.clone()) } else { None };
         let waiting = Default::default();
@@ -45,7 +45,7 @@ impl Calls {
         let is_closed = Default::default();
         let queue = Owned::new(queue);
         let next = AtomicU64::new(1);
-        Arc::new(Self { queue, waker, host, only, waiting, reports, next, is_closed })
+        Arc::new(Self { queue, waker, callbacks, only, waiting, reports, next, is_closed })
     }
 
     /// The queue for calls, until the client is closed.
@@ -99,20 +99,20 @@ impl Calls {
     }
 
     fn deliver(&self, py: Python<'_>, number: u64, news: ClientEvent) -> PyResult<()> {
-        let host = self.host.bind(py);
+        let callbacks = self.callbacks.bind(py);
         match news {
             ClientEvent::Progress(Progress { progress, total, message }) => {
                 let report = lock(&self.reports).get(&number).map(|report| report.clone_ref(py));
                 if let Some(report) = report {
-                    host.call_method1(intern!(py, "_progressed"), (report, progress, total, message))?;
+                    callbacks.call_method1(intern!(py, "_progressed"), (report, progress, total, message))?;
                 }
             }
             ClientEvent::Question(ClientQuestion { server, method, params, .. }, _) => {
-                host.call_method1(intern!(py, "_asked"), (number, &*server, method, params))?;
+                callbacks.call_method1(intern!(py, "_asked"), (number, &*server, method, params))?;
             }
-            ClientEvent::Withdrawn => drop(host.call_method1(intern!(py, "_withdrawn"), (number,))?),
+            ClientEvent::Withdrawn => drop(callbacks.call_method1(intern!(py, "_withdrawn"), (number,))?),
             ClientEvent::Note(server, note) => {
-                drop(host.call_method1(intern!(py, "_noted"), (server, note))?)
+                drop(callbacks.call_method1(intern!(py, "_noted"), (server, note))?)
             }
             end => self.finish(py, number, end)?,
         }
@@ -134,7 +134,7 @@ impl Calls {
     }
 
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.host)?;
+        visit.call(&self.callbacks)?;
         if let Ok(waiting) = self.waiting.try_lock() {
             waiting.values().try_for_each(|waiting| visit.call(&waiting.future))?;
         }

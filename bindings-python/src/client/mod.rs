@@ -59,16 +59,16 @@ struct CallScope {
 
 #[pymethods]
 impl Caller {
-    /// `host` is called with questions, notes and progress.
+    /// `callbacks` is called with questions, notes and progress.
     #[new]
-    fn new(py: Python<'_>, host: Py<PyAny>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn new(py: Python<'_>, callbacks: Py<PyAny>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (waker, wakeup) = watched(py)?;
         let woken = waker.clone();
         let settings = ClientSettings::from_option(convert(settings)?);
         let settings = settings.map_err(|error| misconfigured(py, &error.to_string()))?;
         let opened = ClientQueue::open(settings, runtime()?, move || woken.wake(WORK));
         let (queue, far) = opened.map_err(|error| misconfigured(py, &error.message))?;
-        let calls = Calls::new(queue, waker.clone(), host);
+        let calls = Calls::new(queue, waker.clone(), callbacks);
         let served: Weak<Calls> = Arc::downgrade(&calls);
         waker.belongs_to(Owner::new(served, false));
         Ok(Self { calls, wakeup, far: Mutex::new(far) })

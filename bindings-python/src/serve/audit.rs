@@ -3,10 +3,10 @@
 //! Law: writing the log never blocks a request. The function runs on a Python thread without Rust frames below it,
 //! because the interpreter stops such threads wherever they are when it exits.
 
-use crate::calls::host::Host;
+use crate::calls::server_state::ServerState;
 use mcp_resources_engine::guard::AuditRecord;
 use mcp_resources_runtime::provider::WatchChange;
-use mcp_resources_runtime::transport::{AuditFile, RecordSignal};
+use mcp_resources_runtime::transport::{AuditFile, ConsumerSignal};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -23,15 +23,15 @@ pub(crate) enum Audit {
 /// The changes of what clients watch, for the thread that takes them.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Watches {
-    host: Weak<Host>,
-    bell: Arc<RecordSignal>,
+    state: Weak<ServerState>,
+    signal: Arc<ConsumerSignal>,
 }
 
 /// The audit records, for the thread that takes them.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Records {
-    host: Weak<Host>,
-    bell: Arc<RecordSignal>,
+    state: Weak<ServerState>,
+    signal: Arc<ConsumerSignal>,
 }
 
 impl Audit {
@@ -51,14 +51,14 @@ impl Audit {
 }
 
 /// Called when the server begins to serve: starts the threads of this process that take records and changes of watches.
-pub(crate) fn begin(py: Python<'_>, host: &Arc<Host>) -> PyResult<()> {
-    if let Some(watcher) = host.watcher.get() {
-        let watches = |bell| Watches { host: Arc::downgrade(host), bell };
-        watcher.thread.begin(|bell| watcher.start.call1(py, (watches(bell),)).map(drop))?;
+pub(crate) fn begin(py: Python<'_>, state: &Arc<ServerState>) -> PyResult<()> {
+    if let Some(consumer) = state.watch_consumer.get() {
+        let watches = |signal| Watches { state: Arc::downgrade(state), signal };
+        consumer.thread.begin(|signal| consumer.start.call1(py, (watches(signal),)).map(drop))?;
     }
-    let Some(recorder) = &host.recorder else { return Ok(()) };
-    let records = |bell| Records { host: Arc::downgrade(host), bell };
-    recorder.thread.begin(|bell| recorder.start.call1(py, (records(bell),)).map(drop))
+    let Some(consumer) = &state.record_consumer else { return Ok(()) };
+    let records = |signal| Records { state: Arc::downgrade(state), signal };
+    consumer.thread.begin(|signal| consumer.start.call1(py, (records(signal),)).map(drop))
 }
 
 #[pymethods]
@@ -67,13 +67,13 @@ impl Records {
     fn next<'py>(&self, py: Python<'py>) -> Option<Vec<Bound<'py, PyBytes>>> {
         loop {
             let mut entries = Vec::new();
-            if let Some(host) = self.host.upgrade() {
-                host.take_audit_records(&mut entries);
+            if let Some(state) = self.state.upgrade() {
+                state.take_audit_records(&mut entries);
             }
             if !entries.is_empty() {
                 return Some(entries.iter().map(|entry| line(py, entry)).collect());
             }
-            if !py.detach(|| self.bell.wait()) {
+            if !py.detach(|| self.signal.wait()) {
                 return None;
             }
         }
@@ -86,12 +86,12 @@ impl Watches {
     /// `None` ends the thread.
     fn next(&self, py: Python<'_>) -> Option<Vec<(String, String, bool)>> {
         loop {
-            let taken = self.host.upgrade().map(|host| host.mounts().take_watches()).unwrap_or_default();
+            let taken = self.state.upgrade().map(|state| state.mounts().take_watches()).unwrap_or_default();
             if !taken.is_empty() {
                 let change = |one: &WatchChange| (one.name.to_string(), one.uri.to_string(), one.is_watched);
                 return Some(taken.iter().map(change).collect());
             }
-            if !py.detach(|| self.bell.wait()) {
+            if !py.detach(|| self.signal.wait()) {
                 return None;
             }
         }

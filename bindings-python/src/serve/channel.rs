@@ -52,16 +52,16 @@ impl Channel {
         threads: bool,
         delivers: bool,
     ) -> PyResult<Self> {
-        let host = server.host.clone();
-        let engine = host.engine()?;
-        let clock = host.clock.clone();
+        let state = server.state.clone();
+        let engine = state.engine()?;
+        let clock = state.clock.clone();
         let (waker, wakeup) = watched(driver.py())?;
-        let runtime = Runtime::new(host.clone(), driver, threads)?;
+        let runtime = Runtime::new(state.clone(), driver, threads)?;
         let stdio = if stdio { Some(Stdio::take()?) } else { None };
         let pump = Pump::new(&engine, clock.clone(), stdio, delivers, waker.waker(WORK));
         let inbox = waker.inbox();
         let elsewhere = PumpHandler::new(&pump, inbox.reach());
-        let elsewhere = Providers::before(host.mounts().clone(), Arc::new(elsewhere));
+        let elsewhere = Providers::before(state.mounts().clone(), Arc::new(elsewhere));
         let link = Arc::new(Link {
             _timer_registration: engine.register_timer(waker.waker(TIME)),
             peer: Peer::pipe(pump.pipe().clone(), clock, elsewhere),
@@ -75,8 +75,8 @@ impl Channel {
         link.pump.pipe().wake_with(link.waker.waker(DELIVER));
         // Jobs that were put off because the output was full are taken up, whichever thread has written.
         link.pump.pipe().wake_for_room(link.waker.waker(WORK));
-        host.serving.join(link.pump.pipe());
-        audit::begin(driver.py(), &host)?;
+        state.serving.join(link.pump.pipe());
+        audit::begin(driver.py(), &state)?;
         Ok(Self { link, wakeup })
     }
 
@@ -152,7 +152,7 @@ impl Channel {
 
     /// Ends the connection.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.link.runtime.host.serving.leave(self.link.pump.pipe().id());
+        self.link.runtime.state.serving.leave(self.link.pump.pipe().id());
         self.link.waker.close();
         self.link.pump.close(&self.link.attached(py))
     }
@@ -262,7 +262,7 @@ impl EventLoop for Attached<'_, '_> {
     }
 
     fn handled(&self) -> PyResult<()> {
-        self.0.runtime.host.kick(self.1)
+        self.0.runtime.state.kick(self.1)
     }
 }
 

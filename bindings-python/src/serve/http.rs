@@ -64,10 +64,10 @@ pub(crate) enum Identification<'py> {
 impl Endpoint {
     #[new]
     fn new(server: &Server, driver: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let host = server.host.clone();
-        let endpoint = core::Endpoint::new(host.engine()?, rules::read(options)?, session_ids());
+        let state = server.state.clone();
+        let endpoint = core::Endpoint::new(state.engine()?, rules::read(options)?, session_ids());
         let endpoint = endpoint.map_err(|error| rules::refused(driver.py(), &error))?;
-        let runtime = Runtime::new(host, driver, true)?;
+        let runtime = Runtime::new(state, driver, true)?;
         let (web, wakeup) = Web::new(driver.py(), runtime, |_, _| Ok(HttpSide::Loop(endpoint)))?;
         Ok(Self { web, wakeup })
     }
@@ -75,7 +75,7 @@ impl Endpoint {
     /// Raises if an option has a value that is not allowed.
     #[staticmethod]
     fn check(server: &Server, options: &Bound<'_, PyDict>) -> PyResult<()> {
-        let made = core::Endpoint::new(server.host.engine()?, rules::read(options)?, session_ids());
+        let made = core::Endpoint::new(server.state.engine()?, rules::read(options)?, session_ids());
         made.map(drop).map_err(|error| rules::refused(options.py(), &error))
     }
 
@@ -97,7 +97,7 @@ impl Endpoint {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let client = client.and_then(|address| address.parse().ok());
         let endpoint = self.web.side.endpoint();
-        let clock = &self.web.runtime.host.clock;
+        let clock = &self.web.runtime.state.clock;
         match endpoint.admit(&RequestHead { verb, target, headers: &headers, client, mount }, clock.now()) {
             Ok(admitted) => {
                 let admitted = Admitted(Some((admitted, clock.clone())));
@@ -119,7 +119,7 @@ impl Endpoint {
         request: &Identified,
         body: &[u8],
     ) -> PyResult<(Exchange, TurnParts<'py>)> {
-        let now = self.web.runtime.host.clock.now();
+        let now = self.web.runtime.state.clock.now();
         let mut out = Vec::new();
         let opened = self.web.side.endpoint().open(&request.0, body, now, &mut out);
         let core::OpenedRequest { turn, exchange } = opened;
@@ -132,7 +132,7 @@ impl Endpoint {
     fn timer(&self, py: Python<'_>) -> PyResult<()> {
         self.web.timer.fired();
         let endpoint = self.web.side.endpoint();
-        let now = self.web.runtime.host.clock.now();
+        let now = self.web.runtime.state.clock.now();
         delivering(py, || endpoint.engine().tick(now))?;
         self.web.turns(py, endpoint.tick(now))?;
         self.web.rearm(py)
@@ -145,7 +145,7 @@ impl Endpoint {
 
     /// Ends every session and cancels the requests in flight.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let turns = self.web.side.endpoint().close(self.web.runtime.host.clock.now());
+        let turns = self.web.side.endpoint().close(self.web.runtime.state.clock.now());
         self.web.turns(py, turns)
     }
 }
@@ -237,7 +237,7 @@ impl Exchange {
             return Ok((None, PyBytes::new(py, b""), true, false));
         };
         let mut out = Vec::new();
-        let turn = exchange.deliver(room, self.0.web.runtime.host.clock.now(), &mut out);
+        let turn = exchange.deliver(room, self.0.web.runtime.state.clock.now(), &mut out);
         self.0.web.turn(py, turn, &out, &self.0)
     }
 
@@ -245,13 +245,13 @@ impl Exchange {
     #[getter]
     fn deadline(&self) -> Option<f64> {
         let deadline = self.0.peer.http()?.deadline()?;
-        Some(seconds(deadline.saturating_sub(self.0.web.runtime.host.clock.now().tick)))
+        Some(seconds(deadline.saturating_sub(self.0.web.runtime.state.clock.now().tick)))
     }
 
     /// The client is gone.
     fn closed(&self, py: Python<'_>) -> PyResult<()> {
         let Some(exchange) = self.0.peer.http() else { return Ok(()) };
-        let turn = exchange.closed(self.0.web.runtime.host.clock.now());
+        let turn = exchange.closed(self.0.web.runtime.state.clock.now());
         self.0.web.turn(py, turn, &[], &self.0).map(drop)
     }
 }

@@ -53,21 +53,21 @@ impl HttpServer {
         verifier: Option<&TokenVerifier>,
         tls: Option<TlsFiles>,
     ) -> PyResult<Self> {
-        let host = server.host.clone();
+        let state = server.state.clone();
         let mut given = HttpOptions::new(rules::read(options)?);
         if let Some(TlsFiles { certificate, key }) = tls {
             let made = Tls::from_pem(certificate, key);
             let refused = |error| error::raise(driver.py(), "Registration", (format!("tls: {error}"),));
             given.tls = Some(made.map_err(refused)?);
         }
-        let engine = host.engine()?;
-        let clock = host.clock.clone();
-        let runtime = Runtime::new(host, driver, true)?;
-        let (web, wakeup) = Web::new(driver.py(), runtime, |inbox, host| {
+        let engine = state.engine()?;
+        let clock = state.clock.clone();
+        let runtime = Runtime::new(state, driver, true)?;
+        let (web, wakeup) = Web::new(driver.py(), runtime, |inbox, event_handler| {
             if given.rules.auth.is_some() {
                 given.verifier = Some(verifier.map_or_else(|| inbox.reach() as _, TokenVerifier::shared));
             }
-            let made = core::HttpServer::new(&engine, clock, given, host);
+            let made = core::HttpServer::new(&engine, clock, given, event_handler);
             made.map(HttpSide::Native).map_err(|error| rules::refused(driver.py(), &error))
         })?;
         Ok(Self { web, wakeup, running: Mutex::default() })

@@ -1,10 +1,10 @@
 //! The server: an engine, its handlers by number, and the channels that deliver changes.
 
+use crate::calls::consumer::ConsumerThread;
 use crate::calls::function::Function;
-use crate::calls::host::{Functions, Host, Recorder};
 use crate::calls::queue::Queue;
-use crate::calls::records::RecordThread;
 use crate::calls::redact::{PROVIDER_CALLS, Redactor};
+use crate::calls::server_state::{Consumer, Functions, ServerState};
 use crate::calls::waker::delivering;
 use crate::serve::audit::Audit;
 use crate::serve::providers::Provider;
@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// The data of one request, in reused buffers.
 #[pyclass(frozen, weakref, module = "mcp_resources._core")]
 pub struct Server {
-    pub(crate) host: Arc<Host>,
+    pub(crate) state: Arc<ServerState>,
 }
 
 /// One change of the registrations.
@@ -89,15 +89,15 @@ impl Server {
     ) -> PyResult<Self> {
         let (info, options) = options::read(ServerInfo { name, version, ..ServerInfo::default() }, fields)?;
         let registry = Registry::new(info, options).map_err(|error| error::registration(py, &error, None))?;
-        let recorder = match audit.map(Audit::read).transpose()? {
+        let record_consumer = match audit.map(Audit::read).transpose()? {
             Some(Audit::File(file)) => {
                 registry.audit(Box::new(file));
                 None
             }
             Some(Audit::Function(start)) => {
-                let thread = RecordThread::default();
-                registry.watch_audit_records(thread.bell().clone().into());
-                Some(Recorder { start, thread })
+                let thread = ConsumerThread::default();
+                registry.watch_audit_records(thread.signal().clone().into());
+                Some(Consumer { start, thread })
             }
             None => None,
         };
@@ -108,24 +108,24 @@ impl Server {
                 .mounts()
                 .redact_with(Arc::new(move |peer, uri, answer| redactor.provided(peer, uri, answer)));
         }
-        let host = Host {
+        let state = ServerState {
             clock: registry.clock().clone(),
             queue,
             spawn,
             redactor,
             lifespan: Mutex::default(),
-            recorder,
-            watcher: OnceLock::new(),
+            record_consumer,
+            watch_consumer: OnceLock::new(),
             registry,
             serving: ServingRegistry::default(),
         };
-        Ok(Self { host: Arc::new(host) })
+        Ok(Self { state: Arc::new(state) })
     }
 
-    /// Rust holds the functions, which may close over the server, so the collector must visit them. A running host
-    /// references the server, so a server in use is never collected.
+    /// Rust holds the functions, which may close over the server, so the collector must visit them. A running
+    /// channel references the server, so a server in use is never collected.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.host.traverse(&visit)
+        self.state.traverse(&visit)
     }
 
     /// Declares a method that is not ours.
@@ -140,23 +140,23 @@ impl Server {
         let list_kind = lists.map(|word| list_kinds(&word)).transpose()?;
         let capability = capability.map(|CapabilityParts { name, settings }| (name, settings));
         let foreign = ForeignFunction { method, name_param, capability, list_kind, timeout };
-        let added = self.host.registry.extend(foreign, Arc::new(function.into()));
+        let added = self.state.registry.extend(foreign, Arc::new(function.into()));
         added.map_err(|error| error::registration(py, &error, None))
     }
 
     /// Applies edits, all or none. Returns warnings for the log.
     fn publish(&self, py: Python<'_>, edits: Vec<PyRef<'_, Edit>>) -> PyResult<Vec<String>> {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
-        let registry = &self.host.registry;
+        let registry = &self.state.registry;
         // An edit of templates builds their index anew: other threads go on meanwhile.
         let published = delivering(py, || py.detach(|| registry.publish(&changes)))?;
-        published.map_err(|error| self.host.refusal(py, &error))
+        published.map_err(|error| self.state.refusal(py, &error))
     }
 
     /// Mounts providers, all or none.
     fn mount(&self, py: Python<'_>, providers: Vec<PyRef<'_, Provider>>) -> PyResult<()> {
-        let _ = self.host.engine()?;
-        let mounts = self.host.mounts();
+        let _ = self.state.engine()?;
+        let mounts = self.state.mounts();
         let providers: Vec<_> = providers.iter().map(|provider| provider.provider.clone()).collect();
         let mounted = delivering(py, || py.detach(|| mounts.mount_all(&providers)))?;
         mounted.map_err(|error| error::registration(py, &error, None))
@@ -165,101 +165,102 @@ impl Server {
     /// Reports when clients begin or stop watching `uri`, a resource or template, on the thread that `start` starts
     /// when the server begins to serve. Returns the name under which the changes are reported.
     fn watch(&self, uri: &str, start: Py<PyAny>) -> PyResult<String> {
-        let watcher = self.host.watcher.get_or_init(|| Recorder { start, thread: RecordThread::default() });
-        self.host.engine()?;
-        Ok(self.host.mounts().watch_changes(uri, watcher.thread.bell().clone().into()).to_string())
+        let consumer =
+            self.state.watch_consumer.get_or_init(|| Consumer { start, thread: ConsumerThread::default() });
+        self.state.engine()?;
+        Ok(self.state.mounts().watch_changes(uri, consumer.thread.signal().clone().into()).to_string())
     }
 
     /// Ends the mount of a provider. `False` if it is not mounted here.
     fn unmount(&self, py: Python<'_>, provider: &Provider) -> PyResult<bool> {
-        let mounts = self.host.mounts();
+        let mounts = self.state.mounts();
         let provider = &provider.provider;
         delivering(py, || py.detach(|| mounts.unmount_provider(provider)))
     }
 
     fn notify_updated(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
-        let engine = self.host.engine()?;
-        let now = self.host.clock.now();
+        let engine = self.state.engine()?;
+        let now = self.state.clock.now();
         let updated = delivering(py, || engine.updated(uri, now))?;
         updated.map_err(|error| error::registration(py, &error, None))
     }
 
     fn notify_list_changed(&self, py: Python<'_>, lists: &str) -> PyResult<()> {
-        let engine = self.host.engine()?;
-        let now = self.host.clock.now();
+        let engine = self.state.engine()?;
+        let now = self.state.clock.now();
         let lists = list_kinds(lists)?;
         delivering(py, || engine.list_changed(lists, now))
     }
 
     /// Ends every listen that is open now with its result.
     fn shutdown(&self, py: Python<'_>) -> PyResult<()> {
-        delivering(py, || self.host.serving.shutdown())
+        delivering(py, || self.state.serving.shutdown())
     }
 
     /// The tokens of a subject are no longer valid: ends its listens and streams.
     fn revoke(&self, py: Python<'_>, subject: &str) -> PyResult<()> {
-        let engine = self.host.engine()?;
+        let engine = self.state.engine()?;
         delivering(py, || engine.revoke(subject))
     }
 
     /// The metrics in the text format of Prometheus; `None` if they are off.
     fn metrics_text(&self) -> PyResult<Option<String>> {
-        Ok(self.host.engine()?.metrics_text())
+        Ok(self.state.engine()?.metrics_text())
     }
 
     /// Waits, not for long, until all that is recorded was taken.
     fn flush_audit(&self, py: Python<'_>) {
         py.detach(|| {
-            self.host.registry.flush_audit();
-            self.host.recorder.iter().for_each(|recorder| recorder.thread.flush());
+            self.state.registry.flush_audit();
+            self.state.record_consumer.iter().for_each(|consumer| consumer.thread.flush());
         });
     }
 
     /// Ends the threads when the interpreter ends, after the audit records were taken.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
-            self.host.queue.get().jobs.stop();
+            self.state.queue.get().jobs.stop();
             PROVIDER_CALLS.close();
-            self.host.registry.end_audit();
-            let recorders = self.host.recorder.iter().chain(self.host.watcher.get());
-            recorders.for_each(|recorder| recorder.thread.end());
+            self.state.registry.end_audit();
+            let consumers = self.state.record_consumer.iter().chain(self.state.watch_consumer.get());
+            consumers.for_each(|consumer| consumer.thread.end());
         });
     }
 
     /// Called after a fork of a process that had threads.
     fn forked(&self) {
-        self.host.queue.get().jobs.forked();
+        self.state.queue.get().jobs.forked();
         PROVIDER_CALLS.forked();
-        self.host.registry.forked();
+        self.state.registry.forked();
     }
 
     /// Sets the value of the server's lifespan, for handlers.
     fn set_lifespan(&self, value: Option<Py<PyAny>>) {
-        let before = std::mem::replace(&mut *lock(&self.host.lifespan), value);
+        let before = std::mem::replace(&mut *lock(&self.state.lifespan), value);
         drop(before);
     }
 
     /// Time for requests in flight to finish after the end of input, in milliseconds.
     #[getter]
     fn grace(&self) -> Millis {
-        self.host.registry.grace()
+        self.state.registry.grace()
     }
 
     /// The jobs of the worker threads.
     #[getter]
     fn queue(&self, py: Python<'_>) -> Py<Queue> {
-        self.host.queue.clone_ref(py)
+        self.state.queue.clone_ref(py)
     }
 
     /// The number of registered functions.
     #[getter]
     fn handlers(&self) -> usize {
-        self.host.registry.len()
+        self.state.registry.len()
     }
 
     /// Stops the clock at this many milliseconds, for tests.
     fn set_time(&self, tick: Millis, unix: Millis) {
-        self.host.clock.set(Some(Now { tick, unix }));
+        self.state.clock.set(Some(Now { tick, unix }));
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Web {
     /// Items from other threads for the loop.
     pub(crate) inbox: Arc<RequestInbox<DeliveryReady>>,
     /// Providers, then the inbox.
-    host: Arc<dyn transport::EventHandler>,
+    event_handler: Arc<dyn transport::EventHandler>,
     waker: Arc<LoopWaker>,
     _timer_registration: Option<TimerRegistration>,
     pub(crate) timer: PumpTimer,
@@ -55,24 +55,24 @@ impl Web {
     ) -> PyResult<(Arc<Self>, Py<Wakeup>)> {
         let (waker, wakeup) = watched(py)?;
         let inbox = waker.inbox();
-        let host: Arc<dyn transport::EventHandler> =
-            Providers::before(runtime.host.mounts().clone(), inbox.reach());
-        let side = make(&inbox, host.clone())?;
+        let event_handler: Arc<dyn transport::EventHandler> =
+            Providers::before(runtime.state.mounts().clone(), inbox.reach());
+        let side = make(&inbox, event_handler.clone())?;
         let timer_registration = side.register_timer(waker.waker(TIME));
         let timer = PumpTimer::default();
         let web = Arc::new(Self {
             runtime,
             side,
             inbox,
-            host,
+            event_handler,
             waker,
             _timer_registration: timer_registration,
             timer,
         });
         let served: Weak<Self> = Arc::downgrade(&web);
         web.waker.belongs_to(Owner::new(served, true));
-        web.runtime.host.serving.serve(web.side.endpoint());
-        audit::begin(py, &web.runtime.host)?;
+        web.runtime.state.serving.serve(web.side.endpoint());
+        audit::begin(py, &web.runtime.state)?;
         Ok((web, wakeup))
     }
 
@@ -94,7 +94,7 @@ impl Web {
         error::log_misuse(py, "", misuse.as_deref());
         if !events.is_empty() {
             run::handle_all(py, &Client(own.clone()), events)?;
-            self.runtime.host.kick(py)?;
+            self.runtime.state.kick(py)?;
         }
         self.rearm(py)?;
         Ok((head.map(head_parts), PyBytes::new(py, out), end, more))
@@ -107,19 +107,19 @@ impl Web {
         connection: ConnectionId,
         exchange: Option<core::Exchange>,
     ) -> PyResult<Arc<WebPeer>> {
-        let clock = self.runtime.host.clock.clone();
-        let host = self.host.clone();
+        let clock = self.runtime.state.clock.clone();
+        let event_handler = self.event_handler.clone();
         let context = Arc::new(CallContext::current(py)?);
-        let peer = Peer::exchange(connection, exchange, clock, host).with_peer_data(context);
+        let peer = Peer::exchange(connection, exchange, clock, event_handler).with_peer_data(context);
         Ok(Arc::new(WebPeer { web: self.clone(), peer }))
     }
 
     /// Performs the turns of sessions without a writer.
     pub(crate) fn turns(self: &Arc<Self>, py: Python<'_>, turns: Vec<Turn<'static>>) -> PyResult<()> {
         turns.into_iter().try_for_each(|turn| {
-            let clock = self.runtime.host.clock.clone();
-            let host = self.host.clone();
-            let peer = Peer::exchange(turn.connection, None, clock, host);
+            let clock = self.runtime.state.clock.clone();
+            let event_handler = self.event_handler.clone();
+            let peer = Peer::exchange(turn.connection, None, clock, event_handler);
             let own = Arc::new(WebPeer { web: self.clone(), peer });
             self.turn(py, turn, &[], &own).map(drop)
         })
@@ -134,7 +134,7 @@ impl Web {
             }
             return Ok(());
         }
-        let delay = self.timer.arm(&deadlines, self.runtime.host.clock.now());
+        let delay = self.timer.arm(&deadlines, self.runtime.state.clock.now());
         delay.map_or(Ok(()), |delay| self.runtime.drive(py, "alarm", (seconds(delay),)))
     }
 }
@@ -145,7 +145,7 @@ impl LoopOwner for Web {
         self.waker.take();
         let client = |peer| Client(Arc::new(WebPeer { web: self.clone(), peer }));
         let result = inbox::take(py, &self.inbox, &self.runtime, client);
-        self.runtime.host.kick(py)?;
+        self.runtime.state.kick(py)?;
         self.rearm(py)?;
         result
     }

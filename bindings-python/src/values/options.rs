@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyString};
 
 /// The options of a server that are handled here or in Python.
-const OF_HOST: &[&str] = &["audit", "guard", "encoder", "lifespan"];
+const IN_PYTHON: &[&str] = &["audit", "guard", "encoder", "lifespan"];
 /// The deepest nesting of lists: a list may contain itself.
 const DEEPEST: usize = 8;
 
@@ -56,14 +56,14 @@ pub(crate) fn read(info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult<(Se
         let options = &mut setup.options;
         match name {
             "guard" => options.guard = guard::read(&value)?,
-            // The function itself is kept by the host.
+            // The function itself is kept in the state of the server.
             "redact" => options.transforms = !value.is_none(),
             "process_key" => {
                 let key = FromOption::from_option(convert(&value)?);
                 options.process_key = key.map_err(|error| refused(name, &value, &error))?;
             }
             _ if !Setup::NAMES.contains(&name) => {
-                return Err(unexpected("option", name, &[Setup::NAMES, OF_HOST].concat()));
+                return Err(unexpected("option", name, &[Setup::NAMES, IN_PYTHON].concat()));
             }
             _ => set(&mut setup, name, &value)?,
         }

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyString};
 
 static OBJECT_JSON: Import = Import::new("mcp_resources.results", "object_json");
 /// The options of a registration that are read in Python, or that only templates have.
-const OF_HOST: &[&str] = &["vars", "extra_query", "parameters", "tool", "inline", "replace"];
+const IN_PYTHON: &[&str] = &["vars", "extra_query", "parameters", "tool", "inline", "replace"];
 /// The options of a tool or prompt that are read in Python, and those that follow from its function.
 const OF_NAMED: &[&str] = &["inline", "replace"];
 const BY_HAND: &[&str] = &["input_schema", "output_schema", "arguments", "completes"];
@@ -105,7 +105,11 @@ fn describe<T: NamedOptions>(described: &mut T, fields: &Bound<'_, PyDict>) -> P
     for (name, value) in fields {
         let name = name.cast::<PyString>()?.to_str()?;
         let known = || {
-            core::Resource::NAMES.iter().copied().filter(|name| *name != "uri").chain(OF_HOST.iter().copied())
+            core::Resource::NAMES
+                .iter()
+                .copied()
+                .filter(|name| *name != "uri")
+                .chain(IN_PYTHON.iter().copied())
         };
         match name {
             _ if value.is_none() => {}

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 /// The options of the HTTP server that are set in Python.
-const OF_HOST: &[&str] = &["host", "port"];
+const IN_PYTHON: &[&str] = &["host", "port"];
 
 /// Reads the options of an endpoint.
 pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
@@ -16,7 +16,7 @@ pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
     for (name, value) in fields {
         let name = name.cast::<PyString>()?.to_str()?;
         if !Rules::NAMES.contains(&name) {
-            return Err(unexpected("option", name, &[OF_HOST, Rules::NAMES].concat()));
+            return Err(unexpected("option", name, &[IN_PYTHON, Rules::NAMES].concat()));
         }
         set(&mut rules, name, &value)?;
     }

@@ -5,7 +5,9 @@ use crate::handle::{Client, Inner};
 use crate::hooks::{Answer, Answers, Hooks, LIST_CHANGES, NoteFn};
 use crate::link::ServerHandle;
 use crate::target::Target;
-use mcp_resources_engine::client::{Access, AllowList, ClientLimits, ClientQuestion, MachineOptions};
+use mcp_resources_engine::client::{
+    Access, AllowList, ClientImplementation, ClientLimits, ClientQuestion, MachineOptions,
+};
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::version::{QUESTIONS, Revision};
 use std::collections::HashMap;
@@ -21,7 +23,7 @@ pub struct ClientBuilder {
     servers: Vec<ServerConfig>,
     timeout: Option<Millis>,
     revision: Option<Revision>,
-    info: Option<(String, String)>,
+    info: Option<ClientImplementation>,
     answers: HashMap<String, Answers>,
     note: Option<NoteFn>,
     left_out: Option<NoteFn>,
@@ -85,7 +87,7 @@ impl ClientBuilder {
     /// Sets the name and the version of the program, for the servers' logs.
     #[must_use]
     pub fn info(mut self, name: &str, version: &str) -> Self {
-        self.info = Some((name.into(), version.into()));
+        self.info = Some(ClientImplementation { name: name.into(), version: version.into() });
         self
     }
 

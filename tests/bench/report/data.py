@@ -54,6 +54,8 @@ class Table:
     modern: bool
     time: int
     machine: str
+    # The version of ours that was measured; none in results of before this was kept.
+    version: str | None
     rows: list[Row]
 
     def row(self, server: str) -> Row | None:
@@ -102,7 +104,7 @@ def merged(lines: Path, kept: Path, versions: list[str], micro: dict[str, dict[s
         raw["tables"] = before["tables"]
         raw["micro"] = dict(sorted((before["micro"] | micro).items()))
     for line in lines.read_text().splitlines():
-        table = json.loads(line)
+        table = json.loads(line) | ({"version": versions[0]} if versions else {})
         place = [_key(other) for other in raw["tables"]]
         if _key(table) in place:
             raw["tables"][place.index(_key(table))] = table
@@ -129,4 +131,4 @@ def _key(table: dict[str, Any]) -> tuple[str, bool]:
 
 def _table(raw: dict[str, Any]) -> Table:
     rows = [Row(row["server"], row["rounds"], row.get("missing")) for row in raw["rows"]]
-    return Table(raw["workload"], raw["modern"], raw["time"], raw["machine"], rows)
+    return Table(raw["workload"], raw["modern"], raw["time"], raw["machine"], raw.get("version"), rows)

@@ -87,7 +87,23 @@ def goals(results: Results) -> Iterator[Goal]:
     yield from _start(results)
     yield from _files(results)
     yield from _client(results)
+    yield from _tools(results)
     yield from _metrics(results)
+
+
+def _tools(results: Results) -> Iterator[Goal]:
+    for peer, server, bound in (
+        ("python-sdk", "ours-python", 30),
+        ("ts-sdk", "ours-node", 4),
+        ("rmcp", "ours-rust", 8),
+    ):
+        found = results.ratio("W19-64", peer, server)
+        yield Goal("W19", f"CPU of a tool's call, {peer} over {server}", bound, found, below=False)
+    for peer, server in (("python-sdk", "ours-python"), ("ts-sdk", "ours-node"), ("rmcp", "ours-rust")):
+        found = results.ratio("W19-list", peer, server)
+        yield Goal("W19", f"CPU of a list of 1,000 tools, {peer} over {server}", 50, found, below=False)
+    more = results.figure("W19-import", "ours-python", "tools_ms")
+    yield Goal("W19", "import of the modules for tools, beyond the package", 1, more, unit="ms")
 
 
 def _metrics(results: Results) -> Iterator[Goal]:

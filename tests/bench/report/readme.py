@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from data import Results
+from data import Results, Table
 from tables import better, date
 from words import times
 
@@ -17,6 +17,9 @@ QUOTED = (
     ("Node, 64 HTTP connections", "W7-64/modern", "ours-node", "ts-sdk", "cpu_us"),
     ("Rust, stdio, 64 in flight", "W2", "ours-rust", "rmcp", "cpu_us"),
     ("Rust, 64 HTTP connections", "W7-64/modern", "ours-rust", "rmcp", "cpu_us"),
+    ("a tool in Python (`def`), stdio, 64 in flight", "W19-64", "ours-python", "python-sdk", "cpu_us"),
+    ("a tool in Node, stdio, 64 in flight", "W19-64", "ours-node", "ts-sdk", "cpu_us"),
+    ("a tool in Rust, stdio, 64 in flight", "W19-64", "ours-rust", "rmcp", "cpu_us"),
 )
 
 
@@ -24,11 +27,9 @@ def section(results: Results) -> str:
     """The Markdown between the two marks."""
     names = {name for _, name, *_ in QUOTED}
     quoted = [table for table in results.tables if f"{table.workload}{'/modern' if table.modern else ''}" in names]
-    machine = next((table.machine for table in quoted), "")
-    day = date(max((table.time for table in quoted), default=0))
     lines = [
-        "CPU time of the server for each read, beside the official SDK of the same language",
-        f"({machine}, {day}; median and spread of the rounds):",
+        "CPU time of the server for each read, or call of a tool, beside the official SDK of the same language",
+        f"({'; '.join(_runs(quoted))}; median and spread of the rounds):",
         *_quoted(results, QUOTED),
     ]
     worse = sum(1 for table in results.tables for _ in better(table))
@@ -37,6 +38,19 @@ def section(results: Results) -> str:
         where = "tests/bench/RESULTS.md#where-a-peer-is-better"
         lines[-1] += f" In {worse} of their figures [a peer is better]({where})."
     return "\n".join(lines)
+
+
+def _runs(quoted: Sequence[Table]) -> list[str]:
+    """The machines and days of the tables; reads and tools may be of different runs."""
+    tools = [table for table in quoted if table.workload.startswith("W19")]
+    reads = [table for table in quoted if table not in tools]
+    of_reads, of_tools = (
+        ", ".join(dict.fromkeys(f"{table.machine}, {date(table.time)}" for table in tables))
+        for tables in (reads, tools)
+    )
+    if not of_reads or not of_tools or of_reads == of_tools:
+        return [of_reads or of_tools]
+    return [f"reads: {of_reads}", f"tools: {of_tools}"]
 
 
 def _quoted(results: Results, which: Sequence[tuple[str, str, str, str, str]]) -> list[str]:

@@ -33,14 +33,17 @@ def document(results: Results) -> str:
     parts = [
         "# Side by side",
         f"Written by `make bench` on {date(newest)}; do not edit. {'; '.join(machines)}; {rounds} rounds.",
-        "Versions: " + ", ".join(results.versions) + ".",
+        "Not all tables are of one run: below each stand its day and machine, and the version of ours if it is known."
+        if len({(table.machine, date(table.time)) for table in results.tables}) > 1
+        else "",
+        "Versions of the newest run: " + ", ".join(results.versions) + ".",
         results.raw.get("note", ""),
         HOW,
         "## Where a peer is better",
         _better(results),
         "## Plots",
         "\n".join(images(results, "plots")),
-        *(_table(table, newest) for table in results.tables),
+        *(_table(table) for table in results.tables),
         micro.table(results.micro).rstrip(),
         "## Appendix: goals",
         "What the project wants to reach, beside what was measured.",
@@ -71,7 +74,7 @@ def better(table: Table) -> Iterator[str]:
                     yield f"{_name(table)}: {figure.title}, {row.server} {times(row.over(mine, figure.name))} × {ours}"
 
 
-def _table(table: Table, newest: int) -> str:
+def _table(table: Table) -> str:
     kind = KINDS[table.workload]
     figures = [one for one in kind.figures if any(row.figure(one.name) for row in table.rows)]
     versus = [one for one in ("python-sdk", "ts-sdk", "rmcp") if _has(table.row(one), kind)]
@@ -86,8 +89,8 @@ def _table(table: Table, newest: int) -> str:
     lines += [_line(row, table, kind, figures, versus) for row in table.rows]
     if floor or ratios:
         lines += ["", f"The ratios are of {kind.ratio.title}."]
-    if newest - table.time > 86_400:
-        lines += ["", f"Measured on {date(table.time)}."]
+    version = f", {table.version}" if table.version else ""
+    lines += ["", f"Measured on {date(table.time)} on {table.machine}{version}."]
     return "\n".join(lines)
 
 

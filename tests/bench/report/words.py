@@ -58,6 +58,9 @@ IMPORT = Figure("import_ms", "import, ms", 1)
 REST = Figure("rest_mib", "MiB at rest", 1)
 AFTER = Figure("after_mib", "MiB after 10,000 reads", 1)
 PEAK = Figure("peak_mib", "MiB at most", 1)
+CPU_LIST = Figure("cpu_us", "CPU µs/list", 0)
+LISTS_S = Figure("rate", "lists/s", 0, less=False)
+TOOLS_IMPORT = Figure("tools_ms", "more with the modules for tools, ms", 2)
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,12 @@ KINDS = {
         who="client",
     ),
     "W18": Kind("read a key of a configuration file, stdio", (P50, CPU, RATE), CPU),
+    "W19-1": Kind("call the tool `echo(text)`, one at a time, stdio", (P50, CPU, RATE), CPU),
+    "W19-64": Kind("call the tool `echo(text)`, 64 in flight, stdio", (CPU, RATE), CPU),
+    "W19-http-1": Kind("call the tool `echo(text)` over one HTTP connection", (P50, P99, CPU, RATE), CPU),
+    "W19-http-64": Kind("call the tool `echo(text)` over 64 HTTP connections", (P99, CPU, RATE), CPU),
+    "W19-list": Kind("list 1,000 tools to the end, stdio", (CPU_LIST, LISTS_S), CPU_LIST),
+    "W19-import": Kind("import the package, and its modules for tools", (IMPORT, TOOLS_IMPORT), IMPORT),
     "W23-log": Kind(
         "log of a path that 21 of 50,000 commits changed, without a commit-graph, stdio",
         (CPU, P50, FIRST_READ, CPU_FIRST),

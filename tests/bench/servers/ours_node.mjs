@@ -43,5 +43,14 @@ server.batch(() => {
   }
 });
 
+if (process.env.TOOLS !== undefined) {
+  const { z } = await import('zod');
+  const about = { description: 'Returns a text.', input: z.object({ text: z.string() }) };
+  server.tool('echo', about, ({ text }) => text);
+  for (let number = 0; number < Number(process.env.TOOLS); number += 1) {
+    server.tool(`t${number}`, about, ({ text }) => text);
+  }
+}
+
 const [mode, port] = process.argv.slice(2);
 await server.run(mode === '--http' ? { http: { port: Number(port) } } : {});

@@ -67,6 +67,16 @@ def pair(a: str, b: str) -> str:
     return f"{a} {b}"
 
 
+def echo(text: str) -> str:
+    """Returns a text."""
+    return text
+
+
+if "TOOLS" in os.environ:
+    server.add_tool(echo)
+    for number in range(int(os.environ["TOOLS"])):
+        server.add_tool(echo, f"t{number}")
+
 server.add_resource(Resource("bench://const", mime_type="text/plain"), text=STATIC)
 with server.batch():
     for number in range(int(os.environ.get("STATIC", "1000"))):

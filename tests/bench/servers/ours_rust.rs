@@ -3,8 +3,10 @@
 use mcp_resources::provider::{Feed, Mount, Provider, Read, ReadRef, Responder, Route};
 use mcp_resources::{
     Builder, Contents, Limits, Policy, ReadError, ReadRequest, ReadResult, RegistrationError, Resource,
-    ResourceServer, Template,
+    ResourceServer, Template, Tool,
 };
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::error::Error;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, LazyLock};
@@ -49,6 +51,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for number in 0..number("TEMPLATES", 0)? {
         builder = template(builder, number);
     }
+    if let Ok(tools) = std::env::var("TOOLS") {
+        let names = (0..tools.parse::<u32>()?).map(|number| format!("t{number}"));
+        for name in names.chain(["echo".into()]) {
+            let tool = Tool::new(name).description("Returns a text.");
+            builder = builder.tool(tool, |echo: Echo, _| async move { echo.text });
+        }
+    }
     let rules = number("RULES", 0)?;
     if rules > 0 {
         builder = builder.guard(policy(rules));
@@ -58,6 +67,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some(port) => Ok(server.run_http((Ipv4Addr::LOCALHOST, port.parse()?)).await?),
         None => Ok(server.run_stdio().await?),
     }
+}
+
+/// The arguments of the tools.
+#[derive(Deserialize, JsonSchema)]
+struct Echo {
+    text: String,
 }
 
 /// The items of a provider: at once, or on a worker.

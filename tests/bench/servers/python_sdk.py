@@ -62,6 +62,15 @@ def template(number: int) -> None:
         return f"{a} {b}"
 
 
+def echo(text: str) -> str:
+    """Returns a text."""
+    return text
+
+
+if "TOOLS" in os.environ:
+    server.tool()(echo)
+    for number in range(int(os.environ["TOOLS"])):
+        server.tool(name=f"t{number}")(echo)
 for number in range(int(os.environ.get("STATIC", "1000"))):
     listed(number)
 for number in range(int(os.environ.get("TEMPLATES", "0"))):

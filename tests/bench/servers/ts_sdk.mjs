@@ -11,6 +11,8 @@ const LARGE = 1 << 20;
 const LARGE_TEXT = 'resource contents 1\n'.repeat(LARGE / 20 + 1).slice(0, LARGE);
 const LARGE_BLOB = Buffer.from(Uint8Array.from({ length: LARGE }, (_, at) => (at * 167 + 13) % 256));
 const PLAIN = { mimeType: 'text/plain' };
+/** Only for servers with tools: it takes time to load. */
+const z = process.env.TOOLS === undefined ? undefined : (await import('zod')).z;
 
 /** Notifies the subscribers of this resource; over HTTP the handler below does. */
 let updated = (server, uri) => server.server.sendResourceUpdated({ uri });
@@ -50,6 +52,13 @@ function make({ era }) {
   for (let number = 0; number < Number(process.env.TEMPLATES ?? 0); number += 1) {
     const template = new ResourceTemplate(`bench://t${number}/{a}/{b}`, { list: undefined });
     server.registerResource(`t-${number}`, template, PLAIN, (uri, { a, b }) => text(uri, `${a} ${b}`));
+  }
+  if (z !== undefined) {
+    const about = { description: 'Returns a text.', inputSchema: z.object({ text: z.string() }) };
+    const echo = async ({ text }) => ({ content: [{ type: 'text', text }] });
+    server.registerTool('echo', about, echo);
+    for (let number = 0; number < Number(process.env.TOOLS); number += 1)
+      server.registerTool(`t${number}`, about, echo);
   }
   return server;
 }

@@ -29,7 +29,7 @@ server.tool('none', (args) => {
 });
 server.tool('titled', { title: 'x', annotations: { readOnlyHint: true } }, (args) => {
   holds<Equal<typeof args, JsonObject>>();
-  return [new Image(Buffer.alloc(1), 'image/png'), 'text'];
+  return [new Image(Buffer.alloc(1)), new Image(Buffer.alloc(1), 'image/jpeg'), 'text'];
 });
 const schema = { type: 'object' };
 server.tool('by hand', { input: { schema } }, (args) => {

@@ -2,9 +2,9 @@
 //! an interpreter loads, and has no test program.
 #![expect(dead_code, reason = "the binding uses what the tests do not")]
 
+#[path = "../../../bindings-python/src/calls/consumer.rs"]
+mod consumer;
 #[path = "../../../bindings-python/src/calls/jobs.rs"]
 mod jobs;
-#[path = "../../../bindings-python/src/calls/records.rs"]
-mod records;
 #[path = "../../../bindings-python/src/calls/tracker.rs"]
 mod tracker;

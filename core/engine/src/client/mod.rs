@@ -24,7 +24,7 @@ mod types;
 pub use access::{Access, AllowList};
 pub use error::{ClientError, Failure};
 pub use limits::ClientLimits;
-pub use machine::{Machine, MachineOptions};
+pub use machine::{ClientImplementation, Machine, MachineOptions};
 pub use testing::{MessageKind, ServerMessage, TestClient};
 pub use types::{
     CallOptions, Change, ClientCall, ClientOutcome, ClientQuestion, Effect, Listed, Lost, NotCarried,

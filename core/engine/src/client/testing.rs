@@ -11,7 +11,8 @@
 
 use super::decode::one_line;
 use super::{
-    Access, ClientCall, ClientError, ClientLimits, Effect, Failure, Machine, MachineOptions, Outgoing,
+    Access, ClientCall, ClientError, ClientImplementation, ClientLimits, Effect, Failure, Machine,
+    MachineOptions, Outgoing,
 };
 use crate::jsonrpc::{Json, JsonMembers, Line, Lines, RawParams, object};
 use crate::meta;
@@ -76,7 +77,10 @@ impl TestClient {
     pub fn new(revision: Revision, capabilities: &str) -> Self {
         let mut options = MachineOptions::new("server", Access::everything());
         options.revision = Some(revision);
-        options.info = ("mcp-resources-testing".into(), env!("CARGO_PKG_VERSION").into());
+        options.info = ClientImplementation {
+            name: "mcp-resources-testing".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        };
         options.is_testing = true;
         let mut client = Self {
             machine: Machine::new(options),

@@ -151,7 +151,7 @@ fn trace_of(params: &RawParams<'_>) -> Option<Box<str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::TestHost;
+    use super::super::tests::TestRuntime;
     use super::*;
     use crate::catalog::{Edit, ItemSource};
     use crate::connection::{Answer, ConnectionKind, Contents};
@@ -161,17 +161,17 @@ mod tests {
     use crate::resource::{Resource, Template};
     use serde_json::{Value, json};
 
-    fn host() -> TestHost {
-        let mut host =
-            TestHost::with(EngineOptions { audit: true, metrics: true, ..EngineOptions::default() });
-        host.now = Now { tick: 10, unix: 1_000 };
-        host
+    fn runtime() -> TestRuntime {
+        let mut runtime =
+            TestRuntime::with(EngineOptions { audit: true, metrics: true, ..EngineOptions::default() });
+        runtime.now = Now { tick: 10, unix: 1_000 };
+        runtime
     }
 
-    fn taken(host: &TestHost) -> Vec<Value> {
+    fn taken(runtime: &TestRuntime) -> Vec<Value> {
         let mut entries = Vec::new();
         let mut lines = Vec::new();
-        host.connection.engine().take_audit_records(&mut entries);
+        runtime.connection.engine().take_audit_records(&mut entries);
         entries.iter().for_each(|entry| entry.write_line(&mut lines));
         lines
             .split(|byte| *byte == b'\n')
@@ -180,76 +180,86 @@ mod tests {
             .collect()
     }
 
-    fn outcomes(host: &TestHost) -> Vec<String> {
-        taken(host).iter().map(|entry| entry["outcome"].as_str().unwrap().to_owned()).collect()
+    fn outcomes(runtime: &TestRuntime) -> Vec<String> {
+        taken(runtime).iter().map(|entry| entry["outcome"].as_str().unwrap().to_owned()).collect()
     }
 
     // S-19: answers of the engine and of a handler are recorded alike.
     #[test]
     fn a_constant_and_a_handler() {
-        let mut host = host();
-        host.read(1, "TEST://constant");
-        let length = host.out.len();
-        let token = host.read(2, "test://item/7")[0];
+        let mut runtime = runtime();
+        runtime.read(1, "TEST://constant");
+        let length = runtime.out.len();
+        let token = runtime.read(2, "test://item/7")[0];
         assert_eq!(
-            taken(&host),
+            taken(&runtime),
             [json!({
                 "time": 1_000, "principal": "", "connection": 0, "era": "modern", "revision": "2026-07-28",
                 "method": "resources/read", "uri": "test://constant", "outcome": "ok", "bytes": length, "duration": 0
             })]
         );
-        host.now.tick += 7;
-        host.out.clear();
-        host.connection.respond(token, Answer::Contents(Contents::text("x").into()), host.now, &mut host.out);
-        let record = &taken(&host)[0];
+        runtime.now.tick += 7;
+        runtime.out.clear();
+        runtime.connection.respond(
+            token,
+            Answer::Contents(Contents::text("x").into()),
+            runtime.now,
+            &mut runtime.out,
+        );
+        let record = &taken(&runtime)[0];
         assert_eq!(record["uri"], "test://item/7");
         assert_eq!((&record["time"], &record["duration"]), (&json!(1_000), &json!(7)));
-        assert_eq!(record["bytes"], host.out.len());
-        assert_eq!(taken(&host), [] as [Value; 0]);
+        assert_eq!(record["bytes"], runtime.out.len());
+        assert_eq!(taken(&runtime), [] as [Value; 0]);
     }
 
     // S-19: one record for each request, however it ends, even if an answer follows.
     #[test]
     fn one_record_however_it_ends() {
-        let mut host = host();
-        let tokens: Vec<_> = (1..=5).map(|id| host.read(id, "test://handled")[0]).collect();
-        host.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
-        assert_eq!(outcomes(&host), ["cancelled"]);
+        let mut runtime = runtime();
+        let tokens: Vec<_> = (1..=5).map(|id| runtime.read(id, "test://handled")[0]).collect();
+        runtime.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+        assert_eq!(outcomes(&runtime), ["cancelled"]);
         for token in &tokens[..2] {
-            host.connection.respond(*token, Answer::Failed(ReadError::AccessDenied), host.now, &mut host.out);
+            runtime.connection.respond(
+                *token,
+                Answer::Failed(ReadError::AccessDenied),
+                runtime.now,
+                &mut runtime.out,
+            );
         }
-        assert_eq!(outcomes(&host), ["hidden"]);
-        host.connection.abandon(tokens[2], host.now, &mut host.out);
-        assert_eq!(outcomes(&host), ["cancelled"]);
-        let reply = host.connection.detach(tokens[3]).unwrap();
-        host.now.tick += 30_000;
-        host.connection.tick(host.now, &mut host.out);
-        assert_eq!(outcomes(&host), ["timeout", "timeout"]);
-        let late = reply.encode(Answer::Contents(Contents::text("x").into()), host.now);
-        host.connection.finish(late, host.now, &mut host.out);
-        host.connection.close(host.now);
-        assert_eq!(outcomes(&host), [] as [&str; 0]);
-        host.read(9, "test://handled");
-        host.connection.close(host.now);
-        assert_eq!(outcomes(&host), ["cancelled"]);
+        assert_eq!(outcomes(&runtime), ["hidden"]);
+        runtime.connection.abandon(tokens[2], runtime.now, &mut runtime.out);
+        assert_eq!(outcomes(&runtime), ["cancelled"]);
+        let reply = runtime.connection.detach(tokens[3]).unwrap();
+        runtime.now.tick += 30_000;
+        runtime.connection.tick(runtime.now, &mut runtime.out);
+        assert_eq!(outcomes(&runtime), ["timeout", "timeout"]);
+        let late = reply.encode(Answer::Contents(Contents::text("x").into()), runtime.now);
+        runtime.connection.finish(late, runtime.now, &mut runtime.out);
+        runtime.connection.close(runtime.now);
+        assert_eq!(outcomes(&runtime), [] as [&str; 0]);
+        runtime.read(9, "test://handled");
+        runtime.connection.close(runtime.now);
+        assert_eq!(outcomes(&runtime), ["cancelled"]);
     }
 
     // R-069: a search that reached its limit is answered as not found and recorded as `exhausted`.
     #[test]
     fn a_search_without_an_end() {
-        let mut host = host();
-        let engine = host.connection.engine().clone();
+        let mut runtime = runtime();
+        let engine = runtime.connection.engine().clone();
         let template = |number| Template::new(format!("x://{{a}}-k{number}-{{b}}"));
         let handler = engine.new_handler();
         let edits =
             (0..4_000).map(|number| Edit::AddTemplate { template: template(number), handler, mount: None });
         let completed =
             Edit::AddTemplate { template: Template::new("y://{a}").completes("a"), handler, mount: None };
-        engine.publish(edits.chain([completed]).collect(), host.now).unwrap();
+        engine.publish(edits.chain([completed]).collect(), runtime.now).unwrap();
         let uri = format!("x:///{}", (0..4_000).map(|number| format!("-k{number}-")).collect::<String>());
-        host.read(1, &uri);
-        assert!(host.sent()[0]["error"]["message"].is_string());
-        assert_eq!(outcomes(&host), ["exhausted"]);
+        runtime.read(1, &uri);
+        assert!(runtime.sent()[0]["error"]["message"].is_string());
+        assert_eq!(outcomes(&runtime), ["exhausted"]);
         let text = engine.metrics_text().unwrap();
         assert!(text.contains("mcp_resources_errors_total{kind=\"exhausted\"} 1\n"), "{text}");
         let reference = json!({ "type": "ref/resource", "uri": uri });
@@ -262,25 +272,25 @@ mod tests {
                 json!({ "notifications": { "resourceSubscriptions": [uri, "test://constant"] } }),
             ),
         ] {
-            host.ask(id, method, params);
-            assert_eq!(outcomes(&host), ["exhausted"], "{id} {method}");
+            runtime.ask(id, method, params);
+            assert_eq!(outcomes(&runtime), ["exhausted"], "{id} {method}");
         }
-        host.connection = engine.connect(ConnectionKind::Stdio);
-        host.send(r#"{"jsonrpc":"2.0","id":5,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
-        host.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        host.send(
+        runtime.connection = engine.connect(ConnectionKind::Stdio);
+        runtime.send(r#"{"jsonrpc":"2.0","id":5,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
+        runtime.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        runtime.send(
             &json!({ "jsonrpc": "2.0", "id": 6, "method": "resources/subscribe", "params": { "uri": uri } })
                 .to_string(),
         );
-        assert_eq!(outcomes(&host), ["ok", "exhausted"]);
+        assert_eq!(outcomes(&runtime), ["ok", "exhausted"]);
     }
 
     // S-18, DEC-20: refused requests are recorded too, with the reason.
     #[test]
     fn refused_requests_are_recorded() {
-        let mut host = host();
+        let mut runtime = runtime();
         for (id, uri) in [(1, "test://none"), (2, "no uri")] {
-            host.read(id, uri);
+            runtime.read(id, uri);
         }
         for message in [
             r#"{"jsonrpc":"2.0","id":3,"method":"resources/list","params":{}}"#,
@@ -288,9 +298,9 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":5,"method":"tools/x\r\ny","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
             r#"{"jsonrpc":"2.0","id":6,"method":"resources/list","params":{"cursor":7,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
         ] {
-            host.send(message);
+            runtime.send(message);
         }
-        let records = taken(&host);
+        let records = taken(&runtime);
         let words: Vec<_> = records.iter().map(|record| record["outcome"].as_str().unwrap()).collect();
         let expected = [
             "not_found",
@@ -314,29 +324,30 @@ mod tests {
         for (explicit_denials, word) in [(false, "hidden"), (true, "denied")] {
             let guard = Policy::from_json(r#"{"deny": "test://constant"}"#).unwrap();
             let options = EngineOptions { audit: true, guard, explicit_denials, ..EngineOptions::default() };
-            let mut host = TestHost::with(options);
-            host.read(1, "test://constant");
-            assert_eq!(outcomes(&host), [word]);
+            let mut runtime = TestRuntime::with(options);
+            runtime.read(1, "test://constant");
+            assert_eq!(outcomes(&runtime), [word]);
         }
     }
 
     // S-19: a read that waited for an identical one has its own record.
     #[test]
     fn a_read_that_shares_an_answer() {
-        let mut host = TestHost::with(EngineOptions { audit: true, cache: true, ..EngineOptions::default() });
-        let engine = host.connection.engine().clone();
+        let mut runtime =
+            TestRuntime::with(EngineOptions { audit: true, cache: true, ..EngineOptions::default() });
+        let engine = runtime.connection.engine().clone();
         let mut resource = Resource::new("test://kept");
         resource.details.cache.ttl_ms = 1_000;
         let source = ItemSource::Handler(engine.new_handler());
-        engine.publish(vec![Edit::AddResource { resource, source }], host.now).unwrap();
-        let tokens = [host.read(1, "test://kept"), host.read(2, "test://kept")].concat();
+        engine.publish(vec![Edit::AddResource { resource, source }], runtime.now).unwrap();
+        let tokens = [runtime.read(1, "test://kept"), runtime.read(2, "test://kept")].concat();
         assert_eq!(tokens.len(), 1);
         let answer = Answer::Contents(Contents::text("x").into());
-        host.connection.respond(tokens[0], answer, host.now, &mut host.out);
-        host.connection.deliver(1 << 20, &mut host.out);
-        host.read(3, "test://kept");
-        let records = taken(&host);
-        assert_eq!((records.len(), host.sent().len()), (3, 3));
+        runtime.connection.respond(tokens[0], answer, runtime.now, &mut runtime.out);
+        runtime.connection.deliver(1 << 20, &mut runtime.out);
+        runtime.read(3, "test://kept");
+        let records = taken(&runtime);
+        assert_eq!((records.len(), runtime.sent().len()), (3, 3));
         assert!(records.iter().all(|record| record["bytes"] == records[0]["bytes"]), "{records:?}");
     }
 
@@ -345,33 +356,36 @@ mod tests {
     fn a_full_queue_counts_what_it_drops() {
         let mut options = EngineOptions { audit: true, ..EngineOptions::default() };
         options.limits.audit_queue = 2;
-        let mut host = TestHost::with(options);
-        host.now.unix = 5;
+        let mut runtime = TestRuntime::with(options);
+        runtime.now.unix = 5;
         for id in 1..=5 {
-            host.read(id, "test://constant");
+            runtime.read(id, "test://constant");
         }
-        let entries = taken(&host);
+        let entries = taken(&runtime);
         assert_eq!(entries.len(), 3);
         assert_eq!(entries[2], json!({"time": 5, "dropped": 3}));
-        host.read(6, "test://constant");
-        assert_eq!(outcomes(&host), ["ok"]);
+        runtime.read(6, "test://constant");
+        assert_eq!(outcomes(&runtime), ["ok"]);
     }
 
     // S-19, S-62: a call is recorded once, with the name of its tool, never with its arguments; that of the tool which
     // reads resources also with the URI.
     #[test]
     fn calls_are_recorded_by_name() {
-        let mut host =
-            TestHost::with(EngineOptions { audit: true, expose_as_tools: true, ..EngineOptions::default() });
+        let mut runtime = TestRuntime::with(EngineOptions {
+            audit: true,
+            expose_as_tools: true,
+            ..EngineOptions::default()
+        });
         for (id, name, arguments) in [
             (1, "read_resource", json!({ "uri": "TEST://constant" })),
             (2, "list_resources", json!({ "query": "a secret" })),
             (3, "read_resource", json!({ "uri": "test://none" })),
             (4, "none", json!({ "text": "a secret" })),
         ] {
-            host.ask(id, "tools/call", json!({ "name": name, "arguments": arguments }));
+            runtime.ask(id, "tools/call", json!({ "name": name, "arguments": arguments }));
         }
-        let records = taken(&host);
+        let records = taken(&runtime);
         let members = |name: &str| records.iter().map(|record| record[name].clone()).collect::<Vec<_>>();
         assert_eq!(members("name"), ["read_resource", "list_resources", "read_resource", "none"]);
         assert_eq!(
@@ -384,13 +398,13 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_unless_it_is_wanted() {
-        let mut host = TestHost::with(EngineOptions::default());
-        host.read(1, "test://constant");
-        assert_eq!(taken(&host), [] as [Value; 0]);
-        assert_eq!(host.connection.engine().metrics_text(), None);
-        host.connection.engine().measure();
-        host.read(2, "test://constant");
-        let text = host.connection.engine().metrics_text().unwrap();
+        let mut runtime = TestRuntime::with(EngineOptions::default());
+        runtime.read(1, "test://constant");
+        assert_eq!(taken(&runtime), [] as [Value; 0]);
+        assert_eq!(runtime.connection.engine().metrics_text(), None);
+        runtime.connection.engine().measure();
+        runtime.read(2, "test://constant");
+        let text = runtime.connection.engine().metrics_text().unwrap();
         assert!(
             text.contains("mcp_resources_requests_total{method=\"resources/read\",era=\"modern\"} 1\n"),
             "{text}"
@@ -407,28 +421,28 @@ mod tests {
             }
         }
         let bell = Arc::new(CountingWaker(AtomicUsize::new(0)));
-        let mut host = host();
-        host.connection.engine().watch_audit_records(&bell.clone().into());
-        host.read(1, "test://constant");
-        host.read(2, "test://constant");
+        let mut runtime = runtime();
+        runtime.connection.engine().watch_audit_records(&bell.clone().into());
+        runtime.read(1, "test://constant");
+        runtime.read(2, "test://constant");
         assert_eq!(bell.0.load(Ordering::Relaxed), 1);
     }
 
     /// The metrics count the same requests as the records.
     #[test]
     fn metrics() {
-        let mut host = host();
-        let engine = host.connection.engine().clone();
+        let mut runtime = runtime();
+        let engine = runtime.connection.engine().clone();
         let other = engine.connect(ConnectionKind::Session);
-        let token = host.read(1, "test://handled")[0];
-        host.now.tick += 150;
-        host.connection.respond(
+        let token = runtime.read(1, "test://handled")[0];
+        runtime.now.tick += 150;
+        runtime.connection.respond(
             token,
             Answer::Failed(ReadError::RateLimited { retry_after: 1 }),
-            host.now,
-            &mut host.out,
+            runtime.now,
+            &mut runtime.out,
         );
-        host.read(2, "test://constant");
+        runtime.read(2, "test://constant");
         let text = engine.metrics_text().unwrap();
         for line in [
             "mcp_resources_requests_total{method=\"resources/read\",era=\"modern\"} 2",

@@ -8,6 +8,7 @@ use super::select::Smallest;
 use super::tree::{Tree, join};
 use mcp_resources_engine::connection::{Body, Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_provider_kit::file_id::FileTime;
 pub(super) use mcp_resources_provider_kit::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type, priority};
 use mcp_resources_runtime::provider::RequestContext;
 use std::io::Read;
@@ -258,8 +259,8 @@ pub(super) fn resolve(
 
 /// When a file was last changed, as annotations have it.
 pub(super) fn modified(facts: &EntryFacts) -> Option<String> {
-    let (seconds, nanoseconds) = facts.modified;
-    jiff::Timestamp::new(seconds, nanoseconds)
+    let FileTime { seconds, nanoseconds } = facts.modified;
+    jiff::Timestamp::new(seconds, i32::try_from(nanoseconds).ok()?)
         .ok()
         .map(|time| time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
 }

@@ -15,6 +15,7 @@ use super::tree::{INDEX, Tree};
 use super::watch::{FileWatch, WatchReports};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
+use mcp_resources_provider_kit::file_id::{FileId, FileTime};
 use mcp_resources_provider_kit::named::NamedPath;
 use mcp_resources_provider_kit::uri_path::join;
 use mcp_resources_provider_kit::wanted::is_wanted;
@@ -286,12 +287,8 @@ pub struct GoneFolder;
 
 impl FileFacts {
     fn from_facts(facts: EntryFacts) -> Self {
-        let (seconds, nanos) = facts.modified;
-        let since = Duration::new(
-            u64::try_from(seconds).unwrap_or_default(),
-            u32::try_from(nanos).unwrap_or_default(),
-        );
-        let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + since);
+        let written = facts.modified.at().unwrap_or(SystemTime::UNIX_EPOCH);
+        let age = SystemTime::now().duration_since(written);
         Self { size: facts.size, facts, is_settled: age.is_ok_and(|age| age > COARSE) }
     }
 
@@ -302,15 +299,18 @@ impl FileFacts {
 
     /// When its contents were last written. `None` before 1970.
     pub fn written(&self) -> Option<SystemTime> {
-        let (seconds, nanos) = self.facts.modified;
-        let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?.min(999_999_999));
-        SystemTime::UNIX_EPOCH.checked_add(since)
+        self.facts.modified.at()
     }
 
     /// The facts as one text: another text is another file, or other contents. `None` if a later change need not show in it.
     pub fn stamp(&self) -> Option<String> {
-        let EntryFacts { inode, modified, size, .. } = &self.facts;
-        self.is_settled.then(|| format!("{}.{}.{}.{}.{size}", inode.0, inode.1, modified.0, modified.1))
+        let EntryFacts {
+            id: FileId { device, inode },
+            modified: FileTime { seconds, nanoseconds },
+            size,
+            ..
+        } = &self.facts;
+        self.is_settled.then(|| format!("{device}.{inode}.{seconds}.{nanoseconds}.{size}"))
     }
 }
 

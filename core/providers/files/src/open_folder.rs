@@ -11,6 +11,7 @@ use super::folder::Folder;
 use super::root_directory::{EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
 use super::rules::Chain;
 use super::tree::Tree;
+use mcp_resources_provider_kit::file_id::FileTime;
 use mcp_resources_provider_kit::uri_path::join;
 use std::io::Read;
 use std::time::{Duration, SystemTime};
@@ -37,7 +38,7 @@ pub struct FolderLevel(Chain);
 pub struct Stamp {
     facts: EntryFacts,
     /// The time of the last change of its contents or metadata.
-    changed: (i64, i64),
+    changed: FileTime,
 }
 
 /// An entry of a directory.
@@ -161,16 +162,14 @@ impl Stamp {
 
     /// Whether a change after this moment gives another stamp.
     pub fn is_settled(&self) -> bool {
-        let margin = if self.changed.1 == 0 { COARSE } else { TICK };
+        let margin = if self.changed.nanoseconds == 0 { COARSE } else { TICK };
         let age = self.changed_at().map(|changed| SystemTime::now().duration_since(changed));
         age.is_some_and(|age| age.is_ok_and(|age| age > margin))
     }
 
     /// When its contents, or what is said of it, last changed. `None` before 1970.
     pub fn changed_at(&self) -> Option<SystemTime> {
-        let (seconds, nanos) = self.changed;
-        let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?.min(999_999_999));
-        SystemTime::UNIX_EPOCH.checked_add(since)
+        self.changed.at()
     }
 }
 

@@ -11,6 +11,7 @@
 //! device is not found, so no open waits for its other end.
 
 use super::options::Symlinks;
+use mcp_resources_provider_kit::file_id::{FileId, FileTime};
 use mcp_resources_provider_kit::uri_path::PATH;
 pub(super) use mcp_resources_provider_kit::uri_path::components;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
@@ -52,7 +53,7 @@ impl Resolution {
 }
 
 /// The kind of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum FileKind {
     File,
     Directory,
@@ -62,20 +63,15 @@ pub(super) enum FileKind {
 }
 
 /// The metadata of an open file or of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EntryFacts {
     pub(super) kind: FileKind,
-    /// The device and the inode number: the same as long as it is the same file.
-    pub(super) inode: (u64, u64),
-    /// When its contents were last changed: seconds since 1970, and nanoseconds.
-    pub(super) modified: (i64, i32),
+    pub(super) id: FileId,
+    /// When its contents were last changed.
+    pub(super) modified: FileTime,
     /// In bytes.
     pub(super) size: u64,
 }
-
-/// The time of the last change of a file's contents or metadata: seconds since 1970, and nanoseconds. Programs cannot
-/// set it.
-pub(super) type Changed = (i64, i64);
 
 /// A root that is open for one request.
 #[derive(Debug)]
@@ -177,19 +173,19 @@ impl RootDirectory {
         swapped != name
             && self
                 .stat(directory, &swapped)
-                .is_some_and(|other| self.stat(directory, name).is_some_and(|own| own.inode == other.inode))
+                .is_some_and(|other| self.stat(directory, name).is_some_and(|own| own.id == other.id))
     }
 
     /// The real name of the entry that a directory finds under `name`.
     fn own_name(&self, directory: &[u8], name: &[u8]) -> Result<Vec<u8>, Missing> {
-        let inode = self.stat(directory, name).ok_or(Missing::NotFound)?.inode;
+        let id = self.stat(directory, name).ok_or(Missing::NotFound)?.id;
         let dir = self.resolve(directory)?.into_dir().ok_or(Missing::NotFound)?;
         let mut found = None;
         for entry in dir.entries()? {
             if entry.name == name {
                 return Ok(entry.name);
             }
-            if dir.stat(&entry.name).is_some_and(|facts| facts.inode == inode) {
+            if dir.stat(&entry.name).is_some_and(|facts| facts.id == id) {
                 found = Some(entry.name);
             }
         }
@@ -203,7 +199,7 @@ impl RootDirectory {
     }
 
     /// Like [`stat`](Self::stat), with the time of the last change, or the reason for failing.
-    pub(super) fn look(&self, directory: &[u8], name: &[u8]) -> Result<(EntryFacts, Changed), Errno> {
+    pub(super) fn look(&self, directory: &[u8], name: &[u8]) -> Result<(EntryFacts, FileTime), Errno> {
         let path = if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() };
         let stat = again(|| fs::statat(&self.fd, &*path, AtFlags::SYMLINK_NOFOLLOW))?;
         Ok(EntryFacts::with_change(&stat))
@@ -361,18 +357,19 @@ impl EntryFacts {
     pub(super) fn from_stat(stat: &Stat) -> Self {
         Self {
             kind: FileKind::from_file_type(FileType::from_raw_mode(stat.st_mode)),
-            inode: (stat.st_dev as u64, stat.st_ino as u64),
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i32),
+            id: FileId { device: stat.st_dev as u64, inode: stat.st_ino as u64 },
+            modified: FileTime { seconds: stat.st_mtime as i64, nanoseconds: stat.st_mtime_nsec as i64 },
             size: u64::try_from(stat.st_size).unwrap_or_default(),
         }
     }
 }
 
 impl EntryFacts {
-    /// With when it last changed.
+    /// With the time of the last change of the contents or metadata. Programs cannot set it.
     #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
-    pub(super) fn with_change(stat: &Stat) -> (Self, Changed) {
-        (Self::from_stat(stat), (stat.st_ctime as i64, stat.st_ctime_nsec as i64))
+    pub(super) fn with_change(stat: &Stat) -> (Self, FileTime) {
+        let changed = FileTime { seconds: stat.st_ctime as i64, nanoseconds: stat.st_ctime_nsec as i64 };
+        (Self::from_stat(stat), changed)
     }
 }
 
@@ -393,7 +390,7 @@ impl OpenedFile {
     }
 
     /// When it last changed.
-    pub(super) fn changed(&self) -> Option<Changed> {
+    pub(super) fn changed(&self) -> Option<FileTime> {
         again(|| fs::fstat(&self.fd)).ok().map(|stat| EntryFacts::with_change(&stat).1)
     }
 
@@ -437,7 +434,7 @@ impl Dir {
 
 impl Dir {
     /// The same as [`Dir::stat`], with when it last changed.
-    pub(super) fn stat_with_change(&self, name: &[u8]) -> Option<(EntryFacts, Changed)> {
+    pub(super) fn stat_with_change(&self, name: &[u8]) -> Option<(EntryFacts, FileTime)> {
         let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
         Some(EntryFacts::with_change(&stat))
     }

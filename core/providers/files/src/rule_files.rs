@@ -12,7 +12,8 @@
 
 use super::gitignore::IgnoreRules;
 use super::repository::{Repository, folds_case};
-use super::root_directory::{Changed, EntryFacts, FileKind, Missing, RootDirectory};
+use super::root_directory::{EntryFacts, FileKind, Missing, RootDirectory};
+use mcp_resources_provider_kit::file_id::FileTime;
 use mcp_resources_provider_kit::uri_path::join;
 use mcp_resources_runtime::sync::Mutex;
 use rustix::fs::{Mode, OFlags};
@@ -75,7 +76,7 @@ struct Faults {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RuleFileStamp {
     facts: EntryFacts,
-    changed: Changed,
+    changed: FileTime,
 }
 
 /// The reason why existing rules cannot be read.
@@ -274,8 +275,7 @@ impl RuleFiles {
 impl RuleFileStamp {
     /// Whether a change after this moment gives another stamp.
     fn is_settled(&self) -> bool {
-        let seconds = u64::try_from(self.changed.0).unwrap_or_default();
-        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let changed = self.changed.at().unwrap_or(SystemTime::UNIX_EPOCH);
         SystemTime::now().duration_since(changed).is_ok_and(|age| age > SETTLED)
     }
 }

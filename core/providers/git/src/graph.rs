@@ -11,7 +11,7 @@
 
 use super::message::CommitHeader;
 use super::packs::{IndexBytes, IsCancelled};
-use super::parts::{Areas, CHUNK, PartFile, Stamp, stamp};
+use super::parts::{Areas, CHUNK, PartFile, PartStamp, stamp};
 use gix::ObjectId;
 use gix::hash;
 use std::path::Path;
@@ -79,7 +79,7 @@ struct PathHashes {
 }
 
 /// Identifies the state of the files.
-pub(super) type GraphStamp = [Option<Stamp>; 2];
+pub(super) type GraphStamp = [Option<PartStamp>; 2];
 
 fn files(objects: &Path) -> [std::path::PathBuf; 2] {
     [objects.join("info/commit-graph"), objects.join("info/commit-graphs/commit-graph-chain")]

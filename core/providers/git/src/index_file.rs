@@ -8,7 +8,7 @@
 
 use super::index::{GitIndex, IndexEntry};
 use super::objects::entries;
-use super::parts::{PartError, Stamp, stamp};
+use super::parts::{PartError, PartStamp, stamp};
 use super::repository::Handle;
 use gix::index::State;
 use gix::index::entry::{Mode, Stat};
@@ -42,7 +42,7 @@ impl Handle<'_> {
         Ok(index)
     }
 
-    fn index_file(&self, path: &Path) -> Result<Option<(State, Stamp)>, ReadError> {
+    fn index_file(&self, path: &Path) -> Result<Option<(State, PartStamp)>, ReadError> {
         let wrong = |reason: &dyn std::fmt::Display| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             self.fault(&format!("its {name} cannot be read: {reason}; `git status` makes it anew"))
@@ -75,13 +75,13 @@ impl Handle<'_> {
         Ok(Some((state, stamp(&facts))))
     }
 
-    fn whole(&self, state: State, stamp: Stamp) -> Result<GitIndex, ReadError> {
+    fn whole(&self, state: State, stamp: PartStamp) -> Result<GitIndex, ReadError> {
         let all = u32::try_from(state.entries().len()).ok();
         let tree = state
             .tree()
             .filter(|root| root.num_entries.is_some() && root.num_entries == all)
             .map(|root| root.id);
-        let mut index = GitIndex { entries: Vec::new(), tree, written: stamp.3.0 };
+        let mut index = GitIndex { entries: Vec::new(), tree, written: stamp.modified.seconds };
         let own = match state.link() {
             Some(link) => {
                 let path =

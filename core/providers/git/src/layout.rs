@@ -10,12 +10,12 @@
 //! worktree belongs to. Otherwise a prepared directory could expose any repository of this machine.
 
 use super::parts::Areas;
+use mcp_resources_provider_kit::file_id::{FileId, FileTime};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The largest `.git` file or list of alternates that is read, in bytes.
@@ -61,17 +61,22 @@ impl fmt::Display for LayoutRefusal {
     }
 }
 
-/// Device, inode, time and size.
-pub(super) type Part = (u64, u64, i64, i64, u64);
+/// Identifies a part of a repository: a directory, or a file with these contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PartIdentity {
+    id: FileId,
+    /// Its time and size; `None` for a directory.
+    contents: Option<(FileTime, u64)>,
+}
 
 /// Identifies the checked state of a repository, to notice when it is another one or has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
     /// The parts that identify the repository: if they differ, it is another one.
-    pub(super) identity: Vec<Option<Part>>,
+    pub(super) identity: Vec<Option<PartIdentity>>,
     /// When an entry of its directories was last added, replaced or removed: it must be checked again. Programs cannot set
     /// these times.
-    entries: Vec<Option<(i64, i64)>>,
+    entries: Vec<Option<FileTime>>,
 }
 
 impl GitLayout {
@@ -193,11 +198,14 @@ impl GitLayout {
     /// The current signature, without a check. `dir` is the declared directory.
     pub(super) fn signature(&self, dir: &Path) -> Signature {
         let stat = |path: &Path| fs::symlink_metadata(path).ok();
-        let directory = |found: &Option<Metadata>| found.as_ref().map(|of| (of.dev(), of.ino(), 0, 0, 0));
-        let file = |found: &Option<Metadata>| {
-            found.as_ref().map(|of| (of.dev(), of.ino(), of.mtime(), of.mtime_nsec(), of.size()))
+        let directory = |found: &Option<Metadata>| {
+            found.as_ref().map(|at| PartIdentity { id: at.into(), contents: None })
         };
-        let changed = |found: &Option<Metadata>| found.as_ref().map(|of| (of.ctime(), of.ctime_nsec()));
+        let file = |found: &Option<Metadata>| {
+            let contents = |at: &Metadata| Some((FileTime::modified(at), at.len()));
+            found.as_ref().map(|at| PartIdentity { id: at.into(), contents: contents(at) })
+        };
+        let changed = |found: &Option<Metadata>| found.as_ref().map(FileTime::changed);
         let objects = self.common_dir.join("objects");
         let refs = self.common_dir.join("refs");
         let identity = [stat(&dir.join(".git")), stat(&self.git_dir), stat(&objects)];

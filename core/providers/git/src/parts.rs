@@ -8,11 +8,12 @@
 //! an error, and no open waits for its other end. A file outside the areas, behind any link, is an error at each
 //! opening. Files are read, never mapped: a file that is truncated during a read is an error too.
 
+use mcp_resources_provider_kit::file_id::{FileId, FileTime};
 use rustix::fs::{Mode, OFlags};
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Size of one read in bytes.
@@ -44,9 +45,14 @@ pub(super) struct PartFile {
     pub(super) facts: Metadata,
 }
 
-/// The metadata that changes when a file is replaced or written: device, inode, size, and the times of its last
-/// changes.
-pub(super) type Stamp = (u64, u64, u64, (i64, i64), (i64, i64));
+/// The metadata that changes when a file is replaced or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PartStamp {
+    id: FileId,
+    size: u64,
+    pub(super) modified: FileTime,
+    changed: FileTime,
+}
 
 impl fmt::Display for PartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -123,7 +129,7 @@ impl Areas {
         let _ = file;
         let real = fs::canonicalize(path)?;
         let found = fs::symlink_metadata(&real)?;
-        Ok(self.has(&real) && (found.dev(), found.ino()) == (facts.dev(), facts.ino()))
+        Ok(self.has(&real) && FileId::from(&found) == FileId::from(facts))
     }
 }
 
@@ -163,7 +169,11 @@ impl PartFile {
 }
 
 /// The stamp for checking whether a file is still the same.
-pub(super) fn stamp(facts: &Metadata) -> Stamp {
-    let changed = (facts.ctime(), facts.ctime_nsec());
-    (facts.dev(), facts.ino(), facts.len(), (facts.mtime(), facts.mtime_nsec()), changed)
+pub(super) fn stamp(facts: &Metadata) -> PartStamp {
+    PartStamp {
+        id: facts.into(),
+        size: facts.len(),
+        modified: FileTime::modified(facts),
+        changed: FileTime::changed(facts),
+    }
 }

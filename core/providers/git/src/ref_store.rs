@@ -8,7 +8,7 @@
 //! Law: a file that is not a reference is skipped in a list, and is an error when it is requested. All reads are
 //! limited in size.
 
-use super::parts::{Areas, PartError, Stamp, stamp};
+use super::parts::{Areas, PartError, PartStamp, stamp};
 use gix::ObjectId;
 use mcp_resources_runtime::sync::Mutex;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(super) struct RefStore {
     git_dir: PathBuf,
     /// The directory of all other references.
     common_dir: PathBuf,
-    packed: Mutex<Option<(Stamp, Arc<PackedRefs>)>>,
+    packed: Mutex<Option<(PartStamp, Arc<PackedRefs>)>>,
 }
 
 /// The lines of `packed-refs`, by name.

@@ -15,7 +15,7 @@ use super::layout::{GitLayout, LayoutRefusal, Signature};
 use super::message::TagText;
 use super::object_cache::{HALF, ObjectCache};
 use super::options::GitSettings;
-use super::parts::{Areas, PartError, Stamp};
+use super::parts::{Areas, PartError, PartStamp};
 use super::ref_store::{RefPointer, RefStore};
 use super::revision::{EXPECTED, GitRevision, RevisionStep, SHORTEST_ID, is_id};
 use super::store::ObjectStore;
@@ -65,7 +65,7 @@ pub(super) struct OpenRepository {
     pub(super) config: RepositoryConfig,
     pub(super) store: ObjectStore,
     refs: RefStore,
-    pub(super) index: Mutex<Option<(Stamp, Arc<GitIndex>)>>,
+    pub(super) index: Mutex<Option<(PartStamp, Arc<GitIndex>)>>,
     times: Mutex<Times>,
     graph: Mutex<(GraphStamp, Option<Arc<CommitGraph>>)>,
 }

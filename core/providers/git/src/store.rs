@@ -12,7 +12,7 @@ use super::object_cache::ObjectCache;
 use super::packs::{
     Compressed, EntryKind, Inflate, IsCancelled, LARGEST_OBJECT, Pack, StoreError, entry, inflate,
 };
-use super::parts::{Areas, CHUNK, PartError, PartFile, Stamp, stamp};
+use super::parts::{Areas, CHUNK, PartError, PartFile, PartStamp, stamp};
 use gix::objs::Kind;
 use gix::{ObjectId, oid};
 use mcp_resources_runtime::sync::Mutex;
@@ -52,15 +52,38 @@ pub(super) struct ObjectStore {
     packs: Mutex<Arc<PackList>>,
     /// The pack that contained the last object: the next one is likely to be there too.
     last: AtomicUsize,
-    bases: Mutex<ObjectCache<(u64, u64)>>,
+    bases: Mutex<ObjectCache<PackPosition>>,
 }
 
 #[derive(Default)]
 struct PackList {
-    /// `None`: its index cannot be read.
-    packs: Vec<(PathBuf, Stamp, Option<Arc<Pack>>)>,
+    packs: Vec<KnownPack>,
     /// Of the directories that were listed.
-    listed: Vec<Option<Stamp>>,
+    listed: Vec<Option<PartStamp>>,
+}
+
+struct KnownPack {
+    /// Of its index.
+    path: PathBuf,
+    stamp: PackStamp,
+    /// `None`: its index cannot be read.
+    pack: Option<Arc<Pack>>,
+}
+
+/// The stamps of the two files of a pack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PackStamp {
+    index: PartStamp,
+    data: PartStamp,
+}
+
+/// Where an object is in a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct PackPosition {
+    /// The number of the pack.
+    pack: u64,
+    /// From the beginning of the pack, in bytes.
+    offset: u64,
 }
 
 /// A delta that leads to an object.
@@ -68,8 +91,8 @@ struct Delta {
     file: Arc<PartFile>,
     bytes: Compressed,
     size: u64,
-    /// Of the result: its pack and its offset.
-    place: (u64, u64),
+    /// Of the result.
+    at: PackPosition,
 }
 
 type Object = (Kind, Arc<[u8]>);
@@ -129,7 +152,7 @@ impl ObjectStore {
     /// The objects whose ids begin with these digits.
     pub(super) fn with_prefix(&self, prefix: gix::hash::Prefix) -> Result<Vec<ObjectId>, StoreError> {
         let mut found = Vec::new();
-        for pack in self.list().packs.iter().filter_map(|(.., pack)| pack.as_ref()) {
+        for pack in self.list().packs.iter().filter_map(|known| known.pack.as_ref()) {
             pack.index.each_with_prefix(prefix, &mut |id| {
                 found.push(id);
                 found.len() < CANDIDATES
@@ -181,7 +204,7 @@ impl ObjectStore {
             let last = self.last.load(Ordering::Relaxed);
             let all = &list.packs;
             let order = std::iter::once(last).chain((0..all.len()).filter(|at| *at != last));
-            for (at, (.., pack)) in order.filter_map(|at| all.get(at).map(|pack| (at, pack))) {
+            for (at, KnownPack { pack, .. }) in order.filter_map(|at| all.get(at).map(|pack| (at, pack))) {
                 let Some(pack) = pack else {
                     failure = Some(StoreError::Corrupt("the index of a pack cannot be read"));
                     continue;
@@ -237,49 +260,49 @@ impl ObjectStore {
     ) -> Result<Object, StoreError> {
         let file = pack.data(&self.areas)?;
         let mut deltas = Vec::new();
-        let mut at = offset;
+        let mut at = PackPosition { pack: pack.number, offset };
         // Where the base is, unless it is kept already.
         let mut base_at = None;
         let (kind, mut data) = loop {
             if cancelled() {
                 return Err(PartError::Cancelled.into());
             }
-            if let Some(base) = self.bases().get((pack.number, at)) {
+            if let Some(base) = self.bases().get(at) {
                 break base;
             }
-            let found = entry(&file, at)?;
-            let place = (pack.number, at);
-            at = match found.kind {
+            let found = entry(&file, at.offset)?;
+            let base = match found.kind {
                 EntryKind::Whole(kind) => {
                     let size = if deltas.is_empty() { found.size } else { 0 };
                     wanted.check(kind, size)?;
                     let data = inflate(&file, found.bytes, found.size, cancelled)?;
-                    base_at = Some(place);
+                    base_at = Some(at);
                     break (kind, data.into());
                 }
                 EntryKind::Offset(base) => base,
                 EntryKind::Id(id) => match pack.index.find(&id)? {
                     Some(base) => base,
                     None => {
-                        deltas.push(Delta { file, bytes: found.bytes, size: found.size, place });
+                        deltas.push(Delta { file, bytes: found.bytes, size: found.size, at });
                         let base = Wanted { limit: LARGEST_OBJECT, ..wanted };
                         break self.read_nested(&id, base, cancelled, nested + 1)?.ok_or(NO_BASE)?;
                     }
                 },
             };
-            deltas.push(Delta { file: file.clone(), bytes: found.bytes, size: found.size, place });
+            deltas.push(Delta { file: file.clone(), bytes: found.bytes, size: found.size, at });
+            at.offset = base;
             if deltas.len() > CHAIN {
                 return Err(NO_END);
             }
         };
-        if let Some(place) = base_at.filter(|_| !deltas.is_empty()) {
-            self.keep(place, kind, &data);
+        if let Some(at) = base_at.filter(|_| !deltas.is_empty()) {
+            self.keep(at, kind, &data);
         }
         while let Some(next) = deltas.pop() {
             let delta = inflate(&next.file, next.bytes, next.size, cancelled)?;
             let limit = if deltas.is_empty() { wanted.limit } else { LARGEST_OBJECT };
             data = delta::apply(&data, &delta, limit)?.into();
-            self.keep(next.place, kind, &data);
+            self.keep(next.at, kind, &data);
         }
         wanted.check(kind, data.len() as u64)?;
         Ok((kind, data))
@@ -324,13 +347,13 @@ impl ObjectStore {
         Err(NO_END)
     }
 
-    fn keep(&self, place: (u64, u64), kind: Kind, data: &Arc<[u8]>) {
+    fn keep(&self, at: PackPosition, kind: Kind, data: &Arc<[u8]>) {
         if data.len() <= BASE {
-            self.bases().put(place, kind, data);
+            self.bases().put(at, kind, data);
         }
     }
 
-    fn bases(&self) -> MutexGuard<'_, ObjectCache<(u64, u64)>> {
+    fn bases(&self) -> MutexGuard<'_, ObjectCache<PackPosition>> {
         self.bases.lock()
     }
 
@@ -344,8 +367,8 @@ impl ObjectStore {
     fn list_again(&self) -> Arc<PackList> {
         let mut known = self.packs.lock();
         let now = |dir: &PathBuf| fs::metadata(dir.join("pack")).ok().as_ref().map(stamp);
-        let listed: Vec<Option<Stamp>> = self.dirs.iter().map(now).collect();
-        let is_same = |(path, stamp, _): &(PathBuf, Stamp, _)| stamp_of(path) == Some(*stamp);
+        let listed: Vec<Option<PartStamp>> = self.dirs.iter().map(now).collect();
+        let is_same = |pack: &KnownPack| PackStamp::read(&pack.path) == Some(pack.stamp);
         if listed != known.listed || !known.packs.iter().all(is_same) {
             *known = Arc::new(PackList { packs: self.packs_now(&known), listed });
         }
@@ -353,39 +376,41 @@ impl ObjectStore {
     }
 
     /// The current packs, the newest first. Known packs are reused.
-    fn packs_now(&self, known: &PackList) -> Vec<(PathBuf, Stamp, Option<Arc<Pack>>)> {
-        let known: HashMap<&Path, _> =
-            known.packs.iter().map(|(path, stamp, pack)| (&**path, (*stamp, pack))).collect();
-        let mut paths: Vec<(Stamp, PathBuf)> = Vec::new();
+    fn packs_now(&self, known: &PackList) -> Vec<KnownPack> {
+        let known: HashMap<&Path, &KnownPack> = known.packs.iter().map(|pack| (&*pack.path, pack)).collect();
+        let mut paths: Vec<(PackStamp, PathBuf)> = Vec::new();
         for dir in &self.dirs {
             let entries = fs::read_dir(dir.join("pack")).into_iter().flatten().filter_map(Result::ok);
             let indexes = entries.map(|entry| entry.path());
             let indexes = indexes.filter(|path| path.extension().is_some_and(|extension| extension == "idx"));
-            paths.extend(indexes.filter_map(|path| Some((stamp_of(&path)?, path))).take(PACKS));
+            paths.extend(indexes.filter_map(|path| Some((PackStamp::read(&path)?, path))).take(PACKS));
         }
-        paths.sort_by_key(|(stamp, _)| std::cmp::Reverse(stamp.3));
+        paths.sort_by_key(|(stamp, _)| std::cmp::Reverse(stamp.data.modified));
         let stays_open = paths.len() <= OPEN;
         let mut in_memory = 0;
-        let open = |(stamp, path): (Stamp, PathBuf)| {
+        let open = |(stamp, path): (PackStamp, PathBuf)| {
             let pack = match known.get(&*path) {
-                Some((was, Some(pack))) if *was == stamp => Some((*pack).clone()),
+                Some(KnownPack { stamp: before, pack: Some(pack), .. }) if *before == stamp => {
+                    Some(pack.clone())
+                }
                 _ => {
                     let room = INDEX.min(INDEXES.saturating_sub(in_memory));
                     Pack::open(&self.areas, &path, room, stays_open).ok().map(Arc::new)
                 }
             };
             in_memory += pack.as_ref().map_or(0, |pack| pack.index.in_memory());
-            (path, stamp, pack)
+            KnownPack { path, stamp, pack }
         };
         paths.into_iter().map(open).collect()
     }
 }
 
-/// A stamp of the index and of the data of a pack.
-fn stamp_of(index: &Path) -> Option<Stamp> {
-    let data = stamp(&fs::metadata(index.with_extension("pack")).ok()?);
-    let own = stamp(&fs::metadata(index).ok()?);
-    Some((own.0, own.1 ^ data.1.rotate_left(32), own.2 ^ data.2.rotate_left(32), data.3, own.4.max(data.4)))
+impl PackStamp {
+    /// The current stamps of the pack with this index; `None` if a file is not there.
+    fn read(index: &Path) -> Option<Self> {
+        let data = stamp(&fs::metadata(index.with_extension("pack")).ok()?);
+        Some(Self { index: stamp(&fs::metadata(index).ok()?), data })
+    }
 }
 
 /// Appends the directories that `objects` borrows from.

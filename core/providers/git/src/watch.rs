@@ -189,7 +189,7 @@ impl TrackedSource for GitSource {
 
     fn begin(&self, _tracker: &Arc<Tracker<Self>>, _feed: &Feed) {}
 
-    fn refresh(&self, _worker: &mut (), work: &TrackerWork<'_, Self>) -> Duration {
+    fn refresh(&self, _worker: &mut (), work: &TrackerWork<'_, Self>) -> Option<Duration> {
         let began = Instant::now();
         let before = work.current();
         let mut now = GitMarks { marks: HashMap::new(), lists: before.lists.clone(), ..self.empty() };
@@ -209,7 +209,7 @@ impl TrackedSource for GitSource {
             .filter(|at| wanted.iter().any(|wanted| wanted.repository == *at))
             .for_each(|at| self.look(at, &wanted, work, &mut now));
         work.publish(now);
-        (began.elapsed() * SHARE).clamp(EVERY, SLOWEST)
+        Some((began.elapsed() * SHARE).clamp(EVERY, SLOWEST))
     }
 
     fn digest(&self, now: &GitMarks, uri: &str) -> Option<Fingerprint> {

@@ -57,7 +57,9 @@ pub mod values;
 #[doc(hidden)]
 pub mod http_transport;
 
-// For the providers of files.
+// For the providers that look at files.
+#[doc(hidden)]
+pub mod file_id;
 #[cfg(feature = "paths")]
 #[doc(hidden)]
 pub mod media;

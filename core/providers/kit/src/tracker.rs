@@ -9,7 +9,8 @@
 //!
 //! Law:
 //! - A thread begins with the first subscriber, or with a request for a snapshot. It ends when there is no subscriber and for
-//!   [`TrackedSource::IDLE`] no such request, or with the mount. There is one at a time, and a forked process begins its own.
+//!   [`TrackedSource::IDLE`] no such request, or with the mount. A long refresh asks [`TrackerWork::is_wanted`] at each step,
+//!   and is left off then. There is one thread at a time, and a forked process begins its own.
 //! - A change is another digest of what a reader would get. What is hidden, ignored or excluded has the digest of what is
 //!   absent, so nothing that happens there is reported; that it is not served any longer is one change, as if it were removed.
 //! - The first comparison of a URI is with what was last read there, so a change between a read and its subscription is
@@ -63,8 +64,8 @@ pub trait TrackedSource: Send + Sync + Sized + 'static {
     fn begin(&self, tracker: &Arc<Tracker<Self>>, feed: &Feed) -> Self::Worker;
 
     /// Brings the snapshot up to date and publishes it. Returns how long to wait until the next refresh, if nothing wakes the
-    /// thread before.
-    fn refresh(&self, worker: &mut Self::Worker, work: &TrackerWork<'_, Self>) -> Duration;
+    /// thread before; `None` if the refresh was left off because nobody wants it.
+    fn refresh(&self, worker: &mut Self::Worker, work: &TrackerWork<'_, Self>) -> Option<Duration>;
 
     /// The digest of what a reader of a canonical URI gets, or of the lists for [`LISTS`]. `None` if it is not known now.
     fn digest(&self, snapshot: &Self::Snapshot, uri: &str) -> Option<Self::Digest>;
@@ -130,6 +131,8 @@ struct TrackerState<S: TrackedSource> {
     has_news: bool,
     /// When a request last asked for a snapshot.
     used: Option<Instant>,
+    /// The number of requests that wait for a snapshot.
+    waiting: usize,
     watched: HashMap<Arc<str>, Known<S::Digest>>,
     /// Whether a request was answered before everything was known.
     is_partly_seen: bool,
@@ -216,6 +219,7 @@ impl<S: TrackedSource> Tracker<S> {
             is_woken: false,
             has_news: false,
             used: None,
+            waiting: 0,
             watched: HashMap::new(),
             is_partly_seen: false,
             reads: TrackedReads::default(),
@@ -249,26 +253,30 @@ impl<S: TrackedSource> Tracker<S> {
         let begun = Instant::now();
         let mut state = self.state.lock();
         state.used = Some(begun);
+        state.waiting += 1;
         let mut tries = 0;
-        loop {
+        let found = loop {
             if state.is_ready && state.thread.is_some() {
-                return Some(state.snapshot.clone());
+                break Some(state.snapshot.clone());
             }
             if state.thread.is_none() {
                 tries += 1;
-                if tries > 2 || !self.begin(&mut state, feed.clone()?) {
-                    return None;
+                let Some(feed) = feed.clone().filter(|_| tries <= 2) else { break None };
+                if !self.begin(&mut state, feed) {
+                    break None;
                 }
             }
             if begun.elapsed() >= patience {
                 state.is_partly_seen |= !self.source.is_whole(&state.snapshot);
-                return Some(state.snapshot.clone());
+                break Some(state.snapshot.clone());
             }
             if is_cancelled() {
-                return None;
+                break None;
             }
             state = self.changed.wait_for(state, WAIT).0;
-        }
+        };
+        state.waiting -= 1;
+        found
     }
 
     /// The next refresh is at once. `is_outdated`: requests for a snapshot wait for it.
@@ -349,7 +357,12 @@ impl<S: TrackedSource> Tracker<S> {
         let mut pause = Duration::ZERO;
         while let Some(watched) = self.wait(feed, pause) {
             let work = TrackerWork { feed, tracker: self, watched: &watched };
-            pause = self.source.refresh(&mut worker, &work);
+            // Left off, the snapshot is not up to date: the next refresh follows at once, if anybody wants it by then.
+            let Some(rest) = self.source.refresh(&mut worker, &work) else {
+                pause = Duration::ZERO;
+                continue;
+            };
+            pause = rest;
             self.compare(feed, &watched);
             self.source.tidy(&work);
         }
@@ -360,8 +373,7 @@ impl<S: TrackedSource> Tracker<S> {
         let begun = Instant::now();
         let mut state = self.state.lock();
         loop {
-            let is_used = state.used.is_some_and(|then| then.elapsed() < S::IDLE);
-            if (state.watched.is_empty() && !is_used) || !feed.is_alive() {
+            if !state.is_wanted() || !feed.is_alive() {
                 // Under the same lock: a later request or interest starts another thread.
                 state.thread = None;
                 return None;
@@ -442,6 +454,13 @@ impl<S: TrackedSource> Tracker<S> {
     }
 }
 
+impl<S: TrackedSource> TrackerState<S> {
+    /// Whether there is a subscriber, a request that waits, or a request not long ago.
+    fn is_wanted(&self) -> bool {
+        !self.watched.is_empty() || self.waiting > 0 || self.used.is_some_and(|then| then.elapsed() < S::IDLE)
+    }
+}
+
 impl<S: TrackedSource> TrackerWork<'_, S> {
     /// The watched URIs.
     pub fn watched(&self) -> &[WatchedName] {
@@ -461,6 +480,11 @@ impl<S: TrackedSource> TrackerWork<'_, S> {
     /// The digest of what was last read at a canonical URI.
     pub fn last_read(&self, uri: &str) -> Option<S::Digest> {
         self.tracker.last_read(uri)
+    }
+
+    /// Whether anybody wants this refresh: a subscriber, a request that waits, or one not long ago.
+    pub fn is_wanted(&self) -> bool {
+        self.feed.is_alive() && self.tracker.state.lock().is_wanted()
     }
 
     /// Whether nothing waits for this refresh to end.

@@ -26,7 +26,7 @@ pub(super) struct ProviderLog {
 
 #[derive(Default)]
 struct LogState {
-    host: Option<Weak<dyn EventHandler>>,
+    event_handler: Option<Weak<dyn EventHandler>>,
     waiting: Vec<String>,
 }
 
@@ -51,12 +51,12 @@ impl ProviderLog {
     pub(super) fn follow(&self, peer: &Peer) {
         let waiting = {
             let mut state = self.state.lock();
-            state.host = Some(Arc::downgrade(peer.host()));
+            state.event_handler = Some(Arc::downgrade(peer.event_handler()));
             self.has_host.store(true, Ordering::Relaxed);
             std::mem::take(&mut state.waiting)
         };
         for message in waiting {
-            peer.host().report(&message);
+            peer.event_handler().report(&message);
         }
     }
 
@@ -65,19 +65,19 @@ impl ProviderLog {
         if let Some(write) = self.write.get() {
             return write(&message);
         }
-        let host = {
+        let event_handler = {
             let mut state = self.state.lock();
-            let host = state.host.as_ref().and_then(Weak::upgrade);
-            if host.is_none() {
+            let event_handler = state.event_handler.as_ref().and_then(Weak::upgrade);
+            if event_handler.is_none() {
                 self.has_host.store(false, Ordering::Relaxed);
                 if state.waiting.len() < WAITING {
                     state.waiting.push(message.clone());
                 }
             }
-            host
+            event_handler
         };
-        if let Some(host) = host {
-            host.report(&message);
+        if let Some(event_handler) = event_handler {
+            event_handler.report(&message);
         }
     }
 }

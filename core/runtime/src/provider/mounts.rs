@@ -428,7 +428,7 @@ impl MountPart {
                         "{}: the queue of waiting requests is full; further ones are refused until a worker is free",
                         mounted.name
                     );
-                    peer.host().report(&what);
+                    peer.event_handler().report(&what);
                 }
                 let busy = Answer::Failed(ReadError::RateLimited { retry_after: BUSY });
                 return peer.finish(reply.encode(busy, peer.now()));

@@ -118,7 +118,7 @@ impl<T> Responder<T> {
     /// Writes a problem to the server's log, under the name of the mount. Clients do not see it.
     pub fn log(&self, what: &str) {
         if let Some(open) = &self.open {
-            open.peer.host().report(&format!("{}: {what}", open.mount));
+            open.peer.event_handler().report(&format!("{}: {what}", open.mount));
         }
     }
 

@@ -98,7 +98,7 @@ struct TestServer {
     clock: Arc<EngineClock>,
     mounts: Arc<Mounts>,
     pipe: Arc<Pipe>,
-    host: Arc<Everything>,
+    event_handler: Arc<Everything>,
 }
 
 struct Everything {
@@ -142,12 +142,12 @@ impl TestServer {
         let mounts = Mounts::new(clock.clone());
         mounts.serve(&engine);
         let pipe = Arc::new(Pipe::new(&engine, clock.clone()));
-        let host = Arc::new(Everything {
+        let event_handler = Arc::new(Everything {
             mounts: mounts.clone(),
             log: Log::default(),
             pending: AtomicUsize::new(0),
         });
-        Self { engine, clock, mounts, pipe, host }
+        Self { engine, clock, mounts, pipe, event_handler }
     }
 
     fn mount(&self, provider: Arc<dyn Provider>) -> MountId {
@@ -155,13 +155,13 @@ impl TestServer {
     }
 
     fn peer(&self) -> Peer {
-        Peer::pipe(self.pipe.clone(), self.clock.clone(), self.host.clone())
+        Peer::pipe(self.pipe.clone(), self.clock.clone(), self.event_handler.clone())
     }
 
     fn send(&self, message: &Value) {
         let text = message.to_string();
         let outcome = self.pipe.line(Line::Message(text.as_bytes()));
-        self.host.handle(&self.peer(), outcome.events);
+        self.event_handler.handle(&self.peer(), outcome.events);
     }
 
     fn ask(&self, id: u64, method: &str, params: Value) {
@@ -181,7 +181,7 @@ impl TestServer {
         let now = self.clock.now();
         self.clock.set(Some(Now { tick: now.tick + millis, unix: now.unix + millis }));
         let outcome = self.pipe.tick();
-        self.host.handle(&self.peer(), outcome.events);
+        self.event_handler.handle(&self.peer(), outcome.events);
     }
 
     /// The client's messages since the last call.
@@ -203,7 +203,7 @@ impl TestServer {
     }
 
     fn said(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.host.log.0))
+        std::mem::take(&mut lock(&self.event_handler.log.0))
     }
 }
 
@@ -267,7 +267,7 @@ fn a_responder_answers_once_in_every_order() {
                 let (request, reply) = held.recv().unwrap();
                 assert_eq!((request.uri(), request.param("id")), ("held:///a", Some("a")));
                 assert!(!reply.is_cancelled());
-                assert_eq!(served.host.pending.load(Ordering::SeqCst), 1);
+                assert_eq!(served.event_handler.pending.load(Ordering::SeqCst), 1);
                 happen(&served);
                 assert_eq!(reply.is_cancelled(), before != "nothing", "{before}");
                 match elsewhere {
@@ -278,7 +278,7 @@ fn a_responder_answers_once_in_every_order() {
                 let case = format!("{before}, {end}, {elsewhere}");
                 assert_eq!(got.len(), expected, "{case}: {got:?}");
                 assert_eq!(served.pipe.in_flight(), 0, "{case}");
-                assert_eq!(served.host.pending.load(Ordering::SeqCst), 0, "{case}");
+                assert_eq!(served.event_handler.pending.load(Ordering::SeqCst), 0, "{case}");
                 assert_eq!(
                     served.said().len(),
                     usize::from(before == "nothing" && end == "dropped"),
@@ -529,7 +529,7 @@ fn interest_begins_and_ends_with_the_watchers() {
     let again = mount("again", "one:///{name}");
     served.mount(again.clone());
     assert_eq!(heard(&again), [uri("one:///a", true)], "what is watched is another's now");
-    served.host.handle(&served.peer(), served.pipe.close());
+    served.event_handler.handle(&served.peer(), served.pipe.close());
     assert_eq!((heard(&again), heard(&two)), (vec![uri("one:///a", false)], vec![uri("two:///b", false)]));
     assert!(heard(&one).is_empty());
 }
@@ -652,7 +652,7 @@ fn interest_is_in_turn_while_threads_mount_and_watch() {
 /// A client that starts and stops watching repeatedly.
 fn listen_and_cancel(served: &TestServer) {
     let pipe = Arc::new(Pipe::new(&served.engine, served.clock.clone()));
-    let peer = Peer::pipe(pipe.clone(), served.clock.clone(), served.host.clone());
+    let peer = Peer::pipe(pipe.clone(), served.clock.clone(), served.event_handler.clone());
     for id in 0..100_u64 {
         let lists = json!({ "resourceSubscriptions": ["held:///a"], "resourcesListChanged": true });
         let listen = modern(id, "subscriptions/listen", json!({ "notifications": lists })).to_string();
@@ -660,10 +660,10 @@ fn listen_and_cancel(served: &TestServer) {
         let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": gone });
         for message in [listen, cancel.to_string()] {
             let outcome = pipe.line(Line::Message(message.as_bytes()));
-            served.host.handle(&peer, outcome.events);
+            served.event_handler.handle(&peer, outcome.events);
         }
     }
-    served.host.handle(&peer, pipe.close());
+    served.event_handler.handle(&peer, pipe.close());
 }
 
 /// A provider that reports changes in a loop causes few notifications and no growing memory; after a panic in

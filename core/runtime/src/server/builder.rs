@@ -379,7 +379,7 @@ fn random_key() -> Option<SealKey> {
     SealKey::from_secret(&secret).ok()
 }
 
-#[expect(clippy::disallowed_macros, reason = "the default of a host: standard error is free on stdio")]
+#[expect(clippy::disallowed_macros, reason = "the default of a server: standard error is free on stdio")]
 fn to_stderr(diagnostic: &Diagnostic<'_>) {
     eprintln!("mcp-resources: {diagnostic}");
 }

@@ -129,8 +129,8 @@ impl HttpBuilder {
     /// [`RulesError`] if an option is invalid.
     pub fn build(self) -> Result<Arc<HttpServer>, RulesError> {
         let shared = &self.server.shared;
-        let host = Arc::new(HttpHandler { shared: shared.clone(), runtime: OnceLock::new() });
-        let server = HttpServer::new(&shared.engine, shared.clock.clone(), self.options, host)?;
+        let handler = Arc::new(HttpHandler { shared: shared.clone(), runtime: OnceLock::new() });
+        let server = HttpServer::new(&shared.engine, shared.clock.clone(), self.options, handler)?;
         shared.listens(&server);
         Ok(server)
     }

@@ -233,16 +233,16 @@ impl ResourceServer {
         let waiter = DescriptorWaiter::new()?;
         let terminate = Arc::new(AtomicBool::new(false));
         let _signals = if is_process { Some(Signals::handle(&waiter, &terminate)?) } else { None };
-        let host = PipeHandler::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
-        let _stop = StopOnDrop(host.clone());
-        let client = host.client();
+        let handler = PipeHandler::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
+        let _stop = StopOnDrop(handler.clone());
+        let client = handler.client();
         let reader = InputReader {
-            host: host.clone(),
+            handler: handler.clone(),
             client: client.clone(),
             waiter: DescriptorWaiter::new()?,
             blocks: is_process,
         };
-        let timer = TimeThread { host, client, waiter, terminate, reader: reader.waiter.wake().clone() };
+        let timer = TimeThread { handler, client, waiter, terminate, reader: reader.waiter.wake().clone() };
         let (sender, receiver) = oneshot::channel();
         thread("mcp-reader", move || reader.run())?;
         thread("mcp-timer", move || {

@@ -20,7 +20,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// The thread that reads.
 pub(super) struct InputReader {
-    pub(super) host: Arc<PipeHandler>,
+    pub(super) handler: Arc<PipeHandler>,
     pub(super) client: Arc<CallerHandle>,
     pub(super) waiter: DescriptorWaiter,
     /// Whether a read blocks; only the peer can then end it.
@@ -30,19 +30,19 @@ pub(super) struct InputReader {
 impl InputReader {
     /// Reads until the end of input, or until it is stopped.
     pub(super) fn run(self) {
-        let _entered = self.host.runtime().enter();
+        let _entered = self.handler.runtime().enter();
         // Signals the timer thread, however this function ends.
-        let _ended = SetOnDrop(self.host.wake(), signal::ENDED);
-        let mut lines = Lines::new(self.host.shared().engine.limits().message);
+        let _ended = SetOnDrop(self.handler.wake(), signal::ENDED);
+        let mut lines = Lines::new(self.handler.shared().engine.limits().message);
         let mut chunk = vec![0; CHUNK];
         loop {
             let received = match self.blocks {
-                true => self.host.stdio().read(&mut chunk),
+                true => self.handler.stdio().read(&mut chunk),
                 false => Received::Nothing,
             };
             let received = match received {
                 Received::Nothing if self.wait(false).is_ok_and(|stops| !stops) => {
-                    self.host.stdio().read(&mut chunk)
+                    self.handler.stdio().read(&mut chunk)
                 }
                 Received::Nothing => return,
                 received => received,
@@ -61,13 +61,13 @@ impl InputReader {
     /// Handles all lines and writes the answers; `false` if the connection ended.
     fn take(&self, lines: &mut Lines) -> bool {
         loop {
-            while !self.host.pipe().is_full() {
+            while !self.handler.pipe().is_full() {
                 match lines.next() {
-                    Some(line) => calls::after(&self.client, self.host.pipe().line(line)),
-                    None => return self.host.flush() != Flushed::Broken && !self.host.is_over(),
+                    Some(line) => calls::after(&self.client, self.handler.pipe().line(line)),
+                    None => return self.handler.flush() != Flushed::Broken && !self.handler.is_over(),
                 }
             }
-            match self.host.flush() {
+            match self.handler.flush() {
                 Flushed::All => {}
                 Flushed::Blocked => {
                     if !self.wait(true).is_ok_and(|stops| !stops) {
@@ -81,7 +81,7 @@ impl InputReader {
 
     /// Waits for room to write, or else for input; returns whether to stop instead.
     fn wait(&self, room: bool) -> io::Result<bool> {
-        let stdio = self.host.stdio();
+        let stdio = self.handler.stdio();
         self.waiter.wait(PollInterest {
             input: (!room).then(|| stdio.input_fd()),
             output: room.then(|| stdio.output_fd()),
@@ -93,7 +93,7 @@ impl InputReader {
 
 /// The thread that handles timers.
 pub(super) struct TimeThread {
-    pub(super) host: Arc<PipeHandler>,
+    pub(super) handler: Arc<PipeHandler>,
     pub(super) client: Arc<CallerHandle>,
     pub(super) waiter: DescriptorWaiter,
     /// Set by a signal that asks the process to end.
@@ -114,14 +114,14 @@ struct LoopPass {
 impl TimeThread {
     /// Runs until the peer leaves or the server is stopped, and all output is written or discarded.
     pub(super) fn run(self) -> io::Result<()> {
-        let _entered = self.host.runtime().enter();
-        let _timer = self.host.shared().engine.register_timer(self.waiter.wake().waker(signal::LOOK));
+        let _entered = self.handler.runtime().enter();
+        let _timer = self.handler.shared().engine.register_timer(self.waiter.wake().waker(signal::LOOK));
         let ended = self.keep().and_then(|()| self.drain());
-        self.host.close();
+        self.handler.close();
         // Writes the answers that the grace period produced, without waiting for a client that does not read.
-        let _ = self.host.flush();
+        let _ = self.handler.flush();
         self.reader.set(signal::STOP);
-        self.host.stdio().hang_up();
+        self.handler.stdio().hang_up();
         ended
     }
 
@@ -137,13 +137,13 @@ impl TimeThread {
 
     /// Waits for requests in flight and for output, up to the grace period.
     fn drain(&self) -> io::Result<()> {
-        self.host.drains();
-        self.host.pipe().shutdown();
-        self.host.pipe().deliver();
-        let until = self.now().saturating_add(self.host.shared().engine.limits().grace);
+        self.handler.drains();
+        self.handler.pipe().shutdown();
+        self.handler.pipe().deliver();
+        let until = self.now().saturating_add(self.handler.shared().engine.limits().grace);
         loop {
             let turn = self.turn();
-            let done = turn.flushed == Flushed::All && self.host.pipe().in_flight() == 0;
+            let done = turn.flushed == Flushed::All && self.handler.pipe().in_flight() == 0;
             let left = until.saturating_sub(self.now());
             if done || turn.flushed == Flushed::Broken || left == 0 {
                 return Ok(());
@@ -154,8 +154,8 @@ impl TimeThread {
 
     /// Handles everything that is due.
     fn turn(&self) -> LoopPass {
-        let shared = self.host.shared();
-        let pipe = self.host.pipe();
+        let shared = self.handler.shared();
+        let pipe = self.handler.pipe();
         // First of all, so that any change from here on keeps the thread from sleeping.
         self.waiter.wake().arm(Millis::MAX);
         let signals = self.waiter.wake().take();
@@ -165,14 +165,14 @@ impl TimeThread {
         if signals & signal::DELIVER != 0 {
             pipe.deliver();
         }
-        let now = self.host.now();
+        let now = self.handler.now();
         let engine = shared.tick(now);
         let mut own = pipe.deadline();
         if own.is_some_and(|own| own <= now.tick) {
             calls::after(&self.client, pipe.tick());
             own = pipe.deadline();
         }
-        let flushed = pipe.flush(|bytes| self.host.stdio().write(bytes));
+        let flushed = pipe.flush(|bytes| self.handler.stdio().write(bytes));
         let next = [engine, own].into_iter().flatten().min();
         self.waiter.wake().arm(next.unwrap_or(Millis::MAX));
         let stops = signals & (signal::STOP | signal::ENDED) != 0;
@@ -184,14 +184,14 @@ impl TimeThread {
         let blocked = turn.flushed == Flushed::Blocked;
         self.waiter.wait(PollInterest {
             input: None,
-            output: blocked.then(|| self.host.stdio().output_fd()),
+            output: blocked.then(|| self.handler.stdio().output_fd()),
             timeout: timeout.map(|timeout| Duration::from_millis(timeout.max(1))),
         })?;
         Ok(())
     }
 
     fn now(&self) -> Millis {
-        self.host.now().tick
+        self.handler.now().tick
     }
 }
 

@@ -2,12 +2,9 @@
 //!
 //! Law: a request never waits for a sink. Records that a slow or failing sink misses are counted, and the count is
 //! passed to it when it works again.
-#![expect(
-    clippy::disallowed_macros,
-    reason = "a host module: a file, a thread, and standard error where the file fails"
-)]
+#![expect(clippy::disallowed_macros, reason = "a file, a thread, and standard error where the file fails")]
 
-use super::record_signal::RecordSignal;
+use super::consumer_signal::ConsumerSignal;
 use crate::sync::Mutex;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::guard::AuditRecord;
@@ -93,7 +90,7 @@ impl AuditLog {
     /// Waits until the sink has taken all current records, but at most one second.
     pub fn flush(&self) {
         let signal = &self.signal;
-        if signal.records.has_records() && !signal.is_running() {
+        if signal.records.has_items() && !signal.is_running() {
             signal.start();
         }
         if signal.is_running() {
@@ -130,7 +127,7 @@ impl fmt::Debug for AuditLog {
 /// The signal that the thread waits for; it also starts the thread.
 #[derive(Default)]
 struct AuditSignal {
-    records: Arc<RecordSignal>,
+    records: Arc<ConsumerSignal>,
     /// The closure for the thread, until the thread is started.
     work: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     /// The thread, and the id of its process.

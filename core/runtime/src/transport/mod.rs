@@ -5,6 +5,7 @@ mod audit;
 mod audit_events;
 mod audit_file;
 mod clock;
+mod consumer_signal;
 pub(crate) mod document;
 mod event_handler;
 #[cfg(feature = "http")]
@@ -15,7 +16,6 @@ mod policy;
 #[cfg(all(feature = "http", feature = "pipe", unix))]
 #[doc(hidden)]
 pub mod pump;
-mod record_signal;
 mod regular;
 #[cfg(all(feature = "pipe", unix))]
 mod stdio;
@@ -46,7 +46,7 @@ pub use regular::open_to_read;
 pub use document::yaml as document_yaml;
 // Hidden, for a thread of the Python binding that takes records.
 #[doc(hidden)]
-pub use record_signal::RecordSignal;
+pub use consumer_signal::ConsumerSignal;
 #[cfg(all(feature = "pipe", unix))]
 pub use stdio::{Received, Stdio};
 #[cfg(all(feature = "pipe", unix))]

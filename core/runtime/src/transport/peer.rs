@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Peer {
     reply_path: ReplyPath,
     clock: Arc<EngineClock>,
-    host: Arc<dyn EventHandler>,
+    event_handler: Arc<dyn EventHandler>,
     peer_data: Option<PeerData>,
 }
 
@@ -34,8 +34,8 @@ enum ReplyPath {
 
 impl Peer {
     /// The other end of a pipe.
-    pub fn pipe(pipe: Arc<Pipe>, clock: Arc<EngineClock>, host: Arc<dyn EventHandler>) -> Self {
-        Self { reply_path: ReplyPath::Pipe(pipe), clock, host, peer_data: None }
+    pub fn pipe(pipe: Arc<Pipe>, clock: Arc<EngineClock>, event_handler: Arc<dyn EventHandler>) -> Self {
+        Self { reply_path: ReplyPath::Pipe(pipe), clock, event_handler, peer_data: None }
     }
 
     /// One request over HTTP on `connection`. Without an exchange its response is complete.
@@ -43,10 +43,10 @@ impl Peer {
         connection: ConnectionId,
         exchange: Option<Exchange>,
         clock: Arc<EngineClock>,
-        host: Arc<dyn EventHandler>,
+        event_handler: Arc<dyn EventHandler>,
     ) -> Self {
         let reply_path = exchange.map_or(ReplyPath::Over(connection), ReplyPath::Exchange);
-        Self { reply_path, clock, host, peer_data: None }
+        Self { reply_path, clock, event_handler, peer_data: None }
     }
 
     /// Keeps `data` with the requests of this peer: it follows them to every thread, to the next source of a list, and
@@ -165,51 +165,51 @@ impl Peer {
 
     /// Lets the runtime write appended output.
     pub fn appended(&self) {
-        self.host.appended(self);
+        self.event_handler.appended(self);
     }
 
     /// Lets the runtime check deadlines, because a request will be answered later.
     pub fn pends(&self) {
-        self.host.pends(self);
+        self.event_handler.pends(self);
     }
 
     /// Reports to the runtime that a worker has ended a pending request.
     pub fn settled(&self) {
-        self.host.settled(self);
+        self.event_handler.settled(self);
     }
 
     /// Lets the runtime handle the outcome of an answer given on another thread.
     pub fn follow(&self, outcome: RequestOutcome<'static>) {
         let RequestOutcome { events, misuse, .. } = outcome;
         if let Some(misuse) = misuse {
-            self.host.misuse(&misuse);
+            self.event_handler.misuse(&misuse);
         }
         if !events.is_empty() {
-            self.host.handle(self, events);
+            self.event_handler.handle(self, events);
         }
         self.appended();
     }
 
     /// Lets the runtime handle `events`.
     pub fn handle(&self, events: Events<'_>) {
-        self.host.handle(self, events);
+        self.event_handler.handle(self, events);
     }
 
     /// The work that `events` leave for functions of another language, on the thread that runs them. Providers answer
     /// theirs before this returns.
     pub fn work<'m>(&self, events: Events<'m>) -> impl Iterator<Item = Work<'m>> + use<'m> {
-        let rest = if events.is_empty() { events } else { self.host.take(self, events) };
+        let rest = if events.is_empty() { events } else { self.event_handler.take(self, events) };
         rest.into_iter().map(Work::from_event)
     }
 
     /// The runtime that answers its requests.
-    pub(crate) fn host(&self) -> &Arc<dyn EventHandler> {
-        &self.host
+    pub(crate) fn event_handler(&self) -> &Arc<dyn EventHandler> {
+        &self.event_handler
     }
 
     /// Logs a handler's answer that does not fit its event.
     pub fn misuse(&self, what: &str) {
-        self.host.misuse(what);
+        self.event_handler.misuse(what);
     }
 }
 

@@ -73,6 +73,21 @@ pub(crate) fn read(out: &mut Vec<u8>, id: u64, uri: &str, modern: bool) -> std::
     Ok(())
 }
 
+/// Appends a `tools/call` of a tool with the argument `text`.
+pub(crate) fn call(out: &mut Vec<u8>, id: u64, tool: &str, text: &str, modern: bool) -> std::io::Result<()> {
+    write!(
+        out,
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"{tool}\",\
+\"arguments\":{{\"text\":\"{text}\"}}"
+    )?;
+    if modern {
+        out.push(b',');
+        out.extend_from_slice(META);
+    }
+    out.extend_from_slice(b"}}\n");
+    Ok(())
+}
+
 /// Appends a `completion/complete` of a variable of a template, with the other variables as JSON.
 pub(crate) fn complete(out: &mut Vec<u8>, id: u64, of: &Completed, modern: bool) -> std::io::Result<()> {
     let Completed { template, variable, typed, others } = of;
@@ -99,9 +114,26 @@ pub(crate) struct Completed {
     pub(crate) others: &'static str,
 }
 
-/// Appends a `resources/list`, from a cursor on.
-pub(crate) fn list(out: &mut Vec<u8>, id: u64, cursor: Option<&str>, modern: bool) -> std::io::Result<()> {
-    write!(out, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"resources/list\",\"params\":{{")?;
+/// A list of the server's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListMethod {
+    Resources,
+    Tools,
+}
+
+/// Appends a request for a list, from a cursor on.
+pub(crate) fn list(
+    out: &mut Vec<u8>,
+    id: u64,
+    method: ListMethod,
+    cursor: Option<&str>,
+    modern: bool,
+) -> std::io::Result<()> {
+    let method = match method {
+        ListMethod::Resources => "resources/list",
+        ListMethod::Tools => "tools/list",
+    };
+    write!(out, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{{")?;
     if let Some(cursor) = cursor {
         out.extend_from_slice(b"\"cursor\":");
         serde_json::to_writer(&mut *out, cursor)?;
@@ -131,6 +163,10 @@ struct ReadResult<'a> {
     contents: Vec<Contents<'a>>,
     #[serde(borrow, default)]
     resources: Vec<Listed<'a>>,
+    #[serde(borrow, default)]
+    tools: Vec<ListedTool<'a>>,
+    #[serde(borrow, default)]
+    content: Vec<Contents<'a>>,
     #[serde(borrow, default, rename = "nextCursor")]
     next_cursor: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -143,14 +179,26 @@ struct Completion<'a> {
     values: Vec<Cow<'a, str>>,
 }
 
-/// The entries of a page, and the cursor of the next.
-pub(crate) type Page<'p, 'a> = (&'p [Listed<'a>], Option<&'p str>);
+/// A page of a list.
+pub(crate) struct Page<'p, 'a> {
+    pub(crate) resources: &'p [Listed<'a>],
+    pub(crate) tools: &'p [ListedTool<'a>],
+    /// The cursor of the next page.
+    pub(crate) next: Option<&'p str>,
+}
 
 /// One entry of a list.
 #[derive(Deserialize)]
 pub(crate) struct Listed<'a> {
     #[serde(borrow)]
     pub(crate) uri: Cow<'a, str>,
+}
+
+/// One tool of a list.
+#[derive(Deserialize)]
+pub(crate) struct ListedTool<'a> {
+    #[serde(borrow)]
+    pub(crate) name: Cow<'a, str>,
 }
 
 /// One entry of the contents.
@@ -179,7 +227,8 @@ impl<'a> Answer<'a> {
             return Err(format!("the server answered {error}").into());
         }
         let result = self.result.as_ref().ok_or("an answer without a result")?;
-        Ok((&result.resources, result.next_cursor.as_deref()))
+        let next = result.next_cursor.as_deref();
+        Ok(Page { resources: &result.resources, tools: &result.tools, next })
     }
 
     /// The values of a completion; an error of the server's is an error.
@@ -189,6 +238,17 @@ impl<'a> Answer<'a> {
         }
         let completion = self.result.as_ref().and_then(|result| result.completion.as_ref());
         Ok(&completion.ok_or("an answer without a completion")?.values)
+    }
+
+    /// The text that a tool has returned; an error of the server's is an error.
+    pub(crate) fn called(&self) -> Result<&str, Box<dyn Error>> {
+        if let Some(error) = self.error {
+            return Err(format!("the server answered {error}").into());
+        }
+        match self.result.as_ref().map(|result| result.content.as_slice()) {
+            Some([content]) => content.text().ok_or_else(|| "the content is no text".into()),
+            _ => Err("the answer has not exactly one block of content".into()),
+        }
     }
 
     /// The one entry of the contents; an error of the server's is an error.

@@ -7,6 +7,7 @@
 //!   target/bench/files/small        the same with d0 … d9, and no configuration
 //! ```
 
+use crate::client::ListMethod;
 use crate::figures::{Figures, mib, micros, per};
 use crate::measure::{self, Setting};
 use crate::process::{Launch, Server};
@@ -154,7 +155,7 @@ pub(crate) fn measure(launch: &Launch, work: Work, setting: &Setting) -> Result<
 
 /// The first walk of a server that has just started.
 fn list(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
-    let mut walker = Walker::new(Server::start(launch, None)?, setting.modern)?;
+    let mut walker = Walker::new(Server::start(launch, None)?, ListMethod::Resources, setting.modern)?;
     let cpu = walker.server.cpu_ns()?;
     let start = Instant::now();
     let first = walker.walk(Folder::Large.directories() * EACH, |uri| Folder::Large.number_of(uri))?;
@@ -171,7 +172,7 @@ fn list(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
 /// From the start of the process to the first page of the list.
 fn start(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
     let start = Instant::now();
-    let mut walker = Walker::new(Server::start(launch, None)?, setting.modern)?;
+    let mut walker = Walker::new(Server::start(launch, None)?, ListMethod::Resources, setting.modern)?;
     let mut listed = 0;
     walker.page(None, |uri| {
         listed += u32::from(Folder::Small.number_of(uri).is_some());

@@ -21,6 +21,7 @@ mod scale;
 mod servers;
 mod settings;
 mod start;
+mod tools;
 mod updates;
 mod walk;
 mod workload;
@@ -33,6 +34,7 @@ use records::{Records, Row};
 use servers::{Contestant, Launcher};
 use std::error::Error;
 use std::process::ExitCode;
+use tools::ToolWork;
 use workload::Workload;
 
 fn main() -> ExitCode {
@@ -124,6 +126,9 @@ fn one(
         Workload::History(query) => history::measure(&launch, query, &setting),
         Workload::Scale(work) => scale::measure(&launch, work, &setting),
         Workload::Settings => settings::measure(&launch, &setting),
+        Workload::Tools(ToolWork::List) => tools::measure_list(&launch, &setting),
+        Workload::Tools(ToolWork::Import) => tools::measure_import(&launch, contestant, &setting),
+        Workload::Tools(ToolWork::Http(_)) => http::measure_load(&launch, &setting),
         _ => measure::measure(&launch, &setting),
     }
 }

@@ -143,11 +143,7 @@ impl<'a> Run<'a> {
 
     /// Words the next request.
     fn word(&mut self) -> std::io::Result<()> {
-        let read = self.setting.read;
-        match read.completes() {
-            Some(of) => client::complete(&mut self.outgoing, self.next, &of, self.setting.modern)?,
-            None => client::read(&mut self.outgoing, self.next, &read.uri(self.next), self.setting.modern)?,
-        }
+        self.setting.read.write(&mut self.outgoing, self.next, self.setting.modern)?;
         self.next += 1;
         Ok(())
     }
@@ -177,12 +173,7 @@ impl<'a> Run<'a> {
             return Ok(false);
         }
         let id = answer.id.filter(|id| (first..self.next).contains(id)).ok_or("an answer to nothing")?;
-        let read = self.setting.read;
-        let is_right = match read.completes() {
-            Some(_) => read.accepts_completed(answer.completed()?),
-            None => read.accepts(id, answer.contents()?),
-        };
-        if is_right {
+        if self.setting.read.accepts_answer(id, &answer)? {
             return Ok(true);
         }
         Err(format!("wrong contents for request {id}: {}", client::shown(line)).into())

@@ -9,13 +9,13 @@ use std::time::Duration;
 const USAGE: &str = "usage: bench-driver [--serve PROGRAM] [--servers A,B] [--workloads W1,W2] [--rounds N]
     [--requests N] [--seconds S] [--quick] [--output FILE] [--log FILE]
 PROGRAM NAME --print TRANSPORT prints the command that starts a server. A workload is read in a legacy session; with
-/modern after its name, under 2026-07-28. The rounds go to FILE as JSON, one workload on each line.";
+/modern after its name, under 2026-07-28; W19 names all whose name begins with W19-. The rounds go to FILE as JSON, one workload on each line.";
 
 /// The workloads of a whole run, in the order of the tables.
 const USUAL: &str = "W1,W1/modern,W2,W2/modern,W2-each,W2-provider/modern,W3-text,W3-blob,W4-1000,W4-100000,W5-1,W5-100,W5-1000,W5-10000,\
 W6-one,W6-one/modern,W6-many,W6-many/modern,W7-8,W7-8/modern,W7-64,W7-64/modern,W7-open-250/modern,W7-open-5000/modern,\
 W8,W9,W9/modern,W10-list,W10-list/modern,W10-read/modern,W10-change,W11/modern,W12-blob/modern,W12-log/modern,W12-status/modern,W12-complete/modern,W15,W16-1,W16-1/modern,W16-64,W16-64/modern,W17-pages/modern,W17-change/modern,W18/modern,W23-log/modern,W23-graph/modern,W23-tags/modern,W24-10000/modern,W24-20000/modern,W24-40000/modern,\
-W25-directories/modern,W25-files/modern,W26-4000,W26-16000";
+W25-directories/modern,W25-files/modern,W26-4000,W26-16000,W19-1,W19-64,W19-http-1/modern,W19-http-64/modern,W19-list,W19-import";
 
 /// What to measure.
 pub(crate) struct Options {
@@ -92,8 +92,26 @@ impl Options {
     }
 }
 
+/// The tasks of a list of names. `W19` stands for all usual tasks whose name begins with `W19-`.
 fn tasks(list: &str) -> Result<Vec<Task>, String> {
-    words(list).iter().map(|name| Task::parse(name)).collect()
+    let mut tasks = Vec::new();
+    for name in words(list) {
+        let usual = words(USUAL);
+        let group: Vec<&String> = usual.iter().filter(|one| is_part_of(one, &name)).collect();
+        match Task::parse(&name) {
+            Err(_) if !group.is_empty() => {
+                for one in group {
+                    tasks.push(Task::parse(one)?);
+                }
+            }
+            task => tasks.push(task?),
+        }
+    }
+    Ok(tasks)
+}
+
+fn is_part_of(task: &str, group: &str) -> bool {
+    task.strip_prefix(group).is_some_and(|rest| rest.starts_with('-'))
 }
 
 fn words(list: &str) -> Vec<String> {
@@ -103,6 +121,13 @@ fn words(list: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_names_all_its_workloads() {
+        let names: Vec<String> = tasks("W18,W26").unwrap().into_iter().map(Task::name).collect();
+        assert_eq!(names, ["W18", "W26-4000", "W26-16000"]);
+        assert!(tasks("W2").unwrap().len() == 1 && tasks("W99").is_err());
+    }
 
     #[test]
     fn a_whole_run_names_every_workload() {

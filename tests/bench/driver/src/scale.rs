@@ -10,6 +10,7 @@
 //! Law: a cost that grows with the square of a size shows as a cost of one item that grows with the size.
 
 use crate::client;
+use crate::client::ListMethod;
 use crate::docs::Searcher;
 use crate::figures::{Figures, mib, micros, per};
 use crate::measure::Setting;
@@ -177,7 +178,7 @@ fn list(launch: &Launch, work: ScaleWork, setting: &Setting) -> Result<Figures, 
         std::thread::sleep(PAUSE);
     }
     let indexed = searcher.server.cpu_ns()? - cpu;
-    let mut walker = Walker::new(searcher.server, setting.modern)?;
+    let mut walker = Walker::new(searcher.server, ListMethod::Resources, setting.modern)?;
     let number_of = |uri: &str| {
         let rest = uri.strip_prefix("docs:///scale/d")?.strip_suffix(".md")?;
         let (directory, file) = rest.split_once("/f")?;

@@ -8,6 +8,7 @@ use crate::process::Launch;
 use crate::repository::REPOSITORY;
 use crate::scale::ScaleWork;
 use crate::settings::FOLDER;
+use crate::tools::ToolWork;
 use crate::workload::{Read, Workload};
 use std::collections::HashMap;
 use std::error::Error;
@@ -105,6 +106,9 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     }
     if matches!(workload, Workload::Database(_)) {
         return [COMMAND, "fastmcp"].map(Contestant::usual).into();
+    }
+    if workload == Workload::Tools(ToolWork::Import) {
+        return vec![Contestant::usual("ours-python")];
     }
     if matches!(workload, Workload::Docs | Workload::Scale(_)) {
         return vec![Contestant::usual(COMMAND)];
@@ -302,6 +306,7 @@ mod tests {
             // A provider is the same code in every language.
             let ours: &[&str] = match workload {
                 Workload::Provided => &OURS[..1],
+                Workload::Tools(ToolWork::Import) => &["ours-python"],
                 Workload::Files(_)
                 | Workload::Database(_)
                 | Workload::Docs

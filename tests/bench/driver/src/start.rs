@@ -43,26 +43,38 @@ pub(crate) fn measure(
     }
 }
 
+/// The milliseconds that importing our package takes in Python together with its modules for tools.
+pub(crate) fn import_tools(launch: &Launch) -> Result<f64, Box<dyn Error>> {
+    timed(launch, &["-c"], &in_python("mcp_resources, mcp_resources.blocks, mcp_resources.tools"))
+}
+
+/// A script that prints the milliseconds of an import.
+fn in_python(modules: &str) -> String {
+    format!(
+        "import asyncio, time; start = time.perf_counter(); import {modules}; print((time.perf_counter() - start) * 1000)"
+    )
+}
+
 /// The milliseconds that importing the library takes in Python or Node.
-fn import(launch: &Launch, name: &str) -> Result<Option<f64>, Box<dyn Error>> {
-    let python = |module| {
-        format!(
-            "import asyncio, time; start = time.perf_counter(); import {module}; print((time.perf_counter() - start) * 1000)"
-        )
-    };
+pub(crate) fn import(launch: &Launch, name: &str) -> Result<Option<f64>, Box<dyn Error>> {
     let node = |module| {
         format!(
             "const start = performance.now(); await import('{module}'); console.log(performance.now() - start)"
         )
     };
     let (flags, script): (&[&str], String) = match name {
-        "ours-python" => (&["-c"], python("mcp_resources")),
-        "python-sdk" => (&["-c"], python("mcp.server.mcpserver")),
-        "fastmcp" => (&["-c"], python("fastmcp")),
+        "ours-python" => (&["-c"], in_python("mcp_resources")),
+        "python-sdk" => (&["-c"], in_python("mcp.server.mcpserver")),
+        "fastmcp" => (&["-c"], in_python("fastmcp")),
         "ours-node" => (&["--input-type=module", "-e"], node("mcp-resources")),
         "ts-sdk" => (&["--input-type=module", "-e"], node("@modelcontextprotocol/server")),
         _ => return Ok(None),
     };
+    timed(launch, flags, &script).map(Some)
+}
+
+/// The number that a script prints which the interpreter of a server runs.
+fn timed(launch: &Launch, flags: &[&str], script: &str) -> Result<f64, Box<dyn Error>> {
     let program = &launch.command[0];
     let fixture = launch.command.get(1).ok_or("no fixture")?;
     // It runs where the fixture is, which finds its packages from there.
@@ -72,5 +84,5 @@ fn import(launch: &Launch, name: &str) -> Result<Option<f64>, Box<dyn Error>> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
-    Ok(Some(String::from_utf8(output.stdout)?.trim().parse()?))
+    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }

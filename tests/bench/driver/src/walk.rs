@@ -1,6 +1,6 @@
-//! `resources/list`, page by page to its end: W4, and the walk of W10.
+//! Lists, page by page to their end: W4, and the walks of W10, W19 and W24.
 
-use crate::client::{self, Answer};
+use crate::client::{self, Answer, ListMethod, Page};
 use crate::figures::{Figures, micros, per};
 use crate::measure::Setting;
 use crate::process::{Launch, Server};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Starts the server and walks its list until as many walks are done or the time is over; one walk at least.
 pub(crate) fn measure(launch: &Launch, listed: u32, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
-    let mut walker = Walker::new(Server::start(launch, None)?, setting.modern)?;
+    let mut walker = Walker::new(Server::start(launch, None)?, ListMethod::Resources, setting.modern)?;
     let number_of = |uri: &str| uri.strip_prefix("bench://r/").and_then(|number| number.parse().ok());
     for _ in 0..setting.warm {
         walker.walk(listed, number_of)?;
@@ -35,6 +35,7 @@ pub(crate) fn measure(launch: &Launch, listed: u32, setting: &Setting) -> Result
 /// A client that lists.
 pub(crate) struct Walker {
     pub(crate) server: Server,
+    method: ListMethod,
     modern: bool,
     next: u64,
     incoming: Vec<u8>,
@@ -49,10 +50,10 @@ pub(crate) type Turned = (Duration, Option<String>);
 
 impl Walker {
     /// A client of this server, which is ready to be asked.
-    pub(crate) fn new(server: Server, modern: bool) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn new(server: Server, method: ListMethod, modern: bool) -> Result<Self, Box<dyn Error>> {
         let incoming = Vec::new();
         let chunk = vec![0; 1 << 18];
-        let mut walker = Self { server, modern, next: 1, incoming, chunk, resources: 0, pages: 0 };
+        let mut walker = Self { server, method, modern, next: 1, incoming, chunk, resources: 0, pages: 0 };
         if !modern {
             walker.server.write(client::INITIALIZE)?;
             walker.line()?;
@@ -61,7 +62,7 @@ impl Walker {
         Ok(walker)
     }
 
-    /// One walk; of the resources that have a number every one below `listed` must come exactly once. Returns how long the
+    /// One walk; of the entries that have a number every one below `listed` must come exactly once. Returns how long the
     /// first page took.
     pub(crate) fn walk(
         &mut self,
@@ -82,14 +83,14 @@ impl Walker {
         if missing > 0 { Err(format!("{missing} resources were not listed").into()) } else { Ok(first) }
     }
 
-    /// One page, of which `see` gets each URI.
+    /// One page, of which `see` gets each URI, or each name of a tool.
     pub(crate) fn page(
         &mut self,
         cursor: Option<&str>,
         mut see: impl FnMut(&str) -> Result<(), Box<dyn Error>>,
     ) -> Result<Turned, Box<dyn Error>> {
         let mut request = Vec::new();
-        client::list(&mut request, self.next, cursor, self.modern)?;
+        client::list(&mut request, self.next, self.method, cursor, self.modern)?;
         self.next += 1;
         let start = Instant::now();
         self.server.write(&request)?;
@@ -100,11 +101,14 @@ impl Walker {
             if answer.is_notification() {
                 continue;
             }
-            let (page, next) = answer.page()?;
-            for resource in page {
+            let Page { resources, tools, next } = answer.page()?;
+            for resource in resources {
                 see(&resource.uri)?;
             }
-            self.resources += u64::try_from(page.len())?;
+            for tool in tools {
+                see(&tool.name)?;
+            }
+            self.resources += u64::try_from(resources.len())?;
             self.pages += 1;
             return Ok((took, next.map(String::from)));
         }

@@ -1,6 +1,6 @@
 //! The workloads: which URI a request reads, and what its answer must hold.
 
-use crate::client::{Completed, Contents};
+use crate::client::{self, Answer, Completed, Contents};
 use crate::database::Part;
 use crate::files::{self, Work};
 use crate::history::HistoryQuery;
@@ -8,10 +8,12 @@ use crate::repository::Query;
 use crate::scale::ScaleWork;
 use crate::servers::{Contestant, Handler};
 use crate::settings;
+use crate::tools::ToolWork;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
+use std::error::Error;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -58,6 +60,8 @@ pub(crate) enum Workload {
     Client(u32),
     /// W18: a key of a configuration file.
     Settings,
+    /// W19: tools.
+    Tools(ToolWork),
     /// W23: a repository with a long history.
     History(HistoryQuery),
     /// W24 to W26: many pages, directories and subscriptions.
@@ -95,6 +99,8 @@ pub(crate) enum Read {
     Git(Query),
     /// The key of W18.
     Key,
+    /// The tool `echo` is called.
+    Echo,
     /// Anything, answered with the static text.
     Anything,
 }
@@ -132,6 +138,7 @@ impl Workload {
             .chain([Self::Docs, Self::Database(Part::Pages), Self::Database(Part::Change)])
             .chain(HistoryQuery::ALL.map(Self::History))
             .chain(ScaleWork::ALL.map(Self::Scale))
+            .chain(ToolWork::ALL.map(Self::Tools))
             .collect()
     }
 
@@ -170,6 +177,7 @@ impl Workload {
             Self::Git(query) => query.name().into(),
             Self::Client(in_flight) => format!("W16-{in_flight}"),
             Self::Settings => "W18".into(),
+            Self::Tools(work) => work.name(),
             Self::History(query) => query.name().into(),
             Self::Scale(work) => work.name(),
         }
@@ -177,7 +185,14 @@ impl Workload {
 
     /// Whether it goes over HTTP.
     pub(crate) fn is_http(self) -> bool {
-        matches!(self, Self::Subscribers | Self::Http(_) | Self::Open(_) | Self::Listeners)
+        matches!(
+            self,
+            Self::Subscribers
+                | Self::Http(_)
+                | Self::Open(_)
+                | Self::Listeners
+                | Self::Tools(ToolWork::Http(_))
+        )
     }
 
     /// Requests in flight; over HTTP, connections.
@@ -193,6 +208,7 @@ impl Workload {
             Self::Template(_) => 8,
             Self::Http(connections) => connections.into(),
             Self::Client(in_flight) => in_flight.into(),
+            Self::Tools(ToolWork::Stdio(in_flight) | ToolWork::Http(in_flight)) => in_flight.into(),
             _ => 1,
         }
     }
@@ -213,6 +229,9 @@ impl Workload {
             Self::Files(Work::Change) | Self::Database(_) => 200,
             Self::Files(Work::List | Work::Start) | Self::Scale(_) => 1,
             Self::Subscribers => 1_000,
+            Self::Tools(ToolWork::Stdio(_) | ToolWork::Http(_)) => 50_000,
+            Self::Tools(ToolWork::List) => 200,
+            Self::Tools(ToolWork::Import) => 15,
         };
         if quick { (full / 5).max(1) } else { full }
     }
@@ -234,7 +253,7 @@ impl Workload {
         let warm = if quick { warm / 4 } else { warm };
         match self {
             Self::Read(Read::Text | Read::Blob) => 20,
-            Self::List(_) => 1,
+            Self::List(_) | Self::Tools(ToolWork::List) => 1,
             Self::Start => 0,
             Self::Git(Query::Log | Query::Status | Query::Complete) => 20,
             _ => warm,
@@ -246,6 +265,7 @@ impl Workload {
         match self {
             Self::List(count) => vec![("STATIC", count.to_string())],
             Self::Template(count) => vec![("TEMPLATES", count.to_string())],
+            Self::Tools(work) => vec![("STATIC", "0".into()), ("TOOLS", work.tools().to_string())],
             // A peer that makes a server for each request would register them each time.
             _ if self.is_http() => vec![("STATIC", "0".into())],
             _ => Vec::new(),
@@ -269,10 +289,11 @@ impl Workload {
             Self::Files(_) => Read::Page,
             Self::Git(query) => Read::Git(query),
             Self::Settings => Read::Key,
+            Self::Tools(_) => Read::Echo,
             _ => Read::Item,
         };
         match (read, contestant.handler) {
-            (Read::Text | Read::Blob | Read::Page | Read::Git(_) | Read::Key, _) => read,
+            (Read::Text | Read::Blob | Read::Page | Read::Git(_) | Read::Key | Read::Echo, _) => read,
             _ if contestant.is_floor() => Read::Anything,
             (Read::Static, Handler::Inline) => Read::Inline,
             (_, Handler::Constant) => Read::Constant,
@@ -286,9 +307,19 @@ impl Workload {
 }
 
 impl Read {
-    /// The URI that request number `id` reads.
+    /// The method of its requests.
+    pub(crate) fn method(self) -> &'static str {
+        match self {
+            Self::Echo => "tools/call",
+            _ if self.completes().is_some() => "completion/complete",
+            _ => "resources/read",
+        }
+    }
+
+    /// The URI that request number `id` reads, or the name of the tool that it calls.
     pub(crate) fn uri(self, id: u64) -> String {
         match self {
+            Self::Echo => "echo".into(),
             Self::Static => "bench://static".into(),
             Self::Inline => "bench://inline".into(),
             Self::Constant => "bench://const".into(),
@@ -303,6 +334,24 @@ impl Read {
             Self::Key => settings::KEY_URI.into(),
             Self::Text => "bench://text1m".into(),
             Self::Blob => "bench://blob1m".into(),
+        }
+    }
+
+    /// Appends request number `id`.
+    pub(crate) fn write(self, out: &mut Vec<u8>, id: u64, modern: bool) -> std::io::Result<()> {
+        match self.completes() {
+            Some(of) => client::complete(out, id, &of, modern),
+            None if self == Self::Echo => client::call(out, id, &self.uri(id), &echoed(id), modern),
+            None => client::read(out, id, &self.uri(id), modern),
+        }
+    }
+
+    /// Whether an answer is the right one to request number `id`; an error of the server's is an error.
+    pub(crate) fn accepts_answer(self, id: u64, answer: &Answer<'_>) -> Result<bool, Box<dyn Error>> {
+        match self {
+            Self::Echo => Ok(answer.called()? == echoed(id)),
+            _ if self.completes().is_some() => Ok(self.accepts_completed(answer.completed()?)),
+            _ => Ok(self.accepts(id, answer.contents()?)),
         }
     }
 
@@ -323,6 +372,8 @@ impl Read {
             Self::Page => contents.text() == Some(&**PAGE_TEXT),
             Self::Git(query) => contents.text().is_some_and(|text| query.accepts(text)),
             Self::Key => contents.text() == Some(settings::KEY_TEXT),
+            // It has no contents.
+            Self::Echo => false,
             Self::Text => contents.text().is_some_and(|text| Sha256::digest(text) == *TEXT_DIGEST),
             Self::Blob => {
                 let bytes = contents.blob().and_then(|blob| STANDARD.decode(blob).ok());
@@ -332,12 +383,12 @@ impl Read {
     }
 
     /// What is completed instead of read.
-    pub(crate) fn completes(self) -> Option<Completed> {
+    fn completes(self) -> Option<Completed> {
         if let Self::Git(query) = self { query.completes() } else { None }
     }
 
     /// Whether `values` are the completion.
-    pub(crate) fn accepts_completed(self, values: &[Cow<'_, str>]) -> bool {
+    fn accepts_completed(self, values: &[Cow<'_, str>]) -> bool {
         matches!(self, Self::Git(query) if query.accepts_completed(values))
     }
 
@@ -345,6 +396,11 @@ impl Read {
     pub(crate) fn large(self) -> Option<usize> {
         matches!(self, Self::Text | Self::Blob).then_some(LARGE)
     }
+}
+
+/// The text that call number `id` passes, and gets.
+fn echoed(id: u64) -> String {
+    format!("the text of call {id}")
 }
 
 type Output = sha2::digest::Output<Sha256>;

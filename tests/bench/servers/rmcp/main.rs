@@ -5,11 +5,15 @@ use axum::Router;
 use axum::serve::ListenerExt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rmcp::handler::server::common::schema_for_type;
+use rmcp::handler::server::router::tool::{ToolRoute, ToolRouter};
+use rmcp::handler::server::tool::ToolCallContext;
+use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::*;
 use rmcp::service::{Peer, RequestContext, SubscriptionContext, SubscriptionSink};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt, schemars};
 use std::collections::HashMap;
 use std::error::Error;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -29,7 +33,8 @@ static LARGE_BLOB: LazyLock<Vec<u8>> =
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let listed = std::env::var("STATIC").map_or(Ok(1_000), |text| text.parse())?;
-    let fixture = Fixture { listed, watchers: Arc::default() };
+    let tools = std::env::var("TOOLS").ok().map(|text| text.parse()).transpose()?;
+    let fixture = Fixture { listed, tools: tools.map(router), watchers: Arc::default() };
     let Some(port) = std::env::args().nth(2) else {
         fixture.serve(rmcp::transport::stdio()).await?.waiting().await?;
         return Ok(());
@@ -46,6 +51,26 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The arguments of the tools.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Echo {
+    text: String,
+}
+
+async fn echo(Parameters(Echo { text }): Parameters<Echo>) -> String {
+    text
+}
+
+fn router(count: u32) -> ToolRouter<Fixture> {
+    let names = (0..count).map(|number| format!("t{number}"));
+    let mut tools = ToolRouter::new();
+    for name in names.chain(["echo".to_owned()]) {
+        let tool = Tool::new(name, "Returns a text.", schema_for_type::<Parameters<Echo>>());
+        tools.add_route(ToolRoute::new(tool, echo));
+    }
+    tools
+}
+
 /// Who is told of a change: a legacy session, or a listen.
 #[derive(Clone)]
 enum Watcher {
@@ -56,6 +81,7 @@ enum Watcher {
 #[derive(Clone)]
 struct Fixture {
     listed: usize,
+    tools: Option<ToolRouter<Self>>,
     watchers: Arc<Mutex<HashMap<String, Vec<Watcher>>>>,
 }
 
@@ -78,8 +104,9 @@ impl Fixture {
 
 impl ServerHandler for Fixture {
     fn get_info(&self) -> ServerConfig {
-        let capabilities =
+        let mut capabilities =
             ServerCapabilities::builder().enable_resources().enable_resources_subscribe().build();
+        capabilities.tools = self.tools.as_ref().map(|_| ToolsCapability::default());
         ServerConfig::new(capabilities).with_server_info(Implementation::new("bench", "1.0.0"))
     }
 
@@ -123,6 +150,24 @@ impl ServerHandler for Fixture {
         let mut page = ListResourcesResult::with_all_items(resources.collect());
         page.next_cursor = (end < self.listed).then(|| end.to_string());
         Ok(page)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let tools = self.tools.as_ref().ok_or(ErrorData::invalid_params("tool not found", None))?;
+        tools.call(ToolCallContext::new(self, request, context)).await
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.tools.as_ref().map(ToolRouter::list_all);
+        Ok(ListToolsResult::with_all_items(tools.unwrap_or_default()))
     }
 
     async fn subscribe(

@@ -39,6 +39,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use watches::Watches;
 
+/// What a client says of itself, in `clientInfo`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientImplementation {
+    /// The name of the program.
+    pub name: String,
+    /// Its version, in any form.
+    pub version: String,
+}
+
 /// Options of a machine.
 #[derive(Clone, Debug)]
 pub struct MachineOptions {
@@ -48,8 +57,8 @@ pub struct MachineOptions {
     pub access: Access,
     /// The only revision to speak; `None` is 2026-07-28 if the server has it, else the newest older one.
     pub revision: Option<Revision>,
-    /// The client's `name` and `version`, for the server's logs.
-    pub info: (String, String),
+    /// The client, for the server's logs. Default: this crate.
+    pub info: ClientImplementation,
     /// The methods of server questions that the runtime can answer.
     pub answers: Vec<String>,
     /// Whether each request is an exchange of its own, as over HTTP, so that its era does not bind other requests.
@@ -72,7 +81,10 @@ impl MachineOptions {
             server: server.into(),
             access,
             revision: None,
-            info: (env!("CARGO_PKG_NAME").into(), env!("CARGO_PKG_VERSION").into()),
+            info: ClientImplementation {
+                name: env!("CARGO_PKG_NAME").into(),
+                version: env!("CARGO_PKG_VERSION").into(),
+            },
             answers: Vec::new(),
             has_exchanges: false,
             limits: ClientLimits::default(),
@@ -175,8 +187,8 @@ impl Machine {
             seed,
             is_testing,
         } = options;
-        let (name, version) = &info;
-        let speaker = Speaker::new(greeting::info(name, version), greeting::capabilities(&answers));
+        let speaker =
+            Speaker::new(greeting::info(&info.name, &info.version), greeting::capabilities(&answers));
         Self {
             speaker,
             pinned: revision,

@@ -180,10 +180,12 @@ impl Postgres {
             return;
         };
         // If that fails, the server's own limit ends it.
-        let _ = runtime.block_on(timeout(STOP, async {
+        let cancel = async {
             let socket = connect::socket(config, address).await.ok()?;
             token.cancel_query_raw(socket, NoTls).await.ok()
-        }));
+        };
+        // A time-out can only be made inside of the runtime.
+        let _ = runtime.block_on(async { timeout(STOP, cancel).await });
     }
 
     /// Closes the connection. Its task ends with its runtime, whatever the server still sends.

@@ -124,7 +124,7 @@ impl TrackedSource for RowSource {
         RowWorker::default()
     }
 
-    fn refresh(&self, worker: &mut RowWorker, work: &TrackerWork<'_, Self>) -> Duration {
+    fn refresh(&self, worker: &mut RowWorker, work: &TrackerWork<'_, Self>) -> Option<Duration> {
         let poll = self.source.poll;
         self.resolve(worker, work);
         let mut now = RowStates { is_lost: false, ..RowStates::clone(&work.current()) };
@@ -132,7 +132,7 @@ impl TrackedSource for RowSource {
         let mut named = worker.targets.iter().filter(|(_, target)| target.is_some()).peekable();
         if named.peek().is_none() {
             worker.session = None;
-            return poll;
+            return Some(poll);
         }
         let is_new = named.any(|(uri, _)| !now.states.contains_key(uri));
         if is_new || worker.next.is_none_or(|next| next <= Instant::now()) {
@@ -143,7 +143,7 @@ impl TrackedSource for RowSource {
             worker.next = Some(Instant::now() + poll);
         }
         work.publish(now);
-        worker.next.map_or(poll, |next| next.saturating_duration_since(Instant::now()))
+        Some(worker.next.map_or(poll, |next| next.saturating_duration_since(Instant::now())))
     }
 
     fn digest(&self, now: &RowStates, uri: &str) -> Option<RowsState> {

@@ -15,11 +15,18 @@ pub(super) struct ResultTable {
     shelves: BTreeMap<Arc<str>, ResultShelf>,
     /// From the one that was used least recently.
     by_use: BTreeMap<u64, ResultKey>,
-    /// By the time of expiry, and by `StoredResult::serial` to distinguish equal times.
-    by_expiry: BTreeMap<(u64, u64), ResultKey>,
+    by_expiry: BTreeMap<ResultExpiry, ResultKey>,
     bytes: u64,
     /// The number of puts and uses so far.
     clock: u64,
+}
+
+/// When a result expires. The order is that of expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ResultExpiry {
+    at: u64,
+    /// Distinguishes equal times.
+    serial: u64,
 }
 
 /// The results with one id.
@@ -60,7 +67,7 @@ impl ResultTable {
         }
         self.bytes += size;
         self.by_use.insert(serial, key.clone());
-        self.by_expiry.insert((entry.expires, serial), key.clone());
+        self.by_expiry.insert(ResultExpiry { at: entry.expires, serial }, key.clone());
         let item = StoredResult { entry, serial, used: serial };
         let shelf = self.shelves.entry(key.id).or_default();
         match key.principal {
@@ -89,7 +96,7 @@ impl ResultTable {
     /// Removes expired results.
     pub(super) fn expire(&mut self, now: u64) -> Vec<ResultKey> {
         let mut gone = Vec::new();
-        while let Some((_, key)) = self.by_expiry.first_key_value().filter(|((at, _), _)| *at <= now) {
+        while let Some((_, key)) = self.by_expiry.first_key_value().filter(|(expiry, _)| expiry.at <= now) {
             let key = key.clone();
             self.take(&key);
             gone.push(key);
@@ -129,7 +136,7 @@ impl ResultTable {
             self.shelves.remove(&key.id);
         }
         self.by_use.remove(&item.used);
-        self.by_expiry.remove(&(item.entry.expires, item.serial));
+        self.by_expiry.remove(&ResultExpiry { at: item.entry.expires, serial: item.serial });
         self.bytes -= item.entry.content.len() as u64;
         Some(item)
     }

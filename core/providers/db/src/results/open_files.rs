@@ -3,20 +3,21 @@
 //! Law: SQLite finds the log of a database by its name. So the log of a file that is gone must not stay where another file would
 //! take it for its own, and the log of another file must not be removed when a connection to the one that is gone is closed.
 
+use mcp_resources_provider_kit::file_id::FileId;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use std::ffi::OsString;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The database, its log, and the index of the log.
 const ENDS: [&str; 3] = ["", "-wal", "-shm"];
 
-/// Identifies the open files by device and inode number.
+/// Identifies the open files.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     path: PathBuf,
-    ids: [Option<(u64, u64)>; 3],
+    ids: [Option<FileId>; 3],
 }
 
 impl OpenFiles {
@@ -68,6 +69,6 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-fn identify(file: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(file).ok().map(|found| (found.dev(), found.ino()))
+fn identify(file: &Path) -> Option<FileId> {
+    std::fs::metadata(file).ok().as_ref().map(FileId::from)
 }

@@ -4,7 +4,8 @@
 //! itself is older than that. If a file was read so soon after a change that the file system's clock may give the next
 //! change the same time, its contents are compared.
 
-use super::super::root_directory::{Changed, EntryFacts};
+use super::super::root_directory::EntryFacts;
+use mcp_resources_provider_kit::file_id::FileTime;
 use mcp_resources_runtime::sync::Mutex;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -69,9 +70,8 @@ impl Before {
     }
 
     /// Whether a change at this time may be later than the state that the client knows.
-    pub(super) fn is_older_than(&self, changed: Changed) -> bool {
-        let (seconds, nanos) = changed;
-        time_of(seconds, nanos).is_none_or(|(at, margin)| at + margin >= self.since)
+    pub(super) fn is_older_than(&self, changed: FileTime) -> bool {
+        time_of(changed).is_none_or(|(at, margin)| at + margin >= self.since)
     }
 }
 
@@ -110,7 +110,7 @@ impl SeenFiles {
         &self,
         before: &Before,
         facts: &EntryFacts,
-        changed: Option<Changed>,
+        changed: Option<FileTime>,
         digest: impl FnOnce() -> Option<u64>,
     ) -> bool {
         match before.read {
@@ -127,22 +127,19 @@ impl SeenFiles {
     }
 
     fn hash(&self, facts: &EntryFacts) -> u64 {
-        let EntryFacts { kind, inode, modified, size } = facts;
-        self.hasher.hash_one((*kind as u8, inode, modified, size))
+        self.hasher.hash_one(facts)
     }
 }
 
 /// Whether a change after this moment gives another time of modification.
 pub(super) fn is_settled(facts: &EntryFacts) -> bool {
-    let (seconds, nanos) = facts.modified;
-    let Some((changed, margin)) = time_of(seconds, i64::from(nanos)) else { return true };
+    let Some((changed, margin)) = time_of(facts.modified) else { return true };
     // A time that is yet to come says nothing of when it was set, but a change would set another.
     SystemTime::now().duration_since(changed).map_or(true, |age| age > margin)
 }
 
 /// A time of a file system, and by how much a later change may have the same one. `None`: before 1970.
-fn time_of(seconds: i64, nanos: i64) -> Option<(SystemTime, Duration)> {
-    let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?.min(999_999_999));
-    let margin = if nanos == 0 { COARSE } else { TICK };
-    Some((SystemTime::UNIX_EPOCH.checked_add(since)?, margin))
+fn time_of(time: FileTime) -> Option<(SystemTime, Duration)> {
+    let margin = if time.nanoseconds == 0 { COARSE } else { TICK };
+    Some((time.at()?, margin))
 }

@@ -1,11 +1,12 @@
 //! The files and directories that clients watch, indexed by every path under which a change may be reported.
 //!
 //! Law: URIs of the same path, such as those of different lines of a file, are one target. A file with several names is
-//! reported by the system under one of them only, so targets are found by inode too.
+//! reported by the system under one of them only, so targets are found by the file's identity too.
 
-use super::super::root_directory::{Changed, EntryFacts};
+use super::super::root_directory::EntryFacts;
 use super::seen::Before;
 use super::watched_root::{FoundPath, PathState};
+use mcp_resources_provider_kit::file_id::{FileId, FileTime};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,12 +24,20 @@ pub(super) struct WatchTarget {
     pub(super) uris: Vec<(Arc<str>, Before)>,
     /// The result of the last lookup; `None` before the first.
     pub(super) found: Option<FoundPath>,
-    /// The file that the system watches for it: its whole path, and which file that was.
-    pub(super) file: Option<(PathBuf, (u64, u64))>,
+    /// The file that the system watches for it.
+    pub(super) file: Option<WatchedFile>,
     /// Whether the system does not watch all of it, so that it must be looked at from time to time.
     pub(super) is_polled: bool,
     /// The metadata of its path at the last poll: while it stays the same, the path need not be looked up.
-    pub(super) polled: Option<Option<(EntryFacts, Changed)>>,
+    pub(super) polled: Option<Option<(EntryFacts, FileTime)>>,
+}
+
+/// A file that the system watches by itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct WatchedFile {
+    /// Its whole path.
+    pub(super) path: PathBuf,
+    pub(super) id: FileId,
 }
 
 /// Why a target is to be looked at.
@@ -42,15 +51,29 @@ pub(super) struct Due {
     pub(super) is_lost: bool,
 }
 
+/// A path in a root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct RootPath {
+    /// The number of the root.
+    pub(super) root: usize,
+    pub(super) path: Vec<u8>,
+}
+
 /// All targets.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     all: BTreeMap<Number, WatchTarget>,
     next: Number,
     by_uri: HashMap<Arc<str>, Number>,
-    by_path: HashMap<(usize, Vec<u8>), Number>,
-    by_entry: HashMap<(usize, Vec<u8>), HashSet<Number>>,
-    by_inode: HashMap<(u64, u64), HashSet<Number>>,
+    by_path: HashMap<RootPath, Number>,
+    by_entry: HashMap<RootPath, HashSet<Number>>,
+    by_id: HashMap<FileId, HashSet<Number>>,
+}
+
+impl RootPath {
+    pub(super) fn new(root: usize, path: &[u8]) -> Self {
+        Self { root, path: path.to_vec() }
+    }
 }
 
 impl Targets {
@@ -66,7 +89,7 @@ impl Targets {
         if self.by_uri.contains_key(uri) {
             return None;
         }
-        if let Some(number) = self.by_path.get(&(root, path.to_vec())).copied() {
+        if let Some(number) = self.by_path.get(&RootPath::new(root, path)).copied() {
             self.by_uri.insert(uri.clone(), number);
             let target = self.all.get_mut(&number)?;
             target.uris.push((uri.clone(), before));
@@ -75,7 +98,7 @@ impl Targets {
         let number = self.next;
         self.next += 1;
         self.by_uri.insert(uri.clone(), number);
-        self.by_path.insert((root, path.to_vec()), number);
+        self.by_path.insert(RootPath::new(root, path), number);
         let target = WatchTarget {
             root,
             path: path.to_vec(),
@@ -99,7 +122,7 @@ impl Targets {
         }
         self.leave(number);
         let target = self.all.remove(&number)?;
-        self.by_path.remove(&(target.root, target.path.clone()));
+        self.by_path.remove(&RootPath::new(target.root, &target.path));
         Some(target)
     }
 
@@ -123,12 +146,12 @@ impl Targets {
 
     /// Those whose way leads through an entry.
     pub(super) fn through(&self, root: usize, entry: &[u8]) -> impl Iterator<Item = Number> + '_ {
-        self.by_entry.get(&(root, entry.to_vec())).into_iter().flatten().copied()
+        self.by_entry.get(&RootPath::new(root, entry)).into_iter().flatten().copied()
     }
 
     /// Those that are this file, under whatever name.
-    pub(super) fn of_inode(&self, inode: (u64, u64)) -> impl Iterator<Item = Number> + '_ {
-        self.by_inode.get(&inode).into_iter().flatten().copied()
+    pub(super) fn with_id(&self, id: FileId) -> impl Iterator<Item = Number> + '_ {
+        self.by_id.get(&id).into_iter().flatten().copied()
     }
 
     /// A target was found in another way. Returns the one before.
@@ -139,10 +162,10 @@ impl Targets {
         entries.sort_unstable();
         entries.dedup();
         for entry in entries {
-            self.by_entry.entry((target.root, entry.clone())).or_default().insert(number);
+            self.by_entry.entry(RootPath::new(target.root, entry)).or_default().insert(number);
         }
-        if let Some(inode) = found.inode() {
-            self.by_inode.entry(inode).or_default().insert(number);
+        if let Some(id) = found.id() {
+            self.by_id.entry(id).or_default().insert(number);
         }
         target.found.replace(found)
     }
@@ -152,10 +175,10 @@ impl Targets {
         let Some(target) = self.all.get(&number) else { return };
         let Some(found) = &target.found else { return };
         for entry in &found.entries {
-            take_out(&mut self.by_entry, &(target.root, entry.clone()), number);
+            take_out(&mut self.by_entry, &RootPath::new(target.root, entry), number);
         }
-        if let Some(inode) = found.inode() {
-            take_out(&mut self.by_inode, &inode, number);
+        if let Some(id) = found.id() {
+            take_out(&mut self.by_id, &id, number);
         }
     }
 }
@@ -170,10 +193,10 @@ fn take_out<K: std::hash::Hash + Eq>(index: &mut HashMap<K, HashSet<Number>>, ke
 }
 
 impl FoundPath {
-    /// The device and inode number of the file.
-    pub(super) fn inode(&self) -> Option<(u64, u64)> {
+    /// The identity of the file.
+    pub(super) fn id(&self) -> Option<FileId> {
         match self.state {
-            PathState::File(facts) => Some(facts.inode),
+            PathState::File(facts) => Some(facts.id),
             _ => None,
         }
     }
@@ -204,7 +227,7 @@ impl PathState {
     /// Whether a reader gets the same. Of a directory, its entries say whether it does.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Directory(one), Self::Directory(other)) => one.inode == other.inode,
+            (Self::Directory(one), Self::Directory(other)) => one.id == other.id,
             _ => self == other,
         }
     }

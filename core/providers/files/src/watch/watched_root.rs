@@ -9,18 +9,16 @@
 
 use super::super::contents::resolve;
 use super::super::options::Symlinks;
-use super::super::root_directory::{
-    Changed, EntryFacts, FileKind, Missing, OpenedFile, RootDirectory, components,
-};
+use super::super::root_directory::{EntryFacts, FileKind, Missing, OpenedFile, RootDirectory, components};
 use super::super::tree::{Tree, join};
 use super::seen::is_settled;
 use super::system::{DIRECTORIES, Short, System};
+use mcp_resources_provider_kit::file_id::{FileId, FileTime};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -44,14 +42,22 @@ pub(super) struct WatchedRoot {
     pub(super) gone: Vec<Vec<u8>>,
     /// Whether one of those had files.
     pub(super) has_lost_files: bool,
-    /// The path of the root after links, and its device and inode number. `None` if the root does not exist.
-    base: Option<(PathBuf, (u64, u64))>,
+    /// The directory itself. `None` if it does not exist.
+    base: Option<RootBase>,
     /// The metadata of the rule files outside the root; `None` before the first look.
     outer_rules: Option<Vec<Option<EntryFacts>>>,
     dirs: BTreeMap<Vec<u8>, KnownDirectory>,
     /// The number of watched files that each directory leads to.
     needed: HashMap<Vec<u8>, usize>,
     hasher: RandomState,
+}
+
+/// The directory of a root.
+#[derive(Debug, PartialEq, Eq)]
+struct RootBase {
+    /// After links.
+    path: PathBuf,
+    id: FileId,
 }
 
 /// A directory.
@@ -103,7 +109,7 @@ pub(super) struct FoundPath {
     pub(super) dirs: Vec<Vec<u8>>,
     pub(super) state: PathState,
     /// When that last changed.
-    pub(super) changed: Option<Changed>,
+    pub(super) changed: Option<FileTime>,
     /// Whether a change after this would show in `state`.
     pub(super) is_settled: bool,
 }
@@ -130,7 +136,8 @@ impl WatchedRoot {
     pub(super) fn find_root(&mut self, is_forced: bool, system: &mut System) -> bool {
         let dir = self.tree.dir();
         let found = std::fs::metadata(dir).ok().filter(std::fs::Metadata::is_dir);
-        let found = found.and_then(|at| Some((dir.canonicalize().ok()?, (at.dev(), at.ino()))));
+        let found =
+            found.and_then(|at| Some(RootBase { path: dir.canonicalize().ok()?, id: FileId::from(&at) }));
         if found == self.base && !is_forced {
             return false;
         }
@@ -156,13 +163,13 @@ impl WatchedRoot {
 
     /// The path under the root of a path reported by the system.
     pub(super) fn relative(&self, path: &Path) -> Option<Vec<u8>> {
-        let rest = path.strip_prefix(&self.base.as_ref()?.0).ok()?;
+        let rest = path.strip_prefix(&self.base.as_ref()?.path).ok()?;
         Some(rest.as_os_str().as_bytes().to_vec())
     }
 
     /// The absolute path on disk.
     pub(super) fn absolute(&self, path: &[u8]) -> Option<PathBuf> {
-        let base = &self.base.as_ref()?.0;
+        let base = &self.base.as_ref()?.path;
         // Joining an empty path would append a slash, and the system would report it so.
         Some(if path.is_empty() { base.clone() } else { base.join(OsStr::from_bytes(path)) })
     }
@@ -356,7 +363,7 @@ impl WatchedRoot {
 
     /// A hash of the metadata of a directory's rule files.
     fn rules_of(&self, stat: impl Fn(&[u8]) -> Option<EntryFacts>) -> u64 {
-        self.hasher.hash_one(RULES.map(|name| stat(name).map(|facts| fields(&facts))))
+        self.hasher.hash_one(RULES.map(stat))
     }
 
     /// Whether a directory that the system does not watch must be scanned, and whether its rules are others. A directory that
@@ -373,7 +380,7 @@ impl WatchedRoot {
     }
 
     /// When the nearest directory above a path last changed; `None` if the rules let nothing be there.
-    pub(super) fn parent_changed(&self, path: &[u8]) -> Option<Changed> {
+    pub(super) fn parent_changed(&self, path: &[u8]) -> Option<FileTime> {
         let root = self.tree.open().ok()?;
         if !self.tree.admits(&root, path, false) {
             return None;
@@ -383,7 +390,7 @@ impl WatchedRoot {
     }
 
     /// The metadata of a path, behind links: only for comparing, because the path may lead outside the root.
-    pub(super) fn glance(&self, path: &[u8]) -> Option<(EntryFacts, Changed)> {
+    pub(super) fn glance(&self, path: &[u8]) -> Option<(EntryFacts, FileTime)> {
         let stat = rustix::fs::stat(self.absolute(path)?).ok()?;
         Some(EntryFacts::with_change(&stat))
     }
@@ -502,8 +509,4 @@ pub(super) fn parent(path: &[u8]) -> Option<&[u8]> {
         return None;
     }
     Some(path.iter().rposition(|byte| *byte == b'/').map_or(b"", |at| &path[..at]))
-}
-
-fn fields(facts: &EntryFacts) -> (u8, (u64, u64), (i64, i32), u64) {
-    (facts.kind as u8, facts.inode, facts.modified, facts.size)
 }

@@ -13,9 +13,10 @@ use super::inbox::{ChangeBatch, Hint, WatchInbox};
 use super::seen::{Before, SeenFiles};
 use super::settings::{WatchReports, WatchSettings};
 use super::system::{Budget, Needs, Short, System};
-use super::target::{Due, Number, Targets, WatchTarget};
+use super::target::{Due, Number, RootPath, Targets, WatchTarget, WatchedFile};
 use super::watched_root::{FoundPath, PathState, WatchedRoot, is_rules, is_within, parent};
 use crate::tree::Tree;
+use mcp_resources_provider_kit::file_id::FileId;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ pub(super) struct FileWatcher<R> {
     next_roots: Instant,
     next_poll: Instant,
     /// The beginning of the next slice.
-    polled: (usize, Vec<u8>),
+    polled: RootPath,
     polled_target: Number,
     /// Polled targets that have changed lately, the last one at the end.
     lately: VecDeque<Number>,
@@ -108,7 +109,7 @@ impl<R: WatchReports> FileWatcher<R> {
             slice: settings.slice,
             next_roots: now,
             next_poll: now,
-            polled: (0, Vec::new()),
+            polled: RootPath::default(),
             polled_target: 0,
             lately: VecDeque::new(),
             next_lately: now,
@@ -199,7 +200,7 @@ impl<R: WatchReports> FileWatcher<R> {
     }
 
     fn release(&mut self, target: &WatchTarget) {
-        if let Some((path, _)) = &target.file {
+        if let Some(WatchedFile { path, .. }) = &target.file {
             self.system.disarm(path);
         }
         let Some(root) = self.roots.get_mut(target.root) else { return };
@@ -374,21 +375,21 @@ impl<R: WatchReports> FileWatcher<R> {
             self.lately.truncate(LATELY - 1);
             self.lately.push_front(number);
         }
-        let inode = old.and_then(|old| old.inode()).filter(|_| is_new);
+        let id = old.and_then(|old| old.id()).filter(|_| is_new);
         let new_dirs = found.dirs.clone();
         let old = self.targets.found(number, found);
         if let Some(root) = self.roots.get_mut(at) {
             root.need(&new_dirs, old.as_ref().map_or(&[], |old| &old.dirs), &mut self.system);
         }
         self.settle(at);
-        if let Some(inode) = inode {
-            self.tell_namesakes(inode, number, due);
+        if let Some(id) = id {
+            self.tell_namesakes(id, number, due);
         }
     }
 
     /// The other names of a file that has changed.
-    fn tell_namesakes(&mut self, inode: (u64, u64), number: Number, due: Due) {
-        for other in self.targets.of_inode(inode).filter(|other| *other != number) {
+    fn tell_namesakes(&mut self, id: FileId, number: Number, due: Due) {
+        for other in self.targets.with_id(id).filter(|other| *other != number) {
             let Some(target) = self.targets.get(other) else { continue };
             if due.is_written {
                 self.changed.extend(target.uris.iter().map(|(uri, _)| uri.clone()));
@@ -441,9 +442,9 @@ impl<R: WatchReports> FileWatcher<R> {
     fn poll_dirs(&mut self, max: usize) {
         let mut left = max;
         for _ in 0..=self.roots.len() {
-            let (at, from) = self.polled.clone();
+            let RootPath { root: at, path: from } = self.polled.clone();
             let Some(root) = self.roots.get_mut(at) else {
-                self.polled = (0, Vec::new());
+                self.polled = RootPath::default();
                 continue;
             };
             let slice: Vec<_> = root.polled(&from).take(left).cloned().collect();
@@ -462,10 +463,10 @@ impl<R: WatchReports> FileWatcher<R> {
             if left == 0 {
                 // Right behind the last one.
                 let last = slice.last().map(|dir| [dir.as_slice(), &[0]].concat());
-                self.polled = (at, last.unwrap_or(from));
+                self.polled = RootPath { root: at, path: last.unwrap_or(from) };
                 return;
             }
-            self.polled = (at + 1, Vec::new());
+            self.polled = RootPath { root: at + 1, path: Vec::new() };
         }
     }
 
@@ -524,17 +525,17 @@ fn hold_file(
     system: &mut System,
 ) -> bool {
     let path = found.real().and_then(|real| root.absolute(real));
-    let wanted = path.zip(found.inode());
+    let wanted = path.zip(found.id()).map(|(path, id)| WatchedFile { path, id });
     if target.file == wanted && !is_gone {
         return true;
     }
-    if let Some((path, _)) = target.file.take() {
-        system.disarm(&path);
+    if let Some(file) = target.file.take() {
+        system.disarm(&file.path);
     }
-    let Some((path, inode)) = wanted else { return true };
-    let is_armed = system.arm(&path, None);
+    let Some(file) = wanted else { return true };
+    let is_armed = system.arm(&file.path, None);
     if is_armed {
-        target.file = Some((path, inode));
+        target.file = Some(file);
         // What was written before it was watched shows now.
         root.look_again(&target.path, found);
     }

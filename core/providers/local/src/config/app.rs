@@ -11,6 +11,7 @@
 
 use super::parse::{ConfigFormat, MOST, Parsed};
 use super::tree::{ConfigNode, TreeSettings};
+use mcp_resources_provider_kit::file_id::{FileId, FileTime};
 use mcp_resources_provider_kit::path;
 use mcp_resources_runtime::sync::Mutex;
 use mcp_resources_runtime::transport::open_to_read;
@@ -73,10 +74,10 @@ pub(super) struct ConfigSnapshot {
 /// Identifies the state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ConfigFacts {
-    file: (u64, u64),
+    file: FileId,
     size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+    modified: FileTime,
+    changed: FileTime,
 }
 
 /// The states before and after a change; `None` is a file that could not be opened.
@@ -205,7 +206,7 @@ impl App {
                 format!("{path}/**")
             ));
         }
-        let modified = jiff::Timestamp::from_second(facts.modified.0).ok();
+        let modified = jiff::Timestamp::from_second(facts.modified.seconds).ok();
         let modified = modified.map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
         // If keys and values are the same, there is no change to report.
         match &state.good {
@@ -239,17 +240,17 @@ impl AppState {
 impl ConfigFacts {
     fn from_metadata(metadata: &Metadata) -> Self {
         Self {
-            file: (metadata.dev(), metadata.ino()),
+            file: metadata.into(),
             size: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            modified: FileTime::modified(metadata),
+            changed: FileTime::changed(metadata),
         }
     }
 
     /// Whether a later change would show.
     fn is_settled(&self) -> bool {
         // Not the time of its contents: that can be set to any, and in the future.
-        let last = u64::try_from(self.changed.0).unwrap_or_default();
+        let last = u64::try_from(self.changed.seconds).unwrap_or_default();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         now.saturating_sub(Duration::from_secs(last)) > SETTLED
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a request, an interest ──▶ the thread begins ──walk──▶ pages read, indexed ──▶ Snapshot of each site, search index
-//!                                   ▲   │ no request for a while, and no subscriber
+//!                                   ▲   │ no request for a while, and no subscriber, also in the middle of a walk
 //!     the watcher of folders ──touched──┘ └──▶ no thread, no watcher; the index stays, and is compared before it is used again
 //! ```
 //!
@@ -324,7 +324,7 @@ impl TrackedSource for SiteLibrary {
         SiteWorker { watch, folders, pause: COMPARE }
     }
 
-    fn refresh(&self, worker: &mut SiteWorker, work: &TrackerWork<'_, Self>) -> Duration {
+    fn refresh(&self, worker: &mut SiteWorker, work: &TrackerWork<'_, Self>) -> Option<Duration> {
         let begun = Instant::now();
         let (walks, is_touched) = {
             let mut inbox = self.inbox.lock();
@@ -336,20 +336,23 @@ impl TrackedSource for SiteLibrary {
         }
         let touched = std::mem::take(&mut self.inbox.lock().touched);
         let indexer = PageIndexer { library: self, work };
-        for (at, site) in self.sites.iter().enumerate() {
+        let is_done = self.sites.iter().enumerate().all(|(at, site)| {
             if walks {
-                indexer.walk(at, site);
-            } else {
-                let paths = touched.iter().filter(|(name, _)| name == site.name());
-                indexer.look(at, site, paths.map(|(_, path)| &**path));
+                return indexer.walk(at, site);
             }
-        }
+            let paths = touched.iter().filter(|(name, _)| name == site.name());
+            indexer.look(at, site, paths.map(|(_, path)| &**path))
+        });
         let mut inbox = self.inbox.lock();
+        if !is_done {
+            inbox.is_moved = true;
+            return None;
+        }
         if walks {
             worker.pause = COMPARE.max(begun.elapsed() * SHARE);
             inbox.compared = Some(Instant::now());
         }
-        worker.pause.saturating_sub(inbox.compared.map_or(worker.pause, |then| then.elapsed()))
+        Some(worker.pause.saturating_sub(inbox.compared.map_or(worker.pause, |then| then.elapsed())))
     }
 
     fn digest(&self, snapshots: &Self::Snapshot, uri: &str) -> Option<u64> {
@@ -375,7 +378,7 @@ impl TrackedSource for SiteLibrary {
     fn tidy(&self, work: &TrackerWork<'_, Self>) {
         for site in &self.sites {
             let merge = || matches!(self.with_index(&site.group, Index::merge), Some(Ok(true)));
-            while work.is_at_rest() && merge() {
+            while work.is_at_rest() && work.is_wanted() && merge() {
                 std::thread::sleep(BREATH);
             }
         }
@@ -418,8 +421,9 @@ impl PageIndexer<'_> {
         self.work.current().get(at).cloned().unwrap_or_default()
     }
 
-    /// Compares all pages of a site with what is known of them.
-    fn walk(&self, at: usize, site: &DocsSite) {
+    /// Compares all pages of a site with what is known of them. `false` if it was left off; the pages that were read until
+    /// then stay in the index.
+    fn walk(&self, at: usize, site: &DocsSite) -> bool {
         let before = self.snapshot(at);
         let mut files: BTreeMap<String, (Vec<u8>, FileFacts)> = BTreeMap::new();
         let walked = site.folder.walk(&mut |path, facts| {
@@ -430,8 +434,12 @@ impl PageIndexer<'_> {
                     files.insert(key, (path, facts));
                 }
             }
-            files.len() < PAGES && self.work.feed.is_alive()
+            files.len() < PAGES && self.work.is_wanted()
         });
+        if !self.work.is_wanted() {
+            // What was not seen need not be gone.
+            return false;
+        }
         site.folder.take_faults().iter().for_each(|fault| self.work.feed.log(fault));
         match walked {
             Ok(true) => {}
@@ -446,7 +454,7 @@ impl PageIndexer<'_> {
                 self.log_once(&format!("the site {:?} cannot be opened: {dir}", site.name()));
                 let now = SiteSnapshot { is_there: false, is_whole: true, ..copy(&before) };
                 self.publish(at, now, before.is_there);
-                return;
+                return true;
             }
         }
         let mut now = SiteSnapshot { is_there: true, ..copy(&before) };
@@ -464,8 +472,10 @@ impl PageIndexer<'_> {
                     self.publish(at, copy(&now), false);
                 }
             }
-            if !self.work.feed.is_alive() {
-                return;
+            if !self.work.is_wanted() {
+                self.apply(site, &mut now, &mut found);
+                self.publish(at, now, false);
+                return false;
             }
         }
         self.apply(site, &mut now, &mut found);
@@ -478,10 +488,11 @@ impl PageIndexer<'_> {
         }
         now.is_whole = true;
         self.publish(at, now, !before.is_there);
+        true
     }
 
-    /// Looks at some paths of a site.
-    fn look<'p>(&self, at: usize, site: &DocsSite, paths: impl Iterator<Item = &'p [u8]>) {
+    /// Looks at some paths of a site. `false` if it was left off.
+    fn look<'p>(&self, at: usize, site: &DocsSite, paths: impl Iterator<Item = &'p [u8]>) -> bool {
         let before = self.snapshot(at);
         let mut found = FoundPage::default();
         for path in paths {
@@ -498,11 +509,12 @@ impl PageIndexer<'_> {
             }
         }
         if found.pages.is_empty() && found.gone.is_empty() {
-            return;
+            return true;
         }
         let mut now = copy(&before);
         self.apply(site, &mut now, &mut found);
         self.publish(at, now, false);
+        true
     }
 
     /// Reads a page, if it has changed.

@@ -107,7 +107,7 @@ impl DocumentStore {
 
     /// Opens the indexes that are not open, and takes over what they know.
     fn open(&self, tracker: &Tracker<Self>, feed: &Feed) {
-        let indexer = DocumentIndexer { store: self, feed };
+        let indexer = DocumentIndexer { store: self, feed, is_wanted: &|| true };
         let mut all = Vec::clone(&tracker.current());
         for (collection, documents) in self.collections.iter().zip(&mut all) {
             let together =
@@ -140,8 +140,8 @@ impl TrackedSource for DocumentStore {
         self.collections.iter().map(|_| None).collect()
     }
 
-    fn refresh(&self, asked: &mut Self::Worker, work: &TrackerWork<'_, Self>) -> Duration {
-        let indexer = DocumentIndexer { store: self, feed: work.feed };
+    fn refresh(&self, asked: &mut Self::Worker, work: &TrackerWork<'_, Self>) -> Option<Duration> {
+        let indexer = DocumentIndexer { store: self, feed: work.feed, is_wanted: &|| work.is_wanted() };
         // Folders first: they answer at once.
         let mut order: Vec<_> = self.collections.iter().zip(asked).enumerate().collect();
         order.sort_by_key(|(_, (collection, _))| collection.origin.is_some());
@@ -158,11 +158,15 @@ impl TrackedSource for DocumentStore {
                     work.publish(all);
                 };
                 publish(indexer.ask(collection, &before, &publish));
+                if !work.is_wanted() {
+                    *asked = None;
+                    return None;
+                }
             }
             pause = pause
                 .min(collection.poll.saturating_sub(asked.map_or(collection.poll, |then| then.elapsed())));
         }
-        pause
+        Some(pause)
     }
 
     fn digest(&self, known: &Self::Snapshot, uri: &str) -> Option<u64> {
@@ -187,6 +191,8 @@ impl TrackedSource for DocumentStore {
 struct DocumentIndexer<'w> {
     store: &'w DocumentStore,
     feed: &'w Feed,
+    /// Whether to read further documents.
+    is_wanted: &'w dyn Fn() -> bool,
 }
 
 impl DocumentIndexer<'_> {
@@ -291,7 +297,7 @@ impl DocumentIndexer<'_> {
             if is_wanted {
                 self.fetch(collection, &mut now, listed, old.as_deref());
             }
-            if !self.feed.is_alive() {
+            if !(self.is_wanted)() {
                 return now;
             }
         }

@@ -36,11 +36,11 @@ impl TrackedSource for SkillSource {
 
     fn begin(&self, _tracker: &Arc<Tracker<Self>>, _feed: &Feed) {}
 
-    fn refresh(&self, _worker: &mut (), work: &TrackerWork<'_, Self>) -> Duration {
+    fn refresh(&self, _worker: &mut (), work: &TrackerWork<'_, Self>) -> Option<Duration> {
         let begun = Instant::now();
-        let Some(now) = self.0.refresh(work.feed.context()) else { return SHORTEST };
+        let Some(now) = self.0.refresh(work.feed.context()) else { return Some(SHORTEST) };
         work.publish(now);
-        (begun.elapsed() * REST).clamp(SHORTEST, LONGEST)
+        Some((begun.elapsed() * REST).clamp(SHORTEST, LONGEST))
     }
 
     fn digest(&self, snapshot: &Self::Snapshot, uri: &str) -> Option<Self::Digest> {

@@ -11,8 +11,8 @@ fn a_language_gets_what_no_provider_serves() {
     served.mount(Does::new(mount, |_, reply| reply.send(contents("fine"))));
     let own = Edit::AddResource { resource: Resource::new("own:///"), source: ItemSource::Handler(1_000) };
     served.engine.publish(vec![own], Now::default()).unwrap();
-    let host = Providers::before(served.mounts.clone(), served.host.clone());
-    let peer = Peer::pipe(served.pipe.clone(), served.clock.clone(), host);
+    let event_handler = Providers::before(served.mounts.clone(), served.event_handler.clone());
+    let peer = Peer::pipe(served.pipe.clone(), served.clock.clone(), event_handler);
     let mut left = Vec::new();
     for (id, uri) in [(1, "held:///a"), (2, "own:///")] {
         let message = modern(id, "resources/read", json!({ "uri": uri })).to_string();

@@ -121,7 +121,7 @@ impl Connections {
         let server = self.server.clone();
         let Some(place) = self.places.take(client.ip()) else {
             if let Some(advice) = server.endpoint.crowded(server.now()) {
-                server.host.warn(&advice);
+                server.event_handler.warn(&advice);
             }
             return;
         };

@@ -65,7 +65,7 @@ use timer_task::TimerTask;
 pub struct HttpServer {
     endpoint: Arc<Endpoint>,
     clock: Arc<EngineClock>,
-    host: Arc<dyn EventHandler>,
+    event_handler: Arc<dyn EventHandler>,
     verifier: Option<Arc<dyn Verifier>>,
     timer_task: TimerTask,
     phases: Phases,
@@ -82,13 +82,13 @@ impl HttpServer {
         engine: &Arc<Engine>,
         clock: Arc<EngineClock>,
         options: HttpOptions,
-        host: Arc<dyn EventHandler>,
+        event_handler: Arc<dyn EventHandler>,
     ) -> Result<Arc<Self>, RulesError> {
         let endpoint = Endpoint::new(engine.clone(), options.rules, session_ids())?;
         Ok(Arc::new(Self {
             endpoint,
             clock,
-            host,
+            event_handler,
             verifier: options.verifier,
             timer_task: TimerTask::default(),
             phases: Phases::default(),
@@ -118,7 +118,7 @@ impl HttpServer {
     }
 
     fn peer(&self, connection: ConnectionId, exchange: Option<&Exchange>) -> Peer {
-        Peer::exchange(connection, exchange.cloned(), self.clock.clone(), self.host.clone())
+        Peer::exchange(connection, exchange.cloned(), self.clock.clone(), self.event_handler.clone())
     }
 
     fn now(&self) -> Now {

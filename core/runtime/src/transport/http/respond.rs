@@ -70,7 +70,7 @@ impl HttpServer {
             Ok(admitted) => admitted,
             Err(response) => {
                 if let Some(advice) = self.endpoint.advice(&response, now) {
-                    self.host.warn(&advice);
+                    self.event_handler.warn(&advice);
                 }
                 return Ok(answer(response));
             }
@@ -102,10 +102,10 @@ impl HttpServer {
     /// Handles everything in a turn except writing.
     pub(super) fn after(&self, turn: Turn<'_>, exchange: Option<&Exchange>) {
         if let Some(misuse) = &turn.misuse {
-            self.host.misuse(misuse);
+            self.event_handler.misuse(misuse);
         }
         if !turn.events.is_empty() {
-            self.host.handle(&self.peer(turn.connection, exchange), turn.events);
+            self.event_handler.handle(&self.peer(turn.connection, exchange), turn.events);
         }
         if turn.end || exchange.is_none() {
             self.look();

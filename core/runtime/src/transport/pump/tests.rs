@@ -215,8 +215,8 @@ fn another_thread_writes_and_wakes_the_loop_for_the_rest() {
     let own = Loop::<false>::default();
     pump.feed(&own, &reads("test://function", 2)).unwrap();
     let inbox = RequestInbox::<()>::new(None);
-    let host: Arc<dyn EventHandler> = Arc::new(PumpHandler::new(&pump, inbox.reach()));
-    let peer = Peer::pipe(pump.pipe().clone(), Arc::default(), host);
+    let event_handler: Arc<dyn EventHandler> = Arc::new(PumpHandler::new(&pump, inbox.reach()));
+    let peer = Peer::pipe(pump.pipe().clone(), Arc::default(), event_handler);
     let tokens = own.asked.take();
     let answers = |token: RequestToken| {
         let peer = peer.clone();

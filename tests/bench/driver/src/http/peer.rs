@@ -2,7 +2,7 @@
 
 use super::Listening;
 use super::wire::{Terms, Wire, post};
-use crate::client::{self, Answer, shown};
+use crate::client::{Answer, shown};
 use crate::measure::Setting;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use std::error::Error;
@@ -64,11 +64,12 @@ impl<'a> Peers<'a> {
         let id = self.next;
         let peer = &mut self.peers[peer];
         self.next += 1;
-        let uri = self.setting.read.uri(id);
+        let read = self.setting.read;
+        let uri = read.uri(id);
         self.body.clear();
-        client::read(&mut self.body, id, &uri, self.setting.modern)?;
+        read.write(&mut self.body, id, self.setting.modern)?;
         let terms = if self.setting.modern {
-            Terms::Modern("resources/read", Some(&uri))
+            Terms::Modern(read.method(), Some(&uri))
         } else {
             Terms::Legacy(peer.session.as_deref())
         };
@@ -105,7 +106,7 @@ impl<'a> Peers<'a> {
         let (id, since) = peer.waits.take().ok_or("an answer to nothing")?;
         let message = response.message()?;
         let answer = Answer::parse(&message)?;
-        if answer.id == Some(id) && self.setting.read.accepts(id, answer.contents()?) {
+        if answer.id == Some(id) && self.setting.read.accepts_answer(id, &answer)? {
             return Ok(Some(since));
         }
         Err(format!("wrong answer to request {id}: {}", shown(&message)).into())

@@ -17,6 +17,7 @@ use super::source::{DbSource, Location};
 use super::value::DbValue;
 use authorizer::{AllowedTables, AuthorizerScope};
 use mcp_resources_engine::connection::Cancelled;
+use mcp_resources_provider_kit::file_id::FileId;
 use mcp_resources_runtime::sync::Mutex;
 use mcp_resources_template::uri::encode;
 use rusqlite::config::DbConfig;
@@ -24,7 +25,6 @@ use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, ffi};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,16 +42,13 @@ pub(super) struct Sqlite {
     source: Arc<DbSource>,
     open: Option<OpenDatabase>,
     /// The file and its data version at the last check for changes.
-    seen: Option<(File, i64)>,
+    seen: Option<(FileId, i64)>,
     request: Option<Cancelled>,
 }
 
-/// Identifies a file: device and inode number.
-type File = (u64, u64);
-
 struct OpenDatabase {
     connection: Connection,
-    file: File,
+    file: FileId,
     allowed: Arc<AllowedTables>,
     deadline: Arc<Deadline>,
     /// With the version of the schema that it was made of.
@@ -132,7 +129,7 @@ impl DbSession for Sqlite {
 }
 
 impl OpenDatabase {
-    fn new(path: &Path, file: File, source: &Arc<DbSource>) -> Result<Self, SessionFault> {
+    fn new(path: &Path, file: FileId, source: &Arc<DbSource>) -> Result<Self, SessionFault> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -225,7 +222,7 @@ fn harden(
 }
 
 /// The file that is at `path` now.
-fn identify(path: &Path) -> Result<File, SessionFault> {
+fn identify(path: &Path) -> Result<FileId, SessionFault> {
     let metadata = std::fs::metadata(path).map_err(|error| {
         SessionFault::Down(match error.kind() {
             std::io::ErrorKind::NotFound => format!("the file {} does not exist", path.display()),
@@ -233,7 +230,7 @@ fn identify(path: &Path) -> Result<File, SessionFault> {
         })
     })?;
     match metadata.is_file() {
-        true => Ok((metadata.dev(), metadata.ino())),
+        true => Ok(FileId::from(&metadata)),
         // A pipe would be opened for ever.
         false => Err(SessionFault::Down(format!("{} is no file", path.display()))),
     }

@@ -1,10 +1,10 @@
 //! State shared by the calls of one server: its functions, its worker threads, and the threads that take its records.
 
+use crate::calls::consumer::ConsumerThread;
 use crate::calls::contextvars::CallContext;
 use crate::calls::function::Function;
 use crate::calls::jobs::ThreadNeed;
 use crate::calls::queue::Queue;
-use crate::calls::records::RecordThread;
 use crate::calls::redact::Redactor;
 use crate::values::error;
 use crate::values::lock::lock;
@@ -20,8 +20,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The state shared by all channels.
-pub(crate) struct Host {
+/// The state shared by all channels of a server.
+pub(crate) struct ServerState {
     pub(crate) clock: Arc<EngineClock>,
     pub(crate) queue: Py<Queue>,
     /// Starts a worker thread.
@@ -30,9 +30,9 @@ pub(crate) struct Host {
     pub(crate) redactor: Option<Arc<Redactor>>,
     /// The value of the server's lifespan.
     pub(crate) lifespan: Mutex<Option<Py<PyAny>>>,
-    pub(crate) recorder: Option<Recorder>,
+    pub(crate) record_consumer: Option<Consumer>,
     /// Takes what clients watch, once a function wants to know.
-    pub(crate) watcher: OnceLock<Recorder>,
+    pub(crate) watch_consumer: OnceLock<Consumer>,
     pub(crate) registry: Registry<Functions>,
     pub(crate) serving: ServingRegistry,
 }
@@ -42,18 +42,18 @@ pub(crate) type Functions = mcp_resources_runtime::transport::WorkFunctions<Py<F
 
 /// The records for a function, or the changes of watches. Its thread is started when the server begins to serve, in each
 /// process.
-pub(crate) struct Recorder {
+pub(crate) struct Consumer {
     pub(crate) start: Py<PyAny>,
-    pub(crate) thread: RecordThread,
+    pub(crate) thread: ConsumerThread,
 }
 
-impl Host {
+impl ServerState {
     /// The engine, made when it is first needed.
     pub(crate) fn engine(&self) -> PyResult<Arc<Engine>> {
         self.registry.engine().map_err(|error| Python::attach(|py| error::registration(py, &error, None)))
     }
 
-    /// A host serves in this context: what providers read is redacted in the first one, unless a request has its own.
+    /// The server runs in this context: what providers read is redacted in the first one, unless a request has its own.
     pub(crate) fn serves_in(&self, py: Python<'_>, context: &CallContext) {
         if let Some(redactor) = &self.redactor {
             redactor.serves_in(py, context);
@@ -93,8 +93,8 @@ impl Host {
         result?;
         visit.call(&self.spawn)?;
         visit.call(self.redactor.as_ref().map(|redactor| &redactor.function))?;
-        let recorders = self.recorder.iter().chain(self.watcher.get());
-        recorders.map(|recorder| &recorder.start).try_for_each(|start| visit.call(start))?;
+        let consumers = self.record_consumer.iter().chain(self.watch_consumer.get());
+        consumers.map(|consumer| &consumer.start).try_for_each(|start| visit.call(start))?;
         match self.lifespan.try_lock() {
             Ok(value) => visit.call(&*value),
             Err(_) => Ok(()),
@@ -120,11 +120,14 @@ impl Host {
     }
 }
 
-/// The threads that serve this host leave, without being waited for.
-impl Drop for Host {
+/// The threads of this server end, without being waited for.
+impl Drop for ServerState {
     fn drop(&mut self) {
         self.queue.get().jobs.retire();
-        self.recorder.iter().chain(self.watcher.get()).for_each(|recorder| recorder.thread.close());
+        self.record_consumer
+            .iter()
+            .chain(self.watch_consumer.get())
+            .for_each(|consumer| consumer.thread.close());
         // The log's thread never needs the interpreter, but a disk may be slow.
         match Python::try_attach(|py| py.detach(|| self.registry.end_audit())) {
             Some(()) => {}

@@ -18,7 +18,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 /// The state shared by all channels of a server.
-pub(crate) struct Host {
+pub(crate) struct ServerState {
     pub(crate) env: Env,
     pub(crate) clock: Arc<EngineClock>,
     pub(crate) registry: Registry<Functions>,
@@ -57,15 +57,15 @@ pub(crate) trait Served {
 /// A function that can be called on any thread, and keeps the process alive.
 type Held = ThreadsafeFunction<(), (), (), Status, false>;
 
-impl Host {
+impl ServerState {
     /// `env` is that of the loop's thread.
     pub(crate) fn new(env: Env, registry: Registry<Functions>) -> Result<Rc<Self>> {
         let own = Rc::new(OnceCell::<Weak<Self>>::new());
         let found = own.clone();
         let look = env.create_function_from_closure("look", move |_| {
-            found.get().and_then(Weak::upgrade).map_or(Ok(()), |host| host.look())
+            found.get().and_then(Weak::upgrade).map_or(Ok(()), |state| state.look())
         })?;
-        let host = Rc::new(Self {
+        let state = Rc::new(Self {
             env,
             clock: registry.clock().clone(),
             registry,
@@ -78,8 +78,8 @@ impl Host {
             pipes: RefCell::default(),
             endpoints: RefCell::default(),
         });
-        let _ = own.set(Rc::downgrade(&host));
-        Ok(host)
+        let _ = own.set(Rc::downgrade(&state));
+        Ok(state)
     }
 
     pub(crate) fn engine(&self) -> Result<Arc<Engine>> {
@@ -173,7 +173,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for ServerState {
     fn drop(&mut self) {
         self.redactions.close();
     }
