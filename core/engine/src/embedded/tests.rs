@@ -1,0 +1,1 @@
+//! The embedded connection on values alone.
