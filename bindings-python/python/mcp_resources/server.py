@@ -25,6 +25,7 @@ from .watches import Watches
 
 if TYPE_CHECKING:
     from .asgi import AsgiApp
+    from .attach import Attachment
     from .auth import Auth
     from .options import Tls
     from .tools import PromptHandler
@@ -179,6 +180,7 @@ class ResourceServer:
         watch(self._core)
         self._watches = Watches(self._core)
         self._life = None if lifespan is None else Life(lifespan, self._core.set_lifespan)
+        self._attached: Attachment | None = None
         self._readers: dict[tuple[Callable[..., object], bool, bool], Reader] = {}
         self._redacts = options.get("redact") is not None
         self._warned: set[str] = set()
@@ -312,6 +314,28 @@ class ResourceServer:
         if not isinstance(provider, Provider):
             raise TypeError(_no_provider("unmount", provider))
         return self._core.unmount(provider)
+
+    def attach(self, app: Any, *, adopt: bool = True) -> "ResourceServer":
+        """Serves these resources inside a server of the official SDK (`mcp`) or FastMCP. Returns this server.
+
+        The other server keeps everything that it has: tools, prompts, middleware, lifespan and auth. It runs as before;
+        `run` and `asgi` of this server run it too. Resources are registered here before or after, also while it runs.
+
+        Args:
+            app: an `MCPServer` or low-level `Server` of mcp 2.3 and newer, or a `FastMCP` of 4.1 and newer.
+            adopt: whether clients also see the resources that `app` itself has. Default `True`. If a URI is in both, this
+                server serves it.
+
+        Raises:
+            TypeError: `app` is a class, a client, or no server.
+            ValueError: both servers have a tool or a prompt of the same name.
+            RegistrationError: this server is attached already.
+            RuntimeError: `app` has an attached server already, runs already, or is of a version that is not supported.
+        """
+        from .attach import Attachment
+
+        self._attached = Attachment(self, app, adopt)
+        return self
 
     @contextmanager
     def batch(self) -> Iterator[None]:

@@ -5,7 +5,7 @@ use crate::calls::client::{Client, DeliveryReady, LoopClient, Runtime};
 use crate::calls::contextvars::CallContext;
 use crate::calls::run;
 use crate::calls::waker::{LoopOwner, LoopWaker, Owner, Wakeup, delivering, watched};
-use crate::serve::server::Server;
+use crate::serve::server::{Server, list_kinds};
 use crate::serve::web::seconds;
 use crate::serve::{audit, inbox};
 use crate::values::error;
@@ -15,7 +15,7 @@ use mcp_resources_engine::connection::RequestOutcome;
 use mcp_resources_engine::embedded as core;
 use mcp_resources_engine::embedded::{EmbeddedRequest, EmbeddedStep, SenderToken, Sorted, TheirAnswer};
 use mcp_resources_engine::engine::TimerRegistration;
-use mcp_resources_engine::hub::{ConnectionId, ListKinds};
+use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_runtime::provider::Providers;
@@ -158,11 +158,19 @@ impl Embedding {
         core::EmbeddedServer::is_modern(version)
     }
 
-    /// Those of the SDK's names that this server has too.
-    fn conflicts(&self, kind: &str, names: Vec<String>) -> Vec<String> {
-        let kind = ListKinds::parse(kind).unwrap_or(ListKinds::TOOLS);
-        let found = self.core.conflicts(kind, names.iter().map(String::as_str));
-        found.into_iter().map(str::to_owned).collect()
+    /// Whether `changed` must see a notification.
+    #[staticmethod]
+    fn is_change(method: &str) -> bool {
+        core::EmbeddedServer::is_change(method)
+    }
+
+    /// Those of the SDK's names that `server` has too: of `tools` or of `prompts`.
+    #[staticmethod]
+    fn conflicts(server: &Server, kind: &str, names: Vec<String>) -> PyResult<Vec<String>> {
+        let kind = list_kinds(kind)?;
+        let engine = server.host.engine()?;
+        let found = core::EmbeddedServer::conflicts(&engine, kind, names.iter().map(String::as_str));
+        Ok(found.into_iter().map(str::to_owned).collect())
     }
 
     /// Takes the sentences for the log.

@@ -224,6 +224,12 @@ impl EmbeddedServer {
         }
     }
 
+    /// Whether a notification of this method tells a change, so that [`EmbeddedServer::changed`] must see it.
+    pub fn is_change(method: &str) -> bool {
+        ServerNotification::parse(method) == Some(ServerNotification::Updated)
+            || ListKinds::from_method(method).is_some()
+    }
+
     /// Recognises a change that the other server tells its clients, and announces it to all that subscribe here. Returns
     /// whether the notification must not be sent: those clients are told by this engine. `told` has the lists of
     /// [`EmbeddedConnection::told`] for a legacy session; `None` for a modern client.
@@ -247,9 +253,13 @@ impl EmbeddedServer {
         list == ListKinds::RESOURCES || told.is_none_or(|told| told.contains(list))
     }
 
-    /// Those of the other server's names that a tool (or prompt) of this one has too.
-    pub fn conflicts<'n>(&self, kind: ListKinds, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
-        let catalog = self.engine.catalog();
+    /// Those of another server's names that a tool (or prompt) of `engine` has too.
+    pub fn conflicts<'n>(
+        engine: &Engine,
+        kind: ListKinds,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Vec<&'n str> {
+        let catalog = engine.catalog();
         let is_own = |name: &&str| match kind {
             ListKinds::TOOLS => catalog.tool(name).is_some(),
             _ => catalog.prompt(name).is_some(),
