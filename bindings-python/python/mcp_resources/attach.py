@@ -1,20 +1,20 @@
 """Serves a `ResourceServer` inside a server of the official SDK or FastMCP: one middleware, which asks the core.
 
-Law: this module carries values between the SDK and the core. It imports the SDK through the caller's own objects.
+Law: this module carries values between the SDK and the core, and takes the SDK from the caller's own objects.
 """
 
 import asyncio
 import importlib
 import importlib.metadata
-import logging
 import weakref
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._core import EmbeddedLoop, EmbeddedSession, Embedding, Sender
 from .driver import Driver
+from .log import warned
 
 if TYPE_CHECKING:
     from .server import ResourceServer
@@ -23,39 +23,152 @@ Next: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 _KEY = "mcp_resources"
 _NEEDED = (
-    ("server.session", "ServerSession", ("_notify", "_connection", "_request_outbound")),
-    ("server.connection", "Connection", ("state", "exit_stack", "has_standalone_channel", "initialize_accepted")),
-    ("server.context", "ServerRequestContext", ("method", "params", "request_id", "request", "protocol_version")),
-    ("shared.subscriptions", "event_to_notification", ()),
-    ("shared.exceptions", "MCPError", ("code", "message", "data")),
-    ("server.auth.middleware.auth_context", "get_access_token", ()),
+    ("shared.exceptions", "MCPError", "code message data"),
+    ("shared.subscriptions", "event_to_notification", ""),
+    ("server.auth.middleware.auth_context", "get_access_token", ""),
+    ("server.session", "ServerSession", "_notify _connection _request_outbound"),
+    ("server.connection", "Connection", "state exit_stack session_id has_standalone_channel initialize_accepted"),
+    ("server.context", "ServerRequestContext", "method params request_id request protocol_version"),
 )
-"""The names of the SDK that are used: module, name, and its attributes."""
-
-_logger = logging.getLogger(__name__)
+"""The names of the SDK that are used: module, name, attributes."""
 
 
-class _Sdk:
-    """The SDK that a server was made with."""
+class Attachment:
+    """The middleware, and the ways to run the server that has it."""
 
-    def __init__(self, low: Any) -> None:
-        self.package = next(c for c in type(low).__mro__ if "get_request_handler" in vars(c)).__module__.split(".")[0]
-        for module, name, attributes in _NEEDED:
-            found = self.get(module, name)
-            known = {*dir(found), *getattr(found, "__annotations__", ())}
-            known.update(getattr(getattr(found, "__init__", None), "__code__", _sdk_version.__code__).co_names)
-            for attribute in attributes:
-                if attribute not in known:
-                    raise _unsupported(f"{self.package}.{module}.{name}.{attribute}")
-        self.error: Any = self.get("shared.exceptions", "MCPError")
-        self.notification: Any = self.get("shared.subscriptions", "event_to_notification")
-        self.token: Any = self.get("server.auth.middleware.auth_context", "get_access_token")
+    def __init__(self, server: "ResourceServer", app: Any, adopt: bool) -> None:
+        self._server = server
+        self._app = app
+        self._low = low = _lowlevel(app)
+        self._error, self._notification, self._token = _sdk(low)
+        if any(isinstance(other, Attachment) for other in low.middleware):
+            raise RuntimeError("a ResourceServer is attached to this server already; register everything on that one")
+        if getattr(getattr(low, "_session_manager", None), "_task_group", None) is not None:
+            raise RuntimeError("this server is serving already; attach before it is run")
+        for kind in ("tools", "prompts"):
+            for name in Embedding.conflicts(server._core, kind, _names(app, kind)):
+                raise ValueError(f"both servers have {name!r} among their {kind}; rename one of them")
+        self._core = Embedding(server._core, adopt)
+        self._loops: list[_Loop] = []
+        low.middleware.insert(0, self)
+        handlers = [getattr(entry, "handler", None) for entry in getattr(low, "_request_handlers", {}).values()]
+        buses = [getattr(app, "_subscriptions", None), *(getattr(handler, "_bus", None) for handler in handlers)]
+        for bus in {id(bus): bus for bus in buses if bus is not None}.values():
+            bus.subscribe(self._published)
+        if server._life is not None:
+            low.lifespan = _within(server, low.lifespan)
 
-    def get(self, module: str, name: str) -> Any:
+    async def __call__(self, ctx: Any, call_next: Next) -> Any:
+        """Answers a message, or passes it on."""
+        sender, params = self._sender(ctx), {} if ctx.params is None else dict(ctx.params)
+        sorted = self._core.sort(ctx.method, ctx.request_id is not None, sender, params)
+        is_alone = self._core.is_modern(ctx.protocol_version)
+        session = None if is_alone else self._session(ctx)
+        self._hear(ctx.session, session)
+        if sorted == "told" and session is not None:
+            session.tell(ctx.method, params, sender)
+        if sorted in ("theirs", "told") or (session is None and not is_alone):
+            return await call_next(ctx)
+        if session is not None:
+            return await self._answer(ctx, call_next, session, sender, sorted == "both")
+        session = self._loop().clients.connect(ctx.protocol_version, True, None)
         try:
-            return getattr(importlib.import_module(f"{self.package}.{module}"), name)
-        except (ImportError, AttributeError):
-            raise _unsupported(f"{self.package}.{module}.{name}") from None
+            return await self._answer(ctx, call_next, session, sender, sorted == "both")
+        finally:
+            session.close()
+
+    async def _answer(self, ctx: Any, call_next: Next, session: EmbeddedSession, sender: Sender, both: bool) -> Any:
+        """Does what the core says, in the SDK's own task for the request: it ends with that, and any question to the
+        SDK is put on behalf of the same client."""
+        latest: Any = None
+
+        async def ask(ctx: Any) -> Any:
+            nonlocal latest
+            try:
+                latest = await call_next(ctx)
+            except Exception as error:
+                latest = error
+                known = isinstance(error, self._error)
+                return (error.code, error.message, _plain(error.data)) if known else (0, str(error), None)
+            return _plain(latest) or {}
+
+        theirs = await ask(ctx) if both else None
+        number = session.start(ctx.method, dict(ctx.params or {}), ctx.request_id, sender, theirs)
+        try:
+            while True:
+                while (step := session.next(number)) is None:
+                    waiter = asyncio.get_running_loop().create_future()
+                    session.register(number, lambda waiter=waiter: waiter.done() or waiter.set_result(None))
+                    await waiter
+                kind, first, second, third = step
+                if kind == "result":
+                    return first
+                if kind == "error":
+                    raise self._error(first, second, third)
+                if kind == "send":
+                    await ctx.session._request_outbound.notify(first, second)
+                elif kind == "ask":
+                    session.answer(number, await ask(replace(ctx, method=first, params=second)))
+                elif isinstance(latest, Exception):
+                    raise latest
+                else:
+                    return latest
+        finally:
+            session.end(number)
+            for warning in self._core.warnings():
+                warned(self._server.name, warning)
+
+    def _session(self, ctx: Any) -> EmbeddedSession | None:
+        connection = ctx.session._connection
+        found: _Session | None = connection.state.get(_KEY)
+        if found is None:
+            if connection.has_standalone_channel and connection.initialize_accepted:
+                warned(self._server.name, "a session began before attach, so its client has none of these resources")
+                return None
+            found = connection.state[_KEY] = _Session(self._loop(), connection)
+        return found.core
+
+    def _loop(self) -> "_Loop":
+        running = asyncio.get_running_loop()
+        for closed in [own for own in self._loops if own.loop.is_closed()]:
+            self._loops.remove(closed)
+            closed.release()
+        if not any(own.loop is running for own in self._loops):
+            self._loops.append(_Loop(running, self._core))
+        return next(own for own in self._loops if own.loop is running)
+
+    def _sender(self, ctx: Any) -> Sender:
+        token = self._token()
+        if token is None:
+            return Sender(None, [], ctx.request is None and ctx.session._connection.session_id is None)
+        return Sender(getattr(token, "subject", None) or token.client_id, list(token.scopes or ()), False)
+
+    def _hear(self, session: Any, own: EmbeddedSession | None) -> None:
+        """Changes that the program tells by means of the SDK go to the clients that subscribe."""
+        notify = session._notify
+
+        async def heard(notification: Any, *, request_scoped: bool) -> None:
+            method = notification.method
+            if not (Embedding.is_change(method) and self._core.changed(method, _plain(notification.params), own)):
+                await notify(notification, request_scoped=request_scoped)
+
+        session._notify = heard
+
+    def _published(self, event: Any) -> None:
+        notification = self._notification(event, {})
+        self._core.changed(notification.method, _plain(notification.params))
+
+    def run(self, transport: str, options: dict[str, Any]) -> None:
+        """Runs the server by its own means."""
+        run = getattr(self._app, "run", None)
+        if run is None or self._app is self._low:
+            raise RuntimeError("this is a low-level server, which the program runs itself; run() needs MCPServer or FastMCP")
+        run() if transport == "stdio" else run("streamable-http", **options)
+
+    def asgi(self, options: dict[str, Any]) -> Any:
+        """The ASGI application of the server."""
+        make = getattr(self._app, "http_app", None) or self._app.streamable_http_app
+        return make(**options)
 
 
 class _Loop(Driver):
@@ -63,34 +176,33 @@ class _Loop(Driver):
 
     def __init__(self, loop: asyncio.AbstractEventLoop, core: Embedding) -> None:
         super().__init__(loop)
-        self.clients = EmbeddedLoop(core, weakref.proxy(self))
-        self.channel = self.clients
+        self.channel = self.clients = EmbeddedLoop(core, weakref.proxy(self))
         self.attach(self.clients)
 
 
 class _Session:
-    """One session of a client that begins with a handshake."""
+    """A session that begins with a handshake. It ends with the connection of the SDK."""
 
     def __init__(self, loop: _Loop, connection: Any) -> None:
-        self._loop = loop
-        self._connection = weakref.proxy(connection)
+        self._loop = loop.loop
+        self._notify = weakref.WeakMethod(connection.notify)
         self._task: asyncio.Task[None] | None = None
-        lasts = connection.has_standalone_channel
-        own = weakref.WeakMethod(self._ready)
+        lasts, own = connection.has_standalone_channel, weakref.WeakMethod(self._ready)
         ready = (lambda: (found := own()) and found()) if lasts else None
         self.core = loop.clients.connect(connection.protocol_version, lasts, ready)
         connection.exit_stack.callback(self._close)
 
     def _ready(self) -> None:
         if self._task is None:
-            self._task = self._loop.loop.create_task(self._send())
+            self._task = self._loop.create_task(self._send())
 
     async def _send(self) -> None:
-        """Sends as fast as the client reads: what waits meanwhile is one mark for each resource."""
+        """Sends as fast as the client reads: what changes meanwhile is marked, not queued."""
         try:
             while notices := self.core.deliver():
                 for method, params in notices:
-                    await self._connection.notify(method, params)
+                    if notify := self._notify():
+                        await notify(method, params)
         finally:
             self._task = None
 
@@ -100,161 +212,7 @@ class _Session:
         self.core.close()
 
 
-class Attachment:
-    """The middleware, and the ways to run the server that has it."""
-
-    def __init__(self, server: "ResourceServer", app: Any, adopt: bool) -> None:
-        self.app = app
-        self._low = _lowlevel(app)
-        self._sdk = _Sdk(self._low)
-        self._log = _logger.getChild(server.name)
-        self._loops: list[_Loop] = []
-        _check_new(self._low)
-        self._core = Embedding(server._core, adopt)
-        for kind in ("tools", "prompts"):
-            for name in self._core.conflicts(kind, _names(app, kind)):
-                raise ValueError(f"both servers have {name} among their {kind}; rename one of them")
-        self._low.middleware.insert(0, self)
-        for bus in _buses(app, self._low):
-            bus.subscribe(self._published)
-        if server._life is not None:
-            self._low.lifespan = _within(server, self._low.lifespan)
-
-    async def __call__(self, ctx: Any, call_next: Next) -> Any:
-        """Answers a message, or passes it on."""
-        sender = self._sender(ctx)
-        params = {} if ctx.params is None else dict(ctx.params)
-        is_request = ctx.request_id is not None
-        sorted = self._core.sort(ctx.method, is_request, sender, params)
-        session = None if self._core.is_modern(ctx.protocol_version) else self._session(ctx)
-        core = None if session is None else session.core
-        self._hear(ctx.session, core)
-        if sorted == "theirs" or (core is None and not self._core.is_modern(ctx.protocol_version)):
-            return await call_next(ctx)
-        if sorted == "told":
-            if core is not None:
-                core.tell(ctx.method, params, sender)
-            return await call_next(ctx)
-        call = _Call(self, ctx, call_next, core)
-        return await call.run(params, sender, sorted == "both")
-
-    def loop(self) -> _Loop:
-        """The clients of the running event loop."""
-        running = asyncio.get_running_loop()
-        for own in self._loops:
-            if own.loop is running:
-                return own
-        for closed in [own for own in self._loops if own.loop.is_closed()]:
-            self._loops.remove(closed)
-            closed.release()
-        self._loops.append(_Loop(running, self._core))
-        return self._loops[-1]
-
-    def warn(self) -> None:
-        """Logs what the core has found."""
-        for warning in self._core.warnings():
-            self._log.warning("%s", warning)
-
-    def _session(self, ctx: Any) -> _Session | None:
-        connection = ctx.session._connection
-        found: _Session | None = connection.state.get(_KEY)
-        if found is None:
-            if connection.has_standalone_channel and connection.initialize_accepted:
-                self._log.warning("a session began before attach; it has none of the attached resources")
-                return None
-            found = connection.state[_KEY] = _Session(self.loop(), connection)
-        return found
-
-    def _sender(self, ctx: Any) -> Sender:
-        token = self._sdk.token()
-        if token is not None:
-            owner = getattr(token, "subject", None) or token.client_id
-            return Sender(owner, list(token.scopes), False)
-        return Sender(None, [], ctx.request is None and ctx.session._connection.session_id is None)
-
-    def _hear(self, session: Any, own: EmbeddedSession | None) -> None:
-        """Changes that the program tells by the means of the SDK go to those who subscribe."""
-        notify = session._notify
-
-        async def heard(notification: Any, *, request_scoped: bool) -> None:
-            is_change = self._core.is_change(notification.method)
-            if not (is_change and self._core.changed(notification.method, plain(notification.params), own)):
-                await notify(notification, request_scoped=request_scoped)
-
-        session._notify = heard
-
-    def _published(self, event: Any) -> None:
-        notification = self._sdk.notification(event, {})
-        self._core.changed(notification.method, plain(notification.params))
-
-    def parts(self, error: Exception) -> tuple[int, str, Any]:
-        """The code, message and data of an error of the SDK."""
-        if isinstance(error, self._sdk.error):
-            return error.code, error.message, plain(error.data)  # type: ignore[attr-defined]
-        return 0, str(error), None
-
-    def raised(self, code: int, message: str, data: Any) -> Exception:
-        """The error to answer with."""
-        error: Exception = self._sdk.error(code, message, data)
-        return error
-
-
-class _Call:
-    """A request that the core answers, in the SDK's own task for it: so it ends with that, and asks the SDK on behalf
-    of the same client."""
-
-    def __init__(self, attached: Attachment, ctx: Any, call_next: Next, session: EmbeddedSession | None) -> None:
-        self._attached = attached
-        self._ctx = ctx
-        self._next = call_next
-        self._is_alone = session is None
-        self._session = session or attached.loop().clients.connect(ctx.protocol_version, True, None)
-        self._latest: Any = None
-
-    async def run(self, params: dict[str, Any], sender: Sender, both: bool) -> Any:
-        theirs = await self._ask(self._ctx) if both else None
-        session = self._session
-        number = session.start(self._ctx.method, params, self._ctx.request_id, sender, theirs)
-        try:
-            while True:
-                step = session.next(number) or await self._wait(number)
-                if step is None:
-                    continue
-                kind, first, second, third = step
-                if kind == "send":
-                    await self._ctx.session._request_outbound.notify(first, second)
-                elif kind == "ask":
-                    session.answer(number, await self._ask(replace(self._ctx, method=first, params=second)))
-                elif kind == "result":
-                    return first
-                elif kind == "error":
-                    raise self._attached.raised(first, second, third)
-                elif isinstance(self._latest, Exception):
-                    raise self._latest
-                else:
-                    return self._latest
-        finally:
-            session.end(number)
-            if self._is_alone:
-                session.close()
-            self._attached.warn()
-
-    async def _ask(self, ctx: Any) -> Any:
-        """Asks the SDK's server. Returns its result, or the parts of its error."""
-        try:
-            self._latest = await self._next(ctx)
-        except Exception as error:
-            self._latest = error
-            return self._attached.parts(error)
-        return plain(self._latest) or {}
-
-    async def _wait(self, number: int) -> None:
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._session.register(number, lambda: None if waiter.done() else waiter.set_result(None))
-        await waiter
-
-
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """A value as it is sent."""
     dump = getattr(value, "model_dump", None)
     return value if dump is None else dump(by_alias=True, mode="json", exclude_none=True)
@@ -262,65 +220,55 @@ def plain(value: Any) -> Any:
 
 def _lowlevel(app: Any) -> Any:
     if isinstance(app, type):
-        raise TypeError(f"attach takes a server, got the class {app.__name__}; make one of it first")
+        raise TypeError(f"attach takes a server, got the class {app.__name__}; make a server of it first")
     low = getattr(app, "_lowlevel_server", None) or getattr(app, "_mcp_server", None) or app
     if hasattr(low, "get_request_handler") and isinstance(getattr(low, "middleware", None), list):
         return low
-    if hasattr(low, "request_handlers") or hasattr(app, "_mcp_server"):
-        raise _unsupported("the middleware of servers")
-    raise TypeError(f"attach takes a server of mcp or fastmcp, got {app!r:.80}; clients cannot have resources")
+    if hasattr(low, "request_handlers") or low is not app:
+        raise _unsupported("a list of middleware")
+    raise TypeError(f"attach takes a server of mcp or fastmcp, got {app!r:.80}")
 
 
-def _check_new(low: Any) -> None:
-    if any(isinstance(own, Attachment) for own in low.middleware):
-        raise RuntimeError("a ResourceServer is attached to this server already; register everything on that one")
-    if getattr(getattr(low, "_session_manager", None), "_task_group", None) is not None:
-        raise RuntimeError("this server is serving already; attach before it is run")
+def _sdk(low: Any) -> list[Any]:
+    package = next(own for own in type(low).__mro__ if "get_request_handler" in vars(own)).__module__.split(".")[0]
+    found = []
+    for module, name, attributes in _NEEDED:
+        try:
+            found.append(made := getattr(importlib.import_module(f"{package}.{module}"), name))
+        except (ImportError, AttributeError):
+            raise _unsupported(f"{package}.{module}.{name}") from None
+        code = getattr(made.__init__, "__code__", None)
+        known = {*dir(made), *getattr(made, "__annotations__", ()), *(code.co_names if code else ())}
+        for attribute in attributes.split():
+            if attribute not in known:
+                raise _unsupported(f"{package}.{module}.{name}.{attribute}")
+    return found[:3]
 
 
 def _unsupported(missing: str) -> RuntimeError:
+    known = {package.lower() for packages in importlib.metadata.packages_distributions().values() for package in packages}
+    found = [f"{name} {importlib.metadata.version(name)}" for name in ("mcp", "fastmcp") if name in known]
     return RuntimeError(
-        f"attach needs {missing}, which {_sdk_version()} does not have; install mcp>=2.3,<3 or fastmcp>=4.1,<5, or a"
-        " newer mcp-resources"
+        f"attach needs {missing}, which {' with '.join(found) or 'this SDK'} does not have; install mcp>=2.3,<3 or"
+        " fastmcp>=4.1,<5, or a newer mcp-resources"
     )
 
 
-def _sdk_version() -> str:
-    found = []
-    for name in ("mcp", "fastmcp"):
-        try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return " with ".join(found) or "this SDK"
-
-
 def _names(app: Any, kind: str) -> list[str]:
-    """The names that the server lists without waiting for anything; later ones are found when a client lists them."""
-    listing = getattr(app, f"list_{kind}", None)
-    if listing is None:
-        return []
-    coroutine = listing()
+    """The names that the server lists without waiting; others are found when a client lists them."""
     try:
-        coroutine.send(None)
+        listing = getattr(app, f"list_{kind}")()
+        listing.send(None)
     except StopIteration as ended:
         return [item.name for item in ended.value]
     except Exception:
         return []
-    finally:
-        coroutine.close()
+    listing.close()
     return []
 
 
-def _buses(app: Any, low: Any) -> Iterable[Any]:
-    """The buses on which the program tells changes to listens."""
-    handlers = [getattr(entry, "handler", None) for entry in getattr(low, "_request_handlers", {}).values()]
-    found = [getattr(app, "_subscriptions", None), *(getattr(handler, "_bus", None) for handler in handlers)]
-    return {id(bus): bus for bus in found if hasattr(bus, "subscribe")}.values()
-
-
 def _within(server: "ResourceServer", lifespan: Any) -> Any:
-    """The lifespan of the SDK's server within that of ours."""
+    """The lifespan of the SDK's server, inside that of ours."""
 
     @asynccontextmanager
     async def both(low: Any) -> Any:

@@ -602,6 +602,8 @@ class ResourceServer:
     ) -> None:
         """Serves until SIGTERM, SIGINT or, on stdio, the end of input. Blocks; starts its own event loop.
 
+        After `attach` it runs the other server by its own means, with the options of that server.
+
         Args:
             transport: `stdio` for standard input and output, `http` for Streamable HTTP.
             host: the address to listen at. Default `127.0.0.1`: only this machine can connect.
@@ -616,19 +618,21 @@ class ResourceServer:
             OSError: the server cannot listen at the address.
             RegistrationError: the value of an option is not allowed.
         """
+        if transport not in ("stdio", "http"):
+            raise ValueError(f"transport is {transport!r}, expected 'stdio' or 'http'")
+        if self._attached is not None:
+            return self._attached.run(transport, options)
         if transport == "stdio":
             from .stdio import serve
 
             if options:
                 raise TypeError(_not_on_stdio(options))
             work: Callable[..., Any] = functools.partial(serve, self._core)
-        elif transport == "http":
+        else:
             from .http import announce
             from .http import serve as serve_http
 
             work = functools.partial(serve_http, self._core, started=announce, **options)
-        else:
-            raise ValueError(f"transport is {transport!r}, expected 'stdio' or 'http'")
         if _is_in_loop():
             call = "serve_stdio()" if transport == "stdio" else "serve_http(…)"
             raise RuntimeError(f"run() starts an event loop, and there is one already; write `await server.{call}`")
@@ -690,6 +694,8 @@ class ResourceServer:
     def asgi(self, *, auth: "Auth | None" = None, **options: Unpack[HttpOptions]) -> "AsgiApp":
         """Returns an ASGI application of this server, for uvicorn and the like, or to mount in Starlette or FastAPI.
 
+        After `attach` it is the application of the other server, made with the options of that server.
+
         Args:
             auth: how bearer tokens are verified. Default: no token is required.
             options: see `HttpOptions`. `path` is relative to the path where the application is mounted.
@@ -697,6 +703,9 @@ class ResourceServer:
         Raises:
             RegistrationError: the value of an option is not allowed.
         """
+        if self._attached is not None:
+            given: dict[str, Any] = {**options}
+            return self._attached.asgi(given if auth is None else {**given, "auth": auth})
         from .asgi import App
 
         for name in ("host", "port", "tls"):
