@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 APP = HERE / "attached_app.py"
 BIN = Path(sys.executable).parent
 PATIENCE = 60.0
-MODERN, LEGACY = "2026-07-28", "legacy"
+MODERN, LEGACY = "auto", "legacy"
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),

@@ -7,10 +7,8 @@ import asyncio
 import importlib
 import importlib.metadata
 import weakref
-from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from ._core import EmbeddedLoop, EmbeddedSession, Embedding, Sender
 from .driver import Driver
@@ -18,8 +16,6 @@ from .log import warned
 
 if TYPE_CHECKING:
     from .server import ResourceServer
-
-Next: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 _KEY = "mcp_resources"
 _NEEDED = (
@@ -37,17 +33,16 @@ class Attachment:
     """The middleware, and the ways to run the server that has it."""
 
     def __init__(self, server: "ResourceServer", app: Any, adopt: bool) -> None:
-        self._server = server
-        self._app = app
-        self._low = low = _lowlevel(app)
+        self._server, self._app, self._low = server, app, (low := _lowlevel(app))
         self._error, self._notification, self._token = _sdk(low)
         if any(isinstance(other, Attachment) for other in low.middleware):
             raise RuntimeError("a ResourceServer is attached to this server already; register everything on that one")
         if getattr(getattr(low, "_session_manager", None), "_task_group", None) is not None:
             raise RuntimeError("this server is serving already; attach before it is run")
-        for kind in ("tools", "prompts"):
-            for name in Embedding.conflicts(server._core, kind, _names(app, kind)):
-                raise ValueError(f"both servers have {name!r} among their {kind}; rename one of them")
+        known = getattr(low, "get_tool_input_schema", None) or (lambda name: None)
+        for name in Embedding.tools(server._core):
+            if known(name) is not None:
+                raise ValueError(f"both servers have a tool {name!r}; rename one of them")
         self._core = Embedding(server._core, adopt)
         self._loops: list[_Loop] = []
         low.middleware.insert(0, self)
@@ -56,9 +51,9 @@ class Attachment:
         for bus in {id(bus): bus for bus in buses if bus is not None}.values():
             bus.subscribe(self._published)
         if server._life is not None:
-            low.lifespan = _within(server, low.lifespan)
+            low.lifespan = server._life.around(server, low.lifespan)
 
-    async def __call__(self, ctx: Any, call_next: Next) -> Any:
+    async def __call__(self, ctx: Any, call_next: Any) -> Any:
         """Answers a message, or passes it on."""
         sender, params = self._sender(ctx), {} if ctx.params is None else dict(ctx.params)
         sorted = self._core.sort(ctx.method, ctx.request_id is not None, sender, params)
@@ -69,15 +64,14 @@ class Attachment:
             session.tell(ctx.method, params, sender)
         if sorted in ("theirs", "told") or (session is None and not is_alone):
             return await call_next(ctx)
-        if session is not None:
-            return await self._answer(ctx, call_next, session, sender, sorted == "both")
-        session = self._loop().clients.connect(ctx.protocol_version, True, None)
+        own = session or self._loop().clients.connect(ctx.protocol_version, True, None)
         try:
-            return await self._answer(ctx, call_next, session, sender, sorted == "both")
+            return await self._answer(ctx, call_next, own, sender, sorted == "both")
         finally:
-            session.close()
+            if is_alone:
+                own.close()
 
-    async def _answer(self, ctx: Any, call_next: Next, session: EmbeddedSession, sender: Sender, both: bool) -> Any:
+    async def _answer(self, ctx: Any, call_next: Any, session: EmbeddedSession, sender: Sender, both: bool) -> Any:
         """Does what the core says, in the SDK's own task for the request: it ends with that, and any question to the
         SDK is put on behalf of the same client."""
         latest: Any = None
@@ -155,15 +149,16 @@ class Attachment:
         session._notify = heard
 
     def _published(self, event: Any) -> None:
-        notification = self._notification(event, {})
-        self._core.changed(notification.method, _plain(notification.params))
+        told = self._notification(event, {})
+        self._core.changed(told.method, _plain(told.params))
 
     def run(self, transport: str, options: dict[str, Any]) -> None:
         """Runs the server by its own means."""
-        run = getattr(self._app, "run", None)
-        if run is None or self._app is self._low:
-            raise RuntimeError("this is a low-level server, which the program runs itself; run() needs MCPServer or FastMCP")
-        run() if transport == "stdio" else run("streamable-http", **options)
+        if self._app is self._low:
+            raise RuntimeError(
+                "this is a low-level server, which the program runs itself; run() needs MCPServer or FastMCP"
+            )
+        self._app.run() if transport == "stdio" else self._app.run("streamable-http", **options)
 
     def asgi(self, options: dict[str, Any]) -> Any:
         """The ASGI application of the server."""
@@ -246,34 +241,10 @@ def _sdk(low: Any) -> list[Any]:
 
 
 def _unsupported(missing: str) -> RuntimeError:
-    known = {package.lower() for packages in importlib.metadata.packages_distributions().values() for package in packages}
-    found = [f"{name} {importlib.metadata.version(name)}" for name in ("mcp", "fastmcp") if name in known]
+    found = [
+        f"{own.name} {own.version}" for own in importlib.metadata.distributions() if own.name in ("mcp", "fastmcp")
+    ]
     return RuntimeError(
-        f"attach needs {missing}, which {' with '.join(found) or 'this SDK'} does not have; install mcp>=2.3,<3 or"
+        f"attach needs {missing}, which {' with '.join(sorted(found))} does not have; install mcp>=2.3,<3 or"
         " fastmcp>=4.1,<5, or a newer mcp-resources"
     )
-
-
-def _names(app: Any, kind: str) -> list[str]:
-    """The names that the server lists without waiting; others are found when a client lists them."""
-    try:
-        listing = getattr(app, f"list_{kind}")()
-        listing.send(None)
-    except StopIteration as ended:
-        return [item.name for item in ended.value]
-    except Exception:
-        return []
-    listing.close()
-    return []
-
-
-def _within(server: "ResourceServer", lifespan: Any) -> Any:
-    """The lifespan of the SDK's server, inside that of ours."""
-
-    @asynccontextmanager
-    async def both(low: Any) -> Any:
-        assert server._life is not None
-        async with server._life.entered(server), lifespan(low) as value:
-            yield value
-
-    return both

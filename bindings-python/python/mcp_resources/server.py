@@ -328,7 +328,7 @@ class ResourceServer:
 
         Raises:
             TypeError: `app` is a class, a client, or no server.
-            ValueError: both servers have a tool or a prompt of the same name.
+            ValueError: both servers have a tool of the same name.
             RegistrationError: this server is attached already.
             RuntimeError: `app` has an attached server already, runs already, or is of a version that is not supported.
         """

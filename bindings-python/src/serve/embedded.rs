@@ -5,7 +5,7 @@ use crate::calls::client::{Client, DeliveryReady, LoopClient, Runtime};
 use crate::calls::contextvars::CallContext;
 use crate::calls::run;
 use crate::calls::waker::{LoopOwner, LoopWaker, Owner, Wakeup, delivering, watched};
-use crate::serve::server::{Server, list_kinds};
+use crate::serve::server::Server;
 use crate::serve::web::seconds;
 use crate::serve::{audit, inbox};
 use crate::values::error;
@@ -164,13 +164,10 @@ impl Embedding {
         core::EmbeddedServer::is_change(method)
     }
 
-    /// Those of the SDK's names that `server` has too: of `tools` or of `prompts`.
+    /// The names of the tools of `server`.
     #[staticmethod]
-    fn conflicts(server: &Server, kind: &str, names: Vec<String>) -> PyResult<Vec<String>> {
-        let kind = list_kinds(kind)?;
-        let engine = server.host.engine()?;
-        let found = core::EmbeddedServer::conflicts(&engine, kind, names.iter().map(String::as_str));
-        Ok(found.into_iter().map(str::to_owned).collect())
+    fn tools(server: &Server) -> PyResult<Vec<String>> {
+        Ok(core::EmbeddedServer::tool_names(&*server.host.engine()?))
     }
 
     /// Takes the sentences for the log.

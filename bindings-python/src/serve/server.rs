@@ -330,7 +330,7 @@ impl Edit {
     }
 }
 
-pub(crate) fn list_kinds(word: &str) -> PyResult<ListKinds> {
+fn list_kinds(word: &str) -> PyResult<ListKinds> {
     let refused = || PyTypeError::new_err(format!("{word:?} is no list: resources, tools or prompts"));
     ListKinds::parse(word).ok_or_else(refused)
 }

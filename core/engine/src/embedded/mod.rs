@@ -101,13 +101,16 @@ impl EmbeddedServer {
             value: value.to_owned(),
             expected: expected.to_owned(),
         };
+        let again = "a ResourceServer that is not attached yet; make another one";
+        if engine.is_embedded() {
+            return Err(refused("server", "attached to a server already", again));
+        }
         if adopts && engine.catalog().fallback().is_some() {
             let expected = "adopt=False, because a provider serves every URI that has no resource";
             return Err(refused("adopt", "True", expected));
         }
         if !engine.embed() {
-            let expected = "a ResourceServer that is not attached yet; make another one";
-            return Err(refused("server", "attached to a server already", expected));
+            return Err(refused("server", "attached to a server already", again));
         }
         let adopted = adopts.then(|| engine.new_handler());
         if let Some(handler) = adopted {
@@ -253,18 +256,9 @@ impl EmbeddedServer {
         list == ListKinds::RESOURCES || told.is_none_or(|told| told.contains(list))
     }
 
-    /// Those of another server's names that a tool (or prompt) of `engine` has too.
-    pub fn conflicts<'n>(
-        engine: &Engine,
-        kind: ListKinds,
-        names: impl IntoIterator<Item = &'n str>,
-    ) -> Vec<&'n str> {
-        let catalog = engine.catalog();
-        let is_own = |name: &&str| match kind {
-            ListKinds::TOOLS => catalog.tool(name).is_some(),
-            _ => catalog.prompt(name).is_some(),
-        };
-        names.into_iter().filter(is_own).collect()
+    /// The names of the tools of `engine`: one that the other server has too should be refused when they are attached.
+    pub fn tool_names(engine: &Engine) -> Vec<String> {
+        engine.catalog().tools().map(|entry| entry.tool.name.clone()).collect()
     }
 
     /// Takes the sentences for the log.

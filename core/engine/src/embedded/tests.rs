@@ -236,8 +236,7 @@ fn our_tools_follow_the_last_page_and_give_way() {
         Now::default()
     ));
     assert_eq!(sorted(&server, "tools/call", r#"{"name":"tell"}"#), Sorted::Ours);
-    assert_eq!(EmbeddedServer::conflicts(server.engine(), ListKinds::TOOLS, ["ask", "add"]), ["ask"]);
-    assert_eq!(EmbeddedServer::conflicts(server.engine(), ListKinds::PROMPTS, ["greet", "ask"]), ["greet"]);
+    assert_eq!(EmbeddedServer::tool_names(server.engine()), ["ask", "tell"]);
 }
 
 #[test]

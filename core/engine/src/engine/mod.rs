@@ -545,8 +545,13 @@ impl Engine {
         !self.is_embedded.swap(true, Ordering::Relaxed)
     }
 
+    /// Whether another server sends the results.
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.is_embedded.load(Ordering::Relaxed)
+    }
+
     fn names_itself(&self) -> bool {
-        self.options.server_info_in_results && !self.is_embedded.load(Ordering::Relaxed)
+        self.options.server_info_in_results && !self.is_embedded()
     }
 
     pub(crate) fn server_info_for(&self, revision: Revision) -> &str {
