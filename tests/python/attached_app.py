@@ -1,7 +1,7 @@
 """An application of the official SDK or of FastMCP, to which a `ResourceServer` is attached.
 
-As a script: `attached_app.py KIND [PORT]` serves it, on pipes or over HTTP. As a module for the commands of the SDKs: the
-environment variable `ATTACHED_KIND` names the kind, and `app` is the application.
+As a script: `attached_app.py KIND [PORT]` serves it, on pipes or over HTTP. As a module for the commands of the SDKs:
+the environment variable `ATTACHED_KIND` names the kind, and `app` is the application.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Literal, get_args
 
-from mcp_resources import ResourceServer
+from mcp_resources import Context, ResourceServer
 
 Kind = Literal["mcp", "fastmcp"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -21,11 +21,13 @@ ROWS = {"7": "tea"}
 def made(kind: Kind, **options: Any) -> Any:
     """The application alone, as its author wrote it."""
     if kind == "mcp":
-        from mcp.server.mcpserver import Context, MCPServer
+        from mcp.server.mcpserver import Context as TheirContext
+        from mcp.server.mcpserver import MCPServer
 
         app: Any = MCPServer("shop", version="1.2.3", instructions="Be nice.", lifespan=lifespan, **options)
     else:
-        from fastmcp import Context, FastMCP
+        from fastmcp import Context as TheirContext
+        from fastmcp import FastMCP
 
         app = FastMCP("shop", version="1.2.3", instructions="Be nice.", lifespan=lifespan, **options)
 
@@ -35,7 +37,7 @@ def made(kind: Kind, **options: Any) -> Any:
         return a + b
 
     @app.tool()
-    async def steps(n: int, ctx: Context) -> str:
+    async def steps(n: int, ctx: TheirContext) -> str:
         for step in range(n):
             await ctx.report_progress(step + 1, n)
         await ctx.info("almost") if kind == "fastmcp" else await ctx.session.send_log_message("info", "almost")
@@ -46,18 +48,25 @@ def made(kind: Kind, **options: Any) -> Any:
         raise ValueError("it burns")
 
     @app.tool()
-    async def rename(id: str, name: str, ctx: Context) -> str:
+    async def rename(id: str, name: str, ctx: TheirContext) -> str:
         """Changes a row, and tells so by the means of the SDK."""
         ROWS[id] = name
         await ctx.session.send_resource_updated(f"shop://row/{id}")
         return "renamed"
 
     @app.tool()
-    async def confirm(ctx: Context) -> str:
+    async def confirm(ctx: TheirContext) -> str:
         """Tells a change, and asks the client."""
         await ctx.session.send_resource_updated("shop://row/7")
         answer = await ctx.session.elicit_form("Sure?", {"type": "object", "properties": {}})
         return str(answer.action)
+
+    add_resources(app)
+    return app
+
+
+def add_resources(app: Any) -> None:
+    """A prompt, and the resources of the application itself."""
 
     @app.prompt()
     def greet(name: str) -> str:
@@ -75,8 +84,6 @@ def made(kind: Kind, **options: Any) -> Any:
     def broken() -> str:
         raise RuntimeError("secret")
 
-    return app
-
 
 @asynccontextmanager
 async def lifespan(_: Any) -> AsyncIterator[dict[str, str]]:
@@ -90,6 +97,10 @@ def resources_of_ours(**options: Any) -> ResourceServer:
     @resources.resource("shop://static")
     def static() -> str:
         return "ours"
+
+    @resources.resource("shop://who")
+    def who(ctx: Context) -> str:
+        return ctx.principal
 
     @resources.resource("shop://row/{id}")
     def row(id: str) -> dict[str, str]:

@@ -96,7 +96,8 @@ def serving(kind: Kind, *command: str, environment: dict[str, str] | None = None
         try:
             until = time.monotonic() + PATIENCE
             while True:
-                assert process.poll() is None and time.monotonic() < until, "the server does not serve"
+                assert process.poll() is None, "the server has ended"
+                assert time.monotonic() < until, "the server does not serve"
                 try:
                     socket.create_connection(("127.0.0.1", port), 1).close()
                     break
@@ -112,12 +113,17 @@ async def check(server: Any, mode: str) -> None:
     """Their tool, our resource, and theirs."""
     async with Client(server, mode=mode, cache=None) as client:
         result = await client.call_tool("add", {"a": 2, "b": 3})
-        assert isinstance(result.content[0], types.TextContent) and result.content[0].text == "5"
+        assert isinstance(result.content[0], types.TextContent)
+        assert result.content[0].text == "5"
         listed = {str(resource.uri) for resource in (await client.list_resources()).resources}
         assert {"shop://static", "own://note"} <= listed
         for uri, text in [("shop://row/7", '{"name":"tea"}'), ("own://note", "their note")]:
             (content,) = (await client.read_resource(uri)).contents
-            assert isinstance(content, types.TextResourceContents) and content.text == text
+            assert isinstance(content, types.TextResourceContents)
+            assert content.text == text
+        (content,) = (await client.read_resource("shop://who")).contents
+        assert isinstance(content, types.TextResourceContents)
+        assert content.text == ("anonymous" if isinstance(server, str) else "")
         with pytest.raises(MCPError):
             await client.read_resource("shop://absent")
         if mode == LEGACY:
@@ -158,9 +164,6 @@ else:
 guard = {{"scopes": {{"shop://static": "row"}}, "principals": {{"bob": {{"deny": "own://note"}}}}}}
 resources = resources_of_ours(guard=guard)
 resources.attach(app)
-@resources.resource("shop://who")
-def who(ctx) -> str:
-    return ctx.principal
 resources.run("http", port=int(port))
 """
 
@@ -169,22 +172,24 @@ resources.run("http", port=int(port))
 async def as_user(url: str, token: str, mode: str) -> AsyncIterator[Client]:
     import httpx2 as httpx
 
-    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http:
-        async with Client(streamable_http_client(url, http_client=http), mode=mode, cache=None) as client:
-            yield client
+    async with (
+        httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode, cache=None) as client,
+    ):
+        yield client
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_two_tokens_see_two_lists(kind: Kind, mode: str) -> None:
     """The SDK verifies tokens; our policy uses their subject and scopes."""
-    with serving(kind, sys.executable, "-c", TOKENS.format(here=str(HERE))) as url:
-        url_of_kind = url
+    with serving(kind, sys.executable, "-c", TOKENS.format(here=str(HERE)), kind) as url:
         seen: dict[str, set[str]] = {}
         for user in ("ada", "bob"):
-            async with as_user(url_of_kind, user, mode) as client:
+            async with as_user(url, user, mode) as client:
                 seen[user] = {str(resource.uri) for resource in (await client.list_resources()).resources}
                 (content,) = (await client.read_resource("shop://who")).contents
-                assert isinstance(content, types.TextResourceContents) and content.text == user
+                assert isinstance(content, types.TextResourceContents)
+                assert content.text == user
                 if user == "bob":
                     for uri in ("shop://static", "own://note"):
                         with pytest.raises(MCPError):

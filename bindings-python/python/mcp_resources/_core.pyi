@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 
 from typing_extensions import Buffer, disjoint_base
 
+from ._embedded import EmbeddedLoop, EmbeddedSession, Embedding, Sender
 from .functions import Mode, Slot
 from .guard import Decision
 from .log import Log, LogLevel
@@ -18,6 +19,9 @@ __all__ = [
     "Channel",
     "Context",
     "Edit",
+    "EmbeddedLoop",
+    "EmbeddedSession",
+    "Embedding",
     "Endpoint",
     "Exchange",
     "Function",
@@ -35,6 +39,7 @@ __all__ = [
     "Records",
     "Resource",
     "ResultCache",
+    "Sender",
     "Server",
     "Stream",
     "TemplateSet",
@@ -239,7 +244,6 @@ class TemplateSet:
 @final
 class Context:
     """The request that a handler answers. It can be used from any thread until the request is answered."""
-
     @property
     def uri(self) -> str | None:
         """The URI as the client wrote it; `None` if the request is not a read."""
@@ -318,7 +322,6 @@ class Context:
 @final
 class Function:
     """A function of the program, and how it is called."""
-
     def __new__(
         cls,
         name: str,
@@ -334,7 +337,6 @@ class Function:
 @final
 class Gather:
     """Collects the chunks of a generator."""
-
     def push(self, chunk: str | Buffer) -> bool: ...
 
 def closest(given: str, known: Sequence[str]) -> str | None:
@@ -352,7 +354,6 @@ def unexpected(what: str, given: str, known: Sequence[str]) -> str:
 @final
 class Records:
     """The audit records, for the thread that takes them."""
-
     def next(self) -> list[bytes] | None: ...
 
 @final
@@ -627,61 +628,6 @@ class Channel:
     def suspended(self) -> int: ...
     @property
     def unwritten(self) -> int: ...
-
-@final
-class Sender:
-    """The sender of a message of another server's client."""
-
-    def __new__(cls, owner: str | None, scopes: Sequence[str], local: bool) -> Sender: ...
-
-@final
-class Embedding:
-    """The part of a server of another library that this library answers."""
-
-    def __new__(cls, server: Server, adopt: bool) -> Embedding: ...
-    def sort(self, method: str, is_request: bool, sender: Sender, params: Mapping[str, Any]) -> str:
-        """Who answers a message: `theirs`, `ours`, `both`, or `told` if this library must know about it."""
-    def changed(self, method: str, params: Any, session: EmbeddedSession | None = None) -> bool:
-        """Takes a notification of the other server. Returns whether it must not be sent."""
-    def warnings(self) -> list[str]: ...
-    @staticmethod
-    def is_modern(version: str) -> bool: ...
-    @staticmethod
-    def is_change(method: str) -> bool: ...
-    @staticmethod
-    def tools(server: Server) -> list[str]: ...
-
-@final
-class EmbeddedLoop:
-    """The clients of another server on one event loop."""
-
-    def __new__(cls, embedding: Embedding, driver: _Driver) -> EmbeddedLoop: ...
-    @property
-    def wakeup(self) -> Wakeup: ...
-    def connect(self, version: str, lasts: bool, ready: Callable[[], object] | None) -> EmbeddedSession: ...
-    def timer(self) -> None: ...
-    def close(self) -> None: ...
-    @property
-    def busy(self) -> int: ...
-    @property
-    def suspended(self) -> int: ...
-
-@final
-class EmbeddedSession:
-    """One client of another server."""
-
-    def start(self, method: str, params: Mapping[str, Any], id: Any, sender: Sender, theirs: Any = None) -> int:
-        """Starts a request. Returns its number."""
-    def tell(self, method: str, params: Mapping[str, Any], sender: Sender) -> None: ...
-    def next(self, number: int) -> tuple[str, Any, Any, Any] | None:
-        """The next step of a request: `result`, `error`, `theirs`, `send` or `ask`, with its values."""
-    def register(self, number: int, callback: Callable[[], object]) -> None: ...
-    def answer(self, number: int, theirs: Any) -> None: ...
-    def end(self, number: int) -> None: ...
-    def deliver(self) -> list[tuple[str, Any]]: ...
-    def close(self) -> None: ...
-    @property
-    def in_flight(self) -> int: ...
 
 _Turn: TypeAlias = tuple[_Head | None, bytes, bool, bool]
 

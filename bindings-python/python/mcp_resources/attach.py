@@ -17,7 +17,6 @@ from .log import warned
 if TYPE_CHECKING:
     from .server import ResourceServer
 
-_KEY = "mcp_resources"
 _NEEDED = (
     ("shared.exceptions", "MCPError", "code message data"),
     ("shared.subscriptions", "event_to_notification", ""),
@@ -39,7 +38,7 @@ class Attachment:
             raise RuntimeError("a ResourceServer is attached to this server already; register everything on that one")
         if getattr(getattr(low, "_session_manager", None), "_task_group", None) is not None:
             raise RuntimeError("this server is serving already; attach before it is run")
-        known = getattr(low, "get_tool_input_schema", None) or (lambda name: None)
+        known = getattr(low, "get_tool_input_schema", None) or (lambda _: None)
         for name in Embedding.tools(server._core):
             if known(name) is not None:
                 raise ValueError(f"both servers have a tool {name!r}; rename one of them")
@@ -72,29 +71,12 @@ class Attachment:
                 own.close()
 
     async def _answer(self, ctx: Any, call_next: Any, session: EmbeddedSession, sender: Sender, both: bool) -> Any:
-        """Does what the core says, in the SDK's own task for the request: it ends with that, and any question to the
-        SDK is put on behalf of the same client."""
-        latest: Any = None
-
-        async def ask(ctx: Any) -> Any:
-            nonlocal latest
-            try:
-                latest = await call_next(ctx)
-            except Exception as error:
-                latest = error
-                known = isinstance(error, self._error)
-                return (error.code, error.message, _plain(error.data)) if known else (0, str(error), None)
-            return _plain(latest) or {}
-
-        theirs = await ask(ctx) if both else None
+        """Does what the core says, in the SDK's own task for the request."""
+        given, theirs = await self._ask(ctx, call_next) if both else (None, None)
         number = session.start(ctx.method, dict(ctx.params or {}), ctx.request_id, sender, theirs)
         try:
             while True:
-                while (step := session.next(number)) is None:
-                    waiter = asyncio.get_running_loop().create_future()
-                    session.register(number, lambda waiter=waiter: waiter.done() or waiter.set_result(None))
-                    await waiter
-                kind, first, second, third = step
+                kind, first, second, third = await _step(session, number)
                 if kind == "result":
                     return first
                 if kind == "error":
@@ -102,24 +84,35 @@ class Attachment:
                 if kind == "send":
                     await ctx.session._request_outbound.notify(first, second)
                 elif kind == "ask":
-                    session.answer(number, await ask(replace(ctx, method=first, params=second)))
-                elif isinstance(latest, Exception):
-                    raise latest
+                    given, answer = await self._ask(replace(ctx, method=first, params=second), call_next)
+                    session.answer(number, answer)
+                elif isinstance(given, Exception):
+                    raise given
                 else:
-                    return latest
+                    return given
         finally:
             session.end(number)
             for warning in self._core.warnings():
                 warned(self._server.name, warning)
 
+    async def _ask(self, ctx: Any, call_next: Any) -> tuple[Any, Any]:
+        """Asks the SDK. Returns its result or error, and what the core gets of it."""
+        try:
+            given = await call_next(ctx)
+        except self._error as error:
+            return error, (error.code, error.message, _plain(error.data))
+        except Exception as error:
+            return error, (0, str(error), None)
+        return given, _plain(given) or {}
+
     def _session(self, ctx: Any) -> EmbeddedSession | None:
         connection = ctx.session._connection
-        found: _Session | None = connection.state.get(_KEY)
+        found: _Session | None = connection.state.get("mcp_resources")
         if found is None:
             if connection.has_standalone_channel and connection.initialize_accepted:
                 warned(self._server.name, "a session began before attach, so its client has none of these resources")
                 return None
-            found = connection.state[_KEY] = _Session(self._loop(), connection)
+            found = connection.state["mcp_resources"] = _Session(self._loop(), connection)
         return found.core
 
     def _loop(self) -> "_Loop":
@@ -162,8 +155,7 @@ class Attachment:
 
     def asgi(self, options: dict[str, Any]) -> Any:
         """The ASGI application of the server."""
-        make = getattr(self._app, "http_app", None) or self._app.streamable_http_app
-        return make(**options)
+        return (getattr(self._app, "http_app", None) or self._app.streamable_http_app)(**options)
 
 
 class _Loop(Driver):
@@ -205,6 +197,14 @@ class _Session:
         if self._task is not None:
             self._task.cancel()
         self.core.close()
+
+
+async def _step(session: EmbeddedSession, number: int) -> tuple[str, Any, Any, Any]:
+    while (step := session.next(number)) is None:
+        woken = asyncio.Event()
+        session.register(number, woken.set)
+        await woken.wait()
+    return step
 
 
 def _plain(value: Any) -> Any:

@@ -323,8 +323,8 @@ class ResourceServer:
 
         Args:
             app: an `MCPServer` or low-level `Server` of mcp 2.3 and newer, or a `FastMCP` of 4.1 and newer.
-            adopt: whether clients also see the resources that `app` itself has. Default `True`. If a URI is in both, this
-                server serves it.
+            adopt: whether clients also see the resources of `app`. Default `True`. This server serves a URI that both
+                have.
 
         Raises:
             TypeError: `app` is a class, a client, or no server.
@@ -705,7 +705,8 @@ class ResourceServer:
         """
         if self._attached is not None:
             given: dict[str, Any] = {**options}
-            return self._attached.asgi(given if auth is None else {**given, "auth": auth})
+            app: AsgiApp = self._attached.asgi(given if auth is None else {**given, "auth": auth})
+            return app
         from .asgi import App
 
         for name in ("host", "port", "tls"):
